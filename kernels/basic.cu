@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * basic: a thread a pixel, taps in global memory. What everybody writes first.
+ *
+ *     image            thread (x, y) walks the fw x fh window around its pixel:
+ *     . . . . . .      two loads (a sample, a tap) and one multiply-add a tap.
+ *     . [ window ]
+ *     . [   o    ]
+ *     . [        ]
+ *
+ * Arithmetic intensity: 1 multiply-add = 2 operations for 1 + 4 bytes (uint8_t) or 4 + 4 bytes (float) asked of the
+ * memory system, so 0.4 or 0.25 operations a byte, whatever the filter's size. The caches save it: neighbouring
+ * threads share all but one column of their windows, and a warp's 32 threads read the same tap at once, so device
+ * memory sees each sample about once. What bounds it is the number of load instructions.
+ *
+ * Limits: none. Threads whose window leaves the image take the slow loop, which asks the border for each sample. */
+#include "conv.cuh"
+
+static __device__ float taps[max_taps];
+
+static constexpr int block_width = 32, block_height = 8;
+
+template <typename T>
+static __global__ void basic(struct job job)
+{
+    const int2 tile = block_tile(job);
+    const int x = tile.x * block_width + (int)threadIdx.x;
+    const int y = tile.y * block_height + (int)threadIdx.y;
+    if (x >= job.width || y >= job.height)
+        return;
+    const int top = y - job.anchor_y, left = x - job.anchor_x;
+    float sum = 0;
+    if (window_inside(job, y, x)) {
+        for (int i = 0; i < job.filter_height; i++) {
+            const T *row = in_row<T>(job, top + i) + left;
+            for (int j = 0; j < job.filter_width; j++)
+                sum += taps[i * job.filter_width + j] * (float)row[j];
+        }
+    } else {
+        for (int i = 0; i < job.filter_height; i++)
+            for (int j = 0; j < job.filter_width; j++)
+                sum += taps[i * job.filter_width + j] * load<T>(job, top + i, left + j);
+    }
+    finish(job, sum, &out_row<T>(job, y)[x]);
+}
+
+extern "C" bool basic_prepare(const struct plan *plan, struct device *device, struct error *error)
+{
+    return upload_taps(plan, device, taps, error);
+}
+
+extern "C" bool basic_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                             const struct plane *out, struct error *error)
+{
+    return launch_tiles(plan->sample == SAMPLE_U8 ? basic<uint8_t> : basic<float>, plan, device, in, out, block_width,
+                        block_height, dim3(block_width, block_height), error);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * coarsened: constant, and each thread computes several pixels, one block height apart.
+ *
+ *     thread (x, y):   o          the same index arithmetic and loop overhead now serve `coarsening` pixels,
+ *                      .          and each tap, once loaded, is used for all of them;
+ *                      o          rows stay contiguous across a warp, so loads stay whole cache lines.
+ *                      .
+ *                      o
+ *
+ * Arithmetic intensity: as constant (2 or 0.5 operations a byte asked of the memory system): the pixels of one thread
+ * are too far apart to share samples. What it saves is instructions that are neither load nor multiply-add; what it
+ * costs is threads, and with them the loads in flight that hide latency. register-tiled takes neighbouring pixels
+ * instead, and shares samples.
+ *
+ * Limits: none. */
+#include "conv.cuh"
+
+static __constant__ float taps[max_taps];
+
+static constexpr int block_width = 32, block_height = 8, coarsening = 4;
+
+/* SIZE is the filter's width and height, or 0 where they are known only at run time. */
+template <typename T, int SIZE>
+static __global__ void coarsened(struct job job)
+{
+    const int2 tile = block_tile(job);
+    const int x = tile.x * block_width + (int)threadIdx.x;
+    const int y = tile.y * block_height * coarsening + (int)threadIdx.y;
+    if (x >= job.width || y >= job.height)
+        return;
+    const int filter_width = SIZE ? SIZE : job.filter_width, filter_height = SIZE ? SIZE : job.filter_height;
+    const int left = x - job.anchor_x;
+    const int last = y + (coarsening - 1) * block_height;
+    float sum[coarsening] = {};
+    if (window_inside(job, y, x) && window_inside(job, last, x)) {
+#pragma unroll(SIZE ? SIZE : 1)
+        for (int i = 0; i < filter_height; i++) {
+            const T *rows[coarsening];
+#pragma unroll
+            for (int k = 0; k < coarsening; k++)
+                rows[k] = in_row<T>(job, y + k * block_height - job.anchor_y + i) + left;
+#pragma unroll(SIZE ? SIZE : 1)
+            for (int j = 0; j < filter_width; j++) {
+                const float tap = taps[i * filter_width + j];
+#pragma unroll
+                for (int k = 0; k < coarsening; k++)
+                    sum[k] += tap * (float)rows[k][j];
+            }
+        }
+    } else {
+#pragma unroll 1
+        for (int i = 0; i < filter_height; i++)
+#pragma unroll 1
+            for (int j = 0; j < filter_width; j++) {
+                const float tap = taps[i * filter_width + j];
+#pragma unroll
+                for (int k = 0; k < coarsening; k++)
+                    sum[k] += tap * load<T>(job, y + k * block_height - job.anchor_y + i, left + j);
+            }
+    }
+#pragma unroll
+    for (int k = 0; k < coarsening; k++)
+        if (y + k * block_height < job.height)
+            finish(job, sum[k], &out_row<T>(job, y + k * block_height)[x]);
+}
+
+extern "C" bool coarsened_prepare(const struct plan *plan, struct device *device, struct error *error)
+{
+    return upload_taps(plan, device, taps, error);
+}
+
+extern "C" bool coarsened_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                                 const struct plane *out, struct error *error)
+{
+    return launch_tiles(KERNEL_FOR(plan, coarsened), plan, device, in, out, block_width, block_height * coarsening,
+                        dim3(block_width, block_height), error);
+}

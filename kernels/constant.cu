@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * constant: basic with its taps in constant memory, and the loops over the common sizes unrolled.
+ *
+ * All threads of a warp want the same tap at the same time. Constant memory is made for that: one word a cycle goes to
+ * all 32 lanes, through a cache of its own, and where the loops are unrolled the tap is an operand of the multiply-add
+ * itself, so the second load of basic is gone:
+ *
+ *     basic      load tap, load sample, multiply-add
+ *     constant             load sample, multiply-add (tap from the constant bank)
+ *
+ * Arithmetic intensity: 2 operations for 1 byte (uint8_t) or 4 bytes (float) asked of the memory system: 2 or 0.5.
+ *
+ * Limits: none. Square sizes 3, 5, 7 and 9 are unrolled, others loop and load each tap. 127 x 127 taps fill constant
+ * memory, of which only 8 KB is cached near a multiprocessor: beyond 45 x 45 taps come from the next cache. */
+#include "conv.cuh"
+
+static __constant__ float taps[max_taps];
+
+static constexpr int block_width = 32, block_height = 8;
+
+/* SIZE is the filter's width and height, or 0 where they are known only at run time. */
+template <typename T, int SIZE>
+static __global__ void constant(struct job job)
+{
+    const int2 tile = block_tile(job);
+    const int x = tile.x * block_width + (int)threadIdx.x;
+    const int y = tile.y * block_height + (int)threadIdx.y;
+    if (x >= job.width || y >= job.height)
+        return;
+    const int filter_width = SIZE ? SIZE : job.filter_width, filter_height = SIZE ? SIZE : job.filter_height;
+    const int top = y - job.anchor_y, left = x - job.anchor_x;
+    float sum = 0;
+    if (window_inside(job, y, x)) {
+        const T *row = in_row<T>(job, top) + left;
+#pragma unroll(SIZE ? SIZE : 1)
+        for (int i = 0; i < filter_height; i++) {
+#pragma unroll(SIZE ? SIZE : 1)
+            for (int j = 0; j < filter_width; j++)
+                sum += taps[i * filter_width + j] * (float)row[j];
+            row = (const T *)((const char *)row + job.in_row);
+        }
+    } else {
+#pragma unroll 1
+        for (int i = 0; i < filter_height; i++)
+#pragma unroll 1
+            for (int j = 0; j < filter_width; j++)
+                sum += taps[i * filter_width + j] * load<T>(job, top + i, left + j);
+    }
+    finish(job, sum, &out_row<T>(job, y)[x]);
+}
+
+extern "C" bool constant_prepare(const struct plan *plan, struct device *device, struct error *error)
+{
+    return upload_taps(plan, device, taps, error);
+}
+
+extern "C" bool constant_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                                const struct plane *out, struct error *error)
+{
+    return launch_tiles(KERNEL_FOR(plan, constant), plan, device, in, out, block_width, block_height,
+                        dim3(block_width, block_height), error);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * separable: filters of rank 1, taps = column x row, as two passes fused in one kernel.
+ *
+ *     an input row, from memory      its row sums              added to the sums of fh output rows
+ *     [....][iiii][....]  -- row -->  [ssss]  -- column -->     [oooo] += column[i] * [ssss]
+ *
+ * Odd sizes from 3 to 31 with the anchor in the centre walk down a strip (strip.cuh) with all of that in registers.
+ * Multiply-adds an output: fw + fh, and fh - 1 halo rows for each 128 of a strip; 9 x 9: 19 instead of 81. Loads:
+ * (fw + 6) / 4 quads for 4 outputs. The row sums never leave the registers, so device memory sees each sample once in
+ * and once out: arithmetic intensity 2 * 19 / (2 * bytes a sample) operations a byte, 19 (uint8_t) or 5 (float) for 9 x
+ * 9, and memory bounds. Two kernels would write and read the row sums besides.
+ *
+ * Other filters take the general kernel, a block a tile of 64 x 32 outputs, with the row sums in shared memory:
+ *
+ *     input rows, from memory       row sums, in shared memory      outputs
+ *     +----------------------+      +----------------+
+ *     | h h  . . . . . . h h | row  | h h h h h h h h | column
+ *     | h h  . . . . . . h h | ---> | . . . . . . . . | ----->  o o o o o o o o
+ *     | h h  . . . . . . h h |      | h h h h h h h h |
+ *     +----------------------+      +----------------+
+ *
+ * at fw (32 + fh - 1) / 32 + fh multiply-adds an output.
+ *
+ * Sums: |row sum| <= sum|row| * 255 <= sum|q| * 255, since some |column| >= 1, so what register-tiled says of float and
+ * int32 sums holds for the row sums too, and the bytes are the canonical ones.
+ *
+ * Limits: rank 1 (the filter factors it exactly, in integers). */
+#include "strip.cuh"
+
+/* First the row, then the column. */
+static __constant__ uint32_t taps[2 * FILTER_MAX];
+
+/* An input row's sums, multiplied by each tap of the column. */
+template <typename Sum, int SIZE>
+struct row_sums {
+    Sum s[columns];
+
+    __device__ __forceinline__ explicit row_sums(const Sum *v) : s{}
+    {
+#pragma unroll
+        for (int j = 0; j < SIZE; j++)
+#pragma unroll
+            for (int c = 0; c < columns; c++)
+                s[c] += weight<Sum>(taps[j]) * v[j + c];
+    }
+
+    __device__ __forceinline__ void add(Sum (&sum)[columns], int i) const
+    {
+#pragma unroll
+        for (int c = 0; c < columns; c++)
+            sum[c] += weight<Sum>(taps[FILTER_MAX + i]) * s[c];
+    }
+};
+
+template <typename T, typename Sum, int SIZE>
+static __global__ void __launch_bounds__(threads_x *threads_y) separable(struct job job)
+{
+    walk_strip<T, Sum, SIZE, row_sums<Sum, SIZE>>(job);
+}
+
+/* The general kernel: 64 columns, because their row sums for 127 rows still fit in 48 KB. */
+static constexpr int general_width = 64, general_height = 32, general_threads_x = general_width / 4,
+                     general_threads_y = 16, general_rows = general_height / general_threads_y;
+static_assert((general_height + FILTER_MAX - 1) * general_width * 4 <= 48 * 1024, "static shared memory is 48 KB");
+
+/* Row sums at columns x to x + 3 of the row FROM_Y. */
+template <typename T, typename Sum>
+static __device__ __forceinline__ quad<Sum> sum_row(const struct job &job, int from_y, int x)
+{
+    quad<Sum> sum = {};
+    const int lead = lead_of(job.anchor_x), left = x - job.anchor_x;
+    quad<Sum> next = load_quad<T, Sum>(job, from_y, left - lead);
+    for (int j0 = -lead; j0 < job.filter_width; j0 += 4) {
+        const quad<Sum> first = next;
+        next = load_quad<T, Sum>(job, from_y, left + j0 + 4);
+        const Sum v[8] = {first.v[0], first.v[1], first.v[2], first.v[3], next.v[0], next.v[1], next.v[2], next.v[3]};
+#pragma unroll
+        for (int u = 0; u < 4; u++) {
+            if (j0 + u < 0 || j0 + u >= job.filter_width)
+                continue;
+            const Sum tap = weight<Sum>(taps[j0 + u]);
+#pragma unroll
+            for (int c = 0; c < 4; c++)
+                sum.v[c] += tap * v[u + c];
+        }
+    }
+    return sum;
+}
+
+template <typename T, typename Sum>
+static __global__ void __launch_bounds__(general_threads_x *general_threads_y) separable_general(struct job job)
+{
+    __shared__ quad<Sum> sums[general_height + FILTER_MAX - 1][general_threads_x];
+    const int2 tile = block_tile(job);
+    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
+    const int x = tile.x * general_width + 4 * tx, tile_y = tile.y * general_height;
+
+    for (int r = ty; r < general_height + job.filter_height - 1; r += general_threads_y)
+        sums[r][tx] = sum_row<T, Sum>(job, border_index(tile_y - job.anchor_y + r, job.height, job.border), x);
+    __syncthreads();
+    if (x >= job.width)
+        return;
+
+    Sum sum[general_rows][4] = {};
+    const int first = ty * general_rows;
+    for (int r = 0; r < general_rows + job.filter_height - 1; r++) {
+        const quad<Sum> four = sums[first + r][tx];
+#pragma unroll
+        for (int k = 0; k < general_rows; k++) {
+            if (r < k || r - k >= job.filter_height)
+                continue;
+            const Sum tap = weight<Sum>(taps[FILTER_MAX + r - k]);
+#pragma unroll
+            for (int c = 0; c < 4; c++)
+                sum[k][c] += tap * four.v[c];
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < general_rows; k++)
+        if (tile_y + first + k < job.height)
+            store_quad<true>(job, tile_y + first + k, x, sum[k], (T *)0);
+}
+
+/* The kernel for a square filter of SIZE taps, or NULL. */
+template <typename T, typename Sum, int SIZE = 31>
+static void (*kernel_of_square(int size))(struct job)
+{
+    if (size == SIZE)
+        return separable<T, Sum, SIZE>;
+    if constexpr (SIZE > 3)
+        return kernel_of_square<T, Sum, SIZE - 2>(size);
+    else
+        return NULL;
+}
+
+extern "C" bool separable_prepare(const struct plan *plan, struct device *device, struct error *error)
+{
+    const struct filter *filter = plan->filter;
+    if (plan->sample == SAMPLE_U8 && !plan->float_exact)
+        return upload_words(device, taps, filter->row, 0, filter->width, error) &&
+               upload_words(device, taps, filter->column, FILTER_MAX, filter->height, error);
+    const double divisor = plan->sample == SAMPLE_U8 ? 1 : filter->scale;
+    float row[FILTER_MAX], column[FILTER_MAX];
+    for (int j = 0; j < filter->width; j++)
+        row[j] = (float)filter->row[j];
+    for (int i = 0; i < filter->height; i++)
+        column[i] = (float)(filter->column[i] / divisor);
+    return upload_words(device, taps, row, 0, filter->width, error) &&
+           upload_words(device, taps, column, FILTER_MAX, filter->height, error);
+}
+
+template <typename T, typename Sum>
+static bool launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                   struct error *error)
+{
+    void (*square)(struct job) = is_centred_square(plan->filter) ? kernel_of_square<T, Sum>(plan->filter->width) : NULL;
+    if (square) /* the strip's length was chosen by measurement, at 16384 x 16384 and 3 to 31 taps */
+        return launch_walk(square, 3 * plan->filter->height, plan, device, in, out, error);
+    return launch_tiles(separable_general<T, Sum>, plan, device, in, out, general_width, general_height,
+                        dim3(general_threads_x, general_threads_y), error);
+}
+
+extern "C" bool separable_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                                 const struct plane *out, struct error *error)
+{
+    return plan->sample == SAMPLE_F32 ? launch<float, float>(plan, device, in, out, error)
+           : plan->float_exact        ? launch<uint8_t, float>(plan, device, in, out, error)
+                                      : launch<uint8_t, int>(plan, device, in, out, error);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * texture: constant, with its input read through the texture path.
+ *
+ * A texture unit takes coordinates, not addresses, and knows what stands outside: clamping them is BORDER_REPLICATE,
+ * its border colour of zero is BORDER_ZERO. So no thread asks whether it is near an edge, and there is one loop for
+ * all. The other borders compute the coordinate first where the window leaves the image.
+ *
+ * Loads: fw fh texture reads an output, and as many multiply-adds. Arithmetic intensity: as constant, 2 operations for
+ * 1 byte (uint8_t) or 4 (float). The unit gives 4 samples a cycle and sub-partition where ordinary loads give 32 lanes
+ * a cycle and multiprocessor, so it is the number of reads that bounds it. Texture memory was the way to cached reads
+ * when global memory had no L1 cache.
+ *
+ * Limits: planes up to 131072 samples wide, 65000 high and 2 MiB a row: CUDA's for textures on pitched memory. */
+#include "conv.cuh"
+
+static __constant__ float taps[max_taps];
+
+static constexpr int block_width = 32, block_height = 8;
+
+/* A texture object for each plane of the launch. */
+struct textures {
+    cudaTextureObject_t planes[4];
+};
+
+/* SIZE is the filter's width and height, or 0 where they are known only at run time. */
+template <typename T, int SIZE>
+static __global__ void texture(struct job job, struct textures textures)
+{
+    const int2 tile = block_tile(job);
+    const int x = tile.x * block_width + (int)threadIdx.x;
+    const int y = tile.y * block_height + (int)threadIdx.y;
+    if (x >= job.width || y >= job.height)
+        return;
+    const cudaTextureObject_t in = textures.planes[blockIdx.z];
+    const int filter_width = SIZE ? SIZE : job.filter_width, filter_height = SIZE ? SIZE : job.filter_height;
+    const int top = y - job.anchor_y, left = x - job.anchor_x;
+    float sum = 0;
+    if (job.border == BORDER_REPLICATE || job.border == BORDER_ZERO || window_inside(job, y, x)) {
+        /* The centre of sample i is at i + 1/2. */
+#pragma unroll(SIZE ? SIZE : 1)
+        for (int i = 0; i < filter_height; i++)
+#pragma unroll(SIZE ? SIZE : 1)
+            for (int j = 0; j < filter_width; j++)
+                sum +=
+                    taps[i * filter_width + j] * (float)tex2D<T>(in, (float)(left + j) + 0.5f, (float)(top + i) + 0.5f);
+    } else {
+        for (int i = 0; i < filter_height; i++) {
+            const float from_y = (float)border_index(top + i, job.height, job.border) + 0.5f;
+            for (int j = 0; j < filter_width; j++) {
+                const float from_x = (float)border_index(left + j, job.width, job.border) + 0.5f;
+                sum += taps[i * filter_width + j] * (float)tex2D<T>(in, from_x, from_y);
+            }
+        }
+    }
+    finish(job, sum, &out_row<T>(job, y)[x]);
+}
+
+extern "C" bool texture_prepare(const struct plan *plan, struct device *device, struct error *error)
+{
+    return upload_taps(plan, device, taps, error);
+}
+
+extern "C" bool texture_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                               const struct plane *out, struct error *error)
+{
+    if (in->width > 131072 || in->height > 65000 || in->row_bytes > 2 << 20)
+        return error_set(error, ERROR_WORK,
+                         "the variant %s takes images up to 131072 x 65000, and this one is %d x %d; choose another "
+                         "--variant",
+                         plan->variant->name, in->width, in->height);
+    struct textures textures = {};
+    if (in->count > (int)(sizeof textures.planes / sizeof textures.planes[0]))
+        return error_set(error, ERROR_WORK, "the variant %s takes at most 4 planes, not %d", plan->variant->name,
+                         in->count);
+    for (int i = 0; i < in->count; i++)
+        if (!device_texture(device, in, i, plan->border, &textures.planes[i], error))
+            return false;
+    struct job job = make_job(plan, in, out);
+    job.tiles_x = (job.width + block_width - 1) / block_width;
+    const int tiles_y = (job.height + block_height - 1) / block_height;
+    const dim3 grid((unsigned)job.tiles_x * (unsigned)tiles_y, 1, (unsigned)in->count);
+    KERNEL_FOR(plan, texture)<<<grid, dim3(block_width, block_height), 0, device_stream(device)>>>(job, textures);
+    CUDA_TRY(cudaGetLastError(), error);
+    return true;
+}

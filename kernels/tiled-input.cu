@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiled-input: a tile in shared memory; the block is as big as the input tile.
+ *
+ *     +----------------+   each thread loads one sample of the input tile, halo (h) included;
+ *     | h h h h h h h h|   after the barrier only the threads over the output tile (o) work,
+ *     | h o o o o o o h|   the ones over the halo have done their part.
+ *     | h o o o o o o h|
+ *     | h h h h h h h h|   block = input tile = 32 x 32, output tile = (33 - fw) x (33 - fh)
+ *     +----------------+
+ *
+ * Loads: 32 * 32 samples for (33 - fw)(33 - fh) outputs, 1.8 a output for 9 x 9, instead of 81. Arithmetic intensity on
+ * device memory's side, in operations a byte: 2 fw fh (33 - fw)(33 - fh) / (32 * 32 * bytes a sample); 9 x 9: 91
+ * (uint8_t), 23 (float). The loading is as simple as can be; what it costs is the idle threads: 44% of them for 9 x 9.
+ *
+ * Limits: none, because a filter larger than 17 in a direction is cut into panels of at most 17: the block keeps its
+ * outputs' sums in registers, loads the panel's input tile, adds, and goes on. The output tile is then 16 in that
+ * direction. */
+#include "conv.cuh"
+
+static __constant__ float taps[max_taps];
+
+static constexpr int block = 32, panel = 17;
+
+/* Outputs of a block in a direction in which the filter has SIZE taps. */
+static __host__ __device__ int outputs(int size)
+{
+    return block + 1 - (size < panel ? size : panel);
+}
+
+/* SIZE is the filter's width and height, or 0 where they are known only at run time. */
+template <typename T, int SIZE>
+static __global__ void __launch_bounds__(block *block) tiled_input(struct job job)
+{
+    __shared__ float tile[block][block];
+    const int2 at = block_tile(job);
+    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
+    const int filter_width = SIZE ? SIZE : job.filter_width, filter_height = SIZE ? SIZE : job.filter_height;
+    const int tile_width = outputs(filter_width), tile_height = outputs(filter_height);
+    const int x = at.x * tile_width + tx, y = at.y * tile_height + ty;
+    const bool works = tx < tile_width && ty < tile_height && x < job.width && y < job.height;
+    float sum = 0;
+    for (int i0 = 0; i0 < filter_height; i0 += panel)
+        for (int j0 = 0; j0 < filter_width; j0 += panel) {
+            tile[ty][tx] = load<T>(job, y - job.anchor_y + i0, x - job.anchor_x + j0);
+            __syncthreads();
+            if (works) {
+                const int rows = SIZE ? SIZE : min(panel, filter_height - i0);
+                const int columns = SIZE ? SIZE : min(panel, filter_width - j0);
+#pragma unroll(SIZE ? SIZE : 1)
+                for (int i = 0; i < rows; i++)
+#pragma unroll(SIZE ? SIZE : 1)
+                    for (int j = 0; j < columns; j++)
+                        sum += taps[(i0 + i) * filter_width + j0 + j] * tile[ty + i][tx + j];
+            }
+            __syncthreads(); /* nobody may load the next panel while somebody reads this one */
+        }
+    if (works)
+        finish(job, sum, &out_row<T>(job, y)[x]);
+}
+
+extern "C" bool tiled_input_prepare(const struct plan *plan, struct device *device, struct error *error)
+{
+    return upload_taps(plan, device, taps, error);
+}
+
+extern "C" bool tiled_input_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                                   const struct plane *out, struct error *error)
+{
+    return launch_tiles(KERNEL_FOR(plan, tiled_input), plan, device, in, out, outputs(plan->filter->width),
+                        outputs(plan->filter->height), dim3(block, block), error);
+}

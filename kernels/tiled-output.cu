@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiled-output: a tile in shared memory; the block is as big as the output tile and loads the larger input tile in
+ * several steps.
+ *
+ *     +----------------------+   block = output tile (o) = 32 x 32
+ *     | h h h h h h h h h h h|   input tile = (31 + fw) x (31 + fh), loaded by all threads in turn:
+ *     | h o o o o o o o o o h|   the first 32 x 32 samples, then the strips that are left
+ *     | h o o o o o o o o o h|
+ *     | h h h h h h h h h h h|   every thread then computes one output
+ *     +----------------------+
+ *
+ * Loads: (31 + fw)(31 + fh) samples for 32 * 32 outputs, 1.6 a output for 9 x 9. Arithmetic intensity on device
+ * memory's side, in operations a byte: 2 fw fh 32^2 / ((31 + fw)(31 + fh) * bytes a sample); 9 x 9: 104 (uint8_t), 26
+ * (float). No thread is idle in the arithmetic, which is where the time goes; the price is a loop and a test in the
+ * loading.
+ *
+ * Limits: none, because a filter larger than 33 in a direction is cut into panels of at most 33 (as in tiled-input):
+ * the input tile is 64 x 64 at most, 16 KB of float. */
+#include "conv.cuh"
+
+static __constant__ float taps[max_taps];
+
+static constexpr int block = 32, panel = 33, tile_side = block + panel - 1;
+
+/* SIZE is the filter's width and height, or 0 where they are known only at run time. */
+template <typename T, int SIZE>
+static __global__ void __launch_bounds__(block *block) tiled_output(struct job job)
+{
+    constexpr int side = SIZE ? block + SIZE - 1 : tile_side;
+    __shared__ float tile[side][side];
+    const int2 at = block_tile(job);
+    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
+    const int x = at.x * block + tx, y = at.y * block + ty;
+    const int filter_width = SIZE ? SIZE : job.filter_width, filter_height = SIZE ? SIZE : job.filter_height;
+    const bool works = x < job.width && y < job.height;
+    float sum = 0;
+    for (int i0 = 0; i0 < filter_height; i0 += panel)
+        for (int j0 = 0; j0 < filter_width; j0 += panel) {
+            const int rows = SIZE ? SIZE : min(panel, filter_height - i0);
+            const int columns = SIZE ? SIZE : min(panel, filter_width - j0);
+            for (int i = ty; i < block + rows - 1; i += block)
+                for (int j = tx; j < block + columns - 1; j += block)
+                    tile[i][j] =
+                        (T)load<T>(job, at.y * block - job.anchor_y + i0 + i, at.x * block - job.anchor_x + j0 + j);
+            __syncthreads();
+            if (works)
+#pragma unroll(SIZE ? SIZE : 1)
+                for (int i = 0; i < rows; i++)
+#pragma unroll(SIZE ? SIZE : 1)
+                    for (int j = 0; j < columns; j++)
+                        sum += taps[(i0 + i) * filter_width + j0 + j] * tile[ty + i][tx + j];
+            __syncthreads(); /* nobody may load the next panel while somebody reads this one */
+        }
+    if (works)
+        finish(job, sum, &out_row<T>(job, y)[x]);
+}
+
+extern "C" bool tiled_output_prepare(const struct plan *plan, struct device *device, struct error *error)
+{
+    return upload_taps(plan, device, taps, error);
+}
+
+extern "C" bool tiled_output_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                                    const struct plane *out, struct error *error)
+{
+    return launch_tiles(KERNEL_FOR(plan, tiled_output), plan, device, in, out, block, block, dim3(block, block), error);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of variants, the numbers of a plan, and the automatic choice. */
+#include "conv.h"
+
+#include <string.h>
+
+/* The table: a row a variant, in the order of the lesson, from the one to read to the one to run. Nothing but a row,
+ * its file and its Meson line names a variant; check_variants and the benchmark walk this table. */
+#define U8 (1u << SAMPLE_U8)
+#define F32 (1u << SAMPLE_F32)
+#define VARIANTS(CPU, CUDA)                                                                                            \
+    /*   function        name            samples  rank 1  canonical  capability  summary */                            \
+    CPU(reference, "reference", U8 | F32, false, true, 0, "four loops, 64-bit integers: the truth for all others")     \
+    CPU(cpu, "cpu", U8 | F32, false, true, 0, "vectors and threads over rows; two passes for rank 1")                  \
+    CUDA(basic, "basic", U8 | F32, false, false, 75, "a thread a pixel, taps in global memory")                        \
+    CUDA(constant, "constant", U8 | F32, false, false, 75, "taps in constant memory, small sizes unrolled")            \
+    CUDA(coarsened, "coarsened", U8 | F32, false, false, 75, "constant, each thread strides over several pixels")      \
+    CUDA(tiled_input, "tiled-input", U8 | F32, false, false, 75, "shared tile, a thread an input sample")              \
+    CUDA(tiled_output, "tiled-output", U8 | F32, false, false, 75, "shared tile, a thread an output")                  \
+    CUDA(tiled_cached, "tiled-cached", U8 | F32, false, false, 75, "interior in shared memory, halo through caches")   \
+    CUDA(texture, "texture", U8 | F32, false, false, 75, "input through the texture path")                             \
+    CUDA(register_tiled, "register-tiled", U8 | F32, false, true, 75, "a window of outputs in registers a thread")     \
+    CUDA(separable, "separable", U8 | F32, true, true, 75, "row and column pass fused in one kernel; rank 1 only")
+
+typedef bool prepare_function(const struct plan *plan, struct device *device, struct error *error);
+typedef bool launch_function(const struct plan *plan, struct device *device, const struct plane *in,
+                             const struct plane *out, struct error *error);
+
+/* The CPU's variants have nothing to prepare. */
+#define DECLARE_CPU(function, ...) launch_function function##_launch;
+#define ROW_CPU(function, name, samples, rank1, canonical, capability, summary)                                        \
+    {name, summary, BACKEND_CPU, samples, rank1, canonical, capability, NULL, function##_launch},
+#ifdef GPUCONV_CUDA
+#define DECLARE_CUDA(function, ...)                                                                                    \
+    prepare_function function##_prepare;                                                                               \
+    launch_function function##_launch;
+#define ROW_CUDA(function, name, samples, rank1, canonical, capability, summary)                                       \
+    {name, summary, BACKEND_CUDA, samples, rank1, canonical, capability, function##_prepare, function##_launch},
+#else
+#define DECLARE_CUDA(function, ...)
+#define ROW_CUDA(function, name, samples, rank1, canonical, capability, summary)                                       \
+    {name, summary, BACKEND_CUDA, samples, rank1, canonical, capability, NULL, NULL},
+#endif
+
+VARIANTS(DECLARE_CPU, DECLARE_CUDA)
+
+static const struct variant table[] = {VARIANTS(ROW_CPU, ROW_CUDA)};
+
+enum { TABLE_ROWS = sizeof table / sizeof table[0] };
+
+static const char *const border_names[BORDER_COUNT] = {
+    [BORDER_REPLICATE] = "replicate", [BORDER_REFLECT] = "reflect", [BORDER_REFLECT101] = "reflect101",
+    [BORDER_WRAP] = "wrap",           [BORDER_ZERO] = "zero",
+};
+
+const char *border_name(enum border border)
+{
+    return border_names[border];
+}
+
+enum border border_of_name(const char *name)
+{
+    for (enum border border = 0; border < BORDER_COUNT; border++)
+        if (strcmp(name, border_names[border]) == 0)
+            return border;
+    return BORDER_COUNT;
+}
+
+const struct variant *variants(size_t *count)
+{
+    *count = TABLE_ROWS;
+    return table;
+}
+
+const struct variant *variant_find(const char *name, struct error *error)
+{
+    const char *names[TABLE_ROWS];
+    for (size_t i = 0; i < TABLE_ROWS; i++) {
+        if (strcmp(name, table[i].name) == 0)
+            return &table[i];
+        names[i] = table[i].name;
+    }
+    const char *nearest = error_nearest(name, names, TABLE_ROWS);
+    if (nearest)
+        error_set(error, ERROR_USAGE,
+                  "there is no variant named \"%s\"; did you mean \"%s\"? (gpuconv --list-variants shows all)", name,
+                  nearest);
+    else
+        error_set(error, ERROR_USAGE, "there is no variant named \"%s\"; gpuconv --list-variants shows all", name);
+    return NULL;
+}
+
+static int64_t clamp64(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* out = clamp(floor((S + B) / D)), S an integer with |S| <= M = 2^31 - 1, without a division:
+ *
+ * Only t = S + B in [0, 256 D) matters: below, the output is 0; above, 255, as at 256 D - 1. So S is first clamped to
+ * [-B, 256 D - 1 - B]; both ends are themselves clamped to 32 bits, which changes nothing for |S| <= M once B is
+ * clamped to [-M, 256 D - 1 + M]: at either end of that every S gives 0 (all t <= 0), or every S gives 255.
+ *
+ * For D <= 2^23, t < 2^31. With s = ceil(log2 D) - 1 and m = ceil(2^(32+s) / D) = (2^(32+s) + e) / D, 0 <= e < D:
+ *     t m / 2^(32+s) = t/D + t e / (D 2^(32+s)),  and  t e < 2^31 D <= 2^31 2^(s+1) = 2^(32+s),
+ * so the second term is below 1/D and floor is floor(t/D), exactly. m < 2^32, because D > 2^s. For D = 1 there is no
+ * such s; there t <= 255 and (t + 1) (2^32 - 1) >> 32 = t. (Granlund and Montgomery, Division by invariant integers
+ * using multiplication, 1994.) */
+void rounding_make(const struct filter *filter, struct rounding *rounding)
+{
+    const int64_t scale = filter->scale;
+    *rounding = (struct rounding){.scale = filter->scale, .absolute = filter->absolute};
+    if (scale > 1 << 23) {
+        rounding->wide = true;
+        rounding->bias = filter->bias;
+        return;
+    }
+    const int64_t bias = clamp64(filter->bias, -INT32_MAX, 256 * scale - 1 + INT32_MAX);
+    rounding->low = (int32_t)clamp64(-bias, INT32_MIN, INT32_MAX);
+    rounding->high = (int32_t)clamp64(256 * scale - 1 - bias, INT32_MIN, INT32_MAX);
+    if (scale == 1) {
+        rounding->bias = bias + 1;
+        rounding->multiplier = UINT32_MAX;
+        return;
+    }
+    rounding->bias = bias;
+    while (scale > (int64_t)2 << rounding->shift)
+        rounding->shift++;
+    rounding->multiplier =
+        (uint32_t)((((uint64_t)1 << (32 + rounding->shift)) + (uint64_t)scale - 1) / (uint64_t)scale);
+}
+
+bool plan_make(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,
+               const struct variant *variant, struct error *error)
+{
+    if (!(variant->samples & 1u << sample))
+        return error_set(error, ERROR_USAGE, "the variant %s does not take this sample type; choose another --variant",
+                         variant->name);
+    if (variant->separable_only && !filter->separable)
+        return error_set(error, ERROR_USAGE,
+                         "the variant %s takes only filters that are a column times a row, and %s is not; leave "
+                         "--variant out or choose another (gpuconv --show says which filters are separable)",
+                         variant->name, filter->name);
+    if (!variant->launch)
+        return error_set(error, ERROR_WORK,
+                         "this gpuconv was built without CUDA, which the variant %s needs; use --backend cpu or build "
+                         "it where nvcc is installed",
+                         variant->name);
+    *plan = (struct plan){
+        .filter = filter,
+        .border = border,
+        .sample = sample,
+        .variant = variant,
+        .offset = (float)filter->offset,
+        .float_exact = filter->absolute_sum * 255 < 1 << 24,
+    };
+    rounding_make(filter, &plan->rounding);
+    return true;
+}
+
+/* Taps that a sample costs: both passes of a separable filter, else those that are not zero. */
+static double operations(const struct filter *filter)
+{
+    int taps = 0;
+    for (int i = 0; i < filter->width * filter->height; i++)
+        taps += filter->taps[i] != 0;
+    const int passes = filter->width + filter->height;
+    return filter->separable && passes < taps ? passes : taps;
+}
+
+/* A first-order model: seconds = operations / rate, plus what is paid per sample for conversion, rounding and memory.
+ * The rates were measured (docs/benchmarks.md); they decide only which backend runs, never what it computes. */
+double conv_cpu_seconds(const struct filter *filters, size_t count, const struct work *work)
+{
+    const double samples = (double)work->width * work->height * work->planes;
+    const double tap_seconds = 0.035e-9, sample_seconds = 0.5e-9; /* one thread with 256-bit vectors */
+    double seconds = 0;
+    for (size_t i = 0; i < count; i++)
+        seconds += samples * (operations(&filters[i]) * tap_seconds + sample_seconds);
+    return seconds / (work->threads > 0 ? work->threads : 1);
+}
+
+double conv_cuda_seconds(const struct filter *filters, size_t count, const struct work *work)
+{
+    const double samples = (double)work->width * work->height * work->planes;
+    const double context_seconds = 0.3, copy_seconds = 2 / 9e9; /* up and down, pageable memory */
+    const double tap_seconds = 1 / 10e12, sample_seconds = 2 / 2e12;
+    double seconds = context_seconds + samples * (double)sample_bytes(work->sample) * copy_seconds;
+    for (size_t i = 0; i < count; i++)
+        seconds += samples * (operations(&filters[i]) * tap_seconds + sample_seconds);
+    return seconds;
+}
+
+/* The last row that fits: the table goes from the plain to the fast. */
+const struct variant *conv_choose(const struct filter *filter, enum backend backend, enum sample sample)
+{
+    const struct variant *best = NULL;
+    for (size_t i = 0; i < TABLE_ROWS; i++) {
+        const struct variant *row = &table[i];
+        if (row->backend == backend && row->canonical && (row->samples & 1u << sample) &&
+            (!row->separable_only || (filter->separable && filter->width > 1 && filter->height > 1)))
+            best = row;
+    }
+    return best;
+}

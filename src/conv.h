@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of variants, and the plan: everything derived from filter, border and variant before a sample is touched.
+ *
+ *     out(y, x) = clamp(round((sum over i, j of q(i, j) * in(y + i - anchor_y, x + j - anchor_x)) / D + O))
+ *
+ * for planes of uint8_t, and the same without clamp and round for planes of float. Outside the image, in() is what
+ * the border says. */
+#ifndef GPUCONV_CONV_H
+#define GPUCONV_CONV_H
+
+#include "error.h"
+#include "filter.h"
+#include "image.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct device;
+
+enum backend { BACKEND_CPU, BACKEND_CUDA };
+
+/* What stands outside the image, in OpenCV's words; a row of samples abcd continues as */
+enum border {
+    BORDER_REPLICATE,  /* aaa|abcd|ddd */
+    BORDER_REFLECT,    /* cba|abcd|dcb */
+    BORDER_REFLECT101, /* dcb|abcd|cba */
+    BORDER_WRAP,       /* bcd|abcd|abc */
+    BORDER_ZERO,       /* 000|abcd|000, the textbooks' ghost cells */
+    BORDER_COUNT
+};
+
+/* The word for a border on the command line, and the other way; the latter returns BORDER_COUNT for an unknown word. */
+const char *border_name(enum border border);
+enum border border_of_name(const char *name);
+
+/* How a sum S of taps times samples becomes a sample of uint8_t, derived once so that no output takes a division:
+ *
+ *     S = |S| where absolute;  t = min(max(S, low), high) + bias;  out = t * multiplier >> 32 >> shift
+ *
+ * equals clamp(floor((S + B) / D)) for every |S| < 2^31 where D <= 2^23; the proof stands at rounding_make. Where D is
+ * larger (`wide`), t is kept in 64 bits and divided. */
+struct rounding {
+    int64_t bias; /* for wide: B; else, modulo 2^32, what makes t start at 0 (at 1 where D is 1) */
+    int32_t low, high;
+    uint32_t multiplier;
+    int32_t shift;
+    int32_t scale;
+    bool wide;
+    bool absolute;
+};
+
+struct plan;
+
+/* A row of the table. */
+struct variant {
+    const char *name;    /* also its file, its README row */
+    const char *summary; /* one line */
+    enum backend backend;
+    unsigned samples;    /* bit SAMPLE_U8 or SAMPLE_F32 is set for each sample type it takes */
+    bool separable_only; /* it takes rank-1 filters only */
+    bool canonical;      /* it returns the canonical bytes for every filter, so the automatic choice may pick it */
+    int capability;      /* the least compute capability, times 10; 0 on the CPU */
+
+    /* Upload what the launch needs beyond the planes (taps). Not timed. May be NULL. */
+    bool (*prepare)(const struct plan *plan, struct device *device, struct error *error);
+
+    /* Convolve all of IN's planes to OUT's: two buffers of one shape that do not overlap. On a device the work is
+     * queued on the device's stream and errors of the kernels themselves show at the next synchronisation. DEVICE is
+     * NULL on the CPU. NULL in a build without CUDA. */
+    bool (*launch)(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                   struct error *error);
+};
+
+/* All variants, in the order of --list-variants; *COUNT is set to their number. */
+const struct variant *variants(size_t *count);
+
+/* The variant of that name. Fails with the nearest name in the message. */
+const struct variant *variant_find(const char *name, struct error *error);
+
+/* filter + border + variant + numbers derived once. The plan points to the filter, which must outlive it. */
+struct plan {
+    const struct filter *filter;
+    enum border border;
+    enum sample sample;
+    const struct variant *variant;
+    struct rounding rounding; /* for planes of uint8_t */
+    float offset;             /* for planes of float */
+    bool float_exact;         /* sum|q|*255 < 2^24: sums of uint8_t samples are exact in float, in any order */
+    int threads;              /* for variants of the CPU; 0: as many as OpenMP gives */
+};
+
+/* Derive the numbers and check that the variant takes this filter and sample type and that this build has it. */
+bool plan_make(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,
+               const struct variant *variant, struct error *error);
+
+/* The numbers of one filter's rounding; plan_make calls it. */
+void rounding_make(const struct filter *filter, struct rounding *rounding);
+
+/* What the automatic choice decides by. */
+struct work {
+    int width, height, planes;
+    enum sample sample;
+    int threads; /* of the CPU */
+};
+
+/* The seconds that the CPU is expected to take for all FILTERS in turn, by a model of operations (see conv.c). */
+double conv_cpu_seconds(const struct filter *filters, size_t count, const struct work *work);
+
+/* The seconds that a GPU is expected to take from a cold start: context, copies, kernels. */
+double conv_cuda_seconds(const struct filter *filters, size_t count, const struct work *work);
+
+/* The variant to run a filter with on a backend, when none is named: always a canonical one. */
+const struct variant *conv_choose(const struct filter *filter, enum backend backend, enum sample sample);
+
+/* The index of the sample that stands at index I of a row or column of N, for any I (also far outside): 0 to N-1, or
+ * -1 for the zero of BORDER_ZERO. Periods are unsigned: 2N may not fit in an int. */
+HOST_DEVICE static inline int border_index(int i, int n, enum border border)
+{
+    if (i >= 0 && i < n)
+        return i;
+    if (border == BORDER_ZERO)
+        return -1;
+    if (border == BORDER_REPLICATE || n == 1)
+        return i < 0 ? 0 : n - 1;
+    const unsigned length = (unsigned)n;
+    const unsigned period = border == BORDER_WRAP ? length : border == BORDER_REFLECT ? 2 * length : 2 * length - 2;
+    const unsigned m = i < 0 ? period - 1 - (unsigned)(-1 - i) % period : (unsigned)i % period;
+    return (int)(m < length ? m : border == BORDER_REFLECT ? period - 1 - m : period - m);
+}
+
+/* The formula at struct rounding where the scale is too large for 32 bits. Kept out of line: it is rare, and its
+ * division is long. It takes values, because a pointer would force the kernels' parameters into local memory. */
+HOST_DEVICE NOT_INLINED static uint8_t rounding_apply_wide(int64_t bias, int32_t scale, int32_t sum)
+{
+    const int64_t t = sum + bias;
+    const int64_t level = t < 0 ? 0 : t / scale;
+    return (uint8_t)(level < 255 ? level : 255);
+}
+
+/* One output from its sum: the formula at struct rounding, shared by every variant. */
+HOST_DEVICE static inline uint8_t rounding_apply(const struct rounding *r, int32_t sum)
+{
+    if (r->absolute && sum < 0)
+        sum = -sum;
+    if (r->wide)
+        return rounding_apply_wide(r->bias, r->scale, sum);
+    sum = sum < r->low ? r->low : sum > r->high ? r->high : sum;
+    const uint32_t t = (uint32_t)sum + (uint32_t)(uint64_t)r->bias;
+    return (uint8_t)((uint64_t)t * r->multiplier >> 32 >> r->shift);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

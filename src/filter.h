@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A filter is the weights, held as integer taps: out = clamp(round((sum of q*in) / scale + offset)), with
+ * round(x) = floor(x + 1/2). This file reads filters from text, makes the parametric ones, finds them by
+ * name, factors them and describes them. It knows nothing of images or devices.
+ *
+ * The text of a filter:
+ *
+ *     # a comment
+ *     title one line that --list shows
+ *     scale 16          # the divisor, default 1; any number but 0
+ *     offset 128        # added after the division, default 0
+ *     abs               # take the sum's absolute value first
+ *     anchor 1 1        # column and row of the tap over the pixel, default width/2 height/2
+ *     1 2 1
+ *     2 4 2             # rows of taps: integers, decimals, fractions such as 1/16
+ *     1 2 1
+ *
+ * or a libvips matrix: `WIDTH HEIGHT [SCALE [OFFSET]]` on the first line, then HEIGHT rows of WIDTH taps. */
+#ifndef GPUCONV_FILTER_H
+#define GPUCONV_FILTER_H
+
+#include "error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Taps in one direction, at most. 127 x 127 taps of 4 bytes are 64,516 bytes: the most that CUDA's 64 KB of constant
+ * memory hold. */
+#define FILTER_MAX 127
+
+/* sum|q| * 255 must stay below 2^31, so that every sum of taps times 8-bit samples fits in 32 bits: 8,421,504. */
+#define FILTER_MAX_SUM (INT32_MAX / 255)
+
+/* The longest filter file that is read, in bytes: 127 rows of 127 taps of 60 characters. */
+#define FILTER_MAX_TEXT ((size_t)1 << 20)
+
+struct filter {
+    char name[128];  /* how the user called it */
+    char title[128]; /* what it does, in a few words; may be empty */
+    int width, height;
+    int anchor_x, anchor_y; /* 0 <= anchor_x < width, 0 <= anchor_y < height */
+
+    int32_t taps[FILTER_MAX * FILTER_MAX]; /* q, row by row, width taps a row */
+    int32_t scale;                         /* D, 1 to 2^30 */
+    double offset;                         /* O, for messages and float planes */
+    int64_t bias;                          /* floor(D * (O + 1/2)), exact: out = clamp(floor((sum + bias) / D)) */
+    bool absolute;                         /* the sum's absolute value is taken before the bias is added */
+
+    int64_t tap_sum;      /* sum of q */
+    int64_t absolute_sum; /* sum of |q|, at most FILTER_MAX_SUM */
+    bool exact;           /* the taps are held exactly; if not, they were rounded once */
+    double largest_error; /* the most that the rounding can move an output before it is rounded, in levels of 255 */
+
+    bool separable; /* taps[y][x] = column[y] * row[x], exactly */
+    int32_t column[FILTER_MAX], row[FILTER_MAX];
+};
+
+/* Read a filter from SIZE bytes of text; NAME is for messages and becomes filter->name. The messages name line and
+ * column and say what was expected there. */
+bool filter_parse(const char *text, size_t size, const char *name, struct filter *filter, struct error *error);
+
+/* Make the filter that SPEC names: a parametric one (`gaussian:2.5`), a path (it has a slash, or such a file exists and
+ * no filter has that name), or a name, looked up first in the folders of the search path, as DIR/NAME.txt, then among
+ * the built-in ones. The search path is $GPUCONV_FILTERS (folders joined by colons), then
+ * $XDG_CONFIG_HOME/gpuconv/filters or ~/.config/gpuconv/filters, then the installed folder. */
+bool filter_find(const char *spec, struct filter *filter, struct error *error);
+
+/* Split a FILTER argument at its commas and find each. *FILTERS is one allocation of *COUNT, to be released with free.
+ * An argument that is itself an existing file's path is one filter, commas or not. */
+bool filter_find_all(const char *argument, struct filter **filters, size_t *count, struct error *error);
+
+/* Turn the taps by 180 degrees, anchor included, so that correlation with the result is true convolution with
+ * the original. */
+void filter_flip(struct filter *filter);
+
+/* The names of all filters that filter_find knows, built in or on the search path, sorted, each once. *NAMES is one
+ * allocation, to be released with free. */
+bool filter_names(char ***names, size_t *count, struct error *error);
+
+/* The forms of the parametric filters, for help: pairs of form ("gaussian:SIGMA") and title, ended by NULL. */
+extern const char *const filter_forms[][2];
+
+/* What --show prints: name, size, anchor, scale, sum, exact or rounded, separable or not, and the taps as a grid.
+ * The text is to be released with free; NULL when there is no memory. */
+char *filter_describe(const struct filter *filter);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

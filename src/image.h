@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An image is what a file holds: interleaved 8-bit samples. A plane is one channel with contiguous
+ * rows, which is what a variant works on. This file owns both, and the way between them on the CPU. */
+#ifndef GPUCONV_IMAGE_H
+#define GPUCONV_IMAGE_H
+
+#include "error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Marks the few small functions that the kernels share with the CPU, so that each rule is written once. */
+#ifdef __CUDACC__
+#define HOST_DEVICE __host__ __device__
+#define NOT_INLINED __noinline__
+#else
+#define HOST_DEVICE
+#define NOT_INLINED __attribute__((unused))
+#endif
+
+struct image {
+    int width, height; /* pixels, at least 1 each */
+    int channels;      /* 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha */
+    uint8_t *samples;  /* height x width x channels, no padding; owned by the image */
+};
+
+enum sample { SAMPLE_U8, SAMPLE_F32, SAMPLE_COUNT };
+
+/* COUNT planes of one size that stand at equal distances in one buffer, on the host or on a device.
+ * Strides are in bytes; a row may be followed by padding that nobody reads or writes. The struct does not own
+ * DATA. On a device DATA is aligned to 512 bytes and both strides to 128. */
+struct plane {
+    enum sample sample;
+    int width, height, count;
+    size_t row_bytes;   /* from a row to the next, at least width samples */
+    size_t plane_bytes; /* from a plane to the next, at least height rows; any value where count is 1 */
+    void *data;
+};
+
+/* What happens to the alpha channel of 2- and 4-channel images. */
+enum alpha {
+    ALPHA_KEEP,        /* colours are filtered as they are, alpha is copied */
+    ALPHA_PREMULTIPLY, /* colours are multiplied by alpha, all planes filtered, colours divided by the new alpha */
+    ALPHA_FILTER,      /* alpha is filtered as any other channel */
+};
+
+/* How two images of one size differ. */
+struct image_difference {
+    bool same_shape;                     /* width, height and channels agree; if not, nothing below is set */
+    uint64_t pixels;                     /* pixels with at least one sample that differs */
+    int first_x, first_y, first_channel; /* the first differing sample in reading order; -1 where none differs */
+    int largest;                         /* largest absolute difference of two samples */
+    double psnr;                         /* 10 log10(255^2 / mean square error) in dB; INFINITY where equal */
+};
+
+/* Bytes of one sample of a plane. */
+static inline size_t sample_bytes(enum sample sample)
+{
+    return sample == SAMPLE_U8 ? 1 : sizeof(float);
+}
+
+/* Number of samples, which is also the number of bytes. */
+static inline size_t image_samples(const struct image *image)
+{
+    return (size_t)image->width * (size_t)image->height * (size_t)image->channels;
+}
+
+/* Has it an alpha channel (always the last)? */
+static inline bool image_has_alpha(const struct image *image)
+{
+    return image->channels == 2 || image->channels == 4;
+}
+
+/* How many planes of the image a variant convolves under ALPHA: all of them, or all but alpha. */
+int image_planes(const struct image *image, enum alpha alpha);
+
+/* Reserve an image of that size with undefined samples. Fails when there is not enough memory. */
+bool image_allocate(struct image *image, int width, int height, int channels, struct error *error);
+
+/* Release the samples; the struct may be all zero. */
+void image_free(struct image *image);
+
+/* Reserve COUNT planes, rows padded to 64 bytes. plane->data is to be released with plane_free. */
+bool plane_allocate(struct plane *plane, enum sample sample, int width, int height, int count, struct error *error);
+void plane_free(struct plane *plane);
+
+/* Take the image apart into planes->count planes of uint8_t of the image's size: channel c to plane c. With
+ * ALPHA_PREMULTIPLY and an alpha channel, colours become premultiply_sample(colour, alpha) on the way. */
+void image_split(const struct image *image, enum alpha alpha, const struct plane *planes);
+
+/* The way back: plane c to channel c. Channels that have no plane keep what the image holds. With
+ * ALPHA_PREMULTIPLY and an alpha channel, colours become unpremultiply_sample(colour, alpha). */
+void image_merge(const struct plane *planes, enum alpha alpha, struct image *image);
+
+/* colour * alpha / 255, rounded to nearest: floor(c*a/255 + 1/2). Both 0 to 255. */
+HOST_DEVICE static inline unsigned premultiply_sample(unsigned colour, unsigned alpha)
+{
+    return (2 * colour * alpha + 255) / 510;
+}
+
+/* colour * 255 / alpha, rounded to nearest and at most 255; 0 where alpha is 0. */
+HOST_DEVICE static inline unsigned unpremultiply_sample(unsigned colour, unsigned alpha)
+{
+    if (alpha == 0)
+        return 0;
+    const unsigned value = (2 * colour * 255 + alpha) / (2 * alpha);
+    return value < 255 ? value : 255;
+}
+
+/* Compare two images sample by sample. */
+void image_compare(const struct image *expected, const struct image *actual, struct image_difference *difference);
+
+/* A picture of where and how much two images of one shape differ: grey or RGB, black where equal, otherwise the
+ * absolute difference of each colour scaled so that the largest is 255; a difference in alpha alone shows as its grey.
+ * The result is to be released with image_free. */
+bool image_difference_picture(const struct image *expected, const struct image *actual, struct image *picture,
+                              struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

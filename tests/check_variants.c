@@ -1,0 +1,663 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every row of the table against the reference, and with --bench, then timed: test and benchmark are one program, so
+ * that nothing is timed that was not checked.
+ *
+ * A case is a filter, a size, a border and a sample type. Its input is random, with poison in the padding of its rows
+ * and around it, so that a read outside the image shows. Each variant writes into a buffer full of poison, guarded on
+ * both sides: an output that is not written, and a write outside the image, show too. The poison of uint8_t planes
+ * changes from case to case, so that it cannot always equal the right answer; that of float planes is NaN. */
+#include "conv.h"
+#ifdef GPUCONV_CUDA
+#include "device.h"
+#endif
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    EXIT_SKIPPED = 77,
+    GUARD = 4096,        /* bytes on either side of the planes; a multiple of 512, as device planes ask */
+    ROW_ALIGNMENT = 128, /* as struct plane asks of device planes */
+    RUNS = 21,           /* timed runs of a row */
+    WARM_UP = 3,
+    ROTATE_BYTES = 512 << 20, /* buffers that are rotated hold more than twice this, many times any L2 cache */
+    MAX_ROTATION = 64
+};
+
+struct options {
+    uint64_t seed;
+    bool quick, bench;
+    const char *variant, *filter;
+    int width, height;
+    bool cpu, cuda;
+};
+
+static void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+static void fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+static void *allocate(size_t size)
+{
+    void *memory = malloc(size);
+    if (!memory)
+        fail("not enough memory");
+    return memory;
+}
+
+/* splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014). */
+static uint64_t random_next(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static int random_between(uint64_t *state, int low, int high)
+{
+    return low + (int)(random_next(state) % (uint64_t)(high - low + 1));
+}
+
+/* Filters. */
+
+/* How large the random taps are, which decides the arithmetic: exact in float, or int32 only, or with a scale so large
+ * that rounding takes 64 bits. */
+enum magnitude { SMALL, LARGE, WIDE };
+
+enum { PLAIN = 0, SEPARABLE = 1, ABSOLUTE = 2, SPARSE = 4 };
+
+struct shape {
+    int width, height, anchor_x, anchor_y; /* anchors of -1: the centre */
+    enum magnitude magnitude;
+    int kind; /* bits */
+};
+
+static const struct shape shapes[] = {
+    {1, 1, -1, -1, SMALL, PLAIN},         {3, 3, -1, -1, SMALL, PLAIN},
+    {3, 3, -1, -1, SMALL, ABSOLUTE},      {3, 3, 0, 2, LARGE, PLAIN},
+    {5, 5, -1, -1, LARGE, PLAIN},         {7, 7, -1, -1, SMALL, PLAIN},
+    {9, 9, -1, -1, SMALL, PLAIN},         {9, 9, -1, -1, LARGE, ABSOLUTE},
+    {9, 9, -1, -1, WIDE, PLAIN},          {2, 2, -1, -1, SMALL, PLAIN},
+    {4, 6, 3, 0, SMALL, PLAIN},           {1, 17, -1, -1, SMALL, PLAIN},
+    {17, 1, -1, -1, LARGE, PLAIN},        {18, 33, -1, -1, SMALL, PLAIN},
+    {34, 19, 33, 18, LARGE, PLAIN},       {11, 11, -1, -1, SMALL, PLAIN},
+    {13, 13, -1, -1, LARGE, PLAIN},       {15, 15, -1, -1, SMALL, SPARSE},
+    {31, 31, -1, -1, SMALL, PLAIN},       {127, 127, -1, -1, SMALL, PLAIN},
+    {127, 127, 126, 0, LARGE, PLAIN},     {3, 3, -1, -1, SMALL, SEPARABLE},
+    {5, 5, -1, -1, SMALL, SEPARABLE},     {7, 7, -1, -1, LARGE, SEPARABLE},
+    {9, 9, -1, -1, SMALL, SEPARABLE},     {11, 11, -1, -1, LARGE, SEPARABLE},
+    {13, 13, -1, -1, SMALL, SEPARABLE},   {15, 15, -1, -1, SMALL, SEPARABLE | ABSOLUTE},
+    {21, 21, -1, -1, SMALL, SEPARABLE},   {31, 31, -1, -1, LARGE, SEPARABLE},
+    {9, 5, 8, 0, SMALL, SEPARABLE},       {33, 12, -1, -1, LARGE, SEPARABLE},
+    {127, 127, -1, -1, LARGE, SEPARABLE},
+};
+
+/* Random taps of one shape, as text for filter_parse, with scale and offset such that outputs for random samples have
+ * a mean near 128 and a deviation near 45: neither saturated nor constant, so that a wrong sum shows. */
+static void random_filter(const struct shape *shape, uint64_t *state, struct filter *filter)
+{
+    const int count = shape->width * shape->height;
+    /* The largest tap of LARGE taps: their absolute sum stays below 2^31 / 255 and, from 3 taps on, above 2^24 / 255.
+     */
+    const int limit = shape->magnitude == SMALL ? (count < 600 ? 100 : 4) : FILTER_MAX_SUM / count;
+    int *taps = allocate((size_t)count * sizeof *taps);
+    int column[FILTER_MAX], row[FILTER_MAX];
+    const int vector_limit = (int)sqrt(limit);
+    for (int i = 0; i < shape->height; i++)
+        column[i] = random_between(state, -vector_limit, vector_limit);
+    for (int j = 0; j < shape->width; j++)
+        row[j] = random_between(state, -vector_limit, vector_limit);
+    column[0] = row[0] = vector_limit; /* not all zero */
+    double sum = 0, squares = 0;
+    for (int k = 0; k < count; k++) {
+        taps[k] = (shape->kind & SEPARABLE) ? column[k / shape->width] * row[k % shape->width]
+                                            : random_between(state, -limit, limit);
+        if (shape->kind & SPARSE && k % 7)
+            taps[k] = 0;
+        if (k == 0 && taps[k] == 0)
+            taps[k] = limit;
+        sum += taps[k];
+        squares += (double)taps[k] * taps[k];
+    }
+    /* Samples 0 to 255 have mean 127.5 and deviation 73.9. */
+    double divisor = floor(sqrt(squares) * 73.9 / 45) + 1;
+    if (shape->magnitude == WIDE)
+        divisor = fmax(divisor, (1 << 23) + 11);
+    const double offset = (shape->kind & ABSOLUTE) ? 60 : floor(128 - sum * 127.5 / divisor);
+
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        fail("not enough memory");
+    fprintf(stream, "scale %.0f\noffset %.0f\n%s", divisor, fmax(-65535, fmin(65535, offset)),
+            (shape->kind & ABSOLUTE) ? "abs\n" : "");
+    if (shape->anchor_x >= 0)
+        fprintf(stream, "anchor %d %d\n", shape->anchor_x, shape->anchor_y);
+    for (int k = 0; k < count; k++)
+        fprintf(stream, "%d%c", taps[k], (k + 1) % shape->width ? ' ' : '\n');
+    fclose(stream);
+    struct error error = {0};
+    if (!filter_parse(text, size, "random", filter, &error))
+        fail("%s", error.message);
+    if (!filter->exact || ((shape->kind & SEPARABLE) && !filter->separable))
+        fail("the random filter of %d x %d taps was not read as it was written", shape->width, shape->height);
+    free(text);
+    free(taps);
+}
+
+/* Planes in guarded buffers. */
+
+struct guarded {
+    unsigned char *memory; /* GUARD bytes, the planes, GUARD bytes */
+    size_t size;
+    struct plane plane;
+};
+
+static size_t round_up(size_t value, size_t multiple)
+{
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+static struct guarded guarded_make(enum sample sample, int width, int height, int count, size_t extra)
+{
+    struct guarded g = {.plane = {.sample = sample, .width = width, .height = height, .count = count}};
+    g.plane.row_bytes = round_up((size_t)width * sample_bytes(sample), ROW_ALIGNMENT) + extra;
+    g.plane.plane_bytes = round_up(g.plane.row_bytes * (size_t)height, 512);
+    g.size = 2 * GUARD + g.plane.plane_bytes * (size_t)count;
+    g.memory = allocate(g.size);
+    g.plane.data = g.memory + GUARD;
+    return g;
+}
+
+static unsigned char *row_of(const struct plane *plane, int channel, int y)
+{
+    return (unsigned char *)plane->data + (size_t)channel * plane->plane_bytes + (size_t)y * plane->row_bytes;
+}
+
+static void fill_random(const struct plane *plane, uint64_t *state)
+{
+    for (int channel = 0; channel < plane->count; channel++)
+        for (int y = 0; y < plane->height; y++) {
+            unsigned char *row = row_of(plane, channel, y);
+            for (int x = 0; x < plane->width; x++) {
+                const uint64_t r = random_next(state);
+                if (plane->sample == SAMPLE_U8)
+                    row[x] = (unsigned char)(r >> 56);
+                else
+                    ((float *)(void *)row)[x] = (float)(r >> 40) / (1 << 24);
+            }
+        }
+}
+
+/* Is every byte outside the samples still POISON? */
+static bool guards_intact(const struct guarded *g, unsigned char poison)
+{
+    const size_t samples = (size_t)g->plane.width * sample_bytes(g->plane.sample);
+    const unsigned char *next = g->memory; /* the first byte not looked at */
+    for (int channel = 0; channel < g->plane.count; channel++)
+        for (int y = 0; y < g->plane.height; y++) {
+            const unsigned char *row = row_of(&g->plane, channel, y);
+            for (; next < row; next++)
+                if (*next != poison)
+                    return false;
+            next = row + samples;
+        }
+    for (; next < g->memory + g->size; next++)
+        if (*next != poison)
+            return false;
+    return true;
+}
+
+/* One backend: the CPU, or an opened device with two buffers of CAPACITY bytes. */
+struct place {
+    struct device *device;
+    void *in, *out;
+    size_t capacity;
+};
+
+#ifdef GPUCONV_CUDA
+static void place_reserve(struct place *place, size_t size)
+{
+    struct error error = {0};
+    if (place->capacity >= size)
+        return;
+    device_release(place->device, place->in);
+    device_release(place->device, place->out);
+    place->capacity = size + (size >> 1);
+    if (!device_allocate(place->device, place->capacity, &place->in, &error) ||
+        !device_allocate(place->device, place->capacity, &place->out, &error))
+        fail("%s", error.message);
+}
+#endif
+
+/* Run PLAN on IN to OUT, whatever the backend; OUT's whole buffer is as the variant left it. */
+static bool run_variant(const struct plan *plan, struct place *place, const struct guarded *in, struct guarded *out,
+                        struct error *error)
+{
+#ifdef GPUCONV_CUDA
+    if (plan->variant->backend == BACKEND_CUDA) {
+        struct device *device = place->device;
+        place_reserve(place, in->size > out->size ? in->size : out->size);
+        struct plane from = in->plane, to = out->plane;
+        from.data = (char *)place->in + GUARD;
+        to.data = (char *)place->out + GUARD;
+        return device_upload(device, place->in, in->memory, in->size, error) &&
+               device_upload(device, place->out, out->memory, out->size, error) &&
+               plan->variant->prepare(plan, device, error) && plan->variant->launch(plan, device, &from, &to, error) &&
+               device_download(device, out->memory, place->out, out->size, error) && device_wait(device, error);
+    }
+#endif
+    (void)place;
+    return plan->variant->launch(plan, NULL, &in->plane, &out->plane, error);
+}
+
+/* The most by which a variant's output may differ from the reference's. */
+static double tolerance(const struct plan *plan)
+{
+    const struct filter *f = plan->filter;
+    if (plan->sample == SAMPLE_U8)
+        return plan->variant->canonical || plan->float_exact ? 0 : 1;
+    /* The usual bound of a float sum of n products in any order, samples up to 1: n u sum|t|, u = 2^-24, and for two
+     * passes and the rounding of taps and offset a little more. */
+    const double n = f->width * f->height + 8;
+    return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset));
+}
+
+/* How many samples differ by more than TOLERANCE, and the first of them. */
+static uint64_t count_mismatches(const struct plane *expected, const struct plane *actual, double allowed, int *where)
+{
+    uint64_t mismatches = 0;
+    for (int channel = 0; channel < expected->count; channel++)
+        for (int y = 0; y < expected->height; y++) {
+            const unsigned char *e = row_of(expected, channel, y), *a = row_of(actual, channel, y);
+            for (int x = 0; x < expected->width; x++) {
+                const double difference = expected->sample == SAMPLE_U8
+                                              ? fabs((double)e[x] - a[x])
+                                              : fabs((double)((const float *)(const void *)e)[x] -
+                                                     (double)((const float *)(const void *)a)[x]);
+                if (!(difference <= allowed) && mismatches++ == 0) /* NaN is a mismatch */
+                    where[0] = x, where[1] = y, where[2] = channel;
+            }
+        }
+    return mismatches;
+}
+
+static bool takes(const struct variant *row, const struct filter *filter, enum sample sample)
+{
+    return row->launch && (row->samples & 1u << sample) && (!row->separable_only || filter->separable);
+}
+
+/* Would a variant that returns a constant or saturated image pass? */
+static void check_expected(const struct plane *expected, const char *what)
+{
+    if (expected->sample != SAMPLE_U8 || (int64_t)expected->width * expected->height < 4096)
+        return;
+    size_t extremes = 0, total = 0;
+    bool constant = true;
+    const unsigned char first = *row_of(expected, 0, 0);
+    for (int y = 0; y < expected->height; y++)
+        for (int x = 0; x < expected->width; x++) {
+            const unsigned char value = row_of(expected, 0, y)[x];
+            extremes += value == 0 || value == 255;
+            constant &= value == first;
+            total++;
+        }
+    if (constant || extremes > total / 10)
+        fail("%s: the expected image is %s; it would hide errors", what, constant ? "constant" : "saturated");
+}
+
+struct tally {
+    uint64_t rows, cases, mismatches;
+};
+
+static void check_case(const struct options *options, struct place *place, const struct filter *filter, int width,
+                       int height, enum border border, enum sample sample, uint64_t number, uint64_t *state,
+                       struct tally *tally)
+{
+    const int planes = 1 + (int)(number % 4);
+    const size_t extra = number % 3 ? 0 : ROW_ALIGNMENT;
+    const unsigned char poison = sample == SAMPLE_F32 ? 0xff : number & 1 ? 0xa5 : 0x5a;
+    struct guarded in = guarded_make(sample, width, height, planes, extra);
+    struct guarded expected = guarded_make(sample, width, height, planes, 0);
+    struct guarded actual = guarded_make(sample, width, height, planes, number % 5 ? 0 : ROW_ALIGNMENT);
+    memset(in.memory, poison, in.size);
+    memset(expected.memory, 0, expected.size);
+    fill_random(&in.plane, state);
+
+    size_t count;
+    const struct variant *rows = variants(&count);
+    struct plan plan;
+    struct error error = {0};
+    if (!plan_make(&plan, filter, border, sample, &rows[0], &error) ||
+        !plan.variant->launch(&plan, NULL, &in.plane, &expected.plane, &error))
+        fail("%s", error.message);
+    char what[256];
+    snprintf(what, sizeof what, "%d x %d taps, anchor %d %d, %d x %d %s, %d planes, border %s", filter->width,
+             filter->height, filter->anchor_x, filter->anchor_y, width, height, sample == SAMPLE_U8 ? "uint8" : "float",
+             planes, border_name(border));
+    if (border != BORDER_ZERO && !filter->absolute) /* these two move the mean on purpose */
+        check_expected(&expected.plane, what);
+
+    for (size_t i = 1; i < count; i++) {
+        const struct variant *row = &rows[i];
+        if (!takes(row, filter, sample) || (options->variant && strcmp(options->variant, row->name) != 0) ||
+            !(row->backend == BACKEND_CPU ? options->cpu : options->cuda))
+            continue;
+        memset(actual.memory, poison, actual.size);
+        if (!plan_make(&plan, filter, border, sample, row, &error) || !run_variant(&plan, place, &in, &actual, &error))
+            fail("%s: %s: %s", row->name, what, error.message);
+        int where[3] = {0};
+        const uint64_t wrong = count_mismatches(&expected.plane, &actual.plane, tolerance(&plan), where);
+        const bool intact = guards_intact(&actual, poison);
+        tally->cases++;
+        if (wrong == 0 && intact)
+            continue;
+        tally->mismatches++;
+        fprintf(stderr, "MISMATCH %s: %s: ", row->name, what);
+        if (wrong)
+            fprintf(stderr, "%" PRIu64 " samples differ, first at x %d y %d plane %d\n", wrong, where[0], where[1],
+                    where[2]);
+        else
+            fprintf(stderr, "a write outside the image\n");
+    }
+    free(in.memory);
+    free(expected.memory);
+    free(actual.memory);
+}
+
+static const int sizes[][2] = {
+    {1, 1},     {1, 67},    {67, 1},    {2, 3},     {15, 16},  {16, 17},  {17, 15},    {23, 25},
+    {31, 32},   {32, 31},   {33, 33},   {63, 64},   {64, 65},  {65, 63},  {97, 61},    {127, 129},
+    {128, 128}, {129, 127}, {523, 101}, {256, 300}, {1023, 9}, {1024, 7}, {1025, 130},
+};
+
+static struct tally check_all(const struct options *options, struct place *place)
+{
+    struct tally tally = {0};
+    uint64_t state = options->seed, number = 0;
+    struct filter *filter = allocate(sizeof *filter);
+    for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++) {
+        random_filter(&shapes[f], &state, filter);
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+            const int width = sizes[s][0], height = sizes[s][1];
+            const int64_t taps = filter->width * filter->height;
+            /* The reference takes a few nanoseconds a tap: the largest filters meet the smaller images only. */
+            if (taps * width * height > (options->quick ? 1500000 : 20000000))
+                continue;
+            for (enum border border = 0; border < BORDER_COUNT; border++)
+                for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++, number++)
+                    if (!options->quick || (number + f + s) % 7 == 0)
+                        check_case(options, place, filter, width, height, border, sample, number, &state, &tally);
+        }
+    }
+    free(filter);
+    return tally;
+}
+
+/* The benchmark. */
+
+static int compare_floats(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+#ifdef GPUCONV_CUDA
+/* Time RUNS launches over rotated buffers, or copies where PLAN is NULL. */
+static void time_launches(const struct plan *plan, struct device *device, const struct plane *in,
+                          const struct plane *out, int rotation, float *milliseconds)
+{
+    struct error error = {0};
+    const size_t bytes = in->plane_bytes * (size_t)in->count;
+    if (plan && !plan->variant->prepare(plan, device, &error))
+        fail("%s", error.message);
+    for (int run = -WARM_UP; run < RUNS; run++) {
+        const struct plane *from = &in[(run + WARM_UP) % rotation], *to = &out[(run + WARM_UP) % rotation];
+        if (!device_mark(device, 0, &error) ||
+            !(plan ? plan->variant->launch(plan, device, from, to, &error)
+                   : device_copy(device, to->data, from->data, bytes, &error)) ||
+            !device_mark(device, 1, &error) ||
+            !device_elapsed(device, 0, 1, run < 0 ? &milliseconds[0] : &milliseconds[run], &error))
+            fail("%s", error.message);
+    }
+    qsort(milliseconds, RUNS, sizeof *milliseconds, compare_floats);
+}
+
+static void print_row(const char *name, const struct plane *plane, const float *milliseconds, float copy,
+                      const char *note)
+{
+    const double pixels = (double)plane->width * plane->height * plane->count;
+    const double seconds = (double)milliseconds[RUNS / 2] / 1e3;
+    printf("%-16s %9.4f %9.4f %9.4f %9.2f %9.1f %7.2f  %s\n", name, (double)milliseconds[RUNS / 2],
+           (double)milliseconds[0], (double)milliseconds[RUNS - 1], pixels / seconds / 1e9,
+           2 * pixels * (double)sample_bytes(plane->sample) / seconds / 1e9, (double)(milliseconds[RUNS / 2] / copy),
+           note);
+    fflush(stdout);
+}
+
+/* Check, then time, every CUDA row for one filter, size and sample type. The `cpu` row stands in for the reference,
+ * which would take minutes; check_all compares the two. */
+static uint64_t bench_sample(const struct options *options, struct device *device, const struct filter *filter,
+                             enum sample sample)
+{
+    uint64_t state = options->seed, mismatches = 0;
+    struct error error = {0};
+    struct guarded host = guarded_make(sample, options->width, options->height, 1, 0);
+    struct guarded expected = guarded_make(sample, options->width, options->height, 1, 0);
+    fill_random(&host.plane, &state);
+    size_t count;
+    const struct variant *rows = variants(&count);
+    struct plan plan;
+    if (!plan_make(&plan, filter, BORDER_REPLICATE, sample, conv_choose(filter, BACKEND_CPU, sample), &error) ||
+        !plan.variant->launch(&plan, NULL, &host.plane, &expected.plane, &error))
+        fail("%s", error.message);
+
+    struct plane in[MAX_ROTATION], out[MAX_ROTATION];
+    const size_t bytes = host.plane.plane_bytes;
+    int rotation = (int)(ROTATE_BYTES / bytes) + 1;
+    if (rotation > MAX_ROTATION)
+        rotation = MAX_ROTATION;
+    for (int i = 0; i < rotation; i++)
+        if (!device_plane_allocate(device, sample, options->width, options->height, 1, 0, &in[i], &error) ||
+            !device_plane_allocate(device, sample, options->width, options->height, 1, 0, &out[i], &error) ||
+            !device_upload(device, in[i].data, host.plane.data, bytes, &error))
+            fail("%s", error.message);
+
+    float milliseconds[RUNS], copy;
+    printf("\n%d x %d %s, %s (%d x %d taps, %s), border replicate, %d buffer pairs in turn\n", options->width,
+           options->height, sample == SAMPLE_U8 ? "uint8" : "float", filter->name, filter->width, filter->height,
+           filter->separable ? "separable" : "not separable", rotation);
+    printf("%-16s %9s %9s %9s %9s %9s %7s\n", "variant", "median ms", "min", "max", "Gpixel/s", "GB/s", "x copy");
+    time_launches(NULL, device, in, out, rotation, milliseconds);
+    copy = milliseconds[RUNS / 2];
+    print_row("(copy)", &host.plane, milliseconds, copy, "");
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].backend != BACKEND_CUDA || !takes(&rows[i], filter, sample) ||
+            (options->variant && strcmp(options->variant, rows[i].name) != 0))
+            continue;
+        struct guarded actual = guarded_make(sample, options->width, options->height, 1, 0);
+        if (!plan_make(&plan, filter, BORDER_REPLICATE, sample, &rows[i], &error) ||
+            !device_fill(device, out[0].data, 0xff, bytes, &error) || !plan.variant->prepare(&plan, device, &error) ||
+            !plan.variant->launch(&plan, device, &in[0], &out[0], &error) ||
+            !device_download(device, actual.plane.data, out[0].data, bytes, &error) || !device_wait(device, &error))
+            fail("%s: %s", rows[i].name, error.message);
+        int where[3];
+        const double allowed = sample == SAMPLE_F32 ? 2 * tolerance(&plan) : tolerance(&plan); /* both sides round */
+        const uint64_t wrong = count_mismatches(&expected.plane, &actual.plane, allowed, where);
+        mismatches += wrong != 0;
+        time_launches(&plan, device, in, out, rotation, milliseconds);
+        print_row(rows[i].name, &host.plane, milliseconds, copy, wrong ? "WRONG" : "checked");
+        free(actual.memory);
+    }
+    for (int i = 0; i < rotation; i++) {
+        device_release(device, in[i].data);
+        device_release(device, out[i].data);
+    }
+    free(host.memory);
+    free(expected.memory);
+    return mismatches;
+}
+#endif
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void bench_cpu(const struct options *options, const struct filter *filter, enum sample sample)
+{
+    uint64_t state = options->seed;
+    struct error error = {0};
+    struct guarded in = guarded_make(sample, options->width, options->height, 1, 0);
+    struct guarded out = guarded_make(sample, options->width, options->height, 1, 0);
+    fill_random(&in.plane, &state);
+    size_t count;
+    const struct variant *rows = variants(&count);
+    printf("\n%d x %d %s, %s, on the CPU\n", options->width, options->height, sample == SAMPLE_U8 ? "uint8" : "float",
+           filter->name);
+    for (size_t i = 1; i < count; i++) { /* all but the reference, which is not meant to be fast */
+        if (rows[i].backend != BACKEND_CPU || !takes(&rows[i], filter, sample))
+            continue;
+        struct plan plan;
+        float milliseconds[RUNS];
+        if (!plan_make(&plan, filter, BORDER_REPLICATE, sample, &rows[i], &error))
+            fail("%s", error.message);
+        for (int run = -WARM_UP; run < RUNS; run++) {
+            const double start = seconds_now();
+            if (!plan.variant->launch(&plan, NULL, &in.plane, &out.plane, &error))
+                fail("%s", error.message);
+            milliseconds[run < 0 ? 0 : run] = (float)((seconds_now() - start) * 1e3);
+        }
+        qsort(milliseconds, RUNS, sizeof *milliseconds, compare_floats);
+        printf("%-16s %9.2f ms median %9.2f min %9.2f max\n", rows[i].name, (double)milliseconds[RUNS / 2],
+               (double)milliseconds[0], (double)milliseconds[RUNS - 1]);
+    }
+    free(in.memory);
+    free(out.memory);
+}
+
+static const char usage[] =
+    "usage: check_variants [--cpu | --cuda] [--quick] [--seed N] [--variant NAME]\n"
+    "       check_variants --bench [--cpu | --cuda] [--size WIDTHxHEIGHT] [--filter FILTER] [--variant NAME]\n";
+
+static bool parse(int argc, char **argv, struct options *options)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--quick") == 0)
+            options->quick = true;
+        else if (strcmp(argv[i], "--bench") == 0)
+            options->bench = true;
+        else if (strcmp(argv[i], "--cpu") == 0)
+            options->cpu = true;
+        else if (strcmp(argv[i], "--cuda") == 0)
+            options->cuda = true;
+        else if (!value)
+            return false;
+        else if (strcmp(argv[i++], "--seed") == 0)
+            options->seed = strtoull(value, NULL, 0);
+        else if (strcmp(argv[i - 1], "--variant") == 0)
+            options->variant = value;
+        else if (strcmp(argv[i - 1], "--filter") == 0)
+            options->filter = value;
+        else if (strcmp(argv[i - 1], "--size") != 0 || sscanf(value, "%dx%d", &options->width, &options->height) != 2 ||
+                 options->width < 1 || options->height < 1)
+            return false;
+    }
+    if (!options->cpu && !options->cuda)
+        options->cpu = options->cuda = true;
+    return !options->variant || variant_find(options->variant, NULL);
+}
+
+/* Open the GPU, or say why there is none. */
+static bool open_device(struct device **device)
+{
+    struct error error = {0};
+#ifdef GPUCONV_CUDA
+    if (device_open(0, device, &error)) {
+        const struct device_info *facts = device_facts(*device);
+        const int version = device_driver_version();
+        printf("GPU: %s, compute capability %d.%d, %d multiprocessors, driver for CUDA %d.%d\n", facts->name,
+               facts->capability / 10, facts->capability % 10, facts->multiprocessors, version / 1000,
+               version % 1000 / 10);
+        return true;
+    }
+#else
+    error_set(&error, ERROR_WORK, "this build has no CUDA");
+    (void)device;
+#endif
+    printf("no GPU: %s\n", error.message);
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.seed = 20261121, .filter = "gaussian9", .width = 16384, .height = 16384};
+    if (!parse(argc, argv, &options)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    struct place place = {0};
+    const bool only_cuda = options.cuda && !options.cpu;
+    if (options.cuda && !open_device(&place.device)) {
+        options.cuda = false;
+        if (only_cuda) {
+            puts("skipped: the CUDA variants");
+            return EXIT_SKIPPED;
+        }
+    }
+    uint64_t wrong = 0;
+    if (options.bench) {
+        struct filter *filter = allocate(sizeof *filter);
+        struct error error = {0};
+        if (!filter_find(options.filter, filter, &error))
+            fail("%s", error.message);
+        for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++) {
+#ifdef GPUCONV_CUDA
+            if (options.cuda)
+                wrong += bench_sample(&options, place.device, filter, sample);
+#endif
+            if (options.cpu)
+                bench_cpu(&options, filter, sample);
+        }
+        free(filter);
+    } else {
+        printf("seed %" PRIu64 "\n", options.seed);
+        struct tally tally = check_all(&options, &place);
+        size_t count;
+        const struct variant *rows = variants(&count);
+        for (size_t i = 1; i < count; i++)
+            tally.rows += rows[i].launch && (rows[i].backend == BACKEND_CPU ? options.cpu : options.cuda) &&
+                          (!options.variant || strcmp(options.variant, rows[i].name) == 0);
+        printf("%" PRIu64 " rows, %" PRIu64 " cases, %" PRIu64 " mismatches\n", tally.rows, tally.cases,
+               tally.mismatches);
+        if (tally.cases == 0)
+            fail("nothing was checked");
+        wrong = tally.mismatches;
+    }
+#ifdef GPUCONV_CUDA
+    if (place.device) {
+        device_release(place.device, place.in);
+        device_release(place.device, place.out);
+        device_close(place.device);
+    }
+#endif
+    return wrong ? 1 : 0;
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compare a filter's picture with the stored one: run.py GPUCONV NAME FOLDER [--backend cpu|cuda].
+
+The filter NAME is applied to source.png by every variant of the backend that takes it, and each result must hold the
+samples of NAME.png, by gpuconv --compare. All shipped filters have sums that even float variants hold exactly. A result
+that differs is left in FOLDER as NAME.actual.png, with the difference as NAME.diff.png. Where there is no GPU,
+--backend cuda is skipped (exit status 77)."""
+import argparse
+import os
+import subprocess
+import sys
+
+SKIP = 77
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def variants(program, backend, name):
+    """The names of the backend's variants that take the filter."""
+    table = subprocess.run([program, "--list-variants"], check=True, capture_output=True, text=True).stdout
+    shown = subprocess.run([program, "--show", name], check=True, capture_output=True, text=True).stdout
+    separable = "separable  yes" in shown
+    for line in table.splitlines():
+        words = line.split()
+        if words[1] == backend and (separable or "separable only" not in line):
+            yield words[0]
+
+
+def check(program, name, variant, folder):
+    """Run one variant and say whether its picture is right."""
+    actual = os.path.join(folder, f"{name}.actual.png")
+    difference = os.path.join(folder, f"{name}.diff.png")
+    for path in (actual, difference):
+        if os.path.exists(path):
+            os.remove(path)
+    made = subprocess.run([program, "--variant", variant, name, os.path.join(HERE, "source.png"), actual])
+    if made.returncode != 0:
+        print(f"{variant}: failed")
+        return False
+    compared = subprocess.run([program, "--compare", os.path.join(HERE, f"{name}.png"), actual, difference],
+                              stdout=subprocess.PIPE, text=True)
+    print(f"{variant}: {compared.stdout.strip()}")
+    if compared.returncode != 0:
+        print(f"the picture is in {actual}, the difference in {difference}; if the change is meant, "
+              "run tests/golden/update.py")
+        return False
+    os.remove(actual)
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("name")
+    parser.add_argument("folder")
+    parser.add_argument("--backend", choices=["cpu", "cuda"], default="cpu")
+    arguments = parser.parse_args()
+    program = os.path.abspath(arguments.program)
+    for name in ("GPUCONV_FILTERS", "XDG_CONFIG_HOME"):
+        os.environ.pop(name, None)
+    os.environ["HOME"] = HERE  # no filters of the user's own
+
+    if arguments.backend == "cuda":
+        devices = subprocess.run([program, "--devices"], check=True, capture_output=True, text=True).stdout
+        if devices.startswith("no CUDA device"):
+            print(f"skipped: {devices.strip()}")
+            return SKIP
+    os.makedirs(arguments.folder, exist_ok=True)
+    count = 0
+    for variant in variants(program, arguments.backend, arguments.name):
+        count += 1
+        if not check(program, arguments.name, variant, arguments.folder):
+            return 1
+    if count == 0:
+        print(f"no variant of the backend {arguments.backend} takes {arguments.name}")
+        return 1
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Make all golden images anew: update.py GPUCONV. This is the only way to change them; look at them before they are
+committed.
+
+Each picture is first computed here a second time, with Python's integers and from the definition alone:
+out = clamp(floor(sum of tap * sample / scale + offset + 1/2)). Where the program disagrees nothing is changed."""
+import math
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+from fractions import Fraction
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FILTERS = os.path.join(HERE, "..", "..", "filters")
+
+
+def read_png(path):
+    """(width, height, channels, rows of samples) of a PNG with 8 bits a sample that is not interlaced."""
+    with open(path, "rb") as file:
+        data = file.read()
+    position, packed = 8, b""
+    while position < len(data):
+        length, kind = struct.unpack_from(">I4s", data, position)
+        body = data[position + 8:position + 8 + length]
+        if kind == b"IHDR":
+            width, height, bits, colour, _, _, interlaced = struct.unpack(">IIBBBBB", body)
+            assert bits == 8 and colour in (0, 2, 4, 6) and not interlaced
+        elif kind == b"IDAT":
+            packed += body
+        position += 12 + length
+    channels = {0: 1, 2: 3, 4: 2, 6: 4}[colour]
+    raw, stride = zlib.decompress(packed), width * channels
+    rows, above = [], [0] * stride
+    for y in range(height):
+        method, line = raw[y * (stride + 1)], raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)]
+        above = unfilter(method, line, above, channels)
+        rows.append(above)
+    return width, height, channels, rows
+
+
+def unfilter(method, line, above, channels):
+    """Undo the row filter of a PNG."""
+    row = []
+    for i, byte in enumerate(line):
+        a = row[i - channels] if i >= channels else 0
+        b = above[i]
+        c = above[i - channels] if i >= channels else 0
+        p = a + b - c
+        nearest = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
+        row.append((byte + (0, a, b, (a + b) // 2, nearest)[method]) % 256)
+    return row
+
+
+def read_filter(path):
+    """(rows of taps divided by the scale, offset, absolute, anchor) of a filter file."""
+    scale, offset, absolute, anchor, taps = Fraction(1), Fraction(0), False, None, []
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            words = line.split("#")[0].split()
+            if not words or words[0] == "title":
+                continue
+            if words[0] == "scale":
+                scale = Fraction(words[1])
+            elif words[0] == "offset":
+                offset = Fraction(words[1])
+            elif words[0] == "abs":
+                absolute = True
+            elif words[0] == "anchor":
+                anchor = int(words[1]), int(words[2])
+            else:
+                taps.append([Fraction(word) for word in words])
+    anchor = anchor or (len(taps[0]) // 2, len(taps) // 2)
+    return [[tap / scale for tap in row] for row in taps], offset, absolute, anchor
+
+
+def convolve(image, path):
+    """The rows of samples that the filter at PATH makes of an image, with the border replicated."""
+    width, height, channels, rows = image
+    taps, offset, absolute, (anchor_x, anchor_y) = read_filter(path)
+    divisor = math.lcm(offset.denominator, 2, *(tap.denominator for row in taps for tap in row))
+    offsets = int((offset + Fraction(1, 2)) * divisor)
+    weights = [(i - anchor_y, j - anchor_x, int(tap * divisor))
+               for i, row in enumerate(taps) for j, tap in enumerate(row) if tap]
+    result = []
+    for y in range(height):
+        line = []
+        for x in range(width):
+            for channel in range(channels):
+                total = 0
+                for dy, dx, weight in weights:
+                    column = min(max(x + dx, 0), width - 1)
+                    total += weight * rows[min(max(y + dy, 0), height - 1)][column * channels + channel]
+                total = abs(total) if absolute else total
+                line.append(min(max((total + offsets) // divisor, 0), 255))
+        result.append(line)
+    return result
+
+
+def check_lively(name, rows):
+    """A picture that is one grey or all black and white would let any mistake pass."""
+    samples = [sample for row in rows for sample in row]
+    inside = sum(0 < sample < 255 for sample in samples)
+    if len(set(samples)) < 16 or inside < len(samples) // 8:
+        sys.exit(f"{name}: the picture is nearly constant or saturated and tests nothing")
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: update.py GPUCONV")
+    program = os.path.abspath(sys.argv[1])
+    os.environ["GPUCONV_FILTERS"] = os.path.abspath(FILTERS)
+    source = os.path.join(HERE, "source.png")
+    image = read_png(source)
+    names = sorted(name[:-4] for name in os.listdir(FILTERS) if name.endswith(".txt"))
+    with tempfile.TemporaryDirectory(dir=HERE) as folder:
+        for name in names:
+            made = os.path.join(folder, f"{name}.png")
+            subprocess.run([program, "--variant", "reference", name, source, made], check=True)
+            expected = convolve(image, os.path.join(FILTERS, f"{name}.txt"))
+            if read_png(made)[3] != expected:
+                sys.exit(f"{name}: the program and this script do not agree; nothing was changed")
+            check_lively(name, expected)
+        for name in names:
+            os.replace(os.path.join(folder, f"{name}.png"), os.path.join(HERE, f"{name}.png"))
+    print(f"{len(names)} golden images made: {' '.join(names)}")
+
+
+main()
