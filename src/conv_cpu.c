@@ -168,8 +168,8 @@ struct tap_list {
     struct tap taps[FILTER_MAX * FILTER_MAX];
 };
 
-#ifdef GPUCONV_CLONES
-#define CLONES __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#ifdef GPUCONV_CLONES /* the instruction sets, from the build */
+#define CLONES __attribute__((target_clones(GPUCONV_CLONES)))
 #else
 #define CLONES
 #endif
