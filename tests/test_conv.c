@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Borders, rounding, plans and the automatic choice. What the variants compute is check_variants' matter. */
+#include "conv.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Borders. */
+
+/* What stands around "abcd", written down by hand from the table in conv.h, 7 samples to either side. */
+static void test_borders_as_drawn(void **state)
+{
+    (void)state;
+    static const struct {
+        enum border border;
+        const char *drawn;
+    } cases[] = {
+        {BORDER_REPLICATE, "aaaaaaaabcdddddddd"},  {BORDER_REFLECT, "bcddcbaabcddcbaabc"},
+        {BORDER_REFLECT101, "babcdcbabcdcbabcdc"}, {BORDER_WRAP, "bcdabcdabcdabcdabc"},
+        {BORDER_ZERO, ".......abcd......."},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
+        for (int i = -7; i < 11; i++) {
+            const int index = border_index(i, 4, cases[c].border);
+            assert_int_equal(index < 0 ? '.' : "abcd"[index], cases[c].drawn[i + 7]);
+        }
+}
+
+/* One step beyond an edge, from the definitions; then whole periods. */
+static void test_borders_far_outside(void **state)
+{
+    (void)state;
+    for (int n = 1; n < 9; n++)
+        for (int i = -300; i < 300; i++) {
+            assert_int_equal(border_index(i, n, BORDER_WRAP), ((i % n) + n) % n);
+            assert_int_equal(border_index(i, n, BORDER_REFLECT), border_index(i + 2 * n, n, BORDER_REFLECT));
+            assert_int_equal(border_index(-1 - i, n, BORDER_REFLECT), border_index(i, n, BORDER_REFLECT));
+            assert_int_equal(border_index(-i, n, BORDER_REFLECT101), border_index(i, n, BORDER_REFLECT101));
+            assert_int_equal(border_index(i, n, BORDER_REPLICATE), i < 0 ? 0 : i < n ? i : n - 1);
+            assert_int_equal(border_index(i, n, BORDER_ZERO), i >= 0 && i < n ? i : -1);
+        }
+}
+
+/* Twice the longest side does not fit in an int. */
+static void test_borders_of_long_sides(void **state)
+{
+    (void)state;
+    const int n = INT32_MAX - 64;
+    for (enum border border = BORDER_REPLICATE; border < BORDER_ZERO; border++)
+        for (int i = -63; i < n + 63; i += i == -1 ? n + 1 : 1) {
+            const int index = border_index(i, n, border);
+            assert_in_range(index, 0, n - 1);
+        }
+    assert_int_equal(border_index(-1, n, BORDER_REFLECT), 0);
+    assert_int_equal(border_index(n, n, BORDER_REFLECT), n - 1);
+    assert_int_equal(border_index(n, n, BORDER_REFLECT101), n - 2);
+    assert_int_equal(border_index(n, n, BORDER_WRAP), 0);
+}
+
+static void test_border_names(void **state)
+{
+    (void)state;
+    for (enum border border = 0; border < BORDER_COUNT; border++)
+        assert_int_equal(border_of_name(border_name(border)), border);
+    assert_int_equal(border_of_name("mirror"), BORDER_COUNT);
+}
+
+/* Rounding. */
+
+static struct filter with_numbers(int32_t scale, int64_t bias, bool absolute)
+{
+    return (struct filter){.width = 1, .height = 1, .scale = scale, .bias = bias, .absolute = absolute};
+}
+
+/* The rule as DESIGN has it: clamp(floor((|S| or S + B) / D)). */
+static int expected_level(int32_t scale, int64_t bias, bool absolute, int32_t sum)
+{
+    const int64_t t = (absolute && sum < 0 ? -(int64_t)sum : sum) + bias;
+    const int64_t level = t >= 0 ? t / scale : -((-t + scale - 1) / scale);
+    return (int)(level < 0 ? 0 : level > 255 ? 255 : level);
+}
+
+static void check_level(int32_t scale, int64_t bias, bool absolute, int64_t sum)
+{
+    if (sum < -INT32_MAX || sum > INT32_MAX)
+        return;
+    static struct rounding rounding;
+    const struct filter filter = with_numbers(scale, bias, absolute);
+    rounding_make(&filter, &rounding);
+    const int level = rounding_apply(&rounding, (int32_t)sum);
+    const int expected = expected_level(scale, bias, absolute, (int32_t)sum);
+    if (level != expected)
+        fail_msg("scale %d bias %lld absolute %d sum %lld: %d, not %d", scale, (long long)bias, absolute,
+                 (long long)sum, level, expected);
+}
+
+/* At each step from one level to the next, one below and one above: where a wrong multiplier or shift shows. */
+static void test_rounding_at_every_step(void **state)
+{
+    (void)state;
+    static const int32_t scales[] = {1,       2,       3,        4,          5,         7,       9,       10,
+                                     16,      25,      81,       127,        128,       255,     256,     257,
+                                     6561,    65535,   65536,    65537,      1000003,   4194304, 8388593, 8388607,
+                                     8388608, 8388609, 16777216, 1073741824, 1073741823};
+    for (size_t s = 0; s < sizeof scales / sizeof scales[0]; s++) {
+        const int64_t scale = scales[s];
+        const int64_t biases[] = {
+            scale / 2,        0,          -scale,   scale * 128 + scale / 2, -scale * 65535, scale * 65535 + 1, -7,
+            scale * 255 + 11, -INT32_MAX, INT32_MAX};
+        for (size_t b = 0; b < sizeof biases / sizeof biases[0]; b++)
+            for (int absolute = 0; absolute < 2; absolute++) {
+                for (int64_t level = -2; level < 259; level++)
+                    for (int64_t step = -1; step < 2; step++) {
+                        check_level(scales[s], biases[b], absolute, level * scale - biases[b] + step);
+                        check_level(scales[s], biases[b], absolute, -(level * scale - biases[b] + step));
+                    }
+                const int64_t extremes[] = {-INT32_MAX, -INT32_MAX + 1, -1, 0, 1, INT32_MAX - 1, INT32_MAX};
+                for (size_t e = 0; e < sizeof extremes / sizeof extremes[0]; e++)
+                    check_level(scales[s], biases[b], absolute, extremes[e]);
+            }
+    }
+}
+
+/* Every scale up to 2^12 and a stride through the rest, at the largest dividends. */
+static void test_rounding_of_every_scale(void **state)
+{
+    (void)state;
+    for (int32_t scale = 1; scale <= 1 << 23; scale += scale < 1 << 12 ? 1 : 997)
+        for (int64_t level = 250; level < 257; level++)
+            for (int64_t step = -1; step < 1; step++)
+                check_level(scale, scale / 2, false, level * scale - scale / 2 + step);
+}
+
+/* Plans and choice. */
+
+static struct filter parsed(const char *text)
+{
+    struct filter filter;
+    struct error error;
+    if (!filter_parse(text, strlen(text), "test", &filter, &error))
+        fail_msg("%s", error.message);
+    return filter;
+}
+
+static void test_plan_refuses_what_a_variant_does_not_take(void **state)
+{
+    (void)state;
+    static const char general[] = "1 2\n3 4\n";
+    static struct filter filter;
+    filter = parsed(general);
+    size_t count, refused = 0;
+    const struct variant *table = variants(&count);
+    for (size_t i = 0; i < count; i++) {
+        struct plan plan;
+        struct error error = {0};
+        const bool made = plan_make(&plan, &filter, BORDER_WRAP, SAMPLE_U8, &table[i], &error);
+        assert_true(made == (table[i].launch && !table[i].separable_only));
+        if (!made) {
+            assert_non_null(strstr(error.message, table[i].name));
+            assert_int_equal(error.code, table[i].separable_only ? ERROR_USAGE : ERROR_WORK);
+            refused++;
+        }
+    }
+    assert_true(refused >= 1);
+}
+
+/* Floats hold all integers up to 2^24: 65793 * 255 is the last sum below it, 65794 * 255 is beyond. */
+static void test_plan_knows_when_float_is_exact(void **state)
+{
+    (void)state;
+    static struct filter filter;
+    struct plan plan;
+    filter = parsed("scale 65793\n65793 0\n");
+    filter.absolute_sum = 65793; /* the parser reduces by the common factor; here only the bound counts */
+    assert_true(plan_make(&plan, &filter, BORDER_ZERO, SAMPLE_U8, variant_find("reference", NULL), NULL));
+    assert_true(plan.float_exact);
+    filter.absolute_sum = 65794;
+    assert_true(plan_make(&plan, &filter, BORDER_ZERO, SAMPLE_U8, variant_find("reference", NULL), NULL));
+    assert_false(plan.float_exact);
+}
+
+static void test_choice_is_canonical_and_fits(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"1\n", "1 2 1\n2 4 2\n1 2 1\n", "0 1 0\n1 -4 1\n0 1 0\n", "1 1 1 1\n"};
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        static struct filter filter;
+        filter = parsed(texts[t]);
+        for (enum backend backend = BACKEND_CPU; backend <= BACKEND_CUDA; backend++)
+            for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++) {
+                const struct variant *choice = conv_choose(&filter, backend, sample);
+                assert_non_null(choice);
+                assert_int_equal(choice->backend, backend);
+                assert_true(choice->canonical);
+                assert_true(choice->samples & 1u << sample);
+                assert_true(!choice->separable_only || filter.separable);
+            }
+    }
+}
+
+/* One small image is done on the CPU before a GPU has started; a large one with a large filter is not. */
+static void test_model_prefers_the_cpu_for_small_work(void **state)
+{
+    (void)state;
+    static struct filter small, large;
+    small = parsed("1 2 1\n");
+    struct error error;
+    if (!filter_find("disk:31", &large, &error))
+        fail_msg("%s", error.message);
+    const struct work photo = {1920, 1080, 3, SAMPLE_U8, 2}, huge = {16384, 16384, 3, SAMPLE_U8, 16};
+    assert_true(conv_cpu_seconds(&small, 1, &photo) < conv_cuda_seconds(&small, 1, &photo));
+    assert_true(conv_cpu_seconds(&large, 1, &huge) > conv_cuda_seconds(&large, 1, &huge));
+}
+
+static void test_variant_names(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct variant *table = variants(&count);
+    for (size_t i = 0; i < count; i++) {
+        assert_ptr_equal(variant_find(table[i].name, NULL), &table[i]);
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(table[i].name, table[j].name);
+    }
+    struct error error;
+    assert_null(variant_find("seperable", &error));
+    assert_non_null(strstr(error.message, "did you mean \"separable\"?"));
+    assert_int_equal(error.code, ERROR_USAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_borders_as_drawn),
+        cmocka_unit_test(test_borders_far_outside),
+        cmocka_unit_test(test_borders_of_long_sides),
+        cmocka_unit_test(test_border_names),
+        cmocka_unit_test(test_rounding_at_every_step),
+        cmocka_unit_test(test_rounding_of_every_scale),
+        cmocka_unit_test(test_plan_refuses_what_a_variant_does_not_take),
+        cmocka_unit_test(test_plan_knows_when_float_is_exact),
+        cmocka_unit_test(test_choice_is_canonical_and_fits),
+        cmocka_unit_test(test_model_prefers_the_cpu_for_small_work),
+        cmocka_unit_test(test_variant_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
