@@ -87,7 +87,9 @@ static bool is_letter(char c)
 /* DIGITS * 10^EXPONENT; ROUNDED if DIGITS are not all that were written. */
 static struct number number_scaled(int64_t digits, long exponent, bool rounded)
 {
-    for (; exponent < 0 && digits != 0 && digits % 10 == 0; exponent++)
+    if (digits == 0) /* not rounded then; and no power of ten would ever end the loops below */
+        return zero;
+    for (; exponent < 0 && digits % 10 == 0; exponent++)
         digits /= 10; /* 0.2500000000000000000 is still a quarter */
     int64_t numerator = digits, denominator = 1;
     double value = (double)digits;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -409,6 +410,20 @@ static void test_limits(void **state)
     text[size - 1] = '7';
     parse_bytes(text, size, &filter);
     assert_int_equal(filter.taps[0], 7);
+    free(text);
+
+    /* Zeros times the largest powers of ten: in no time, where a loop over the power would take minutes. */
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+    assert_non_null(stream);
+    for (int i = 0; i < 127 * 127; i++)
+        fputs(i % 127 == 126 ? "0e9999999\n" : "0e9999999 ", stream);
+    assert_int_equal(fclose(stream), 0);
+    const clock_t start = clock();
+    parse(text, &filter);
+    assert_true(clock() - start < 5 * CLOCKS_PER_SEC);
+    assert_true(filter.exact);
+    assert_int_equal(filter.absolute_sum, 0);
     free(text);
 }
 
