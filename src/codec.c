@@ -661,19 +661,16 @@ static bool folder_flush(const char *folder)
 }
 
 /* Write TARGET anew, with MODE less the umask, or exactly MODE where one is KEPT. Both paths are free of symbolic links
- * in their last part. The signals by which a user ends a program wait until no temporary file is left. */
+ * in their last part. Signals wait until no temporary file is left, because most of them end a program. */
 static bool write_renamed(const char *target, const char *folder, mode_t mode, bool kept, const uint8_t *bytes,
                           size_t size)
 {
-    sigset_t ending, before;
+    sigset_t all, before;
     char *name;
     bool done;
 
-    sigemptyset(&ending);
-    sigaddset(&ending, SIGINT);
-    sigaddset(&ending, SIGTERM);
-    sigaddset(&ending, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &ending, &before);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
 
     const int fd = temporary_open(folder, mode, &name);
     done = fd >= 0 && (!kept || fchmod(fd, mode) == 0) && write_all(fd, bytes, size) &&

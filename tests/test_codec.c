@@ -31,6 +31,19 @@ static char folder[] = "/tmp/gpuconv-codec-XXXXXX";
 /* Whether open() below plays a file system without unnamed files. */
 static bool named_only;
 
+/* The signal that comes when a temporary file has just got its name, or 0. */
+static int signal_after_link;
+
+/* Stands in for libc's linkat, for the codec too. */
+int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
+{
+    const int result = (int)syscall(SYS_linkat, from_folder, from, to_folder, to, flags);
+
+    if (signal_after_link != 0)
+        raise(signal_after_link);
+    return result;
+}
+
 /* Stands in for libc's open, for the codec too. */
 int open(const char *path, int flags, ...)
 {
@@ -832,6 +845,33 @@ static void test_write_interrupted(void **state)
     remove_all();
 }
 
+/* Nothing is left behind by any signal that can be held back, at the worst moment. */
+static void test_write_signals(void **state)
+{
+    const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            const struct rlimit no_core = {0, 0};
+            setrlimit(RLIMIT_CORE, &no_core);
+            signal(signals[i], SIG_DFL);
+            signal_after_link = signals[i];
+            write_text(in_folder("file"), "text", NULL);
+            _exit(0);
+        }
+        assert_true(child > 0);
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (WIFSIGNALED(status)) /* and not where files without a name cannot be had */
+            assert_int_equal(WTERMSIG(status), signals[i]);
+        assert_holds(in_folder("file"), "text");
+        assert_int_equal(count_files(), 1);
+        remove_all();
+    }
+}
+
 static void test_read(void **state)
 {
     struct error error = {0};
@@ -930,6 +970,7 @@ int main(void)
         cmocka_unit_test(test_write_needs_rights),
         cmocka_unit_test(test_write_to_pipe),
         cmocka_unit_test(test_write_interrupted),
+        cmocka_unit_test(test_write_signals),
         cmocka_unit_test(test_read),
         cmocka_unit_test(test_same_file),
     };
