@@ -218,9 +218,10 @@ static const char *mode_option(int mode)
     return NULL;
 }
 
+/* Who asks for help after another question gets help. */
 static bool take_mode(struct options *options, int mode, struct error *error)
 {
-    if (options->mode != MODE_RUN && options->mode != mode)
+    if (options->mode != MODE_RUN && options->mode != mode && mode != MODE_HELP && mode != MODE_VERSION)
         return error_set(error, ERROR_USAGE, "--%s and --%s are two different questions; ask one at a time",
                          mode_option(options->mode), mode_option(mode));
     options->mode = mode;
@@ -414,7 +415,7 @@ bool cli_parse(int argc, char *const argv[], struct options *options, struct err
             done = parse_long(argc, argv, &i, options, error);
         else
             done = parse_letters(argument, options, error);
-        /* Whoever asks for help gets it, whatever else is wrong. */
+        /* Whoever asks for help gets it, whatever else follows or is missing. */
         if (done && (options->mode == MODE_HELP || options->mode == MODE_VERSION))
             goto out;
     }

@@ -272,7 +272,7 @@ out:
     return done ? 0 : report(&error);
 }
 
-/* Write the picture of a difference, but never over one of the images that it is about. */
+/* Write the picture of a difference. */
 static bool save_picture(const struct options *options, const struct image *expected, const struct image *actual,
                          struct error *error)
 {
@@ -288,6 +288,7 @@ static bool save_picture(const struct options *options, const struct image *expe
     return done;
 }
 
+/* The picture of a difference must not overwrite one of the images that it is about. */
 static bool check_picture(const struct options *options, struct error *error)
 {
     if (options->picture == NULL)
@@ -411,6 +412,15 @@ static int list_variants(void)
     return 0;
 }
 
+/* Print TEXT, whose lines may hold a file's name or title and all have an end. It is cut into them. */
+static void print_lines(char *text)
+{
+    for (char *line; (line = strsep(&text, "\n")) != NULL && text != NULL;) {
+        print_escaped(stdout, line);
+        putchar('\n');
+    }
+}
+
 static int show(const struct options *options)
 {
     struct error error;
@@ -426,7 +436,9 @@ static int show(const struct options *options)
             status = report(&error);
             continue;
         }
-        printf("%s%s", i > 0 ? "\n" : "", text);
+        if (i > 0)
+            putchar('\n');
+        print_lines(text);
         free(text);
     }
     free(filters);
