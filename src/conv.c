@@ -59,14 +59,6 @@ const char *border_name(enum border border)
     return border_names[border];
 }
 
-enum border border_of_name(const char *name)
-{
-    for (enum border border = 0; border < BORDER_COUNT; border++)
-        if (strcmp(name, border_names[border]) == 0)
-            return border;
-    return BORDER_COUNT;
-}
-
 const struct variant *variants(size_t *count)
 {
     *count = TABLE_ROWS;

@@ -35,9 +35,8 @@ enum border {
     BORDER_COUNT
 };
 
-/* The word for a border on the command line, and the other way; the latter returns BORDER_COUNT for an unknown word. */
+/* The word for a border on the command line. */
 const char *border_name(enum border border);
-enum border border_of_name(const char *name);
 
 /* How a sum S of taps times samples becomes a sample of uint8_t, derived once so that no output takes a division:
  *

@@ -65,14 +65,6 @@ static void test_borders_of_long_sides(void **state)
     assert_int_equal(border_index(n, n, BORDER_WRAP), 0);
 }
 
-static void test_border_names(void **state)
-{
-    (void)state;
-    for (enum border border = 0; border < BORDER_COUNT; border++)
-        assert_int_equal(border_of_name(border_name(border)), border);
-    assert_int_equal(border_of_name("mirror"), BORDER_COUNT);
-}
-
 /* Rounding. */
 
 static struct filter with_numbers(int32_t scale, int64_t bias, bool absolute)
@@ -242,7 +234,6 @@ int main(void)
         cmocka_unit_test(test_borders_as_drawn),
         cmocka_unit_test(test_borders_far_outside),
         cmocka_unit_test(test_borders_of_long_sides),
-        cmocka_unit_test(test_border_names),
         cmocka_unit_test(test_rounding_at_every_step),
         cmocka_unit_test(test_rounding_of_every_scale),
         cmocka_unit_test(test_plan_refuses_what_a_variant_does_not_take),
