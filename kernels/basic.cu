@@ -52,6 +52,6 @@ extern "C" bool basic_prepare(const struct plan *plan, struct device *device, st
 extern "C" bool basic_launch(const struct plan *plan, struct device *device, const struct plane *in,
                              const struct plane *out, struct error *error)
 {
-    return launch_tiles(plan->sample == SAMPLE_U8 ? basic<uint8_t> : basic<float>, plan, device, in, out, block_width,
-                        block_height, dim3(block_width, block_height), error);
+    return launch_tiles(plan->sample == SAMPLE_U8 ? basic<uint8_t> : basic<float>, plan, device, in, out,
+                        {block_width, block_height, dim3(block_width, block_height)}, error);
 }

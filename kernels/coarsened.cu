@@ -73,6 +73,6 @@ extern "C" bool coarsened_prepare(const struct plan *plan, struct device *device
 extern "C" bool coarsened_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                  const struct plane *out, struct error *error)
 {
-    return launch_tiles(KERNEL_FOR(plan, coarsened), plan, device, in, out, block_width, block_height * coarsening,
-                        dim3(block_width, block_height), error);
+    return launch_tiles(KERNEL_FOR(plan, coarsened), plan, device, in, out,
+                        {block_width, block_height * coarsening, dim3(block_width, block_height)}, error);
 }

@@ -58,6 +58,6 @@ extern "C" bool constant_prepare(const struct plan *plan, struct device *device,
 extern "C" bool constant_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                 const struct plane *out, struct error *error)
 {
-    return launch_tiles(KERNEL_FOR(plan, constant), plan, device, in, out, block_width, block_height,
-                        dim3(block_width, block_height), error);
+    return launch_tiles(KERNEL_FOR(plan, constant), plan, device, in, out,
+                        {block_width, block_height, dim3(block_width, block_height)}, error);
 }

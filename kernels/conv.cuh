@@ -32,9 +32,8 @@ static_assert(max_taps * 4 <= 65536 - 1020, "taps and a kernel's own constants s
  * integers, and q / D for planes of float. (device.cu) */
 bool upload_taps(const struct plan *plan, struct device *device, const void *taps, struct error *error);
 
-/* Queue COUNT words of 4 bytes to a symbol, starting at word FIRST. (device.cu) */
-bool upload_words(struct device *device, const void *symbol, const void *words, int first, int count,
-                  struct error *error);
+/* Queue COUNT words of 4 bytes to a symbol. (device.cu) */
+bool upload_words(struct device *device, const void *symbol, const void *words, int count, struct error *error);
 
 /* A texture object over plane INDEX of PLANE, reading 0 outside where BORDER is zero and the nearest sample elsewhere.
  * It is kept by the device and stays valid until device_close. (device.cu) */
@@ -78,28 +77,27 @@ static inline struct job make_job(const struct plan *plan, const struct plane *i
     return job;
 }
 
-/* Launch KERNEL over all planes, a block a tile of TILE_WIDTH x TILE_HEIGHT outputs. The tiles are numbered along
- * grid.x alone, row after row, because grid.y ends at 65535 and an image may be 2^24 rows high; grid.z is the plane. */
-static inline bool launch_strips(void (*kernel)(struct job), const struct plan *plan, struct device *device,
-                                 const struct plane *in, const struct plane *out, int tile_width, int tile_height,
-                                 int strip, dim3 block, struct error *error)
+/* How a launch is laid out: a block of threads a tile of outputs. */
+struct layout {
+    int tile_width, tile_height;
+    dim3 block;
+    int strip; /* rows of a thread, where a variant chooses them at launch */
+};
+
+/* Launch KERNEL over all planes. The tiles are numbered along grid.x alone, row after row, because grid.y ends at 65535
+ * and an image may be 2^24 rows high; grid.z is the plane. */
+static inline bool launch_tiles(void (*kernel)(struct job), const struct plan *plan, struct device *device,
+                                const struct plane *in, const struct plane *out, const struct layout &layout,
+                                struct error *error)
 {
     struct job job = make_job(plan, in, out);
-    job.tiles_x = (job.width + tile_width - 1) / tile_width;
-    job.strip = strip;
-    const int tiles_y = (job.height + tile_height - 1) / tile_height;
+    job.tiles_x = (job.width + layout.tile_width - 1) / layout.tile_width;
+    job.strip = layout.strip;
+    const int tiles_y = (job.height + layout.tile_height - 1) / layout.tile_height;
     const dim3 grid((unsigned)job.tiles_x * (unsigned)tiles_y, 1, (unsigned)in->count);
-    kernel<<<grid, block, 0, device_stream(device)>>>(job);
+    kernel<<<grid, layout.block, 0, device_stream(device)>>>(job);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
-}
-
-/* The same for kernels whose tiles have one height. */
-static inline bool launch_tiles(void (*kernel)(struct job), const struct plan *plan, struct device *device,
-                                const struct plane *in, const struct plane *out, int tile_width, int tile_height,
-                                dim3 block, struct error *error)
-{
-    return launch_strips(kernel, plan, device, in, out, tile_width, tile_height, 0, block, error);
 }
 
 /* Column and row of the block's tile. */

@@ -221,12 +221,10 @@ bool device_elapsed(struct device *device, int from, int to, float *milliseconds
     return true;
 }
 
-bool upload_words(struct device *device, const void *symbol, const void *words, int first, int count,
-                  struct error *error)
+bool upload_words(struct device *device, const void *symbol, const void *words, int count, struct error *error)
 {
     /* The source is pageable: the call returns once it has been read, so it may be a local array. */
-    CUDA_TRY(cudaMemcpyToSymbolAsync(symbol, words, (size_t)count * 4, (size_t)first * 4, cudaMemcpyHostToDevice,
-                                     device->stream),
+    CUDA_TRY(cudaMemcpyToSymbolAsync(symbol, words, (size_t)count * 4, 0, cudaMemcpyHostToDevice, device->stream),
              error);
     return true;
 }
@@ -239,7 +237,7 @@ bool upload_taps(const struct plan *plan, struct device *device, const void *tap
     float values[max_taps];
     for (int i = 0; i < count; i++)
         values[i] = (float)(filter->taps[i] / divisor);
-    return upload_words(device, taps, values, 0, count, error);
+    return upload_words(device, taps, values, count, error);
 }
 
 bool device_texture(struct device *device, const struct plane *plane, int index, enum border border,

@@ -38,7 +38,7 @@ struct tap_row {
 };
 
 template <typename T, typename Sum, int SIZE>
-static __global__ void __launch_bounds__(threads_x *threads_y) register_tiled(struct job job)
+static __global__ void __launch_bounds__(threads_x *threads_y, 1) register_tiled(struct job job)
 {
     walk_strip<T, Sum, SIZE, tap_row<Sum, SIZE>>(job);
 }
@@ -101,9 +101,12 @@ static void (*kernel_of_square(int size))(struct job)
 
 extern "C" bool register_tiled_prepare(const struct plan *plan, struct device *device, struct error *error)
 {
-    if (plan->sample == SAMPLE_F32 || plan->float_exact)
-        return upload_taps(plan, device, taps, error);
-    return upload_words(device, taps, plan->filter->taps, 0, plan->filter->width * plan->filter->height, error);
+    const struct filter *filter = plan->filter;
+    const int count = filter->width * filter->height;
+    uint32_t words[max_taps];
+    for (int i = 0; i < count; i++)
+        words[i] = tap_word(plan, filter->taps[i], filter->scale);
+    return upload_words(device, taps, words, count, error);
 }
 
 template <typename T, typename Sum>
@@ -113,8 +116,8 @@ static bool launch(const struct plan *plan, struct device *device, const struct 
     void (*square)(struct job) = is_centred_square(plan->filter) ? kernel_of_square<T, Sum>(plan->filter->width) : NULL;
     if (square) /* the strip's length was chosen by measurement, at 16384 x 16384 and 3 to 31 taps */
         return launch_walk(square, 6 * plan->filter->height, plan, device, in, out, error);
-    return launch_tiles(register_tiled_general<T, Sum>, plan, device, in, out, tile_width, threads_y * general_rows,
-                        dim3(threads_x, threads_y), error);
+    return launch_tiles(register_tiled_general<T, Sum>, plan, device, in, out,
+                        {tile_width, threads_y * general_rows, dim3(threads_x, threads_y)}, error);
 }
 
 extern "C" bool register_tiled_launch(const struct plan *plan, struct device *device, const struct plane *in,

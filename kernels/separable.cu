@@ -53,8 +53,10 @@ struct row_sums {
     }
 };
 
+/* Up to 9 taps, registers for 5 blocks a multiprocessor: with fewer warps, waiting for loads took most of the time.
+ * Beyond, the sums alone take the registers, and a limit would spill them. */
 template <typename T, typename Sum, int SIZE>
-static __global__ void __launch_bounds__(threads_x *threads_y) separable(struct job job)
+static __global__ void __launch_bounds__(threads_x *threads_y, SIZE <= 9 ? 5 : 1) separable(struct job job)
 {
     walk_strip<T, Sum, SIZE, row_sums<Sum, SIZE>>(job);
 }
@@ -134,20 +136,16 @@ static void (*kernel_of_square(int size))(struct job)
         return NULL;
 }
 
+/* q / D of a float plane is split between the vectors: row by 1, column by D. */
 extern "C" bool separable_prepare(const struct plan *plan, struct device *device, struct error *error)
 {
     const struct filter *filter = plan->filter;
-    if (plan->sample == SAMPLE_U8 && !plan->float_exact)
-        return upload_words(device, taps, filter->row, 0, filter->width, error) &&
-               upload_words(device, taps, filter->column, FILTER_MAX, filter->height, error);
-    const double divisor = plan->sample == SAMPLE_U8 ? 1 : filter->scale;
-    float row[FILTER_MAX], column[FILTER_MAX];
+    uint32_t words[2 * FILTER_MAX] = {};
     for (int j = 0; j < filter->width; j++)
-        row[j] = (float)filter->row[j];
+        words[j] = tap_word(plan, filter->row[j], 1);
     for (int i = 0; i < filter->height; i++)
-        column[i] = (float)(filter->column[i] / divisor);
-    return upload_words(device, taps, row, 0, filter->width, error) &&
-           upload_words(device, taps, column, FILTER_MAX, filter->height, error);
+        words[FILTER_MAX + i] = tap_word(plan, filter->column[i], filter->scale);
+    return upload_words(device, taps, words, 2 * FILTER_MAX, error);
 }
 
 template <typename T, typename Sum>
@@ -157,8 +155,8 @@ static bool launch(const struct plan *plan, struct device *device, const struct 
     void (*square)(struct job) = is_centred_square(plan->filter) ? kernel_of_square<T, Sum>(plan->filter->width) : NULL;
     if (square) /* the strip's length was chosen by measurement, at 16384 x 16384 and 3 to 31 taps */
         return launch_walk(square, 3 * plan->filter->height, plan, device, in, out, error);
-    return launch_tiles(separable_general<T, Sum>, plan, device, in, out, general_width, general_height,
-                        dim3(general_threads_x, general_threads_y), error);
+    return launch_tiles(separable_general<T, Sum>, plan, device, in, out,
+                        {general_width, general_height, dim3(general_threads_x, general_threads_y)}, error);
 }
 
 extern "C" bool separable_launch(const struct plan *plan, struct device *device, const struct plane *in,

@@ -17,6 +17,8 @@
 
 #include "conv.cuh"
 
+#include <string.h>
+
 static constexpr int columns = 4;                   /* outputs of a thread side by side */
 static constexpr int threads_x = 32, threads_y = 4; /* of a block */
 static constexpr int tile_width = threads_x * columns;
@@ -77,7 +79,7 @@ template <typename T, typename Sum, int SIZE, typename Row, bool GUARDED>
 static __device__ __forceinline__ void walk_rows(const struct job &job, int y, int x, int rows)
 {
     constexpr int lead = lead_of(SIZE / 2), count = window_of<SIZE>;
-    const int left = x - SIZE / 2 - lead;
+    const int left = x - SIZE / 2 - lead, last = rows + SIZE - 2;
     const T *from = GUARDED ? NULL : in_row<T>(job, y - SIZE / 2) + left;
     const size_t step = job.in_row / sizeof(T);
     window<T, Sum, count> next[2];
@@ -89,26 +91,29 @@ static __device__ __forceinline__ void walk_rows(const struct job &job, int y, i
     /* At row r of the strip's input, sum[i] belongs to output row r - i, which has filter row i over it. */
     Sum sum[SIZE][columns] = {};
 #pragma unroll 1
-    for (int r = 0; r < rows + SIZE - 1; r += 2) {
-        Sum v[2][count], fresh[columns] = {};
+    for (int r = 0; r <= last; r += 2) {
+        Sum v[count], fresh[columns] = {};
+        const bool more = r + 2 <= last;
         if (GUARDED) {
-            load_window<T, Sum>(job, y - SIZE / 2 + r, left, v[0]);
-            load_window<T, Sum>(job, y - SIZE / 2 + r + 1, left, v[1]);
+            load_window<T, Sum>(job, y - SIZE / 2 + r, left, v);
         } else {
-            next[0].unpack(v[0]);
-            next[1].unpack(v[1]);
-            if (r + 2 < rows + SIZE - 1) {
-                from += 2 * step;
-                next[0].fetch(from);
-                next[1].fetch(from + step);
-            }
+            next[0].unpack(v);
+            if (more)
+                next[0].fetch(from += 2 * step);
         }
-        const Row upper(&v[0][lead]);
+        const Row upper(v + lead);
 #pragma unroll
         for (int i = 0; i < SIZE; i++)
             upper.add(sum[i], i);
         /* One row down, what was under filter row i - 1 is under filter row i. */
-        const Row lower(&v[1][lead]);
+        if (GUARDED) {
+            load_window<T, Sum>(job, y - SIZE / 2 + r + 1, left, v);
+        } else {
+            next[1].unpack(v);
+            if (more)
+                next[1].fetch(from + step);
+        }
+        const Row lower(v + lead);
         lower.add(fresh, 0);
 #pragma unroll
         for (int i = 1; i < SIZE; i++)
@@ -156,6 +161,17 @@ static inline int strip_rows(int longest, const struct device *device, const str
     return rows;
 }
 
+/* A tap as what sums are made of: q for planes of uint8_t, q / DIVISOR for planes of float. */
+static inline uint32_t tap_word(const struct plan *plan, int32_t q, int32_t divisor)
+{
+    if (plan->sample == SAMPLE_U8 && !plan->float_exact)
+        return (uint32_t)q;
+    const float tap = (float)(plan->sample == SAMPLE_U8 ? q : (double)q / divisor);
+    uint32_t word;
+    memcpy(&word, &tap, sizeof word);
+    return word;
+}
+
 /* Is it a square filter with its anchor in the centre, which walk_strip asks for? */
 static inline bool is_centred_square(const struct filter *filter)
 {
@@ -168,8 +184,8 @@ static inline bool launch_walk(void (*kernel)(struct job), int longest, const st
                                const struct plane *in, const struct plane *out, struct error *error)
 {
     const int strip = strip_rows(longest, device, in);
-    return launch_strips(kernel, plan, device, in, out, tile_width, threads_y * strip, strip,
-                         dim3(threads_x, threads_y), error);
+    return launch_tiles(kernel, plan, device, in, out,
+                        {tile_width, threads_y * strip, dim3(threads_x, threads_y), strip}, error);
 }
 
 #endif

@@ -72,5 +72,6 @@ extern "C" bool tiled_cached_prepare(const struct plan *plan, struct device *dev
 extern "C" bool tiled_cached_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                     const struct plane *out, struct error *error)
 {
-    return launch_tiles(KERNEL_FOR(plan, tiled_cached), plan, device, in, out, block, block, dim3(block, block), error);
+    return launch_tiles(KERNEL_FOR(plan, tiled_cached), plan, device, in, out, {block, block, dim3(block, block)},
+                        error);
 }

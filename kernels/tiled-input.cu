@@ -67,6 +67,6 @@ extern "C" bool tiled_input_prepare(const struct plan *plan, struct device *devi
 extern "C" bool tiled_input_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                    const struct plane *out, struct error *error)
 {
-    return launch_tiles(KERNEL_FOR(plan, tiled_input), plan, device, in, out, outputs(plan->filter->width),
-                        outputs(plan->filter->height), dim3(block, block), error);
+    return launch_tiles(KERNEL_FOR(plan, tiled_input), plan, device, in, out,
+                        {outputs(plan->filter->width), outputs(plan->filter->height), dim3(block, block)}, error);
 }

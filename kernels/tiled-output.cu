@@ -64,5 +64,6 @@ extern "C" bool tiled_output_prepare(const struct plan *plan, struct device *dev
 extern "C" bool tiled_output_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                     const struct plane *out, struct error *error)
 {
-    return launch_tiles(KERNEL_FOR(plan, tiled_output), plan, device, in, out, block, block, dim3(block, block), error);
+    return launch_tiles(KERNEL_FOR(plan, tiled_output), plan, device, in, out, {block, block, dim3(block, block)},
+                        error);
 }
