@@ -9,9 +9,9 @@
  *     [....][oooo][....]         and the sums move up one place.
  *     [....][oooo][....]
  *
- * Unrolling all rows of a strip would save moving the sums, and was 1.4 times slower where that was tried: 41 KB of
- * instructions for 9 x 9 miss the instruction cache. Two rows a turn of the loop are 11 KB, and moving the sums by two
- * places costs 28 instructions beside 648 multiply-adds. */
+ * Unrolling all rows of a strip would save moving the sums, and was slower by 10 to 20%: 41 KB of instructions for 9 x
+ * 9 miss the instruction cache. Two rows a turn of the loop are 12 KB, and moving the sums by two places costs about 30
+ * instructions beside 648 multiply-adds. */
 #ifndef GPUCONV_STRIP_CUH
 #define GPUCONV_STRIP_CUH
 
@@ -74,7 +74,7 @@ static __device__ __forceinline__ void load_window(const struct job &job, int y,
 /* Walk down a strip of ROWS rows whose first output is at (y, x), for a square filter of SIZE taps with its anchor in
  * the centre. Row is constructed from a window of samples that starts at the filter's left column, and row.add(sum, i)
  * adds to 4 sums what filter row i makes of it. GUARDED: some of the window may be outside the image. If not, the next
- * two rows are fetched while these two are worked on; without that, waiting for loads took a third of the time. */
+ * two rows are fetched while these two are worked on; without that, a third of all stalls waited for loads. */
 template <typename T, typename Sum, int SIZE, typename Row, bool GUARDED>
 static __device__ __forceinline__ void walk_rows(const struct job &job, int y, int x, int rows)
 {
