@@ -2,22 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Write filter files into a C file: embed.py OUTPUT.c FILE...
 
-The C file defines builtin_filters, sorted by name, and builtin_filter_count, which src/filter.c declares.
+The C file defines builtin_filters, sorted by name, and builtin_filter_count, which src/filter.h declares.
 """
 
 import pathlib
 import sys
 
 HEAD = """/* Written by filters/embed.py from the files in filters/; do not edit. */
-#include <stddef.h>
-
-struct builtin_filter {
-    const char *name;
-    const char *text;
-    size_t size;
-};
-extern const struct builtin_filter builtin_filters[];
-extern const size_t builtin_filter_count;
+#include "filter.h"
 
 const struct builtin_filter builtin_filters[] = {
 """

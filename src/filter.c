@@ -17,15 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The filters that the build puts into the binary: filters/embed.py writes these two, sorted by name. */
-struct builtin_filter {
-    const char *name;
-    const char *text;
-    size_t size;
-};
-extern const struct builtin_filter builtin_filters[];
-extern const size_t builtin_filter_count;
-
 __extension__ typedef __int128 int128;
 
 /* ---- Numbers ---- */

@@ -61,6 +61,15 @@ struct filter {
     int32_t column[FILTER_MAX], row[FILTER_MAX];
 };
 
+/* The filters that the build puts into the binary, sorted by name; filters/embed.py writes them. */
+struct builtin_filter {
+    const char *name;
+    const char *text;
+    size_t size; /* of the text, without its final 0 */
+};
+extern const struct builtin_filter builtin_filters[];
+extern const size_t builtin_filter_count;
+
 /* Read a filter from SIZE bytes of text; NAME is for messages and becomes filter->name. The messages name line and
  * column and say what was expected there. */
 bool filter_parse(const char *text, size_t size, const char *name, struct filter *filter, struct error *error);

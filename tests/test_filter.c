@@ -20,15 +20,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* As src/filter.c declares them. */
-struct builtin_filter {
-    const char *name;
-    const char *text;
-    size_t size;
-};
-extern const struct builtin_filter builtin_filters[];
-extern const size_t builtin_filter_count;
-
 /* ---- Helpers ---- */
 
 /* 64-bit xorshift: the same numbers on every machine. */
