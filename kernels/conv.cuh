@@ -24,9 +24,9 @@ bool cuda_failure(cudaError_t status, const char *call, struct error *error);
 /* The device's stream. (device.cu) */
 cudaStream_t device_stream(const struct device *device);
 
-/* The largest filter: the taps' symbols are this big, and as sums of a filter this big must be, offsets fit in int. */
+/* Taps of the largest filter: what each variant's symbol in constant memory must hold. */
 constexpr int max_taps = FILTER_MAX * FILTER_MAX;
-static_assert(max_taps * 4 <= 65536 - 1020, "taps and a kernel's own constants share 64 KB of constant memory");
+static_assert(max_taps * 4 <= 65536, "constant memory is 64 KB a module, and each variant's file is one");
 
 /* Queue the plan's taps to the symbol TAPS of max_taps floats, row by row: q for planes of uint8_t, so that sums are
  * integers, and q / D for planes of float. (device.cu) */
