@@ -4,10 +4,10 @@
  * walks down (strip.cuh draws it). The taps are operands of the multiply-add, out of the constant bank.
  *
  * Loads: (fw + 6) / 4 quads, rounded up, for 4 outputs; 9 x 9: 3 loads, where basic takes 648. Multiply-adds: fw fh,
- * the least there is without using the taps' structure. Arithmetic intensity on device memory's side, 2 fw fh / (2 *
- * bytes a sample) operations a byte: 9 x 9 81 (uint8_t), 20 (float); the latter is near the ridge of today's GPUs,
- * beyond it the multiply-add rate bounds, as no shared memory and no barrier is in the way. Neighbouring threads load
- * the same quads from L1.
+ * the least there is without using the taps' structure, and fh - 1 halo rows of them a strip. Arithmetic intensity on
+ * device memory's side, 2 fw fh / (2 * bytes a sample) operations a byte: 9 x 9 81 (uint8_t), 20 (float); the latter is
+ * near the ridge of today's GPUs, beyond it the multiply-add rate bounds, as no shared memory and no barrier is in the
+ * way. Neighbouring threads load the same quads from L1.
  *
  * Sums: float for planes of float, and for uint8_t where sum|q| * 255 < 2^24, because there float sums are exact and
  * float multiply-adds have twice the rate of integer ones; else int32. Either way the canonical bytes.

@@ -6,10 +6,10 @@
  *     [....][iiii][....]  -- row -->  [ssss]  -- column -->     [oooo] += column[i] * [ssss]
  *
  * Odd sizes from 3 to 31 with the anchor in the centre walk down a strip (strip.cuh) with all of that in registers.
- * Multiply-adds an output: fw + fh, and fh - 1 halo rows for each 128 of a strip; 9 x 9: 19 instead of 81. Loads:
- * (fw + 6) / 4 quads for 4 outputs. The row sums never leave the registers, so device memory sees each sample once in
- * and once out: arithmetic intensity 2 * 19 / (2 * bytes a sample) operations a byte, 19 (uint8_t) or 5 (float) for 9 x
- * 9, and memory bounds. Two kernels would write and read the row sums besides.
+ * Multiply-adds an output: fw + fh, times (s + fh - 1) / s for the halo rows of a strip of s rows; 9 x 9 in strips of
+ * 32: 22 instead of 81. Loads: (fw + 6) / 4 quads for 4 outputs. The row sums never leave the registers, so device
+ * memory sees each sample once in and once out: arithmetic intensity 2 * 22 / (2 * bytes a sample) operations a byte,
+ * 22 (uint8_t) or 6 (float) for 9 x 9, and memory bounds. Two kernels would write and read the row sums besides.
  *
  * Other filters take the general kernel, a block a tile of 64 x 32 outputs, with the row sums in shared memory:
  *
