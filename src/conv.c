@@ -10,18 +10,20 @@
 #define U8 (1u << SAMPLE_U8)
 #define F32 (1u << SAMPLE_F32)
 #define VARIANTS(CPU, CUDA)                                                                                            \
-    /*   function        name            samples  rank 1  canonical  capability  summary */                            \
-    CPU(reference, "reference", U8 | F32, false, true, 0, "four loops, 64-bit integers: the truth for all others")     \
-    CPU(cpu, "cpu", U8 | F32, false, true, 0, "vectors and threads over rows; two passes for rank 1")                  \
-    CUDA(basic, "basic", U8 | F32, false, false, 75, "a thread a pixel, taps in global memory")                        \
-    CUDA(constant, "constant", U8 | F32, false, false, 75, "taps in constant memory, small sizes unrolled")            \
-    CUDA(coarsened, "coarsened", U8 | F32, false, false, 75, "constant, each thread strides over several pixels")      \
-    CUDA(tiled_input, "tiled-input", U8 | F32, false, false, 75, "shared tile, a thread an input sample")              \
-    CUDA(tiled_output, "tiled-output", U8 | F32, false, false, 75, "shared tile, a thread an output")                  \
-    CUDA(tiled_cached, "tiled-cached", U8 | F32, false, false, 75, "interior in shared memory, halo through caches")   \
-    CUDA(texture, "texture", U8 | F32, false, false, 75, "input through the texture path")                             \
-    CUDA(register_tiled, "register-tiled", U8 | F32, false, true, 75, "a window of outputs in registers a thread")     \
-    CUDA(separable, "separable", U8 | F32, true, true, 75, "row and column pass fused in one kernel; rank 1 only")
+    /*   function        name            samples  fits  canonical  capability  summary */                              \
+    CPU(reference, "reference", U8 | F32, FITS_ALL, true, 0, "four loops, 64-bit integers: the truth for all others")  \
+    CPU(cpu, "cpu", U8 | F32, FITS_ALL, true, 0, "vectors and threads over rows; two passes for rank 1")               \
+    CUDA(basic, "basic", U8 | F32, FITS_ALL, false, 75, "a thread a pixel, taps in global memory")                     \
+    CUDA(constant, "constant", U8 | F32, FITS_ALL, false, 75, "taps in constant memory, small sizes unrolled")         \
+    CUDA(coarsened, "coarsened", U8 | F32, FITS_ALL, false, 75, "constant, each thread strides over several pixels")   \
+    CUDA(tiled_input, "tiled-input", U8 | F32, FITS_ALL, false, 75, "shared tile, a thread an input sample")           \
+    CUDA(tiled_output, "tiled-output", U8 | F32, FITS_ALL, false, 75, "shared tile, a thread an output")               \
+    CUDA(tiled_cached, "tiled-cached", U8 | F32, FITS_ALL, false, 75,                                                  \
+         "interior in shared memory, halo through caches")                                                             \
+    CUDA(texture, "texture", U8 | F32, FITS_ALL, false, 75, "input through the texture path")                          \
+    CUDA(register_tiled, "register-tiled", U8 | F32, FITS_ALL, true, 75, "a window of outputs in registers a thread")  \
+    CUDA(separable, "separable", U8 | F32, FITS_RANK_1, true, 75,                                                      \
+         "row and column pass fused in one kernel; rank 1 only")
 
 typedef bool prepare_function(const struct plan *plan, struct device *device, struct error *error);
 typedef bool launch_function(const struct plan *plan, struct device *device, const struct plane *in,
@@ -29,18 +31,18 @@ typedef bool launch_function(const struct plan *plan, struct device *device, con
 
 /* The CPU's variants have nothing to prepare. */
 #define DECLARE_CPU(function, ...) launch_function function##_launch;
-#define ROW_CPU(function, name, samples, rank1, canonical, capability, summary)                                        \
-    {name, summary, BACKEND_CPU, samples, rank1, canonical, capability, NULL, function##_launch},
+#define ROW_CPU(function, name, samples, fits, canonical, capability, summary)                                         \
+    {name, summary, BACKEND_CPU, samples, fits, canonical, capability, NULL, function##_launch},
 #ifdef GPUCONV_CUDA
 #define DECLARE_CUDA(function, ...)                                                                                    \
     prepare_function function##_prepare;                                                                               \
     launch_function function##_launch;
-#define ROW_CUDA(function, name, samples, rank1, canonical, capability, summary)                                       \
-    {name, summary, BACKEND_CUDA, samples, rank1, canonical, capability, function##_prepare, function##_launch},
+#define ROW_CUDA(function, name, samples, fits, canonical, capability, summary)                                        \
+    {name, summary, BACKEND_CUDA, samples, fits, canonical, capability, function##_prepare, function##_launch},
 #else
 #define DECLARE_CUDA(function, ...)
-#define ROW_CUDA(function, name, samples, rank1, canonical, capability, summary)                                       \
-    {name, summary, BACKEND_CUDA, samples, rank1, canonical, capability, NULL, NULL},
+#define ROW_CUDA(function, name, samples, fits, canonical, capability, summary)                                        \
+    {name, summary, BACKEND_CUDA, samples, fits, canonical, capability, NULL, NULL},
 #endif
 
 VARIANTS(DECLARE_CPU, DECLARE_CUDA)
@@ -81,6 +83,30 @@ const struct variant *variant_find(const char *name, struct error *error)
     else
         error_set(error, ERROR_USAGE, "there is no variant named \"%s\"; gpuconv --list-variants shows all", name);
     return NULL;
+}
+
+static bool is_shift(const struct filter *filter)
+{
+    int taps = 0;
+    bool kept = true;
+    for (int i = 0; i < filter->width * filter->height; i++) {
+        taps += filter->taps[i] != 0;
+        kept &= filter->taps[i] == 0 || filter->taps[i] == filter->scale;
+    }
+    return taps == 1 && kept && filter->offset == 0 && !filter->absolute;
+}
+
+bool variant_takes(const struct variant *variant, const struct filter *filter, enum sample sample)
+{
+    return (variant->samples & 1u << sample) && (variant->fits != FITS_RANK_1 || filter->separable) &&
+           (variant->fits != FITS_SHIFT || is_shift(filter));
+}
+
+const char *fits_name(enum fits fits)
+{
+    static const char *const names[] = {
+        [FITS_ALL] = "any filter", [FITS_RANK_1] = "separable only", [FITS_SHIFT] = "shifts only"};
+    return names[fits];
 }
 
 static int64_t clamp64(int64_t value, int64_t low, int64_t high)
@@ -129,10 +155,13 @@ bool plan_make(struct plan *plan, const struct filter *filter, enum border borde
     if (!(variant->samples & 1u << sample))
         return error_set(error, ERROR_USAGE, "the variant %s does not take this sample type; choose another --variant",
                          variant->name);
-    if (variant->separable_only && !filter->separable)
+    if (!variant_takes(variant, filter, sample))
         return error_set(error, ERROR_USAGE,
-                         "the variant %s takes only filters that are a column times a row, and %s is not; leave "
-                         "--variant out or choose another (gpuconv --show says which filters are separable)",
+                         variant->fits == FITS_SHIFT
+                             ? "the variant %s takes only filters that move the picture and change no sample, and %s "
+                               "is not one; leave --variant out or choose another"
+                             : "the variant %s takes only filters that are a column times a row, and %s is not; leave "
+                               "--variant out or choose another (gpuconv --show says which filters are separable)",
                          variant->name, filter->name);
     if (!variant->launch)
         return error_set(error, ERROR_WORK,
@@ -185,13 +214,13 @@ double conv_cuda_seconds(const struct filter *filters, size_t count, const struc
 }
 
 /* The last row that fits: the table goes from the plain to the fast. */
-const struct variant *conv_choose(const struct filter *filter, enum backend backend, enum sample sample)
+const struct variant *conv_choose(const struct filter *filter, enum backend backend, const struct work *work)
 {
     const struct variant *best = NULL;
     for (size_t i = 0; i < TABLE_ROWS; i++) {
         const struct variant *row = &table[i];
-        if (row->backend == backend && row->canonical && (row->samples & 1u << sample) &&
-            (!row->separable_only || (filter->separable && filter->width > 1 && filter->height > 1)))
+        if (row->backend == backend && row->canonical && variant_takes(row, filter, work->sample) &&
+            (row->fits != FITS_RANK_1 || (filter->width > 1 && filter->height > 1)))
             best = row;
     }
     return best;

@@ -56,15 +56,22 @@ struct rounding {
 
 struct plan;
 
+/* Which filters a variant takes. */
+enum fits {
+    FITS_ALL,
+    FITS_RANK_1, /* those whose taps are a column times a row */
+    FITS_SHIFT,  /* those that move the picture and change no sample; also the identity */
+};
+
 /* A row of the table. */
 struct variant {
     const char *name;    /* also its file, its README row */
     const char *summary; /* one line */
     enum backend backend;
-    unsigned samples;    /* bit SAMPLE_U8 or SAMPLE_F32 is set for each sample type it takes */
-    bool separable_only; /* it takes rank-1 filters only */
-    bool canonical;      /* it returns the canonical bytes for every filter, so the automatic choice may pick it */
-    int capability;      /* the least compute capability, times 10; 0 on the CPU */
+    unsigned samples; /* bit SAMPLE_U8 or SAMPLE_F32 is set for each sample type it takes */
+    enum fits fits;
+    bool canonical; /* it returns the canonical bytes for every filter, so the automatic choice may pick it */
+    int capability; /* the least compute capability, times 10; 0 on the CPU */
 
     /* Upload what the launch needs beyond the planes (taps). Not timed. May be NULL. */
     bool (*prepare)(const struct plan *plan, struct device *device, struct error *error);
@@ -81,6 +88,12 @@ const struct variant *variants(size_t *count);
 
 /* The variant of that name. Fails with the nearest name in the message. */
 const struct variant *variant_find(const char *name, struct error *error);
+
+/* Does the variant take planes of that type and this filter? (It may still not be in this build: launch is NULL.) */
+bool variant_takes(const struct variant *variant, const struct filter *filter, enum sample sample);
+
+/* For which filters a variant is, in two words. */
+const char *fits_name(enum fits fits);
 
 /* filter + border + variant + numbers derived once. The plan points to the filter, which must outlive it. */
 struct plan {
@@ -115,7 +128,7 @@ double conv_cpu_seconds(const struct filter *filters, size_t count, const struct
 double conv_cuda_seconds(const struct filter *filters, size_t count, const struct work *work);
 
 /* The variant to run a filter with on a backend, when none is named: always a canonical one. */
-const struct variant *conv_choose(const struct filter *filter, enum backend backend, enum sample sample);
+const struct variant *conv_choose(const struct filter *filter, enum backend backend, const struct work *work);
 
 /* The index of the sample that stands at index I of a row or column of N, for any I (also far outside): 0 to N-1, or
  * -1 for the zero of BORDER_ZERO. Periods are unsigned: 2N may not fit in an int. */

@@ -405,7 +405,7 @@ static int list_variants(void)
         if (v->backend == BACKEND_CUDA)
             snprintf(gpu, sizeof gpu, "sm_%d", v->capability);
         printf("%-*s  %-4s  %-5s  %-14s  %s\n", width, v->name, v->backend == BACKEND_CUDA ? "cuda" : "cpu", gpu,
-               v->separable_only ? "separable only" : "any filter", v->summary);
+               fits_name(v->fits), v->summary);
     }
     if (!pipeline_has_cuda)
         puts("This gpuconv was built without CUDA: the variants of the backend cuda cannot run.");

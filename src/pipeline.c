@@ -61,7 +61,7 @@ static bool make_plans(struct pipeline *pipeline, struct error *error)
     for (size_t i = 0; i < request->count; i++) {
         const struct filter *filter = &request->filters[i];
         const struct variant *variant =
-            request->variant != NULL ? request->variant : conv_choose(filter, pipeline->backend, SAMPLE_U8);
+            request->variant != NULL ? request->variant : conv_choose(filter, pipeline->backend, &pipeline->work);
         if (!plan_make(&pipeline->plans[i], filter, request->border, SAMPLE_U8, variant, error))
             return false;
         pipeline->plans[i].threads = request->threads;
@@ -305,18 +305,11 @@ bool pipeline_check(const struct request *request, struct error *error)
 }
 
 /* Choose a backend without being told one. Where the CPU is as fast as the GPU's start-up, CUDA is not even asked. */
-static bool choose(struct pipeline *pipeline, const struct image *image, struct error *error)
+static bool choose(struct pipeline *pipeline, struct error *error)
 {
     const struct request *request = pipeline->request;
-    const struct work work = {
-        .width = image->width,
-        .height = image->height,
-        .planes = image_planes(image, request->alpha),
-        .sample = SAMPLE_U8,
-        .threads = request->threads > 0 ? request->threads : processors(),
-    };
-    const double cpu = 1e3 * conv_cpu_seconds(request->filters, request->count, &work);
-    const double cuda = 1e3 * conv_cuda_seconds(request->filters, request->count, &work);
+    const double cpu = 1e3 * conv_cpu_seconds(request->filters, request->count, &pipeline->work);
+    const double cuda = 1e3 * conv_cuda_seconds(request->filters, request->count, &pipeline->work);
     if (cpu > cuda && open_device(pipeline, &pipeline->why)) {
         error_set(&pipeline->why, ERROR_NONE, "a GPU is expected to take %.1f ms with its start-up, the CPU %.1f ms",
                   cuda, cpu);
@@ -334,6 +327,13 @@ bool pipeline_open(struct pipeline *pipeline, const struct request *request, con
                    struct stages *stages, struct error *error)
 {
     *pipeline = (struct pipeline){.request = request, .stages = stages, .backend = BACKEND_CPU};
+    pipeline->work = (struct work){
+        .width = image->width,
+        .height = image->height,
+        .planes = image_planes(image, request->alpha),
+        .sample = SAMPLE_U8,
+        .threads = request->threads > 0 ? request->threads : processors(),
+    };
     pipeline->plans = calloc(request->count, sizeof *pipeline->plans);
     if (pipeline->plans == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for the plans of %zu filters; use fewer",
@@ -342,7 +342,7 @@ bool pipeline_open(struct pipeline *pipeline, const struct request *request, con
     bool done = false;
     switch (request->choice) {
     case CHOICE_AUTO:
-        done = choose(pipeline, image, error);
+        done = choose(pipeline, error);
         break;
     case CHOICE_CUDA:
         done = open_device(pipeline, error);

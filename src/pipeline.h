@@ -67,6 +67,7 @@ struct pipeline {
     const struct request *request;
     struct stages *stages;
     enum backend backend;
+    struct work work;      /* what the choices were made for */
     struct error why;      /* its message says why this backend */
     struct error fallback; /* code is set when the GPU failed in mid-work and the CPU took over */
     struct plan *plans;    /* one a filter */

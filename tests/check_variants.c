@@ -297,11 +297,6 @@ static uint64_t count_mismatches(const struct plane *expected, const struct plan
     return mismatches;
 }
 
-static bool takes(const struct variant *row, const struct filter *filter, enum sample sample)
-{
-    return row->launch && (row->samples & 1u << sample) && (!row->separable_only || filter->separable);
-}
-
 /* Would a variant that returns a constant or saturated image pass? */
 static void check_expected(const struct plane *expected, const char *what)
 {
@@ -355,7 +350,8 @@ static void check_case(const struct options *options, struct place *place, const
 
     for (size_t i = 1; i < count; i++) {
         const struct variant *row = &rows[i];
-        if (!takes(row, filter, sample) || (options->variant && strcmp(options->variant, row->name) != 0) ||
+        if (!row->launch || !variant_takes(row, filter, sample) ||
+            (options->variant && strcmp(options->variant, row->name) != 0) ||
             !(row->backend == BACKEND_CPU ? options->cpu : options->cuda))
             continue;
         memset(actual.memory, poison, actual.size);
@@ -498,7 +494,7 @@ static void check_properties(const struct options *options, struct place *place,
         const struct variant *rows = variants(&count);
         for (size_t i = 0; i < count; i++) {
             struct plan plan;
-            if (!takes(&rows[i], filter, SAMPLE_U8) ||
+            if (!rows[i].launch || !variant_takes(&rows[i], filter, SAMPLE_U8) ||
                 !(rows[i].backend == BACKEND_CPU ? options->cpu : options->cuda) ||
                 (options->variant && strcmp(options->variant, rows[i].name) != 0))
                 continue;
@@ -572,7 +568,7 @@ static uint64_t bench_sample(const struct options *options, struct device *devic
     size_t count;
     const struct variant *rows = variants(&count);
     struct plan plan;
-    if (!plan_make(&plan, filter, BORDER_REPLICATE, sample, conv_choose(filter, BACKEND_CPU, sample), &error) ||
+    if (!plan_make(&plan, filter, BORDER_REPLICATE, sample, variant_find("cpu", NULL), &error) ||
         !plan.variant->launch(&plan, NULL, &host.plane, &expected.plane, &error))
         fail("%s", error.message);
 
@@ -596,7 +592,7 @@ static uint64_t bench_sample(const struct options *options, struct device *devic
     copy = milliseconds[RUNS / 2];
     print_row("(copy)", &host.plane, milliseconds, copy, "");
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].backend != BACKEND_CUDA || !takes(&rows[i], filter, sample) ||
+        if (rows[i].backend != BACKEND_CUDA || !rows[i].launch || !variant_takes(&rows[i], filter, sample) ||
             (options->variant && strcmp(options->variant, rows[i].name) != 0))
             continue;
         struct guarded actual = guarded_make(sample, options->width, options->height, 1, 0);
@@ -642,7 +638,7 @@ static void bench_cpu(const struct options *options, const struct filter *filter
     printf("\n%d x %d %s, %s, on the CPU\n", options->width, options->height, sample == SAMPLE_U8 ? "uint8" : "float",
            filter->name);
     for (size_t i = 1; i < count; i++) { /* all but the reference, which is not meant to be fast */
-        if (rows[i].backend != BACKEND_CPU || !takes(&rows[i], filter, sample))
+        if (rows[i].backend != BACKEND_CPU || !rows[i].launch || !variant_takes(&rows[i], filter, sample))
             continue;
         struct plan plan;
         float milliseconds[RUNS];

@@ -154,10 +154,10 @@ static void test_plan_refuses_what_a_variant_does_not_take(void **state)
         struct plan plan;
         struct error error = {0};
         const bool made = plan_make(&plan, &filter, BORDER_WRAP, SAMPLE_U8, &table[i], &error);
-        assert_true(made == (table[i].launch && !table[i].separable_only));
+        assert_true(made == (table[i].launch && table[i].fits == FITS_ALL));
         if (!made) {
             assert_non_null(strstr(error.message, table[i].name));
-            assert_int_equal(error.code, table[i].separable_only ? ERROR_USAGE : ERROR_WORK);
+            assert_int_equal(error.code, table[i].fits != FITS_ALL ? ERROR_USAGE : ERROR_WORK);
             refused++;
         }
     }
@@ -188,12 +188,12 @@ static void test_choice_is_canonical_and_fits(void **state)
         filter = parsed(texts[t]);
         for (enum backend backend = BACKEND_CPU; backend <= BACKEND_CUDA; backend++)
             for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++) {
-                const struct variant *choice = conv_choose(&filter, backend, sample);
+                const struct variant *choice = conv_choose(&filter, backend, &(struct work){640, 480, 3, sample, 1});
                 assert_non_null(choice);
                 assert_int_equal(choice->backend, backend);
                 assert_true(choice->canonical);
                 assert_true(choice->samples & 1u << sample);
-                assert_true(!choice->separable_only || filter.separable);
+                assert_true(variant_takes(choice, &filter, sample));
             }
     }
 }
