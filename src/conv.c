@@ -3,6 +3,7 @@
  * The table of variants, the numbers of a plan, and the automatic choice. */
 #include "conv.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The table: a row a variant, in the order of the lesson, from the one to read to the one to run. Nothing but a row,
@@ -10,19 +11,23 @@
 #define U8 (1u << SAMPLE_U8)
 #define F32 (1u << SAMPLE_F32)
 #define VARIANTS(CPU, CUDA)                                                                                            \
-    /*   function        name            samples  fits  canonical  capability  summary */                              \
-    CPU(reference, "reference", U8 | F32, FITS_ALL, true, 0, "four loops, 64-bit integers: the truth for all others")  \
-    CPU(cpu, "cpu", U8 | F32, FITS_ALL, true, 0, "vectors and threads over rows; two passes for rank 1")               \
-    CUDA(basic, "basic", U8 | F32, FITS_ALL, false, 75, "a thread a pixel, taps in global memory")                     \
-    CUDA(constant, "constant", U8 | F32, FITS_ALL, false, 75, "taps in constant memory, small sizes unrolled")         \
-    CUDA(coarsened, "coarsened", U8 | F32, FITS_ALL, false, 75, "constant, each thread strides over several pixels")   \
-    CUDA(tiled_input, "tiled-input", U8 | F32, FITS_ALL, false, 75, "shared tile, a thread an input sample")           \
-    CUDA(tiled_output, "tiled-output", U8 | F32, FITS_ALL, false, 75, "shared tile, a thread an output")               \
-    CUDA(tiled_cached, "tiled-cached", U8 | F32, FITS_ALL, false, 75,                                                  \
+    /*   function        name            samples  fits  canonical  capability  unit  summary */                        \
+    CPU(reference, "reference", U8 | F32, FITS_ALL, true, 0, UNIT_FMA,                                                 \
+        "four loops, 64-bit integers: the truth for all others")                                                       \
+    CPU(cpu, "cpu", U8 | F32, FITS_ALL, true, 0, UNIT_FMA, "vectors and threads over rows; two passes for rank 1")     \
+    CUDA(basic, "basic", U8 | F32, FITS_ALL, false, 75, UNIT_FMA, "a thread a pixel, taps in global memory")           \
+    CUDA(constant, "constant", U8 | F32, FITS_ALL, false, 75, UNIT_FMA,                                                \
+         "taps in constant memory, small sizes unrolled")                                                              \
+    CUDA(coarsened, "coarsened", U8 | F32, FITS_ALL, false, 75, UNIT_FMA,                                              \
+         "constant, each thread strides over several pixels")                                                          \
+    CUDA(tiled_input, "tiled-input", U8 | F32, FITS_ALL, false, 75, UNIT_FMA, "shared tile, a thread an input sample") \
+    CUDA(tiled_output, "tiled-output", U8 | F32, FITS_ALL, false, 75, UNIT_FMA, "shared tile, a thread an output")     \
+    CUDA(tiled_cached, "tiled-cached", U8 | F32, FITS_ALL, false, 75, UNIT_FMA,                                        \
          "interior in shared memory, halo through caches")                                                             \
-    CUDA(texture, "texture", U8 | F32, FITS_ALL, false, 75, "input through the texture path")                          \
-    CUDA(register_tiled, "register-tiled", U8 | F32, FITS_ALL, true, 75, "a window of outputs in registers a thread")  \
-    CUDA(separable, "separable", U8 | F32, FITS_RANK_1, true, 75,                                                      \
+    CUDA(texture, "texture", U8 | F32, FITS_ALL, false, 75, UNIT_FMA, "input through the texture path")                \
+    CUDA(register_tiled, "register-tiled", U8 | F32, FITS_ALL, true, 75, UNIT_FMA,                                     \
+         "a window of outputs in registers a thread")                                                                  \
+    CUDA(separable, "separable", U8 | F32, FITS_RANK_1, true, 75, UNIT_FMA,                                            \
          "row and column pass fused in one kernel; rank 1 only")
 
 typedef bool prepare_function(const struct plan *plan, struct device *device, struct error *error);
@@ -31,18 +36,18 @@ typedef bool launch_function(const struct plan *plan, struct device *device, con
 
 /* The CPU's variants have nothing to prepare. */
 #define DECLARE_CPU(function, ...) launch_function function##_launch;
-#define ROW_CPU(function, name, samples, fits, canonical, capability, summary)                                         \
-    {name, summary, BACKEND_CPU, samples, fits, canonical, capability, NULL, function##_launch},
+#define ROW_CPU(function, name, samples, fits, canonical, capability, unit, summary)                                   \
+    {name, summary, BACKEND_CPU, samples, fits, canonical, capability, unit, NULL, function##_launch},
 #ifdef GPUCONV_CUDA
 #define DECLARE_CUDA(function, ...)                                                                                    \
     prepare_function function##_prepare;                                                                               \
     launch_function function##_launch;
-#define ROW_CUDA(function, name, samples, fits, canonical, capability, summary)                                        \
-    {name, summary, BACKEND_CUDA, samples, fits, canonical, capability, function##_prepare, function##_launch},
+#define ROW_CUDA(function, name, samples, fits, canonical, capability, unit, summary)                                  \
+    {name, summary, BACKEND_CUDA, samples, fits, canonical, capability, unit, function##_prepare, function##_launch},
 #else
 #define DECLARE_CUDA(function, ...)
-#define ROW_CUDA(function, name, samples, fits, canonical, capability, summary)                                        \
-    {name, summary, BACKEND_CUDA, samples, fits, canonical, capability, NULL, NULL},
+#define ROW_CUDA(function, name, samples, fits, canonical, capability, unit, summary)                                  \
+    {name, summary, BACKEND_CUDA, samples, fits, canonical, capability, unit, NULL, NULL},
 #endif
 
 VARIANTS(DECLARE_CPU, DECLARE_CUDA)
@@ -178,6 +183,17 @@ bool plan_make(struct plan *plan, const struct filter *filter, enum border borde
     };
     rounding_make(filter, &plan->rounding);
     return true;
+}
+
+double plan_tolerance(const struct plan *plan)
+{
+    const struct filter *f = plan->filter;
+    if (plan->sample == SAMPLE_U8)
+        return plan->variant->canonical || plan->float_exact ? 0 : 1;
+    /* A float sum of n products in any order, samples up to 1: n u sum|t|, u = 2^-24, and for two passes and the
+     * rounding of taps and offset a little more. */
+    const double n = f->width * f->height + 8;
+    return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset));
 }
 
 /* Taps that a sample costs: both passes of a separable filter, else those that are not zero. */

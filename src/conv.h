@@ -63,6 +63,14 @@ enum fits {
     FITS_SHIFT,  /* those that move the picture and change no sample; also the identity */
 };
 
+/* The arithmetic that a variant does most of its sums of uint8_t samples with, and so whose peak rate bounds it. Sums
+ * of float samples are always UNIT_FMA. */
+enum unit {
+    UNIT_FMA,    /* multiply-adds of float or int32_t */
+    UNIT_DP4A,   /* products of four pairs of bytes */
+    UNIT_TENSOR, /* the tensor cores' products of matrices of bytes */
+};
+
 /* A row of the table. */
 struct variant {
     const char *name;    /* also its file, its README row */
@@ -72,6 +80,7 @@ struct variant {
     enum fits fits;
     bool canonical; /* it returns the canonical bytes for every filter, so the automatic choice may pick it */
     int capability; /* the least compute capability, times 10; 0 on the CPU */
+    enum unit unit; /* for the benchmark */
 
     /* Upload what the launch needs beyond the planes (taps). Not timed. May be NULL. */
     bool (*prepare)(const struct plan *plan, struct device *device, struct error *error);
@@ -110,6 +119,11 @@ struct plan {
 /* Derive the numbers and check that the variant takes this filter and sample type and that this build has it. */
 bool plan_make(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,
                const struct variant *variant, struct error *error);
+
+/* The most by which an output of the plan's variant may differ from the reference's: nothing for planes of uint8_t
+ * where the variant is canonical or its sums are exact in float, one level where they are not, and for planes of float
+ * with samples from 0 to 1 the usual bound of a sum that is rounded at every step. */
+double plan_tolerance(const struct plan *plan);
 
 /* The numbers of one filter's rounding; plan_make calls it. */
 void rounding_make(const struct filter *filter, struct rounding *rounding);
