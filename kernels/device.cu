@@ -19,8 +19,8 @@ struct texture {
     bool zero;
 };
 
-/* Enough for the planes of a pair of 4-channel buffers under both address modes. */
-constexpr int max_textures = 16;
+/* Enough for the 128 buffers of 4 planes that the benchmark takes in turn. */
+constexpr int max_textures = 512;
 
 constexpr size_t row_alignment = 128; /* bytes: a full cache line, and four times what textures ask for */
 constexpr size_t base_alignment = 512;
