@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every row of the table against the reference, and with --bench, then timed: test and benchmark are one program, so
- * that nothing is timed that was not checked.
+ * Every row of the table against the reference. (gpuconv --bench times them, and checks each again before.)
  *
  * A case is a filter, a size, a border and a sample type. Its input is random, with poison in the padding of its rows
  * and around it, so that a read outside the image shows. Each variant writes into a buffer full of poison, guarded on
@@ -19,23 +18,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     EXIT_SKIPPED = 77,
-    GUARD = 4096,        /* bytes on either side of the planes; a multiple of 512, as device planes ask */
-    ROW_ALIGNMENT = 128, /* as struct plane asks of device planes */
-    RUNS = 21,           /* timed runs of a row */
-    WARM_UP = 3,
-    ROTATE_BYTES = 512 << 20, /* buffers that are rotated hold more than twice this, many times any L2 cache */
-    MAX_ROTATION = 64
+    GUARD = 4096,       /* bytes on either side of the planes; a multiple of 512, as device planes ask */
+    ROW_ALIGNMENT = 128 /* as struct plane asks of device planes */
 };
 
 struct options {
     uint64_t seed;
-    bool quick, bench;
-    const char *variant, *filter;
-    int width, height;
+    bool quick;
+    const char *variant;
     bool cpu, cuda;
 };
 
@@ -266,18 +259,6 @@ static bool run_variant(const struct plan *plan, struct place *place, const stru
     return plan->variant->launch(plan, NULL, &in->plane, &out->plane, error);
 }
 
-/* The most by which a variant's output may differ from the reference's. */
-static double tolerance(const struct plan *plan)
-{
-    const struct filter *f = plan->filter;
-    if (plan->sample == SAMPLE_U8)
-        return plan->variant->canonical || plan->float_exact ? 0 : 1;
-    /* The usual bound of a float sum of n products in any order, samples up to 1: n u sum|t|, u = 2^-24, and for two
-     * passes and the rounding of taps and offset a little more. */
-    const double n = f->width * f->height + 8;
-    return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset));
-}
-
 /* How many samples differ by more than TOLERANCE, and the first of them. */
 static uint64_t count_mismatches(const struct plane *expected, const struct plane *actual, double allowed, int *where)
 {
@@ -358,7 +339,7 @@ static void check_case(const struct options *options, struct place *place, const
         if (!plan_make(&plan, filter, border, sample, row, &error) || !run_variant(&plan, place, &in, &actual, &error))
             fail("%s: %s: %s", row->name, what, error.message);
         int where[3] = {0};
-        const uint64_t wrong = count_mismatches(&expected.plane, &actual.plane, tolerance(&plan), where);
+        const uint64_t wrong = count_mismatches(&expected.plane, &actual.plane, plan_tolerance(&plan), where);
         const bool intact = guards_intact(&actual, poison);
         tally->cases++;
         if (wrong == 0 && intact)
@@ -514,153 +495,7 @@ static void check_properties(const struct options *options, struct place *place,
     free(filter);
 }
 
-/* The benchmark. */
-
-static int compare_floats(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
-#ifdef GPUCONV_CUDA
-/* Time RUNS launches over rotated buffers, or copies where PLAN is NULL. */
-static void time_launches(const struct plan *plan, struct device *device, const struct plane *in,
-                          const struct plane *out, int rotation, float *milliseconds)
-{
-    struct error error = {0};
-    const size_t bytes = in->plane_bytes * (size_t)in->count;
-    if (plan && !plan->variant->prepare(plan, device, &error))
-        fail("%s", error.message);
-    for (int run = -WARM_UP; run < RUNS; run++) {
-        const struct plane *from = &in[(run + WARM_UP) % rotation], *to = &out[(run + WARM_UP) % rotation];
-        if (!device_mark(device, 0, &error) ||
-            !(plan ? plan->variant->launch(plan, device, from, to, &error)
-                   : device_copy(device, to->data, from->data, bytes, &error)) ||
-            !device_mark(device, 1, &error) ||
-            !device_elapsed(device, 0, 1, run < 0 ? &milliseconds[0] : &milliseconds[run], &error))
-            fail("%s", error.message);
-    }
-    qsort(milliseconds, RUNS, sizeof *milliseconds, compare_floats);
-}
-
-static void print_row(const char *name, const struct plane *plane, const float *milliseconds, float copy,
-                      const char *note)
-{
-    const double pixels = (double)plane->width * plane->height * plane->count;
-    const double seconds = (double)milliseconds[RUNS / 2] / 1e3;
-    printf("%-16s %9.4f %9.4f %9.4f %9.2f %9.1f %7.2f  %s\n", name, (double)milliseconds[RUNS / 2],
-           (double)milliseconds[0], (double)milliseconds[RUNS - 1], pixels / seconds / 1e9,
-           2 * pixels * (double)sample_bytes(plane->sample) / seconds / 1e9, (double)(milliseconds[RUNS / 2] / copy),
-           note);
-    fflush(stdout);
-}
-
-/* Check, then time, every CUDA row for one filter, size and sample type. The `cpu` row stands in for the reference,
- * which would take minutes; check_all compares the two. */
-static uint64_t bench_sample(const struct options *options, struct device *device, const struct filter *filter,
-                             enum sample sample)
-{
-    uint64_t state = options->seed, mismatches = 0;
-    struct error error = {0};
-    struct guarded host = guarded_make(sample, options->width, options->height, 1, 0);
-    struct guarded expected = guarded_make(sample, options->width, options->height, 1, 0);
-    fill_random(&host.plane, &state);
-    size_t count;
-    const struct variant *rows = variants(&count);
-    struct plan plan;
-    if (!plan_make(&plan, filter, BORDER_REPLICATE, sample, variant_find("cpu", NULL), &error) ||
-        !plan.variant->launch(&plan, NULL, &host.plane, &expected.plane, &error))
-        fail("%s", error.message);
-
-    struct plane in[MAX_ROTATION], out[MAX_ROTATION];
-    const size_t bytes = host.plane.plane_bytes;
-    int rotation = (int)(ROTATE_BYTES / bytes) + 1;
-    if (rotation > MAX_ROTATION)
-        rotation = MAX_ROTATION;
-    for (int i = 0; i < rotation; i++)
-        if (!device_plane_allocate(device, sample, options->width, options->height, 1, 0, &in[i], &error) ||
-            !device_plane_allocate(device, sample, options->width, options->height, 1, 0, &out[i], &error) ||
-            !device_upload(device, in[i].data, host.plane.data, bytes, &error))
-            fail("%s", error.message);
-
-    float milliseconds[RUNS], copy;
-    printf("\n%d x %d %s, %s (%d x %d taps, %s), border replicate, %d buffer pairs in turn\n", options->width,
-           options->height, sample == SAMPLE_U8 ? "uint8" : "float", filter->name, filter->width, filter->height,
-           filter->separable ? "separable" : "not separable", rotation);
-    printf("%-16s %9s %9s %9s %9s %9s %7s\n", "variant", "median ms", "min", "max", "Gpixel/s", "GB/s", "x copy");
-    time_launches(NULL, device, in, out, rotation, milliseconds);
-    copy = milliseconds[RUNS / 2];
-    print_row("(copy)", &host.plane, milliseconds, copy, "");
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].backend != BACKEND_CUDA || !rows[i].launch || !variant_takes(&rows[i], filter, sample) ||
-            (options->variant && strcmp(options->variant, rows[i].name) != 0))
-            continue;
-        struct guarded actual = guarded_make(sample, options->width, options->height, 1, 0);
-        if (!plan_make(&plan, filter, BORDER_REPLICATE, sample, &rows[i], &error) ||
-            !device_fill(device, out[0].data, 0xff, bytes, &error) || !plan.variant->prepare(&plan, device, &error) ||
-            !plan.variant->launch(&plan, device, &in[0], &out[0], &error) ||
-            !device_download(device, actual.plane.data, out[0].data, bytes, &error) || !device_wait(device, &error))
-            fail("%s: %s", rows[i].name, error.message);
-        int where[3];
-        const double allowed = sample == SAMPLE_F32 ? 2 * tolerance(&plan) : tolerance(&plan); /* both sides round */
-        const uint64_t wrong = count_mismatches(&expected.plane, &actual.plane, allowed, where);
-        mismatches += wrong != 0;
-        time_launches(&plan, device, in, out, rotation, milliseconds);
-        print_row(rows[i].name, &host.plane, milliseconds, copy, wrong ? "WRONG" : "checked");
-        free(actual.memory);
-    }
-    for (int i = 0; i < rotation; i++) {
-        device_release(device, in[i].data);
-        device_release(device, out[i].data);
-    }
-    free(host.memory);
-    free(expected.memory);
-    return mismatches;
-}
-#endif
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void bench_cpu(const struct options *options, const struct filter *filter, enum sample sample)
-{
-    uint64_t state = options->seed;
-    struct error error = {0};
-    struct guarded in = guarded_make(sample, options->width, options->height, 1, 0);
-    struct guarded out = guarded_make(sample, options->width, options->height, 1, 0);
-    fill_random(&in.plane, &state);
-    size_t count;
-    const struct variant *rows = variants(&count);
-    printf("\n%d x %d %s, %s, on the CPU\n", options->width, options->height, sample == SAMPLE_U8 ? "uint8" : "float",
-           filter->name);
-    for (size_t i = 1; i < count; i++) { /* all but the reference, which is not meant to be fast */
-        if (rows[i].backend != BACKEND_CPU || !rows[i].launch || !variant_takes(&rows[i], filter, sample))
-            continue;
-        struct plan plan;
-        float milliseconds[RUNS];
-        if (!plan_make(&plan, filter, BORDER_REPLICATE, sample, &rows[i], &error))
-            fail("%s", error.message);
-        for (int run = -WARM_UP; run < RUNS; run++) {
-            const double start = seconds_now();
-            if (!plan.variant->launch(&plan, NULL, &in.plane, &out.plane, &error))
-                fail("%s", error.message);
-            milliseconds[run < 0 ? 0 : run] = (float)((seconds_now() - start) * 1e3);
-        }
-        qsort(milliseconds, RUNS, sizeof *milliseconds, compare_floats);
-        printf("%-16s %9.2f ms median %9.2f min %9.2f max\n", rows[i].name, (double)milliseconds[RUNS / 2],
-               (double)milliseconds[0], (double)milliseconds[RUNS - 1]);
-    }
-    free(in.memory);
-    free(out.memory);
-}
-
-static const char usage[] =
-    "usage: check_variants [--cpu | --cuda] [--quick] [--seed N] [--variant NAME]\n"
-    "       check_variants --bench [--cpu | --cuda] [--size WIDTHxHEIGHT] [--filter FILTER] [--variant NAME]\n";
+static const char usage[] = "usage: check_variants [--cpu | --cuda] [--quick] [--seed N] [--variant NAME]\n";
 
 static bool parse(int argc, char **argv, struct options *options)
 {
@@ -668,8 +503,6 @@ static bool parse(int argc, char **argv, struct options *options)
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--quick") == 0)
             options->quick = true;
-        else if (strcmp(argv[i], "--bench") == 0)
-            options->bench = true;
         else if (strcmp(argv[i], "--cpu") == 0)
             options->cpu = true;
         else if (strcmp(argv[i], "--cuda") == 0)
@@ -680,10 +513,7 @@ static bool parse(int argc, char **argv, struct options *options)
             options->seed = strtoull(value, NULL, 0);
         else if (strcmp(argv[i - 1], "--variant") == 0)
             options->variant = value;
-        else if (strcmp(argv[i - 1], "--filter") == 0)
-            options->filter = value;
-        else if (strcmp(argv[i - 1], "--size") != 0 || sscanf(value, "%dx%d", &options->width, &options->height) != 2 ||
-                 options->width < 1 || options->height < 1)
+        else
             return false;
     }
     if (!options->cpu && !options->cuda)
@@ -714,7 +544,7 @@ static bool open_device(struct device **device)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.seed = 20261121, .filter = "gaussian9", .width = 16384, .height = 16384};
+    struct options options = {.seed = 20261121};
     if (!parse(argc, argv, &options)) {
         fputs(usage, stderr);
         return 2;
@@ -728,36 +558,17 @@ int main(int argc, char **argv)
             return EXIT_SKIPPED;
         }
     }
-    uint64_t wrong = 0;
-    if (options.bench) {
-        struct filter *filter = allocate(sizeof *filter);
-        struct error error = {0};
-        if (!filter_find(options.filter, filter, &error))
-            fail("%s", error.message);
-        for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++) {
-#ifdef GPUCONV_CUDA
-            if (options.cuda)
-                wrong += bench_sample(&options, place.device, filter, sample);
-#endif
-            if (options.cpu)
-                bench_cpu(&options, filter, sample);
-        }
-        free(filter);
-    } else {
-        printf("seed %" PRIu64 "\n", options.seed);
-        struct tally tally = check_all(&options, &place);
-        check_properties(&options, &place, &tally);
-        size_t count;
-        const struct variant *rows = variants(&count);
-        for (size_t i = 1; i < count; i++)
-            tally.rows += rows[i].launch && (rows[i].backend == BACKEND_CPU ? options.cpu : options.cuda) &&
-                          (!options.variant || strcmp(options.variant, rows[i].name) == 0);
-        printf("%" PRIu64 " rows, %" PRIu64 " cases, %" PRIu64 " mismatches\n", tally.rows, tally.cases,
-               tally.mismatches);
-        if (tally.cases == 0)
-            fail("nothing was checked");
-        wrong = tally.mismatches;
-    }
+    printf("seed %" PRIu64 "\n", options.seed);
+    struct tally tally = check_all(&options, &place);
+    check_properties(&options, &place, &tally);
+    size_t count;
+    const struct variant *rows = variants(&count);
+    for (size_t i = 1; i < count; i++)
+        tally.rows += rows[i].launch && (rows[i].backend == BACKEND_CPU ? options.cpu : options.cuda) &&
+                      (!options.variant || strcmp(options.variant, rows[i].name) == 0);
+    printf("%" PRIu64 " rows, %" PRIu64 " cases, %" PRIu64 " mismatches\n", tally.rows, tally.cases, tally.mismatches);
+    if (tally.cases == 0)
+        fail("nothing was checked");
 #ifdef GPUCONV_CUDA
     if (place.device) {
         device_release(place.device, place.in);
@@ -765,5 +576,5 @@ int main(int argc, char **argv)
         device_close(place.device);
     }
 #endif
-    return wrong ? 1 : 0;
+    return tally.mismatches ? 1 : 0;
 }
