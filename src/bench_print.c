@@ -303,9 +303,9 @@ static void table_row(struct bench_writer *writer, const struct bench_row *row)
     }
     note_choice(writer, row);
     writer->last = *row;
-    fprintf(file, "%c%-15s", row->chosen ? '*' : row->different > 0 ? '~' : ' ', row->variant);
+    fprintf(file, "%c%-15s", row->chosen ? '*' : row->different > 0 && !row->wrong ? '~' : ' ', row->variant);
     if (row->wrong) {
-        fprintf(file, " WRONG: %llu samples differ from what must come out; not timed\n",
+        fprintf(file, " WRONG, and so not timed: samples that differ from what must come out: %llu\n",
                 (unsigned long long)row->different);
         return;
     }
