@@ -355,6 +355,7 @@ class Bench:
         self.stream = cupy.cuda.Stream(non_blocking=True)
         self.stream.use()
         device = cupy.cuda.Device()
+        self.name = cupy.cuda.runtime.getDeviceProperties(device.id)["name"].decode()
         self.l2 = device.attributes["L2CacheSize"]
         self.blocks = device.attributes["MultiProcessorCount"] * 8  # 8 blocks of 256 threads fill a multiprocessor
         # float16's header is CUDA's: where it is missing the float16 rows fail by name, and the rest is compiled alone.
@@ -837,6 +838,10 @@ def worker(bench_json, options):
         if isinstance(error, ImportError) and "cupy" in text:
             text += " (this script holds, checks and times all planes with CuPy)"
         say(absent=text)
+        return
+    measured = (bench_json.get("device") or {}).get("name")
+    if measured and measured != bench.name:
+        say(absent=f"this card is {bench.name}, and {options.bench} is of {measured}: run the benchmark here first")
         return
     say(libraries=libraries)
     seen = {}
