@@ -28,8 +28,9 @@ A peer that does it all in one call has `whole` rows only.
 Each output is compared with the exact answer: integer sums in 64 bits, rounded once, for uint8_t; sums in double for
 float. `different` counts the samples that differ at all (float: by more than the rounding of float sums allows). The
 Gaussians that a library makes by itself are compared with the same Gaussian in double, as their taps are not the
-filter's. PyTorch is timed with float32 as such, with TF32, and with float16; the latter two are not exact: a float16
-holds integers to 2048 only, TF32's taps and samples have 11 bits, and sums of a filter are larger.
+filter's. PyTorch is timed with float32 as such, with TF32, and with float16. TF32 keeps 11 bits of each tap and sample:
+enough for whole taps up to 2048 and 8-bit samples, not for float planes. A float16 has 11 bits too, and the sums come
+out as one, so they are not exact; taps are divided by the scale first, as it ends at 65504.
 """
 import argparse
 import datetime
@@ -423,7 +424,7 @@ class Bench:
         return out
 
     def compare(self, actual, offset=True, sigma=None):
-        """(how many samples differ, the largest difference)."""
+        """(how many samples differ, the largest difference; None where that is no number)."""
         cupy = self.cupy
         expected = self.exact(offset, sigma)
         if actual.shape != expected.shape or actual.dtype != self.type:
@@ -437,8 +438,8 @@ class Bench:
         for y in range(0, self.height, step):
             distance = cupy.abs(actual[y:y + step].astype(cupy.float64) - expected[y:y + step])
             different += int(cupy.count_nonzero(~(distance <= allowed)))  # so that a NaN counts
-            largest = max(largest, float(distance.max()))
-        return different, largest
+            largest = max(largest, float(cupy.nan_to_num(distance, nan=cupy.inf).max()))
+        return different, largest if math.isfinite(largest) else None
 
     def padded(self, type="float", width=None, height=None):
         """(buffers for planes of float or half with their border, the step that fills number K)."""
@@ -461,7 +462,7 @@ class Bench:
                  cupy.float64(bias), cupy.float64(factor))
 
     def time(self, step):
-        """{runs, median_ms, min_ms, max_ms} of step(k), and the seconds of the first call, host included."""
+        """{runs, median_ms, min_ms, max_ms} of step(k)."""
         cupy, stream = self.cupy, self.stream
         start, stop = cupy.cuda.Event(), cupy.cuda.Event()
         used = 0
@@ -479,10 +480,7 @@ class Bench:
             stop.synchronize()
             return cupy.cuda.get_elapsed_time(start, stop) / batch, queued
 
-        begin = time.perf_counter()
         step(0)
-        stream.synchronize()
-        first = time.perf_counter() - begin
         ms, queued = once(1, 0)
         runs = RUNS
         if ms > SLOW_MS:
@@ -498,7 +496,7 @@ class Bench:
         # call is long anyway.
         busy_ns = min(50e6, 2e9 * queued * batch + 2e5)
         median, least, most = summary([once(batch, busy_ns)[0] for _ in range(runs)])
-        return {"runs": runs, "median_ms": median, "min_ms": least, "max_ms": most}, first
+        return {"runs": runs, "median_ms": median, "min_ms": least, "max_ms": most}
 
 
 class Peer:
@@ -625,7 +623,7 @@ def torch_conv(bench, tf32=False, half=False, passes=1):
     for k in range(bench.count):
         pad(k)
     bench.stream.synchronize()
-    note = "float16, inexact" if half else "TF32, inexact" if tf32 else "float32, TF32 off"
+    note = "float16" if half else "TF32" if tf32 else "float32, TF32 off"
     return Peer(whole, result, call, note + ("; cudnn.benchmark" if tf32 or half else ""))
 
 
@@ -899,9 +897,8 @@ def measure(bench, bench_json, case, name, make, history):
         step = getattr(peer, part)
         if step is None:
             continue
-        times, _ = bench.time(step)
         say(row=make_row(bench_json, case, name, part, different=different, largest_difference=largest,
-                         note=peer.note, **times))
+                         note=peer.note, **bench.time(step)))
     history.append((case["width"] * case["height"], first))
 
 
