@@ -165,7 +165,7 @@ def time_by_size(bench, folder):
         colour, dash, marker = style_of(bench, variant)
         x, y = [row["width"] * row["height"] / 1e6 for row in rows], [row["median_ms"] for row in rows]
         sizes.update((row["width"], value) for row, value in zip(rows, x))
-        chosen = any(row.get("chosen") for row in rows) and name == FILTER
+        chosen = any(row.get("chosen") for row in rows)
         axes.plot(x, y, color=colour, linestyle=dash, marker=marker, linewidth=2.4 if chosen else 1.5)
         text = cpu_label(bench) if variant == "cpu" else variant + (" *" if name != FILTER else "")
         separable |= name != FILTER
