@@ -28,7 +28,8 @@
     CUDA(register_tiled, "register-tiled", U8 | F32, FITS_ALL, true, 75, UNIT_FMA,                                     \
          "a window of outputs in registers a thread")                                                                  \
     CUDA(separable, "separable", U8 | F32, FITS_RANK_1, true, 75, UNIT_FMA,                                            \
-         "row and column pass fused in one kernel; rank 1 only")
+         "row and column pass fused in one kernel; rank 1 only")                                                       \
+    CUDA(copy, "copy", U8 | F32, FITS_SHIFT, true, 75, UNIT_FMA, "16 bytes a thread, moved by the filter's one offset")
 
 typedef bool prepare_function(const struct plan *plan, struct device *device, struct error *error);
 typedef bool launch_function(const struct plan *plan, struct device *device, const struct plane *in,
@@ -182,6 +183,12 @@ bool plan_make(struct plan *plan, const struct filter *filter, enum border borde
         .float_exact = filter->absolute_sum * 255 < 1 << 24,
     };
     rounding_make(filter, &plan->rounding);
+    for (int i = 0; i < filter->width * filter->height; i++)
+        if (filter->taps[i] != 0) {
+            plan->tap_count++;
+            plan->shift_x = i % filter->width - filter->anchor_x;
+            plan->shift_y = i / filter->width - filter->anchor_y;
+        }
     return true;
 }
 

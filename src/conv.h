@@ -113,6 +113,8 @@ struct plan {
     struct rounding rounding; /* for planes of uint8_t */
     float offset;             /* for planes of float */
     bool float_exact;         /* sum|q|*255 < 2^24: sums of uint8_t samples are exact in float, in any order */
+    int tap_count;            /* taps that are not zero */
+    int shift_x, shift_y;     /* the last of them is a weight of in(y + shift_y, x + shift_x) */
     int threads;              /* for variants of the CPU; 0: as many as OpenMP gives */
 };
 

@@ -71,7 +71,7 @@ static int random_between(uint64_t *state, int low, int high)
  * that rounding takes 64 bits. */
 enum magnitude { SMALL, LARGE, WIDE };
 
-enum { PLAIN = 0, SEPARABLE = 1, ABSOLUTE = 2, SPARSE = 4 };
+enum { PLAIN = 0, SEPARABLE = 1, ABSOLUTE = 2, SPARSE = 4, SHIFT = 8 };
 
 struct shape {
     int width, height, anchor_x, anchor_y; /* anchors of -1: the centre */
@@ -96,7 +96,9 @@ static const struct shape shapes[] = {
     {13, 13, -1, -1, SMALL, SEPARABLE},   {15, 15, -1, -1, SMALL, SEPARABLE | ABSOLUTE},
     {21, 21, -1, -1, SMALL, SEPARABLE},   {31, 31, -1, -1, LARGE, SEPARABLE},
     {9, 5, 8, 0, SMALL, SEPARABLE},       {33, 12, -1, -1, LARGE, SEPARABLE},
-    {127, 127, -1, -1, LARGE, SEPARABLE},
+    {127, 127, -1, -1, LARGE, SEPARABLE}, {5, 5, -1, -1, SMALL, SHIFT},
+    {127, 1, 0, 0, SMALL, SHIFT},         {127, 1, 126, 0, SMALL, SHIFT},
+    {1, 127, 0, 63, SMALL, SHIFT},        {33, 9, 16, 8, SMALL, SHIFT},
 };
 
 /* Random taps of one shape, as text for filter_parse, with scale and offset such that outputs for random samples have
@@ -115,6 +117,7 @@ static void random_filter(const struct shape *shape, uint64_t *state, struct fil
     for (int j = 0; j < shape->width; j++)
         row[j] = random_between(state, -vector_limit, vector_limit);
     column[0] = row[0] = vector_limit; /* not all zero */
+    const int kept = random_between(state, 0, count - 1);
     double sum = 0, squares = 0;
     for (int k = 0; k < count; k++) {
         taps[k] = (shape->kind & SEPARABLE) ? column[k / shape->width] * row[k % shape->width]
@@ -123,6 +126,8 @@ static void random_filter(const struct shape *shape, uint64_t *state, struct fil
             taps[k] = 0;
         if (k == 0 && taps[k] == 0)
             taps[k] = limit;
+        if (shape->kind & SHIFT)
+            taps[k] = k == kept;
         sum += taps[k];
         squares += (double)taps[k] * taps[k];
     }
@@ -130,7 +135,11 @@ static void random_filter(const struct shape *shape, uint64_t *state, struct fil
     double divisor = floor(sqrt(squares) * 73.9 / 45) + 1;
     if (shape->magnitude == WIDE)
         divisor = fmax(divisor, (1 << 23) + 11);
-    const double offset = (shape->kind & ABSOLUTE) ? 60 : floor(128 - sum * 127.5 / divisor);
+    if (shape->kind & SHIFT)
+        divisor = 1;
+    const double offset = (shape->kind & ABSOLUTE) ? 60
+                          : (shape->kind & SHIFT)  ? 0
+                                                   : floor(128 - sum * 127.5 / divisor);
 
     char *text = NULL;
     size_t size = 0;
