@@ -35,6 +35,13 @@ bool upload_taps(const struct plan *plan, struct device *device, const void *tap
 /* Queue COUNT words of 4 bytes to a symbol. (device.cu) */
 bool upload_words(struct device *device, const void *symbol, const void *words, int count, struct error *error);
 
+/* Queue BYTES of words to a table in device memory that the device owns, for taps that constant memory cannot hold or
+ * serve. It replaces the table before it, in the stream's order. (device.cu) */
+bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error);
+
+/* The table that was uploaded last. (device.cu) */
+const void *device_table(const struct device *device);
+
 /* A texture object over plane INDEX of PLANE, reading 0 outside where BORDER is zero and the nearest sample elsewhere.
  * It is kept by the device and stays valid until device_close. (device.cu) */
 bool device_texture(struct device *device, const struct plane *plane, int index, enum border border,

@@ -56,11 +56,15 @@ struct rounding {
 
 struct plan;
 
+/* The most taps of FITS_SPARSE: of 8 bytes each, they fill CUDA's 64 KB of constant memory. */
+#define SPARSE_MAX 8192
+
 /* Which filters a variant takes. */
 enum fits {
     FITS_ALL,
     FITS_RANK_1, /* those whose taps are a column times a row */
     FITS_SHIFT,  /* those that move the picture and change no sample; also the identity */
+    FITS_SPARSE, /* those of at most SPARSE_MAX taps that are not zero */
 };
 
 /* The arithmetic that a variant does most of its sums of uint8_t samples with, and so whose peak rate bounds it. Sums
@@ -114,6 +118,7 @@ struct plan {
     float offset;             /* for planes of float */
     bool float_exact;         /* sum|q|*255 < 2^24: sums of uint8_t samples are exact in float, in any order */
     int tap_count;            /* taps that are not zero */
+    int32_t largest_tap;      /* the largest |q| */
     int shift_x, shift_y;     /* the last of them is a weight of in(y + shift_y, x + shift_x) */
     int threads;              /* for variants of the CPU; 0: as many as OpenMP gives */
 };

@@ -84,7 +84,7 @@ bool device_elapsed(struct device *device, int from, int to, float *milliseconds
 bool device_peaks(struct device *device, struct device_peaks *peaks, struct error *error);
 
 /* image_split and image_merge on the device: SAMPLES is an interleaved image of the planes' width and height and of
- * CHANNELS channels in device memory. Bit for bit the same as on the CPU. */
+ * CHANNELS channels in device memory, aligned to 16 bytes. Bit for bit the same as on the CPU. */
 bool device_split(struct device *device, const void *samples, int channels, enum alpha alpha,
                   const struct plane *planes, struct error *error);
 bool device_merge(struct device *device, const struct plane *planes, int channels, enum alpha alpha, void *samples,

@@ -99,6 +99,7 @@ static const struct shape shapes[] = {
     {127, 127, -1, -1, LARGE, SEPARABLE}, {5, 5, -1, -1, SMALL, SHIFT},
     {127, 1, 0, 0, SMALL, SHIFT},         {127, 1, 126, 0, SMALL, SHIFT},
     {1, 127, 0, 63, SMALL, SHIFT},        {33, 9, 16, 8, SMALL, SHIFT},
+    {21, 11, -1, -1, LARGE, SPARSE},      {127, 5, 126, 0, SMALL, SPARSE},
 };
 
 /* Random taps of one shape, as text for filter_parse, with scale and offset such that outputs for random samples have
@@ -504,6 +505,84 @@ static void check_properties(const struct options *options, struct place *place,
     free(filter);
 }
 
+#ifdef GPUCONV_CUDA
+/* Does one image split and merge on the device as it does on the CPU? Whole buffers are compared, with the poison in
+ * their guards and padding. */
+static void check_image(struct place *place, int width, int height, int channels, int planes, enum alpha alpha,
+                        uint64_t *state, struct tally *tally)
+{
+    const size_t size = (size_t)width * (size_t)height * (size_t)channels, whole = size + 2 * GUARD;
+    const unsigned char poison = tally->cases & 1 ? 0xa5 : 0x5a;
+    struct guarded expected = guarded_make(SAMPLE_U8, width, height, planes, tally->cases % 3 ? 0 : ROW_ALIGNMENT);
+    unsigned char *actual = allocate(expected.size), *samples = allocate(whole), *merged = allocate(whole);
+    memset(expected.memory, poison, expected.size);
+    memset(actual, poison, expected.size);
+    memset(samples, poison, whole);
+    for (size_t i = 0; i < size; i++)
+        samples[GUARD + i] = (unsigned char)(random_next(state) >> 56);
+    if (width == 256 && height == 256) /* every colour with every alpha */
+        for (size_t i = 0; i < 256 * 256; i++) {
+            unsigned char *pixel = samples + GUARD + i * (size_t)channels;
+            pixel[0] = (unsigned char)i;
+            pixel[channels - 1] = (unsigned char)(i >> 8);
+        }
+    struct image image = {width, height, channels, samples + GUARD};
+    image_split(&image, alpha, &expected.plane);
+
+    struct device *device = place->device;
+    place_reserve(place, whole > expected.size ? whole : expected.size);
+    struct plane plane = expected.plane;
+    plane.data = (char *)place->out + GUARD;
+    struct error error = {0};
+    bool done = device_upload(device, place->in, samples, whole, &error) &&
+                device_upload(device, place->out, actual, expected.size, &error) &&
+                device_split(device, (char *)place->in + GUARD, channels, alpha, &plane, &error) &&
+                device_download(device, actual, place->out, expected.size, &error) && device_wait(device, &error);
+    const bool split = done && memcmp(expected.memory, actual, expected.size) == 0;
+
+    fill_random(&expected.plane, state); /* as filters leave planes: any colour with any alpha */
+    if (width == 256 && height == 256)
+        for (int y = 0; y < height; y++)
+            for (int x = 0; x < width; x++) {
+                row_of(&expected.plane, 0, y)[x] = (unsigned char)x;
+                row_of(&expected.plane, planes - 1, y)[x] = (unsigned char)y;
+            }
+    done = done && device_upload(device, place->out, expected.memory, expected.size, &error) &&
+           device_merge(device, &plane, channels, alpha, (char *)place->in + GUARD, &error) &&
+           device_download(device, merged, place->in, whole, &error) && device_wait(device, &error);
+    if (!done)
+        fail("split and merge: %s", error.message);
+    image_merge(&expected.plane, alpha, &image);
+    const bool merge = memcmp(samples, merged, whole) == 0;
+    tally->cases++;
+    tally->mismatches += !split || !merge;
+    if (!split || !merge)
+        fprintf(stderr, "MISMATCH %s: %d x %d, %d channels, %d planes, alpha %d\n", split ? "merge" : "split", width,
+                height, channels, planes, alpha);
+    free(expected.memory);
+    free(actual);
+    free(samples);
+    free(merged);
+}
+
+static void check_images(const struct options *options, struct place *place, struct tally *tally)
+{
+    uint64_t state = options->seed;
+    if (!options->cuda || options->variant)
+        return;
+    for (size_t s = 0; s <= sizeof sizes / sizeof sizes[0]; s++) {
+        const bool pairs = s == sizeof sizes / sizeof sizes[0];
+        const int width = pairs ? 256 : sizes[s][0], height = pairs ? 256 : sizes[s][1];
+        for (int channels = 1; channels <= 4; channels++) {
+            for (int planes = 1; planes < channels; planes++)
+                check_image(place, width, height, channels, planes, ALPHA_KEEP, &state, tally);
+            check_image(place, width, height, channels, channels, ALPHA_FILTER, &state, tally);
+            check_image(place, width, height, channels, channels, ALPHA_PREMULTIPLY, &state, tally);
+        }
+    }
+}
+#endif
+
 static const char usage[] = "usage: check_variants [--cpu | --cuda] [--quick] [--seed N] [--variant NAME]\n";
 
 static bool parse(int argc, char **argv, struct options *options)
@@ -570,6 +649,9 @@ int main(int argc, char **argv)
     printf("seed %" PRIu64 "\n", options.seed);
     struct tally tally = check_all(&options, &place);
     check_properties(&options, &place, &tally);
+#ifdef GPUCONV_CUDA
+    check_images(&options, &place, &tally);
+#endif
     size_t count;
     const struct variant *rows = variants(&count);
     for (size_t i = 1; i < count; i++)
