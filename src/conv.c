@@ -29,6 +29,8 @@
          "a window of outputs in registers a thread")                                                                  \
     CUDA(separable, "separable", U8 | F32, FITS_RANK_1, true, 75, UNIT_FMA,                                            \
          "row and column pass fused in one kernel; rank 1 only")                                                       \
+    CUDA(tensor_core, "tensor-core", U8, FITS_ALL, true, 75, UNIT_TENSOR,                                              \
+         "banded int8 matrix products on the tensor cores")                                                            \
     CUDA(sparse, "sparse", U8 | F32, FITS_SPARSE, true, 75, UNIT_FMA, "only the taps that are not zero, from a list")  \
     CUDA(copy, "copy", U8 | F32, FITS_SHIFT, true, 75, UNIT_FMA, "16 bytes a thread, moved by the filter's one offset")
 
