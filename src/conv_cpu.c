@@ -355,17 +355,15 @@ static bool pass_allocate(struct pass **pass, size_t columns)
     *pass = calloc(1, sizeof **pass);
     if (*pass == NULL)
         return false;
-    (*pass)->offsets = malloc(columns * sizeof *(*pass)->offsets);
-    (*pass)->taps = malloc(columns * sizeof *(*pass)->taps);
-    return (*pass)->offsets != NULL && (*pass)->taps != NULL;
+    (*pass)->columns = malloc(columns * sizeof *(*pass)->columns);
+    return (*pass)->columns != NULL;
 }
 
 static void pass_free(struct pass *pass)
 {
     if (pass == NULL)
         return;
-    free(pass->offsets);
-    free(pass->taps);
+    free(pass->columns);
     free(pass);
 }
 
@@ -402,41 +400,42 @@ static union cell lane_cell(const struct pass *pass, const struct weights *w, in
     return cell;
 }
 
-/* Add the step of one part at memory row R, without what is 0 for every row of the group. */
-static void add_step(struct pass *pass, const struct weights *w, int part, int r, bool next_part)
+/* Is there a tap in the lane's first column? */
+static bool starts_lane(enum arithmetic arithmetic, union cell cell)
 {
-    struct step *step = &pass->steps[pass->step_count];
-    const int begin = pass->step_count > 0 ? step[-1].end : 0;
-    *step = (struct step){.begin = begin, .end = begin, .row = (int16_t)r, .low = GROUP_MAX, .next_part = next_part};
-    const int lane = lane_taps(pass->arithmetic);
+    return arithmetic == ARITHMETIC_BYTES   ? cell.bytes[0] != 0
+           : arithmetic == ARITHMETIC_WORDS ? cell.words[0] != 0
+                                            : cell.i != 0;
+}
+
+/* Add the step of one part at memory row R, without what is 0 for every row of the group. */
+static void add_step(struct pass *pass, const struct weights *w, int part, int r)
+{
+    int low = GROUP_MAX, high = 0, count = 0;
     for (int j = 0; j < w->width;) {
-        union cell *cells = pass->taps[step->end];
-        bool first_used = false; /* is there a tap in the lane's first column? */
-        int low = GROUP_MAX, high = 0;
+        struct column *column = &pass->columns[pass->column_count];
+        bool starts = false;
         for (int a = 0; a < GROUP_MAX; a++) {
-            cells[a] = a < pass->group ? lane_cell(pass, w, part, r, a, j) : (union cell){.i = 0};
-            if (cells[a].i == 0)
-                continue;
-            low = a < low ? a : low;
-            high = a;
-            first_used |= pass->arithmetic == ARITHMETIC_BYTES   ? cells[a].bytes[0] != 0
-                          : pass->arithmetic == ARITHMETIC_WORDS ? cells[a].words[0] != 0
-                                                                 : true;
+            column->taps[a] = a < pass->group ? lane_cell(pass, w, part, r, a, j) : (union cell){.i = 0};
+            starts |= starts_lane(pass->arithmetic, column->taps[a]);
         }
-        if (!first_used) {
+        if (!starts) {
             j++;
             continue;
         }
-        pass->offsets[step->end++] = j * (int32_t)column_bytes(pass->arithmetic);
-        step->low = (uint8_t)(low < step->low ? low : step->low);
-        step->high = (uint8_t)(high > step->high ? high : step->high);
-        j += lane;
+        for (int a = 0; a < GROUP_MAX; a++)
+            if (column->taps[a].i != 0) {
+                low = a < low ? a : low;
+                high = a > high ? a : high;
+            }
+        column->offset = j * (int32_t)column_bytes(pass->arithmetic);
+        pass->column_count++;
+        count++;
+        j += lane_taps(pass->arithmetic);
     }
-    if (step->end > begin || next_part) {
-        if (step->end == begin)
-            step->low = 0;
-        pass->step_count++;
-    }
+    if (count > 0)
+        pass->steps[pass->step_count++] =
+            (struct step){.row = (int16_t)r, .columns = (int16_t)count, .range = (uint8_t)STEP_RANGE(low, high)};
 }
 
 /* Make the program of all steps. */
@@ -445,9 +444,13 @@ static void pass_fill(struct pass *pass, const struct weights *w)
     const int bits = part_bits(pass->arithmetic);
     const int unit = pass->arithmetic == ARITHMETIC_PAIRS ? 2 : 1;
     pass->row_count = (w->height + pass->group - 1 + unit - 1) / unit;
-    for (int part = (bits > 0 ? weights_parts(w, bits) : 1) - 1, last = part; part >= 0; part--)
+    const int parts = bits > 0 ? weights_parts(w, bits) : 1;
+    for (int part = parts - 1; part >= 0; part--) {
+        if (part < parts - 1)
+            pass->steps[pass->step_count++] = (struct step){.range = STEP_NEXT_PART};
         for (int r = 0; r < pass->row_count; r++)
-            add_step(pass, w, part, r, r == 0 && part < last);
+            add_step(pass, w, part, r);
+    }
 }
 
 /* The way of struct finish that is exact for the plan.

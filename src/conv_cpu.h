@@ -17,7 +17,7 @@ enum {
     BLOCK_MAX = 64,        /* outputs of a row that it makes at once, at most: four vectors of 16 lanes */
     ROW_SLACK = BLOCK_MAX, /* samples that may be read, and sums that may be written, after the end of a row */
     PARTS_MOST = 3,        /* that a tap is split in */
-    STEPS_MAX = PARTS_MOST * (FILTER_MAX + GROUP_MAX - 1),
+    STEPS_MAX = PARTS_MOST * (FILTER_MAX + GROUP_MAX),
 };
 
 /* What a row of memory holds and one multiply-add does in a lane of 32 bits, where a column is what stands at one x. */
@@ -69,29 +69,36 @@ struct finish {
     struct rounding rounding;
 };
 
-/* The multiply-adds of one row of memory: columns BEGIN to END of the pass, for rows LOW to HIGH of the group. */
-struct step {
-    int32_t begin, end;
-    int16_t row;
-    uint8_t low, high;
-    bool next_part; /* before it, sums are multiplied by 256 (bytes) or 65536 (words) */
+/* One multiply-add in each lane: where its samples stand from the row's beginning, in bytes, and its taps for each row
+ * of the group. */
+struct column {
+    union cell taps[GROUP_MAX];
+    int32_t offset;
 };
+
+/* The multiply-adds with one row of memory: the next COLUMNS of the pass, at least one, for some rows of the group. */
+struct step {
+    int16_t row, columns;
+    uint8_t range; /* STEP_RANGE of the first and last of the group's rows, or STEP_NEXT_PART */
+};
+
+#define STEP_RANGE(low, high) ((low)*GROUP_MAX + (high))
+/* No multiply-adds: sums are multiplied by 256 (bytes) or 65536 (words). */
+#define STEP_NEXT_PART (GROUP_MAX * GROUP_MAX)
 
 struct pass {
     enum arithmetic arithmetic;
     enum target target;
     enum layout layout;
-    int group;      /* rows of outputs at once: what the loops say, or 1 */
-    int row_count;  /* rows of memory that a group reads */
-    int step_count; /* in the order in which they are done */
-    int32_t start;  /* what integer sums begin with */
-    float offset;   /* TARGET_F32: what is added */
-    bool absolute;  /* TARGET_F32: of the sum's absolute value */
+    int group;                    /* rows of outputs at once: what the loops say */
+    int row_count;                /* rows of memory that a group reads */
+    int step_count, column_count; /* in the order in which they are done */
+    int32_t start;                /* what integer sums begin with */
+    float offset;                 /* TARGET_F32: what is added */
+    bool absolute;                /* TARGET_F32: of the sum's absolute value */
     struct finish finish;
     struct step steps[STEPS_MAX];
-    /* Of each column: where its samples stand from the row's beginning, in bytes, and its taps for GROUP_MAX rows. */
-    int32_t *offsets;
-    union cell (*taps)[GROUP_MAX];
+    struct column *columns;
 };
 
 /* One instruction set. */

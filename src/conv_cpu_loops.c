@@ -239,8 +239,8 @@ INLINE size_t vector_offset(enum arithmetic arithmetic, size_t v)
                                             : v * VECTOR;
 }
 
-INLINE void finish_each(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
-                        enum layout layout, uint8_t *to)
+NOT_INLINED static void finish_each(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
+                                    enum layout layout, uint8_t *to)
 {
     const struct rounding r = finish->rounding;
     int32_t sums[BLOCK];
@@ -272,19 +272,19 @@ INLINE void finish_each(const struct finish *finish, bool is_float, ints c0, int
 }
 
 #if HAS_WORDS
-INLINE ints finish_vector(const struct finish *f, bool is_float, ints c)
+INLINE ints finish_vector(const struct finish *f, enum finish_way way, bool is_float, bool absolute, ints c)
 {
-    if (f->way == FINISH_FLOAT) {
+    if (way == FINISH_FLOAT) {
         floats value = is_float ? (floats)c : __builtin_convertvector(c, floats);
-        if (f->absolute)
+        if (absolute)
             value = (floats)((ints)value & INT32_MAX);
         return __builtin_convertvector(value * repeat_float(f->factor) + repeat_float(f->term), ints);
     }
     if (is_float)
         c = __builtin_convertvector((floats)c, ints);
-    if (f->absolute)
+    if (absolute)
         c = (c ^ c >> 31) - (c >> 31);
-    if (f->way == FINISH_SHIFT)
+    if (way == FINISH_SHIFT)
         return (c + f->bias) >> f->shift;
     c = clamp(c, repeat(f->rounding.low), repeat(f->rounding.high)) + (int32_t)(uint32_t)(uint64_t)f->rounding.bias;
     return multiply_high(c, repeat((int32_t)f->rounding.multiplier)) >> f->rounding.shift;
@@ -295,58 +295,36 @@ INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, in
                          enum layout layout, uint8_t *to)
 {
 #if HAS_WORDS
-    if (finish->way != FINISH_EACH) {
-        pack(finish_vector(finish, is_float, c0), finish_vector(finish, is_float, c1),
-             finish_vector(finish, is_float, c2), finish_vector(finish, is_float, c3), layout, to);
-        return;
-    }
-#endif
+#define FINISH_VECTORS(way, absolute)                                                                                  \
+    pack(finish_vector(finish, way, is_float, absolute, c0), finish_vector(finish, way, is_float, absolute, c1),       \
+         finish_vector(finish, way, is_float, absolute, c2), finish_vector(finish, way, is_float, absolute, c3),       \
+         layout, to)
+    if (finish->way == FINISH_FLOAT && !finish->absolute)
+        FINISH_VECTORS(FINISH_FLOAT, false);
+    else if (finish->way == FINISH_SHIFT && !finish->absolute)
+        FINISH_VECTORS(FINISH_SHIFT, false);
+    else if (finish->way == FINISH_EACH)
+        finish_each(finish, is_float, c0, c1, c2, c3, layout, to);
+    else
+        FINISH_VECTORS(finish->way, finish->absolute);
+#else
     finish_each(finish, is_float, c0, c1, c2, c3, layout, to);
+#endif
 }
 
-INLINE ints finish_plane(const struct pass *pass, ints c)
+INLINE ints finish_plane(float offset, bool absolute, ints c)
 {
-    if (pass->absolute)
+    if (absolute)
         c &= INT32_MAX;
-    return (ints)((floats)c + repeat_float(pass->offset));
+    return (ints)((floats)c + repeat_float(offset));
 }
 
-/* The sums of one row of a block, to its place in the row. */
-INLINE void finish_row(const struct pass *pass, enum arithmetic arithmetic, ints c0, ints c1, ints c2, ints c3, int x,
-                       int width, void *row)
+INLINE void store_row(union cell *to, ints c0, ints c1, ints c2, ints c3)
 {
-    const bool is_float = arithmetic == ARITHMETIC_FLOATS;
-    const bool whole = width - x >= BLOCK;
-    union cell *cells = (union cell *)row + x;
-    if (pass->target == TARGET_U8) {
-        const enum layout layout = arithmetic == ARITHMETIC_BYTES   ? LAYOUT_FOURS
-                                   : arithmetic == ARITHMETIC_WORDS ? LAYOUT_TWOS
-                                                                    : pass->layout;
-        uint8_t bytes[BLOCK], *to = whole ? (uint8_t *)row + x : bytes;
-        finish_bytes(&pass->finish, is_float, c0, c1, c2, c3, layout, to);
-        if (!whole)
-            memcpy((uint8_t *)row + x, bytes, (size_t)(width - x));
-        return;
-    }
-    union cell rest[BLOCK], *to = cells;
-    if (pass->target == TARGET_F32) {
-        c0 = finish_plane(pass, c0);
-        c1 = finish_plane(pass, c1);
-        c2 = finish_plane(pass, c2);
-        c3 = finish_plane(pass, c3);
-        to = whole ? cells : rest;
-    } else if (pass->target == TARGET_FLOATS && !is_float) {
-        c0 = (ints) __builtin_convertvector(c0, floats);
-        c1 = (ints) __builtin_convertvector(c1, floats);
-        c2 = (ints) __builtin_convertvector(c2, floats);
-        c3 = (ints) __builtin_convertvector(c3, floats);
-    }
     store(to, c0);
     store(to + LANES, c1);
     store(to + 2 * LANES, c2);
     store(to + 3 * LANES, c3);
-    if (to == rest)
-        memcpy(cells, rest, (size_t)(width - x) * sizeof *rest);
 }
 
 INLINE ints pair(ints first, ints second)
@@ -360,6 +338,8 @@ INLINE ints pair(ints first, ints second)
 
 #define SUM_DECLARE(a, v) ints c##a##v = start;
 #define SUM_SCALE(a, v) c##a##v <<= part_bits;
+#define SUM_FINISH_PLANE(a, v) c##a##v = finish_plane(offset, absolute, c##a##v);
+#define SUM_FLOAT(a, v) c##a##v = (ints) __builtin_convertvector(c##a##v, floats);
 
 /* The multiply-adds of one column with vector V, for rows LOW to HIGH of the group. */
 #define ROW_MULTIPLY(a, v, LOW, HIGH)                                                                                  \
@@ -367,57 +347,70 @@ INLINE ints pair(ints first, ints second)
         c##a##v = multiply_add(arithmetic, c##a##v, samples, t##a);
 #define VECTOR_MULTIPLY(v, LOW, HIGH)                                                                                  \
     {                                                                                                                  \
-        const ints samples = load(from + offsets[k] + vector_offset(arithmetic, v));                                   \
+        const ints samples = load(at + vector_offset(arithmetic, v));                                                  \
         ROW_MULTIPLY(0, v, LOW, HIGH)                                                                                  \
         ROW_MULTIPLY(1, v, LOW, HIGH)                                                                                  \
         ROW_MULTIPLY(2, v, LOW, HIGH)                                                                                  \
         ROW_MULTIPLY(3, v, LOW, HIGH)                                                                                  \
     }
-#define RANGE(LOW, HIGH) ((LOW)*GROUP_MAX + (HIGH))
 #define STEP(LOW, HIGH)                                                                                                \
-    case RANGE(LOW, HIGH):                                                                                             \
-        for (int k = 0; k < count; k++) {                                                                              \
-            const ints t0 = repeat(taps[k][0].i), t1 = repeat(taps[k][1].i), t2 = repeat(taps[k][2].i),                \
-                       t3 = repeat(taps[k][3].i);                                                                      \
+    case STEP_RANGE(LOW, HIGH):                                                                                        \
+        do {                                                                                                           \
+            const ints t0 = repeat(column->taps[0].i), t1 = repeat(column->taps[1].i);                                 \
+            const ints t2 = repeat(column->taps[2].i), t3 = repeat(column->taps[3].i);                                 \
+            const char *at = from + column->offset;                                                                    \
             (void)t0, (void)t1, (void)t2, (void)t3;                                                                    \
             VECTOR_MULTIPLY(0, LOW, HIGH)                                                                              \
             VECTOR_MULTIPLY(1, LOW, HIGH)                                                                              \
             VECTOR_MULTIPLY(2, LOW, HIGH)                                                                              \
             VECTOR_MULTIPLY(3, LOW, HIGH)                                                                              \
-        }                                                                                                              \
+        } while (++column < column_end);                                                                               \
         break;
 
-#define FINISH(a) finish_row(pass, arithmetic, c##a##0, c##a##1, c##a##2, c##a##3, x, width, outs[a]);
-#define FINISH_PAIRS(a, b)                                                                                             \
-    {                                                                                                                  \
-        union cell *to = (union cell *)outs[(a) / 2] + x;                                                              \
-        store(to, pair(c##a##0, c##b##0));                                                                             \
-        store(to + LANES, pair(c##a##1, c##b##1));                                                                     \
-        store(to + 2 * LANES, pair(c##a##2, c##b##2));                                                                 \
-        store(to + 3 * LANES, pair(c##a##3, c##b##3));                                                                 \
-    }
+#define ROW_ARGUMENTS(a) c##a##0, c##a##1, c##a##2, c##a##3
+#if defined(__AVX512BW__) || defined(__aarch64__) /* groups of four rows */
+#define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3)
+#define EACH_TWO_ROWS(DO) DO(0, 1) DO(2, 3)
+#else
+#define EACH_ROW(DO) DO(0) DO(1)
+#define EACH_TWO_ROWS(DO) DO(0, 1)
+#endif
+#define ROW_BYTES(a) finish_bytes(&finish, is_float, ROW_ARGUMENTS(a), layout, (uint8_t *)to[a]);
+#define ROW_STORE(a) store_row((union cell *)to[a], ROW_ARGUMENTS(a));
+#define ROWS_PAIR(a, b)                                                                                                \
+    store_row((union cell *)to[(a) / 2], pair(c##a##0, c##b##0), pair(c##a##1, c##b##1), pair(c##a##2, c##b##2),       \
+              pair(c##a##3, c##b##3));
 
-INLINE void run_pass(const struct pass *pass, const void *const *rows, int width, void *const *outs,
-                     const enum arithmetic arithmetic)
+/* Blocks from column X on, while there are COUNT outputs left of which at least one is in the block. */
+INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, int count, char *const *outs,
+                       const enum arithmetic arithmetic)
 {
+    const bool is_float = arithmetic == ARITHMETIC_FLOATS;
     const int part_bits = arithmetic == ARITHMETIC_BYTES ? 8 : 16;
-    const struct step *end = pass->steps + pass->step_count;
-    const ints start = arithmetic == ARITHMETIC_FLOATS ? (ints){0} : repeat(pass->start);
-    for (int x = 0; x < width; x += BLOCK) {
+    const enum target target = pass->target;
+    const size_t output_bytes = target == TARGET_U8 ? 1 : sizeof(union cell);
+    const enum layout layout = arithmetic == ARITHMETIC_BYTES   ? LAYOUT_FOURS
+                               : arithmetic == ARITHMETIC_WORDS ? LAYOUT_TWOS
+                                                                : pass->layout;
+    const struct finish finish = pass->finish; /* copies: what is stored could be the pass, as a compiler sees it */
+    const float offset = pass->offset;
+    const bool absolute = pass->absolute;
+    const struct step *const end = pass->steps + pass->step_count;
+    const ints start = is_float ? (ints){0} : repeat(pass->start);
+    char *to[GROUP];
+    for (int a = 0; a < GROUP; a++)
+        to[a] = outs[a];
+    for (; count > 0; x += BLOCK, count -= BLOCK) {
         EACH_SUM(SUM_DECLARE)
+        const struct column *column = pass->columns;
         for (const struct step *step = pass->steps; step < end; step++) {
             const char *from = (const char *)rows[step->row] + (size_t)x * column_bytes(arithmetic);
-            const int32_t *offsets = pass->offsets + step->begin;
-            const union cell(*taps)[GROUP_MAX] = (const union cell(*)[GROUP_MAX])(pass->taps + step->begin);
-            const int count = step->end - step->begin;
-            if (step->next_part) {
-                EACH_SUM(SUM_SCALE)
-            }
-            switch (RANGE(step->low, step->high)) {
+            const struct column *column_end = column + step->columns;
+            switch (step->range) {
                 STEP(0, 0)
                 STEP(0, 1)
                 STEP(1, 1)
-#if defined(__AVX512BW__) || defined(__aarch64__) /* groups of four rows */
+#if defined(__AVX512BW__) || defined(__aarch64__)
                 STEP(0, 2)
                 STEP(0, 3)
                 STEP(1, 2)
@@ -426,24 +419,58 @@ INLINE void run_pass(const struct pass *pass, const void *const *rows, int width
                 STEP(2, 3)
                 STEP(3, 3)
 #endif
+            case STEP_NEXT_PART:
+                EACH_SUM(SUM_SCALE)
+                break;
             default:
                 __builtin_unreachable();
             }
         }
-        if (pass->target == TARGET_PAIRS) {
-            FINISH_PAIRS(0, 1)
-            if (GROUP == 4)
-                FINISH_PAIRS(2, 3)
-            continue;
+        switch (target) {
+        case TARGET_U8:
+            EACH_ROW(ROW_BYTES)
+            break;
+        case TARGET_PAIRS:
+            EACH_TWO_ROWS(ROWS_PAIR)
+            break;
+        case TARGET_F32:
+            EACH_SUM(SUM_FINISH_PLANE)
+            EACH_ROW(ROW_STORE)
+            break;
+        case TARGET_FLOATS:
+            if (!is_float) {
+                EACH_SUM(SUM_FLOAT)
+            }
+            EACH_ROW(ROW_STORE)
+            break;
+        case TARGET_INTS:
+            EACH_ROW(ROW_STORE)
+            break;
         }
-        FINISH(0)
-        if (pass->group > 1)
-            FINISH(1)
-        if (GROUP == 4 && pass->group > 2) {
-            FINISH(2)
-            FINISH(3)
-        }
+        for (int a = 0; a < GROUP; a++)
+            to[a] += BLOCK * output_bytes;
     }
+}
+
+/* Whole blocks to their places; what is left by way of a block of its own, except where rows have room for it. */
+INLINE void run_pass(const struct pass *pass, const void *const *rows, int width, void *const *outs,
+                     const enum arithmetic arithmetic)
+{
+    const bool exact = pass->target == TARGET_U8 || pass->target == TARGET_F32;
+    const int whole = exact ? width / BLOCK * BLOCK : width;
+    const size_t output_bytes = pass->target == TARGET_U8 ? 1 : sizeof(union cell);
+    union cell rest[GROUP][BLOCK];
+    char *to[GROUP];
+    int count;
+    for (int x = 0; x < width; x += count) {
+        count = x < whole ? whole : width - whole;
+        for (int a = 0; a < GROUP; a++)
+            to[a] = x < whole ? outs[a] : (char *)rest[a];
+        run_blocks(pass, rows, x, count, to, arithmetic);
+    }
+    if (whole < width)
+        for (int a = 0; a < GROUP; a++)
+            memcpy((char *)outs[a] + (size_t)whole * output_bytes, rest[a], (size_t)(width - whole) * output_bytes);
 }
 
 static void run(const struct pass *pass, const void *const *rows, int width, void *const *outs)
