@@ -142,13 +142,15 @@ bool reference_launch(const struct plan *plan, struct device *device, const stru
 /* The fast one. */
 
 enum {
-    TILE_BYTES = 24 << 10,   /* of a ring: three quarters of the smallest L1 data cache in use, 32 KiB */
-    TILE_WIDTH_LEAST = 256,  /* or the halo columns are much beside it; high filters then live in L2 */
-    TILE_WIDTH_MOST = 4096,  /* whole pages of a row at a time */
-    TILE_HEIGHT_MOST = 256,  /* unless the filter's halo rows are much beside it */
-    TILES_A_THREAD = 4,      /* so that threads end at about the same time */
-    PARALLEL_WORK = 1 << 18, /* multiply-adds below which waking threads costs more than it saves */
-    ALIGNMENT = 64,          /* a cache line */
+    TILE_BYTES = 24 << 10,        /* of a ring: three quarters of the smallest L1 data cache in use, 32 KiB */
+    TILE_WIDTH_LEAST = 256,       /* or the halo columns are much beside it; high filters then live in L2 */
+    TILE_WIDTH_MOST = 4096,       /* whole pages of a row at a time */
+    TILE_HEIGHT_MOST = 256,       /* unless the filter's halo rows are much beside it */
+    TILES_A_THREAD = 4,           /* so that threads end at about the same time */
+    PARALLEL_WORK = 1 << 18,      /* multiply-adds below which waking threads costs more than it saves */
+    ALIGNMENT = 64,               /* a cache line, and the widest vector */
+    IN_PLACE_WIDTHS = 8,          /* the narrow tiles at both ends are then at most a quarter of the image */
+    PAST_CACHES_BYTES = 16 << 20, /* of output that no later pass finds in a cache */
 };
 
 /* What all tiles share. */
@@ -157,7 +159,8 @@ struct job {
     const struct plane *in, *out;
     const struct loops *loops;
     struct pass *first, *last; /* the same where there is one pass */
-    int tile_width, tile_height, tiles_x, tiles_y;
+    bool in_place;             /* samples are read where they stand, away from the border */
+    int first_width, tile_width, tile_height, tiles_x, tiles_y; /* the first column of tiles has a width of its own */
     int input_rows, ring_rows;                   /* of a thread's scratch; no ring of sums where there is one pass */
     size_t input_bytes, ring_bytes, spare_bytes; /* of a row */
     size_t scratch_bytes;
@@ -216,11 +219,20 @@ struct tile {
     int channel, y0, y1, x0, x1;
 };
 
-static void load_tile_row(const struct job *job, const struct tile *tile, int row, char *to)
+/* Input row ROW of the tile, for the first pass: where it stands, if the pass reads samples as they are and all that it
+ * reads is inside the image; else a copy in TO. */
+static const void *tile_row(const struct job *job, const struct tile *tile, int row, char *to)
 {
     const struct filter *f = job->plan->filter;
-    load_row(job, tile->channel, tile->y0 + row - f->anchor_y, tile->x0 - f->anchor_x,
-             tile->x1 - tile->x0 + f->width - 1, to);
+    const int y = tile->y0 + row - f->anchor_y, x = tile->x0 - f->anchor_x;
+    const int count = tile->x1 - tile->x0 + f->width - 1;
+    if (job->in_place && x >= 0 && x + count + ROW_SLACK <= job->in->width) {
+        const int from_y = border_index(y, job->in->height, job->plan->border);
+        if (from_y >= 0)
+            return (const char *)row_at(job->in, tile->channel, from_y) + (size_t)x * sample_bytes(job->in->sample);
+    }
+    load_row(job, tile->channel, y, x, count, to);
+    return to;
 }
 
 /* The rows of the output that a group writes; those below the tile go to a spare row. */
@@ -236,15 +248,17 @@ static void convolve_at_once(const struct job *job, const struct tile *tile, cha
 {
     const struct pass *pass = job->first;
     char *spare = scratch + (size_t)job->input_rows * job->input_bytes;
-    const void *rows[FILTER_MAX + GROUP_MAX];
+    const void *ring[FILTER_MAX + GROUP_MAX], *rows[FILTER_MAX + GROUP_MAX];
     void *outs[GROUP_MAX];
     int loaded = 0;
     for (int y = tile->y0; y < tile->y1; y += pass->group) {
         const int top = y - tile->y0;
-        for (; loaded < top + pass->row_count; loaded++)
-            load_tile_row(job, tile, loaded, scratch + (size_t)(loaded % job->input_rows) * job->input_bytes);
+        for (; loaded < top + pass->row_count; loaded++) {
+            const int slot = loaded % job->input_rows;
+            ring[slot] = tile_row(job, tile, loaded, scratch + (size_t)slot * job->input_bytes);
+        }
         for (int r = 0; r < pass->row_count; r++)
-            rows[r] = scratch + (size_t)((top + r) % job->input_rows) * job->input_bytes;
+            rows[r] = ring[(top + r) % job->input_rows];
         group_outs(job, tile, y, spare, outs);
         job->loops->run(pass, rows, tile->x1 - tile->x0, outs);
     }
@@ -262,11 +276,8 @@ static void convolve_in_passes(const struct job *job, const struct tile *tile, c
     for (int y = tile->y0; y < tile->y1; y += last->group) {
         const int top = (y - tile->y0) / unit;
         while (summed < top + last->row_count) {
-            for (int a = 0; a < first->group; a++) {
-                char *row = scratch + (size_t)a * job->input_bytes;
-                load_tile_row(job, tile, summed * unit + a, row);
-                rows[a] = row;
-            }
+            for (int a = 0; a < first->group; a++)
+                rows[a] = tile_row(job, tile, summed * unit + a, scratch + (size_t)a * job->input_bytes);
             for (int a = 0; a < first->group / unit; a++)
                 outs[a] = ring + (size_t)((summed + a) % job->ring_rows) * job->ring_bytes;
             job->loops->run(first, rows, tile->x1 - tile->x0, outs);
@@ -283,14 +294,17 @@ static void convolve_numbered_tile(void *context, int64_t index, int thread)
 {
     const struct job *job = context;
     const int width = job->in->width, height = job->in->height;
-    const int x0 = (int)(index % job->tiles_x) * job->tile_width;
+    const int column = (int)(index % job->tiles_x);
+    const int x0 = column == 0 ? 0 : (column - 1) * job->tile_width + job->first_width;
     const int y0 = (int)(index / job->tiles_x % job->tiles_y) * job->tile_height;
     const struct tile tile = {
         .channel = (int)(index / job->tiles_x / job->tiles_y),
         .y0 = y0,
         .y1 = height - y0 < job->tile_height ? height : y0 + job->tile_height,
         .x0 = x0,
-        .x1 = width - x0 < job->tile_width ? width : x0 + job->tile_width,
+        .x1 = column == 0                    ? job->first_width
+              : width - x0 < job->tile_width ? width
+                                             : x0 + job->tile_width,
     };
     (job->first == job->last ? convolve_at_once
                              : convolve_in_passes)(job, &tile, job->scratch + (size_t)thread * job->scratch_bytes);
@@ -582,9 +596,16 @@ static void make_tiles(struct job *job, int threads)
     const size_t column = (size_t)job->input_rows * sample + (size_t)job->ring_rows * sizeof(union cell);
     int most = (int)(TILE_BYTES / column);
     most = most < TILE_WIDTH_LEAST ? TILE_WIDTH_LEAST : most > TILE_WIDTH_MOST ? TILE_WIDTH_MOST : most;
-    job->tiles_x = (width + most - 1) / most;
-    job->tile_width = (int)round_up((size_t)((width + job->tiles_x - 1) / job->tiles_x), BLOCK_MAX);
-    job->tiles_x = (width + job->tile_width - 1) / job->tile_width;
+    /* What is read in place has narrow tiles at the left and the right, which are not. */
+    const int narrow = (int)round_up((size_t)f->width + ROW_SLACK, BLOCK_MAX);
+    job->in_place = (job->plan->sample == SAMPLE_F32 || job->first->arithmetic == ARITHMETIC_BYTES) &&
+                    width >= IN_PLACE_WIDTHS * narrow;
+    const int edge = job->in_place ? narrow : 0;
+    const int inner = width - 2 * edge;
+    const int columns_x = (inner + most - 1) / most;
+    job->tile_width = (int)round_up((size_t)((inner + columns_x - 1) / columns_x), BLOCK_MAX);
+    job->first_width = edge > 0 ? edge : job->tile_width < width ? job->tile_width : width;
+    job->tiles_x = 1 + (width - job->first_width + job->tile_width - 1) / job->tile_width;
 
     int tile_height = 4 * f->height > TILE_HEIGHT_MOST ? 4 * f->height : TILE_HEIGHT_MOST;
     const int64_t columns = (int64_t)job->tiles_x * job->in->count;
@@ -633,6 +654,14 @@ static const struct loops *find_loops(struct error *error)
     return NULL;
 }
 
+/* Is the output too large to be found in a cache by who reads it, and laid out for stores past the caches? Tiles begin
+ * at multiples of BLOCK_MAX samples. */
+static bool goes_past_caches(const struct plane *out)
+{
+    return out->plane_bytes * (size_t)out->count >= PAST_CACHES_BYTES &&
+           ((uintptr_t)out->data | out->row_bytes | (out->count > 1 ? out->plane_bytes : 0)) % ALIGNMENT == 0;
+}
+
 bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                 struct error *error)
 {
@@ -646,6 +675,7 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
     bool ok = make_passes(&job);
     if (ok) {
         make_tiles(&job, threads);
+        job.last->past_caches = goes_past_caches(out);
         const int64_t tiles = (int64_t)job.tiles_x * job.tiles_y * in->count;
         threads = tiles < threads ? (int)tiles : threads;
         job.scratch = aligned_alloc(ALIGNMENT, (size_t)threads * job.scratch_bytes);

@@ -96,6 +96,7 @@ struct pass {
     int32_t start;                /* what integer sums begin with */
     float offset;                 /* TARGET_F32: what is added */
     bool absolute;                /* TARGET_F32: of the sum's absolute value */
+    bool past_caches;             /* outputs are written past the caches; they begin at multiples of a vector */
     struct finish finish;
     struct step steps[STEPS_MAX];
     struct column *columns;

@@ -22,10 +22,13 @@
 #if defined(__x86_64__) && !defined(GPUCONV_LOOPS_PORTABLE)
 #include <immintrin.h>
 #if defined(__AVX512BW__)
+#define VECTOR_BYTES 64
 enum { VECTOR = 64, GROUP = 4 };
 #elif defined(__AVX2__)
+#define VECTOR_BYTES 32
 enum { VECTOR = 32, GROUP = 2 };
 #else
+#define VECTOR_BYTES 16
 enum { VECTOR = 16, GROUP = 2 };
 #endif
 #define HAS_WORDS true
@@ -62,6 +65,28 @@ INLINE ints load(const void *from)
 INLINE void store(void *to, ints value)
 {
     *(loose_ints *)to = value;
+}
+
+/* A store that does not read the cache line first, nor keep it: TO is a multiple of a vector. */
+INLINE void store_past(void *to, ints value)
+{
+#if HAS_WORDS && VECTOR_BYTES == 64
+    _mm512_stream_si512(to, (__m512i)value);
+#elif HAS_WORDS && VECTOR_BYTES == 32
+    _mm256_stream_si256(to, (__m256i)value);
+#elif HAS_WORDS
+    _mm_stream_si128(to, (__m128i)value);
+#else
+    store(to, value);
+#endif
+}
+
+INLINE void store_way(void *to, ints value, bool past)
+{
+    if (past)
+        store_past(to, value);
+    else
+        store(to, value);
 }
 
 INLINE ints repeat(int32_t value)
@@ -109,7 +134,7 @@ INLINE ints multiply_high(ints a, ints b)
 }
 
 /* Four vectors to bytes, with saturation, in the order of the columns. */
-INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, void *to)
+INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool past, void *to)
 {
     const __m512i lower = _mm512_packs_epi32(AS(c0), AS(c1)), upper = _mm512_packs_epi32(AS(c2), AS(c3));
     __m512i bytes = _mm512_packus_epi16(lower, upper); /* in each 128 bits, 4 lanes of c0, 4 of c1, c2, c3 */
@@ -124,7 +149,7 @@ INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, void *t
         bytes =
             _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), bytes);
     }
-    _mm512_storeu_si512(to, bytes);
+    store_way(to, (ints)bytes, past);
 }
 
 #elif defined(__AVX2__)
@@ -146,7 +171,7 @@ INLINE ints multiply_high(ints a, ints b)
     return (ints)_mm256_blend_epi32(even, odd, 0xaa);
 }
 
-INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, void *to)
+INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool past, void *to)
 {
     const __m256i lower = _mm256_packs_epi32(AS(c0), AS(c1)), upper = _mm256_packs_epi32(AS(c2), AS(c3));
     __m256i bytes = _mm256_packus_epi16(lower, upper);
@@ -160,7 +185,7 @@ INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, void *t
     } else {
         bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     }
-    _mm256_storeu_si256(to, bytes);
+    store_way(to, (ints)bytes, past);
 }
 
 #else
@@ -188,14 +213,14 @@ INLINE ints multiply_high(ints a, ints b)
     return (ints)even | ((ints)odd & (ints){0, -1, 0, -1});
 }
 
-INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, void *to)
+INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool past, void *to)
 {
     __m128i lower = _mm_packs_epi32(AS(c0), AS(c1)), upper = _mm_packs_epi32(AS(c2), AS(c3));
     if (layout == LAYOUT_TWOS) {
         lower = _mm_unpacklo_epi16(lower, _mm_srli_si128(lower, 8));
         upper = _mm_unpacklo_epi16(upper, _mm_srli_si128(upper, 8));
     }
-    _mm_storeu_si128(to, _mm_packus_epi16(lower, upper));
+    store_way(to, (ints)_mm_packus_epi16(lower, upper), past);
 }
 #endif
 #endif
@@ -292,13 +317,13 @@ INLINE ints finish_vector(const struct finish *f, enum finish_way way, bool is_f
 #endif
 
 INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
-                         enum layout layout, uint8_t *to)
+                         enum layout layout, bool past, uint8_t *to)
 {
 #if HAS_WORDS
 #define FINISH_VECTORS(way, absolute)                                                                                  \
     pack(finish_vector(finish, way, is_float, absolute, c0), finish_vector(finish, way, is_float, absolute, c1),       \
          finish_vector(finish, way, is_float, absolute, c2), finish_vector(finish, way, is_float, absolute, c3),       \
-         layout, to)
+         layout, past, to)
     if (finish->way == FINISH_FLOAT && !finish->absolute)
         FINISH_VECTORS(FINISH_FLOAT, false);
     else if (finish->way == FINISH_SHIFT && !finish->absolute)
@@ -319,12 +344,12 @@ INLINE ints finish_plane(float offset, bool absolute, ints c)
     return (ints)((floats)c + repeat_float(offset));
 }
 
-INLINE void store_row(union cell *to, ints c0, ints c1, ints c2, ints c3)
+INLINE void store_row(union cell *to, ints c0, ints c1, ints c2, ints c3, bool past)
 {
-    store(to, c0);
-    store(to + LANES, c1);
-    store(to + 2 * LANES, c2);
-    store(to + 3 * LANES, c3);
+    store_way(to, c0, past);
+    store_way(to + LANES, c1, past);
+    store_way(to + 2 * LANES, c2, past);
+    store_way(to + 3 * LANES, c3, past);
 }
 
 INLINE ints pair(ints first, ints second)
@@ -375,11 +400,12 @@ INLINE ints pair(ints first, ints second)
 #define EACH_ROW(DO) DO(0) DO(1)
 #define EACH_TWO_ROWS(DO) DO(0, 1)
 #endif
-#define ROW_BYTES(a) finish_bytes(&finish, is_float, ROW_ARGUMENTS(a), layout, (uint8_t *)to[a]);
-#define ROW_STORE(a) store_row((union cell *)to[a], ROW_ARGUMENTS(a));
+#define ROW_BYTES(a) finish_bytes(&finish, is_float, ROW_ARGUMENTS(a), layout, past, (uint8_t *)to[a]);
+#define ROW_STORE(a) store_row((union cell *)to[a], ROW_ARGUMENTS(a), false);
+#define ROW_STORE_OUTPUTS(a) store_row((union cell *)to[a], ROW_ARGUMENTS(a), past);
 #define ROWS_PAIR(a, b)                                                                                                \
     store_row((union cell *)to[(a) / 2], pair(c##a##0, c##b##0), pair(c##a##1, c##b##1), pair(c##a##2, c##b##2),       \
-              pair(c##a##3, c##b##3));
+              pair(c##a##3, c##b##3), false);
 
 /* Blocks from column X on, while there are COUNT outputs left of which at least one is in the block. */
 INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, int count, char *const *outs,
@@ -394,7 +420,7 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
                                                                 : pass->layout;
     const struct finish finish = pass->finish; /* copies: what is stored could be the pass, as a compiler sees it */
     const float offset = pass->offset;
-    const bool absolute = pass->absolute;
+    const bool absolute = pass->absolute, past = pass->past_caches;
     const struct step *const end = pass->steps + pass->step_count;
     const ints start = is_float ? (ints){0} : repeat(pass->start);
     char *to[GROUP];
@@ -435,7 +461,7 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
             break;
         case TARGET_F32:
             EACH_SUM(SUM_FINISH_PLANE)
-            EACH_ROW(ROW_STORE)
+            EACH_ROW(ROW_STORE_OUTPUTS)
             break;
         case TARGET_FLOATS:
             if (!is_float) {
@@ -459,7 +485,7 @@ INLINE void run_pass(const struct pass *pass, const void *const *rows, int width
     const bool exact = pass->target == TARGET_U8 || pass->target == TARGET_F32;
     const int whole = exact ? width / BLOCK * BLOCK : width;
     const size_t output_bytes = pass->target == TARGET_U8 ? 1 : sizeof(union cell);
-    union cell rest[GROUP][BLOCK];
+    union cell rest[GROUP][BLOCK] __attribute__((aligned(VECTOR)));
     char *to[GROUP];
     int count;
     for (int x = 0; x < width; x += count) {
@@ -468,6 +494,10 @@ INLINE void run_pass(const struct pass *pass, const void *const *rows, int width
             to[a] = x < whole ? outs[a] : (char *)rest[a];
         run_blocks(pass, rows, x, count, to, arithmetic);
     }
+#if HAS_WORDS
+    if (pass->past_caches)
+        _mm_sfence(); /* before another thread is told that the outputs are there */
+#endif
     if (whole < width)
         for (int a = 0; a < GROUP; a++)
             memcpy((char *)outs[a] + (size_t)whole * output_bytes, rest[a], (size_t)(width - whole) * output_bytes);
