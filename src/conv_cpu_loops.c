@@ -333,6 +333,7 @@ INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, in
     else
         FINISH_VECTORS(finish->way, finish->absolute);
 #else
+    (void)past;
     finish_each(finish, is_float, c0, c1, c2, c3, layout, to);
 #endif
 }
@@ -378,9 +379,16 @@ INLINE ints pair(ints first, ints second)
         ROW_MULTIPLY(2, v, LOW, HIGH)                                                                                  \
         ROW_MULTIPLY(3, v, LOW, HIGH)                                                                                  \
     }
+/* Two columns a turn: floats take a tenth less time so, bytes and words the same. */
+#ifdef __clang__
+#define TWICE _Pragma("clang loop unroll_count(2)")
+#else
+#define TWICE _Pragma("GCC unroll 2")
+#endif
 #define STEP(LOW, HIGH)                                                                                                \
     case STEP_RANGE(LOW, HIGH):                                                                                        \
-        do {                                                                                                           \
+        TWICE do                                                                                                       \
+        {                                                                                                              \
             const ints t0 = repeat(column->taps[0].i), t1 = repeat(column->taps[1].i);                                 \
             const ints t2 = repeat(column->taps[2].i), t3 = repeat(column->taps[3].i);                                 \
             const char *at = from + column->offset;                                                                    \
@@ -389,7 +397,9 @@ INLINE ints pair(ints first, ints second)
             VECTOR_MULTIPLY(1, LOW, HIGH)                                                                              \
             VECTOR_MULTIPLY(2, LOW, HIGH)                                                                              \
             VECTOR_MULTIPLY(3, LOW, HIGH)                                                                              \
-        } while (++column < column_end);                                                                               \
+        }                                                                                                              \
+        while (++column < column_end)                                                                                  \
+            ;                                                                                                          \
         break;
 
 #define ROW_ARGUMENTS(a) c##a##0, c##a##1, c##a##2, c##a##3
