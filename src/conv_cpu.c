@@ -146,8 +146,11 @@ enum {
     TILE_WIDTH_LEAST = 256,       /* or the halo columns are much beside it; high filters then live in L2 */
     TILE_WIDTH_MOST = 4096,       /* whole pages of a row at a time */
     TILE_HEIGHT_MOST = 256,       /* unless the filter's halo rows are much beside it */
+    WINDOW_HEIGHT_MOST = 1024,    /* the same of running sums, whose halo rows are no cheaper than others */
     TILES_A_THREAD = 4,           /* so that threads end at about the same time */
     PARALLEL_WORK = 1 << 18,      /* multiply-adds below which waking threads costs more than it saves */
+    WINDOW_TAPS = 25,             /* of equal taps from which on running sums take less time than multiply-adds */
+    WINDOW_ROWS = 4,              /* of scratch: an entering and a leaving row, and two of column sums, twice as long */
     ALIGNMENT = 64,               /* a cache line, and the widest vector */
     IN_PLACE_WIDTHS = 8,          /* the narrow tiles at both ends are then at most a quarter of the image */
     PAST_CACHES_BYTES = 16 << 20, /* of output that no later pass finds in a cache */
@@ -159,6 +162,7 @@ struct job {
     const struct plane *in, *out;
     const struct loops *loops;
     struct pass *first, *last; /* the same where there is one pass */
+    bool is_window;            /* of equal taps: no program */
     bool in_place;             /* samples are read where they stand, away from the border */
     int first_width, tile_width, tile_height, tiles_x, tiles_y; /* the first column of tiles has a width of its own */
     int input_rows, ring_rows;                   /* of a thread's scratch; no ring of sums where there is one pass */
@@ -185,6 +189,14 @@ static void copy_samples(const struct job *job, const void *row, int x, int coun
         job->loops->widen(job->first->arithmetic, (const uint8_t *)row + x, count, to);
 }
 
+static void copy_cell(char *to, const char *from, size_t size)
+{
+    if (size == 1)
+        *to = *from;
+    else
+        memcpy(to, from, size);
+}
+
 /* A row for the first pass: to[k] = in(y, x0 + k) for k from 0 to COUNT, border included. */
 static void load_row(const struct job *job, int channel, int y, int x0, int count, char *to)
 {
@@ -201,7 +213,7 @@ static void load_row(const struct job *job, int channel, int y, int x0, int coun
     const int after = width - x0 < count ? width - x0 : count;   /* the first column right of it */
     if (after > before)
         copy_samples(job, row, x0 + before, after - before, to + (size_t)before * size);
-    for (int k = 0; k < count; k++) {
+    for (int k = before > 0 || after <= before ? 0 : after; k < count; k++) {
         if (k == before && after > before)
             k = after;
         if (k == count)
@@ -209,6 +221,8 @@ static void load_row(const struct job *job, int channel, int y, int x0, int coun
         const int x = border_index(x0 + k, width, border);
         if (x < 0)
             memset(to + (size_t)k * size, 0, size);
+        else if (x >= x0 + before && x < x0 + after) /* it is in the row already */
+            copy_cell(to + (size_t)k * size, to + (size_t)(x - x0) * size, size);
         else
             copy_samples(job, row, x, 1, to + (size_t)k * size);
     }
@@ -233,6 +247,13 @@ static const void *tile_row(const struct job *job, const struct tile *tile, int 
     }
     load_row(job, tile->channel, y, x, count, to);
     return to;
+}
+
+/* Where the image's row stands that is tile row ROW: to be fetched ahead, border or not. */
+static const void *row_ahead(const struct job *job, const struct tile *tile, int row)
+{
+    const int y = tile->y0 + row - job->plan->filter->anchor_y, last = job->in->height - 1;
+    return (const char *)row_at(job->in, tile->channel, y < 0 ? 0 : y > last ? last : y) + tile->x0;
 }
 
 /* The rows of the output that a group writes; those below the tile go to a spare row. */
@@ -290,6 +311,29 @@ static void convolve_in_passes(const struct job *job, const struct tile *tile, c
     }
 }
 
+/* A window of equal taps: sums of its columns slide down, the window slides along them. */
+static void convolve_window(const struct job *job, const struct tile *tile, char *scratch)
+{
+    const struct filter *f = job->plan->filter;
+    const int width = tile->x1 - tile->x0, count = width + f->width - 1;
+    char *entering = scratch, *leaving = entering + job->input_bytes;
+    uint16_t *columns = (uint16_t *)(void *)(leaving + job->input_bytes);
+    const struct window window = {f->width, f->taps[0],
+                                  (int32_t *)(void *)(scratch + (size_t)job->input_rows * job->input_bytes)};
+    memset(columns, 0, 2 * job->input_bytes);
+    memset(leaving, 0, job->input_bytes);
+    for (int row = 0; row < tile->y1 - tile->y0 + f->height - 1; row++) {
+        const uint8_t *in = tile_row(job, tile, row, entering);
+        const uint8_t *gone = row < f->height ? (const void *)leaving : tile_row(job, tile, row - f->height, leaving);
+        job->loops->slide(in, gone, count, columns);
+        const int y = tile->y0 + row - (f->height - 1);
+        if (y >= tile->y0)
+            job->loops->slide_across(job->last, &window, columns, width, row_ahead(job, tile, row + 1),
+                                     row_ahead(job, tile, row + 1 - f->height),
+                                     (uint8_t *)row_to(job->out, tile->channel, y) + tile->x0);
+    }
+}
+
 static void convolve_numbered_tile(void *context, int64_t index, int thread)
 {
     const struct job *job = context;
@@ -306,8 +350,13 @@ static void convolve_numbered_tile(void *context, int64_t index, int thread)
               : width - x0 < job->tile_width ? width
                                              : x0 + job->tile_width,
     };
-    (job->first == job->last ? convolve_at_once
-                             : convolve_in_passes)(job, &tile, job->scratch + (size_t)thread * job->scratch_bytes);
+    char *scratch = job->scratch + (size_t)thread * job->scratch_bytes;
+    if (job->is_window)
+        convolve_window(job, &tile, scratch);
+    else if (job->first == job->last)
+        convolve_at_once(job, &tile, scratch);
+    else
+        convolve_in_passes(job, &tile, scratch);
 }
 
 /* Programs. */
@@ -522,6 +571,15 @@ static bool fits_pairs(const struct filter *f, int32_t *start)
     return fits;
 }
 
+/* Are all taps equal, and enough of them for running sums to be cheaper than multiply-adds? */
+static bool is_window(const struct filter *f)
+{
+    bool equal = f->width > 1;
+    for (int i = 1; i < f->width * f->height; i++)
+        equal &= f->taps[i] == f->taps[0];
+    return equal && f->width * f->height >= WINDOW_TAPS;
+}
+
 /* Choose the arithmetic and make the job's passes. */
 static bool make_passes(struct job *job)
 {
@@ -556,6 +614,13 @@ static bool make_passes(struct job *job)
     last->offset = plan->offset;
     last->absolute = f->absolute;
     finish_make(plan, &last->finish);
+    if (!planes && is_window(f)) {
+        job->is_window = true;
+        job->first = last;
+        last->arithmetic = ARITHMETIC_BYTES; /* rows as they are */
+        last->row_count = WINDOW_ROWS;
+        return true;
+    }
     if (!passes) {
         job->first = last;
         last->arithmetic = once;
@@ -607,7 +672,8 @@ static void make_tiles(struct job *job, int threads)
     job->first_width = edge > 0 ? edge : job->tile_width < width ? job->tile_width : width;
     job->tiles_x = 1 + (width - job->first_width + job->tile_width - 1) / job->tile_width;
 
-    int tile_height = 4 * f->height > TILE_HEIGHT_MOST ? 4 * f->height : TILE_HEIGHT_MOST;
+    const int height_most = job->is_window ? WINDOW_HEIGHT_MOST : TILE_HEIGHT_MOST;
+    int tile_height = 4 * f->height > height_most ? 4 * f->height : height_most;
     const int64_t columns = (int64_t)job->tiles_x * job->in->count;
     const int64_t wanted = (threads > 1 ? (int64_t)TILES_A_THREAD * threads : 1) / columns + 1;
     if (height / wanted < tile_height)
@@ -618,40 +684,69 @@ static void make_tiles(struct job *job, int threads)
     const size_t reach = (size_t)(job->tile_width + f->width - 1 + ROW_SLACK);
     job->input_bytes = round_up(reach * sample, ALIGNMENT);
     job->ring_bytes = (size_t)(job->tile_width + ROW_SLACK) * sizeof(union cell);
+    if (job->is_window) {
+        job->input_bytes = round_up(reach + 2 * BLOCK_MAX, ALIGNMENT);
+        job->ring_rows = 1;
+        job->ring_bytes = round_up(PREFIX_CELLS(reach), BLOCK_MAX) * sizeof(int32_t);
+    }
     job->spare_bytes = round_up((size_t)job->tile_width * sample_bytes(job->in->sample), ALIGNMENT);
     job->scratch_bytes =
         (size_t)job->input_rows * job->input_bytes + (size_t)job->ring_rows * job->ring_bytes + job->spare_bytes;
 }
 
 /* The instruction sets from the plain to the fast; each needs what those before it need. */
-static const struct loops *find_loops(struct error *error)
-{
-    const struct loops *const all[] = {
-        &loops_portable,
+static const struct loops *const all_loops[] = {
+    &loops_portable,
 #ifdef GPUCONV_X86
-        &loops_sse2,     &loops_avx2, &loops_avx512, &loops_vnni,
+    &loops_sse2,     &loops_avx2, &loops_avx512, &loops_vnni,
+#endif
+};
+
+enum { ALL_LOOPS = sizeof all_loops / sizeof all_loops[0] };
+
+const char *const *cpu_instruction_sets(size_t *count)
+{
+    static const char *const names[] = {
+        "portable",
+#ifdef GPUCONV_X86
+        "sse2",     "avx2", "avx512", "vnni",
 #endif
     };
-    int has = 0;
+    static_assert(sizeof names / sizeof names[0] == ALL_LOOPS, "each has a name");
+    *count = ALL_LOOPS;
 #ifdef GPUCONV_X86
-    has = 1;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        has = 2;
-    if (has == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        has = 3;
-    if (has == 3 && __builtin_cpu_supports("avx512vnni"))
-        has = 4;
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
+    *count -= (size_t)(!avx2 + !avx512 + !vnni);
 #endif
+    return names;
+}
+
+static const struct loops *find_loops(struct error *error)
+{
+    size_t count;
+    const char *const *names = cpu_instruction_sets(&count);
     const char *asked = getenv("GPUCONV_CPU");
-    if (asked == NULL)
-        return all[has];
-    for (int i = 0; i <= has; i++)
-        if (strcmp(asked, all[i]->name) == 0)
-            return all[i];
-    error_set(error, ERROR_WORK,
-              "GPUCONV_CPU asks for \"%s\", which this processor or this build does not have; unset it", asked);
+    if (asked == NULL || asked[0] == 0)
+        return all_loops[count - 1];
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(asked, names[i]) == 0)
+            return all_loops[i];
+    error_set(
+        error, ERROR_USAGE,
+        "GPUCONV_CPU asks for the instruction set \"%s\", which this processor or this build does not have; unset "
+        "it, or take one from %s to %s",
+        asked, names[0], names[count - 1]);
     return NULL;
+}
+
+bool cpu_instruction_set(const char **name, struct error *error)
+{
+    const struct loops *loops = find_loops(error);
+    *name = loops != NULL ? loops->name : NULL;
+    return loops != NULL;
 }
 
 /* Is the output too large to be found in a cache by who reads it, and laid out for stores past the caches? Tiles begin

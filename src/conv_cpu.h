@@ -102,6 +102,16 @@ struct pass {
     struct column *columns;
 };
 
+/* A window of equal taps, and room for PREFIX_CELLS(width + columns) sums. */
+struct window {
+    int columns;
+    int32_t tap;
+    int32_t *prefixes;
+};
+
+/* Room for sums of so many columns, ahead of them one vector and behind them one block of each of two kinds. */
+#define PREFIX_CELLS(columns) ((columns) + 4 * BLOCK_MAX)
+
 /* One instruction set. */
 struct loops {
     const char *name;
@@ -111,6 +121,14 @@ struct loops {
 
     /* Do PASS from ROWS, of which the first WIDTH outputs' first column stands at each row's beginning, to OUTS. */
     void (*run)(const struct pass *pass, const void *const *rows, int width, void *const *outs);
+
+    /* For a window of equal taps. Slide a row of column sums down: add ENTERING, take off LEAVING. */
+    void (*slide)(const uint8_t *entering, const uint8_t *leaving, int count, uint16_t *columns);
+
+    /* Slide the window along a row of column sums: outputs of WIDTH windows, as FINISH and PAST_CACHES of the pass say.
+     * Meanwhile fetch the samples that enter at NEXT and leave at GONE. */
+    void (*slide_across)(const struct pass *pass, const struct window *window, const uint16_t *columns, int width,
+                         const uint8_t *next, const uint8_t *gone, uint8_t *out);
 
     /* Copy COUNT samples of uint8_t into a row for ARITHMETIC. */
     void (*widen)(enum arithmetic arithmetic, const uint8_t *from, int count, void *to);

@@ -133,6 +133,21 @@ INLINE ints multiply_high(ints a, ints b)
     return (ints)_mm512_mask_mov_epi32(even, 0xaaaa, odd);
 }
 
+/* Each lane becomes the sum of those up to it; and the last lane, everywhere. */
+INLINE ints sum_lanes(ints value)
+{
+    const __m512i zero = _mm512_setzero_si512();
+    value += (ints)_mm512_alignr_epi32(AS(value), zero, 15);
+    value += (ints)_mm512_alignr_epi32(AS(value), zero, 14);
+    value += (ints)_mm512_alignr_epi32(AS(value), zero, 12);
+    return value + (ints)_mm512_alignr_epi32(AS(value), zero, 8);
+}
+
+INLINE ints repeat_last(ints value)
+{
+    return (ints)_mm512_permutexvar_epi32(_mm512_set1_epi32(15), AS(value));
+}
+
 /* Four vectors to bytes, with saturation, in the order of the columns. */
 INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool past, void *to)
 {
@@ -169,6 +184,19 @@ INLINE ints multiply_high(ints a, ints b)
     const __m256i even = _mm256_srli_epi64(_mm256_mul_epu32(AS(a), AS(b)), 32);
     const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(AS(a), 32), AS(b));
     return (ints)_mm256_blend_epi32(even, odd, 0xaa);
+}
+
+INLINE ints sum_lanes(ints value)
+{
+    value += (ints)_mm256_slli_si256(AS(value), 4);
+    value += (ints)_mm256_slli_si256(AS(value), 8);                              /* each half for itself */
+    const __m256i lower = _mm256_permute2x128_si256(AS(value), AS(value), 0x08); /* zero, the lower half */
+    return value + (ints)_mm256_shuffle_epi32(lower, 0xff);
+}
+
+INLINE ints repeat_last(ints value)
+{
+    return (ints)_mm256_permutevar8x32_epi32(AS(value), _mm256_set1_epi32(7));
 }
 
 INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool past, void *to)
@@ -211,6 +239,17 @@ INLINE ints multiply_high(ints a, ints b)
     const __m128i even = _mm_srli_epi64(_mm_mul_epu32(AS(a), AS(b)), 32);
     const __m128i odd = _mm_mul_epu32(_mm_srli_epi64(AS(a), 32), AS(b));
     return (ints)even | ((ints)odd & (ints){0, -1, 0, -1});
+}
+
+INLINE ints sum_lanes(ints value)
+{
+    value += (ints)_mm_slli_si128(AS(value), 4);
+    return value + (ints)_mm_slli_si128(AS(value), 8);
+}
+
+INLINE ints repeat_last(ints value)
+{
+    return (ints)_mm_shuffle_epi32(AS(value), 0xff);
 }
 
 INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool past, void *to)
@@ -534,6 +573,79 @@ static void run(const struct pass *pass, const void *const *rows, int width, voi
     }
 }
 
+static void slide(const uint8_t *entering, const uint8_t *leaving, int count, uint16_t *columns)
+{
+    for (int k = 0; k < count; k++)
+        columns[k] = (uint16_t)(columns[k] + entering[k] - leaving[k]);
+}
+
+#if HAS_WORDS
+/* The window's sum at column x is P[x + window - 1] - P[x - 1], where P[k] is the sum of all columns up to k; it is
+ * right modulo 2^32 whatever P does. P of even and of odd columns stand apart, as the two loads of LAYOUT_TWOS do. */
+static void slide_across(const struct pass *pass, const struct window *of, const uint16_t *columns, int width,
+                         const uint8_t *next, const uint8_t *gone, uint8_t *out)
+{
+    const struct finish finish = pass->finish;
+    const bool past = pass->past_caches;
+    const int window = of->columns;
+    const int32_t tap = of->tap;
+    const int count = (width + window + BLOCK - 1) / (2 * LANES) + 1; /* vectors of two columns a lane */
+    int32_t *odd = of->prefixes + BLOCK_MAX, *even = odd + (size_t)count * LANES + BLOCK_MAX;
+    ints carry = {0};
+    odd[-1] = 0;
+    for (int k = 0; k < count; k++) {
+        __builtin_prefetch(next + (size_t)k * 2 * LANES);
+        __builtin_prefetch(gone + (size_t)k * 2 * LANES);
+        const ints two = load(columns + (size_t)k * 2 * LANES);
+        const ints sums = sum_lanes(multiply_words((ints){0}, two, repeat(0x00010001))) + carry;
+        carry = repeat_last(sums);
+        store(odd + (size_t)k * LANES, sums);
+        store(even + (size_t)k * LANES, sums - (two >> 16));
+    }
+    const int32_t *even_to = window % 2 ? even + window / 2 : odd + window / 2 - 1;
+    const int32_t *odd_to = window % 2 ? odd + window / 2 : even + window / 2;
+    for (int x = 0; x < width; x += BLOCK) {
+        const int l = x / 2;
+        const ints c0 = (load(even_to + l) - load(odd + l - 1)) * tap;
+        const ints c1 = (load(odd_to + l) - load(even + l)) * tap;
+        const ints c2 = (load(even_to + l + LANES) - load(odd + l + LANES - 1)) * tap;
+        const ints c3 = (load(odd_to + l + LANES) - load(even + l + LANES)) * tap;
+        uint8_t rest[BLOCK];
+        const bool whole = width - x >= BLOCK;
+        finish_bytes(&finish, false, c0, c1, c2, c3, LAYOUT_TWOS, past && whole, whole ? out + x : rest);
+        if (!whole)
+            memcpy(out + x, rest, (size_t)(width - x));
+    }
+    if (past)
+        _mm_sfence();
+}
+#else
+static void slide_across(const struct pass *pass, const struct window *of, const uint16_t *columns, int width,
+                         const uint8_t *next, const uint8_t *gone, uint8_t *out)
+{
+    const int window = of->columns;
+    int32_t *prefixes = of->prefixes;
+    (void)next, (void)gone;
+    int32_t sum = 0;
+    for (int k = 0; k < window - 1; k++)
+        sum += columns[k];
+    for (int x = 0; x < width; x++) {
+        sum += columns[x + window - 1];
+        prefixes[x] = sum * of->tap;
+        sum -= columns[x];
+    }
+    for (int x = 0; x < width; x += BLOCK) {
+        uint8_t rest[BLOCK];
+        const bool whole = width - x >= BLOCK;
+        finish_each(&pass->finish, false, load(prefixes + x), load(prefixes + x + LANES),
+                    load(prefixes + x + 2 * LANES), load(prefixes + x + 3 * LANES), LAYOUT_STRAIGHT,
+                    whole ? out + x : rest);
+        if (!whole)
+            memcpy(out + x, rest, (size_t)(width - x));
+    }
+}
+#endif
+
 static void widen(enum arithmetic arithmetic, const uint8_t *from, int count, void *to)
 {
     if (arithmetic == ARITHMETIC_BYTES)
@@ -561,5 +673,7 @@ const struct loops LOOPS(GPUCONV_LOOPS) = {
     .bytes = HAS_BYTES,
     .words = HAS_WORDS,
     .run = run,
+    .slide = slide,
+    .slide_across = slide_across,
     .widen = widen,
 };
