@@ -162,6 +162,7 @@ struct job {
     const struct plane *in, *out;
     const struct loops *loops;
     struct pass *first, *last; /* the same where there is one pass */
+    int shift_tap;             /* where outputs are samples: the tap that takes them; else -1 */
     bool is_window;            /* of equal taps: no program */
     bool in_place;             /* samples are read where they stand, away from the border */
     int first_width, tile_width, tile_height, tiles_x, tiles_y; /* the first column of tiles has a width of its own */
@@ -334,6 +335,16 @@ static void convolve_window(const struct job *job, const struct tile *tile, char
     }
 }
 
+/* The picture moved, or left where it is: every row of outputs is a row of samples, border included. */
+static void convolve_shift(const struct job *job, const struct tile *tile)
+{
+    const struct filter *f = job->plan->filter;
+    const int down = job->shift_tap / f->width - f->anchor_y, right = job->shift_tap % f->width - f->anchor_x;
+    for (int y = tile->y0; y < tile->y1; y++)
+        load_row(job, tile->channel, y + down, tile->x0 + right, tile->x1 - tile->x0,
+                 (char *)row_to(job->out, tile->channel, y) + (size_t)tile->x0 * sample_bytes(job->out->sample));
+}
+
 static void convolve_numbered_tile(void *context, int64_t index, int thread)
 {
     const struct job *job = context;
@@ -351,7 +362,9 @@ static void convolve_numbered_tile(void *context, int64_t index, int thread)
                                              : x0 + job->tile_width,
     };
     char *scratch = job->scratch + (size_t)thread * job->scratch_bytes;
-    if (job->is_window)
+    if (job->shift_tap >= 0)
+        convolve_shift(job, &tile);
+    else if (job->is_window)
         convolve_window(job, &tile, scratch);
     else if (job->first == job->last)
         convolve_at_once(job, &tile, scratch);
@@ -571,6 +584,21 @@ static bool fits_pairs(const struct filter *f, int32_t *start)
     return fits;
 }
 
+/* The number of the only tap that is not 0, where it is the scale and nothing is added: outputs are samples. Else -1.
+ */
+static int find_shift(const struct filter *f)
+{
+    int shift = -1;
+    for (int i = 0; i < f->width * f->height; i++) {
+        if (f->taps[i] == 0)
+            continue;
+        if (shift >= 0 || f->taps[i] != f->scale)
+            return -1;
+        shift = i;
+    }
+    return f->offset == 0 && !f->absolute ? shift : -1;
+}
+
 /* Are all taps equal, and enough of them for running sums to be cheaper than multiply-adds? */
 static bool is_window(const struct filter *f)
 {
@@ -614,10 +642,11 @@ static bool make_passes(struct job *job)
     last->offset = plan->offset;
     last->absolute = f->absolute;
     finish_make(plan, &last->finish);
-    if (!planes && is_window(f)) {
-        job->is_window = true;
+    job->shift_tap = find_shift(f);
+    if (job->shift_tap >= 0 || (!planes && is_window(f))) {
+        job->is_window = job->shift_tap < 0;
         job->first = last;
-        last->arithmetic = ARITHMETIC_BYTES; /* rows as they are */
+        last->arithmetic = planes ? ARITHMETIC_FLOATS : ARITHMETIC_BYTES; /* rows as they are */
         last->row_count = WINDOW_ROWS;
         return true;
     }
