@@ -37,6 +37,7 @@ struct options {
     bool quick, bench;
     const char *variant, *filter;
     int width, height;
+    int planes, threads; /* of the benchmark of the CPU; 0 threads: as many as OpenMP gives */
     bool cpu, cuda;
 };
 
@@ -740,13 +741,17 @@ static void bench_cpu(const struct options *options, const struct filter *filter
 {
     uint64_t state = options->seed;
     struct error error = {0};
-    struct guarded in = guarded_make(sample, options->width, options->height, 1, 0);
-    struct guarded out = guarded_make(sample, options->width, options->height, 1, 0);
+    struct guarded in = guarded_make(sample, options->width, options->height, options->planes, 0);
+    struct guarded out = guarded_make(sample, options->width, options->height, options->planes, 0);
     fill_random(&in.plane, &state);
     size_t count;
     const struct variant *rows = variants(&count);
-    printf("\n%d x %d %s, %s, on the CPU\n", options->width, options->height, sample == SAMPLE_U8 ? "uint8" : "float",
-           filter->name);
+    const char *set = "";
+    float copies[RUNS];
+    if (!cpu_instruction_set(&set, &error))
+        fail("%s", error.message);
+    printf("\n%d x %d %s, %d planes, %s, on the CPU (%s)\n", options->width, options->height,
+           sample == SAMPLE_U8 ? "uint8" : "float", options->planes, filter->name, set);
     for (size_t i = 1; i < count; i++) { /* all but the reference, which is not meant to be fast */
         if (rows[i].backend != BACKEND_CPU || !rows[i].launch || !variant_takes(&rows[i], filter, sample))
             continue;
@@ -754,6 +759,7 @@ static void bench_cpu(const struct options *options, const struct filter *filter
         float milliseconds[RUNS];
         if (!plan_make(&plan, filter, BORDER_REPLICATE, sample, &rows[i], &error))
             fail("%s", error.message);
+        plan.threads = options->threads;
         for (int run = -WARM_UP; run < RUNS; run++) {
             const double start = seconds_now();
             if (!plan.variant->launch(&plan, NULL, &in.plane, &out.plane, &error))
@@ -764,13 +770,22 @@ static void bench_cpu(const struct options *options, const struct filter *filter
         printf("%-16s %9.2f ms median %9.2f min %9.2f max\n", rows[i].name, (double)milliseconds[RUNS / 2],
                (double)milliseconds[0], (double)milliseconds[RUNS - 1]);
     }
+    for (int run = -WARM_UP; run < RUNS; run++) {
+        const double start = seconds_now();
+        memcpy(out.memory, in.memory, in.size);
+        copies[run < 0 ? 0 : run] = (float)((seconds_now() - start) * 1e3);
+    }
+    qsort(copies, RUNS, sizeof *copies, compare_floats);
+    printf("%-16s %9.2f ms median %9.2f min %9.2f max\n", "(memcpy)", (double)copies[RUNS / 2], (double)copies[0],
+           (double)copies[RUNS - 1]);
     free(in.memory);
     free(out.memory);
 }
 
 static const char usage[] =
     "usage: check_variants [--cpu | --cuda] [--quick] [--seed N] [--variant NAME]\n"
-    "       check_variants --bench [--cpu | --cuda] [--size WIDTHxHEIGHT] [--filter FILTER] [--variant NAME]\n";
+    "       check_variants --bench [--cpu | --cuda] [--size WIDTHxHEIGHT] [--filter FILTER] [--variant NAME]\n"
+    "                      [--planes N] [--threads N]   (of the CPU)\n";
 
 static bool parse(int argc, char **argv, struct options *options)
 {
@@ -790,6 +805,10 @@ static bool parse(int argc, char **argv, struct options *options)
             options->seed = strtoull(value, NULL, 0);
         else if (strcmp(argv[i - 1], "--variant") == 0)
             options->variant = value;
+        else if (strcmp(argv[i - 1], "--planes") == 0)
+            options->planes = atoi(value);
+        else if (strcmp(argv[i - 1], "--threads") == 0)
+            options->threads = atoi(value);
         else if (strcmp(argv[i - 1], "--filter") == 0)
             options->filter = value;
         else if (strcmp(argv[i - 1], "--size") != 0 || sscanf(value, "%dx%d", &options->width, &options->height) != 2 ||
@@ -798,6 +817,8 @@ static bool parse(int argc, char **argv, struct options *options)
     }
     if (!options->cpu && !options->cuda)
         options->cpu = options->cuda = true;
+    if (options->planes < 1 || options->threads < 0)
+        return false;
     return !options->variant || variant_find(options->variant, NULL);
 }
 
@@ -834,7 +855,7 @@ static void print_instruction_sets(void)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.seed = 20261121, .filter = "gaussian9", .width = 16384, .height = 16384};
+    struct options options = {.seed = 20261121, .filter = "gaussian9", .width = 16384, .height = 16384, .planes = 1};
     if (!parse(argc, argv, &options)) {
         fputs(usage, stderr);
         return 2;
