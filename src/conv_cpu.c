@@ -619,7 +619,9 @@ static bool make_passes(struct job *job)
     const enum arithmetic once = planes ? ARITHMETIC_FLOATS : sample_arithmetic(job, &all);
     enum arithmetic across = once, down = once;
     int32_t start = 0;
-    bool passes = f->separable && f->width > 1 && f->height > 1;
+    job->shift_tap = find_shift(f);
+    job->is_window = job->shift_tap < 0 && !planes && is_window(f);
+    bool passes = f->separable && f->width > 1 && f->height > 1 && job->shift_tap < 0 && !job->is_window;
     if (passes && !planes) {
         across = sample_arithmetic(job, &row);
         down = plan->float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
@@ -642,9 +644,7 @@ static bool make_passes(struct job *job)
     last->offset = plan->offset;
     last->absolute = f->absolute;
     finish_make(plan, &last->finish);
-    job->shift_tap = find_shift(f);
-    if (job->shift_tap >= 0 || (!planes && is_window(f))) {
-        job->is_window = job->shift_tap < 0;
+    if (job->shift_tap >= 0 || job->is_window) {
         job->first = last;
         last->arithmetic = planes ? ARITHMETIC_FLOATS : ARITHMETIC_BYTES; /* rows as they are */
         last->row_count = WINDOW_ROWS;

@@ -52,6 +52,7 @@ static_assert((int)BLOCK <= (int)BLOCK_MAX, "rows have room for one block behind
 static_assert((int)GROUP <= (int)GROUP_MAX, "a column has taps for every row of a group");
 
 typedef int32_t ints __attribute__((vector_size(VECTOR)));
+typedef uint32_t bits __attribute__((vector_size(VECTOR))); /* for what may wrap: lanes behind a row's end do */
 typedef float floats __attribute__((vector_size(VECTOR)));
 typedef int32_t loose_ints __attribute__((vector_size(VECTOR), aligned(1), may_alias));
 
@@ -89,6 +90,26 @@ INLINE void store_way(void *to, ints value, bool past)
         store(to, value);
 }
 
+INLINE ints add(ints a, ints b)
+{
+    return (ints)((bits)a + (bits)b);
+}
+
+INLINE ints subtract(ints a, ints b)
+{
+    return (ints)((bits)a - (bits)b);
+}
+
+INLINE ints times(ints a, int32_t b)
+{
+    return (ints)((bits)a * (uint32_t)b);
+}
+
+INLINE ints shift_up(ints a, int by)
+{
+    return (ints)((bits)a << by);
+}
+
 INLINE ints repeat(int32_t value)
 {
     return value - (ints){0};
@@ -109,7 +130,7 @@ INLINE ints multiply_words(ints sums, ints samples, ints taps)
 #ifdef __AVX512VNNI__
     return (ints)_mm512_dpwssd_epi32(AS(sums), AS(samples), AS(taps));
 #else
-    return sums + (ints)_mm512_madd_epi16(AS(samples), AS(taps));
+    return add(sums, (ints)_mm512_madd_epi16(AS(samples), AS(taps)));
 #endif
 }
 
@@ -137,10 +158,10 @@ INLINE ints multiply_high(ints a, ints b)
 INLINE ints sum_lanes(ints value)
 {
     const __m512i zero = _mm512_setzero_si512();
-    value += (ints)_mm512_alignr_epi32(AS(value), zero, 15);
-    value += (ints)_mm512_alignr_epi32(AS(value), zero, 14);
-    value += (ints)_mm512_alignr_epi32(AS(value), zero, 12);
-    return value + (ints)_mm512_alignr_epi32(AS(value), zero, 8);
+    value = add(value, (ints)_mm512_alignr_epi32(AS(value), zero, 15));
+    value = add(value, (ints)_mm512_alignr_epi32(AS(value), zero, 14));
+    value = add(value, (ints)_mm512_alignr_epi32(AS(value), zero, 12));
+    return add(value, (ints)_mm512_alignr_epi32(AS(value), zero, 8));
 }
 
 INLINE ints repeat_last(ints value)
@@ -171,7 +192,7 @@ INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool pa
 #define AS(v) ((__m256i)(v))
 INLINE ints multiply_words(ints sums, ints samples, ints taps)
 {
-    return sums + (ints)_mm256_madd_epi16(AS(samples), AS(taps));
+    return add(sums, (ints)_mm256_madd_epi16(AS(samples), AS(taps)));
 }
 
 INLINE ints clamp(ints value, ints low, ints high)
@@ -188,10 +209,10 @@ INLINE ints multiply_high(ints a, ints b)
 
 INLINE ints sum_lanes(ints value)
 {
-    value += (ints)_mm256_slli_si256(AS(value), 4);
+    value = add(value, (ints)_mm256_slli_si256(AS(value), 4));
     value += (ints)_mm256_slli_si256(AS(value), 8);                              /* each half for itself */
     const __m256i lower = _mm256_permute2x128_si256(AS(value), AS(value), 0x08); /* zero, the lower half */
-    return value + (ints)_mm256_shuffle_epi32(lower, 0xff);
+    return add(value, (ints)_mm256_shuffle_epi32(lower, 0xff));
 }
 
 INLINE ints repeat_last(ints value)
@@ -220,7 +241,7 @@ INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool pa
 #define AS(v) ((__m128i)(v))
 INLINE ints multiply_words(ints sums, ints samples, ints taps)
 {
-    return sums + (ints)_mm_madd_epi16(AS(samples), AS(taps));
+    return add(sums, (ints)_mm_madd_epi16(AS(samples), AS(taps)));
 }
 
 INLINE ints choose(ints mask, ints a, ints b)
@@ -243,8 +264,8 @@ INLINE ints multiply_high(ints a, ints b)
 
 INLINE ints sum_lanes(ints value)
 {
-    value += (ints)_mm_slli_si128(AS(value), 4);
-    return value + (ints)_mm_slli_si128(AS(value), 8);
+    value = add(value, (ints)_mm_slli_si128(AS(value), 4));
+    return add(value, (ints)_mm_slli_si128(AS(value), 8));
 }
 
 INLINE ints repeat_last(ints value)
@@ -286,7 +307,7 @@ INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, in
     case ARITHMETIC_INTS:
         break;
     }
-    return sums + samples * taps;
+    return (ints)((bits)samples * (bits)taps + (bits)sums);
 }
 
 /* How far apart columns are, in bytes. */
@@ -331,7 +352,8 @@ NOT_INLINED static void finish_each(const struct finish *finish, bool is_float, 
         const int x = layout == LAYOUT_FOURS  ? 4 * l + v
                       : layout == LAYOUT_TWOS ? 2 * l + v % 2 + v / 2 * 2 * LANES
                                               : k;
-        to[x] = rounding_apply(&r, sums[k]);
+        to[x] =
+            rounding_apply(&r, sums[k] > INT32_MIN ? sums[k] : 0); /* the least number stands behind the row's end */
     }
 }
 
@@ -347,10 +369,11 @@ INLINE ints finish_vector(const struct finish *f, enum finish_way way, bool is_f
     if (is_float)
         c = __builtin_convertvector((floats)c, ints);
     if (absolute)
-        c = (c ^ c >> 31) - (c >> 31);
+        c = subtract(c ^ c >> 31, c >> 31);
     if (way == FINISH_SHIFT)
-        return (c + f->bias) >> f->shift;
-    c = clamp(c, repeat(f->rounding.low), repeat(f->rounding.high)) + (int32_t)(uint32_t)(uint64_t)f->rounding.bias;
+        return add(c, repeat(f->bias)) >> f->shift;
+    c = add(clamp(c, repeat(f->rounding.low), repeat(f->rounding.high)),
+            repeat((int32_t)(uint32_t)(uint64_t)f->rounding.bias));
     return multiply_high(c, repeat((int32_t)f->rounding.multiplier)) >> f->rounding.shift;
 }
 #endif
@@ -394,7 +417,7 @@ INLINE void store_row(union cell *to, ints c0, ints c1, ints c2, ints c3, bool p
 
 INLINE ints pair(ints first, ints second)
 {
-    return (first & 0xffff) | second << 16;
+    return (first & 0xffff) | shift_up(second, 16);
 }
 
 /* Name every sum, so that each has a register: c<row><vector>. */
@@ -402,7 +425,7 @@ INLINE ints pair(ints first, ints second)
 #define EACH_SUM(DO) EACH_VECTOR(DO, 0) EACH_VECTOR(DO, 1) EACH_VECTOR(DO, 2) EACH_VECTOR(DO, 3)
 
 #define SUM_DECLARE(a, v) ints c##a##v = start;
-#define SUM_SCALE(a, v) c##a##v <<= part_bits;
+#define SUM_SCALE(a, v) c##a##v = shift_up(c##a##v, part_bits);
 #define SUM_FINISH_PLANE(a, v) c##a##v = finish_plane(offset, absolute, c##a##v);
 #define SUM_FLOAT(a, v) c##a##v = (ints) __builtin_convertvector(c##a##v, floats);
 
@@ -597,19 +620,19 @@ static void slide_across(const struct pass *pass, const struct window *of, const
         __builtin_prefetch(next + (size_t)k * 2 * LANES);
         __builtin_prefetch(gone + (size_t)k * 2 * LANES);
         const ints two = load(columns + (size_t)k * 2 * LANES);
-        const ints sums = sum_lanes(multiply_words((ints){0}, two, repeat(0x00010001))) + carry;
+        const ints sums = add(sum_lanes(multiply_words((ints){0}, two, repeat(0x00010001))), carry);
         carry = repeat_last(sums);
         store(odd + (size_t)k * LANES, sums);
-        store(even + (size_t)k * LANES, sums - (two >> 16));
+        store(even + (size_t)k * LANES, subtract(sums, two >> 16));
     }
     const int32_t *even_to = window % 2 ? even + window / 2 : odd + window / 2 - 1;
     const int32_t *odd_to = window % 2 ? odd + window / 2 : even + window / 2;
     for (int x = 0; x < width; x += BLOCK) {
         const int l = x / 2;
-        const ints c0 = (load(even_to + l) - load(odd + l - 1)) * tap;
-        const ints c1 = (load(odd_to + l) - load(even + l)) * tap;
-        const ints c2 = (load(even_to + l + LANES) - load(odd + l + LANES - 1)) * tap;
-        const ints c3 = (load(odd_to + l + LANES) - load(even + l + LANES)) * tap;
+        const ints c0 = times(subtract(load(even_to + l), load(odd + l - 1)), tap);
+        const ints c1 = times(subtract(load(odd_to + l), load(even + l)), tap);
+        const ints c2 = times(subtract(load(even_to + l + LANES), load(odd + l + LANES - 1)), tap);
+        const ints c3 = times(subtract(load(odd_to + l + LANES), load(even + l + LANES)), tap);
         uint8_t rest[BLOCK];
         const bool whole = width - x >= BLOCK;
         finish_bytes(&finish, false, c0, c1, c2, c3, LAYOUT_TWOS, past && whole, whole ? out + x : rest);
