@@ -38,6 +38,7 @@ struct options {
     const char *variant, *filter;
     int width, height;
     int planes, threads; /* of the benchmark of the CPU; 0 threads: as many as OpenMP gives */
+    bool no_u8, no_f32;  /* of the benchmark */
     bool cpu, cuda;
 };
 
@@ -785,7 +786,7 @@ static void bench_cpu(const struct options *options, const struct filter *filter
 static const char usage[] =
     "usage: check_variants [--cpu | --cuda] [--quick] [--seed N] [--variant NAME]\n"
     "       check_variants --bench [--cpu | --cuda] [--size WIDTHxHEIGHT] [--filter FILTER] [--variant NAME]\n"
-    "                      [--planes N] [--threads N]   (of the CPU)\n";
+    "                      [--uint8 | --float] [--planes N] [--threads N]   (planes and threads of the CPU)\n";
 
 static bool parse(int argc, char **argv, struct options *options)
 {
@@ -799,6 +800,10 @@ static bool parse(int argc, char **argv, struct options *options)
             options->cpu = true;
         else if (strcmp(argv[i], "--cuda") == 0)
             options->cuda = true;
+        else if (strcmp(argv[i], "--uint8") == 0)
+            options->no_f32 = true;
+        else if (strcmp(argv[i], "--float") == 0)
+            options->no_u8 = true;
         else if (!value)
             return false;
         else if (strcmp(argv[i++], "--seed") == 0)
@@ -876,6 +881,8 @@ int main(int argc, char **argv)
         if (!filter_find(options.filter, filter, &error))
             fail("%s", error.message);
         for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++) {
+            if (sample == SAMPLE_U8 ? options.no_u8 : options.no_f32)
+                continue;
 #ifdef GPUCONV_CUDA
             if (options.cuda)
                 wrong += bench_sample(&options, place.device, filter, sample);

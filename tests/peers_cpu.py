@@ -81,7 +81,7 @@ def works(folder):
 
 def bench(build, work, size, planes, threads, sample):
     """Medians of gpuconv's convolution and of memcpy, in milliseconds."""
-    command = [os.path.join(build, "tests/check_variants"), "--bench", "--cpu", "--size", size, "--planes", str(planes),
+    command = [os.path.join(build, "tests/check_variants"), "--bench", "--cpu", "--" + sample, "--size", size, "--planes", str(planes),
                "--threads", str(threads), "--filter", work.filter]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     part = text[text.index(f" {sample},"):]
