@@ -7,13 +7,16 @@
  * Where a multiply-add sums 4 (or 2) neighbouring samples in each lane, as vpdpbusd (or vpmaddwd) does, one load at
  * column x serves the outputs x, x + 4, x + 8...; loads at x + 1, x + 2 and x + 3 serve the others. The samples need no
  * rearranging, and the four vectors' outputs come together when they are packed to bytes, which takes a shuffle in any
- * case. For 64 outputs of one row, 9 x 9 taps of int8_t:
+ * case. What that costs, in vectors of 64 bytes and for 64 outputs of one row:
  *
- *     this way                     9 * 3 * 4 = 108 multiply-adds, 108 loads, for the four rows of a group: 27 loads a
- * row four rows interleaved first  9 * 3 * 4 = 108 as well; 16 shuffles and shifts for each 4 x 64 samples besides, and
- *                                  one load serves only every fourth row of outputs
+ *                                    3 x 3                     9 x 9              15 x 15
+ *     this way, multiply-adds        3 * 4 = 12                9 * 3 * 4 = 108    15 * 4 * 4 = 240
+ *               loads (a group of 4) 6 * 4 / 4 = 6             12 * 3 * 4 / 4 = 36 18 * 4 * 4 / 4 = 72
+ *     fours of rows interleaved,     (1 + 1 + 2 + 2) * 3 = 18  3 * 9 * 4 = 108    (4 + 4 + 5 + 5) * 15 = 270
+ *               loads                2 * 3 * 4 / 4 = 6         27                 5 * 15 * 4 / 4 = 75
  *
- * against 9 * 9 * 64 / 64 = 81 multiply-adds if no byte of the twelve under nine were wasted. */
+ * and interleaving is 16 shuffles for 64 columns of four rows besides. If no byte of a lane were wasted, 9 x 9 would
+ * take 81 multiply-adds. */
 #include "conv_cpu.h"
 
 #include <assert.h>

@@ -144,6 +144,7 @@ def main():
                 ours, peer = [], []
                 for _ in range(arguments.runs):
                     ours.append(bench(arguments.build, work, size, planes, threads, sample))
+                    work.peer(source, target)  # warm, as ours is
                     peer.append(call(lambda: work.peer(source, target)))
                 mine, theirs = statistics.median(o[0] for o in ours), statistics.median(peer)
                 vips = ""
