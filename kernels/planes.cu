@@ -1,57 +1,313 @@
 /* SPDX-License-Identifier: MIT
  *
  * Split and merge on the device: interleaved image to planes and back, with alpha premultiplied on the way where it is
- * asked for. A thread a pixel; a row of threads reads or writes whole cache lines of either side. */
+ * asked for. Memory sees whole aligned words on both sides; a thread makes groups of 4 pixels, in 4 rows:
+ *
+ *     image    rgbr gbrg brgb    4 pixels are CHANNELS words of 4 bytes,
+ *     planes   rrrr gggg bbbb    and one word of each plane
+ *
+ * A row of the image starts at any byte, a row of a plane at an aligned one, so one side's words are not the other's.
+ * The side that is written counts its groups from aligned words; the side that is read loads one word more and shifts
+ * its bytes into place. Bytes change places in registers (__byte_perm). Three channels' words go through shared memory,
+ * so that each store of a warp is 128 bytes side by side: with 12 bytes from thread to thread, each 32-byte sector
+ * would be written in three parts. */
 #include "conv.cuh"
 
 namespace
 {
-struct interleaved {
-    unsigned char *samples;
-    int channels;
-    bool premultiply;
+constexpr int rows = 4;                      /* of a thread */
+constexpr int threads_x = 32, threads_y = 8; /* a warp works on one row at a time */
+constexpr int tile_width = threads_x * 4;
+constexpr int sector = 32; /* bytes; as pixels, they are whole sectors for each number of channels */
+
+/* A kernel for CHANNELS of the image, which is aligned to 16 bytes, and PLANES, which may be fewer. */
+using kernel = void(struct job job, unsigned char *image);
+
+/* 4 pixels in the image: one access of memory for 1, 2 and 4 channels. */
+template <int CHANNELS>
+struct alignas(CHANNELS == 3 ? 4 : 4 * CHANNELS) group {
+    uint32_t word[CHANNELS];
 };
 
-constexpr int block_width = 32, block_height = 8;
+/* Byte K of a word. */
+__device__ __forceinline__ unsigned byte_of(uint32_t word, int k)
+{
+    return __byte_perm(word, 0, 0x4440 + (unsigned)k);
+}
 
-__device__ bool pixel_of_thread(const struct job &job, int *x, int *y)
+/* The word of 4 bytes out of some words: byte I of it is byte from(I) of them. */
+template <typename From>
+__device__ __forceinline__ uint32_t pick(const uint32_t *words, From from)
+{
+    uint32_t half[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int a = from(2 * i), b = from(2 * i + 1);
+        half[i] = __byte_perm(words[a / 4], words[b / 4], (unsigned)(a % 4 + 16 * (4 + b % 4)));
+    }
+    return __byte_perm(half[0], half[1], 0x5410);
+}
+
+/* Byte K of a word as a float: 2^23 + byte is a float whose lowest byte it is. */
+__device__ __forceinline__ float float_of(uint32_t word, int k)
+{
+    return __uint_as_float(__byte_perm(word, 0x4b000000, 0x7440 + (unsigned)k)) - 8388608.0f;
+}
+
+/* 4 samples of a colour times those of alpha. */
+__device__ __forceinline__ uint32_t premultiply(uint32_t colours, uint32_t alphas)
+{
+    uint32_t product[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        product[k] = premultiply_sample(byte_of(colours, k), byte_of(alphas, k));
+    return pick(product, [](int i) { return 4 * i; });
+}
+
+/* unpremultiply_sample of 4 samples of each colour, the last word being alpha.
+ *
+ * It is floor(n / d) with n = 510 colour + alpha < 2^17 and d = 2 alpha <= 510, at most 255. Here it is (n + 1/2) / d -
+ * 1/2, rounded to nearest. n + 1/2 is exact in float; (n + 1/2) / d is at least 1 / (2 d) > 2^-10 away from every
+ * integer. The quotient 1 / d is within 2 ulp, and its product with n + 1/2 less 1/2 is rounded once: together a
+ * relative error below 2^-21, which up to 256 is less than 2^-13. So below 256 it rounds to the floor, and from 256 on
+ * to 255 or more, of which the minimum makes 255. Adding 1.5 * 2^23, around which floats are 1 apart, rounds, and
+ * leaves the integer in the lowest byte. */
+template <int CHANNELS>
+__device__ __forceinline__ void unpremultiply(uint32_t (&word)[CHANNELS])
+{
+    float half[4], inverse[4]; /* alpha + 1/2, 1 / (2 alpha) */
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const float alpha = float_of(word[CHANNELS - 1], k);
+        half[k] = alpha + 0.5f;
+        inverse[k] = alpha == 0.0f ? 0.0f : __fdividef(0.5f, alpha); /* 0 makes -1/2, which rounds to even: 0 */
+    }
+#pragma unroll
+    for (int c = 0; c < CHANNELS - 1; c++) {
+        uint32_t bits[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const float n = __fmaf_rn(float_of(word[c], k), 510.0f, half[k]);
+            bits[k] = __float_as_uint(fminf(__fmaf_rn(n, inverse[k], -0.5f), 255.0f) + 12582912.0f);
+        }
+        word[c] = pick(bits, [](int i) { return 4 * i; });
+    }
+}
+
+/* Split the pixels at x to x + 3 of row y that are inside the image, byte by byte. */
+template <int CHANNELS, int PLANES, bool PREMULTIPLY>
+__device__ __forceinline__ void split_pixels(const struct job &job, unsigned char *image, int y, int x)
+{
+    const unsigned char *pixel = image + ((size_t)y * job.width + x) * CHANNELS;
+    unsigned char *to = job.out + y * job.out_row + x;
+#pragma unroll
+    for (int k = 0; k < 4; k++, pixel += CHANNELS, to++) {
+        if (x + k >= job.width)
+            continue;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            if (c < PLANES)
+                to[c * job.out_plane] =
+                    (unsigned char)(PREMULTIPLY && c < CHANNELS - 1 ? premultiply_sample(pixel[c], pixel[CHANNELS - 1])
+                                                                    : pixel[c]);
+    }
+}
+
+/* Are the pixels at x to x + 3, whose bytes start at FROM, inside the row, and their words inside the image? */
+template <int CHANNELS>
+__device__ __forceinline__ bool split_whole(const struct job &job, int x, size_t from)
+{
+    return x + 4 <= job.width && from / 4 * 4 + 4 * (CHANNELS + 1) <= (size_t)job.height * job.width * CHANNELS;
+}
+
+template <int CHANNELS, int PLANES, bool PREMULTIPLY = false>
+__global__ void __launch_bounds__(threads_x *threads_y, 4) split(struct job job, unsigned char *image)
 {
     const int2 tile = block_tile(job);
-    *x = tile.x * block_width + (int)threadIdx.x;
-    *y = tile.y * block_height + (int)threadIdx.y;
-    return *x < job.width && *y < job.height;
+    const int x = tile.x * tile_width + (int)threadIdx.x * 4;
+    const int y = (tile.y * threads_y + (int)threadIdx.y) * rows;
+    if (x >= job.width)
+        return;
+    const size_t row_bytes = (size_t)job.width * CHANNELS;
+    const size_t first = ((size_t)y * job.width + x) * CHANNELS;
+
+    uint32_t word[rows][CHANNELS + 1];
+    bool whole[rows];
+    bool all = true;
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+        const size_t from = first + r * row_bytes, skip = from & 3;
+        whole[r] = split_whole<CHANNELS>(job, x, from);
+        all &= whole[r];
+        const uint32_t *words = (const uint32_t *)(image + (from - skip));
+#pragma unroll
+        for (int k = 0; k <= CHANNELS; k++)
+            word[r][k] = whole[r] && (k < CHANNELS || skip != 0) ? words[k] : 0;
+    }
+    unsigned char *to = job.out + y * job.out_row + x;
+#pragma unroll
+    for (int r = 0; r < rows; r++, to += job.out_row) {
+        uint32_t sample[CHANNELS];
+#pragma unroll
+        for (int k = 0; k < CHANNELS; k++)
+            word[r][k] = __funnelshift_r(word[r][k], word[r][k + 1], 8 * (unsigned)(first + r * row_bytes & 3));
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            sample[c] = CHANNELS == 1 ? word[r][0] : pick(word[r], [=](int i) { return i * CHANNELS + c; });
+        if (PREMULTIPLY)
+#pragma unroll
+            for (int c = 0; c < CHANNELS - 1; c++)
+                sample[c] = premultiply(sample[c], sample[CHANNELS - 1]);
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            if (whole[r] && c < PLANES)
+                *(uint32_t *)(to + c * job.out_plane) = sample[c];
+    }
+    if (all)
+        return;
+#pragma unroll 1
+    for (int r = 0; r < rows && y + r < job.height; r++)
+        if (!split_whole<CHANNELS>(job, x, first + r * row_bytes))
+            split_pixels<CHANNELS, PLANES, PREMULTIPLY>(job, image, y + r, x);
 }
 
-__global__ void split(struct job job, struct interleaved image, int planes)
+/* A warp's words of three channels: thread t has words 3 t to 3 t + 2 of 96, and gets words t, t + 32 and t + 64. */
+__device__ __forceinline__ void exchange(uint32_t *shared, uint32_t (&word)[3])
 {
-    int x, y;
-    if (!pixel_of_thread(job, &x, &y))
-        return;
-    const unsigned char *pixel = image.samples + ((size_t)y * job.width + x) * image.channels;
-    const unsigned alpha = image.premultiply ? pixel[image.channels - 1] : 255;
-    for (int c = 0; c < planes; c++) {
-        const bool colour = c < image.channels - 1;
-        job.out[c * job.out_plane + y * job.out_row + x] =
-            (unsigned char)(image.premultiply && colour ? premultiply_sample(pixel[c], alpha) : pixel[c]);
+    const int t = (int)threadIdx.x;
+    __syncwarp(); /* the last row's have been read */
+#pragma unroll
+    for (int k = 0; k < 3; k++)
+        shared[3 * t + k] = word[k]; /* no two threads in one bank: 3 and 32 have no common factor */
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < 3; k++)
+        word[k] = shared[t + threads_x * k];
+}
+
+/* Merge the pixels at x to x + 3 of row y that are inside the image, byte by byte. */
+template <int CHANNELS, int PLANES, bool PREMULTIPLY>
+__device__ __forceinline__ void merge_pixels(const struct job &job, unsigned char *image, int y, int x)
+{
+    unsigned char *pixel = image + ((ptrdiff_t)y * job.width + x) * CHANNELS;
+    const unsigned char *from = job.in + y * job.in_row + x;
+#pragma unroll
+    for (int k = 0; k < 4; k++, pixel += CHANNELS, from++) {
+        if (x + k < 0 || x + k >= job.width)
+            continue;
+        const unsigned alpha = PREMULTIPLY ? from[(CHANNELS - 1) * job.in_plane] : 255;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            if (c < PLANES) {
+                const unsigned value = from[c * job.in_plane];
+                pixel[c] =
+                    (unsigned char)(PREMULTIPLY && c < CHANNELS - 1 ? unpremultiply_sample(value, alpha) : value);
+            }
     }
 }
 
-__global__ void merge(struct job job, struct interleaved image, int planes)
+/* A row is taken to start up to sector - 1 columns early, so that groups start at words, and warps at sectors, of the
+ * image. This is the first column of the thread's group, which may be outside the image. */
+__device__ __forceinline__ int merge_column(const struct job &job, int group_x, int y)
 {
-    int x, y;
-    if (!pixel_of_thread(job, &x, &y))
-        return;
-    unsigned char *pixel = image.samples + ((size_t)y * job.width + x) * image.channels;
-    const unsigned alpha = image.premultiply ? job.in[(planes - 1) * job.in_plane + y * job.in_row + x] : 255;
-    for (int c = 0; c < planes; c++) {
-        const unsigned value = job.in[c * job.in_plane + y * job.in_row + x];
-        const bool colour = c < image.channels - 1;
-        pixel[c] = (unsigned char)(image.premultiply && colour ? unpremultiply_sample(value, alpha) : value);
+    return group_x - (int)((size_t)y * job.width % sector);
+}
+
+/* Are the pixels at x to x + 3 inside the row, and the words of planes that hold them? */
+__device__ __forceinline__ bool merge_whole(const struct job &job, int x)
+{
+    return x - (x & 3) >= 0 && x - (x & 3) + ((x & 3) == 0 ? 4 : 8) <= job.width;
+}
+
+template <int CHANNELS, int PLANES, bool PREMULTIPLY = false>
+__global__ void __launch_bounds__(threads_x *threads_y, PLANES < CHANNELS ? 3 : 4)
+    merge(struct job job, unsigned char *image)
+{
+    __shared__ uint32_t shared[CHANNELS == 3 ? threads_y : 1][threads_x * 3];
+    const int2 tile = block_tile(job);
+    const int warp_x = tile.x * tile_width, group_x = warp_x + (int)threadIdx.x * 4;
+    const int y = (tile.y * threads_y + (int)threadIdx.y) * rows, count = min(rows, job.height - y);
+
+    uint32_t low[rows][CHANNELS], high[rows][CHANNELS];
+    group<CHANNELS> old[rows] = {}; /* what the image holds, where some of it is kept */
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+        const int x = merge_column(job, group_x, y + r), skip = x & 3;
+        const bool whole = r < count && merge_whole(job, x);
+        const unsigned char *from = job.in + (y + r) * job.in_row + (x - skip);
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++, from += job.in_plane) {
+            low[r][c] = whole && c < PLANES ? ((const uint32_t *)from)[0] : 0;
+            high[r][c] = whole && c < PLANES && skip != 0 ? ((const uint32_t *)from)[1] : 0;
+        }
+        if (PLANES < CHANNELS && whole)
+            old[r] = *(const group<CHANNELS> *)(image + ((ptrdiff_t)(y + r) * job.width + x) * CHANNELS);
+    }
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+        if (r >= count) /* the whole warp */
+            break;
+        const int x = merge_column(job, group_x, y + r);
+        const bool whole = merge_whole(job, x);
+        unsigned char *to = image + ((ptrdiff_t)(y + r) * job.width + x) * CHANNELS;
+        uint32_t sample[CHANNELS];
+        group<CHANNELS> out;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            sample[c] = __funnelshift_r(low[r][c], high[r][c], 8 * (unsigned)(x & 3));
+        if constexpr (PREMULTIPLY)
+            unpremultiply(sample);
+#pragma unroll
+        for (int k = 0; k < CHANNELS; k++) {
+            out.word[k] = CHANNELS == 1 ? sample[0] : pick(sample, [=](int i) {
+                const int b = 4 * k + i; /* byte of the group: channel b % CHANNELS of pixel b / CHANNELS */
+                return b % CHANNELS * 4 + b / CHANNELS;
+            });
+            uint32_t kept = 0; /* the bytes of channels that have no plane */
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                kept |= (4 * k + i) % CHANNELS >= PLANES ? 255u << 8 * i : 0;
+            out.word[k] = (out.word[k] & ~kept) | (old[r].word[k] & kept);
+        }
+        if constexpr (CHANNELS == 3) {
+            exchange(shared[threadIdx.y], out.word);
+            to -= 12 * threadIdx.x; /* to the warp's first word */
+#pragma unroll
+            for (int k = 0; k < 3; k++) {
+                const int index = (int)threadIdx.x + threads_x * k; /* a word of group index / 3 */
+                if (merge_whole(job, x - 4 * (int)threadIdx.x + index / 3 * 4))
+                    *(uint32_t *)(to + 4 * index) = out.word[k];
+            }
+        } else if (whole) {
+            *(group<CHANNELS> *)to = out;
+        }
+    }
+#pragma unroll 1
+    for (int r = 0; r < count; r++) {
+        const int x = merge_column(job, group_x, y + r);
+        if (!merge_whole(job, x) && x + 4 > 0 && x < job.width)
+            merge_pixels<CHANNELS, PLANES, PREMULTIPLY>(job, image, y + r, x);
     }
 }
 
-bool run(void (*kernel)(struct job, struct interleaved, int), struct device *device, const struct plane *planes,
-         void *samples, int channels, enum alpha alpha, struct error *error)
+/* By channels and planes, and for premultiplied colours, which take all planes. */
+kernel *const splits[4][4] = {
+    {split<1, 1>},
+    {split<2, 1>, split<2, 2>},
+    {split<3, 1>, split<3, 2>, split<3, 3>},
+    {split<4, 1>, split<4, 2>, split<4, 3>, split<4, 4>},
+};
+kernel *const premultiplying_splits[4] = {split<1, 1>, split<2, 2, true>, split<3, 3>, split<4, 4, true>};
+kernel *const merges[4][4] = {
+    {merge<1, 1>},
+    {merge<2, 1>, merge<2, 2>},
+    {merge<3, 1>, merge<3, 2>, merge<3, 3>},
+    {merge<4, 1>, merge<4, 2>, merge<4, 3>, merge<4, 4>},
+};
+kernel *const premultiplying_merges[4] = {merge<1, 1>, merge<2, 2, true>, merge<3, 3>, merge<4, 4, true>};
+
+bool run(kernel *kernel, int lead, struct device *device, const struct plane *planes, void *samples,
+         struct error *error)
 {
     struct job job = {};
     job.in = (const unsigned char *)planes->data;
@@ -60,25 +316,24 @@ bool run(void (*kernel)(struct job, struct interleaved, int), struct device *dev
     job.in_plane = job.out_plane = planes->plane_bytes;
     job.width = planes->width;
     job.height = planes->height;
-    job.tiles_x = (job.width + block_width - 1) / block_width;
-    const int tiles_y = (job.height + block_height - 1) / block_height;
-    const struct interleaved image = {(unsigned char *)samples, channels,
-                                      alpha == ALPHA_PREMULTIPLY && channels % 2 == 0};
-    kernel<<<(unsigned)job.tiles_x *(unsigned)tiles_y, dim3(block_width, block_height), 0, device_stream(device)>>>(
-        job, image, planes->count);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    return launch_job(kernel, job, 1, device, {tile_width, threads_y * rows, dim3(threads_x, threads_y), 0, lead},
+                      error, (unsigned char *)samples);
 }
 } // namespace
 
 bool device_split(struct device *device, const void *samples, int channels, enum alpha alpha,
                   const struct plane *planes, struct error *error)
 {
-    return run(split, device, planes, const_cast<void *>(samples), channels, alpha, error);
+    kernel *const split =
+        alpha == ALPHA_PREMULTIPLY ? premultiplying_splits[channels - 1] : splits[channels - 1][planes->count - 1];
+    return run(split, 0, device, planes, const_cast<void *>(samples), error);
 }
 
 bool device_merge(struct device *device, const struct plane *planes, int channels, enum alpha alpha, void *samples,
                   struct error *error)
 {
-    return run(merge, device, planes, samples, channels, alpha, error);
+    kernel *const merge =
+        alpha == ALPHA_PREMULTIPLY ? premultiplying_merges[channels - 1] : merges[channels - 1][planes->count - 1];
+    const int lead = planes->width % sector == 0 ? 0 : sector - 1; /* the most that a row starts early */
+    return run(merge, lead, device, planes, samples, error);
 }

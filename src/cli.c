@@ -11,7 +11,7 @@
 
 #define USAGE "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT"
 
-enum group { GROUP_FILTER, GROUP_BACKEND, GROUP_FILE, GROUP_TALK, GROUP_QUERY, GROUP_COUNT };
+enum group { GROUP_FILTER, GROUP_BACKEND, GROUP_FILE, GROUP_TALK, GROUP_QUERY, GROUP_BENCH, GROUP_COUNT };
 
 /* What an option's value is, and so what its field holds. */
 enum kind {
@@ -21,6 +21,8 @@ enum kind {
     KIND_WORD,    /* one of the words; an int, where low is the first word's value */
     KIND_VARIANT, /* a variant's name; a pointer to its row */
     KIND_SHOW,    /* the FILTER of --show; sets the mode too */
+    KIND_TEXT,    /* anything; a string */
+    KIND_SIZES,   /* sizes for the benchmark */
 };
 
 struct option {
@@ -56,6 +58,12 @@ static const char *alpha_word(int value)
 static const char *format_word(int value)
 {
     static const char *const words[] = {[FORMAT_PNG] = "png", [FORMAT_JPEG] = "jpg"};
+    return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
+}
+
+static const char *sample_word(int value)
+{
+    static const char *const words[] = {[SAMPLE_U8] = "uint8", [SAMPLE_F32] = "float"};
     return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
 }
 
@@ -105,6 +113,18 @@ static const struct option table[] = {
     {"devices", 0, NULL, GROUP_QUERY, "the GPUs", KIND_MODE, FIELD(mode), MODE_DEVICES, 0, NULL},
     {"compare", 0, NULL, GROUP_QUERY, "compare EXPECTED and ACTUAL: exit status 0 if equal, 1 if not", KIND_MODE,
      FIELD(mode), MODE_COMPARE, 0, NULL},
+
+    {"bench", 0, NULL, GROUP_BENCH, "check, then time, every variant on random samples, or one with --variant",
+     KIND_MODE, FIELD(mode), MODE_BENCH, 0, NULL},
+    {"bench-size", 0, "SIZES", GROUP_BENCH,
+     "WIDTHxHEIGHT or WIDTHxHEIGHTxPLANES, joined by commas (default 1 to 268 Mpixel, 1 and 3 planes)", KIND_SIZES,
+     FIELD(bench_sizes), 0, 0, NULL},
+    {"bench-filter", 0, "FILTER", GROUP_BENCH, "filters (default random ones, 3x3 to 31x31)", KIND_TEXT,
+     FIELD(bench_filter), 0, 0, NULL},
+    {"bench-sample", 0, "TYPE", GROUP_BENCH, "what a sample is, instead of both", KIND_WORD, FIELD(bench_sample), 0, 0,
+     sample_word},
+    {"json", 0, NULL, GROUP_BENCH, "print JSON instead of a table", KIND_FLAG, FIELD(json), 0, 0, NULL},
+    {"csv", 0, NULL, GROUP_BENCH, "print CSV instead of a table", KIND_FLAG, FIELD(csv), 0, 0, NULL},
 };
 
 enum { OPTIONS = sizeof table / sizeof *table };
@@ -117,6 +137,7 @@ static const struct options defaults = {
     .alpha = ALPHA_KEEP,
     .format = FORMAT_UNKNOWN,
     .quality = 90,
+    .bench_sample = -1,
 };
 
 /* The option of that name of LENGTH characters, or NULL. */
@@ -248,6 +269,11 @@ static bool take(const struct option *o, const char *value, struct options *opti
     case KIND_SHOW:
         options->filter = value;
         return take_mode(options, MODE_SHOW, error);
+    case KIND_TEXT:
+        *(const char **)field = value;
+        return true;
+    case KIND_SIZES:
+        return bench_parse_sizes(value, field, &options->bench_size_count, error);
     }
     return false;
 }
@@ -373,12 +399,28 @@ static bool settle_compare(char *const operands[], int count, struct options *op
     return options->format != FORMAT_UNKNOWN || check_suffix(options->picture, error);
 }
 
+/* The options of --bench stand with it only. */
+static bool settle_bench(const struct options *options, struct error *error)
+{
+    const char *given = options->bench_size_count > 0   ? "bench-size"
+                        : options->bench_filter != NULL ? "bench-filter"
+                        : options->bench_sample >= 0    ? "bench-sample"
+                        : options->json                 ? "json"
+                        : options->csv                  ? "csv"
+                                                        : NULL;
+    if (options->mode != MODE_BENCH && given != NULL)
+        return error_set(error, ERROR_USAGE, "--%s belongs to --bench; give both or neither", given);
+    if (options->json && options->csv)
+        return error_set(error, ERROR_USAGE, "--json and --csv contradict each other; leave one out");
+    return true;
+}
+
 /* All options are known: give the operands their meaning and check that everything agrees. */
 static bool settle(char *const operands[], int count, struct options *options, struct error *error)
 {
     if (options->verbose && options->quiet)
         return error_set(error, ERROR_USAGE, "--verbose and --quiet contradict each other; leave one out");
-    if (!settle_backend(options, error))
+    if (!settle_backend(options, error) || !settle_bench(options, error))
         return false;
     switch (options->mode) {
     case MODE_RUN:
@@ -491,6 +533,7 @@ char *cli_help(void)
         [GROUP_FILE] = "Files",
         [GROUP_TALK] = "Messages",
         [GROUP_QUERY] = "Instead of work",
+        [GROUP_BENCH] = "Benchmark",
     };
     char *text = NULL;
     size_t size;

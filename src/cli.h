@@ -5,6 +5,7 @@
 #ifndef GPUCONV_CLI_H
 #define GPUCONV_CLI_H
 
+#include "bench.h"
 #include "codec.h"
 #include "conv.h"
 #include "error.h"
@@ -20,6 +21,7 @@ enum mode {
     MODE_LIST,
     MODE_LIST_VARIANTS,
     MODE_SHOW,
+    MODE_BENCH,
     MODE_DEVICES,
     MODE_HELP,
     MODE_VERSION,
@@ -41,6 +43,13 @@ struct options {
     int quality;
     int threads; /* 0: as many as there are */
     bool flip, absolute, in_place, verbose, quiet;
+
+    /* MODE_BENCH */
+    const char *bench_filter; /* NULL: the default ones */
+    struct bench_size bench_sizes[BENCH_SIZES];
+    size_t bench_size_count; /* 0: the default ones */
+    int bench_sample;        /* enum sample; -1: both */
+    bool json, csv;
 };
 
 /* Fill OPTIONS from argv, check that they agree and that the files' names are possible. All errors are usage errors. */

@@ -3,6 +3,7 @@
  * The table of variants, the numbers of a plan, and the automatic choice. */
 #include "conv.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The table: a row a variant, in the order of the lesson, from the one to read to the one to run. Nothing but a row,
@@ -10,20 +11,26 @@
 #define U8 (1u << SAMPLE_U8)
 #define F32 (1u << SAMPLE_F32)
 #define VARIANTS(CPU, CUDA)                                                                                            \
-    /*   function        name            samples  fits  canonical  capability  summary */                              \
-    CPU(reference, "reference", U8 | F32, FITS_ALL, true, 0, "four loops, 64-bit integers: the truth for all others")  \
-    CPU(cpu, "cpu", U8 | F32, FITS_ALL, true, 0, "vectors and threads over rows; two passes for rank 1")               \
-    CUDA(basic, "basic", U8 | F32, FITS_ALL, false, 75, "a thread a pixel, taps in global memory")                     \
-    CUDA(constant, "constant", U8 | F32, FITS_ALL, false, 75, "taps in constant memory, small sizes unrolled")         \
-    CUDA(coarsened, "coarsened", U8 | F32, FITS_ALL, false, 75, "constant, each thread strides over several pixels")   \
-    CUDA(tiled_input, "tiled-input", U8 | F32, FITS_ALL, false, 75, "shared tile, a thread an input sample")           \
-    CUDA(tiled_output, "tiled-output", U8 | F32, FITS_ALL, false, 75, "shared tile, a thread an output")               \
-    CUDA(tiled_cached, "tiled-cached", U8 | F32, FITS_ALL, false, 75,                                                  \
+    /*   function        name            samples  fits  canonical  capability  unit  summary */                        \
+    CPU(reference, "reference", U8 | F32, FITS_ALL, true, 0, UNIT_FMA,                                                 \
+        "four loops, 64-bit integers: the truth for all others")                                                       \
+    CPU(cpu, "cpu", U8 | F32, FITS_ALL, true, 0, UNIT_FMA, "vectors and threads over rows; two passes for rank 1")     \
+    CUDA(basic, "basic", U8 | F32, FITS_ALL, false, 75, UNIT_FMA, "a thread a pixel, taps in global memory")           \
+    CUDA(constant, "constant", U8 | F32, FITS_ALL, false, 75, UNIT_FMA,                                                \
+         "taps in constant memory, small sizes unrolled")                                                              \
+    CUDA(coarsened, "coarsened", U8 | F32, FITS_ALL, false, 75, UNIT_FMA,                                              \
+         "constant, each thread strides over several pixels")                                                          \
+    CUDA(tiled_input, "tiled-input", U8 | F32, FITS_ALL, false, 75, UNIT_FMA, "shared tile, a thread an input sample") \
+    CUDA(tiled_output, "tiled-output", U8 | F32, FITS_ALL, false, 75, UNIT_FMA, "shared tile, a thread an output")     \
+    CUDA(tiled_cached, "tiled-cached", U8 | F32, FITS_ALL, false, 75, UNIT_FMA,                                        \
          "interior in shared memory, halo through caches")                                                             \
-    CUDA(texture, "texture", U8 | F32, FITS_ALL, false, 75, "input through the texture path")                          \
-    CUDA(register_tiled, "register-tiled", U8 | F32, FITS_ALL, true, 75, "a window of outputs in registers a thread")  \
-    CUDA(separable, "separable", U8 | F32, FITS_RANK_1, true, 75,                                                      \
-         "row and column pass fused in one kernel; rank 1 only")
+    CUDA(texture, "texture", U8 | F32, FITS_ALL, false, 75, UNIT_FMA, "input through the texture path")                \
+    CUDA(register_tiled, "register-tiled", U8 | F32, FITS_ALL, true, 75, UNIT_FMA,                                     \
+         "a window of outputs in registers a thread")                                                                  \
+    CUDA(separable, "separable", U8 | F32, FITS_RANK_1, true, 75, UNIT_FMA,                                            \
+         "row and column pass fused in one kernel; rank 1 only")                                                       \
+    CUDA(sparse, "sparse", U8 | F32, FITS_SPARSE, true, 75, UNIT_FMA, "only the taps that are not zero, from a list")  \
+    CUDA(copy, "copy", U8 | F32, FITS_SHIFT, true, 75, UNIT_FMA, "16 bytes a thread, moved by the filter's one offset")
 
 typedef bool prepare_function(const struct plan *plan, struct device *device, struct error *error);
 typedef bool launch_function(const struct plan *plan, struct device *device, const struct plane *in,
@@ -31,18 +38,18 @@ typedef bool launch_function(const struct plan *plan, struct device *device, con
 
 /* The CPU's variants have nothing to prepare. */
 #define DECLARE_CPU(function, ...) launch_function function##_launch;
-#define ROW_CPU(function, name, samples, fits, canonical, capability, summary)                                         \
-    {name, summary, BACKEND_CPU, samples, fits, canonical, capability, NULL, function##_launch},
+#define ROW_CPU(function, name, samples, fits, canonical, capability, unit, summary)                                   \
+    {name, summary, BACKEND_CPU, samples, fits, canonical, capability, unit, NULL, function##_launch},
 #ifdef GPUCONV_CUDA
 #define DECLARE_CUDA(function, ...)                                                                                    \
     prepare_function function##_prepare;                                                                               \
     launch_function function##_launch;
-#define ROW_CUDA(function, name, samples, fits, canonical, capability, summary)                                        \
-    {name, summary, BACKEND_CUDA, samples, fits, canonical, capability, function##_prepare, function##_launch},
+#define ROW_CUDA(function, name, samples, fits, canonical, capability, unit, summary)                                  \
+    {name, summary, BACKEND_CUDA, samples, fits, canonical, capability, unit, function##_prepare, function##_launch},
 #else
 #define DECLARE_CUDA(function, ...)
-#define ROW_CUDA(function, name, samples, fits, canonical, capability, summary)                                        \
-    {name, summary, BACKEND_CUDA, samples, fits, canonical, capability, NULL, NULL},
+#define ROW_CUDA(function, name, samples, fits, canonical, capability, unit, summary)                                  \
+    {name, summary, BACKEND_CUDA, samples, fits, canonical, capability, unit, NULL, NULL},
 #endif
 
 VARIANTS(DECLARE_CPU, DECLARE_CUDA)
@@ -85,27 +92,36 @@ const struct variant *variant_find(const char *name, struct error *error)
     return NULL;
 }
 
-static bool is_shift(const struct filter *filter)
+/* Taps that are not zero. */
+static int count_taps(const struct filter *filter)
 {
     int taps = 0;
-    bool kept = true;
-    for (int i = 0; i < filter->width * filter->height; i++) {
+    for (int i = 0; i < filter->width * filter->height; i++)
         taps += filter->taps[i] != 0;
+    return taps;
+}
+
+static bool is_shift(const struct filter *filter)
+{
+    bool kept = true;
+    for (int i = 0; i < filter->width * filter->height; i++)
         kept &= filter->taps[i] == 0 || filter->taps[i] == filter->scale;
-    }
-    return taps == 1 && kept && filter->offset == 0 && !filter->absolute;
+    return count_taps(filter) == 1 && kept && filter->offset == 0 && !filter->absolute;
 }
 
 bool variant_takes(const struct variant *variant, const struct filter *filter, enum sample sample)
 {
     return (variant->samples & 1u << sample) && (variant->fits != FITS_RANK_1 || filter->separable) &&
-           (variant->fits != FITS_SHIFT || is_shift(filter));
+           (variant->fits != FITS_SHIFT || is_shift(filter)) &&
+           (variant->fits != FITS_SPARSE || count_taps(filter) <= SPARSE_MAX);
 }
 
 const char *fits_name(enum fits fits)
 {
-    static const char *const names[] = {
-        [FITS_ALL] = "any filter", [FITS_RANK_1] = "separable only", [FITS_SHIFT] = "shifts only"};
+    static const char *const names[] = {[FITS_ALL] = "any filter",
+                                        [FITS_RANK_1] = "separable only",
+                                        [FITS_SHIFT] = "shifts only",
+                                        [FITS_SPARSE] = "few taps"};
     return names[fits];
 }
 
@@ -116,14 +132,15 @@ static int64_t clamp64(int64_t value, int64_t low, int64_t high)
 
 /* out = clamp(floor((S + B) / D)), S an integer with |S| <= M = 2^31 - 1, without a division:
  *
- * Only t = S + B in [0, 256 D) matters: below, the output is 0; above, 255, as at 256 D - 1. So S is first clamped to
- * [-B, 256 D - 1 - B]; both ends are themselves clamped to 32 bits, which changes nothing for |S| <= M once B is
- * clamped to [-M, 256 D - 1 + M]: at either end of that every S gives 0 (all t <= 0), or every S gives 255.
+ * Only t = S + B in [0, 256 D) matters: below, the output is 0; above, 255, as at 256 D - 1. So S is first
+ * clamped to
+ * [-B, 256 D - 1 - B]; both ends are themselves clamped to 32 bits, which changes nothing for |S| <= M once B
+ * is clamped to [-M, 256 D - 1 + M]: at either end of that every S gives 0 (all t <= 0), or every S gives 255.
  *
- * For D <= 2^23, t < 2^31. With s = ceil(log2 D) - 1 and m = ceil(2^(32+s) / D) = (2^(32+s) + e) / D, 0 <= e < D:
- *     t m / 2^(32+s) = t/D + t e / (D 2^(32+s)),  and  t e < 2^31 D <= 2^31 2^(s+1) = 2^(32+s),
- * so the second term is below 1/D and floor is floor(t/D), exactly. m < 2^32, because D > 2^s. For D = 1 there is no
- * such s; there t <= 255 and (t + 1) (2^32 - 1) >> 32 = t. (Granlund and Montgomery, Division by invariant integers
+ * For D <= 2^23, t < 2^31. With s = ceil(log2 D) - 1 and m = ceil(2^(32+s) / D) = (2^(32+s) + e) / D, 0 <= e <
+ * D: t m / 2^(32+s) = t/D + t e / (D 2^(32+s)),  and  t e < 2^31 D <= 2^31 2^(s+1) = 2^(32+s), so the second
+ * term is below 1/D and floor is floor(t/D), exactly. m < 2^32, because D > 2^s. For D = 1 there is no such s;
+ * there t <= 255 and (t + 1) (2^32 - 1) >> 32 = t. (Granlund and Montgomery, Division by invariant integers
  * using multiplication, 1994.) */
 void rounding_make(const struct filter *filter, struct rounding *rounding)
 {
@@ -155,6 +172,11 @@ bool plan_make(struct plan *plan, const struct filter *filter, enum border borde
     if (!(variant->samples & 1u << sample))
         return error_set(error, ERROR_USAGE, "the variant %s does not take this sample type; choose another --variant",
                          variant->name);
+    if (variant->fits == FITS_SPARSE && !variant_takes(variant, filter, sample))
+        return error_set(error, ERROR_USAGE,
+                         "the variant %s takes filters of at most %d taps that are not zero, and %s has %d; leave "
+                         "--variant out or choose another",
+                         variant->name, SPARSE_MAX, filter->name, count_taps(filter));
     if (!variant_takes(variant, filter, sample))
         return error_set(error, ERROR_USAGE,
                          variant->fits == FITS_SHIFT
@@ -177,21 +199,39 @@ bool plan_make(struct plan *plan, const struct filter *filter, enum border borde
         .float_exact = filter->absolute_sum * 255 < 1 << 24,
     };
     rounding_make(filter, &plan->rounding);
+    for (int i = 0; i < filter->width * filter->height; i++)
+        if (filter->taps[i] != 0) {
+            const int32_t size = filter->taps[i] < 0 ? -filter->taps[i] : filter->taps[i];
+            plan->tap_count++;
+            plan->largest_tap = size > plan->largest_tap ? size : plan->largest_tap;
+            plan->shift_x = i % filter->width - filter->anchor_x;
+            plan->shift_y = i / filter->width - filter->anchor_y;
+        }
     return true;
+}
+
+double plan_tolerance(const struct plan *plan)
+{
+    const struct filter *f = plan->filter;
+    if (plan->sample == SAMPLE_U8)
+        return plan->variant->canonical || plan->float_exact ? 0 : 1;
+    /* A float sum of n products in any order, samples up to 1: n u sum|t|, u = 2^-24, and for two passes and
+     * the rounding of taps and offset a little more. */
+    const double n = f->width * f->height + 8;
+    return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset));
 }
 
 /* Taps that a sample costs: both passes of a separable filter, else those that are not zero. */
 static double operations(const struct filter *filter)
 {
-    int taps = 0;
-    for (int i = 0; i < filter->width * filter->height; i++)
-        taps += filter->taps[i] != 0;
+    const int taps = count_taps(filter);
     const int passes = filter->width + filter->height;
     return filter->separable && passes < taps ? passes : taps;
 }
 
-/* A first-order model: seconds = operations / rate, plus what is paid per sample for conversion, rounding and memory.
- * The rates were measured (docs/benchmarks.md); they decide only which backend runs, never what it computes. */
+/* A first-order model: seconds = operations / rate, plus what is paid per sample for conversion, rounding and
+ * memory. The rates were measured (docs/benchmarks.md); they decide only which backend runs, never what it
+ * computes. */
 double conv_cpu_seconds(const struct filter *filters, size_t count, const struct work *work)
 {
     const double samples = (double)work->width * work->height * work->planes;

@@ -56,11 +56,23 @@ struct rounding {
 
 struct plan;
 
+/* The most taps of FITS_SPARSE: of 8 bytes each, they fill CUDA's 64 KB of constant memory. */
+#define SPARSE_MAX 8192
+
 /* Which filters a variant takes. */
 enum fits {
     FITS_ALL,
     FITS_RANK_1, /* those whose taps are a column times a row */
     FITS_SHIFT,  /* those that move the picture and change no sample; also the identity */
+    FITS_SPARSE, /* those of at most SPARSE_MAX taps that are not zero */
+};
+
+/* The arithmetic that a variant does most of its sums of uint8_t samples with, and so whose peak rate bounds it. Sums
+ * of float samples are always UNIT_FMA. */
+enum unit {
+    UNIT_FMA,    /* multiply-adds of float or int32_t */
+    UNIT_DP4A,   /* products of four pairs of bytes */
+    UNIT_TENSOR, /* the tensor cores' products of matrices of bytes */
 };
 
 /* A row of the table. */
@@ -72,6 +84,7 @@ struct variant {
     enum fits fits;
     bool canonical; /* it returns the canonical bytes for every filter, so the automatic choice may pick it */
     int capability; /* the least compute capability, times 10; 0 on the CPU */
+    enum unit unit; /* for the benchmark */
 
     /* Upload what the launch needs beyond the planes (taps). Not timed. May be NULL. */
     bool (*prepare)(const struct plan *plan, struct device *device, struct error *error);
@@ -104,12 +117,20 @@ struct plan {
     struct rounding rounding; /* for planes of uint8_t */
     float offset;             /* for planes of float */
     bool float_exact;         /* sum|q|*255 < 2^24: sums of uint8_t samples are exact in float, in any order */
+    int tap_count;            /* taps that are not zero */
+    int32_t largest_tap;      /* the largest |q| */
+    int shift_x, shift_y;     /* the last of them is a weight of in(y + shift_y, x + shift_x) */
     int threads;              /* for variants of the CPU; 0: as many as OpenMP gives */
 };
 
 /* Derive the numbers and check that the variant takes this filter and sample type and that this build has it. */
 bool plan_make(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,
                const struct variant *variant, struct error *error);
+
+/* The most by which an output of the plan's variant may differ from the reference's: nothing for planes of uint8_t
+ * where the variant is canonical or its sums are exact in float, one level where they are not, and for planes of float
+ * with samples from 0 to 1 the usual bound of a sum that is rounded at every step. */
+double plan_tolerance(const struct plan *plan);
 
 /* The numbers of one filter's rounding; plan_make calls it. */
 void rounding_make(const struct filter *filter, struct rounding *rounding);

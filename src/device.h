@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The C face of a GPU: open, one stream, buffers, upload, download, time. Implemented in kernels/device.cu and
- * kernels/planes.cu; in a build without CUDA none of it exists and GPUCONV_CUDA is not defined. Every call that fails
- * says so in a sentence with CUDA's own words at its end. */
+ * The C face of a GPU: open, one stream, buffers, upload, download, time. Implemented in kernels/device.cu,
+ * kernels/peak.cu and kernels/planes.cu; in a build without CUDA none of it exists and GPUCONV_CUDA is not defined.
+ * Every call that fails says so in a sentence with CUDA's own words at its end. */
 #ifndef GPUCONV_DEVICE_H
 #define GPUCONV_DEVICE_H
 
@@ -25,6 +25,13 @@ struct device_info {
     size_t memory;       /* bytes */
     int multiprocessors; /* SMs */
     int l2_bytes;
+};
+
+/* Multiply-adds a second, measured. */
+struct device_peaks {
+    double fma;    /* float */
+    double dp4a;   /* four products of bytes an instruction */
+    double tensor; /* bytes, on the tensor cores (mma.sync) */
 };
 
 /* Points in time on the device's stream. */
@@ -73,8 +80,11 @@ bool device_wait(struct device *device, struct error *error);
 bool device_mark(struct device *device, int mark, struct error *error);
 bool device_elapsed(struct device *device, int from, int to, float *milliseconds, struct error *error);
 
+/* Measure them: half a second. Uses marks 0 and 1. */
+bool device_peaks(struct device *device, struct device_peaks *peaks, struct error *error);
+
 /* image_split and image_merge on the device: SAMPLES is an interleaved image of the planes' width and height and of
- * CHANNELS channels in device memory. Bit for bit the same as on the CPU. */
+ * CHANNELS channels in device memory, aligned to 16 bytes. Bit for bit the same as on the CPU. */
 bool device_split(struct device *device, const void *samples, int channels, enum alpha alpha,
                   const struct plane *planes, struct error *error);
 bool device_merge(struct device *device, const struct plane *planes, int channels, enum alpha alpha, void *samples,

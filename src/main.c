@@ -2,6 +2,7 @@
  *
  * parse -> run -> exit code. The only file that prints to the user: what was asked for goes to standard output, errors,
  * warnings and --verbose to standard error. */
+#include "bench.h"
 #include "cli.h"
 #include "codec.h"
 #include "conv.h"
@@ -149,7 +150,8 @@ static bool check_files(const struct options *options, struct error *error)
 /* The filters of the command line, as its options want them; to be released with free. */
 static bool find_filters(const struct options *options, struct filter **filters, size_t *count, struct error *error)
 {
-    if (!filter_find_all(options->filter, filters, count, error))
+    const char *named = options->mode == MODE_BENCH ? options->bench_filter : options->filter;
+    if (named == NULL ? !bench_default_filters(filters, count, error) : !filter_find_all(named, filters, count, error))
         return false;
     for (size_t i = 0; i < *count; i++) {
         struct filter *filter = &(*filters)[i];
@@ -477,6 +479,75 @@ static int devices(void)
 }
 #endif
 
+/* What the benchmark's rows go through. */
+struct bench_output {
+    struct bench_writer writer;
+    bool progress; /* say on standard error what is running */
+};
+
+static void show_progress(void *context, const char *what)
+{
+    (void)context;
+    fputs("\r\033[K", stderr); /* over what was said last */
+    print_escaped(stderr, what);
+    fflush(stderr);
+}
+
+static void hear_row(void *context, const struct bench_row *row)
+{
+    struct bench_output *output = context;
+    if (output->progress)
+        show_progress(NULL, "");
+    bench_write_row(&output->writer, row);
+}
+
+/* Measure, the benchmark being open, and write. */
+static bool run_bench(const struct options *options, struct bench *bench, size_t *wrong, struct error *error)
+{
+    struct bench_output output = {.progress = !options->quiet && isatty(STDERR_FILENO)};
+    const struct bench_listener listener = {&output, hear_row, output.progress ? show_progress : NULL};
+    const enum bench_format format = options->json ? BENCH_JSON : options->csv ? BENCH_CSV : BENCH_TABLE;
+    if (!bench_write_begin(&output.writer, stdout, format, bench, error))
+        return false;
+    const bool done = bench_run(bench, &listener, wrong, error);
+    if (output.progress)
+        show_progress(NULL, "");
+    bench_write_end(&output.writer);
+    return done;
+}
+
+static int benchmark(const struct options *options)
+{
+    struct bench bench = {0};
+    struct error error;
+    struct filter *filters = NULL;
+    size_t count, wrong = 0;
+    if (!find_filters(options, &filters, &count, &error))
+        return report(&error);
+    const struct bench_request request = {
+        .sizes = options->bench_sizes,
+        .size_count = options->bench_size_count,
+        .filters = filters,
+        .filter_count = count,
+        .default_filters = options->bench_filter == NULL,
+        .samples =
+            {[SAMPLE_U8] = options->bench_sample != SAMPLE_F32, [SAMPLE_F32] = options->bench_sample != SAMPLE_U8},
+        .border = (enum border)options->border,
+        .variant = options->variant,
+        .cpu = options->choice != CHOICE_CUDA,
+        .cuda = options->choice != CHOICE_CPU,
+        .device = options->device > 0 ? options->device : 0,
+        .threads = options->threads,
+    };
+    bool done = bench_open(&bench, &request, &error) && run_bench(options, &bench, &wrong, &error);
+    if (done && wrong > 0)
+        done = error_set(&error, ERROR_WORK,
+                         "%zu of the benchmark's rows differ from the reference; they are marked as wrong", wrong);
+    bench_close(&bench);
+    free(filters);
+    return done ? 0 : report(&error);
+}
+
 static int help(void)
 {
     char *text = cli_help();
@@ -511,6 +582,8 @@ static int dispatch(const struct options *options)
         return show(options);
     case MODE_DEVICES:
         return devices();
+    case MODE_BENCH:
+        return benchmark(options);
     case MODE_HELP:
         return help();
     case MODE_VERSION:

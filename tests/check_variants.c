@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every row of the table against the reference, and with --bench, then timed: test and benchmark are one program, so
- * that nothing is timed that was not checked.
+ * Every row of the table against the reference. (gpuconv --bench times them, and checks each again before.)
  *
  * A case is a filter, a size, a border and a sample type. Its input is random, with poison in the padding of its rows
  * and around it, so that a read outside the image shows. Each variant writes into a buffer full of poison, guarded on
@@ -19,26 +18,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     EXIT_SKIPPED = 77,
-    GUARD = 4096,           /* bytes on either side of the planes; a multiple of 512, as device planes ask */
-    ROW_ALIGNMENT = 128,    /* as struct plane asks of device planes */
-    PLANES_ALIGNMENT = 512, /* and of their buffer */
-    RUNS = 21,              /* timed runs of a row */
-    WARM_UP = 3,
-    ROTATE_BYTES = 512 << 20, /* buffers that are rotated hold more than twice this, many times any L2 cache */
-    MAX_ROTATION = 64
+    GUARD = 4096,          /* bytes on either side of the planes; a multiple of 512, as device planes ask */
+    ROW_ALIGNMENT = 128,   /* as struct plane asks of device planes */
+    PLANES_ALIGNMENT = 512 /* and of their buffer */
 };
 
 struct options {
     uint64_t seed;
-    bool quick, bench;
-    const char *variant, *filter;
-    int width, height;
-    int planes, threads; /* of the benchmark of the CPU; 0 threads: as many as OpenMP gives */
-    bool no_u8, no_f32;  /* of the benchmark */
+    bool quick;
+    const char *variant;
     bool cpu, cuda;
 };
 
@@ -83,9 +74,9 @@ enum magnitude { SMALL, MEDIUM, LARGE, WIDE };
 
 enum { MEDIUM_TAP = 3000 }; /* more than 8 bits, fewer than 16 */
 
-/* EQUAL: all taps are the same. SINGLE: all but one are 0, and that one is the scale. UNEVEN: column and row are of
+/* EQUAL: all taps are the same. SHIFT: all but one are 0, and that one is the scale. UNEVEN: column and row are of
  * different size, so that the sums of a row are small, or large. ROUND: the scale is a power of two. */
-enum { PLAIN = 0, SEPARABLE = 1, ABSOLUTE = 2, SPARSE = 4, EQUAL = 8, SINGLE = 16, UNEVEN = 32, ROUND = 64 };
+enum { PLAIN = 0, SEPARABLE = 1, ABSOLUTE = 2, SPARSE = 4, EQUAL = 8, SHIFT = 16, UNEVEN = 32, ROUND = 64 };
 
 struct shape {
     int width, height, anchor_x, anchor_y; /* anchors of -1: the centre */
@@ -137,9 +128,6 @@ static const struct shape shapes[] = {
     {5, 6, 0, 5, LARGE, EQUAL},
     {2, 40, -1, -1, SMALL, EQUAL},
     {1, 1, -1, -1, LARGE, PLAIN},
-    {1, 1, -1, -1, SMALL, SINGLE},
-    {7, 5, -1, -1, SMALL, SINGLE},
-    {127, 3, 126, 0, SMALL, SINGLE},
     {9, 9, -1, -1, SMALL, ROUND},
     {9, 9, -1, -1, SMALL, ROUND | ABSOLUTE},
     {5, 9, -1, -1, LARGE, ROUND},
@@ -147,6 +135,15 @@ static const struct shape shapes[] = {
     {12, 5, -1, -1, MEDIUM, PLAIN},
     {9, 9, -1, -1, MEDIUM, PLAIN},
     {16, 16, -1, -1, MEDIUM, PLAIN},
+    {1, 1, -1, -1, SMALL, SHIFT},
+    {5, 5, -1, -1, SMALL, SHIFT},
+    {127, 1, 0, 0, SMALL, SHIFT},
+    {127, 1, 126, 0, SMALL, SHIFT},
+    {1, 127, 0, 63, SMALL, SHIFT},
+    {33, 9, 16, 8, SMALL, SHIFT},
+    {127, 3, 126, 0, SMALL, SHIFT},
+    {21, 11, -1, -1, LARGE, SPARSE},
+    {127, 5, 126, 0, SMALL, SPARSE},
 };
 
 /* Random taps of one shape, as text for filter_parse, with scale and offset such that outputs for random samples have
@@ -168,6 +165,7 @@ static void random_filter(const struct shape *shape, uint64_t *state, struct fil
         row[j] = random_between(state, -vector_limit * uneven, vector_limit * uneven);
     column[0] = vector_limit / uneven; /* not all zero */
     row[0] = vector_limit * uneven;
+    const int kept = random_between(state, 0, count - 1);
     double sum = 0, squares = 0;
     for (int k = 0; k < count; k++) {
         taps[k] = (shape->kind & SEPARABLE) ? column[k / shape->width] * row[k % shape->width]
@@ -176,8 +174,8 @@ static void random_filter(const struct shape *shape, uint64_t *state, struct fil
             taps[k] = 0;
         if ((k == 0 && taps[k] == 0) || (shape->kind & EQUAL))
             taps[k] = limit;
-        if (shape->kind & SINGLE)
-            taps[k] = k == count / 3;
+        if (shape->kind & SHIFT)
+            taps[k] = k == kept;
         sum += taps[k];
         squares += (double)taps[k] * taps[k];
     }
@@ -189,9 +187,9 @@ static void random_filter(const struct shape *shape, uint64_t *state, struct fil
         divisor *= 4;
     if (shape->kind & ROUND)
         divisor = exp2(ceil(log2(divisor)));
-    if (shape->kind & SINGLE)
+    if (shape->kind & SHIFT)
         divisor = 1;
-    const double offset = (shape->kind & SINGLE)     ? 0
+    const double offset = (shape->kind & SHIFT)      ? 0
                           : (shape->kind & ABSOLUTE) ? 60
                                                      : floor(128 - sum * 127.5 / divisor);
 
@@ -324,18 +322,6 @@ static bool run_variant(const struct plan *plan, struct place *place, const stru
     return plan->variant->launch(plan, NULL, &in->plane, &out->plane, error);
 }
 
-/* The most by which a variant's output may differ from the reference's. */
-static double tolerance(const struct plan *plan)
-{
-    const struct filter *f = plan->filter;
-    if (plan->sample == SAMPLE_U8)
-        return plan->variant->canonical || plan->float_exact ? 0 : 1;
-    /* The usual bound of a float sum of n products in any order, samples up to 1: n u sum|t|, u = 2^-24, and for two
-     * passes and the rounding of taps and offset a little more. */
-    const double n = f->width * f->height + 8;
-    return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset));
-}
-
 /* How many samples differ by more than TOLERANCE, and the first of them. */
 static uint64_t count_mismatches(const struct plane *expected, const struct plane *actual, double allowed, int *where)
 {
@@ -400,7 +386,7 @@ static void check_row(const struct test_case *c, const struct variant *row, cons
         !run_variant(&plan, c->place, c->in, c->actual, &error))
         fail("%s %s: %s: %s", row->name, set, c->what, error.message);
     int where[3] = {0};
-    const uint64_t wrong = count_mismatches(&c->expected->plane, &c->actual->plane, tolerance(&plan), where);
+    const uint64_t wrong = count_mismatches(&c->expected->plane, &c->actual->plane, plan_tolerance(&plan), where);
     const bool intact = guards_intact(c->actual, c->poison);
     tally->cases++;
     if (wrong == 0 && intact)
@@ -474,7 +460,7 @@ static const int sizes[][2] = {
 /* Shapes that also meet an image too large for the caches of a CPU, whose outputs are stored another way. */
 static const struct shape large_shapes[] = {
     {3, 3, -1, -1, SMALL, PLAIN}, {3, 3, -1, -1, SMALL, ROUND},     {5, 5, 0, 4, SMALL, EQUAL},
-    {3, 5, 2, 0, MEDIUM, PLAIN},  {7, 7, -1, -1, LARGE, SEPARABLE}, {1, 3, -1, -1, SMALL, SINGLE},
+    {3, 5, 2, 0, MEDIUM, PLAIN},  {7, 7, -1, -1, LARGE, SEPARABLE}, {1, 3, -1, -1, SMALL, SHIFT},
     {2, 3, -1, -1, WIDE, PLAIN},  {7, 7, -1, -1, SMALL, SEPARABLE},
 };
 
@@ -626,167 +612,85 @@ static void check_properties(const struct options *options, struct place *place,
     free(filter);
 }
 
-/* The benchmark. */
-
-static int compare_floats(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 #ifdef GPUCONV_CUDA
-/* Time RUNS launches over rotated buffers, or copies where PLAN is NULL. */
-static void time_launches(const struct plan *plan, struct device *device, const struct plane *in,
-                          const struct plane *out, int rotation, float *milliseconds)
+/* Does one image split and merge on the device as it does on the CPU? Whole buffers are compared, with the poison in
+ * their guards and padding. */
+static void check_image(struct place *place, int width, int height, int channels, int planes, enum alpha alpha,
+                        uint64_t *state, struct tally *tally)
 {
+    const size_t size = (size_t)width * (size_t)height * (size_t)channels, whole = size + 2 * GUARD;
+    const unsigned char poison = tally->cases & 1 ? 0xa5 : 0x5a;
+    struct guarded expected = guarded_make(SAMPLE_U8, width, height, planes, tally->cases % 3 ? 0 : ROW_ALIGNMENT);
+    unsigned char *actual = allocate(expected.size), *samples = allocate(whole), *merged = allocate(whole);
+    memset(expected.memory, poison, expected.size);
+    memset(actual, poison, expected.size);
+    memset(samples, poison, whole);
+    for (size_t i = 0; i < size; i++)
+        samples[GUARD + i] = (unsigned char)(random_next(state) >> 56);
+    if (width == 256 && height == 256) /* every colour with every alpha */
+        for (size_t i = 0; i < 256 * 256; i++) {
+            unsigned char *pixel = samples + GUARD + i * (size_t)channels;
+            pixel[0] = (unsigned char)i;
+            pixel[channels - 1] = (unsigned char)(i >> 8);
+        }
+    struct image image = {width, height, channels, samples + GUARD};
+    image_split(&image, alpha, &expected.plane);
+
+    struct device *device = place->device;
+    place_reserve(place, whole > expected.size ? whole : expected.size);
+    struct plane plane = expected.plane;
+    plane.data = (char *)place->out + GUARD;
     struct error error = {0};
-    const size_t bytes = in->plane_bytes * (size_t)in->count;
-    if (plan && !plan->variant->prepare(plan, device, &error))
-        fail("%s", error.message);
-    for (int run = -WARM_UP; run < RUNS; run++) {
-        const struct plane *from = &in[(run + WARM_UP) % rotation], *to = &out[(run + WARM_UP) % rotation];
-        if (!device_mark(device, 0, &error) ||
-            !(plan ? plan->variant->launch(plan, device, from, to, &error)
-                   : device_copy(device, to->data, from->data, bytes, &error)) ||
-            !device_mark(device, 1, &error) ||
-            !device_elapsed(device, 0, 1, run < 0 ? &milliseconds[0] : &milliseconds[run], &error))
-            fail("%s", error.message);
-    }
-    qsort(milliseconds, RUNS, sizeof *milliseconds, compare_floats);
-}
+    bool done = device_upload(device, place->in, samples, whole, &error) &&
+                device_upload(device, place->out, actual, expected.size, &error) &&
+                device_split(device, (char *)place->in + GUARD, channels, alpha, &plane, &error) &&
+                device_download(device, actual, place->out, expected.size, &error) && device_wait(device, &error);
+    const bool split = done && memcmp(expected.memory, actual, expected.size) == 0;
 
-static void print_row(const char *name, const struct plane *plane, const float *milliseconds, float copy,
-                      const char *note)
-{
-    const double pixels = (double)plane->width * plane->height * plane->count;
-    const double seconds = (double)milliseconds[RUNS / 2] / 1e3;
-    printf("%-16s %9.4f %9.4f %9.4f %9.2f %9.1f %7.2f  %s\n", name, (double)milliseconds[RUNS / 2],
-           (double)milliseconds[0], (double)milliseconds[RUNS - 1], pixels / seconds / 1e9,
-           2 * pixels * (double)sample_bytes(plane->sample) / seconds / 1e9, (double)(milliseconds[RUNS / 2] / copy),
-           note);
-    fflush(stdout);
-}
-
-/* Check, then time, every CUDA row for one filter, size and sample type. The `cpu` row stands in for the reference,
- * which would take minutes; check_all compares the two. */
-static uint64_t bench_sample(const struct options *options, struct device *device, const struct filter *filter,
-                             enum sample sample)
-{
-    uint64_t state = options->seed, mismatches = 0;
-    struct error error = {0};
-    struct guarded host = guarded_make(sample, options->width, options->height, 1, 0);
-    struct guarded expected = guarded_make(sample, options->width, options->height, 1, 0);
-    fill_random(&host.plane, &state);
-    size_t count;
-    const struct variant *rows = variants(&count);
-    struct plan plan;
-    if (!plan_make(&plan, filter, BORDER_REPLICATE, sample, variant_find("cpu", NULL), &error) ||
-        !plan.variant->launch(&plan, NULL, &host.plane, &expected.plane, &error))
-        fail("%s", error.message);
-
-    struct plane in[MAX_ROTATION], out[MAX_ROTATION];
-    const size_t bytes = host.plane.plane_bytes;
-    int rotation = (int)(ROTATE_BYTES / bytes) + 1;
-    if (rotation > MAX_ROTATION)
-        rotation = MAX_ROTATION;
-    for (int i = 0; i < rotation; i++)
-        if (!device_plane_allocate(device, sample, options->width, options->height, 1, 0, &in[i], &error) ||
-            !device_plane_allocate(device, sample, options->width, options->height, 1, 0, &out[i], &error) ||
-            !device_upload(device, in[i].data, host.plane.data, bytes, &error))
-            fail("%s", error.message);
-
-    float milliseconds[RUNS], copy;
-    printf("\n%d x %d %s, %s (%d x %d taps, %s), border replicate, %d buffer pairs in turn\n", options->width,
-           options->height, sample == SAMPLE_U8 ? "uint8" : "float", filter->name, filter->width, filter->height,
-           filter->separable ? "separable" : "not separable", rotation);
-    printf("%-16s %9s %9s %9s %9s %9s %7s\n", "variant", "median ms", "min", "max", "Gpixel/s", "GB/s", "x copy");
-    time_launches(NULL, device, in, out, rotation, milliseconds);
-    copy = milliseconds[RUNS / 2];
-    print_row("(copy)", &host.plane, milliseconds, copy, "");
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].backend != BACKEND_CUDA || !rows[i].launch || !variant_takes(&rows[i], filter, sample) ||
-            (options->variant && strcmp(options->variant, rows[i].name) != 0))
-            continue;
-        struct guarded actual = guarded_make(sample, options->width, options->height, 1, 0);
-        if (!plan_make(&plan, filter, BORDER_REPLICATE, sample, &rows[i], &error) ||
-            !device_fill(device, out[0].data, 0xff, bytes, &error) || !plan.variant->prepare(&plan, device, &error) ||
-            !plan.variant->launch(&plan, device, &in[0], &out[0], &error) ||
-            !device_download(device, actual.plane.data, out[0].data, bytes, &error) || !device_wait(device, &error))
-            fail("%s: %s", rows[i].name, error.message);
-        int where[3];
-        const double allowed = sample == SAMPLE_F32 ? 2 * tolerance(&plan) : tolerance(&plan); /* both sides round */
-        const uint64_t wrong = count_mismatches(&expected.plane, &actual.plane, allowed, where);
-        mismatches += wrong != 0;
-        time_launches(&plan, device, in, out, rotation, milliseconds);
-        print_row(rows[i].name, &host.plane, milliseconds, copy, wrong ? "WRONG" : "checked");
-        free(actual.memory);
-    }
-    for (int i = 0; i < rotation; i++) {
-        device_release(device, in[i].data);
-        device_release(device, out[i].data);
-    }
-    free(host.memory);
+    fill_random(&expected.plane, state); /* as filters leave planes: any colour with any alpha */
+    if (width == 256 && height == 256)
+        for (int y = 0; y < height; y++)
+            for (int x = 0; x < width; x++) {
+                row_of(&expected.plane, 0, y)[x] = (unsigned char)x;
+                row_of(&expected.plane, planes - 1, y)[x] = (unsigned char)y;
+            }
+    done = done && device_upload(device, place->out, expected.memory, expected.size, &error) &&
+           device_merge(device, &plane, channels, alpha, (char *)place->in + GUARD, &error) &&
+           device_download(device, merged, place->in, whole, &error) && device_wait(device, &error);
+    if (!done)
+        fail("split and merge: %s", error.message);
+    image_merge(&expected.plane, alpha, &image);
+    const bool merge = memcmp(samples, merged, whole) == 0;
+    tally->cases++;
+    tally->mismatches += !split || !merge;
+    if (!split || !merge)
+        fprintf(stderr, "MISMATCH %s: %d x %d, %d channels, %d planes, alpha %d\n", split ? "merge" : "split", width,
+                height, channels, planes, alpha);
     free(expected.memory);
-    return mismatches;
+    free(actual);
+    free(samples);
+    free(merged);
+}
+
+static void check_images(const struct options *options, struct place *place, struct tally *tally)
+{
+    uint64_t state = options->seed;
+    if (!options->cuda || options->variant)
+        return;
+    for (size_t s = 0; s <= sizeof sizes / sizeof sizes[0]; s++) {
+        const bool pairs = s == sizeof sizes / sizeof sizes[0];
+        const int width = pairs ? 256 : sizes[s][0], height = pairs ? 256 : sizes[s][1];
+        for (int channels = 1; channels <= 4; channels++) {
+            for (int planes = 1; planes < channels; planes++)
+                check_image(place, width, height, channels, planes, ALPHA_KEEP, &state, tally);
+            check_image(place, width, height, channels, channels, ALPHA_FILTER, &state, tally);
+            check_image(place, width, height, channels, channels, ALPHA_PREMULTIPLY, &state, tally);
+        }
+    }
 }
 #endif
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void bench_cpu(const struct options *options, const struct filter *filter, enum sample sample)
-{
-    uint64_t state = options->seed;
-    struct error error = {0};
-    struct guarded in = guarded_make(sample, options->width, options->height, options->planes, 0);
-    struct guarded out = guarded_make(sample, options->width, options->height, options->planes, 0);
-    fill_random(&in.plane, &state);
-    size_t count;
-    const struct variant *rows = variants(&count);
-    const char *set = "";
-    float copies[RUNS];
-    if (!cpu_instruction_set(&set, &error))
-        fail("%s", error.message);
-    printf("\n%d x %d %s, %d planes, %s, on the CPU (%s)\n", options->width, options->height,
-           sample == SAMPLE_U8 ? "uint8" : "float", options->planes, filter->name, set);
-    for (size_t i = 1; i < count; i++) { /* all but the reference, which is not meant to be fast */
-        if (rows[i].backend != BACKEND_CPU || !rows[i].launch || !variant_takes(&rows[i], filter, sample))
-            continue;
-        struct plan plan;
-        float milliseconds[RUNS];
-        if (!plan_make(&plan, filter, BORDER_REPLICATE, sample, &rows[i], &error))
-            fail("%s", error.message);
-        plan.threads = options->threads;
-        for (int run = -WARM_UP; run < RUNS; run++) {
-            const double start = seconds_now();
-            if (!plan.variant->launch(&plan, NULL, &in.plane, &out.plane, &error))
-                fail("%s", error.message);
-            milliseconds[run < 0 ? 0 : run] = (float)((seconds_now() - start) * 1e3);
-        }
-        qsort(milliseconds, RUNS, sizeof *milliseconds, compare_floats);
-        printf("%-16s %9.2f ms median %9.2f min %9.2f max\n", rows[i].name, (double)milliseconds[RUNS / 2],
-               (double)milliseconds[0], (double)milliseconds[RUNS - 1]);
-    }
-    for (int run = -WARM_UP; run < RUNS; run++) {
-        const double start = seconds_now();
-        memcpy(out.memory, in.memory, in.size);
-        copies[run < 0 ? 0 : run] = (float)((seconds_now() - start) * 1e3);
-    }
-    qsort(copies, RUNS, sizeof *copies, compare_floats);
-    printf("%-16s %9.2f ms median %9.2f min %9.2f max\n", "(memcpy)", (double)copies[RUNS / 2], (double)copies[0],
-           (double)copies[RUNS - 1]);
-    free(in.memory);
-    free(out.memory);
-}
-
-static const char usage[] =
-    "usage: check_variants [--cpu | --cuda] [--quick] [--seed N] [--variant NAME]\n"
-    "       check_variants --bench [--cpu | --cuda] [--size WIDTHxHEIGHT] [--filter FILTER] [--variant NAME]\n"
-    "                      [--uint8 | --float] [--planes N] [--threads N]   (planes and threads of the CPU)\n";
+static const char usage[] = "usage: check_variants [--cpu | --cuda] [--quick] [--seed N] [--variant NAME]\n";
 
 static bool parse(int argc, char **argv, struct options *options)
 {
@@ -794,36 +698,21 @@ static bool parse(int argc, char **argv, struct options *options)
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--quick") == 0)
             options->quick = true;
-        else if (strcmp(argv[i], "--bench") == 0)
-            options->bench = true;
         else if (strcmp(argv[i], "--cpu") == 0)
             options->cpu = true;
         else if (strcmp(argv[i], "--cuda") == 0)
             options->cuda = true;
-        else if (strcmp(argv[i], "--uint8") == 0)
-            options->no_f32 = true;
-        else if (strcmp(argv[i], "--float") == 0)
-            options->no_u8 = true;
         else if (!value)
             return false;
         else if (strcmp(argv[i++], "--seed") == 0)
             options->seed = strtoull(value, NULL, 0);
         else if (strcmp(argv[i - 1], "--variant") == 0)
             options->variant = value;
-        else if (strcmp(argv[i - 1], "--planes") == 0)
-            options->planes = atoi(value);
-        else if (strcmp(argv[i - 1], "--threads") == 0)
-            options->threads = atoi(value);
-        else if (strcmp(argv[i - 1], "--filter") == 0)
-            options->filter = value;
-        else if (strcmp(argv[i - 1], "--size") != 0 || sscanf(value, "%dx%d", &options->width, &options->height) != 2 ||
-                 options->width < 1 || options->height < 1)
+        else
             return false;
     }
     if (!options->cpu && !options->cuda)
         options->cpu = options->cuda = true;
-    if (options->planes < 1 || options->threads < 0)
-        return false;
     return !options->variant || variant_find(options->variant, NULL);
 }
 
@@ -860,7 +749,7 @@ static void print_instruction_sets(void)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.seed = 20261121, .filter = "gaussian9", .width = 16384, .height = 16384, .planes = 1};
+    struct options options = {.seed = 20261121};
     if (!parse(argc, argv, &options)) {
         fputs(usage, stderr);
         return 2;
@@ -874,40 +763,22 @@ int main(int argc, char **argv)
             return EXIT_SKIPPED;
         }
     }
-    uint64_t wrong = 0;
-    if (options.bench) {
-        struct filter *filter = allocate(sizeof *filter);
-        struct error error = {0};
-        if (!filter_find(options.filter, filter, &error))
-            fail("%s", error.message);
-        for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++) {
-            if (sample == SAMPLE_U8 ? options.no_u8 : options.no_f32)
-                continue;
+    printf("seed %" PRIu64 "\n", options.seed);
+    if (options.cpu)
+        print_instruction_sets();
+    struct tally tally = check_all(&options, &place);
+    check_properties(&options, &place, &tally);
 #ifdef GPUCONV_CUDA
-            if (options.cuda)
-                wrong += bench_sample(&options, place.device, filter, sample);
+    check_images(&options, &place, &tally);
 #endif
-            if (options.cpu)
-                bench_cpu(&options, filter, sample);
-        }
-        free(filter);
-    } else {
-        printf("seed %" PRIu64 "\n", options.seed);
-        if (options.cpu)
-            print_instruction_sets();
-        struct tally tally = check_all(&options, &place);
-        check_properties(&options, &place, &tally);
-        size_t count;
-        const struct variant *rows = variants(&count);
-        for (size_t i = 1; i < count; i++)
-            tally.rows += rows[i].launch && (rows[i].backend == BACKEND_CPU ? options.cpu : options.cuda) &&
-                          (!options.variant || strcmp(options.variant, rows[i].name) == 0);
-        printf("%" PRIu64 " rows, %" PRIu64 " cases, %" PRIu64 " mismatches\n", tally.rows, tally.cases,
-               tally.mismatches);
-        if (tally.cases == 0)
-            fail("nothing was checked");
-        wrong = tally.mismatches;
-    }
+    size_t count;
+    const struct variant *rows = variants(&count);
+    for (size_t i = 1; i < count; i++)
+        tally.rows += rows[i].launch && (rows[i].backend == BACKEND_CPU ? options.cpu : options.cuda) &&
+                      (!options.variant || strcmp(options.variant, rows[i].name) == 0);
+    printf("%" PRIu64 " rows, %" PRIu64 " cases, %" PRIu64 " mismatches\n", tally.rows, tally.cases, tally.mismatches);
+    if (tally.cases == 0)
+        fail("nothing was checked");
 #ifdef GPUCONV_CUDA
     if (place.device) {
         device_release(place.device, place.in);
@@ -915,5 +786,5 @@ int main(int argc, char **argv)
         device_close(place.device);
     }
 #endif
-    return wrong ? 1 : 0;
+    return tally.mismatches ? 1 : 0;
 }

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """The CPU's convolution beside OpenCV's and libvips': peers_cpu.py BUILD [--runs N].
 
-For each work and thread count, BUILD's check_variants --bench (medians of 21 launches, in memory) and OpenCV (median of
-N calls, in memory, output reused) run in turn, N times, and the median of each is printed; libvips is one whole
-process less a copy of the same image by it; --no-vips leaves it out, which takes minutes. One shape, one thread count, one machine, random samples for all. How exact each
-peer is comes from a smaller image: how many samples differ from what the variant `reference` gives, and by how much.
+For each work and thread count, BUILD's gpuconv --bench (checked, then the median of its launches, in memory) and
+OpenCV (median of N calls, in memory, output reused) run in turn, N times, and the median of each is printed; libvips
+is one whole process less a copy of the same image by it; --no-vips leaves it out, which takes minutes. One shape, one
+thread count, one machine, random samples for all. How exact each peer is comes from a smaller image: how many samples
+differ from what the variant `reference` gives, and by how much.
 
 Needs numpy and OpenCV (pip install opencv-python-headless); libvips is left out where there is none."""
 import argparse
+import json
 import os
-import re
 import shutil
 import statistics
 import subprocess
@@ -81,11 +82,12 @@ def works(folder):
 
 def bench(build, work, size, planes, threads, sample):
     """Medians of gpuconv's convolution and of memcpy, in milliseconds."""
-    command = [os.path.join(build, "tests/check_variants"), "--bench", "--cpu", "--" + sample, "--size", size, "--planes", str(planes),
-               "--threads", str(threads), "--filter", work.filter]
-    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    part = text[text.index(f" {sample},"):]
-    return [float(re.search(rf"^{name} +([\d.]+) ms median", part, re.M)[1]) for name in ("cpu", r"\(memcpy\)")]
+    command = [os.path.join(build, "gpuconv"), "--bench", "--backend", "cpu", "--variant", "cpu", "--json",
+               "--bench-size", f"{size}x{planes}", "--bench-filter", work.filter, "--bench-sample", sample,
+               "--threads", str(threads)]
+    result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    medians = {row["variant"]: row["median_ms"] for row in result["rows"] if row["status"] == "ok"}
+    return medians["cpu"], medians["(memcpy)"]
 
 
 def call(function):

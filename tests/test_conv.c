@@ -153,15 +153,46 @@ static void test_plan_refuses_what_a_variant_does_not_take(void **state)
     for (size_t i = 0; i < count; i++) {
         struct plan plan;
         struct error error = {0};
+        const bool taken = table[i].fits == FITS_ALL || table[i].fits == FITS_SPARSE;
         const bool made = plan_make(&plan, &filter, BORDER_WRAP, SAMPLE_U8, &table[i], &error);
-        assert_true(made == (table[i].launch && table[i].fits == FITS_ALL));
+        assert_true(made == (table[i].launch && taken));
         if (!made) {
             assert_non_null(strstr(error.message, table[i].name));
-            assert_int_equal(error.code, table[i].fits != FITS_ALL ? ERROR_USAGE : ERROR_WORK);
+            assert_int_equal(error.code, !taken ? ERROR_USAGE : ERROR_WORK);
             refused++;
         }
     }
     assert_true(refused >= 1);
+}
+
+static void test_plan_counts_taps(void **state)
+{
+    (void)state;
+    static struct filter filter;
+    struct plan plan;
+    struct error error = {0};
+    const struct variant *sparse = variant_find("sparse", NULL), *copy = variant_find("copy", NULL);
+    filter = parsed("anchor 2 0\n0 0 0\n0 5 0\n-7 0 0\n");
+    assert_true(plan_make(&plan, &filter, BORDER_ZERO, SAMPLE_U8, variant_find("reference", NULL), NULL));
+    assert_int_equal(plan.tap_count, 2);
+    assert_int_equal(plan.largest_tap, 7);
+    assert_int_equal(plan.shift_x, -2);
+    assert_int_equal(plan.shift_y, 2);
+    assert_false(variant_takes(copy, &filter, SAMPLE_U8));
+    filter = parsed("scale 7\n0 7 0\n");
+    assert_true(variant_takes(copy, &filter, SAMPLE_U8));
+    filter.absolute = true;
+    assert_false(variant_takes(copy, &filter, SAMPLE_U8));
+
+    filter.width = filter.height = FILTER_MAX;
+    memset(filter.taps, 0, sizeof filter.taps);
+    for (int i = 0; i < SPARSE_MAX; i++)
+        filter.taps[FILTER_MAX * FILTER_MAX - 1 - i] = -1;
+    assert_true(variant_takes(sparse, &filter, SAMPLE_F32));
+    filter.taps[0] = 1;
+    assert_false(plan_make(&plan, &filter, BORDER_ZERO, SAMPLE_U8, sparse, &error));
+    assert_non_null(strstr(error.message, "at most 8192 taps that are not zero"));
+    assert_non_null(strstr(error.message, "has 8193"));
 }
 
 /* Floats hold all integers up to 2^24: 65793 * 255 is the last sum below it, 65794 * 255 is beyond. */
@@ -237,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_rounding_at_every_step),
         cmocka_unit_test(test_rounding_of_every_scale),
         cmocka_unit_test(test_plan_refuses_what_a_variant_does_not_take),
+        cmocka_unit_test(test_plan_counts_taps),
         cmocka_unit_test(test_plan_knows_when_float_is_exact),
         cmocka_unit_test(test_choice_is_canonical_and_fits),
         cmocka_unit_test(test_model_prefers_the_cpu_for_small_work),

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sparse: only the taps that are not zero, as a list in constant memory: shifts with weights, Laplacians, emboss,
+ * motion lines, outlines. A thread keeps 4 columns of 8 rows (float: 4) in registers, and for each tap moves over the
+ * input:
+ *
+ *     taps        list               4 outputs under one tap of uint8_t: two aligned words hold their samples,
+ *     . 3 .       (-1, 0, 3)         and are shifted into place:
+ *     . . .       ( 1, 1, 2)                       |....|.abc|d...|
+ *     . . 2                                           low  high
+ *
+ * Taps that stand in the same two words of a row follow each other in the list and share the loads. Each of the 4 bytes
+ * is multiplied where it stands: dp2a multiplies two neighbouring bytes by two 16-bit weights, of which one is 0. Taps
+ * beyond 16 bits take the bytes apart. Of float, a thread's columns stand 32 apart, so that the loads of a warp are
+ * side by side, wherever they start.
+ *
+ * Loads: at most 2 words for 4 outputs and a tap (uint8_t), 4 for 4 (float). Multiply-adds: one a tap that is not zero,
+ * which is an operation for every sample that is loaded: L1 answers nearly all loads, and is as busy as the arithmetic.
+ *
+ * Sums: int32 for planes of uint8_t, which needs no conversion; the canonical bytes.
+ *
+ * Limits: SPARSE_MAX taps that are not zero. Worth it where few are: with most taps not zero, the variants that keep a
+ * window of samples in registers load each of them once for many taps. */
+#include "conv.cuh"
+
+#include <string.h>
+
+static constexpr int columns = 4;                   /* outputs of a thread side by side */
+static constexpr int byte_rows = 8, float_rows = 4; /* and one above the other: 16 loads a tap under way */
+static constexpr int threads_x = 32, threads_y = 4; /* small blocks: 5 of them fit the registers of a multiprocessor */
+static constexpr int tile_width = threads_x * columns;
+
+/* One tap: where it stands from the output, and its weight: q for planes of uint8_t, q / D for planes of float. Read at
+ * once, as one word of 8 bytes. */
+struct alignas(8) tap {
+    int8_t y, word_x; /* word_x: its column, rounded down to a multiple of 4 */
+    uint8_t rest_x;   /* the rest of its column, 0 to 3 */
+    uint8_t fresh;    /* bits */
+    uint32_t weight;
+};
+
+enum { FRESH = 1, BOTH = 2 }; /* the words are not those of the tap before; the taps of these words need both */
+
+static_assert(FILTER_MAX <= 127, "offsets from -126 to 126, rounded down to multiples of 4, are from -128 to 124");
+static_assert(sizeof(struct tap) * SPARSE_MAX <= 65536, "constant memory is 64 KB a module");
+
+static __constant__ uint2 taps[SPARSE_MAX]; /* struct tap */
+
+static __device__ __forceinline__ struct tap read_tap(int i)
+{
+    const uint2 words = taps[i];
+    struct tap tap;
+    tap.y = (int8_t)(words.x & 255);
+    tap.word_x = (int8_t)(words.x >> 8 & 255);
+    tap.rest_x = (uint8_t)(words.x >> 16 & 255);
+    tap.fresh = (uint8_t)(words.x >> 24);
+    tap.weight = words.y;
+    return tap;
+}
+
+/* The word at columns x to x + 3, some of them outside the image, of row Y, which may be outside it too. Not inlined,
+ * and given values, as few threads come here and the others are faster without it. */
+static __device__ __noinline__ uint32_t word_outside(const unsigned char *plane, size_t row_bytes, int width,
+                                                     int height, enum border border, int y, int x)
+{
+    const int from_y = border_index(y, height, border);
+    uint32_t word = 0;
+    for (int k = 0; k < 4; k++) {
+        const int from_x = border_index(x + k, width, border);
+        if (from_x >= 0 && from_y >= 0)
+            word |= (uint32_t)plane[from_y * row_bytes + from_x] << 8 * k;
+    }
+    return word;
+}
+
+static __device__ __noinline__ float sample_outside(const unsigned char *plane, size_t row_bytes, int width, int height,
+                                                    enum border border, int y, int x)
+{
+    const int from_y = border_index(y, height, border), from_x = border_index(x, width, border);
+    return from_y < 0 || from_x < 0 ? 0.0f : ((const float *)(plane + from_y * row_bytes))[from_x];
+}
+
+static __device__ __forceinline__ uint32_t load_word(const struct job &job, int y, int x)
+{
+    if (y >= 0 && y < job.height && x >= 0 && x + 4 <= job.width)
+        return *(const uint32_t *)(in_row<uint8_t>(job, y) + x);
+    return word_outside(in_row<uint8_t>(job, 0), job.in_row, job.width, job.height, job.border, y, x);
+}
+
+static __device__ __forceinline__ float load_sample(const struct job &job, int y, int x)
+{
+    if (y >= 0 && y < job.height && x >= 0 && x < job.width)
+        return in_row<float>(job, y)[x];
+    return sample_outside(in_row<unsigned char>(job, 0), job.in_row, job.width, job.height, job.border, y, x);
+}
+
+/* SUM and the products of the two 16-bit WEIGHTS with the lower, or the upper, two bytes of WORD. */
+static __device__ __forceinline__ int dot_lower(uint32_t weights, uint32_t word, int sum)
+{
+    asm("dp2a.lo.s32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(weights), "r"(word));
+    return sum;
+}
+
+static __device__ __forceinline__ int dot_upper(uint32_t weights, uint32_t word, int sum)
+{
+    asm("dp2a.hi.s32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(weights), "r"(word));
+    return sum;
+}
+
+/* Add the samples of WORD times WEIGHT to 4 sums. WIDE: the weight may not fit in 16 bits. */
+template <bool WIDE>
+static __device__ __forceinline__ void add(int (&sum)[columns], uint32_t word, uint32_t weight)
+{
+    if (WIDE) {
+#pragma unroll
+        for (int c = 0; c < columns; c++)
+            sum[c] += (int)weight * (int)__byte_perm(word, 0, 0x4440 + (unsigned)c);
+    } else {
+        const uint32_t first = weight & 0xffff, second = weight << 16;
+        sum[0] = dot_lower(first, word, sum[0]);
+        sum[1] = dot_lower(second, word, sum[1]);
+        sum[2] = dot_upper(first, word, sum[2]);
+        sum[3] = dot_upper(second, word, sum[3]);
+    }
+}
+
+/* GUARDED: some of the samples may be outside the image. */
+template <bool WIDE, bool GUARDED>
+static __device__ __forceinline__ void sum_words(const struct job &job, int count, int y, int x,
+                                                 int (&sum)[byte_rows][columns])
+{
+    const unsigned char *from = in_row<unsigned char>(job, y) + x;
+    uint32_t low[byte_rows] = {}, high[byte_rows] = {};
+#pragma unroll 1
+    for (int i = 0; i < count; i++) {
+        const struct tap tap = read_tap(i);
+        const unsigned char *row = from + ((ptrdiff_t)tap.y * (ptrdiff_t)job.in_row + tap.word_x);
+        if (tap.fresh & FRESH) {
+            const bool both = tap.fresh & BOTH;
+#pragma unroll
+            for (int k = 0; k < byte_rows; k++, row += job.in_row) {
+                low[k] = GUARDED ? load_word(job, y + k + tap.y, x + tap.word_x) : *(const uint32_t *)row;
+                if (both)
+                    high[k] =
+                        GUARDED ? load_word(job, y + k + tap.y, x + tap.word_x + 4) : *(const uint32_t *)(row + 4);
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < byte_rows; k++)
+            add<WIDE>(sum[k], __funnelshift_r(low[k], high[k], 8u * tap.rest_x), tap.weight);
+    }
+}
+
+/* Does everything that the taps read for the outputs of the warp lie inside the image, words rounded outwards? */
+static __device__ __forceinline__ bool warp_inside(const struct job &job, int y, int warp_x, int rows)
+{
+    constexpr int reach = 3 + 4; /* of a word beyond its first sample, and the next word */
+    const int right = job.filter_width - 1 - job.anchor_x, below = job.filter_height - 1 - job.anchor_y;
+    return warp_x - job.anchor_x - 3 >= 0 && warp_x + tile_width - columns + right + reach < job.width &&
+           y - job.anchor_y >= 0 && y + rows - 1 + below < job.height;
+}
+
+template <bool WIDE>
+static __global__ void __launch_bounds__(threads_x *threads_y) sparse_bytes(struct job job, int count)
+{
+    const int2 tile = block_tile(job);
+    const int warp_x = tile.x * tile_width, x = warp_x + (int)threadIdx.x * columns;
+    const int y = (tile.y * threads_y + (int)threadIdx.y) * byte_rows;
+    if (x >= job.width || y >= job.height)
+        return;
+    int sum[byte_rows][columns] = {};
+    if (warp_inside(job, y, warp_x, byte_rows))
+        sum_words<WIDE, false>(job, count, y, x, sum);
+    else
+        sum_words<WIDE, true>(job, count, y, x, sum);
+#pragma unroll
+    for (int k = 0; k < byte_rows; k++)
+        if (y + k < job.height)
+            store_quad<true>(job, y + k, x, sum[k], (uint8_t *)0);
+}
+
+template <bool GUARDED>
+static __device__ __forceinline__ void sum_samples(const struct job &job, int count, int y, int x,
+                                                   float (&sum)[float_rows][columns])
+{
+    const float *from = in_row<float>(job, y) + x;
+    const size_t step = job.in_row / sizeof(float);
+#pragma unroll 1
+    for (int i = 0; i < count; i++) {
+        const struct tap tap = read_tap(i);
+        const int tap_x = tap.word_x + tap.rest_x;
+        const float *row = from + ((ptrdiff_t)tap.y * (ptrdiff_t)step + tap_x);
+        const float weight = __uint_as_float(tap.weight);
+#pragma unroll
+        for (int k = 0; k < float_rows; k++)
+#pragma unroll
+            for (int c = 0; c < columns; c++)
+                sum[k][c] += weight * (GUARDED ? load_sample(job, y + k + tap.y, x + threads_x * c + tap_x)
+                                               : row[k * step + threads_x * c]);
+    }
+}
+
+static __global__ void __launch_bounds__(threads_x *threads_y) sparse_floats(struct job job, int count)
+{
+    const int2 tile = block_tile(job);
+    const int warp_x = tile.x * tile_width, x = warp_x + (int)threadIdx.x;
+    const int y = (tile.y * threads_y + (int)threadIdx.y) * float_rows;
+    if (x >= job.width || y >= job.height)
+        return;
+    float sum[float_rows][columns] = {};
+    if (warp_inside(job, y, warp_x, float_rows))
+        sum_samples<false>(job, count, y, x, sum);
+    else
+        sum_samples<true>(job, count, y, x, sum);
+#pragma unroll
+    for (int k = 0; k < float_rows; k++)
+#pragma unroll
+        for (int c = 0; c < columns; c++)
+            if (y + k < job.height && x + threads_x * c < job.width)
+                finish(job, sum[k][c], out_row<float>(job, y + k) + x + threads_x * c);
+}
+
+extern "C" bool sparse_prepare(const struct plan *plan, struct device *device, struct error *error)
+{
+    const struct filter *filter = plan->filter;
+    struct tap list[SPARSE_MAX];
+    struct tap *first = NULL; /* of those in the same words */
+    int count = 0;
+    for (int i = 0; i < filter->width * filter->height; i++) {
+        if (filter->taps[i] == 0)
+            continue;
+        const int y = i / filter->width - filter->anchor_y, x = i % filter->width - filter->anchor_x;
+        struct tap *tap = &list[count++];
+        tap->y = (int8_t)y;
+        tap->word_x = (int8_t)(x & -4);
+        tap->rest_x = (uint8_t)(x & 3);
+        tap->fresh = 0;
+        if (first == NULL || first->y != tap->y || first->word_x != tap->word_x) {
+            first = tap;
+            first->fresh = FRESH;
+        }
+        if (tap->rest_x != 0)
+            first->fresh |= BOTH;
+        const float weight = (float)((double)filter->taps[i] / filter->scale);
+        if (plan->sample == SAMPLE_F32)
+            memcpy(&tap->weight, &weight, sizeof weight);
+        else
+            tap->weight = (uint32_t)filter->taps[i];
+    }
+    return upload_words(device, taps, list, count * (int)(sizeof *list / 4), error);
+}
+
+extern "C" bool sparse_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                              const struct plane *out, struct error *error)
+{
+    void (*const kernel)(struct job, int) = plan->sample == SAMPLE_F32       ? sparse_floats
+                                            : plan->largest_tap <= INT16_MAX ? sparse_bytes<false>
+                                                                             : sparse_bytes<true>;
+    const int rows = plan->sample == SAMPLE_F32 ? float_rows : byte_rows;
+    return launch_job(kernel, make_job(plan, in, out), in->count, device,
+                      {tile_width, threads_y * rows, dim3(threads_x, threads_y)}, error, plan->tap_count);
+}
