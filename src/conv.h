@@ -135,6 +135,13 @@ double plan_tolerance(const struct plan *plan);
 /* The numbers of one filter's rounding; plan_make calls it. */
 void rounding_make(const struct filter *filter, struct rounding *rounding);
 
+/* The instruction sets that the CPU's variants have on this machine, from the plain to the fast, by the names that
+ * $GPUCONV_CPU takes; *COUNT is set to their number. */
+const char *const *cpu_instruction_sets(size_t *count);
+
+/* The one that they use: the last of them, or what $GPUCONV_CPU asks for. Fails where that is not among them. */
+bool cpu_instruction_set(const char **name, struct error *error);
+
 /* What the automatic choice decides by. */
 struct work {
     int width, height, planes;

@@ -3,18 +3,21 @@
  * The variants of the CPU: the reference, written to be read, and the fast one, which comes from it in four steps.
  *
  * 1. The border leaves the inner loop. The image is cut into tiles; each input row of a tile is copied once, with its
- *    halo and what stands outside the image, into a row of a small ring that holds as many rows as the filter has.
- * 2. That copy also converts: to float where sums are exact in float (sum|q| * 255 < 2^24: every partial sum is an
- *    integer that a float holds), because one fused multiply-add does a tap of 4 to 16 samples; else to int32_t.
- * 3. The taps become a list without the zeros. A block of samples keeps its sums in vector registers while the list is
- *    walked once, so a tap costs one load and one multiply-add.
- * 4. A separable filter is two such lists: its row applied to each input row on the way into the ring, its column to
- *    the ring.
+ *    halo and what stands outside the image, into a row of a small ring that holds the rows under a group of outputs.
+ *    That copy also widens the samples where the arithmetic wants them wider.
+ * 2. The taps become a program (struct pass) without the zeros, for several rows of outputs at once. A block of outputs
+ *    keeps its sums in vector registers while the program is walked once.
+ * 3. One instruction multiplies and adds 2 or 4 taps in 32 bits, where the machine has it: taps that do not fit in 16
+ * or 8 bits are split in parts, and the sums of a part shifted up before the next is added. All of it is modulo 2^32,
+ *    and the whole sum fits, so it is exact.
+ * 4. A separable filter is two such programs: its row applied to each input row on the way into a ring of sums, its
+ *    column to that ring.
  *
- * Tiles are handed to threads. The function that does the sums is compiled for several instruction sets, and the loader
- * picks the one that the machine has. */
-#include "conv.h"
+ * Tiles are handed to threads. conv_cpu_loops.c walks the programs; it is compiled once for each instruction set, and
+ * the best that the machine has is taken at run time. */
+#include "conv_cpu.h"
 
+#include <assert.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -138,231 +141,649 @@ bool reference_launch(const struct plan *plan, struct device *device, const stru
 
 /* The fast one. */
 
-/* A vector of 64 bytes is one register of AVX-512, two of AVX2, four of SSE or NEON; four of them hold the sums of a
- * block and leave registers for taps on all but the last. */
-typedef float float_vector __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t int_vector __attribute__((vector_size(64), aligned(4), may_alias));
-
 enum {
-    LANES = 16,           /* samples of 4 bytes in a vector */
-    BLOCK = 4 * LANES,    /* samples whose sums are kept in registers */
-    TILE_WIDTH = 1024,    /* 127 ring rows of (1024 + 126) x 4 bytes are 570 KiB, within a core's L2 cache */
-    TILE_HEIGHT = 64,     /* at least; the halo rows that neighbouring tiles both load are few beside it */
-    PARALLEL_WORK = 65536 /* sample-taps below which waking threads costs more than it saves */
+    TILE_BYTES = 24 << 10,        /* of a ring: three quarters of the smallest L1 data cache in use, 32 KiB */
+    TILE_WIDTH_LEAST = 256,       /* or the halo columns are much beside it; high filters then live in L2 */
+    TILE_WIDTH_MOST = 4096,       /* whole pages of a row at a time */
+    TILE_HEIGHT_MOST = 256,       /* unless the filter's halo rows are much beside it */
+    WINDOW_HEIGHT_MOST = 1024,    /* the same of running sums, whose halo rows are no cheaper than others */
+    TILES_A_THREAD = 4,           /* so that threads end at about the same time */
+    PARALLEL_WORK = 1 << 18,      /* multiply-adds below which waking threads costs more than it saves */
+    WINDOW_TAPS = 25,             /* of equal taps from which on running sums take less time than multiply-adds */
+    WINDOW_ROWS = 4,              /* of scratch: an entering and a leaving row, and two of column sums, twice as long */
+    ALIGNMENT = 64,               /* a cache line, and the widest vector */
+    IN_PLACE_WIDTHS = 8,          /* the narrow tiles at both ends are then at most a quarter of the image */
+    PAST_CACHES_BYTES = 16 << 20, /* of output that no later pass finds in a cache */
 };
-
-/* A sample of work: 4 bytes, a float or an int32_t. */
-union cell {
-    float f;
-    int32_t i;
-};
-
-/* One tap that is not zero: which row of the ring (0 the topmost under the filter), which column, which weight. */
-struct tap {
-    int row, column;
-    union cell weight;
-};
-
-struct tap_list {
-    int count;
-    struct tap taps[FILTER_MAX * FILTER_MAX];
-};
-
-#ifdef GPUCONV_CLONES /* the instruction sets, from the build */
-#define CLONES __attribute__((target_clones(GPUCONV_CLONES)))
-#else
-#define CLONES
-#endif
-
-/* sums[x] = sum over the list of weight * rows[tap.row][x + tap.column], for x from 0 to WIDTH rounded up to BLOCK. */
-#define DEFINE_SUM_ROW(function, vector, member)                                                                       \
-    CLONES static void function(const struct tap *taps, int count, const union cell *const *rows, int width,           \
-                                union cell *sums)                                                                      \
-    {                                                                                                                  \
-        for (int x = 0; x < width; x += BLOCK) {                                                                       \
-            vector sum0 = {0}, sum1 = {0}, sum2 = {0}, sum3 = {0};                                                     \
-            for (int t = 0; t < count; t++) {                                                                          \
-                const union cell *from = rows[taps[t].row] + taps[t].column + x;                                       \
-                sum0 += taps[t].weight.member * *(const vector *)(from + 0 * LANES);                                   \
-                sum1 += taps[t].weight.member * *(const vector *)(from + 1 * LANES);                                   \
-                sum2 += taps[t].weight.member * *(const vector *)(from + 2 * LANES);                                   \
-                sum3 += taps[t].weight.member * *(const vector *)(from + 3 * LANES);                                   \
-            }                                                                                                          \
-            *(vector *)(sums + x + 0 * LANES) = sum0;                                                                  \
-            *(vector *)(sums + x + 1 * LANES) = sum1;                                                                  \
-            *(vector *)(sums + x + 2 * LANES) = sum2;                                                                  \
-            *(vector *)(sums + x + 3 * LANES) = sum3;                                                                  \
-        }                                                                                                              \
-    }
-
-DEFINE_SUM_ROW(sum_row_float, float_vector, f)
-DEFINE_SUM_ROW(sum_row_int, int_vector, i)
-
-CLONES static void round_row(const struct rounding *rounding, bool is_float, const union cell *sums, int width,
-                             uint8_t *to)
-{
-    const struct rounding r = *rounding;
-    if (r.wide || r.absolute) {
-        for (int x = 0; x < width; x++)
-            to[x] = rounding_apply(&r, is_float ? (int32_t)sums[x].f : sums[x].i);
-        return;
-    }
-    for (int x = 0; x < width; x++) {
-        const int32_t sum = is_float ? (int32_t)sums[x].f : sums[x].i;
-        const int32_t clamped = sum < r.low ? r.low : sum > r.high ? r.high : sum;
-        const uint32_t t = (uint32_t)clamped + (uint32_t)(uint64_t)r.bias;
-        to[x] = (uint8_t)((uint64_t)t * r.multiplier >> 32 >> r.shift);
-    }
-}
-
-static void finish_row_float(const struct plan *plan, const union cell *sums, int width, float *to)
-{
-    for (int x = 0; x < width; x++)
-        to[x] = (plan->filter->absolute ? fabsf(sums[x].f) : sums[x].f) + plan->offset;
-}
 
 /* What all tiles share. */
 struct job {
     const struct plan *plan;
     const struct plane *in, *out;
-    bool is_float;                  /* sums in float, else in int32_t */
-    bool passes;                    /* row pass into the ring, column pass from it */
-    struct tap_list *list, *across; /* the taps from ring to output; for `passes`, those from input row to ring */
-    size_t ring_row;                /* cells of a row */
-    int tile_height, tiles_x, tiles_y;
-    union cell *cells; /* all threads' scratch, scratch_cells each */
-    size_t scratch_cells;
+    const struct loops *loops;
+    struct pass *first, *last; /* the same where there is one pass */
+    int shift_tap;             /* where outputs are samples: the tap that takes them; else -1 */
+    bool is_window;            /* of equal taps: no program */
+    bool in_place;             /* samples are read where they stand, away from the border */
+    int first_width, tile_width, tile_height, tiles_x, tiles_y; /* the first column of tiles has a width of its own */
+    int input_rows, ring_rows;                   /* of a thread's scratch; no ring of sums where there is one pass */
+    size_t input_bytes, ring_bytes, spare_bytes; /* of a row */
+    size_t scratch_bytes;
+    char *scratch;
 };
 
-/* One thread's part of that memory. */
-struct scratch {
-    union cell *ring;  /* filter height rows */
-    union cell *input; /* one row, for `passes` */
-    union cell *sums;  /* one row */
-};
-
-static union cell sample_cell(const struct job *job, const void *row, int x)
+static size_t column_bytes(enum arithmetic arithmetic)
 {
-    if (job->plan->sample == SAMPLE_F32)
-        return (union cell){.f = ((const float *)row)[x]};
-    const uint8_t value = ((const uint8_t *)row)[x];
-    return job->is_float ? (union cell){.f = value} : (union cell){.i = value};
+    return arithmetic == ARITHMETIC_BYTES ? 1 : arithmetic == ARITHMETIC_WORDS ? 2 : 4;
 }
 
-/* cells[k] = in(y, x0 + k) for k from 0 to COUNT, border included; the rest of the block that sum_row reads is zero. */
-static void load_row(const struct job *job, int channel, int y, int x0, int count, union cell *cells)
+static size_t round_up(size_t value, size_t multiple)
+{
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+static void copy_samples(const struct job *job, const void *row, int x, int count, char *to)
+{
+    if (job->plan->sample == SAMPLE_F32)
+        memcpy(to, (const float *)row + x, (size_t)count * sizeof(float));
+    else
+        job->loops->widen(job->first->arithmetic, (const uint8_t *)row + x, count, to);
+}
+
+static void copy_cell(char *to, const char *from, size_t size)
+{
+    if (size == 1)
+        *to = *from;
+    else
+        memcpy(to, from, size);
+}
+
+/* A row for the first pass: to[k] = in(y, x0 + k) for k from 0 to COUNT, border included. */
+static void load_row(const struct job *job, int channel, int y, int x0, int count, char *to)
 {
     const enum border border = job->plan->border;
+    const size_t size = column_bytes(job->first->arithmetic);
     const int from_y = border_index(y, job->in->height, border);
-    memset(cells + count, 0, (job->ring_row - (size_t)count) * sizeof *cells);
     if (from_y < 0) {
-        memset(cells, 0, (size_t)count * sizeof *cells);
+        memset(to, 0, (size_t)count * size);
         return;
     }
     const void *row = row_at(job->in, channel, from_y);
     const int width = job->in->width;
-    const int first = x0 < 0 ? (-x0 < count ? -x0 : count) : 0; /* cells left of the image */
-    const int last = width - x0 < count ? width - x0 : count;   /* the first cell right of it */
-    for (int k = 0; k < first; k++) {
+    const int before = x0 < 0 ? (-x0 < count ? -x0 : count) : 0; /* columns left of the image */
+    const int after = width - x0 < count ? width - x0 : count;   /* the first column right of it */
+    if (after > before)
+        copy_samples(job, row, x0 + before, after - before, to + (size_t)before * size);
+    for (int k = before > 0 || after <= before ? 0 : after; k < count; k++) {
+        if (k == before && after > before)
+            k = after;
+        if (k == count)
+            break;
         const int x = border_index(x0 + k, width, border);
-        cells[k] = x < 0 ? (union cell){.i = 0} : sample_cell(job, row, x);
-    }
-    if (job->plan->sample == SAMPLE_F32) {
-        if (last > first)
-            memcpy(cells + first, (const float *)row + x0 + first, (size_t)(last - first) * sizeof *cells);
-    } else {
-        const uint8_t *samples = (const uint8_t *)row + x0;
-        if (job->is_float)
-            for (int k = first; k < last; k++)
-                cells[k].f = samples[k];
+        if (x < 0)
+            memset(to + (size_t)k * size, 0, size);
+        else if (x >= x0 + before && x < x0 + after) /* it is in the row already */
+            copy_cell(to + (size_t)k * size, to + (size_t)(x - x0) * size, size);
         else
-            for (int k = first; k < last; k++)
-                cells[k].i = samples[k];
-    }
-    for (int k = last > first ? last : first; k < count; k++) {
-        const int x = border_index(x0 + k, width, border);
-        cells[k] = x < 0 ? (union cell){.i = 0} : sample_cell(job, row, x);
+            copy_samples(job, row, x, 1, to + (size_t)k * size);
     }
 }
 
-static void sum_row(const struct job *job, const struct tap_list *list, const union cell *const *rows, int width,
-                    union cell *sums)
-{
-    (job->is_float ? sum_row_float : sum_row_int)(list->taps, list->count, rows, width, sums);
-}
+/* One tile of one plane: rows Y0 to Y1, columns X0 to X1. */
+struct tile {
+    int channel, y0, y1, x0, x1;
+};
 
-static void convolve_tile(const struct job *job, const struct scratch *scratch, int channel, int y0, int y1, int x0,
-                          int x1)
+/* Input row ROW of the tile, for the first pass: where it stands, if the pass reads samples as they are and all that it
+ * reads is inside the image; else a copy in TO. */
+static const void *tile_row(const struct job *job, const struct tile *tile, int row, char *to)
 {
     const struct filter *f = job->plan->filter;
-    const int width = x1 - x0;
-    const union cell *rows[FILTER_MAX];
-    for (int y = y0 - (f->height - 1); y < y1; y++) {
-        /* The lowest row under the filter at output row y goes into the slot of the row that has left it. */
-        const int newest = y - y0 + f->height - 1;
-        union cell *slot = scratch->ring + (size_t)(newest % f->height) * job->ring_row;
-        union cell *loaded = job->passes ? scratch->input : slot;
-        load_row(job, channel, y + f->height - 1 - f->anchor_y, x0 - f->anchor_x, width + f->width - 1, loaded);
-        if (job->passes)
-            sum_row(job, job->across, (const union cell *const[]){loaded}, width, slot);
-        if (y < y0)
-            continue;
-        for (int i = 0; i < f->height; i++)
-            rows[i] = scratch->ring + (size_t)((newest + 1 + i) % f->height) * job->ring_row;
-        sum_row(job, job->list, rows, width, scratch->sums);
-        if (job->plan->sample == SAMPLE_U8)
-            round_row(&job->plan->rounding, job->is_float, scratch->sums, width,
-                      (uint8_t *)row_to(job->out, channel, y) + x0);
-        else
-            finish_row_float(job->plan, scratch->sums, width, (float *)row_to(job->out, channel, y) + x0);
+    const int y = tile->y0 + row - f->anchor_y, x = tile->x0 - f->anchor_x;
+    const int count = tile->x1 - tile->x0 + f->width - 1;
+    if (job->in_place && x >= 0 && x + count + ROW_SLACK <= job->in->width) {
+        const int from_y = border_index(y, job->in->height, job->plan->border);
+        if (from_y >= 0)
+            return (const char *)row_at(job->in, tile->channel, from_y) + (size_t)x * sample_bytes(job->in->sample);
+    }
+    load_row(job, tile->channel, y, x, count, to);
+    return to;
+}
+
+/* Where the image's row stands that is tile row ROW: to be fetched ahead, border or not. */
+static const void *row_ahead(const struct job *job, const struct tile *tile, int row)
+{
+    const int y = tile->y0 + row - job->plan->filter->anchor_y, last = job->in->height - 1;
+    return (const char *)row_at(job->in, tile->channel, y < 0 ? 0 : y > last ? last : y) + tile->x0;
+}
+
+/* The rows of the output that a group writes; those below the tile go to a spare row. */
+static void group_outs(const struct job *job, const struct tile *tile, int y, char *spare, void **outs)
+{
+    for (int a = 0; a < job->last->group; a++)
+        outs[a] = y + a < tile->y1 ? (char *)row_to(job->out, tile->channel, y + a) +
+                                         (size_t)tile->x0 * sample_bytes(job->out->sample)
+                                   : spare;
+}
+
+static void convolve_at_once(const struct job *job, const struct tile *tile, char *scratch)
+{
+    const struct pass *pass = job->first;
+    char *spare = scratch + (size_t)job->input_rows * job->input_bytes;
+    const void *ring[FILTER_MAX + GROUP_MAX], *rows[FILTER_MAX + GROUP_MAX];
+    void *outs[GROUP_MAX];
+    int loaded = 0;
+    for (int y = tile->y0; y < tile->y1; y += pass->group) {
+        const int top = y - tile->y0;
+        for (; loaded < top + pass->row_count; loaded++) {
+            const int slot = loaded % job->input_rows;
+            ring[slot] = tile_row(job, tile, loaded, scratch + (size_t)slot * job->input_bytes);
+        }
+        for (int r = 0; r < pass->row_count; r++)
+            rows[r] = ring[(top + r) % job->input_rows];
+        group_outs(job, tile, y, spare, outs);
+        job->loops->run(pass, rows, tile->x1 - tile->x0, outs);
     }
 }
 
-static void convolve_numbered_tile(void *context, int64_t tile, int thread)
+static void convolve_in_passes(const struct job *job, const struct tile *tile, char *scratch)
+{
+    const struct pass *first = job->first, *last = job->last;
+    char *ring = scratch + (size_t)job->input_rows * job->input_bytes;
+    char *spare = ring + (size_t)job->ring_rows * job->ring_bytes;
+    const int unit = first->target == TARGET_PAIRS ? 2 : 1; /* rows of the image in a row of the ring */
+    const void *rows[FILTER_MAX + GROUP_MAX];
+    void *outs[GROUP_MAX];
+    int summed = 0; /* rows of the ring */
+    for (int y = tile->y0; y < tile->y1; y += last->group) {
+        const int top = (y - tile->y0) / unit;
+        while (summed < top + last->row_count) {
+            for (int a = 0; a < first->group; a++)
+                rows[a] = tile_row(job, tile, summed * unit + a, scratch + (size_t)a * job->input_bytes);
+            for (int a = 0; a < first->group / unit; a++)
+                outs[a] = ring + (size_t)((summed + a) % job->ring_rows) * job->ring_bytes;
+            job->loops->run(first, rows, tile->x1 - tile->x0, outs);
+            summed += first->group / unit;
+        }
+        for (int r = 0; r < last->row_count; r++)
+            rows[r] = ring + (size_t)((top + r) % job->ring_rows) * job->ring_bytes;
+        group_outs(job, tile, y, spare, outs);
+        job->loops->run(last, rows, tile->x1 - tile->x0, outs);
+    }
+}
+
+/* A window of equal taps: sums of its columns slide down, the window slides along them. */
+static void convolve_window(const struct job *job, const struct tile *tile, char *scratch)
+{
+    const struct filter *f = job->plan->filter;
+    const int width = tile->x1 - tile->x0, count = width + f->width - 1;
+    char *entering = scratch, *leaving = entering + job->input_bytes;
+    uint16_t *columns = (uint16_t *)(void *)(leaving + job->input_bytes);
+    const struct window window = {f->width, f->taps[0],
+                                  (int32_t *)(void *)(scratch + (size_t)job->input_rows * job->input_bytes)};
+    memset(columns, 0, 2 * job->input_bytes);
+    memset(leaving, 0, job->input_bytes);
+    for (int row = 0; row < tile->y1 - tile->y0 + f->height - 1; row++) {
+        const uint8_t *in = tile_row(job, tile, row, entering);
+        const uint8_t *gone = row < f->height ? (const void *)leaving : tile_row(job, tile, row - f->height, leaving);
+        job->loops->slide(in, gone, count, columns);
+        const int y = tile->y0 + row - (f->height - 1);
+        if (y >= tile->y0)
+            job->loops->slide_across(job->last, &window, columns, width, row_ahead(job, tile, row + 1),
+                                     row_ahead(job, tile, row + 1 - f->height),
+                                     (uint8_t *)row_to(job->out, tile->channel, y) + tile->x0);
+    }
+}
+
+/* The picture moved, or left where it is: every row of outputs is a row of samples, border included. */
+static void convolve_shift(const struct job *job, const struct tile *tile)
+{
+    const struct filter *f = job->plan->filter;
+    const int down = job->shift_tap / f->width - f->anchor_y, right = job->shift_tap % f->width - f->anchor_x;
+    for (int y = tile->y0; y < tile->y1; y++)
+        load_row(job, tile->channel, y + down, tile->x0 + right, tile->x1 - tile->x0,
+                 (char *)row_to(job->out, tile->channel, y) + (size_t)tile->x0 * sample_bytes(job->out->sample));
+}
+
+static void convolve_numbered_tile(void *context, int64_t index, int thread)
 {
     const struct job *job = context;
-    union cell *mine = job->cells + (size_t)thread * job->scratch_cells;
-    const size_t filter_height = (size_t)job->plan->filter->height;
-    const struct scratch scratch = {
-        .ring = mine,
-        .input = mine + job->ring_row * filter_height,
-        .sums = mine + job->ring_row * (filter_height + 1),
-    };
     const int width = job->in->width, height = job->in->height;
-    const int x0 = (int)(tile % job->tiles_x) * TILE_WIDTH;
-    const int y0 = (int)(tile / job->tiles_x % job->tiles_y) * job->tile_height;
-    const int x1 = width - x0 < TILE_WIDTH ? width : x0 + TILE_WIDTH;
-    const int y1 = height - y0 < job->tile_height ? height : y0 + job->tile_height;
-    convolve_tile(job, &scratch, (int)(tile / job->tiles_x / job->tiles_y), y0, y1, x0, x1);
+    const int column = (int)(index % job->tiles_x);
+    const int x0 = column == 0 ? 0 : (column - 1) * job->tile_width + job->first_width;
+    const int y0 = (int)(index / job->tiles_x % job->tiles_y) * job->tile_height;
+    const struct tile tile = {
+        .channel = (int)(index / job->tiles_x / job->tiles_y),
+        .y0 = y0,
+        .y1 = height - y0 < job->tile_height ? height : y0 + job->tile_height,
+        .x0 = x0,
+        .x1 = column == 0                    ? job->first_width
+              : width - x0 < job->tile_width ? width
+                                             : x0 + job->tile_width,
+    };
+    char *scratch = job->scratch + (size_t)thread * job->scratch_bytes;
+    if (job->shift_tap >= 0)
+        convolve_shift(job, &tile);
+    else if (job->is_window)
+        convolve_window(job, &tile, scratch);
+    else if (job->first == job->last)
+        convolve_at_once(job, &tile, scratch);
+    else
+        convolve_in_passes(job, &tile, scratch);
 }
 
-static void add_tap(const struct job *job, struct tap_list *list, int row, int column, int32_t q, int32_t divisor)
+/* Programs. */
+
+/* Taps to be made a pass of: those of column j in row i, SIZE bits of it, from bit PART * SIZE on, such that the parts
+ * sum to the tap and each is a signed number. */
+static int32_t tap_part(int32_t tap, int part, int bits)
 {
-    if (q == 0)
-        return;
-    const union cell weight = job->plan->sample == SAMPLE_F32 ? (union cell){.f = (float)((double)q / divisor)}
-                              : job->is_float                 ? (union cell){.f = (float)q}
-                                                              : (union cell){.i = q};
-    list->taps[list->count++] = (struct tap){row, column, weight};
+    int64_t rest = tap;
+    for (;; part--) {
+        const int64_t half = (int64_t)1 << (bits - 1);
+        const int64_t digit = ((rest + half) & (2 * half - 1)) - half;
+        if (part == 0)
+            return (int32_t)digit;
+        rest = (rest - digit) >> bits;
+    }
 }
 
-/* Fill the job's lists and say whether it takes two passes. */
-static void list_taps(struct job *job)
+/* How many parts of so many bits a tap takes. */
+static int tap_parts(int32_t tap, int bits)
+{
+    int parts = 1;
+    const int64_t half = (int64_t)1 << (bits - 1);
+    for (int64_t rest = tap; rest < -half || rest >= half; parts++)
+        rest = (rest - tap_part((int32_t)rest, 0, bits)) >> bits;
+    return parts;
+}
+
+/* What a pass is made from: HEIGHT x WIDTH taps. */
+struct weights {
+    int width, height;
+    const int32_t *taps;
+    double divisor; /* of float taps */
+};
+
+static int weights_parts(const struct weights *w, int bits)
+{
+    int most = 1;
+    for (int i = 0; i < w->width * w->height; i++) {
+        const int parts = tap_parts(w->taps[i], bits);
+        most = parts > most ? parts : most;
+    }
+    return most;
+}
+
+/* How many taps a lane takes across, and of how many bits they are; 0: as many as they have. */
+static int lane_taps(enum arithmetic arithmetic)
+{
+    return arithmetic == ARITHMETIC_BYTES ? 4 : arithmetic == ARITHMETIC_WORDS ? 2 : 1;
+}
+
+static int part_bits(enum arithmetic arithmetic)
+{
+    return arithmetic == ARITHMETIC_BYTES ? 8 : arithmetic == ARITHMETIC_WORDS ? 16 : 0;
+}
+
+static bool pass_allocate(struct pass **pass, size_t columns)
+{
+    *pass = calloc(1, sizeof **pass);
+    if (*pass == NULL)
+        return false;
+    (*pass)->columns = malloc(columns * sizeof *(*pass)->columns);
+    return (*pass)->columns != NULL;
+}
+
+static void pass_free(struct pass *pass)
+{
+    if (pass == NULL)
+        return;
+    free(pass->columns);
+    free(pass);
+}
+
+/* The tap at row I and column J; 0 outside. */
+static int32_t weight_at(const struct weights *w, int i, int j)
+{
+    return i >= 0 && i < w->height && j < w->width ? w->taps[i * w->width + j] : 0;
+}
+
+/* The taps of one lane for output row A of the group: at memory row R and column J. */
+static union cell lane_cell(const struct pass *pass, const struct weights *w, int part, int r, int a, int j)
+{
+    union cell cell = {.i = 0};
+    switch (pass->arithmetic) {
+    case ARITHMETIC_BYTES:
+        for (int k = 0; k < 4; k++)
+            cell.bytes[k] = (int8_t)tap_part(weight_at(w, r - a, j + k), part, 8);
+        break;
+    case ARITHMETIC_WORDS:
+        for (int k = 0; k < 2; k++)
+            cell.words[k] = (int16_t)tap_part(weight_at(w, r - a, j + k), part, 16);
+        break;
+    case ARITHMETIC_PAIRS:
+        for (int k = 0; k < 2; k++)
+            cell.words[k] = (int16_t)weight_at(w, 2 * r + k - a, j);
+        break;
+    case ARITHMETIC_FLOATS:
+        cell.f = (float)(weight_at(w, r - a, j) / w->divisor);
+        break;
+    case ARITHMETIC_INTS:
+        cell.i = weight_at(w, r - a, j);
+        break;
+    }
+    return cell;
+}
+
+/* Is there a tap in the lane's first column? */
+static bool starts_lane(enum arithmetic arithmetic, union cell cell)
+{
+    return arithmetic == ARITHMETIC_BYTES   ? cell.bytes[0] != 0
+           : arithmetic == ARITHMETIC_WORDS ? cell.words[0] != 0
+                                            : cell.i != 0;
+}
+
+/* Add the step of one part at memory row R, without what is 0 for every row of the group. */
+static void add_step(struct pass *pass, const struct weights *w, int part, int r)
+{
+    int low = GROUP_MAX, high = 0, count = 0;
+    for (int j = 0; j < w->width;) {
+        struct column *column = &pass->columns[pass->column_count];
+        bool starts = false;
+        for (int a = 0; a < GROUP_MAX; a++) {
+            column->taps[a] = a < pass->group ? lane_cell(pass, w, part, r, a, j) : (union cell){.i = 0};
+            starts |= starts_lane(pass->arithmetic, column->taps[a]);
+        }
+        if (!starts) {
+            j++;
+            continue;
+        }
+        for (int a = 0; a < GROUP_MAX; a++)
+            if (column->taps[a].i != 0) {
+                low = a < low ? a : low;
+                high = a > high ? a : high;
+            }
+        column->offset = j * (int32_t)column_bytes(pass->arithmetic);
+        pass->column_count++;
+        count++;
+        j += lane_taps(pass->arithmetic);
+    }
+    if (count > 0)
+        pass->steps[pass->step_count++] =
+            (struct step){.row = (int16_t)r, .columns = (int16_t)count, .range = (uint8_t)STEP_RANGE(low, high)};
+}
+
+/* Make the program of all steps. */
+static void pass_fill(struct pass *pass, const struct weights *w)
+{
+    const int bits = part_bits(pass->arithmetic);
+    const int unit = pass->arithmetic == ARITHMETIC_PAIRS ? 2 : 1;
+    pass->row_count = (w->height + pass->group - 1 + unit - 1) / unit;
+    const int parts = bits > 0 ? weights_parts(w, bits) : 1;
+    for (int part = parts - 1; part >= 0; part--) {
+        if (part < parts - 1)
+            pass->steps[pass->step_count++] = (struct step){.range = STEP_NEXT_PART};
+        for (int r = 0; r < pass->row_count; r++)
+            add_step(pass, w, part, r);
+    }
+}
+
+/* The way of struct finish that is exact for the plan.
+ *
+ * FINISH_FLOAT: with t = S + B, the output is floor((t + 1/2) / D), and (t + 1/2) / D is at least 1 / 2D away from any
+ * integer. Computed is S * fl(1/D) + fl((B + 1/2) / D), each of the four roundings off by at most u = 2^-24 of its
+ * result: u |S| / D twice, u (|B| + 1) / D, and for a result below 300 (above, the output is 255 anyway) u 300. All of
+ * it is below 1 / 2D where 2 |S| + |B| + 1 + 300 D < 2^23. Truncation is floor where the output is not 0. */
+static void finish_make(const struct plan *plan, struct finish *finish)
+{
+    const struct filter *f = plan->filter;
+    const int64_t most = f->absolute_sum * 255, bias = f->bias < 0 ? -f->bias : f->bias;
+    *finish = (struct finish){.way = FINISH_MULTIPLY, .absolute = f->absolute, .rounding = plan->rounding};
+    if (plan->rounding.wide) {
+        finish->way = FINISH_EACH;
+    } else if ((f->scale & (f->scale - 1)) == 0 && most + bias <= INT32_MAX) {
+        finish->way = FINISH_SHIFT;
+        finish->bias = (int32_t)f->bias;
+        while (1 << finish->shift < f->scale)
+            finish->shift++;
+    } else if (2 * most + bias + 1 + 300 * (int64_t)f->scale < 1 << 23) {
+        finish->way = FINISH_FLOAT;
+        finish->factor = (float)(1.0 / f->scale);
+        finish->term = (float)(((double)f->bias + 0.5) / f->scale);
+    }
+}
+
+/* The cheaper arithmetic on samples of uint8_t for these weights. */
+static enum arithmetic sample_arithmetic(const struct job *job, const struct weights *w)
+{
+    if (!job->loops->words)
+        return job->plan->float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
+    const int bytes = weights_parts(w, 8) * ((w->width + 3) / 4), words = weights_parts(w, 16) * ((w->width + 1) / 2);
+    return job->loops->bytes && bytes <= words && weights_parts(w, 8) <= PARTS_MOST ? ARITHMETIC_BYTES
+                                                                                    : ARITHMETIC_WORDS;
+}
+
+/* Multiply-adds of a vector of outputs. */
+static double pass_cost(enum arithmetic arithmetic, const struct weights *w)
+{
+    const int bits = part_bits(arithmetic), lane = lane_taps(arithmetic);
+    return (double)w->height * ((w->width + lane - 1) / lane) * (bits > 0 ? weights_parts(w, bits) : 1);
+}
+
+/* Can sums of the row be held in 16 bits, once their middle is taken off? *START is what to begin them with. */
+static bool fits_pairs(const struct filter *f, int32_t *start)
+{
+    int64_t negative = 0, positive = 0;
+    for (int j = 0; j < f->width; j++)
+        *(f->row[j] < 0 ? &negative : &positive) += (int64_t)f->row[j] * 255;
+    *start = (int32_t)(INT16_MIN - negative);
+    bool fits = positive - negative <= UINT16_MAX;
+    for (int i = 0; i < f->height; i++)
+        fits &= f->column[i] >= -INT16_MAX && f->column[i] <= INT16_MAX;
+    return fits;
+}
+
+/* The number of the only tap that is not 0, where it is the scale and nothing is added: outputs are samples. Else -1.
+ */
+static int find_shift(const struct filter *f)
+{
+    int shift = -1;
+    for (int i = 0; i < f->width * f->height; i++) {
+        if (f->taps[i] == 0)
+            continue;
+        if (shift >= 0 || f->taps[i] != f->scale)
+            return -1;
+        shift = i;
+    }
+    return f->offset == 0 && !f->absolute ? shift : -1;
+}
+
+/* Are all taps equal, and enough of them for running sums to be cheaper than multiply-adds? */
+static bool is_window(const struct filter *f)
+{
+    bool equal = f->width > 1;
+    for (int i = 1; i < f->width * f->height; i++)
+        equal &= f->taps[i] == f->taps[0];
+    return equal && f->width * f->height >= WINDOW_TAPS;
+}
+
+/* Choose the arithmetic and make the job's passes. */
+static bool make_passes(struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const struct filter *f = plan->filter;
+    const bool planes = plan->sample == SAMPLE_F32;
+    const struct weights all = {f->width, f->height, f->taps, planes ? f->scale : 1};
+    const struct weights row = {f->width, 1, f->row, 1}, column = {1, f->height, f->column, all.divisor};
+    const enum arithmetic once = planes ? ARITHMETIC_FLOATS : sample_arithmetic(job, &all);
+    enum arithmetic across = once, down = once;
+    int32_t start = 0;
+    job->shift_tap = find_shift(f);
+    job->is_window = job->shift_tap < 0 && !planes && is_window(f);
+    bool passes = f->separable && f->width > 1 && f->height > 1 && job->shift_tap < 0 && !job->is_window;
+    if (passes && !planes) {
+        across = sample_arithmetic(job, &row);
+        down = plan->float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
+        if (job->loops->words && fits_pairs(f, &start))
+            down = ARITHMETIC_PAIRS;
+    }
+    if (passes) {
+        const double down_cost = down == ARITHMETIC_PAIRS ? (f->height + 1) / 2 : f->height;
+        passes = 3 * pass_cost(across, &row) + down_cost + 6 < pass_cost(once, &all);
+    }
+
+    const size_t columns = (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width;
+    const size_t parts = planes ? 1 : PARTS_MOST;
+    if (!pass_allocate(&job->last, parts * columns) ||
+        (passes && !pass_allocate(&job->first, parts * GROUP_MAX * (size_t)f->width)))
+        return false;
+    struct pass *last = job->last;
+    last->group = job->loops->group;
+    last->target = planes ? TARGET_F32 : TARGET_U8;
+    last->offset = plan->offset;
+    last->absolute = f->absolute;
+    finish_make(plan, &last->finish);
+    if (job->shift_tap >= 0 || job->is_window) {
+        job->first = last;
+        last->arithmetic = planes ? ARITHMETIC_FLOATS : ARITHMETIC_BYTES; /* rows as they are */
+        last->row_count = WINDOW_ROWS;
+        return true;
+    }
+    if (!passes) {
+        job->first = last;
+        last->arithmetic = once;
+        pass_fill(last, &all);
+        return true;
+    }
+    struct pass *first = job->first;
+    first->group = job->loops->group;
+    first->arithmetic = across;
+    first->target = down == ARITHMETIC_PAIRS ? TARGET_PAIRS : down == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
+    pass_fill(first, &row);
+    last->arithmetic = down;
+    last->layout = across == ARITHMETIC_BYTES   ? LAYOUT_FOURS
+                   : across == ARITHMETIC_WORDS ? LAYOUT_TWOS
+                                                : LAYOUT_STRAIGHT;
+    if (down == ARITHMETIC_PAIRS) {
+        int64_t sum = 0;
+        for (int i = 0; i < f->height; i++)
+            sum += f->column[i];
+        first->start = start;
+        last->start = (int32_t)(uint32_t)(uint64_t)(-start * sum);
+    }
+    pass_fill(last, &column);
+    return true;
+}
+
+/* Choose the tiles: as wide as a ring in L1 allows, and enough of them for the threads. */
+static void make_tiles(struct job *job, int threads)
 {
     const struct filter *f = job->plan->filter;
-    const int32_t divisor = job->plan->sample == SAMPLE_F32 ? f->scale : 1;
-    for (int i = 0; i < f->height; i++)
-        for (int j = 0; j < f->width; j++)
-            add_tap(job, job->list, i, j, f->taps[i * f->width + j], divisor);
-    job->passes = f->separable && job->list->count > f->width + f->height;
-    if (!job->passes)
-        return;
-    /* |sum of row * in| <= sum|q| * 255, as some |column| >= 1: what is exact for the whole is exact for the pass. */
-    job->list->count = 0;
-    for (int i = 0; i < f->height; i++)
-        add_tap(job, job->list, i, 0, f->column[i], divisor);
-    for (int j = 0; j < f->width; j++)
-        add_tap(job, job->across, 0, j, f->row[j], 1);
+    const bool passes = job->first != job->last;
+    const int width = job->in->width, height = job->in->height;
+    const int unit = job->first->target == TARGET_PAIRS ? 2 : 1;
+    const int made = job->first->group / unit; /* rows of the ring that the first pass makes at once */
+    job->input_rows = job->first->row_count;
+    job->ring_rows = passes ? (job->last->row_count + made - 1) / made * made : 0;
+    const size_t sample = column_bytes(job->first->arithmetic);
+    const size_t column = (size_t)job->input_rows * sample + (size_t)job->ring_rows * sizeof(union cell);
+    int most = (int)(TILE_BYTES / column);
+    most = most < TILE_WIDTH_LEAST ? TILE_WIDTH_LEAST : most > TILE_WIDTH_MOST ? TILE_WIDTH_MOST : most;
+    /* What is read in place has narrow tiles at the left and the right, which are not. */
+    const int narrow = (int)round_up((size_t)f->width + ROW_SLACK, BLOCK_MAX);
+    job->in_place = (job->plan->sample == SAMPLE_F32 || job->first->arithmetic == ARITHMETIC_BYTES) &&
+                    width >= IN_PLACE_WIDTHS * narrow;
+    const int edge = job->in_place ? narrow : 0;
+    const int inner = width - 2 * edge;
+    const int columns_x = (inner + most - 1) / most;
+    job->tile_width = (int)round_up((size_t)((inner + columns_x - 1) / columns_x), BLOCK_MAX);
+    job->first_width = edge > 0 ? edge : job->tile_width < width ? job->tile_width : width;
+    job->tiles_x = 1 + (width - job->first_width + job->tile_width - 1) / job->tile_width;
+
+    const int height_most = job->is_window ? WINDOW_HEIGHT_MOST : TILE_HEIGHT_MOST;
+    int tile_height = 4 * f->height > height_most ? 4 * f->height : height_most;
+    const int64_t columns = (int64_t)job->tiles_x * job->in->count;
+    const int64_t wanted = (threads > 1 ? (int64_t)TILES_A_THREAD * threads : 1) / columns + 1;
+    if (height / wanted < tile_height)
+        tile_height = (int)(height / wanted) > f->height ? (int)(height / wanted) : f->height;
+    job->tile_height = (int)round_up((size_t)tile_height, GROUP_MAX);
+    job->tiles_y = (height + job->tile_height - 1) / job->tile_height;
+
+    const size_t reach = (size_t)(job->tile_width + f->width - 1 + ROW_SLACK);
+    job->input_bytes = round_up(reach * sample, ALIGNMENT);
+    job->ring_bytes = (size_t)(job->tile_width + ROW_SLACK) * sizeof(union cell);
+    if (job->is_window) {
+        job->input_bytes = round_up(reach + 2 * BLOCK_MAX, ALIGNMENT);
+        job->ring_rows = 1;
+        job->ring_bytes = round_up(PREFIX_CELLS(reach), BLOCK_MAX) * sizeof(int32_t);
+    }
+    job->spare_bytes = round_up((size_t)job->tile_width * sample_bytes(job->in->sample), ALIGNMENT);
+    job->scratch_bytes =
+        (size_t)job->input_rows * job->input_bytes + (size_t)job->ring_rows * job->ring_bytes + job->spare_bytes;
+}
+
+/* The instruction sets from the plain to the fast; each needs what those before it need. */
+static const struct loops *const all_loops[] = {
+    &loops_portable,
+#ifdef GPUCONV_X86
+    &loops_sse2,     &loops_avx2, &loops_avx512, &loops_vnni,
+#endif
+};
+
+enum { ALL_LOOPS = sizeof all_loops / sizeof all_loops[0] };
+
+const char *const *cpu_instruction_sets(size_t *count)
+{
+    static const char *const names[] = {
+        "portable",
+#ifdef GPUCONV_X86
+        "sse2",     "avx2", "avx512", "vnni",
+#endif
+    };
+    static_assert(sizeof names / sizeof names[0] == ALL_LOOPS, "each has a name");
+    *count = ALL_LOOPS;
+#ifdef GPUCONV_X86
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
+    *count -= (size_t)(!avx2 + !avx512 + !vnni);
+#endif
+    return names;
+}
+
+static const struct loops *find_loops(struct error *error)
+{
+    size_t count;
+    const char *const *names = cpu_instruction_sets(&count);
+    const char *asked = getenv("GPUCONV_CPU");
+    if (asked == NULL || asked[0] == 0)
+        return all_loops[count - 1];
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(asked, names[i]) == 0)
+            return all_loops[i];
+    error_set(
+        error, ERROR_USAGE,
+        "GPUCONV_CPU asks for the instruction set \"%s\", which this processor or this build does not have; unset "
+        "it, or take one from %s to %s",
+        asked, names[0], names[count - 1]);
+    return NULL;
+}
+
+bool cpu_instruction_set(const char **name, struct error *error)
+{
+    const struct loops *loops = find_loops(error);
+    *name = loops != NULL ? loops->name : NULL;
+    return loops != NULL;
+}
+
+/* Is the output too large to be found in a cache by who reads it, and laid out for stores past the caches? Tiles begin
+ * at multiples of BLOCK_MAX samples. */
+static bool goes_past_caches(const struct plane *out)
+{
+    return out->plane_bytes * (size_t)out->count >= PAST_CACHES_BYTES &&
+           ((uintptr_t)out->data | out->row_bytes | (out->count > 1 ? out->plane_bytes : 0)) % ALIGNMENT == 0;
 }
 
 bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
@@ -370,31 +791,28 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
 {
     (void)device;
     const struct filter *f = plan->filter;
-    struct job job = {.plan = plan, .in = in, .out = out};
-    job.is_float = plan->sample == SAMPLE_F32 || plan->float_exact;
-    job.ring_row = TILE_WIDTH + FILTER_MAX - 1 + BLOCK;
-    job.tile_height = 2 * f->height > TILE_HEIGHT ? 2 * f->height : TILE_HEIGHT;
-    job.tiles_x = (in->width + TILE_WIDTH - 1) / TILE_WIDTH;
-    job.tiles_y = (in->height + job.tile_height - 1) / job.tile_height;
-    const int64_t tiles = (int64_t)job.tiles_x * job.tiles_y * in->count;
+    struct job job = {.plan = plan, .in = in, .out = out, .loops = find_loops(error)};
+    if (job.loops == NULL)
+        return false;
     const double work = (double)in->width * in->height * in->count * f->width * f->height;
-    const int wanted = work < PARALLEL_WORK ? 1 : thread_count(plan);
-    const int threads = tiles < wanted ? (int)tiles : wanted;
-
-    job.scratch_cells = job.ring_row * ((size_t)f->height + 2);
-    job.cells = malloc((size_t)threads * job.scratch_cells * sizeof *job.cells);
-    job.list = calloc(1, sizeof *job.list);
-    job.across = calloc(1, sizeof *job.across);
-    const bool ok = job.cells && job.list && job.across;
+    int threads = work < PARALLEL_WORK ? 1 : thread_count(plan);
+    bool ok = make_passes(&job);
     if (ok) {
-        list_taps(&job);
-        parallel_for(threads, tiles, convolve_numbered_tile, &job);
-    } else {
+        make_tiles(&job, threads);
+        job.last->past_caches = goes_past_caches(out);
+        const int64_t tiles = (int64_t)job.tiles_x * job.tiles_y * in->count;
+        threads = tiles < threads ? (int)tiles : threads;
+        job.scratch = aligned_alloc(ALIGNMENT, (size_t)threads * job.scratch_bytes);
+        ok = job.scratch != NULL;
+        if (ok)
+            parallel_for(threads, tiles, convolve_numbered_tile, &job);
+    }
+    if (!ok)
         error_set(error, ERROR_WORK, "not enough memory for the filter %s; close other programs or lower --threads",
                   f->name);
-    }
-    free(job.cells);
-    free(job.list);
-    free(job.across);
+    free(job.scratch);
+    if (job.first != job.last)
+        pass_free(job.first);
+    pass_free(job.last);
     return ok;
 }

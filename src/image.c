@@ -11,6 +11,12 @@
 /* What the rows of planes on the host are padded to: a cache line, which is also the widest vector of a CPU. */
 enum { ROW_ALIGNMENT = 64 };
 
+#ifdef GPUCONV_CLONES /* instruction sets that a row's loops are compiled for besides; the loader chooses */
+#define CLONES __attribute__((target_clones(GPUCONV_CLONES)))
+#else
+#define CLONES
+#endif
+
 int image_planes(const struct image *image, enum alpha alpha)
 {
     return image->channels - (image_has_alpha(image) && alpha == ALPHA_KEEP);
@@ -79,12 +85,41 @@ static int premultiplied_by(const struct image *image, enum alpha alpha)
     return alpha == ALPHA_PREMULTIPLY && image_has_alpha(image) ? image->channels - 1 : -1;
 }
 
+/* Rows of 3 channels at once, as loops that a compiler makes vectors of. */
+CLONES static void split_3(const uint8_t *restrict in, int width, uint8_t *restrict a, uint8_t *restrict b,
+                           uint8_t *restrict c)
+{
+    for (int x = 0; x < width; x++) {
+        a[x] = in[3 * x];
+        b[x] = in[3 * x + 1];
+        c[x] = in[3 * x + 2];
+    }
+}
+
+CLONES static void merge_3(const uint8_t *restrict a, const uint8_t *restrict b, const uint8_t *restrict c, int width,
+                           uint8_t *restrict out)
+{
+    for (int x = 0; x < width; x++) {
+        out[3 * x] = a[x];
+        out[3 * x + 1] = b[x];
+        out[3 * x + 2] = c[x];
+    }
+}
+
 void image_split(const struct image *image, enum alpha alpha, const struct plane *planes)
 {
     const int channels = image->channels, alpha_channel = premultiplied_by(image, alpha);
 
     for (int y = 0; y < image->height; y++) {
         const uint8_t *const samples = image_row(image, y);
+        if (channels == 1 && planes->count == 1) {
+            memcpy(plane_row(planes, 0, y), samples, (size_t)image->width);
+            continue;
+        }
+        if (channels == 3 && planes->count == 3) {
+            split_3(samples, image->width, plane_row(planes, 0, y), plane_row(planes, 1, y), plane_row(planes, 2, y));
+            continue;
+        }
         for (int c = 0; c < planes->count; c++) {
             uint8_t *const row = plane_row(planes, c, y);
             const uint8_t *in = samples + c;
@@ -105,6 +140,14 @@ void image_merge(const struct plane *planes, enum alpha alpha, struct image *ima
 
     for (int y = 0; y < image->height; y++) {
         uint8_t *const samples = image_row(image, y);
+        if (channels == 1 && planes->count == 1) {
+            memcpy(samples, plane_row(planes, 0, y), (size_t)image->width);
+            continue;
+        }
+        if (channels == 3 && planes->count == 3) {
+            merge_3(plane_row(planes, 0, y), plane_row(planes, 1, y), plane_row(planes, 2, y), image->width, samples);
+            continue;
+        }
         const uint8_t *const alphas = alpha_channel < 0 ? NULL : plane_row(planes, alpha_channel, y);
         for (int c = 0; c < planes->count; c++) {
             const uint8_t *const row = plane_row(planes, c, y);

@@ -194,6 +194,10 @@ static void tell_pipeline(const struct pipeline *pipeline)
              facts->capability % 10);
     }
 #endif
+    struct error error;
+    const char *set;
+    if (pipeline->backend == BACKEND_CPU && cpu_instruction_set(&set, &error)) /* if not, the work says why */
+        tell("cpu", "instruction set %s", set);
     for (size_t i = 0; i < request->count; i++) {
         const struct filter *filter = &request->filters[i];
         tell("variant", "%s for %s: %s; %d x %d taps, %s", pipeline->plans[i].variant->name, filter->name,

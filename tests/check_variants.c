@@ -21,8 +21,9 @@
 
 enum {
     EXIT_SKIPPED = 77,
-    GUARD = 4096,       /* bytes on either side of the planes; a multiple of 512, as device planes ask */
-    ROW_ALIGNMENT = 128 /* as struct plane asks of device planes */
+    GUARD = 4096,          /* bytes on either side of the planes; a multiple of 512, as device planes ask */
+    ROW_ALIGNMENT = 128,   /* as struct plane asks of device planes */
+    PLANES_ALIGNMENT = 512 /* and of their buffer */
 };
 
 struct options {
@@ -69,9 +70,13 @@ static int random_between(uint64_t *state, int low, int high)
 
 /* How large the random taps are, which decides the arithmetic: exact in float, or int32 only, or with a scale so large
  * that rounding takes 64 bits. */
-enum magnitude { SMALL, LARGE, WIDE };
+enum magnitude { SMALL, MEDIUM, LARGE, WIDE };
 
-enum { PLAIN = 0, SEPARABLE = 1, ABSOLUTE = 2, SPARSE = 4, SHIFT = 8 };
+enum { MEDIUM_TAP = 3000 }; /* more than 8 bits, fewer than 16 */
+
+/* EQUAL: all taps are the same. SHIFT: all but one are 0, and that one is the scale. UNEVEN: column and row are of
+ * different size, so that the sums of a row are small, or large. ROUND: the scale is a power of two. */
+enum { PLAIN = 0, SEPARABLE = 1, ABSOLUTE = 2, SPARSE = 4, EQUAL = 8, SHIFT = 16, UNEVEN = 32, ROUND = 64 };
 
 struct shape {
     int width, height, anchor_x, anchor_y; /* anchors of -1: the centre */
@@ -80,26 +85,65 @@ struct shape {
 };
 
 static const struct shape shapes[] = {
-    {1, 1, -1, -1, SMALL, PLAIN},         {3, 3, -1, -1, SMALL, PLAIN},
-    {3, 3, -1, -1, SMALL, ABSOLUTE},      {3, 3, 0, 2, LARGE, PLAIN},
-    {5, 5, -1, -1, LARGE, PLAIN},         {7, 7, -1, -1, SMALL, PLAIN},
-    {9, 9, -1, -1, SMALL, PLAIN},         {9, 9, -1, -1, LARGE, ABSOLUTE},
-    {9, 9, -1, -1, WIDE, PLAIN},          {2, 2, -1, -1, SMALL, PLAIN},
-    {4, 6, 3, 0, SMALL, PLAIN},           {1, 17, -1, -1, SMALL, PLAIN},
-    {17, 1, -1, -1, LARGE, PLAIN},        {18, 33, -1, -1, SMALL, PLAIN},
-    {34, 19, 33, 18, LARGE, PLAIN},       {11, 11, -1, -1, SMALL, PLAIN},
-    {13, 13, -1, -1, LARGE, PLAIN},       {15, 15, -1, -1, SMALL, SPARSE},
-    {31, 31, -1, -1, SMALL, PLAIN},       {127, 127, -1, -1, SMALL, PLAIN},
-    {127, 127, 126, 0, LARGE, PLAIN},     {3, 3, -1, -1, SMALL, SEPARABLE},
-    {5, 5, -1, -1, SMALL, SEPARABLE},     {7, 7, -1, -1, LARGE, SEPARABLE},
-    {9, 9, -1, -1, SMALL, SEPARABLE},     {11, 11, -1, -1, LARGE, SEPARABLE},
-    {13, 13, -1, -1, SMALL, SEPARABLE},   {15, 15, -1, -1, SMALL, SEPARABLE | ABSOLUTE},
-    {21, 21, -1, -1, SMALL, SEPARABLE},   {31, 31, -1, -1, LARGE, SEPARABLE},
-    {9, 5, 8, 0, SMALL, SEPARABLE},       {33, 12, -1, -1, LARGE, SEPARABLE},
-    {127, 127, -1, -1, LARGE, SEPARABLE}, {5, 5, -1, -1, SMALL, SHIFT},
-    {127, 1, 0, 0, SMALL, SHIFT},         {127, 1, 126, 0, SMALL, SHIFT},
-    {1, 127, 0, 63, SMALL, SHIFT},        {33, 9, 16, 8, SMALL, SHIFT},
-    {21, 11, -1, -1, LARGE, SPARSE},      {127, 5, 126, 0, SMALL, SPARSE},
+    {1, 1, -1, -1, SMALL, PLAIN},
+    {3, 3, -1, -1, SMALL, PLAIN},
+    {3, 3, -1, -1, SMALL, ABSOLUTE},
+    {3, 3, 0, 2, LARGE, PLAIN},
+    {5, 5, -1, -1, LARGE, PLAIN},
+    {7, 7, -1, -1, SMALL, PLAIN},
+    {9, 9, -1, -1, SMALL, PLAIN},
+    {9, 9, -1, -1, LARGE, ABSOLUTE},
+    {9, 9, -1, -1, WIDE, PLAIN},
+    {2, 2, -1, -1, SMALL, PLAIN},
+    {4, 6, 3, 0, SMALL, PLAIN},
+    {1, 17, -1, -1, SMALL, PLAIN},
+    {17, 1, -1, -1, LARGE, PLAIN},
+    {18, 33, -1, -1, SMALL, PLAIN},
+    {34, 19, 33, 18, LARGE, PLAIN},
+    {11, 11, -1, -1, SMALL, PLAIN},
+    {13, 13, -1, -1, LARGE, PLAIN},
+    {15, 15, -1, -1, SMALL, SPARSE},
+    {31, 31, -1, -1, SMALL, PLAIN},
+    {127, 127, -1, -1, SMALL, PLAIN},
+    {127, 127, 126, 0, LARGE, PLAIN},
+    {3, 3, -1, -1, SMALL, SEPARABLE},
+    {5, 5, -1, -1, SMALL, SEPARABLE},
+    {7, 7, -1, -1, LARGE, SEPARABLE},
+    {9, 9, -1, -1, SMALL, SEPARABLE},
+    {11, 11, -1, -1, LARGE, SEPARABLE},
+    {13, 13, -1, -1, SMALL, SEPARABLE},
+    {15, 15, -1, -1, SMALL, SEPARABLE | ABSOLUTE},
+    {21, 21, -1, -1, SMALL, SEPARABLE},
+    {31, 31, -1, -1, LARGE, SEPARABLE},
+    {9, 5, 8, 0, SMALL, SEPARABLE},
+    {33, 12, -1, -1, LARGE, SEPARABLE},
+    {127, 127, -1, -1, LARGE, SEPARABLE},
+    {9, 9, -1, -1, SMALL, SEPARABLE | UNEVEN},
+    {16, 7, -1, -1, SMALL, SEPARABLE | UNEVEN},
+    {7, 8, -1, -1, LARGE, SEPARABLE | UNEVEN},
+    {9, 9, -1, -1, SMALL, EQUAL},
+    {31, 31, -1, -1, SMALL, EQUAL},
+    {30, 12, -1, -1, SMALL, EQUAL | ABSOLUTE},
+    {127, 127, -1, -1, SMALL, EQUAL},
+    {5, 6, 0, 5, LARGE, EQUAL},
+    {2, 40, -1, -1, SMALL, EQUAL},
+    {1, 1, -1, -1, LARGE, PLAIN},
+    {9, 9, -1, -1, SMALL, ROUND},
+    {9, 9, -1, -1, SMALL, ROUND | ABSOLUTE},
+    {5, 9, -1, -1, LARGE, ROUND},
+    {8, 8, -1, -1, SMALL, ABSOLUTE},
+    {12, 5, -1, -1, MEDIUM, PLAIN},
+    {9, 9, -1, -1, MEDIUM, PLAIN},
+    {16, 16, -1, -1, MEDIUM, PLAIN},
+    {1, 1, -1, -1, SMALL, SHIFT},
+    {5, 5, -1, -1, SMALL, SHIFT},
+    {127, 1, 0, 0, SMALL, SHIFT},
+    {127, 1, 126, 0, SMALL, SHIFT},
+    {1, 127, 0, 63, SMALL, SHIFT},
+    {33, 9, 16, 8, SMALL, SHIFT},
+    {127, 3, 126, 0, SMALL, SHIFT},
+    {21, 11, -1, -1, LARGE, SPARSE},
+    {127, 5, 126, 0, SMALL, SPARSE},
 };
 
 /* Random taps of one shape, as text for filter_parse, with scale and offset such that outputs for random samples have
@@ -109,15 +153,18 @@ static void random_filter(const struct shape *shape, uint64_t *state, struct fil
     const int count = shape->width * shape->height;
     /* The largest tap of LARGE taps: their absolute sum stays below 2^31 / 255 and, from 3 taps on, above 2^24 / 255.
      */
-    const int limit = shape->magnitude == SMALL ? (count < 600 ? 100 : 4) : FILTER_MAX_SUM / count;
+    const int limit = shape->magnitude == SMALL    ? (count < 600 ? 100 : 4)
+                      : shape->magnitude == MEDIUM ? MEDIUM_TAP
+                                                   : FILTER_MAX_SUM / count;
     int *taps = allocate((size_t)count * sizeof *taps);
     int column[FILTER_MAX], row[FILTER_MAX];
-    const int vector_limit = (int)sqrt(limit);
+    const int vector_limit = (int)sqrt(limit), uneven = (shape->kind & UNEVEN) ? 4 : 1;
     for (int i = 0; i < shape->height; i++)
-        column[i] = random_between(state, -vector_limit, vector_limit);
+        column[i] = random_between(state, -vector_limit / uneven, vector_limit / uneven);
     for (int j = 0; j < shape->width; j++)
-        row[j] = random_between(state, -vector_limit, vector_limit);
-    column[0] = row[0] = vector_limit; /* not all zero */
+        row[j] = random_between(state, -vector_limit * uneven, vector_limit * uneven);
+    column[0] = vector_limit / uneven; /* not all zero */
+    row[0] = vector_limit * uneven;
     const int kept = random_between(state, 0, count - 1);
     double sum = 0, squares = 0;
     for (int k = 0; k < count; k++) {
@@ -125,7 +172,7 @@ static void random_filter(const struct shape *shape, uint64_t *state, struct fil
                                             : random_between(state, -limit, limit);
         if (shape->kind & SPARSE && k % 7)
             taps[k] = 0;
-        if (k == 0 && taps[k] == 0)
+        if ((k == 0 && taps[k] == 0) || (shape->kind & EQUAL))
             taps[k] = limit;
         if (shape->kind & SHIFT)
             taps[k] = k == kept;
@@ -136,11 +183,15 @@ static void random_filter(const struct shape *shape, uint64_t *state, struct fil
     double divisor = floor(sqrt(squares) * 73.9 / 45) + 1;
     if (shape->magnitude == WIDE)
         divisor = fmax(divisor, (1 << 23) + 11);
+    if (shape->kind & EQUAL) /* samples that the border repeats add up */
+        divisor *= 4;
+    if (shape->kind & ROUND)
+        divisor = exp2(ceil(log2(divisor)));
     if (shape->kind & SHIFT)
         divisor = 1;
-    const double offset = (shape->kind & ABSOLUTE) ? 60
-                          : (shape->kind & SHIFT)  ? 0
-                                                   : floor(128 - sum * 127.5 / divisor);
+    const double offset = (shape->kind & SHIFT)      ? 0
+                          : (shape->kind & ABSOLUTE) ? 60
+                                                     : floor(128 - sum * 127.5 / divisor);
 
     char *text = NULL;
     size_t size = 0;
@@ -182,7 +233,9 @@ static struct guarded guarded_make(enum sample sample, int width, int height, in
     g.plane.row_bytes = round_up((size_t)width * sample_bytes(sample), ROW_ALIGNMENT) + extra;
     g.plane.plane_bytes = round_up(g.plane.row_bytes * (size_t)height, 512);
     g.size = 2 * GUARD + g.plane.plane_bytes * (size_t)count;
-    g.memory = allocate(g.size);
+    g.memory = aligned_alloc(PLANES_ALIGNMENT, round_up(g.size, PLANES_ALIGNMENT));
+    if (!g.memory)
+        fail("not enough memory");
     g.plane.data = g.memory + GUARD;
     return g;
 }
@@ -311,6 +364,42 @@ struct tally {
     uint64_t rows, cases, mismatches;
 };
 
+/* What one case is, for each row that meets it. */
+struct test_case {
+    struct place *place;
+    const struct filter *filter;
+    enum border border;
+    enum sample sample;
+    const char *what; /* for messages */
+    unsigned char poison;
+    const struct guarded *in, *expected;
+    struct guarded *actual;
+};
+
+/* Run one row of the table, under the name of an instruction set where it has several, and compare. */
+static void check_row(const struct test_case *c, const struct variant *row, const char *set, struct tally *tally)
+{
+    struct plan plan;
+    struct error error = {0};
+    memset(c->actual->memory, c->poison, c->actual->size);
+    if (!plan_make(&plan, c->filter, c->border, c->sample, row, &error) ||
+        !run_variant(&plan, c->place, c->in, c->actual, &error))
+        fail("%s %s: %s: %s", row->name, set, c->what, error.message);
+    int where[3] = {0};
+    const uint64_t wrong = count_mismatches(&c->expected->plane, &c->actual->plane, plan_tolerance(&plan), where);
+    const bool intact = guards_intact(c->actual, c->poison);
+    tally->cases++;
+    if (wrong == 0 && intact)
+        return;
+    tally->mismatches++;
+    fprintf(stderr, "MISMATCH %s %s: %s: ", row->name, set, c->what);
+    if (wrong)
+        fprintf(stderr, "%" PRIu64 " samples differ, first at x %d y %d plane %d\n", wrong, where[0], where[1],
+                where[2]);
+    else
+        fprintf(stderr, "a write outside the image\n");
+}
+
 static void check_case(const struct options *options, struct place *place, const struct filter *filter, int width,
                        int height, enum border border, enum sample sample, uint64_t number, uint64_t *state,
                        struct tally *tally)
@@ -339,28 +428,23 @@ static void check_case(const struct options *options, struct place *place, const
     if (border != BORDER_ZERO && !filter->absolute) /* these two move the mean on purpose */
         check_expected(&expected.plane, what);
 
+    struct test_case c = {place, filter, border, sample, what, poison, &in, &expected, &actual};
     for (size_t i = 1; i < count; i++) {
         const struct variant *row = &rows[i];
         if (!row->launch || !variant_takes(row, filter, sample) ||
             (options->variant && strcmp(options->variant, row->name) != 0) ||
             !(row->backend == BACKEND_CPU ? options->cpu : options->cuda))
             continue;
-        memset(actual.memory, poison, actual.size);
-        if (!plan_make(&plan, filter, border, sample, row, &error) || !run_variant(&plan, place, &in, &actual, &error))
-            fail("%s: %s: %s", row->name, what, error.message);
-        int where[3] = {0};
-        const uint64_t wrong = count_mismatches(&expected.plane, &actual.plane, plan_tolerance(&plan), where);
-        const bool intact = guards_intact(&actual, poison);
-        tally->cases++;
-        if (wrong == 0 && intact)
+        if (row->backend == BACKEND_CUDA) {
+            check_row(&c, row, "", tally);
             continue;
-        tally->mismatches++;
-        fprintf(stderr, "MISMATCH %s: %s: ", row->name, what);
-        if (wrong)
-            fprintf(stderr, "%" PRIu64 " samples differ, first at x %d y %d plane %d\n", wrong, where[0], where[1],
-                    where[2]);
-        else
-            fprintf(stderr, "a write outside the image\n");
+        }
+        size_t sets;
+        const char *const *names = cpu_instruction_sets(&sets);
+        for (size_t s = 0; s < sets; s++) {
+            setenv("GPUCONV_CPU", names[s], 1);
+            check_row(&c, row, names[s], tally);
+        }
     }
     free(in.memory);
     free(expected.memory);
@@ -372,6 +456,27 @@ static const int sizes[][2] = {
     {31, 32},   {32, 31},   {33, 33},   {63, 64},   {64, 65},  {65, 63},  {97, 61},    {127, 129},
     {128, 128}, {129, 127}, {523, 101}, {256, 300}, {1023, 9}, {1024, 7}, {1025, 130},
 };
+
+/* Shapes that also meet an image too large for the caches of a CPU, whose outputs are stored another way. */
+static const struct shape large_shapes[] = {
+    {3, 3, -1, -1, SMALL, PLAIN}, {3, 3, -1, -1, SMALL, ROUND},     {5, 5, 0, 4, SMALL, EQUAL},
+    {3, 5, 2, 0, MEDIUM, PLAIN},  {7, 7, -1, -1, LARGE, SEPARABLE}, {1, 3, -1, -1, SMALL, SHIFT},
+    {2, 3, -1, -1, WIDE, PLAIN},  {7, 7, -1, -1, SMALL, SEPARABLE},
+};
+
+enum { LARGE_WIDTH = 2411, LARGE_HEIGHT = 2377, LARGE_NUMBER = 6 }; /* 16 MiB and more in the three planes of case 6 */
+
+static void check_large(const struct options *options, struct place *place, uint64_t *state, struct tally *tally)
+{
+    struct filter *filter = allocate(sizeof *filter);
+    for (size_t f = 0; f < sizeof large_shapes / sizeof large_shapes[0]; f++) {
+        random_filter(&large_shapes[f], state, filter);
+        for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++)
+            check_case(options, place, filter, LARGE_WIDTH, LARGE_HEIGHT, BORDER_REFLECT101, sample, LARGE_NUMBER,
+                       state, tally);
+    }
+    free(filter);
+}
 
 static struct tally check_all(const struct options *options, struct place *place)
 {
@@ -393,6 +498,8 @@ static struct tally check_all(const struct options *options, struct place *place
         }
     }
     free(filter);
+    if (!options->quick)
+        check_large(options, place, &state, &tally);
     return tally;
 }
 
@@ -630,6 +737,16 @@ static bool open_device(struct device **device)
     return false;
 }
 
+static void print_instruction_sets(void)
+{
+    size_t count;
+    const char *const *names = cpu_instruction_sets(&count);
+    printf("CPU:");
+    for (size_t i = 0; i < count; i++)
+        printf(" %s", names[i]);
+    putchar('\n');
+}
+
 int main(int argc, char **argv)
 {
     struct options options = {.seed = 20261121};
@@ -647,6 +764,8 @@ int main(int argc, char **argv)
         }
     }
     printf("seed %" PRIu64 "\n", options.seed);
+    if (options.cpu)
+        print_instruction_sets();
     struct tally tally = check_all(&options, &place);
     check_properties(&options, &place, &tally);
 #ifdef GPUCONV_CUDA

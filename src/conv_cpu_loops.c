@@ -1,0 +1,705 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inner loops of the `cpu` variant, compiled once for each instruction set (src/meson.build names them). A block of
+ * outputs, four vectors wide and a group of rows high, keeps its sums in registers while the pass's program is walked
+ * once. A vector of samples, loaded once, meets the taps of every row of the group.
+ *
+ * Where a multiply-add sums 4 (or 2) neighbouring samples in each lane, as vpdpbusd (or vpmaddwd) does, one load at
+ * column x serves the outputs x, x + 4, x + 8...; loads at x + 1, x + 2 and x + 3 serve the others. The samples need no
+ * rearranging, and the four vectors' outputs come together when they are packed to bytes, which takes a shuffle in any
+ * case. What that costs, in vectors of 64 bytes and for 64 outputs of one row:
+ *
+ *                                    3 x 3                     9 x 9              15 x 15
+ *     this way, multiply-adds        3 * 4 = 12                9 * 3 * 4 = 108    15 * 4 * 4 = 240
+ *               loads (a group of 4) 6 * 4 / 4 = 6             12 * 3 * 4 / 4 = 36 18 * 4 * 4 / 4 = 72
+ *     fours of rows interleaved,     (1 + 1 + 2 + 2) * 3 = 18  3 * 9 * 4 = 108    (4 + 4 + 5 + 5) * 15 = 270
+ *               loads                2 * 3 * 4 / 4 = 6         27                 5 * 15 * 4 / 4 = 75
+ *
+ * and interleaving is 16 shuffles for 64 columns of four rows besides. If no byte of a lane were wasted, 9 x 9 would
+ * take 81 multiply-adds. */
+#include "conv_cpu.h"
+
+#include <assert.h>
+#include <string.h>
+
+#if defined(__x86_64__) && !defined(GPUCONV_LOOPS_PORTABLE)
+#include <immintrin.h>
+#if defined(__AVX512BW__)
+#define VECTOR_BYTES 64
+enum { VECTOR = 64, GROUP = 4 };
+#elif defined(__AVX2__)
+#define VECTOR_BYTES 32
+enum { VECTOR = 32, GROUP = 2 };
+#else
+#define VECTOR_BYTES 16
+enum { VECTOR = 16, GROUP = 2 };
+#endif
+#define HAS_WORDS true
+#elif defined(__aarch64__)
+enum { VECTOR = 16, GROUP = 4 };
+#else
+enum { VECTOR = 16, GROUP = 2 };
+#endif
+#ifndef HAS_WORDS
+#define HAS_WORDS false
+#endif
+#ifdef __AVX512VNNI__
+#define HAS_BYTES true
+#else
+#define HAS_BYTES false
+#endif
+
+enum { LANES = VECTOR / 4, BLOCK = 4 * LANES };
+
+static_assert((int)BLOCK <= (int)BLOCK_MAX, "rows have room for one block behind their end");
+static_assert((int)GROUP <= (int)GROUP_MAX, "a column has taps for every row of a group");
+
+typedef int32_t ints __attribute__((vector_size(VECTOR)));
+typedef uint32_t bits __attribute__((vector_size(VECTOR))); /* for what may wrap: lanes behind a row's end do */
+typedef float floats __attribute__((vector_size(VECTOR)));
+typedef int32_t loose_ints __attribute__((vector_size(VECTOR), aligned(1), may_alias));
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE ints load(const void *from)
+{
+    return *(const loose_ints *)from;
+}
+
+INLINE void store(void *to, ints value)
+{
+    *(loose_ints *)to = value;
+}
+
+/* A store that does not read the cache line first, nor keep it: TO is a multiple of a vector. */
+INLINE void store_past(void *to, ints value)
+{
+#if HAS_WORDS && VECTOR_BYTES == 64
+    _mm512_stream_si512(to, (__m512i)value);
+#elif HAS_WORDS && VECTOR_BYTES == 32
+    _mm256_stream_si256(to, (__m256i)value);
+#elif HAS_WORDS
+    _mm_stream_si128(to, (__m128i)value);
+#else
+    store(to, value);
+#endif
+}
+
+INLINE void store_way(void *to, ints value, bool past)
+{
+    if (past)
+        store_past(to, value);
+    else
+        store(to, value);
+}
+
+INLINE ints add(ints a, ints b)
+{
+    return (ints)((bits)a + (bits)b);
+}
+
+INLINE ints subtract(ints a, ints b)
+{
+    return (ints)((bits)a - (bits)b);
+}
+
+INLINE ints times(ints a, int32_t b)
+{
+    return (ints)((bits)a * (uint32_t)b);
+}
+
+INLINE ints shift_up(ints a, int by)
+{
+    return (ints)((bits)a << by);
+}
+
+INLINE ints repeat(int32_t value)
+{
+    return value - (ints){0};
+}
+
+INLINE floats repeat_float(float value)
+{
+    return value - (floats){0};
+}
+
+/* The operations that vector types of C do not have. */
+#if HAS_WORDS
+
+#if defined(__AVX512BW__)
+#define AS(v) ((__m512i)(v))
+INLINE ints multiply_words(ints sums, ints samples, ints taps)
+{
+#ifdef __AVX512VNNI__
+    return (ints)_mm512_dpwssd_epi32(AS(sums), AS(samples), AS(taps));
+#else
+    return add(sums, (ints)_mm512_madd_epi16(AS(samples), AS(taps)));
+#endif
+}
+
+#ifdef __AVX512VNNI__
+INLINE ints multiply_bytes(ints sums, ints samples, ints taps)
+{
+    return (ints)_mm512_dpbusd_epi32(AS(sums), AS(samples), AS(taps));
+}
+#endif
+
+INLINE ints clamp(ints value, ints low, ints high)
+{
+    return (ints)_mm512_min_epi32(_mm512_max_epi32(AS(value), AS(low)), AS(high));
+}
+
+/* The upper halves of 64-bit products of unsigned numbers. */
+INLINE ints multiply_high(ints a, ints b)
+{
+    const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(AS(a), AS(b)), 32);
+    const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(AS(a), 32), AS(b));
+    return (ints)_mm512_mask_mov_epi32(even, 0xaaaa, odd);
+}
+
+/* Each lane becomes the sum of those up to it; and the last lane, everywhere. */
+INLINE ints sum_lanes(ints value)
+{
+    const __m512i zero = _mm512_setzero_si512();
+    value = add(value, (ints)_mm512_alignr_epi32(AS(value), zero, 15));
+    value = add(value, (ints)_mm512_alignr_epi32(AS(value), zero, 14));
+    value = add(value, (ints)_mm512_alignr_epi32(AS(value), zero, 12));
+    return add(value, (ints)_mm512_alignr_epi32(AS(value), zero, 8));
+}
+
+INLINE ints repeat_last(ints value)
+{
+    return (ints)_mm512_permutexvar_epi32(_mm512_set1_epi32(15), AS(value));
+}
+
+/* Four vectors to bytes, with saturation, in the order of the columns. */
+INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool past, void *to)
+{
+    const __m512i lower = _mm512_packs_epi32(AS(c0), AS(c1)), upper = _mm512_packs_epi32(AS(c2), AS(c3));
+    __m512i bytes = _mm512_packus_epi16(lower, upper); /* in each 128 bits, 4 lanes of c0, 4 of c1, c2, c3 */
+    if (layout == LAYOUT_FOURS) {
+        const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+        bytes = _mm512_shuffle_epi8(bytes, _mm512_broadcast_i32x4(order));
+    } else if (layout == LAYOUT_TWOS) {
+        const __m128i order = _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
+        bytes = _mm512_shuffle_epi8(bytes, _mm512_broadcast_i32x4(order));
+        bytes = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), bytes);
+    } else {
+        bytes =
+            _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), bytes);
+    }
+    store_way(to, (ints)bytes, past);
+}
+
+#elif defined(__AVX2__)
+#define AS(v) ((__m256i)(v))
+INLINE ints multiply_words(ints sums, ints samples, ints taps)
+{
+    return add(sums, (ints)_mm256_madd_epi16(AS(samples), AS(taps)));
+}
+
+INLINE ints clamp(ints value, ints low, ints high)
+{
+    return (ints)_mm256_min_epi32(_mm256_max_epi32(AS(value), AS(low)), AS(high));
+}
+
+INLINE ints multiply_high(ints a, ints b)
+{
+    const __m256i even = _mm256_srli_epi64(_mm256_mul_epu32(AS(a), AS(b)), 32);
+    const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(AS(a), 32), AS(b));
+    return (ints)_mm256_blend_epi32(even, odd, 0xaa);
+}
+
+INLINE ints sum_lanes(ints value)
+{
+    value = add(value, (ints)_mm256_slli_si256(AS(value), 4));
+    value += (ints)_mm256_slli_si256(AS(value), 8);                              /* each half for itself */
+    const __m256i lower = _mm256_permute2x128_si256(AS(value), AS(value), 0x08); /* zero, the lower half */
+    return add(value, (ints)_mm256_shuffle_epi32(lower, 0xff));
+}
+
+INLINE ints repeat_last(ints value)
+{
+    return (ints)_mm256_permutevar8x32_epi32(AS(value), _mm256_set1_epi32(7));
+}
+
+INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool past, void *to)
+{
+    const __m256i lower = _mm256_packs_epi32(AS(c0), AS(c1)), upper = _mm256_packs_epi32(AS(c2), AS(c3));
+    __m256i bytes = _mm256_packus_epi16(lower, upper);
+    if (layout == LAYOUT_FOURS) {
+        const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+        bytes = _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(order));
+    } else if (layout == LAYOUT_TWOS) {
+        const __m128i order = _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
+        bytes = _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(order));
+        bytes = _mm256_permute4x64_epi64(bytes, 0xd8);
+    } else {
+        bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    }
+    store_way(to, (ints)bytes, past);
+}
+
+#else
+#define AS(v) ((__m128i)(v))
+INLINE ints multiply_words(ints sums, ints samples, ints taps)
+{
+    return add(sums, (ints)_mm_madd_epi16(AS(samples), AS(taps)));
+}
+
+INLINE ints choose(ints mask, ints a, ints b)
+{
+    return (a & mask) | (b & ~mask);
+}
+
+INLINE ints clamp(ints value, ints low, ints high)
+{
+    value = choose(value < low, low, value);
+    return choose(value > high, high, value);
+}
+
+INLINE ints multiply_high(ints a, ints b)
+{
+    const __m128i even = _mm_srli_epi64(_mm_mul_epu32(AS(a), AS(b)), 32);
+    const __m128i odd = _mm_mul_epu32(_mm_srli_epi64(AS(a), 32), AS(b));
+    return (ints)even | ((ints)odd & (ints){0, -1, 0, -1});
+}
+
+INLINE ints sum_lanes(ints value)
+{
+    value = add(value, (ints)_mm_slli_si128(AS(value), 4));
+    return add(value, (ints)_mm_slli_si128(AS(value), 8));
+}
+
+INLINE ints repeat_last(ints value)
+{
+    return (ints)_mm_shuffle_epi32(AS(value), 0xff);
+}
+
+INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool past, void *to)
+{
+    __m128i lower = _mm_packs_epi32(AS(c0), AS(c1)), upper = _mm_packs_epi32(AS(c2), AS(c3));
+    if (layout == LAYOUT_TWOS) {
+        lower = _mm_unpacklo_epi16(lower, _mm_srli_si128(lower, 8));
+        upper = _mm_unpacklo_epi16(upper, _mm_srli_si128(upper, 8));
+    }
+    store_way(to, (ints)_mm_packus_epi16(lower, upper), past);
+}
+#endif
+#endif
+
+/* samples * taps + sums. */
+INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, ints taps)
+{
+    switch (arithmetic) {
+    case ARITHMETIC_BYTES:
+#if HAS_BYTES
+        return multiply_bytes(sums, samples, taps);
+#else
+        return sums;
+#endif
+    case ARITHMETIC_WORDS:
+    case ARITHMETIC_PAIRS:
+#if HAS_WORDS
+        return multiply_words(sums, samples, taps);
+#else
+        return sums;
+#endif
+    case ARITHMETIC_FLOATS:
+        return (ints)((floats)samples * (floats)taps + (floats)sums);
+    case ARITHMETIC_INTS:
+        break;
+    }
+    return (ints)((bits)samples * (bits)taps + (bits)sums);
+}
+
+/* How far apart columns are, in bytes. */
+INLINE size_t column_bytes(enum arithmetic arithmetic)
+{
+    return arithmetic == ARITHMETIC_BYTES ? 1 : arithmetic == ARITHMETIC_WORDS ? 2 : 4;
+}
+
+/* Where vector V of a block is loaded, in bytes from its first: see enum layout. */
+INLINE size_t vector_offset(enum arithmetic arithmetic, size_t v)
+{
+    return arithmetic == ARITHMETIC_BYTES   ? v
+           : arithmetic == ARITHMETIC_WORDS ? v % 2 * 2 + v / 2 * VECTOR
+                                            : v * VECTOR;
+}
+
+NOT_INLINED static void finish_each(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
+                                    enum layout layout, uint8_t *to)
+{
+    const struct rounding r = finish->rounding;
+    int32_t sums[BLOCK];
+    if (is_float) {
+        c0 = __builtin_convertvector((floats)c0, ints);
+        c1 = __builtin_convertvector((floats)c1, ints);
+        c2 = __builtin_convertvector((floats)c2, ints);
+        c3 = __builtin_convertvector((floats)c3, ints);
+    }
+    store(sums, c0);
+    store(sums + LANES, c1);
+    store(sums + 2 * LANES, c2);
+    store(sums + 3 * LANES, c3);
+    if (layout == LAYOUT_STRAIGHT && !r.wide && !r.absolute) { /* what a compiler makes vectors of */
+        for (int k = 0; k < BLOCK; k++) {
+            const int32_t clamped = sums[k] < r.low ? r.low : sums[k] > r.high ? r.high : sums[k];
+            const uint32_t t = (uint32_t)clamped + (uint32_t)(uint64_t)r.bias;
+            to[k] = (uint8_t)((uint64_t)t * r.multiplier >> 32 >> r.shift);
+        }
+        return;
+    }
+    for (int k = 0; k < BLOCK; k++) {
+        const int v = k / LANES, l = k % LANES;
+        const int x = layout == LAYOUT_FOURS  ? 4 * l + v
+                      : layout == LAYOUT_TWOS ? 2 * l + v % 2 + v / 2 * 2 * LANES
+                                              : k;
+        to[x] =
+            rounding_apply(&r, sums[k] > INT32_MIN ? sums[k] : 0); /* the least number stands behind the row's end */
+    }
+}
+
+#if HAS_WORDS
+INLINE ints finish_vector(const struct finish *f, enum finish_way way, bool is_float, bool absolute, ints c)
+{
+    if (way == FINISH_FLOAT) {
+        floats value = is_float ? (floats)c : __builtin_convertvector(c, floats);
+        if (absolute)
+            value = (floats)((ints)value & INT32_MAX);
+        return __builtin_convertvector(value * repeat_float(f->factor) + repeat_float(f->term), ints);
+    }
+    if (is_float)
+        c = __builtin_convertvector((floats)c, ints);
+    if (absolute)
+        c = subtract(c ^ c >> 31, c >> 31);
+    if (way == FINISH_SHIFT)
+        return add(c, repeat(f->bias)) >> f->shift;
+    c = add(clamp(c, repeat(f->rounding.low), repeat(f->rounding.high)),
+            repeat((int32_t)(uint32_t)(uint64_t)f->rounding.bias));
+    return multiply_high(c, repeat((int32_t)f->rounding.multiplier)) >> f->rounding.shift;
+}
+#endif
+
+INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
+                         enum layout layout, bool past, uint8_t *to)
+{
+#if HAS_WORDS
+#define FINISH_VECTORS(way, absolute)                                                                                  \
+    pack(finish_vector(finish, way, is_float, absolute, c0), finish_vector(finish, way, is_float, absolute, c1),       \
+         finish_vector(finish, way, is_float, absolute, c2), finish_vector(finish, way, is_float, absolute, c3),       \
+         layout, past, to)
+    if (finish->way == FINISH_FLOAT && !finish->absolute)
+        FINISH_VECTORS(FINISH_FLOAT, false);
+    else if (finish->way == FINISH_SHIFT && !finish->absolute)
+        FINISH_VECTORS(FINISH_SHIFT, false);
+    else if (finish->way == FINISH_EACH)
+        finish_each(finish, is_float, c0, c1, c2, c3, layout, to);
+    else
+        FINISH_VECTORS(finish->way, finish->absolute);
+#else
+    (void)past;
+    finish_each(finish, is_float, c0, c1, c2, c3, layout, to);
+#endif
+}
+
+INLINE ints finish_plane(float offset, bool absolute, ints c)
+{
+    if (absolute)
+        c &= INT32_MAX;
+    return (ints)((floats)c + repeat_float(offset));
+}
+
+INLINE void store_row(union cell *to, ints c0, ints c1, ints c2, ints c3, bool past)
+{
+    store_way(to, c0, past);
+    store_way(to + LANES, c1, past);
+    store_way(to + 2 * LANES, c2, past);
+    store_way(to + 3 * LANES, c3, past);
+}
+
+INLINE ints pair(ints first, ints second)
+{
+    return (first & 0xffff) | shift_up(second, 16);
+}
+
+/* Name every sum, so that each has a register: c<row><vector>. */
+#define EACH_VECTOR(DO, row) DO(row, 0) DO(row, 1) DO(row, 2) DO(row, 3)
+#define EACH_SUM(DO) EACH_VECTOR(DO, 0) EACH_VECTOR(DO, 1) EACH_VECTOR(DO, 2) EACH_VECTOR(DO, 3)
+
+#define SUM_DECLARE(a, v) ints c##a##v = start;
+#define SUM_SCALE(a, v) c##a##v = shift_up(c##a##v, part_bits);
+#define SUM_FINISH_PLANE(a, v) c##a##v = finish_plane(offset, absolute, c##a##v);
+#define SUM_FLOAT(a, v) c##a##v = (ints) __builtin_convertvector(c##a##v, floats);
+
+/* The multiply-adds of one column with vector V, for rows LOW to HIGH of the group. */
+#define ROW_MULTIPLY(a, v, LOW, HIGH)                                                                                  \
+    if ((LOW) <= (a) && (a) <= (HIGH))                                                                                 \
+        c##a##v = multiply_add(arithmetic, c##a##v, samples, t##a);
+#define VECTOR_MULTIPLY(v, LOW, HIGH)                                                                                  \
+    {                                                                                                                  \
+        const ints samples = load(at + vector_offset(arithmetic, v));                                                  \
+        ROW_MULTIPLY(0, v, LOW, HIGH)                                                                                  \
+        ROW_MULTIPLY(1, v, LOW, HIGH)                                                                                  \
+        ROW_MULTIPLY(2, v, LOW, HIGH)                                                                                  \
+        ROW_MULTIPLY(3, v, LOW, HIGH)                                                                                  \
+    }
+/* Two columns a turn: floats take a tenth less time so, bytes and words the same. */
+#ifdef __clang__
+#define TWICE _Pragma("clang loop unroll_count(2)")
+#else
+#define TWICE _Pragma("GCC unroll 2")
+#endif
+#define STEP(LOW, HIGH)                                                                                                \
+    case STEP_RANGE(LOW, HIGH):                                                                                        \
+        TWICE do                                                                                                       \
+        {                                                                                                              \
+            const ints t0 = repeat(column->taps[0].i), t1 = repeat(column->taps[1].i);                                 \
+            const ints t2 = repeat(column->taps[2].i), t3 = repeat(column->taps[3].i);                                 \
+            const char *at = from + column->offset;                                                                    \
+            (void)t0, (void)t1, (void)t2, (void)t3;                                                                    \
+            VECTOR_MULTIPLY(0, LOW, HIGH)                                                                              \
+            VECTOR_MULTIPLY(1, LOW, HIGH)                                                                              \
+            VECTOR_MULTIPLY(2, LOW, HIGH)                                                                              \
+            VECTOR_MULTIPLY(3, LOW, HIGH)                                                                              \
+        }                                                                                                              \
+        while (++column < column_end)                                                                                  \
+            ;                                                                                                          \
+        break;
+
+#define ROW_ARGUMENTS(a) c##a##0, c##a##1, c##a##2, c##a##3
+#if defined(__AVX512BW__) || defined(__aarch64__) /* groups of four rows */
+#define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3)
+#define EACH_TWO_ROWS(DO) DO(0, 1) DO(2, 3)
+#else
+#define EACH_ROW(DO) DO(0) DO(1)
+#define EACH_TWO_ROWS(DO) DO(0, 1)
+#endif
+#define ROW_BYTES(a) finish_bytes(&finish, is_float, ROW_ARGUMENTS(a), layout, past, (uint8_t *)to[a]);
+#define ROW_STORE(a) store_row((union cell *)to[a], ROW_ARGUMENTS(a), false);
+#define ROW_STORE_OUTPUTS(a) store_row((union cell *)to[a], ROW_ARGUMENTS(a), past);
+#define ROWS_PAIR(a, b)                                                                                                \
+    store_row((union cell *)to[(a) / 2], pair(c##a##0, c##b##0), pair(c##a##1, c##b##1), pair(c##a##2, c##b##2),       \
+              pair(c##a##3, c##b##3), false);
+
+/* Blocks from column X on, while there are COUNT outputs left of which at least one is in the block. */
+INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, int count, char *const *outs,
+                       const enum arithmetic arithmetic)
+{
+    const bool is_float = arithmetic == ARITHMETIC_FLOATS;
+    const int part_bits = arithmetic == ARITHMETIC_BYTES ? 8 : 16;
+    const enum target target = pass->target;
+    const size_t output_bytes = target == TARGET_U8 ? 1 : sizeof(union cell);
+    const enum layout layout = arithmetic == ARITHMETIC_BYTES   ? LAYOUT_FOURS
+                               : arithmetic == ARITHMETIC_WORDS ? LAYOUT_TWOS
+                                                                : pass->layout;
+    const struct finish finish = pass->finish; /* copies: what is stored could be the pass, as a compiler sees it */
+    const float offset = pass->offset;
+    const bool absolute = pass->absolute, past = pass->past_caches;
+    const struct step *const end = pass->steps + pass->step_count;
+    const ints start = is_float ? (ints){0} : repeat(pass->start);
+    char *to[GROUP];
+    for (int a = 0; a < GROUP; a++)
+        to[a] = outs[a];
+    for (; count > 0; x += BLOCK, count -= BLOCK) {
+        EACH_SUM(SUM_DECLARE)
+        const struct column *column = pass->columns;
+        for (const struct step *step = pass->steps; step < end; step++) {
+            const char *from = (const char *)rows[step->row] + (size_t)x * column_bytes(arithmetic);
+            const struct column *column_end = column + step->columns;
+            switch (step->range) {
+                STEP(0, 0)
+                STEP(0, 1)
+                STEP(1, 1)
+#if defined(__AVX512BW__) || defined(__aarch64__)
+                STEP(0, 2)
+                STEP(0, 3)
+                STEP(1, 2)
+                STEP(1, 3)
+                STEP(2, 2)
+                STEP(2, 3)
+                STEP(3, 3)
+#endif
+            case STEP_NEXT_PART:
+                EACH_SUM(SUM_SCALE)
+                break;
+            default:
+                __builtin_unreachable();
+            }
+        }
+        switch (target) {
+        case TARGET_U8:
+            EACH_ROW(ROW_BYTES)
+            break;
+        case TARGET_PAIRS:
+            EACH_TWO_ROWS(ROWS_PAIR)
+            break;
+        case TARGET_F32:
+            EACH_SUM(SUM_FINISH_PLANE)
+            EACH_ROW(ROW_STORE_OUTPUTS)
+            break;
+        case TARGET_FLOATS:
+            if (!is_float) {
+                EACH_SUM(SUM_FLOAT)
+            }
+            EACH_ROW(ROW_STORE)
+            break;
+        case TARGET_INTS:
+            EACH_ROW(ROW_STORE)
+            break;
+        }
+        for (int a = 0; a < GROUP; a++)
+            to[a] += BLOCK * output_bytes;
+    }
+}
+
+/* Whole blocks to their places; what is left by way of a block of its own, except where rows have room for it. */
+INLINE void run_pass(const struct pass *pass, const void *const *rows, int width, void *const *outs,
+                     const enum arithmetic arithmetic)
+{
+    const bool exact = pass->target == TARGET_U8 || pass->target == TARGET_F32;
+    const int whole = exact ? width / BLOCK * BLOCK : width;
+    const size_t output_bytes = pass->target == TARGET_U8 ? 1 : sizeof(union cell);
+    union cell rest[GROUP][BLOCK] __attribute__((aligned(VECTOR)));
+    char *to[GROUP];
+    int count;
+    for (int x = 0; x < width; x += count) {
+        count = x < whole ? whole : width - whole;
+        for (int a = 0; a < GROUP; a++)
+            to[a] = x < whole ? outs[a] : (char *)rest[a];
+        run_blocks(pass, rows, x, count, to, arithmetic);
+    }
+#if HAS_WORDS
+    if (pass->past_caches)
+        _mm_sfence(); /* before another thread is told that the outputs are there */
+#endif
+    if (whole < width)
+        for (int a = 0; a < GROUP; a++)
+            memcpy((char *)outs[a] + (size_t)whole * output_bytes, rest[a], (size_t)(width - whole) * output_bytes);
+}
+
+static void run(const struct pass *pass, const void *const *rows, int width, void *const *outs)
+{
+    switch (pass->arithmetic) {
+    case ARITHMETIC_BYTES:
+        run_pass(pass, rows, width, outs, ARITHMETIC_BYTES);
+        break;
+    case ARITHMETIC_WORDS:
+        run_pass(pass, rows, width, outs, ARITHMETIC_WORDS);
+        break;
+    case ARITHMETIC_PAIRS:
+        run_pass(pass, rows, width, outs, ARITHMETIC_PAIRS);
+        break;
+    case ARITHMETIC_FLOATS:
+        run_pass(pass, rows, width, outs, ARITHMETIC_FLOATS);
+        break;
+    case ARITHMETIC_INTS:
+        run_pass(pass, rows, width, outs, ARITHMETIC_INTS);
+        break;
+    }
+}
+
+static void slide(const uint8_t *entering, const uint8_t *leaving, int count, uint16_t *columns)
+{
+    for (int k = 0; k < count; k++)
+        columns[k] = (uint16_t)(columns[k] + entering[k] - leaving[k]);
+}
+
+#if HAS_WORDS
+/* The window's sum at column x is P[x + window - 1] - P[x - 1], where P[k] is the sum of all columns up to k; it is
+ * right modulo 2^32 whatever P does. P of even and of odd columns stand apart, as the two loads of LAYOUT_TWOS do. */
+static void slide_across(const struct pass *pass, const struct window *of, const uint16_t *columns, int width,
+                         const uint8_t *next, const uint8_t *gone, uint8_t *out)
+{
+    const struct finish finish = pass->finish;
+    const bool past = pass->past_caches;
+    const int window = of->columns;
+    const int32_t tap = of->tap;
+    const int count = (width + window + BLOCK - 1) / (2 * LANES) + 1; /* vectors of two columns a lane */
+    int32_t *odd = of->prefixes + BLOCK_MAX, *even = odd + (size_t)count * LANES + BLOCK_MAX;
+    ints carry = {0};
+    odd[-1] = 0;
+    for (int k = 0; k < count; k++) {
+        __builtin_prefetch(next + (size_t)k * 2 * LANES);
+        __builtin_prefetch(gone + (size_t)k * 2 * LANES);
+        const ints two = load(columns + (size_t)k * 2 * LANES);
+        const ints sums = add(sum_lanes(multiply_words((ints){0}, two, repeat(0x00010001))), carry);
+        carry = repeat_last(sums);
+        store(odd + (size_t)k * LANES, sums);
+        store(even + (size_t)k * LANES, subtract(sums, two >> 16));
+    }
+    const int32_t *even_to = window % 2 ? even + window / 2 : odd + window / 2 - 1;
+    const int32_t *odd_to = window % 2 ? odd + window / 2 : even + window / 2;
+    for (int x = 0; x < width; x += BLOCK) {
+        const int l = x / 2;
+        const ints c0 = times(subtract(load(even_to + l), load(odd + l - 1)), tap);
+        const ints c1 = times(subtract(load(odd_to + l), load(even + l)), tap);
+        const ints c2 = times(subtract(load(even_to + l + LANES), load(odd + l + LANES - 1)), tap);
+        const ints c3 = times(subtract(load(odd_to + l + LANES), load(even + l + LANES)), tap);
+        uint8_t rest[BLOCK];
+        const bool whole = width - x >= BLOCK;
+        finish_bytes(&finish, false, c0, c1, c2, c3, LAYOUT_TWOS, past && whole, whole ? out + x : rest);
+        if (!whole)
+            memcpy(out + x, rest, (size_t)(width - x));
+    }
+    if (past)
+        _mm_sfence();
+}
+#else
+static void slide_across(const struct pass *pass, const struct window *of, const uint16_t *columns, int width,
+                         const uint8_t *next, const uint8_t *gone, uint8_t *out)
+{
+    const int window = of->columns;
+    int32_t *prefixes = of->prefixes;
+    (void)next, (void)gone;
+    int32_t sum = 0;
+    for (int k = 0; k < window - 1; k++)
+        sum += columns[k];
+    for (int x = 0; x < width; x++) {
+        sum += columns[x + window - 1];
+        prefixes[x] = sum * of->tap;
+        sum -= columns[x];
+    }
+    for (int x = 0; x < width; x += BLOCK) {
+        uint8_t rest[BLOCK];
+        const bool whole = width - x >= BLOCK;
+        finish_each(&pass->finish, false, load(prefixes + x), load(prefixes + x + LANES),
+                    load(prefixes + x + 2 * LANES), load(prefixes + x + 3 * LANES), LAYOUT_STRAIGHT,
+                    whole ? out + x : rest);
+        if (!whole)
+            memcpy(out + x, rest, (size_t)(width - x));
+    }
+}
+#endif
+
+static void widen(enum arithmetic arithmetic, const uint8_t *from, int count, void *to)
+{
+    if (arithmetic == ARITHMETIC_BYTES)
+        memcpy(to, from, (size_t)count);
+    else if (arithmetic == ARITHMETIC_WORDS)
+        for (int k = 0; k < count; k++)
+            ((int16_t *)to)[k] = from[k];
+    else if (arithmetic == ARITHMETIC_FLOATS)
+        for (int k = 0; k < count; k++)
+            ((float *)to)[k] = from[k];
+    else
+        for (int k = 0; k < count; k++)
+            ((int32_t *)to)[k] = from[k];
+}
+
+#define JOIN(a, b) a##b
+#define LOOPS(name) JOIN(loops_, name)
+#define TEXT(name) #name
+#define NAME(name) TEXT(name)
+
+const struct loops LOOPS(GPUCONV_LOOPS) = {
+    .name = NAME(GPUCONV_LOOPS),
+    .group = GROUP,
+    .lanes = LANES,
+    .bytes = HAS_BYTES,
+    .words = HAS_WORDS,
+    .run = run,
+    .slide = slide,
+    .slide_across = slide_across,
+    .widen = widen,
+};
