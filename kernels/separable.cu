@@ -7,9 +7,10 @@
  *
  * Odd sizes from 3 to 31 with the anchor in the centre walk down a strip (strip.cuh) with all of that in registers.
  * Multiply-adds an output: fw + fh, times (s + fh - 1) / s for the halo rows of a strip of s rows; 9 x 9 in strips of
- * 32: 22 instead of 81. Loads: (fw + 6) / 4 quads for 4 outputs. The row sums never leave the registers, so device
- * memory sees each sample once in and once out: arithmetic intensity 2 * 22 / (2 * bytes a sample) operations a byte,
- * 22 (uint8_t) or 6 (float) for 9 x 9, and memory bounds. Two kernels would write and read the row sums besides.
+ * 16: 27 instead of 81. Loads: a warp copies each row once to its ring in shared memory, and a lane reads (fw + 6) / 4
+ * quads of it for 4 outputs. The row sums never leave the registers, so device memory sees each sample once in and once
+ * out: arithmetic intensity 2 * 27 / (2 * bytes a sample) operations a byte, 27 (uint8_t) or 7 (float) for 9 x 9, and
+ * memory bounds. Two kernels would write and read the row sums besides.
  *
  * Other filters take the general kernel, a block a tile of 64 x 32 outputs, with the row sums in shared memory:
  *
@@ -31,34 +32,92 @@
 /* First the row, then the column. */
 static __constant__ uint32_t taps[2 * FILTER_MAX];
 
-/* An input row's sums, multiplied by each tap of the column. */
-template <typename Sum, int SIZE>
-struct row_sums {
-    Sum s[columns];
+static constexpr int turn = 2; /* rows of a turn of the loop */
 
-    __device__ __forceinline__ explicit row_sums(const Sum *v) : s{}
-    {
-#pragma unroll
-        for (int j = 0; j < SIZE; j++)
-#pragma unroll
-            for (int c = 0; c < columns; c++)
-                s[c] += weight<Sum>(taps[j]) * v[j + c];
-    }
-
-    __device__ __forceinline__ void add(Sum (&sum)[columns], int i) const
-    {
-#pragma unroll
-        for (int c = 0; c < columns; c++)
-            sum[c] += weight<Sum>(taps[FILTER_MAX + i]) * s[c];
-    }
-};
-
-/* Up to 9 taps, registers for 5 blocks a multiprocessor: with fewer warps, waiting for loads took most of the time.
- * Beyond, the sums alone take the registers, and a limit would spill them. */
-template <typename T, typename Sum, int SIZE>
-static __global__ void __launch_bounds__(threads_x *threads_y, SIZE <= 9 ? 5 : 1) separable(struct job job)
+/* Blocks that the registers of a multiprocessor must suffice for. From 17 taps on the sums alone take the registers,
+ * and a limit would spill them. */
+static __host__ __device__ constexpr int blocks_of(int size)
 {
-    walk_strip<T, Sum, SIZE, row_sums<Sum, SIZE>>(job);
+    return size <= 7 ? 6 : size <= 13 ? 5 : size == 15 ? 4 : 1;
+}
+
+/* Rows of a strip, at most. The blocks that run at one time cover all of the image's width and some strips' height; as
+ * long as that much of input and output fits into L2, no halo row comes from memory twice. Planes of uint8_t, of which
+ * more fits, and large filters, which make more of halo rows, want longer strips. */
+static constexpr int strip_of(int size, enum sample sample)
+{
+    return sample == SAMPLE_F32 ? (size <= 9 ? 16 : size <= 15 ? 64 : 128) : size == 3 ? 32 : size <= 15 ? 64 : 128;
+}
+
+/* Add a row's sums, multiplied by tap I of the column, to SUM, the sums before it, and write them to TO. */
+template <typename Sum>
+static __device__ __forceinline__ void add_column(Sum (&to)[columns], const Sum (&sum)[columns],
+                                                  const Sum (&s)[columns], int i)
+{
+#pragma unroll
+    for (int c = 0; c < columns; c++)
+        to[c] = sum[c] + weight<Sum>(taps[FILTER_MAX + i]) * s[c];
+}
+
+template <typename T, typename Sum, int SIZE, int FINISH>
+static __global__ void __launch_bounds__(32 * strip_warps, blocks_of(SIZE))
+    separable(const __grid_constant__ struct job job, const __grid_constant__ struct level level)
+{
+    using rows_ring = ring<T, SIZE / 2, turn>;
+    constexpr int lead = lead_of(SIZE / 2), count = window_of<SIZE>;
+    __shared__ __align__(16) unsigned char memory[strip_warps][rows_ring::bytes];
+    const struct strip strip = find_strip(job);
+    if (strip.x >= job.width)
+        return;
+    const int rows = strip.rows, x = strip.x + columns * (int)threadIdx.x, left = job.width - x;
+    rows_ring ring(job, memory[threadIdx.y], strip.x, strip.y - SIZE / 2, rows + SIZE - 1);
+    ring.start(job);
+
+    Sum sum[SIZE][columns] = {}, first[columns], done[columns];
+#pragma unroll
+    for (int c = 0; c < columns; c++)
+        first[c] = sum_start<T, Sum, FINISH>(job);
+    const uint32_t begin = ring.window(lead);
+    uint32_t from = begin;
+    T *to = out_row<T>(job, strip.y) + x;
+    /* At row r of the strip's input, sum[i] belongs to output row r - i, which has filter row i over it. */
+    int finished = -(SIZE - 1);
+    auto take_turn = [&](auto is_clear) {
+        constexpr bool clear = decltype(is_clear)::value;
+        ring.wait();
+#pragma unroll
+        for (int k = 0; k < turn; k++) {
+            Sum v[count], s[columns] = {};
+            read_window<T>(from + k * rows_ring::row_bytes, v);
+            if (k == 0)
+                ring.template load<clear>(job);
+#pragma unroll
+            for (int j = 0; j < SIZE; j++)
+#pragma unroll
+                for (int c = 0; c < columns; c++)
+                    s[c] += weight<Sum>(taps[j]) * v[lead + j + c];
+            add_column<Sum>(done, sum[SIZE - 1], s, SIZE - 1);
+            if ((unsigned)(finished + k) < (unsigned)rows) {
+                store_sums<FINISH>(job, level, to, clear ? columns : left, done);
+                to = next_row(to, job.out_row);
+            }
+#pragma unroll
+            for (int i = SIZE - 2; i >= 0; i--)
+                add_column<Sum>(sum[i + 1], i > 0 ? sum[i] : first, s, i);
+        }
+        from = ring.following(from, begin);
+        finished += turn;
+    };
+    if (ring.clear && strip.y >= SIZE / 2)
+#pragma unroll 1
+        do
+            take_turn(known<true>());
+        while (finished < rows);
+    else
+#pragma unroll 1
+        do
+            take_turn(known<false>());
+        while (finished < rows);
 }
 
 /* The general kernel: 64 columns, because their row sums for 127 rows still fit in 48 KB. */
@@ -91,7 +150,8 @@ static __device__ __forceinline__ quad<Sum> sum_row(const struct job &job, int f
 }
 
 template <typename T, typename Sum>
-static __global__ void __launch_bounds__(general_threads_x *general_threads_y) separable_general(struct job job)
+static __global__ void __launch_bounds__(general_threads_x *general_threads_y)
+    separable_general(const __grid_constant__ struct job job)
 {
     __shared__ quad<Sum> sums[general_height + FILTER_MAX - 1][general_threads_x];
     const int2 tile = block_tile(job);
@@ -126,12 +186,13 @@ static __global__ void __launch_bounds__(general_threads_x *general_threads_y) s
 
 /* The kernel for a square filter of SIZE taps, or NULL. */
 template <typename T, typename Sum, int SIZE = 31>
-static void (*kernel_of_square(int size))(struct job)
+static walk_kernel *kernel_of_square(int size, bool quick)
 {
+    constexpr int finish = (Sum)0.5f > 0 ? FINISH_QUICK : FINISH_ANY; /* sums of int are never quick */
     if (size == SIZE)
-        return separable<T, Sum, SIZE>;
+        return quick ? separable<T, Sum, SIZE, finish> : separable<T, Sum, SIZE, FINISH_ANY>;
     if constexpr (SIZE > 3)
-        return kernel_of_square<T, Sum, SIZE - 2>(size);
+        return kernel_of_square<T, Sum, SIZE - 2>(size, quick);
     else
         return NULL;
 }
@@ -152,9 +213,11 @@ template <typename T, typename Sum>
 static bool launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                    struct error *error)
 {
-    void (*square)(struct job) = is_centred_square(plan->filter) ? kernel_of_square<T, Sum>(plan->filter->width) : NULL;
-    if (square) /* the strip's length was chosen by measurement, at 16384 x 16384 and 3 to 31 taps */
-        return launch_walk(square, 3 * plan->filter->height, plan, device, in, out, error);
+    const struct level level = level_of(plan);
+    walk_kernel *square =
+        is_centred_square(plan->filter) ? kernel_of_square<T, Sum>(plan->filter->width, level.quick) : NULL;
+    if (square)
+        return launch_walk(square, level, strip_of(plan->filter->width, plan->sample), plan, device, in, out, error);
     return launch_tiles(separable_general<T, Sum>, plan, device, in, out,
                         {general_width, general_height, dim3(general_threads_x, general_threads_y)}, error);
 }

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * A walk down a strip of rows with all sums in registers, shared by register-tiled and separable. They differ in what
- * one input row adds to the sums of the outputs it belongs to.
+ * A warp's walk down a strip of rows, shared by register-tiled and separable.
  *
- *     columns of one thread      Each row is loaded once, in quads of 4 samples (16 bytes of float, 4 of uint8_t), and
- *     [....][iiii][....]         is added at once to every output it belongs to: 4 columns times SIZE rows, whose sums
- *     [....][iiii][....]  row r  are in registers. When the last row under an output has gone by, the output is stored,
- *     [....][oooo][....]         and the sums move up one place.
- *     [....][oooo][....]
+ *     rows on their way, in shared memory       4 columns of one lane        sums of the outputs that a row
+ *     [....|...........  row r + 6  ..|....]                                 belongs to, in registers
+ *     [....|...........  ...........  ..|....]    [....][iiii][....]  ---->  [oooo] [oooo] [oooo] ...
+ *     [....|...........  row r      ..|....]
  *
- * Unrolling all rows of a strip would save moving the sums, and was slower by 10 to 20%: 41 KB of instructions for 9 x
- * 9 miss the instruction cache. Two rows a turn of the loop are 12 KB, and moving the sums by two places costs about 30
- * instructions beside 648 multiply-adds. */
+ * Each warp has a ring of rows of its own in shared memory, 128 columns wide and as much more on both sides as the
+ * filter reaches. Copies to it are asynchronous (sm_80 and later) and several rows ahead, so that no lane waits for
+ * memory with a result at stake, and no barrier joins warps. What stands outside the image is filled in on the way into
+ * the ring: behind it all rows and columns are alike.
+ *
+ * A row is read from the ring once and added at once to every output it belongs to: SIZE rows of outputs, whose sums
+ * are in registers. The sum of the output that has filter row i over this row moves up one place as it is added to,
+ * from sum[i] to sum[i + 1], for i from the last to the first, which costs no instruction: a multiply-add may write to
+ * another register than it reads. So the loop's body is one row, or two, and stays in the instruction cache. */
 #ifndef GPUCONV_STRIP_CUH
 #define GPUCONV_STRIP_CUH
 
@@ -19,9 +23,18 @@
 
 #include <string.h>
 
-static constexpr int columns = 4;                   /* outputs of a thread side by side */
-static constexpr int threads_x = 32, threads_y = 4; /* of a block */
-static constexpr int tile_width = threads_x * columns;
+static constexpr int columns = 4;     /* outputs of a lane side by side: a quad */
+static constexpr int strip_warps = 4; /* of a block, side by side, so that what runs at one time is compact in memory */
+static constexpr int strip_width = 32 * columns;
+
+/* Rows of a ring: enough on their way to hide memory's latency. A row of uint8_t is a quarter of the bytes. */
+template <typename T>
+constexpr int ring_slots = sizeof(T) == 1 ? 16 : 8;
+
+static __host__ __device__ constexpr int round_up(int value, int multiple)
+{
+    return (value + multiple - 1) / multiple * multiple;
+}
 
 /* Samples that stand before the window so that it starts at a multiple of 4. */
 static __host__ __device__ constexpr int lead_of(int anchor_x)
@@ -29,134 +42,387 @@ static __host__ __device__ constexpr int lead_of(int anchor_x)
     return (4 - anchor_x % 4) % 4;
 }
 
-/* Samples of a row that a thread loads for a square filter of SIZE taps. */
+/* Samples of a row that a lane reads for SIZE taps with the anchor in the centre. */
 template <int SIZE>
-constexpr int window_of = (lead_of(SIZE / 2) + SIZE + columns - 1 + 3) / 4 * 4;
+constexpr int window_of = round_up(lead_of(SIZE / 2) + SIZE + columns - 1, 4);
 
-/* The window of samples of a row, as memory holds it while it is under way, and unpacked. */
-template <typename T, typename Sum, int COUNT>
-struct window {
-    raw_quad<T> raw[COUNT / 4];
+/* Start a copy of BYTES (4 or 16) to shared memory. The hint asks L2 for a whole 256 bytes where a warp's row of
+ * uint8_t is less than that; rows of float were faster without. */
+template <int BYTES, bool HINT = false>
+static __device__ __forceinline__ void copy_start(uint32_t to, const void *from)
+{
+#if __CUDA_ARCH__ >= 800
+    if (BYTES == 16 && HINT)
+        asm volatile("cp.async.ca.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+    else if (BYTES == 16)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+#else
+    if (BYTES == 16) {
+        const uint4 v = *(const uint4 *)from;
+        asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                     : "memory");
+    } else {
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(*(const uint32_t *)from) : "memory");
+    }
+#endif
+}
 
-    __device__ __forceinline__ void fetch(const T *from)
+static __device__ __forceinline__ void copy_commit()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/* Wait until at most PENDING groups are under way, and for the warp. */
+template <int PENDING>
+static __device__ __forceinline__ void copy_wait()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+#endif
+    __syncwarp();
+}
+
+static __device__ __forceinline__ void write_shared(uint32_t to, uint32_t word)
+{
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
+}
+
+/* A warp's ring of SLOTS rows, loaded and used TURN at a time. Its rows start BEFORE samples left of the strip, and so
+ * at a multiple of 16 bytes. */
+template <typename T, int REACH, int TURN>
+struct ring {
+    static constexpr int slots = ring_slots<T>, turn = TURN;
+    static constexpr int unit = 16 / (int)sizeof(T); /* samples of a copy */
+    static constexpr int before = round_up(REACH, unit), samples = strip_width + 2 * before, copies = samples / unit;
+    static constexpr int row_bytes = samples * (int)sizeof(T), bytes = slots * row_bytes;
+    static constexpr int together = copies <= 16 ? turn : 1; /* rows that one instruction copies */
+    static constexpr int lanes = 32 / together;              /* of a row */
+    static_assert(turn <= 2 && slots % turn == 0, "the rows of a turn stand in a row");
+
+    uint32_t first;            /* the shared address of slot 0 */
+    uint32_t to;               /* that of the slot to load next */
+    const unsigned char *from; /* where this lane copies it from, if it stands wholly inside the image */
+    int x;                     /* the image's column at which rows start */
+    int next;                  /* the image's row to load next */
+    int end;                   /* the row after the last that the strip needs */
+    bool inside;               /* are all columns inside the image? */
+    bool clear;                /* and all rows but those of the first turns? */
+
+    static __device__ __forceinline__ int lane()
     {
-#pragma unroll
-        for (int k = 0; k < COUNT / 4; k++)
-            raw[k] = read_quad(from + 4 * k);
+        return (int)threadIdx.x % lanes;
     }
 
-    __device__ __forceinline__ void unpack(Sum (&v)[COUNT]) const
+    static __device__ __forceinline__ uint32_t lane_bytes()
     {
+        return threadIdx.x / lanes * row_bytes + 16 * lane();
+    }
+
+    __device__ __forceinline__ ring(const struct job &job, const unsigned char *memory, int strip_x, int y, int rows)
+    {
+        first = (uint32_t)__cvta_generic_to_shared(memory);
+        to = first;
+        x = strip_x - before;
+        next = y;
+        end = y + rows;
+        inside = x >= 0 && x + samples <= job.width;
+        clear = inside && end + turn - 1 <= job.height;
+        from = job.in + blockIdx.z * job.in_plane + (int64_t)(next + (int)threadIdx.x / lanes) * (int64_t)job.in_row +
+               (x + unit * lane()) * (int)sizeof(T);
+    }
+
+    /* Start the copy of the next turn's rows. CLEAR: `clear` is set and the first rows have gone by. A loop that knows
+     * this calls no function, across which uniform registers would not keep the taps. */
+    template <bool CLEAR>
+    __device__ __forceinline__ void load(const struct job &job)
+    {
+        if (next < end) {
+            if (CLEAR || (inside && next >= 0 && next + turn <= job.height)) {
 #pragma unroll
-        for (int k = 0; k < COUNT / 4; k++) {
-            const quad<Sum> four = raw[k].template unpack<Sum>();
+                for (int i = 0; i < turn; i += together)
 #pragma unroll
-            for (int c = 0; c < 4; c++)
-                v[4 * k + c] = four.v[c];
+                    for (int k = 0; k < copies; k += lanes)
+                        if (k + lanes <= copies || lane() < copies - k)
+                            copy_start<16, sizeof(T) == 1>(to + lane_bytes() + i * row_bytes + 16 * k,
+                                                           from + i * job.in_row + 16 * k);
+            } else {
+#pragma unroll 1
+                for (int i = 0; i < turn; i++)
+                    load_border(job.in + blockIdx.z * job.in_plane, job.in_row, job.width, job.height, job.border,
+                                next + i, x, to + i * row_bytes);
+            }
+            next += turn;
+            from += turn * job.in_row;
+            to += turn * row_bytes;
+            if (to == first + bytes)
+                to = first;
+        }
+        copy_commit();
+    }
+
+    /* Fill the ring but for one turn's rows. */
+    __device__ __forceinline__ void start(const struct job &job)
+    {
+#pragma unroll 1
+        for (int r = 0; r < slots - turn; r += turn)
+            load<false>(job);
+    }
+
+    /* Wait for the rows of the turn to work on: those of all turns but it, and the one that it frees, may be on their
+     * way. */
+    __device__ __forceinline__ void wait() const
+    {
+        copy_wait<slots / turn - 2>();
+    }
+
+    /* Where the lane's window begins in slot 0, for a filter that starts LEAD samples into it. */
+    __device__ __forceinline__ uint32_t window(int lead) const
+    {
+        return first + (before - REACH - lead + columns * (int)threadIdx.x) * (int)sizeof(T);
+    }
+
+    /* A window's place a turn later. */
+    __device__ __forceinline__ uint32_t following(uint32_t from, uint32_t begin) const
+    {
+        const uint32_t next_from = from + turn * row_bytes;
+        return next_from == begin + bytes ? begin : next_from;
+    }
+
+    /* A row of which some is outside the image, a word of the ring after another. Not inlined, and given values instead
+     * of the job: few warps come here. */
+    static __device__ __noinline__ void load_border(const unsigned char *plane, size_t in_row, int width, int height,
+                                                    enum border border, int y, int x, uint32_t to)
+    {
+        constexpr int word = 4 / (int)sizeof(T); /* samples of 4 bytes */
+        const int from_y = border_index(y, height, border);
+        const T *row = (const T *)(plane + (size_t)max(from_y, 0) * in_row);
+#pragma unroll 1
+        for (int k = (int)threadIdx.x; k < samples / word; k += 32) {
+            const int from_x = x + k * word;
+            if (from_y >= 0 && from_x >= 0 && from_x + word <= width) {
+                copy_start<4>(to + 4 * k, row + from_x);
+                continue;
+            }
+            uint32_t four = 0;
+            if (sizeof(T) == 4) {
+                const int at = border_index(from_x, width, border);
+                if (from_y >= 0 && at >= 0) {
+                    copy_start<4>(to + 4 * k, row + at);
+                    continue;
+                }
+            } else if (from_y >= 0) {
+#pragma unroll
+                for (int b = 0; b < word; b++) {
+                    const int at = border_index(from_x + b, width, border);
+                    four |= (at < 0 ? 0 : (uint32_t)row[at]) << 8 * b;
+                }
+            }
+            write_shared(to + 4 * k, four);
         }
     }
 };
 
-/* The same from row Y and column X on, where some of it may be outside the image. */
-template <typename T, typename Sum, int COUNT>
-static __device__ __forceinline__ void load_window(const struct job &job, int y, int x, Sum (&v)[COUNT])
+template <typename T>
+static __device__ __forceinline__ raw_quad<T> read_ring(uint32_t from);
+
+template <>
+__device__ __forceinline__ raw_quad<float> read_ring<float>(uint32_t from)
 {
-    const int from_y = border_index(y, job.height, job.border);
+    raw_quad<float> raw;
+    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
+                 : "=f"(raw.four.x), "=f"(raw.four.y), "=f"(raw.four.z), "=f"(raw.four.w)
+                 : "r"(from));
+    return raw;
+}
+
+template <>
+__device__ __forceinline__ raw_quad<uint8_t> read_ring<uint8_t>(uint32_t from)
+{
+    raw_quad<uint8_t> raw;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(raw.word) : "r"(from));
+    return raw;
+}
+
+/* A quad of samples as sums are made of them. */
+template <typename Sum, typename Raw>
+static __device__ __forceinline__ quad<Sum> unpack(const Raw &raw)
+{
+    return raw.template unpack<Sum>();
+}
+
+/* Bytes to float without conversions, of which the GPU does few: a byte as the last of 2^23's is 2^23 + byte. */
+template <>
+__device__ __forceinline__ quad<float> unpack<float>(const raw_quad<uint8_t> &raw)
+{
+    quad<float> four;
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        four.v[k] = __uint_as_float(__byte_perm(raw.word, 0x4b000000, 0x7440 + k)) - 8388608.0f;
+    return four;
+}
+
+/* The window of COUNT samples from the ring. */
+template <typename T, typename Sum, int COUNT>
+static __device__ __forceinline__ void read_window(uint32_t from, Sum (&v)[COUNT])
+{
 #pragma unroll
     for (int k = 0; k < COUNT; k += 4) {
-        const quad<Sum> four = load_quad<T, Sum>(job, from_y, x + k);
+        const quad<Sum> four = unpack<Sum>(read_ring<T>(from + k * (int)sizeof(T)));
 #pragma unroll
         for (int c = 0; c < 4; c++)
             v[k + c] = four.v[c];
     }
 }
 
-/* Walk down a strip of ROWS rows whose first output is at (y, x), for a square filter of SIZE taps with its anchor in
- * the centre. Row is constructed from a window of samples that starts at the filter's left column, and row.add(sum, i)
- * adds to 4 sums what filter row i makes of it. GUARDED: some of the window may be outside the image. If not, the next
- * two rows are fetched while these two are worked on; without that, a third of all stalls waited for loads. */
-template <typename T, typename Sum, int SIZE, typename Row, bool GUARDED>
-static __device__ __forceinline__ void walk_rows(const struct job &job, int y, int x, int rows)
+/* The same column of the row below. */
+template <typename T>
+static __device__ __forceinline__ T *next_row(T *at, size_t row_bytes)
 {
-    constexpr int lead = lead_of(SIZE / 2), count = window_of<SIZE>;
-    const int left = x - SIZE / 2 - lead, last = rows + SIZE - 2;
-    const T *from = GUARDED ? NULL : in_row<T>(job, y - SIZE / 2) + left;
-    const size_t step = job.in_row / sizeof(T);
-    window<T, Sum, count> next[2];
-    if (!GUARDED) {
-        next[0].fetch(from);
-        next[1].fetch(from + step);
-    }
+    return (T *)((char *)at + row_bytes);
+}
 
-    /* At row r of the strip's input, sum[i] belongs to output row r - i, which has filter row i over it. */
-    Sum sum[SIZE][columns] = {};
+/* How sums become samples: FINISH_ANY as conv.cuh's finish does it; FINISH_QUICK where a float sum of a plane of float
+ * began with the offset and is the sample, or where a float sum of a plane of uint8_t is worth two multiply-adds. */
+enum finish { FINISH_ANY, FINISH_QUICK };
+
+/* What FINISH_QUICK takes besides the job. For uint8_t, with an integer S = |S| where absolute,
+ *
+ *     floor((S + B) / D) = floor(x),  x = (S + B + 1/2) / D,  v = saturate(S scale + bias) ~ x / 255
+ *
+ * where saturate clamps to [0, 1] and is a part of the multiply-add. The sample is the last byte of 255 v + 2^23,
+ * rounded down: floor(255 v). x is at least 1 / (2 D) away from integers, and floor(255 v) is right if 255 v errs by
+ * less. With u = 2^-24 and b = (|B| + 1/2) / D, for x from 0 to 256, the rounding of scale, of bias and of the sum make
+ * 255 v err by no more than u (256 + b), u b and 255 u 256 / 255 < 258 u. Beyond, v is no nearer to [0, 1], as it rises
+ * with S. */
+struct level {
+    float scale, bias;
+    uint32_t mask; /* of S, without the sign where absolute */
+    bool quick;
+};
+
+static inline struct level level_of(const struct plan *plan)
+{
+    const struct filter *filter = plan->filter;
+    struct level level = {};
+    if (plan->sample == SAMPLE_F32) {
+        level.quick = !filter->absolute;
+        return level;
+    }
+    const double scale = filter->scale, bias = (double)filter->bias + 0.5;
+    const double b = (bias < 0 ? 1 - bias : bias) / scale;
+    level.scale = (float)(1 / (255 * scale));
+    level.bias = (float)(bias / (255 * scale));
+    level.mask = filter->absolute ? 0x7fffffff : 0xffffffff;
+    level.quick = plan->float_exact && 2 * scale * (256 + b + b + 258) < 1 << 24;
+    return level;
+}
+
+/* Where sums start. */
+template <typename T, typename Sum, int FINISH>
+static __device__ __forceinline__ Sum sum_start(const struct job &job)
+{
+    return sizeof(T) == 4 && FINISH == FINISH_QUICK ? (Sum)job.offset : (Sum)0;
+}
+
+/* The low bytes of four words. */
+static __device__ __forceinline__ uint32_t pack_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+}
+
+static __device__ __forceinline__ uint32_t finish_quick(const struct level &level, float sum)
+{
+    const float s = __uint_as_float(__float_as_uint(sum) & level.mask);
+    return __float_as_uint(__fmaf_rd(__saturatef(fmaf(s, level.scale, level.bias)), 255, 8388608));
+}
+
+static __device__ __forceinline__ uint32_t finish_quick(const struct level &, int)
+{
+    return 0; /* never called: sums of int have FINISH_ANY */
+}
+
+/* Four sums to the samples at TO, of which LEFT are inside the image. The outputs are not read again, so they should
+ * leave L2 before the inputs, which the strips below may read. */
+template <int FINISH, typename Sum>
+static __device__ __forceinline__ void store_sums(const struct job &job, const struct level &level, uint8_t *to,
+                                                  int left, const Sum *sum)
+{
+    uint32_t word;
+    if (FINISH == FINISH_QUICK) {
+        word = pack_bytes(finish_quick(level, sum[0]), finish_quick(level, sum[1]), finish_quick(level, sum[2]),
+                          finish_quick(level, sum[3]));
+    } else {
+        uint8_t bytes[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            finish(job, sum[k], &bytes[k]);
+        word = pack_bytes(bytes[0], bytes[1], bytes[2], bytes[3]);
+    }
+    if (left >= 4)
+        __stcs((uint32_t *)to, word);
+    else
 #pragma unroll 1
-    for (int r = 0; r <= last; r += 2) {
-        Sum v[count], fresh[columns] = {};
-        const bool more = r + 2 <= last;
-        if (GUARDED) {
-            load_window<T, Sum>(job, y - SIZE / 2 + r, left, v);
-        } else {
-            next[0].unpack(v);
-            if (more)
-                next[0].fetch(from += 2 * step);
-        }
-        const Row upper(v + lead);
-#pragma unroll
-        for (int i = 0; i < SIZE; i++)
-            upper.add(sum[i], i);
-        /* One row down, what was under filter row i - 1 is under filter row i. */
-        if (GUARDED) {
-            load_window<T, Sum>(job, y - SIZE / 2 + r + 1, left, v);
-        } else {
-            next[1].unpack(v);
-            if (more)
-                next[1].fetch(from + step);
-        }
-        const Row lower(v + lead);
-        lower.add(fresh, 0);
-#pragma unroll
-        for (int i = 1; i < SIZE; i++)
-            lower.add(sum[i - 1], i);
-        const int finished = r - (SIZE - 1);
-        if (finished >= 0)
-            store_quad<GUARDED>(job, y + finished, x, sum[SIZE - 1], (T *)0);
-        if (finished + 1 >= 0 && (!GUARDED || finished + 1 < rows))
-            store_quad<GUARDED>(job, y + finished + 1, x, sum[SIZE - 2], (T *)0);
-#pragma unroll
-        for (int i = SIZE - 1; i > 0; i--)
-#pragma unroll
-            for (int c = 0; c < columns; c++)
-                sum[i][c] = i > 1 ? sum[i - 2][c] : fresh[c];
-#pragma unroll
-        for (int c = 0; c < columns; c++)
-            sum[0][c] = 0;
-    }
+        for (int k = 0; k < left; k++)
+            to[k] = (uint8_t)(word >> 8 * k);
 }
 
-/* Walk down the thread's strip; the whole block decides whether it touches an edge. */
-template <typename T, typename Sum, int SIZE, typename Row>
-static __device__ __forceinline__ void walk_strip(const struct job &job)
+template <int FINISH>
+static __device__ __forceinline__ void store_sums(const struct job &job, const struct level &, float *to, int left,
+                                                  const float *sum)
 {
-    constexpr int reach = SIZE / 2 + 3; /* columns that a window extends beyond its outputs, at most */
-    const int2 tile = block_tile(job);
-    const int tile_x = tile.x * tile_width, tile_y = tile.y * threads_y * job.strip;
-    const int x = tile_x + (int)threadIdx.x * columns, y = tile_y + (int)threadIdx.y * job.strip;
-    if (tile_x >= reach && tile_x + tile_width + reach <= job.width && tile_y >= SIZE / 2 &&
-        tile_y + threads_y * job.strip + SIZE / 2 <= job.height)
-        walk_rows<T, Sum, SIZE, Row, false>(job, y, x, job.strip);
-    else if (x < job.width && y < job.height)
-        walk_rows<T, Sum, SIZE, Row, true>(job, y, x, min(job.strip, job.height - y));
+    float4 four = {sum[0], sum[1], sum[2], sum[3]};
+    if (FINISH == FINISH_ANY) {
+        finish(job, sum[0], &four.x);
+        finish(job, sum[1], &four.y);
+        finish(job, sum[2], &four.z);
+        finish(job, sum[3], &four.w);
+    }
+    if (left >= 4) {
+        __stcs((float4 *)to, four);
+        return;
+    }
+    if (left > 0)
+        to[0] = four.x;
+    if (left > 1)
+        to[1] = four.y;
+    if (left > 2)
+        to[2] = four.z;
 }
 
-/* Rows of a strip: LONGEST or fewer. Long strips load fewer halo rows; short ones make enough threads to fill the GPU:
- * at least 40 warps a multiprocessor, twice what it holds at 96 registers a thread. */
+/* A bool that a lambda's body knows at compile time. */
+template <bool VALUE>
+struct known {
+    static constexpr bool value = VALUE;
+};
+
+/* Where a warp works: a strip of the image. */
+struct strip {
+    int x, y, rows; /* of its outputs */
+};
+
+static __device__ __forceinline__ struct strip find_strip(const struct job &job)
+{
+    const int2 tile = block_tile(job);
+    struct strip strip;
+    /* The warp's number is the same for all lanes, which the compiler sees only where one has told the others. */
+    strip.x = (tile.x * strip_warps + __shfl_sync(~0u, (int)threadIdx.y, 0)) * strip_width;
+    strip.y = tile.y * job.strip;
+    strip.rows = min(job.strip, job.height - strip.y);
+    return strip;
+}
+
+/* Rows of a strip: LONGEST or fewer. Long strips load fewer halo rows; short ones make enough warps to fill the GPU:
+ * 24 a multiprocessor, as many as run at one time at 80 registers a thread. */
 static inline int strip_rows(int longest, const struct device *device, const struct plane *in)
 {
-    const int64_t threads = (int64_t)device_facts(device)->multiprocessors * 40 * 32;
-    const int64_t threads_a_row = (int64_t)(in->width + columns - 1) / columns * in->count;
-    int rows = 128;
-    while (rows > 8 && (rows / 2 >= longest || threads_a_row * (in->height / rows) < threads))
+    const int64_t wanted = (int64_t)device_facts(device)->multiprocessors * 24;
+    const int64_t across = (int64_t)(in->width + strip_width - 1) / strip_width * in->count;
+    int rows = longest;
+    while (rows > 8 && across * (in->height / rows) < wanted)
         rows /= 2;
     return rows;
 }
@@ -172,20 +438,24 @@ static inline uint32_t tap_word(const struct plan *plan, int32_t q, int32_t divi
     return word;
 }
 
-/* Is it a square filter with its anchor in the centre, which walk_strip asks for? */
+/* Is it a square filter with its anchor in the centre? */
 static inline bool is_centred_square(const struct filter *filter)
 {
     return filter->width == filter->height && filter->width % 2 == 1 && filter->anchor_x == filter->width / 2 &&
            filter->anchor_y == filter->height / 2;
 }
 
-/* Launch a kernel that is a walk_strip, in strips of about LONGEST rows where the image is large. */
-static inline bool launch_walk(void (*kernel)(struct job), int longest, const struct plan *plan, struct device *device,
-                               const struct plane *in, const struct plane *out, struct error *error)
+/* A kernel that walks down strips. */
+typedef void walk_kernel(struct job, struct level);
+
+/* Launch it, in strips of LONGEST rows where the image is large. */
+static inline bool launch_walk(walk_kernel *kernel, const struct level &level, int longest, const struct plan *plan,
+                               struct device *device, const struct plane *in, const struct plane *out,
+                               struct error *error)
 {
     const int strip = strip_rows(longest, device, in);
-    return launch_tiles(kernel, plan, device, in, out,
-                        {tile_width, threads_y * strip, dim3(threads_x, threads_y), strip}, error);
+    return launch_job(kernel, make_job(plan, in, out), in->count, device,
+                      {strip_warps * strip_width, strip, dim3(32, strip_warps), strip}, error, level);
 }
 
 #endif
