@@ -664,8 +664,8 @@ class Npp:
         facts = device.attributes
         self.context = Context(bench.stream.ptr, device.id, facts["MultiProcessorCount"],
                                facts["MaxThreadsPerMultiProcessor"], facts["MaxThreadsPerBlock"],
-                               facts["MaxSharedMemoryPerBlock"], facts["ComputeCapabilityMajor"],
-                               facts["ComputeCapabilityMinor"], 1)  # cudaStreamNonBlocking
+                               facts["MaxSharedMemoryPerBlock"], int(device.compute_capability[:-1]),
+                               int(device.compute_capability[-1]), 1)  # cudaStreamNonBlocking
         self.turned = None
 
     def call(self, name, source, target, *middle):

@@ -756,7 +756,7 @@ static bool is_wanted(const struct bench *bench, const struct variant *variant, 
     const enum kind kind = (enum kind)((filter - request->filters) % KIND_COUNT);
     if (sample == SAMPLE_F32 && kind == KIND_INT16)
         return false; /* to floats all dense taps are the same */
-    return kind == KIND_INT8 || (variant->canonical && variant != &variants(&count)[0]);
+    return kind == KIND_INT8 || (variant->seconds && variant != &variants(&count)[0]);
 }
 
 /* Check VARIANT against the expected image and time it where it is right. */
@@ -766,7 +766,7 @@ static bool measure_row(struct lab *lab, const struct variant *variant, const st
     struct plan plan;
     struct bench_row row = new_row(lab, variant->name, variant->backend);
     row.filter = filter;
-    row.canonical = variant->canonical;
+    row.canonical = variant->seconds != NULL;
     row.chosen = conv_choose(filter, variant->backend, work) == variant;
     tell(lab, variant->name, filter);
     if (!make_plan(lab, filter, variant, &plan, error))

@@ -3,6 +3,8 @@
  * The table of variants, the numbers of a plan, and the automatic choice. */
 #include "conv.h"
 
+#include "conv_model.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -11,28 +13,31 @@
 #define U8 (1u << SAMPLE_U8)
 #define F32 (1u << SAMPLE_F32)
 #define VARIANTS(CPU, CUDA)                                                                                            \
-    /*   function        name            samples  fits  canonical  capability  unit  summary */                        \
-    CPU(reference, "reference", U8 | F32, FITS_ALL, true, 0, UNIT_FMA,                                                 \
+    /*   function        name            samples  fits  seconds  capability  unit  summary */                          \
+    CPU(reference, "reference", U8 | F32, FITS_ALL, reference_seconds, 0, UNIT_FMA,                                    \
         "four loops, 64-bit integers: the truth for all others")                                                       \
-    CPU(cpu, "cpu", U8 | F32, FITS_ALL, true, 0, UNIT_FMA, "vectors and threads over rows; two passes for rank 1")     \
-    CUDA(basic, "basic", U8 | F32, FITS_ALL, false, 75, UNIT_FMA, "a thread a pixel, taps in global memory")           \
-    CUDA(constant, "constant", U8 | F32, FITS_ALL, false, 75, UNIT_FMA,                                                \
+    CPU(cpu, "cpu", U8 | F32, FITS_ALL, cpu_seconds, 0, UNIT_FMA,                                                      \
+        "vectors and threads over rows; two passes for rank 1")                                                        \
+    CUDA(basic, "basic", U8 | F32, FITS_ALL, NULL, 75, UNIT_FMA, "a thread a pixel, taps in global memory")            \
+    CUDA(constant, "constant", U8 | F32, FITS_ALL, NULL, 75, UNIT_FMA,                                                 \
          "taps in constant memory, small sizes unrolled")                                                              \
-    CUDA(coarsened, "coarsened", U8 | F32, FITS_ALL, false, 75, UNIT_FMA,                                              \
+    CUDA(coarsened, "coarsened", U8 | F32, FITS_ALL, NULL, 75, UNIT_FMA,                                               \
          "constant, each thread strides over several pixels")                                                          \
-    CUDA(tiled_input, "tiled-input", U8 | F32, FITS_ALL, false, 75, UNIT_FMA, "shared tile, a thread an input sample") \
-    CUDA(tiled_output, "tiled-output", U8 | F32, FITS_ALL, false, 75, UNIT_FMA, "shared tile, a thread an output")     \
-    CUDA(tiled_cached, "tiled-cached", U8 | F32, FITS_ALL, false, 75, UNIT_FMA,                                        \
+    CUDA(tiled_input, "tiled-input", U8 | F32, FITS_ALL, NULL, 75, UNIT_FMA, "shared tile, a thread an input sample")  \
+    CUDA(tiled_output, "tiled-output", U8 | F32, FITS_ALL, NULL, 75, UNIT_FMA, "shared tile, a thread an output")      \
+    CUDA(tiled_cached, "tiled-cached", U8 | F32, FITS_ALL, NULL, 75, UNIT_FMA,                                         \
          "interior in shared memory, halo through caches")                                                             \
-    CUDA(texture, "texture", U8 | F32, FITS_ALL, false, 75, UNIT_FMA, "input through the texture path")                \
-    CUDA(register_tiled, "register-tiled", U8 | F32, FITS_ALL, true, 75, UNIT_FMA,                                     \
+    CUDA(texture, "texture", U8 | F32, FITS_ALL, NULL, 75, UNIT_FMA, "input through the texture path")                 \
+    CUDA(register_tiled, "register-tiled", U8 | F32, FITS_ALL, register_tiled_seconds, 75, UNIT_FMA,                   \
          "a window of outputs in registers a thread")                                                                  \
-    CUDA(separable, "separable", U8 | F32, FITS_RANK_1, true, 75, UNIT_FMA,                                            \
+    CUDA(separable, "separable", U8 | F32, FITS_RANK_1, separable_seconds, 75, UNIT_FMA,                               \
          "row and column pass fused in one kernel; rank 1 only")                                                       \
-    CUDA(tensor_core, "tensor-core", U8, FITS_ALL, true, 75, UNIT_TENSOR,                                              \
+    CUDA(tensor_core, "tensor-core", U8, FITS_ALL, tensor_core_seconds, 75, UNIT_TENSOR,                               \
          "banded int8 matrix products on the tensor cores")                                                            \
-    CUDA(sparse, "sparse", U8 | F32, FITS_SPARSE, true, 75, UNIT_FMA, "only the taps that are not zero, from a list")  \
-    CUDA(copy, "copy", U8 | F32, FITS_SHIFT, true, 75, UNIT_FMA, "16 bytes a thread, moved by the filter's one offset")
+    CUDA(sparse, "sparse", U8 | F32, FITS_SPARSE, sparse_seconds, 75, UNIT_FMA,                                        \
+         "only the taps that are not zero, from a list")                                                               \
+    CUDA(copy, "copy", U8 | F32, FITS_SHIFT, copy_seconds, 75, UNIT_FMA,                                               \
+         "16 bytes a thread, moved by the filter's one offset")
 
 typedef bool prepare_function(const struct plan *plan, struct device *device, struct error *error);
 typedef bool launch_function(const struct plan *plan, struct device *device, const struct plane *in,
@@ -40,18 +45,18 @@ typedef bool launch_function(const struct plan *plan, struct device *device, con
 
 /* The CPU's variants have nothing to prepare. */
 #define DECLARE_CPU(function, ...) launch_function function##_launch;
-#define ROW_CPU(function, name, samples, fits, canonical, capability, unit, summary)                                   \
-    {name, summary, BACKEND_CPU, samples, fits, canonical, capability, unit, NULL, function##_launch},
+#define ROW_CPU(function, name, samples, fits, seconds, capability, unit, summary)                                     \
+    {name, summary, BACKEND_CPU, samples, fits, seconds, capability, unit, NULL, function##_launch},
 #ifdef GPUCONV_CUDA
 #define DECLARE_CUDA(function, ...)                                                                                    \
     prepare_function function##_prepare;                                                                               \
     launch_function function##_launch;
-#define ROW_CUDA(function, name, samples, fits, canonical, capability, unit, summary)                                  \
-    {name, summary, BACKEND_CUDA, samples, fits, canonical, capability, unit, function##_prepare, function##_launch},
+#define ROW_CUDA(function, name, samples, fits, seconds, capability, unit, summary)                                    \
+    {name, summary, BACKEND_CUDA, samples, fits, seconds, capability, unit, function##_prepare, function##_launch},
 #else
 #define DECLARE_CUDA(function, ...)
-#define ROW_CUDA(function, name, samples, fits, canonical, capability, unit, summary)                                  \
-    {name, summary, BACKEND_CUDA, samples, fits, canonical, capability, unit, NULL, NULL},
+#define ROW_CUDA(function, name, samples, fits, seconds, capability, unit, summary)                                    \
+    {name, summary, BACKEND_CUDA, samples, fits, seconds, capability, unit, NULL, NULL},
 #endif
 
 VARIANTS(DECLARE_CPU, DECLARE_CUDA)
@@ -216,54 +221,43 @@ double plan_tolerance(const struct plan *plan)
 {
     const struct filter *f = plan->filter;
     if (plan->sample == SAMPLE_U8)
-        return plan->variant->canonical || plan->float_exact ? 0 : 1;
+        return plan->variant->seconds || plan->float_exact ? 0 : 1;
     /* A float sum of n products in any order, samples up to 1: n u sum|t|, u = 2^-24, and for two passes and
      * the rounding of taps and offset a little more. */
     const double n = f->width * f->height + 8;
     return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset));
 }
 
-/* Taps that a sample costs: both passes of a separable filter, else those that are not zero. */
-static double operations(const struct filter *filter)
+double conv_variant_seconds(const struct variant *variant, const struct filter *filter, const struct work *work)
 {
-    const int taps = count_taps(filter);
-    const int passes = filter->width + filter->height;
-    return filter->separable && passes < taps ? passes : taps;
+    return variant->seconds(filter, work);
 }
 
-/* A first-order model: seconds = operations / rate, plus what is paid per sample for conversion, rounding and
- * memory. The rates were measured (docs/benchmarks.md); they decide only which backend runs, never what it
- * computes. */
-double conv_cpu_seconds(const struct filter *filters, size_t count, const struct work *work)
-{
-    const double samples = (double)work->width * work->height * work->planes;
-    const double tap_seconds = 0.04e-9, sample_seconds = 1.5e-9; /* one thread of an EPYC with AVX-512 */
-    double seconds = 0;
-    for (size_t i = 0; i < count; i++)
-        seconds += samples * (operations(&filters[i]) * tap_seconds + sample_seconds);
-    return seconds / (work->threads > 0 ? work->threads : 1);
-}
-
-double conv_cuda_seconds(const struct filter *filters, size_t count, const struct work *work)
-{
-    const double samples = (double)work->width * work->height * work->planes;
-    const double context_seconds = 0.3, copy_seconds = 2 / 9e9; /* up and down, pageable memory */
-    const double tap_seconds = 1 / 10e12, sample_seconds = 2 / 2e12;
-    double seconds = context_seconds + samples * (double)sample_bytes(work->sample) * copy_seconds;
-    for (size_t i = 0; i < count; i++)
-        seconds += samples * (operations(&filters[i]) * tap_seconds + sample_seconds);
-    return seconds;
-}
-
-/* The last row that fits: the table goes from the plain to the fast. */
-const struct variant *conv_choose(const struct filter *filter, enum backend backend, const struct work *work)
+/* The row that is expected to take the least, EXCEPT left out. */
+static const struct variant *cheapest(const struct filter *filter, enum backend backend, const struct work *work,
+                                      const struct variant *except)
 {
     const struct variant *best = NULL;
+    double least = 0;
     for (size_t i = 0; i < TABLE_ROWS; i++) {
         const struct variant *row = &table[i];
-        if (row->backend == backend && row->canonical && variant_takes(row, filter, work->sample) &&
-            (row->fits != FITS_RANK_1 || (filter->width > 1 && filter->height > 1)))
+        if (row->backend != backend || row == except || !row->seconds || !variant_takes(row, filter, work->sample))
+            continue;
+        const double seconds = row->seconds(filter, work);
+        if (!best || seconds < least) {
             best = row;
+            least = seconds;
+        }
     }
     return best;
+}
+
+const struct variant *conv_choose(const struct filter *filter, enum backend backend, const struct work *work)
+{
+    return cheapest(filter, backend, work, NULL);
+}
+
+const struct variant *conv_runner_up(const struct filter *filter, const struct variant *chosen, const struct work *work)
+{
+    return cheapest(filter, chosen->backend, work, chosen);
 }

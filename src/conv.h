@@ -55,6 +55,7 @@ struct rounding {
 };
 
 struct plan;
+struct work;
 
 /* The most taps of FITS_SPARSE: of 8 bytes each, they fill CUDA's 64 KB of constant memory. */
 #define SPARSE_MAX 8192
@@ -82,7 +83,11 @@ struct variant {
     enum backend backend;
     unsigned samples; /* bit SAMPLE_U8 or SAMPLE_F32 is set for each sample type it takes */
     enum fits fits;
-    bool canonical; /* it returns the canonical bytes for every filter, so the automatic choice may pick it */
+
+    /* The seconds that it is expected to take. Set for the rows that return the canonical bytes for every filter, among
+     * which the automatic choice is; NULL for others. */
+    double (*seconds)(const struct filter *filter, const struct work *work);
+
     int capability; /* the least compute capability, times 10; 0 on the CPU */
     enum unit unit; /* for the benchmark */
 
@@ -149,14 +154,22 @@ struct work {
     int threads; /* of the CPU */
 };
 
-/* The seconds that the CPU is expected to take for all FILTERS in turn, by a model of operations (see conv.c). */
+/* The seconds that the CPU is expected to take for all FILTERS in turn, from image to image. (conv_model.c) */
 double conv_cpu_seconds(const struct filter *filters, size_t count, const struct work *work);
 
-/* The seconds that a GPU is expected to take from a cold start: context, copies, kernels. */
+/* The seconds that a GPU is expected to take from a cold start: context, copies, kernels. (conv_model.c) */
 double conv_cuda_seconds(const struct filter *filters, size_t count, const struct work *work);
 
-/* The variant to run a filter with on a backend, when none is named: always a canonical one. */
+/* The seconds that a variant with such an expectation is expected to take for planes that are in place. */
+double conv_variant_seconds(const struct variant *variant, const struct filter *filter, const struct work *work);
+
+/* The variant to run a filter with on a backend, when none is named: of those that return the canonical bytes, the one
+ * that is expected to take the least. */
 const struct variant *conv_choose(const struct filter *filter, enum backend backend, const struct work *work);
+
+/* The variant that would be chosen if CHOSEN were not there; NULL where there is no other. */
+const struct variant *conv_runner_up(const struct filter *filter, const struct variant *chosen,
+                                     const struct work *work);
 
 /* The index of the sample that stands at index I of a row or column of N, for any I (also far outside): 0 to N-1, or
  * -1 for the zero of BORDER_ZERO. Periods are unsigned: 2N may not fit in an int. */

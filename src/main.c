@@ -200,9 +200,15 @@ static void tell_pipeline(const struct pipeline *pipeline)
         tell("cpu", "instruction set %s", set);
     for (size_t i = 0; i < request->count; i++) {
         const struct filter *filter = &request->filters[i];
-        tell("variant", "%s for %s: %s; %d x %d taps, %s", pipeline->plans[i].variant->name, filter->name,
-             request->variant != NULL ? "asked for" : "the fastest that fits", filter->width, filter->height,
-             filter->separable ? "separable" : "not separable");
+        const struct variant *variant = pipeline->plans[i].variant;
+        const struct variant *other = conv_runner_up(filter, variant, &pipeline->work);
+        char why[128] = "asked for";
+        if (request->variant == NULL && other != NULL)
+            snprintf(why, sizeof why, "expected to take %.3f ms, %s %.3f ms",
+                     1e3 * conv_variant_seconds(variant, filter, &pipeline->work), other->name,
+                     1e3 * conv_variant_seconds(other, filter, &pipeline->work));
+        tell("variant", "%s for %s: %s; %d x %d taps, %s", variant->name, filter->name, why, filter->width,
+             filter->height, filter->separable ? "separable" : "not separable");
     }
 }
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a variant is expected to take: a small model of operations and bytes, by which the automatic choice among
+ * variants, and between CPU and GPU, is made. It never decides what is computed, as all that it chooses among return
+ * the same bytes.
+ *
+ * The times are those of one NVIDIA H200 and of one core of an EPYC with AVX-512, in nanoseconds a sample; other
+ * machines are slower or faster by about the same factor for all. tests/choice.py holds the choice against the
+ * committed measurements, docs/bench-h200.json: the chosen variant may take 10% longer than the fastest. */
+#include "conv_model.h"
+
+#include <math.h>
+#include <string.h>
+
+static double samples_of(const struct work *work)
+{
+    return (double)work->width * work->height * work->planes;
+}
+
+/* Taps that are not zero. */
+static int taps_of(const struct filter *filter)
+{
+    int taps = 0;
+    for (int i = 0; i < filter->width * filter->height; i++)
+        taps += filter->taps[i] != 0;
+    return taps;
+}
+
+static bool centred_square(const struct filter *filter, int most)
+{
+    return filter->width == filter->height && filter->width % 2 == 1 && filter->width <= most &&
+           filter->anchor_x == filter->width / 2 && filter->anchor_y == filter->height / 2;
+}
+
+/* The GPU's variants. Each takes what its arithmetic takes or what memory does, and a launch. 2^28 samples take 1 ms
+ * where one takes 3.7 ps. */
+
+static const double launch_seconds = 5e-6;
+static const double byte_sample = 0.49e-12, float_sample = 1.9e-12; /* in and out, at the speed of a copy */
+
+static double gpu_seconds(const struct work *work, double sample_seconds)
+{
+    const double copy = work->sample == SAMPLE_U8 ? byte_sample : float_sample;
+    return launch_seconds + samples_of(work) * fmax(sample_seconds, copy);
+}
+
+double register_tiled_seconds(const struct filter *filter, const struct work *work)
+{
+    const double taps = filter->width * filter->height;
+    if (!centred_square(filter, 15)) /* the general kernel loads each tap */
+        return gpu_seconds(work, 0.11e-12 * taps + 0.5e-12);
+    if (work->sample == SAMPLE_F32)
+        return gpu_seconds(work, fmax(1.15 * float_sample, 0.0405e-12 * taps));
+    const bool exact = filter->absolute_sum * 255 < 1 << 24; /* else integers, at half the rate */
+    return gpu_seconds(work, 0.37e-12 + (exact ? 0.043e-12 : 0.067e-12) * taps);
+}
+
+double separable_seconds(const struct filter *filter, const struct work *work)
+{
+    const double taps = filter->width + filter->height;
+    const double general = centred_square(filter, 31) ? 1 : 3;
+    if (work->sample == SAMPLE_F32)
+        return gpu_seconds(work, general * fmax(1.1 * float_sample, 1e-12 + 0.043e-12 * taps));
+    /* Beyond 15 taps the sums take more and more of the registers. */
+    return gpu_seconds(work, general * (0.6e-12 + 0.04e-12 * taps + 0.00086e-12 * taps * taps));
+}
+
+/* Parts of int8 that the largest tap is cut into. */
+static int parts_of(const struct filter *filter)
+{
+    int64_t largest = 0;
+    for (int i = 0; i < filter->width * filter->height; i++) {
+        const int64_t size = filter->taps[i] < 0 ? -(int64_t)filter->taps[i] : filter->taps[i];
+        largest = size > largest ? size : largest;
+    }
+    int parts = 1;
+    for (int64_t reach = 127; reach < largest; reach = reach * 256 + 127)
+        parts++;
+    return parts;
+}
+
+double tensor_core_seconds(const struct filter *filter, const struct work *work)
+{
+    const int parts = parts_of(filter), height = filter->height;
+    if (filter->width <= 9 && height <= 9 && parts <= 2)
+        return gpu_seconds(work, 0.52e-12 + (0.011e-12 + 0.035e-12 * (parts - 1)) * height);
+    /* Hopper's kernel keeps all taps in shared memory: 2 KB a product, beside about 100 KB of samples. */
+    const double products = (height + 3) * (filter->width <= 17 ? 1 : 1.5) * parts;
+    if (filter->width <= 33 && products <= 56)
+        return gpu_seconds(work, 0.35e-12 + 0.0417e-12 * products);
+    const double words = (filter->width + 11) / 4;
+    return gpu_seconds(work, 0.75e-12 + 0.0089e-12 * words * height * parts);
+}
+
+double sparse_seconds(const struct filter *filter, const struct work *work)
+{
+    const double taps = taps_of(filter);
+    if (work->sample == SAMPLE_F32)
+        return gpu_seconds(work, fmax(1.9e-12 + 0.075e-12 * taps, 0.9e-12 + 0.151e-12 * taps));
+    return gpu_seconds(work, 0.93e-12 + 0.0925e-12 * taps);
+}
+
+double copy_seconds(const struct filter *filter, const struct work *work)
+{
+    (void)filter;
+    return gpu_seconds(work, 0);
+}
+
+/* The CPU's variants. */
+
+static int threads_of(const struct work *work)
+{
+    return work->threads > 0 ? work->threads : 1;
+}
+
+double reference_seconds(const struct filter *filter, const struct work *work)
+{
+    return samples_of(work) * filter->width * filter->height * 1e-9 / threads_of(work);
+}
+
+/* The instruction set is that of AVX-512 with VNNI, or this many times as slow. */
+static double instruction_set_factor(void)
+{
+    static const struct {
+        const char *name;
+        double factor;
+    } sets[] = {{"vnni", 1}, {"avx512", 2}, {"avx2", 2.5}, {"sse2", 5}, {"portable", 9}};
+    const char *name;
+    struct error error;
+    if (cpu_instruction_set(&name, &error))
+        for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+            if (strcmp(sets[i].name, name) == 0)
+                return sets[i].factor;
+    return sets[4].factor;
+}
+
+double cpu_seconds(const struct filter *filter, const struct work *work)
+{
+    const double taps = taps_of(filter), passes = filter->width + filter->height;
+    const double dense_tap = work->sample == SAMPLE_F32 ? 0.023e-9 : parts_of(filter) == 1 ? 0.005e-9 : 0.011e-9;
+    const double dense = dense_tap * taps, separable = 0.022e-9 * passes;
+    const double least = filter->separable && separable < dense ? separable : dense;
+    return samples_of(work) * (least * instruction_set_factor() + 0.1e-9) / threads_of(work);
+}
+
+/* From an image to an image. */
+
+double conv_cpu_seconds(const struct filter *filters, size_t count, const struct work *work)
+{
+    double seconds = samples_of(work) * 0.9e-9; /* split, merge and fresh memory, on one thread */
+    for (size_t i = 0; i < count; i++)
+        seconds += conv_variant_seconds(conv_choose(&filters[i], BACKEND_CPU, work), &filters[i], work);
+    return seconds;
+}
+
+double conv_cuda_seconds(const struct filter *filters, size_t count, const struct work *work)
+{
+    const double context_seconds = 0.3, transfer = 2 / 9e9; /* up and down a byte of pageable memory */
+    double seconds = context_seconds + samples_of(work) * (double)sample_bytes(work->sample) * transfer;
+    for (size_t i = 0; i < count; i++)
+        seconds += conv_variant_seconds(conv_choose(&filters[i], BACKEND_CUDA, work), &filters[i], work);
+    return seconds;
+}

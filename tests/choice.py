@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Hold the automatic choice against committed measurements.
+
+    choice.py CHOOSE BENCH.json            fails where the chosen variant is more than 10% slower than the fastest
+    choice.py CHOOSE BENCH.json --update   sets the rows' "chosen" to what is chosen now
+
+The fastest is the fastest of the variants that return the canonical bytes, as the benchmark measured them.
+"""
+
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ALLOWED = 1.10
+
+
+def filter_text(name, facts):
+    rows = [facts["taps"][i * facts["width"]:(i + 1) * facts["width"]] for i in range(facts["height"])]
+    return "".join([f"title {name}\nscale {facts['scale']}\noffset {facts['offset']:.17g}\n",
+                    "abs\n" if facts["absolute"] else "",
+                    "\n".join(" ".join(map(str, row)) for row in rows), "\n"])
+
+
+def main():
+    choose, path = sys.argv[1:3]
+    with open(path) as file:
+        bench = json.load(file)
+    cases = collections.defaultdict(list)
+    for row in bench["rows"]:
+        if row["backend"] == "cuda" and row["filter"] and row["status"] == "ok":
+            key = (row["filter"], row["sample"], row["width"], row["height"], row["planes"])
+            cases[key].append(row)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, facts in bench["filters"].items():
+            with open(os.path.join(folder, name + ".txt"), "w") as file:
+                file.write(filter_text(name, facts))
+        lines = "".join(f"{folder}/{key[0]}.txt {key[1]} {key[2]} {key[3]} {key[4]}\n" for key in cases)
+        chosen = subprocess.run([choose], input=lines, capture_output=True, text=True, check=True).stdout.split()
+    assert len(chosen) == len(cases) > 0
+    failed = 0
+    for (key, rows), name in zip(cases.items(), chosen):
+        times = {row["variant"]: row["median_ms"] for row in rows if row["canonical"]}
+        fastest = min(times, key=times.get)
+        for row in rows:
+            row["chosen"] = row["variant"] == name
+        if not times[name] <= ALLOWED * times[fastest]:
+            failed += 1
+            print(f"{key}: {name} is chosen and takes {times[name]:.4f} ms, {fastest} {times[fastest]:.4f} ms")
+    print(f"{len(cases) - failed} of {len(cases)} choices within 10% of the fastest")
+    if "--update" in sys.argv:
+        with open(path, "w") as file:
+            head = {key: value for key, value in bench.items() if key != "rows"}
+            file.write(json.dumps(head, indent=1)[:-2].rstrip() + ',\n "rows": [\n  ')
+            file.write(",\n  ".join(json.dumps(row) for row in bench["rows"]) + "\n ]\n}\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
