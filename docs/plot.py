@@ -151,41 +151,48 @@ def style_of(bench, variant):
 
 
 def time_by_size(bench, folder):
-    figure, axes = plt.subplots(figsize=(WIDTH, 5.6))
-    figure.subplots_adjust(left=0.095, right=0.755, top=0.93, bottom=0.095)
+    figure, panels = plt.subplots(2, 1, figsize=(WIDTH, 9.6))
+    figure.subplots_adjust(left=0.095, right=0.755, top=0.96, bottom=0.055, hspace=0.22)
+    for axes, sample in zip(panels, ("uint8", "float")):
+        time_by_size_of(bench, axes, sample)
+    save(figure, folder, "time-by-size.svg")
+
+
+def time_by_size_of(bench, axes, sample):
+    def samples(row):
+        return row["width"] * row["height"] * row["planes"] / 1e6
+
     labels, sizes, separable = [], set(), False
     for variant in variants_of(bench):
         if variant == "reference":
             continue  # timed at small sizes only, and no one's choice
-        name = filter_for(bench, variant, SAMPLE)
-        rows = sorted(fitting(bench, variant=variant, sample=SAMPLE, filter=name, planes=1), key=lambda r: r["width"])
-        rows = [row for row in rows if row["width"] == row["height"]]
+        name = filter_for(bench, variant, sample)
+        rows = sorted(fitting(bench, variant=variant, sample=sample, filter=name), key=samples)
         if not rows:
             continue
         colour, dash, marker = style_of(bench, variant)
-        x, y = [row["width"] * row["height"] / 1e6 for row in rows], [row["median_ms"] for row in rows]
-        sizes.update((row["width"], value) for row, value in zip(rows, x))
+        x, y = [samples(row) for row in rows], [row["median_ms"] for row in rows]
+        sizes.update(x)
         chosen = any(row.get("chosen") for row in rows)
         axes.plot(x, y, color=colour, linestyle=dash, marker=marker, linewidth=2.4 if chosen else 1.5)
         text = cpu_label(bench) if variant == "cpu" else variant + (" *" if name != FILTER else "")
         separable |= name != FILTER
         labels.append((x[-1], y[-1], text, darker(colour), chosen))
-    copies = sorted(fitting(bench, variant="(copy)", sample=SAMPLE, planes=1), key=lambda r: r["width"])
+    copies = sorted(fitting(bench, variant="(copy)", sample=sample), key=samples)
     if copies:
-        x, y = [row["width"] * row["height"] / 1e6 for row in copies], [row["median_ms"] for row in copies]
+        x, y = [samples(row) for row in copies], [row["median_ms"] for row in copies]
         axes.plot(x, y, color=BLACK, linestyle=(0, (4, 3)), linewidth=1.2)
         labels.append((x[-1], y[-1], "copy on the GPU", BLACK, False))
-    axes.set(xscale="log", yscale="log", xlabel="image, Mpixel (one plane)", ylabel="time, ms")
-    axes.set_title(f"9 × 9 filter on uint8_t planes, {gpu_name(bench)}: time against image size")
-    ticks = [value for _, value in sorted(sizes)]
-    log_axis(axes.xaxis, ticks)
+    axes.set(xscale="log", yscale="log", xlabel="Mpixel, all planes together", ylabel="time, ms")
+    kind = "uint8_t" if sample == "uint8" else "float"
+    axes.set_title(f"9 × 9 filter on {kind} planes, {gpu_name(bench)}: time against image size")
+    log_axis(axes.xaxis, sorted(sizes))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
     log_axis(axes.yaxis)
     note = "bold: the automatic choices" + ("\n* separable filters only" if separable else "")
     axes.text(0.02, 0.98, note, transform=axes.transAxes, fontsize=SMALL, va="top", color="#444444",
               bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})
     end_labels(axes, labels)
-    save(figure, folder, "time-by-size.svg")
 
 
 def roofline(bench, folder):
