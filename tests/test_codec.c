@@ -818,7 +818,8 @@ static void test_write_interrupted(void **state)
         named_only = round % 2;
         const pid_t child = fork();
         if (child == 0) {
-            alarm(10); /* should the signal be lost */
+            alarm(10);               /* should the signal be lost */
+            signal(number, SIG_DFL); /* nohup, for one, leaves SIGHUP ignored */
             for (unsigned i = 0;; i++) {
                 memset(bytes, (int)i, sizeof(bytes));
                 codec_write(in_folder("file"), bytes, sizeof(bytes), NULL);
