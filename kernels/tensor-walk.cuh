@@ -3,18 +3,17 @@
  * The kernel of tensor-core for small filters: at most 9 rows, a window of 16 samples, taps of one or two parts. A warp
  * walks down a strip of 256 columns; all taps and the rows under the filter are in registers.
  *
- *     a row of 256 + 2 x 16 samples      two matrices of 16 chunks of 8 outputs, each chunk's window of 16 samples
- *     in the warp's ring, in shared      being two registers of each lane; a row is read once and is then, with the row
- *     memory, by asynchronous copies     below or above it, an operand of the products of all outputs whose windows
- * hold it
+ *     a row of 256 + 2 x 16 samples     two matrices of 16 chunks of 8 outputs; a chunk's window of 16 samples is two
+ *     in the warp's ring, in shared     registers of each lane. A row is read once and then, with the row above or
+ *     memory, by asynchronous copies    below it, is an operand of the products of all outputs whose windows hold it.
  *
  * Rows are taken in pairs. For an output row that starts in a pair's upper row, the filter's rows 0 and 1 lie over the
  * first pair, 2 and 3 over the next; for one that starts in the lower row, row 0 lies over the lower half of the first
  * pair, 1 and 2 over the next. So pairs are whole operands of a product over 32 bytes, taps are there in both
  * alignments, and nothing is moved between registers.
  *
- * 9 x 9, two rows of 256 outputs: 8 reads of shared memory, 20 products, 28 instructions to round and pack 16 sums a
- * lane, 4 stores. The products take 146 cycles of the matrix unit. */
+ * 9 x 9, two rows of 256 outputs: 8 reads of shared memory, 20 products, 32 instructions to round, pack and
+ * swap 16 sums a lane, 4 stores. */
 #ifndef GPUCONV_TENSOR_WALK_CUH
 #define GPUCONV_TENSOR_WALK_CUH
 
