@@ -59,7 +59,8 @@ typedef uint32_t bits __attribute__((vector_size(VECTOR))); /* for what may wrap
 typedef float floats __attribute__((vector_size(VECTOR)));
 typedef int32_t loose_ints __attribute__((vector_size(VECTOR), aligned(1), may_alias));
 
-#define INLINE static inline __attribute__((always_inline))
+/* Not every instruction set uses all. */
+#define INLINE static inline __attribute__((always_inline, unused))
 
 INLINE ints load(const void *from)
 {
