@@ -55,6 +55,7 @@ def plain(value, _=None):
 
 def log_axis(axis, ticks=None):
     if ticks:
+        ticks = [tick for i, tick in enumerate(ticks) if i == 0 or tick > 1.4 * ticks[i - 1]]  # labels would overlap
         axis.set_major_locator(FixedLocator(ticks))
         axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(plain))

@@ -236,8 +236,8 @@ static __device__ __forceinline__ void finish(const struct job &job, int sum, ui
     *to = finish_sum(job, sum);
 }
 
-/* Four sums to the samples at columns x to x + 3 of row y, those outside the image left out where GUARDED. */
-template <bool GUARDED, typename Sum>
+/* Four sums to the samples at columns x to x + 3 of row y, but those outside the image. */
+template <typename Sum>
 static __device__ __forceinline__ void store_quad(const struct job &job, int y, int x, const Sum *sum, uint8_t *)
 {
     uint8_t *to = out_row<uint8_t>(job, y) + x;
@@ -248,14 +248,13 @@ static __device__ __forceinline__ void store_quad(const struct job &job, int y, 
 #pragma unroll
     for (int k = 0; k < 4; k++)
         finish(job, sum[k], &four.bytes[k]);
-    if (!GUARDED || x + 4 <= job.width)
+    if (x + 4 <= job.width)
         *(uint32_t *)to = four.word;
     else
         for (int k = 0; k < job.width - x; k++)
             to[k] = (uint8_t)(four.word >> 8 * k);
 }
 
-template <bool GUARDED>
 static __device__ __forceinline__ void store_quad(const struct job &job, int y, int x, const float *sum, float *)
 {
     float *to = out_row<float>(job, y) + x;
@@ -264,7 +263,7 @@ static __device__ __forceinline__ void store_quad(const struct job &job, int y, 
     finish(job, sum[1], &four.y);
     finish(job, sum[2], &four.z);
     finish(job, sum[3], &four.w);
-    if (!GUARDED || x + 4 <= job.width) {
+    if (x + 4 <= job.width) {
         *(float4 *)to = four;
         return;
     }

@@ -134,13 +134,20 @@ bool device_open(int index, struct device **opened, struct error *error)
     return true;
 }
 
+/* Textures look at buffers, and go when one of those does. */
+static void forget_textures(struct device *device)
+{
+    for (int i = 0; i < max_textures; i++)
+        if (device->textures[i].object)
+            cudaDestroyTextureObject(device->textures[i].object);
+    memset(device->textures, 0, sizeof device->textures);
+}
+
 void device_close(struct device *device)
 {
     if (!device)
         return;
-    for (int i = 0; i < max_textures; i++)
-        if (device->textures[i].object)
-            cudaDestroyTextureObject(device->textures[i].object);
+    forget_textures(device);
     for (int i = 0; i < DEVICE_MARKS; i++)
         if (device->marks[i])
             cudaEventDestroy(device->marks[i]);
@@ -165,12 +172,26 @@ bool device_allocate(struct device *device, size_t size, void **buffer, struct e
 
 void device_release(struct device *device, void *buffer)
 {
-    (void)device;
+    forget_textures(device);
     cudaFree(buffer);
 }
 
-bool device_plane_allocate(struct device *device, enum sample sample, int width, int height, int count, size_t extra,
-                           struct plane *plane, struct error *error)
+bool device_allocate_locked(struct device *device, size_t size, void **buffer, struct error *error)
+{
+    (void)device;
+    *buffer = NULL;
+    CUDA_TRY(cudaMallocHost(buffer, size), error);
+    return true;
+}
+
+void device_release_locked(struct device *device, void *buffer)
+{
+    (void)device;
+    if (buffer)
+        cudaFreeHost(buffer);
+}
+
+size_t device_plane_layout(enum sample sample, int width, int height, int count, size_t extra, struct plane *plane)
 {
     plane->sample = sample;
     plane->width = width;
@@ -178,7 +199,15 @@ bool device_plane_allocate(struct device *device, enum sample sample, int width,
     plane->count = count;
     plane->row_bytes = round_up((size_t)width * sample_bytes(sample), row_alignment) + extra;
     plane->plane_bytes = round_up(plane->row_bytes * (size_t)height, base_alignment);
-    return device_allocate(device, plane->plane_bytes * (size_t)count, &plane->data, error);
+    plane->data = NULL;
+    return plane->plane_bytes * (size_t)count;
+}
+
+bool device_plane_allocate(struct device *device, enum sample sample, int width, int height, int count, size_t extra,
+                           struct plane *plane, struct error *error)
+{
+    return device_allocate(device, device_plane_layout(sample, width, height, count, extra, plane), &plane->data,
+                           error);
 }
 
 bool device_upload(struct device *device, void *to, const void *from, size_t size, struct error *error)

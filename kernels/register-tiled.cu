@@ -15,10 +15,12 @@
  * float multiply-adds have twice the rate of integer ones; else int32. Either way the canonical bytes.
  *
  * Limits: none. Square filters of 3 to 15 taps with the anchor in the centre have kernels of their own; all others take
- * the general one, which keeps 4 x 8 outputs and loads each tap, at about a third of the speed. */
-#include "strip.cuh"
+ * the one in register-any.cuh, which keeps 16 x 4 outputs and loads taps as it goes. */
+#include "register-any.cuh"
 
-static __constant__ uint32_t taps[max_taps];
+static constexpr int largest_square = 15; /* with a kernel of its own */
+
+static __constant__ uint32_t taps[largest_square * largest_square];
 
 /* Rows of a turn of the loop: two, unless its instructions are then more than the instruction cache holds. */
 static __host__ __device__ constexpr int turn_of(int size)
@@ -124,53 +126,8 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of(SIZE))
         }
 }
 
-static constexpr int general_rows = 8; /* outputs of a thread in a column */
-static constexpr int threads_y = 4;
-
-/* Any filter. Each row goes by in quads, two of them in registers at a time. */
-template <typename T, typename Sum>
-static __global__ void __launch_bounds__(32 * threads_y) register_tiled_general(const __grid_constant__ struct job job)
-{
-    const int2 tile = block_tile(job);
-    const int x = tile.x * strip_width + (int)threadIdx.x * columns;
-    const int y = (tile.y * threads_y + (int)threadIdx.y) * general_rows;
-    if (x >= job.width || y >= job.height)
-        return;
-    Sum sum[general_rows][columns] = {};
-    const int lead = lead_of(job.anchor_x), left = x - job.anchor_x;
-    for (int r = 0; r < general_rows + job.filter_height - 1; r++) {
-        const int from_y = border_index(y - job.anchor_y + r, job.height, job.border);
-        quad<Sum> next = load_quad<T, Sum>(job, from_y, left - lead);
-        for (int j0 = -lead; j0 < job.filter_width; j0 += 4) {
-            const quad<Sum> first = next;
-            next = load_quad<T, Sum>(job, from_y, left + j0 + 4);
-            const Sum v[8] = {first.v[0], first.v[1], first.v[2], first.v[3],
-                              next.v[0],  next.v[1],  next.v[2],  next.v[3]};
-#pragma unroll
-            for (int k = 0; k < general_rows; k++) {
-                const int i = r - k;
-                if (i < 0 || i >= job.filter_height)
-                    continue;
-#pragma unroll
-                for (int u = 0; u < 4; u++) {
-                    if (j0 + u < 0 || j0 + u >= job.filter_width)
-                        continue;
-                    const Sum tap = weight<Sum>(taps[i * job.filter_width + j0 + u]);
-#pragma unroll
-                    for (int c = 0; c < columns; c++)
-                        sum[k][c] += tap * v[u + c];
-                }
-            }
-        }
-    }
-#pragma unroll
-    for (int k = 0; k < general_rows; k++)
-        if (y + k < job.height)
-            store_quad<true>(job, y + k, x, sum[k], (T *)0);
-}
-
-/* The kernel for a square filter of SIZE taps, or NULL. */
-template <typename T, typename Sum, int SIZE = 15>
+/* The kernel for a square filter of SIZE taps. */
+template <typename T, typename Sum, int SIZE = largest_square>
 static walk_kernel *kernel_of_square(int size, bool quick)
 {
     constexpr int finish = (Sum)0.5f > 0 ? FINISH_QUICK : FINISH_ANY; /* sums of int are never quick */
@@ -182,14 +139,42 @@ static walk_kernel *kernel_of_square(int size, bool quick)
         return NULL;
 }
 
+/* Does the filter have a kernel of its own? */
+static bool is_square(const struct filter *filter)
+{
+    return filter_is_centred_square(filter) && filter->width >= 3 && filter->width <= largest_square;
+}
+
+/* Quads of the table for any filter. */
+static int table_quads(const struct filter *filter)
+{
+    return (filter->width + 3) / 4 * filter->height + 2 * any_slack;
+}
+
 extern "C" bool register_tiled_prepare(const struct plan *plan, struct device *device, struct error *error)
 {
     const struct filter *filter = plan->filter;
-    const int count = filter->width * filter->height;
-    uint32_t words[max_taps];
-    for (int i = 0; i < count; i++)
-        words[i] = tap_word(plan, filter->taps[i], filter->scale);
-    return upload_words(device, taps, words, count, error);
+    const bool square = is_square(filter);
+    uint32_t words[4 * any_quads_most] = {};
+    for (int i = 0; i < filter->height; i++)
+        for (int j = 0; j < filter->width; j++)
+            words[square ? i * filter->width + j : 4 * (any_slack + j / 4 * filter->height + i) + j % 4] =
+                tap_word(plan, filter->taps[i * filter->width + j], filter->scale);
+    const int quads = table_quads(filter);
+    if (square)
+        return upload_words(device, taps, words, filter->width * filter->height, error);
+    if (quads <= any_near)
+        return upload_words(device, near_taps, words, 4 * quads, error);
+    return upload_table(device, words, sizeof(uint4) * (size_t)quads, error);
+}
+
+template <typename T, typename Sum, bool FAR>
+static bool launch_any(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                       struct error *error)
+{
+    return launch_job(register_tiled_any<T, Sum, FAR>, make_job(plan, in, out), in->count, device,
+                      {any_width, any_warps<FAR> * any_rows, dim3(32, any_warps<FAR>)}, error,
+                      (const uint4 *)device_table(device));
 }
 
 template <typename T, typename Sum>
@@ -197,12 +182,11 @@ static bool launch(const struct plan *plan, struct device *device, const struct 
                    struct error *error)
 {
     const struct level level = level_of(plan);
-    walk_kernel *square =
-        is_centred_square(plan->filter) ? kernel_of_square<T, Sum>(plan->filter->width, level.quick) : NULL;
-    if (square)
-        return launch_walk(square, level, strip_of(plan->filter->width, plan->sample), plan, device, in, out, error);
-    return launch_tiles(register_tiled_general<T, Sum>, plan, device, in, out,
-                        {strip_width, threads_y * general_rows, dim3(32, threads_y)}, error);
+    if (is_square(plan->filter))
+        return launch_walk(kernel_of_square<T, Sum>(plan->filter->width, level.quick), level,
+                           strip_of(plan->filter->width, plan->sample), plan, device, in, out, error);
+    return table_quads(plan->filter) <= any_near ? launch_any<T, Sum, false>(plan, device, in, out, error)
+                                                 : launch_any<T, Sum, true>(plan, device, in, out, error);
 }
 
 extern "C" bool register_tiled_launch(const struct plan *plan, struct device *device, const struct plane *in,

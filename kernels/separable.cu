@@ -46,7 +46,7 @@ static __host__ __device__ constexpr int blocks_of(int size)
  * more fits, and large filters, which make more of halo rows, want longer strips. */
 static constexpr int strip_of(int size, enum sample sample)
 {
-    return sample == SAMPLE_F32 ? (size <= 9 ? 16 : size <= 15 ? 64 : 128) : size == 3 ? 32 : size <= 15 ? 64 : 128;
+    return sample == SAMPLE_F32 ? (size <= 11 ? 16 : size <= 15 ? 32 : 128) : size == 3 ? 32 : size <= 15 ? 64 : 128;
 }
 
 /* Add a row's sums, multiplied by tap I of the column, to SUM, the sums before it, and write them to TO. */
@@ -181,7 +181,7 @@ static __global__ void __launch_bounds__(general_threads_x *general_threads_y)
 #pragma unroll
     for (int k = 0; k < general_rows; k++)
         if (tile_y + first + k < job.height)
-            store_quad<true>(job, tile_y + first + k, x, sum[k], (T *)0);
+            store_quad(job, tile_y + first + k, x, sum[k], (T *)0);
 }
 
 /* The kernel for a square filter of SIZE taps, or NULL. */
@@ -215,7 +215,7 @@ static bool launch(const struct plan *plan, struct device *device, const struct 
 {
     const struct level level = level_of(plan);
     walk_kernel *square =
-        is_centred_square(plan->filter) ? kernel_of_square<T, Sum>(plan->filter->width, level.quick) : NULL;
+        filter_is_centred_square(plan->filter) ? kernel_of_square<T, Sum>(plan->filter->width, level.quick) : NULL;
     if (square)
         return launch_walk(square, level, strip_of(plan->filter->width, plan->sample), plan, device, in, out, error);
     return launch_tiles(separable_general<T, Sum>, plan, device, in, out,

@@ -176,7 +176,7 @@ static __global__ void __launch_bounds__(threads_x *threads_y) sparse_bytes(stru
 #pragma unroll
     for (int k = 0; k < byte_rows; k++)
         if (y + k < job.height)
-            store_quad<true>(job, y + k, x, sum[k], (uint8_t *)0);
+            store_quad(job, y + k, x, sum[k], (uint8_t *)0);
 }
 
 template <bool GUARDED>

@@ -20,6 +20,7 @@
 #define GPUCONV_STRIP_CUH
 
 #include "conv.cuh"
+#include "copies.cuh"
 
 #include <string.h>
 
@@ -46,49 +47,38 @@ static __host__ __device__ constexpr int lead_of(int anchor_x)
 template <int SIZE>
 constexpr int window_of = round_up(lead_of(SIZE / 2) + SIZE + columns - 1, 4);
 
-/* Start a copy of BYTES (4 or 16) to shared memory. The hint asks L2 for a whole 256 bytes where a warp's row of
- * uint8_t is less than that; rows of float were faster without. */
-template <int BYTES, bool HINT = false>
-static __device__ __forceinline__ void copy_start(uint32_t to, const void *from)
+/* A row of a ring, of which some is outside the image, a word of 4 bytes after another. Not inlined, and given values
+ * instead of the job: few warps come here. */
+template <typename T>
+static __device__ __noinline__ void load_border(const unsigned char *plane, size_t in_row, int width, int height,
+                                                enum border border, int y, int x, uint32_t to, int words)
 {
-#if __CUDA_ARCH__ >= 800
-    if (BYTES == 16 && HINT)
-        asm volatile("cp.async.ca.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-    else if (BYTES == 16)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
-#else
-    if (BYTES == 16) {
-        const uint4 v = *(const uint4 *)from;
-        asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
-                     : "memory");
-    } else {
-        asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(*(const uint32_t *)from) : "memory");
+    constexpr int word = 4 / (int)sizeof(T); /* samples of 4 bytes */
+    const int from_y = border_index(y, height, border);
+    const T *row = (const T *)(plane + (size_t)max(from_y, 0) * in_row);
+#pragma unroll 1
+    for (int k = (int)threadIdx.x; k < words; k += 32) {
+        const int from_x = x + k * word;
+        if (from_y >= 0 && from_x >= 0 && from_x + word <= width) {
+            copy_start<4, false>(to + 4 * k, row + from_x);
+            continue;
+        }
+        uint32_t four = 0;
+        if (sizeof(T) == 4) {
+            const int at = border_index(from_x, width, border);
+            if (from_y >= 0 && at >= 0) {
+                copy_start<4, false>(to + 4 * k, row + at);
+                continue;
+            }
+        } else if (from_y >= 0) {
+#pragma unroll
+            for (int b = 0; b < word; b++) {
+                const int at = border_index(from_x + b, width, border);
+                four |= (at < 0 ? 0 : (uint32_t)row[at]) << 8 * b;
+            }
+        }
+        write_shared(to + 4 * k, four);
     }
-#endif
-}
-
-static __device__ __forceinline__ void copy_commit()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-/* Wait until at most PENDING groups are under way, and for the warp. */
-template <int PENDING>
-static __device__ __forceinline__ void copy_wait()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-#endif
-    __syncwarp();
-}
-
-static __device__ __forceinline__ void write_shared(uint32_t to, uint32_t word)
-{
-    asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
 }
 
 /* A warp's ring of SLOTS rows, loaded and used TURN at a time. Its rows start BEFORE samples left of the strip, and so
@@ -97,6 +87,7 @@ template <typename T, int REACH, int TURN>
 struct ring {
     static constexpr int slots = ring_slots<T>, turn = TURN;
     static constexpr int unit = 16 / (int)sizeof(T); /* samples of a copy */
+    static constexpr bool wide = sizeof(T) == 1;     /* rows of float were faster without */
     static constexpr int before = round_up(REACH, unit), samples = strip_width + 2 * before, copies = samples / unit;
     static constexpr int row_bytes = samples * (int)sizeof(T), bytes = slots * row_bytes;
     static constexpr int together = copies <= 16 ? turn : 1; /* rows that one instruction copies */
@@ -124,7 +115,7 @@ struct ring {
 
     __device__ __forceinline__ ring(const struct job &job, const unsigned char *memory, int strip_x, int y, int rows)
     {
-        first = (uint32_t)__cvta_generic_to_shared(memory);
+        first = shared_address(memory);
         to = first;
         x = strip_x - before;
         next = y;
@@ -147,13 +138,13 @@ struct ring {
 #pragma unroll
                     for (int k = 0; k < copies; k += lanes)
                         if (k + lanes <= copies || lane() < copies - k)
-                            copy_start<16, sizeof(T) == 1>(to + lane_bytes() + i * row_bytes + 16 * k,
-                                                           from + i * job.in_row + 16 * k);
+                            copy_start<16, wide>(to + lane_bytes() + i * row_bytes + 16 * k,
+                                                 from + i * job.in_row + 16 * k);
             } else {
 #pragma unroll 1
                 for (int i = 0; i < turn; i++)
-                    load_border(job.in + blockIdx.z * job.in_plane, job.in_row, job.width, job.height, job.border,
-                                next + i, x, to + i * row_bytes);
+                    load_border<T>(job.in + blockIdx.z * job.in_plane, job.in_row, job.width, job.height, job.border,
+                                   next + i, x, to + i * row_bytes, row_bytes / 4);
             }
             next += turn;
             from += turn * job.in_row;
@@ -190,39 +181,6 @@ struct ring {
     {
         const uint32_t next_from = from + turn * row_bytes;
         return next_from == begin + bytes ? begin : next_from;
-    }
-
-    /* A row of which some is outside the image, a word of the ring after another. Not inlined, and given values instead
-     * of the job: few warps come here. */
-    static __device__ __noinline__ void load_border(const unsigned char *plane, size_t in_row, int width, int height,
-                                                    enum border border, int y, int x, uint32_t to)
-    {
-        constexpr int word = 4 / (int)sizeof(T); /* samples of 4 bytes */
-        const int from_y = border_index(y, height, border);
-        const T *row = (const T *)(plane + (size_t)max(from_y, 0) * in_row);
-#pragma unroll 1
-        for (int k = (int)threadIdx.x; k < samples / word; k += 32) {
-            const int from_x = x + k * word;
-            if (from_y >= 0 && from_x >= 0 && from_x + word <= width) {
-                copy_start<4>(to + 4 * k, row + from_x);
-                continue;
-            }
-            uint32_t four = 0;
-            if (sizeof(T) == 4) {
-                const int at = border_index(from_x, width, border);
-                if (from_y >= 0 && at >= 0) {
-                    copy_start<4>(to + 4 * k, row + at);
-                    continue;
-                }
-            } else if (from_y >= 0) {
-#pragma unroll
-                for (int b = 0; b < word; b++) {
-                    const int at = border_index(from_x + b, width, border);
-                    four |= (at < 0 ? 0 : (uint32_t)row[at]) << 8 * b;
-                }
-            }
-            write_shared(to + 4 * k, four);
-        }
     }
 };
 
@@ -436,13 +394,6 @@ static inline uint32_t tap_word(const struct plan *plan, int32_t q, int32_t divi
     uint32_t word;
     memcpy(&word, &tap, sizeof word);
     return word;
-}
-
-/* Is it a square filter with its anchor in the centre? */
-static inline bool is_centred_square(const struct filter *filter)
-{
-    return filter->width == filter->height && filter->width % 2 == 1 && filter->anchor_x == filter->width / 2 &&
-           filter->anchor_y == filter->height / 2;
 }
 
 /* A kernel that walks down strips. */

@@ -16,11 +16,12 @@
  * 256 q1
  * + 256^2 q2 + 256^3 q3 with parts of -128 to 127. Sums of parts may wrap; the whole, taken modulo 2^32, does not.
  *
- * There are three kernels. A 9 x 9 filter in a window of 16 does 144 multiply-adds for 81 that are useful, and its
+ * There are four kernels. A 9 x 9 filter in a window of 16 does 144 multiply-adds for 81 that are useful, and its
  * loads, one read of shared memory for 128 samples, leave it bound by memory:
  *
  *     tensor-walk.cuh    small filters: taps and rows in registers
- *     tensor-wide.cuh    larger ones on compute capability 9.0: both operands in shared memory
+ *     tensor-passes.cuh  larger ones of rank 1, up to 33 taps a side: two products, one after the other
+ *     tensor-wide.cuh    other larger ones on compute capability 9.0: both operands in shared memory
  *     tensor-group.cuh   all others, and other chips
  *
  * Loads: each sample once from memory but for the halo of a strip. The arithmetic is far below the units' rate for up
@@ -28,6 +29,7 @@
  *
  * Limits: none. */
 #include "tensor-group.cuh"
+#include "tensor-passes.cuh"
 #include "tensor-walk.cuh"
 #include "tensor-wide.cuh"
 
@@ -37,11 +39,15 @@
 
 /* How a filter is laid out for the matrix unit. */
 struct arrangement {
-    enum kernel { WALK, WIDE, GROUP } kernel;
+    enum kernel { WALK, PASSES, WIDE, GROUP } kernel;
     int lead;   /* samples from the first of a window to its first output */
     int height; /* WALK: the filter's, made odd; GROUP: rows of taps, in pairs, and one down for odd outputs */
     int full, packed, blocks; /* GROUP */
     int units, terms;         /* WIDE */
+    int window, planes;       /* PASSES: blocks of 16 taps' window; bytes of row sums */
+    bool unsigned_taps;       /* PASSES */
+    enum pass_finish finish;  /* PASSES */
+    uint32_t start, first;    /* PASSES: where row sums start, and where sums start */
     int parts;
     int factor; /* of all taps, for the sake of quick rounding */
     bool quick;
@@ -128,27 +134,81 @@ static bool arrange_wide(const struct filter *f, struct arrangement *a)
     return true;
 }
 
+/* Is a window of that many blocks of 16, which starts at a multiple of a copy's bytes, enough for 16 outputs? */
+static bool window_fits(const struct filter *f, int blocks)
+{
+    const int unit = pass_copy(blocks), lead = (f->anchor_x + unit - 1) / unit * unit;
+    return lead - f->anchor_x + f->width - 1 + pass_chunk <= 16 * blocks && f->height - 1 + pass_chunk <= 16 * blocks;
+}
+
+static bool arrange_passes(const struct filter *f, struct arrangement *a)
+{
+    a->window = window_fits(f, 2) ? 2 : 3;
+    if (!f->separable || !window_fits(f, a->window))
+        return false;
+    const int unit = pass_copy(a->window);
+    a->lead = (f->anchor_x + unit - 1) / unit * unit;
+
+    int64_t least = 0, most = 0, column_sum = 0, lowest = 0, highest = 0;
+    a->parts = 1;
+    for (int k = 0; k < f->width + f->height; k++) {
+        const int64_t q = k < f->width ? f->row[k] : (int64_t)f->column[k - f->width] * a->factor;
+        int8_t digit[4];
+        const int parts = digits_of(q, digit);
+        a->parts = parts > a->parts ? parts : a->parts;
+        least = q < least ? q : least;
+        most = q > most ? q : most;
+        lowest -= k < f->width && q < 0 ? q * 255 : 0;
+        highest += k < f->width && q > 0 ? q * 255 : 0;
+        column_sum += k < f->width ? 0 : q;
+    }
+    a->unsigned_taps = a->parts > 1 && least >= 0 && most <= 255;
+    if (a->unsigned_taps)
+        a->parts = 1;
+    if (a->parts > 2 || lowest + highest >= 1 << 24)
+        return false;
+    a->planes = a->parts == 1 && !a->unsigned_taps && lowest + highest < 1 << 16 ? 2 : 3;
+    a->start = (uint32_t)lowest;
+    const int64_t scale = (int64_t)f->scale * a->factor;
+    if (!f->absolute && (scale & (scale - 1)) == 0) {
+        a->finish = PASS_SHIFT;
+        for (a->shift = 0; scale >> a->shift > 1;)
+            a->shift++;
+    } else {
+        a->finish = f->absolute || a->shift != 0 ? PASS_ANY : PASS_SCALE;
+    }
+    a->first = (uint32_t)((a->finish == PASS_ANY ? 0 : a->bias) - lowest * column_sum);
+    a->kernel = arrangement::PASSES;
+    return true;
+}
+
 static void arrange(const struct plan *plan, const struct device *device, struct arrangement *a)
 {
     const struct filter *f = plan->filter;
     memset(a, 0, sizeof *a);
     quick_make(f, a);
+    int parts = 1;
     for (int k = 0; k < f->width * f->height; k++) {
         int8_t digit[4];
-        const int parts = digits_of((int64_t)f->taps[k] * a->factor, digit);
-        a->parts = parts > a->parts ? parts : a->parts;
+        const int digits = digits_of((int64_t)f->taps[k] * a->factor, digit);
+        parts = digits > parts ? digits : parts;
     }
+    a->parts = parts;
     a->lead = (f->anchor_x + 3) / 4 * 4;
     const int words = window_words(f, a->lead, chunk);
-    if (words <= 4 && f->height <= walk_height && a->parts <= 2 && a->quick) {
+    if (words <= 4 && f->height <= walk_height && parts <= 2 && a->quick) {
         a->kernel = arrangement::WALK;
         a->height = f->height | 1;
         return;
     }
+    if (device_facts(device)->capability >= 80 && a->quick && arrange_passes(f, a))
+        return;
 #ifdef GPUCONV_SM90A
+    a->parts = parts;
     if (device_facts(device)->capability == 90 && a->quick && arrange_wide(f, a))
         return;
 #endif
+    a->parts = parts;
     a->kernel = arrangement::GROUP;
     a->lead = (f->anchor_x + 3) / 4 * 4;
     a->height = f->height / 2 * 2 + 2;
@@ -208,6 +268,45 @@ static uint32_t *fill_wide(const struct filter *f, const struct arrangement *a, 
     return to;
 }
 
+/* All parts of the band matrix of VECTOR, whose first output has its first tap over term LEAD of the window. Terms and
+ * outputs stand in the order that tensor-passes.cuh tells, in that of samples where OF_ROWS. */
+static uint32_t *fill_band(const int32_t *vector, int count, int factor, int lead, bool of_rows,
+                           const struct arrangement *a, uint32_t *to)
+{
+    /* Of an even window; where it has three, the two of an odd one that are an operand, and the last of an even one. */
+    static const int blocks[] = {0, 1, 1, 2, 2};
+    for (int part = a->parts - 1; part >= 0; part--)
+        for (int k = 0; k < pass_words(a->window); k++)
+            for (int lane = 0; lane < 32; lane++) {
+                const int t = lane % 4, m = lane / 4, below = k % 2;
+                /* Rows m and m + 8 of the matrix are outputs that lane m / 2 has side by side in the end. */
+                const int output = of_rows ? m / 2 * 4 + 2 * below + m % 2 : m + 8 * below;
+                uint32_t word = 0;
+                for (int e = 0; e < 4; e++) {
+                    const int term = 16 * blocks[k / 2] + (of_rows ? 4 * t + e : 2 * t + e % 2 + 8 * (e / 2));
+                    const int at = term - lead - output;
+                    if (at < 0 || at >= count)
+                        continue;
+                    const int64_t q = (int64_t)vector[at] * factor;
+                    int8_t digit[4];
+                    digits_of(q, digit);
+                    word |= (uint32_t)(uint8_t)(a->unsigned_taps ? (uint8_t)q : (uint8_t)digit[part]) << 8 * e;
+                }
+                *to++ = word;
+            }
+    return to;
+}
+
+static uint32_t *fill_passes(const struct filter *f, const struct arrangement *a, uint32_t *to)
+{
+    to = fill_band(f->row, f->width, 1, a->lead - f->anchor_x, true, a, to);
+    to = fill_band(f->column, f->height, a->factor, 0, false, a, to);
+    for (int k = 0; k < 4; k++)
+        *to++ = a->start;
+    *to++ = 256;
+    return to;
+}
+
 /* Words FIRST to FIRST + COUNT - 1 of all lanes. */
 static uint32_t *put_lanes(uint32_t *to, const uint32_t (*lanes)[32], int first, int count)
 {
@@ -248,6 +347,8 @@ static size_t table_bytes(const struct arrangement *a)
     switch (a->kernel) {
     case arrangement::WALK: /* and the bias four times */
         return ((size_t)a->parts * 2 * (a->height + 1) * 32 + 4) * 4;
+    case arrangement::PASSES: /* and where row sums start four times, and 256 */
+        return ((size_t)2 * a->parts * pass_words(a->window) * 32 + 5) * 4;
     case arrangement::WIDE:
         return (size_t)a->parts * a->terms * term_bytes;
     default: /* and what the last step fetches ahead */
@@ -263,10 +364,13 @@ extern "C" bool tensor_core_prepare(const struct plan *plan, struct device *devi
     if (!table)
         return error_set(error, ERROR_WORK, "not enough memory for the taps of %s; close other programs",
                          plan->filter->name);
-    for (int part = a.parts - 1; part >= 0; part--)
-        to = a.kernel == arrangement::WALK   ? fill_walk(plan->filter, &a, part, to)
-             : a.kernel == arrangement::WIDE ? fill_wide(plan->filter, &a, part, to)
-                                             : fill_group(plan->filter, &a, part, to);
+    if (a.kernel == arrangement::PASSES)
+        fill_passes(plan->filter, &a, to);
+    else
+        for (int part = a.parts - 1; part >= 0; part--)
+            to = a.kernel == arrangement::WALK   ? fill_walk(plan->filter, &a, part, to)
+                 : a.kernel == arrangement::WIDE ? fill_wide(plan->filter, &a, part, to)
+                                                 : fill_group(plan->filter, &a, part, to);
     const bool done = upload_table(device, table, table_bytes(&a), error);
     free(table);
     return done;
@@ -299,8 +403,29 @@ static tensor_kernel *quick_kernel(const struct arrangement *a)
     return a->parts == 1 ? walk_of_height<1, FINISH>(a->height) : walk_of_height<2, FINISH>(a->height);
 }
 
+template <int BLOCKS, int FINISH>
+static tensor_kernel *passes_kernel(const struct arrangement *a)
+{
+    if (a->planes == 2)
+        return tensor_passes<BLOCKS, 2, 1, false, FINISH>;
+    if (a->parts == 2)
+        return tensor_passes<BLOCKS, 3, 2, false, FINISH>;
+    return a->unsigned_taps ? tensor_passes<BLOCKS, 3, 1, true, FINISH> : tensor_passes<BLOCKS, 3, 1, false, FINISH>;
+}
+
+template <int BLOCKS>
+static tensor_kernel *passes_finish(const struct arrangement *a)
+{
+    return a->finish == PASS_SHIFT   ? passes_kernel<BLOCKS, PASS_SHIFT>(a)
+           : a->finish == PASS_SCALE ? passes_kernel<BLOCKS, PASS_SCALE>(a)
+                                     : passes_kernel<BLOCKS, PASS_ANY>(a);
+}
+
 static tensor_kernel *choose_kernel(const struct plan *plan, const struct arrangement *a)
 {
+    if (a->kernel == arrangement::PASSES) {
+        return a->window == 2 ? passes_finish<2>(a) : passes_finish<3>(a);
+    }
     if (a->kernel != arrangement::GROUP)
         return plan->filter->absolute ? quick_kernel<FINISH_ABSOLUTE>(a)
                : a->shift == 0        ? quick_kernel<FINISH_SCALE>(a)
@@ -335,6 +460,19 @@ static struct shape choose_shape(const struct plan *plan, const struct arrangeme
                 warps,
                 4 * warps,
                 (size_t)warps * walk_stages(a->height) * rows * walk_pitch};
+    }
+    if (a->kernel == arrangement::PASSES) {
+        tensor->first = (int)a->first;
+        return {pass_columns,
+                pass_rows,
+                16 * (a->window - 1),
+                2,
+                pass_strip,
+                pass_rows,
+                dim3(32 * pass_warps),
+                1,
+                pass_resident(a->planes, a->parts),
+                (size_t)pass_shared(a->window)};
     }
     if (a->kernel == arrangement::WIDE) {
         const int rows = wide_stage(a->units);
@@ -389,6 +527,22 @@ static void choose_strip(const struct shape &shape, const struct device *device,
     tensor->tiles = columns * tensor->tiles_y * in->count;
 }
 
+/* Multiprocessors are not equally fast, and the last tiles leave most of them idle: where there are several waves, the
+ * lower rows of the image are in shorter strips, which come last. */
+static void shorten_last_strips(const struct shape &shape, const struct device *device, const struct plane *in,
+                                struct tensor_job *tensor)
+{
+    const double waves = (double)tensor->tiles / (device_facts(device)->multiprocessors * shape.resident);
+    tensor->planes = in->count;
+    if (waves < 3)
+        return;
+    tensor->short_strip = pass_short * shape.unit - shape.trim;
+    tensor->tiles_y = (int)(in->height * (1 - pass_share) / tensor->strip);
+    const int left = in->height - tensor->tiles_y * tensor->strip;
+    tensor->short_y = (left + tensor->short_strip - 1) / tensor->short_strip;
+    tensor->tiles = tensor->columns * (tensor->tiles_y + tensor->short_y) * in->count;
+}
+
 extern "C" bool tensor_core_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                    const struct plane *out, struct error *error)
 {
@@ -408,6 +562,8 @@ extern "C" bool tensor_core_launch(const struct plan *plan, struct device *devic
     const struct shape shape = choose_shape(plan, &a, &tensor);
 
     choose_strip(shape, device, in, &tensor);
+    if (a.kernel == arrangement::PASSES)
+        shorten_last_strips(shape, device, in, &tensor);
     CUDA_TRY(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shape.shared),
              error);
     const dim3 grid((unsigned)((tensor.tiles + shape.tiles_a_block - 1) / shape.tiles_a_block));

@@ -138,7 +138,7 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
         barrier_make(empty + 8 * thread, threads / 32);
     }
     for (int k = thread; k < tensor.parts * tensor.terms * term_bytes / 16; k += threads)
-        copy_start<16>(taps + 16 * k, (const uint4 *)tensor.table + k);
+        copy_start<16, true>(taps + 16 * k, (const uint4 *)tensor.table + k);
 
     /* 256 threads load 8 bytes of a row each, of as many rows as there are such sets of threads in turn; the first
      * threads load what is left of the rows besides. */

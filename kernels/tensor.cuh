@@ -6,6 +6,7 @@
 #define GPUCONV_TENSOR_CUH
 
 #include "conv.cuh"
+#include "copies.cuh"
 
 /* What a launch needs beyond the job. */
 struct tensor_job {
@@ -20,6 +21,10 @@ struct tensor_job {
     int pitch, before;     /* tensor_group: bytes of a ring's row, and those left of the tile */
     int blocks, steps;     /* tensor_group: column blocks, pairs of filter rows */
     int terms;             /* tensor_wide: products of a part */
+    int first;             /* tensor_passes: where sums start */
+    int planes;            /* tensor_passes */
+    int short_strip;       /* tensor_passes: output rows of a tile of those below the others */
+    int short_y;           /* tensor_passes: such tiles, one below the other */
     bool quick;            /* level = (sum + bias) * multiplier >> 32 >> shift; otherwise the plan's rounding */
     int bias, multiplier, shift;
 };
@@ -47,18 +52,6 @@ static __device__ __forceinline__ struct tile find_tile(const struct tensor_job 
     return tile;
 }
 
-/* Shared memory, by address. */
-
-static __device__ __forceinline__ uint32_t shared_address(const void *pointer)
-{
-    return (uint32_t)__cvta_generic_to_shared(pointer);
-}
-
-static __device__ __forceinline__ void write_shared(uint32_t to, uint32_t word)
-{
-    asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
-}
-
 static __device__ __forceinline__ uint32_t read_shared(uint32_t from)
 {
     uint32_t word;
@@ -66,35 +59,14 @@ static __device__ __forceinline__ uint32_t read_shared(uint32_t from)
     return word;
 }
 
-/* Start a copy of BYTES, 8 or 16, to shared memory. Through L1, because neighbouring tiles read the same halo; asking
- * L2 for 256 bytes at a time was worth 2%. Chips before compute capability 8.0 copy at once. */
-template <int BYTES>
-static __device__ __forceinline__ void copy_start(uint32_t to, const void *from)
+static __device__ __forceinline__ uint4 read_shared16(uint32_t from)
 {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.ca.shared.global.L2::256B [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(BYTES) : "memory");
-#else
-    for (int k = 0; k < BYTES; k += 4)
-        write_shared(to + k, *(const uint32_t *)((const uint8_t *)from + k));
-#endif
-}
-
-/* What was started since the last call is a group. */
-static __device__ __forceinline__ void copy_commit()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-/* Wait for all of the warp's groups but the newest PENDING. */
-template <int PENDING>
-static __device__ __forceinline__ void copy_wait()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-#endif
-    __syncwarp();
+    uint4 four;
+    asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w)
+                 : "r"(from)
+                 : "memory");
+    return four;
 }
 
 /* Rows of samples, to the ring of rows in shared memory. */
@@ -109,14 +81,14 @@ static __device__ __forceinline__ void load_column(const struct job &job, const 
         const uint8_t *from = plane + y * job.in_row + x;
 #pragma unroll
         for (int k = 0; k < ROWS; k++)
-            copy_start<BYTES>(to + k * pitch, from + k * job.in_row);
+            copy_start<BYTES, true>(to + k * pitch, from + k * job.in_row);
         return;
     }
 #pragma unroll 1
     for (int k = 0; k < ROWS; k++) {
         const int from_y = border_index(y + k, job.height, job.border);
         if (from_y >= 0)
-            copy_start<BYTES>(to + k * pitch, plane + from_y * job.in_row + x);
+            copy_start<BYTES, true>(to + k * pitch, plane + from_y * job.in_row + x);
         else
             for (int byte = 0; byte < BYTES; byte += 4)
                 write_shared(to + k * pitch + byte, 0);

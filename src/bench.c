@@ -104,7 +104,8 @@ static size_t plane_size(const struct plane *plane)
     return plane->plane_bytes * (size_t)plane->count;
 }
 
-/* Do the three images that the host holds, and two pairs of buffers on the device, fit into nine tenths of memory? */
+/* Do the three images that the host holds, and two pairs of buffers and their images on the device, fit into nine
+ * tenths of memory? */
 static bool fits(const struct bench *bench, const struct bench_size *size)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -113,7 +114,7 @@ static bool fits(const struct bench *bench, const struct bench_size *size)
         const double bytes = (double)plane_size(&plane);
         if (bench->request->samples[sample] &&
             ((pages > 0 && 3 * bytes > 0.9 * (double)pages * (double)page) ||
-             (bench->device != NULL && 4 * bytes > 0.9 * (double)bench->facts.memory)))
+             (bench->device != NULL && 6 * bytes > 0.9 * (double)bench->facts.memory)))
             return false;
     }
     return true;
@@ -281,6 +282,8 @@ struct lab {
     int pairs; /* of buffers on the device */
     void *memory;
     struct plane device_in, device_out; /* the first pair */
+    void *images;                       /* an interleaved image a pair; NULL where the planes make none */
+    size_t image_bytes;                 /* from one to the next */
     double upload_ms, download_ms;
 };
 
@@ -301,7 +304,7 @@ static double samples_of(const struct bench_size *size)
 
 static double taps_of(const struct filter *filter)
 {
-    return (double)filter->width * filter->height;
+    return (double)filter_grids(filter) * filter->width * filter->height;
 }
 
 /* A plan of VARIANT for the lab's sample type. */
@@ -491,19 +494,27 @@ static bool time_cpu(struct lab *lab, const struct plan *plan, double first_ms, 
 }
 
 #ifdef GPUCONV_CUDA
-/* Queue one launch, or copy where PLAN is NULL, on pair NUMBER modulo the pairs. */
-static bool queue(struct lab *lab, const struct plan *plan, int number, struct error *error)
+/* Queue one launch, or a copy where PLAN is NULL, on pair NUMBER modulo the pairs; with IMAGE from the pair's
+ * interleaved image to it, through a split and a merge. */
+static bool queue(struct lab *lab, const struct plan *plan, bool image, int number, struct error *error)
 {
-    const size_t offset = (size_t)(number % lab->pairs) * 2 * plane_size(&lab->in);
+    const size_t pair = (size_t)(number % lab->pairs), offset = pair * 2 * plane_size(&lab->in);
+    struct device *device = lab->bench->device;
     struct plane in = lab->device_in, out = lab->device_out;
     in.data = (char *)in.data + offset;
     out.data = (char *)out.data + offset;
-    return plan == NULL ? device_copy(lab->bench->device, out.data, in.data, plane_size(&in), error)
-                        : plan->variant->launch(plan, lab->bench->device, &in, &out, error);
+    if (plan == NULL)
+        return device_copy(device, out.data, in.data, plane_size(&in), error);
+    if (!image)
+        return plan->variant->launch(plan, device, &in, &out, error);
+    void *const samples = (char *)lab->images + pair * lab->image_bytes;
+    return device_split(device, samples, in.count, ALPHA_FILTER, &in, error) &&
+           plan->variant->launch(plan, device, &in, &out, error) &&
+           device_merge(device, &out, in.count, ALPHA_FILTER, samples, error);
 }
 
 /* The milliseconds of one of COUNT launches between two marks, on the pairs from *NEXT on. */
-static bool time_batch(struct lab *lab, const struct plan *plan, int count, int *next, double *milliseconds,
+static bool time_batch(struct lab *lab, const struct plan *plan, bool image, int count, int *next, double *milliseconds,
                        struct error *error)
 {
     struct device *device = lab->bench->device;
@@ -511,7 +522,7 @@ static bool time_batch(struct lab *lab, const struct plan *plan, int count, int 
     if (!device_mark(device, 0, error))
         return false;
     for (int i = 0; i < count; i++, *next = (*next + 1) % lab->pairs)
-        if (!queue(lab, plan, *next, error))
+        if (!queue(lab, plan, image, *next, error))
             return false;
     if (!device_mark(device, 1, error) || !device_elapsed(device, 0, 1, &elapsed, error))
         return false;
@@ -519,34 +530,39 @@ static bool time_batch(struct lab *lab, const struct plan *plan, int count, int 
     return true;
 }
 
-static bool time_cuda(struct lab *lab, const struct plan *plan, struct bench_row *row, struct error *error)
+static bool time_cuda(struct lab *lab, const struct plan *plan, bool image, struct bench_row *row, struct error *error)
 {
     const double batch_ms = 0.1; /* 200 times what marks are exact to */
     double each, milliseconds[BENCH_RUNS];
     int next = 0;
     /* Every pair is met once before, as a variant may make something for each buffer that it keeps (a texture). */
-    if (!time_batch(lab, plan, lab->pairs > WARM_UP ? lab->pairs : WARM_UP, &next, &each, error))
+    if (!time_batch(lab, plan, image, lab->pairs > WARM_UP ? lab->pairs : WARM_UP, &next, &each, error))
         return false;
-    if (each < 10 * batch_ms && !time_batch(lab, plan, lab->pairs, &next, &each, error))
+    if (each < 10 * batch_ms && !time_batch(lab, plan, image, lab->pairs, &next, &each, error))
         return false;
     const int runs = each > 50 ? BENCH_SLOW_RUNS : BENCH_RUNS; /* see bench.h */
     const int batch = each > 0 ? limited(ceil(batch_ms / each), 1, lab->pairs) : lab->pairs;
     for (int run = 0; run < runs; run++)
-        if (!time_batch(lab, plan, batch, &next, &milliseconds[run], error))
+        if (!time_batch(lab, plan, image, batch, &next, &milliseconds[run], error))
             return false;
     bench_statistics(milliseconds, runs, row);
     return true;
 }
 
-/* Run PLAN once, its output buffer poisoned, and bring the output to the host. */
-static bool run_cuda(struct lab *lab, const struct plan *plan, struct error *error)
+/* Run PLAN once, its output buffer poisoned, and bring the output to the host; with IMAGE out of the merged image, of
+ * which the input is made first. */
+static bool run_cuda(struct lab *lab, const struct plan *plan, bool image, struct error *error)
 {
     struct device *device = lab->bench->device;
-    const size_t bytes = plane_size(&lab->in);
-    return device_fill(device, lab->device_out.data, 0xff, bytes, error) &&
+    const struct plane *in = &lab->device_in, *out = &lab->device_out;
+    const size_t bytes = plane_size(in);
+    return (!image || device_merge(device, in, in->count, ALPHA_FILTER, lab->images, error)) &&
+           device_fill(device, out->data, 0xff, bytes, error) &&
            (plan->variant->prepare == NULL || plan->variant->prepare(plan, device, error)) &&
-           queue(lab, plan, 0, error) &&
-           device_download(device, lab->actual.data, lab->device_out.data, bytes, error) && device_wait(device, error);
+           queue(lab, plan, image, 0, error) &&
+           (!image || (device_fill(device, out->data, 0xff, bytes, error) &&
+                       device_split(device, lab->images, out->count, ALPHA_FILTER, out, error))) &&
+           device_download(device, lab->actual.data, out->data, bytes, error) && device_wait(device, error);
 }
 
 /* The median milliseconds of moving the planes to and from the device. */
@@ -583,12 +599,33 @@ static void close_device(struct bench *bench)
 
 static void release_device(struct lab *lab)
 {
-    if (lab->memory != NULL)
-        device_release(lab->bench->device, lab->memory);
-    lab->memory = NULL;
+    if (lab->memory == NULL)
+        return;
+    device_release(lab->bench->device, lab->images);
+    device_release(lab->bench->device, lab->memory);
+    lab->images = lab->memory = NULL;
 }
 
-/* Reserve the pairs in one piece of device memory and fill each input. */
+/* Are the planes an interleaved image's? One plane is its own image. */
+static bool makes_image(const struct lab *lab)
+{
+    return lab->sample == SAMPLE_U8 && lab->size.planes > 1;
+}
+
+/* Fill the input of each pair. */
+static bool fill_inputs(struct lab *lab, struct error *error)
+{
+    struct device *device = lab->bench->device;
+    const size_t bytes = plane_size(&lab->in);
+    if (!device_upload(device, lab->memory, lab->in.data, bytes, error))
+        return false;
+    for (int pair = 1; pair < lab->pairs; pair++)
+        if (!device_copy(device, (char *)lab->memory + (size_t)pair * 2 * bytes, lab->memory, bytes, error))
+            return false;
+    return device_wait(device, error);
+}
+
+/* Reserve the pairs in one piece of device memory, fill each input, and reserve the images. */
 static bool reserve_device(struct lab *lab, struct error *error)
 {
     struct device *device = lab->bench->device;
@@ -599,12 +636,10 @@ static bool reserve_device(struct lab *lab, struct error *error)
     lab->device_in = lab->device_out = lab->in;
     lab->device_in.data = lab->memory;
     lab->device_out.data = (char *)lab->memory + bytes;
-    if (!time_transfers(lab, error))
+    lab->image_bytes = round_up((size_t)samples_of(&lab->size), 512);
+    if (makes_image(lab) && !device_allocate(device, (size_t)lab->pairs * lab->image_bytes, &lab->images, error))
         return false;
-    for (int pair = 1; pair < lab->pairs; pair++)
-        if (!device_copy(device, (char *)lab->memory + (size_t)pair * 2 * bytes, lab->memory, bytes, error))
-            return false;
-    return device_wait(device, error);
+    return time_transfers(lab, error) && fill_inputs(lab, error);
 }
 
 static bool open_device(struct bench *bench, struct error *error)
@@ -621,15 +656,15 @@ static bool measure_device(struct bench *bench, struct error *error)
     return device_peaks(bench->device, &bench->peaks, error);
 }
 #else
-static bool time_cuda(struct lab *lab, const struct plan *plan, struct bench_row *row, struct error *error)
+static bool time_cuda(struct lab *lab, const struct plan *plan, bool image, struct bench_row *row, struct error *error)
 {
-    (void)lab, (void)plan, (void)row;
+    (void)lab, (void)plan, (void)image, (void)row;
     return error_set(error, ERROR_WORK, "this gpuconv was built without CUDA");
 }
 
-static bool run_cuda(struct lab *lab, const struct plan *plan, struct error *error)
+static bool run_cuda(struct lab *lab, const struct plan *plan, bool image, struct error *error)
 {
-    return time_cuda(lab, plan, NULL, error);
+    return time_cuda(lab, plan, image, NULL, error);
 }
 
 static void close_device(struct bench *bench)
@@ -642,9 +677,14 @@ static void release_device(struct lab *lab)
     (void)lab;
 }
 
+static bool fill_inputs(struct lab *lab, struct error *error)
+{
+    return time_cuda(lab, NULL, false, NULL, error);
+}
+
 static bool reserve_device(struct lab *lab, struct error *error)
 {
-    return time_cuda(lab, NULL, NULL, error);
+    return fill_inputs(lab, error);
 }
 
 static bool open_device(struct bench *bench, struct error *error)
@@ -729,7 +769,7 @@ static bool copy_rows(struct lab *lab, struct error *error)
         struct bench_row row = new_row(lab, backend == BACKEND_CUDA ? "(copy)" : "(memcpy)", backend);
         if (!wanted[backend])
             continue;
-        if (!(is_cuda(&row) ? time_cuda(lab, NULL, &row, error) : time_cpu(lab, NULL, 0, &row, error)))
+        if (!(is_cuda(&row) ? time_cuda(lab, NULL, false, &row, error) : time_cpu(lab, NULL, 0, &row, error)))
             return false;
         lab->copy_ms[backend] = row.median_ms;
         set_rates(lab, NULL, &row);
@@ -759,21 +799,23 @@ static bool is_wanted(const struct bench *bench, const struct variant *variant, 
     return kind == KIND_INT8 || (variant->seconds && variant != &variants(&count)[0]);
 }
 
-/* Check VARIANT against the expected image and time it where it is right. */
-static bool measure_row(struct lab *lab, const struct variant *variant, const struct filter *filter,
+/* Check VARIANT against the expected image and time it where it is right; with IMAGE from an interleaved image to one.
+ */
+static bool measure_row(struct lab *lab, const struct variant *variant, const struct filter *filter, bool image,
                         const struct work *work, struct error *error)
 {
     struct plan plan;
-    struct bench_row row = new_row(lab, variant->name, variant->backend);
+    struct bench_row row = new_row(lab, image ? "(image)" : variant->name, variant->backend);
     row.filter = filter;
     row.canonical = variant->seconds != NULL;
-    row.chosen = conv_choose(filter, variant->backend, work) == variant;
-    tell(lab, variant->name, filter);
+    row.chosen = !image && conv_choose(filter, variant->backend, work) == variant;
+    tell(lab, row.variant, filter);
     if (!make_plan(lab, filter, variant, &plan, error))
         return false;
     memset(lab->actual.data, 0xff, plane_size(&lab->actual)); /* poison; for floats NaN */
     const double start = milliseconds_now();
-    if (!(is_cuda(&row) ? run_cuda(lab, &plan, error) : variant->launch(&plan, NULL, &lab->in, &lab->actual, error)))
+    if (!(is_cuda(&row) ? run_cuda(lab, &plan, image, error)
+                        : variant->launch(&plan, NULL, &lab->in, &lab->actual, error)))
         return false;
     const double first_ms = milliseconds_now() - start;
     /* Two float sums were each rounded. */
@@ -782,11 +824,24 @@ static bool measure_row(struct lab *lab, const struct variant *variant, const st
     row.different = difference.different;
     row.wrong = difference.wrong > 0;
     if (!row.wrong &&
-        !(is_cuda(&row) ? time_cuda(lab, &plan, &row, error) : time_cpu(lab, &plan, first_ms, &row, error)))
+        !(is_cuda(&row) ? time_cuda(lab, &plan, image, &row, error) : time_cpu(lab, &plan, first_ms, &row, error)))
         return false;
-    set_rates(lab, variant, &row);
+    set_rates(lab, image ? NULL : variant, &row);
     hand_over(lab, &row);
     return true;
+}
+
+/* The whole way of an image on the device, with the variant that is chosen or named. */
+static bool measure_image(struct lab *lab, const struct filter *filter, const struct work *work, struct error *error)
+{
+    const struct bench *bench = lab->bench;
+    const struct variant *variant = bench->request->variant;
+    if (variant == NULL)
+        variant = conv_choose(filter, BACKEND_CUDA, work);
+    if (lab->images == NULL || variant->backend != BACKEND_CUDA || !is_wanted(bench, variant, filter, lab->sample))
+        return true;
+    /* The splits write over the inputs. */
+    return measure_row(lab, variant, filter, true, work, error) && fill_inputs(lab, error);
 }
 
 /* Would the reference take too long? It is timed all the same where it is named. */
@@ -832,9 +887,9 @@ static bool measure_case(struct lab *lab, const struct filter *filter, struct er
                          filter->name);
     for (size_t i = 0; i < count; i++)
         if (is_wanted(bench, &table[i], filter, lab->sample) && !is_too_slow(lab, &table[i], filter) &&
-            !measure_row(lab, &table[i], filter, &work, error))
+            !measure_row(lab, &table[i], filter, false, &work, error))
             return false;
-    return true;
+    return measure_image(lab, filter, &work, error);
 }
 
 static bool measure_lab(struct lab *lab, struct error *error)

@@ -15,7 +15,8 @@
  * time is that of one of them. Rows of the CPU are timed by the clock, on one pair of buffers.
  *
  * (copy) is a copy of the same bytes within the device, timed in the same way, and (memcpy) one thread's memcpy: no
- * variant can be faster than a copy, so times are held against them. */
+ * variant can be faster than a copy, so times are held against them. (image) is the way of an interleaved image on the
+ * device, from image to image: split, the variant that is chosen or named, merge; for several planes of uint8_t. */
 #ifndef GPUCONV_BENCH_H
 #define GPUCONV_BENCH_H
 
@@ -68,7 +69,7 @@ struct bench_request {
 
 /* One finished row of the benchmark. */
 struct bench_row {
-    const char *variant; /* a variant's name, or (copy) or (memcpy) */
+    const char *variant; /* a variant's name, or (copy), (memcpy) or (image) */
     enum backend backend;
     const struct filter *filter; /* NULL for copies */
     struct bench_size size;

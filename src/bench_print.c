@@ -151,10 +151,10 @@ static void json_filter(FILE *file, const struct filter *filter)
     json_text(file, filter->name);
     fprintf(file,
             ": {\"width\": %d, \"height\": %d, \"scale\": %d, \"offset\": %.17g, \"absolute\": %s, \"separable\": %s,\n"
-            "      \"taps\": [",
+            "      \"combine\": \"%s\", \"taps\": [",
             filter->width, filter->height, filter->scale, filter->offset, filter->absolute ? "true" : "false",
-            filter->separable ? "true" : "false");
-    for (int i = 0; i < filter->width * filter->height; i++)
+            filter->separable ? "true" : "false", combine_name(filter->combine));
+    for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++)
         fprintf(file, "%s%d", i > 0 ? ", " : "", filter->taps[i]);
     fputs("]}", file);
 }

@@ -4,6 +4,9 @@
  * it and one field of struct options. */
 #include "cli.h"
 
+#include "file.h"
+
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +14,7 @@
 
 #define USAGE "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT"
 
-enum group { GROUP_FILTER, GROUP_BACKEND, GROUP_FILE, GROUP_TALK, GROUP_QUERY, GROUP_BENCH, GROUP_COUNT };
+enum group { GROUP_FILTER, GROUP_BACKEND, GROUP_FILE, GROUP_MANY, GROUP_TALK, GROUP_QUERY, GROUP_BENCH, GROUP_COUNT };
 
 /* What an option's value is, and so what its field holds. */
 enum kind {
@@ -20,17 +23,21 @@ enum kind {
     KIND_NUMBER,  /* an int from low to high */
     KIND_WORD,    /* one of the words; an int, where low is the first word's value */
     KIND_VARIANT, /* a variant's name; a pointer to its row */
+    KIND_CODEC,   /* a codec's */
     KIND_SHOW,    /* the FILTER of --show; sets the mode too */
     KIND_TEXT,    /* anything; a string */
     KIND_SIZES,   /* sizes for the benchmark */
+    KIND_DEVICES, /* indices of GPUs */
+    KIND_MEMORY,  /* a number of bytes; a size_t */
+    KIND_SHARD,   /* one part of many; a struct shard */
 };
 
 struct option {
     const char *name; /* without its dashes */
-    char letter;      /* 0: none. Only options without a value have one, so that any letters may be bundled. */
+    char letter;      /* 0: none. A value follows in the same argument (-j4) or the next. */
     const char *argument;
     enum group group;
-    const char *help;
+    const char *help; /* NULL: another option's says it */
     enum kind kind;
     size_t field;
     int low, high;
@@ -67,59 +74,73 @@ static const char *sample_word(int value)
     return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
 }
 
-static const char *variant_word(int value)
-{
-    size_t count;
-    const struct variant *table = variants(&count);
-    return (size_t)value < count ? table[value].name : NULL;
-}
-
 #define FIELD(name) offsetof(struct options, name)
 
 static const struct option table[] = {
-    {"border", 0, "BORDER", GROUP_FILTER, "what stands outside the image", KIND_WORD, FIELD(border), 0, 0, border_word},
-    {"alpha", 0, "MODE", GROUP_FILTER, "what happens to the alpha channel", KIND_WORD, FIELD(alpha), 0, 0, alpha_word},
+    {"border", 0, "BORDER", GROUP_FILTER, "outside", KIND_WORD, FIELD(border), 0, 0, border_word},
+    {"alpha", 0, "MODE", GROUP_FILTER, "the alpha channel", KIND_WORD, FIELD(alpha), 0, 0, alpha_word},
     {"flip", 0, NULL, GROUP_FILTER, "turn the taps by 180 degrees: true convolution", KIND_FLAG, FIELD(flip), 0, 0,
      NULL},
     {"abs", 0, NULL, GROUP_FILTER, "take the absolute value of each sum", KIND_FLAG, FIELD(absolute), 0, 0, NULL},
 
     {"backend", 0, "BACKEND", GROUP_BACKEND, "where to work", KIND_WORD, FIELD(choice), 0, 0, choice_word},
-    {"variant", 0, "NAME", GROUP_BACKEND, "how to convolve, and so where", KIND_VARIANT, FIELD(variant), 0, 0,
-     variant_word},
-    /* No machine has more than a few dozen GPUs; the bound only keeps the number short. */
-    {"device", 0, "N", GROUP_BACKEND, "the GPU to use, see --devices (default 0)", KIND_NUMBER, FIELD(device), 0, 999,
-     NULL},
+    {"variant", 0, "NAME", GROUP_BACKEND, "how to convolve, and so where: see --list-variants", KIND_VARIANT,
+     FIELD(variant), 0, 0, NULL},
+    /* The bound only keeps a number short. */
+    {"device", 0, "N", GROUP_BACKEND, "the GPU, or a list, or all; see --devices (default 0)", KIND_DEVICES,
+     FIELD(devices), 0, 999, NULL},
     /* More threads than any machine has processors bring nothing and can exhaust the system. */
-    {"threads", 0, "N", GROUP_BACKEND, "threads of the CPU (default: one a processor)", KIND_NUMBER, FIELD(threads), 1,
+    {"threads", 0, "N", GROUP_BACKEND, "threads of the CPU for an image (default all)", KIND_NUMBER, FIELD(threads), 1,
      1024, NULL},
 
-    {"format", 0, "FORMAT", GROUP_FILE, "OUTPUT's format, instead of what its suffix says", KIND_WORD, FIELD(format),
-     FORMAT_PNG, 0, format_word},
+    {"format", 0, "FORMAT", GROUP_FILE, "to write, if not what the suffix says", KIND_WORD, FIELD(format), FORMAT_PNG,
+     0, format_word},
     {"quality", 0, "N", GROUP_FILE, "quality of a JPEG, 1 to 100", KIND_NUMBER, FIELD(quality), 1, 100, NULL},
-    {"in-place", 0, NULL, GROUP_FILE, "let OUTPUT be INPUT; OUTPUT may be left out", KIND_FLAG, FIELD(in_place), 0, 0,
+    {"compression", 0, "N", GROUP_FILE, "effort for a PNG, 0 (none) to 9", KIND_NUMBER, FIELD(compression), 0, 9, NULL},
+    {"codec", 0, "NAME", GROUP_FILE, "how to read and write files: see --list-codecs", KIND_CODEC, FIELD(codec), 0, 0,
      NULL},
+    {"in-place", 0, NULL, GROUP_FILE, "replace the INPUTs", KIND_FLAG, FIELD(in_place), 0, 0, NULL},
+
+    {"output", 'o', "DIR", GROUP_MANY, "write to this folder, under the same names", KIND_TEXT, FIELD(folder), 0, 0,
+     NULL},
+    {"recursive", 'r', NULL, GROUP_MANY, "look into folders' folders, and keep the tree", KIND_FLAG, FIELD(recursive),
+     0, 0, NULL},
+    {"files-from", 0, "FILE", GROUP_MANY, "more INPUTs, one a line", KIND_TEXT, FIELD(files_from), 0, 0, NULL},
+    {"null", '0', NULL, GROUP_MANY, "in --files-from they end in NULs, not in lines", KIND_FLAG, FIELD(null_separated),
+     0, 0, NULL},
+    {"suffix", 0, "TEXT", GROUP_MANY, "add this to each name: a.png, a-blur.png", KIND_TEXT, FIELD(suffix), 0, 0, NULL},
+    {"skip-existing", 0, NULL, GROUP_MANY, "go on where an earlier run was stopped", KIND_FLAG, FIELD(skip_existing), 0,
+     0, NULL},
+    {"jobs", 'j', "N", GROUP_MANY, "images at a time (default: one a processor)", KIND_NUMBER, FIELD(jobs), 1, 1024,
+     NULL},
+    {"memory", 0, "SIZE", GROUP_MANY, "to stay below, such as 4G (default: a quarter)", KIND_MEMORY, FIELD(memory), 0,
+     0, NULL},
+    {"shard", 0, "I/N", GROUP_MANY, "the I-th of N equal parts, or auto: this process' one", KIND_SHARD, FIELD(shard),
+     0, 0, NULL},
+    {"report", 0, "FILE", GROUP_MANY, "append a JSON object a file, a line each", KIND_TEXT, FIELD(report), 0, 0, NULL},
+    {"fail-fast", 0, NULL, GROUP_MANY, "stop at the first file that fails", KIND_FLAG, FIELD(fail_fast), 0, 0, NULL},
 
     {"verbose", 'v', NULL, GROUP_TALK, "say what was chosen, why, and how long it took", KIND_FLAG, FIELD(verbose), 0,
      0, NULL},
-    {"quiet", 'q', NULL, GROUP_TALK, "no warnings", KIND_FLAG, FIELD(quiet), 0, 0, NULL},
+    {"quiet", 'q', NULL, GROUP_TALK, "no warnings, no progress, no summary", KIND_FLAG, FIELD(quiet), 0, 0, NULL},
     {"help", 'h', NULL, GROUP_TALK, "this text", KIND_MODE, FIELD(mode), MODE_HELP, 0, NULL},
     {"version", 0, NULL, GROUP_TALK, "the version, and whether it was built with CUDA", KIND_MODE, FIELD(mode),
      MODE_VERSION, 0, NULL},
 
     {"list", 0, NULL, GROUP_QUERY, "the filters", KIND_MODE, FIELD(mode), MODE_LIST, 0, NULL},
     {"list-variants", 0, NULL, GROUP_QUERY, "the variants", KIND_MODE, FIELD(mode), MODE_LIST_VARIANTS, 0, NULL},
+    {"list-codecs", 0, NULL, GROUP_QUERY, "the codecs", KIND_MODE, FIELD(mode), MODE_LIST_CODECS, 0, NULL},
     {"show", 0, "FILTER", GROUP_QUERY, "the taps of FILTER and what is known about it", KIND_SHOW, FIELD(filter), 0, 0,
      NULL},
     {"devices", 0, NULL, GROUP_QUERY, "the GPUs", KIND_MODE, FIELD(mode), MODE_DEVICES, 0, NULL},
-    {"compare", 0, NULL, GROUP_QUERY, "compare EXPECTED and ACTUAL: exit status 0 if equal, 1 if not", KIND_MODE,
-     FIELD(mode), MODE_COMPARE, 0, NULL},
+    {"compare", 0, NULL, GROUP_QUERY, "EXPECTED with ACTUAL: exit status 0 if equal, else 1", KIND_MODE, FIELD(mode),
+     MODE_COMPARE, 0, NULL},
 
-    {"bench", 0, NULL, GROUP_BENCH, "check, then time, every variant on random samples, or one with --variant",
-     KIND_MODE, FIELD(mode), MODE_BENCH, 0, NULL},
-    {"bench-size", 0, "SIZES", GROUP_BENCH,
-     "WIDTHxHEIGHT or WIDTHxHEIGHTxPLANES, joined by commas (default 1 to 268 Mpixel, 1 and 3 planes)", KIND_SIZES,
+    {"bench", 0, NULL, GROUP_QUERY, "check, then time, every variant: see --bench --help", KIND_MODE, FIELD(mode),
+     MODE_BENCH, 0, NULL},
+    {"bench-size", 0, "SIZES", GROUP_BENCH, "WIDTHxHEIGHT or WIDTHxHEIGHTxPLANES, by commas", KIND_SIZES,
      FIELD(bench_sizes), 0, 0, NULL},
-    {"bench-filter", 0, "FILTER", GROUP_BENCH, "filters (default random ones, 3x3 to 31x31)", KIND_TEXT,
+    {"bench-filter", 0, "NAME", GROUP_BENCH, "filters (default random ones, 3x3 to 31x31)", KIND_TEXT,
      FIELD(bench_filter), 0, 0, NULL},
     {"bench-sample", 0, "TYPE", GROUP_BENCH, "what a sample is, instead of both", KIND_WORD, FIELD(bench_sample), 0, 0,
      sample_word},
@@ -132,11 +153,11 @@ enum { OPTIONS = sizeof table / sizeof *table };
 static const struct options defaults = {
     .mode = MODE_RUN,
     .choice = CHOICE_AUTO,
-    .device = -1,
     .border = BORDER_REPLICATE,
     .alpha = ALPHA_KEEP,
     .format = FORMAT_UNKNOWN,
-    .quality = 90,
+    .quality = CODEC_QUALITY,
+    .compression = CODEC_COMPRESSION,
     .bench_sample = -1,
 };
 
@@ -229,6 +250,46 @@ static bool take_number(const struct option *o, const char *value, int *field, s
     return true;
 }
 
+/* GPUs: "all", or their indices, joined by commas. */
+static bool take_devices(const struct option *o, const char *value, struct device_choice *devices, struct error *error)
+{
+    *devices = (struct device_choice){.all = strcmp(value, "all") == 0};
+    const char *at = value;
+    while (!devices->all) {
+        const size_t digits = strspn(at, "0123456789");
+        if (digits == 0 || digits > 3 || (at[digits] != ',' && at[digits] != '\0') || devices->count == DEVICES_MOST)
+            return error_set(error, ERROR_USAGE,
+                             "--%s takes all, or numbers from %d to %d joined by commas, not \"%s\"", o->name, o->low,
+                             o->high, value);
+        const int number = atoi(at);
+        for (size_t i = 0; i < devices->count; i++)
+            if (devices->list[i] == number)
+                return error_set(error, ERROR_USAGE, "--%s names GPU %d twice; name it once", o->name, number);
+        devices->list[devices->count++] = number;
+        if (at[digits] == '\0')
+            break;
+        at += digits + 1;
+    }
+    return true;
+}
+
+/* A number of bytes, or of 1024, 1024^2, 1024^3 or 1024^4 of them. */
+static bool take_memory(const struct option *o, const char *value, size_t *field, struct error *error)
+{
+    static const char units[] = "KMGT";
+    const size_t digits = strspn(value, "0123456789");
+    const char *unit = value[digits] != '\0' ? strchr(units, value[digits]) : NULL;
+    size_t size = digits > 0 && digits <= 18 ? (size_t)atoll(value) : 0; /* eighteen digits fit in 64 bits */
+    bool fits = size > 0 && (unit != NULL ? value[digits + 1] : value[digits]) == '\0';
+    for (const char *u = units; fits && unit != NULL && u <= unit; u++)
+        fits = !__builtin_mul_overflow(size, (size_t)1024, &size);
+    if (!fits)
+        return error_set(error, ERROR_USAGE, "--%s takes a number of bytes, such as 800M or 4G, not \"%s\"", o->name,
+                         value);
+    *field = size;
+    return true;
+}
+
 static const char *mode_option(int mode)
 {
     if (mode == MODE_SHOW)
@@ -245,6 +306,7 @@ static bool take_mode(struct options *options, int mode, struct error *error)
     if (options->mode != MODE_RUN && options->mode != mode && mode != MODE_HELP && mode != MODE_VERSION)
         return error_set(error, ERROR_USAGE, "--%s and --%s are two different questions; ask one at a time",
                          mode_option(options->mode), mode_option(mode));
+    options->of_bench = options->mode == MODE_BENCH; /* help */
     options->mode = mode;
     return true;
 }
@@ -253,6 +315,8 @@ static bool take_mode(struct options *options, int mode, struct error *error)
 static bool take(const struct option *o, const char *value, struct options *options, struct error *error)
 {
     void *field = (char *)options + o->field;
+    assert(value != NULL || o->argument == NULL);
+    assert((o->argument == NULL) == (o->kind == KIND_FLAG || o->kind == KIND_MODE));
     switch (o->kind) {
     case KIND_FLAG:
         *(bool *)field = true;
@@ -266,6 +330,9 @@ static bool take(const struct option *o, const char *value, struct options *opti
     case KIND_VARIANT:
         options->variant = variant_find(value, error);
         return options->variant != NULL;
+    case KIND_CODEC:
+        options->codec = codec_find(value, error);
+        return options->codec != NULL;
     case KIND_SHOW:
         options->filter = value;
         return take_mode(options, MODE_SHOW, error);
@@ -274,6 +341,12 @@ static bool take(const struct option *o, const char *value, struct options *opti
         return true;
     case KIND_SIZES:
         return bench_parse_sizes(value, field, &options->bench_size_count, error);
+    case KIND_DEVICES:
+        return take_devices(o, value, field, error);
+    case KIND_MEMORY:
+        return take_memory(o, value, field, error);
+    case KIND_SHARD:
+        return shard_parse(value, field, error);
     }
     return false;
 }
@@ -298,15 +371,22 @@ static bool parse_long(int argc, char *const argv[], int *i, struct options *opt
     return take(o, value, options, error);
 }
 
-/* Take a bundle of letters. */
-static bool parse_letters(const char *argument, struct options *options, struct error *error)
+/* Take argv[*i], a bundle of letters, and the argument after it where that is the value of the last. */
+static bool parse_letters(int argc, char *const argv[], int *i, struct options *options, struct error *error)
 {
+    const char *argument = argv[*i];
     for (const char *letter = argument + 1; *letter != '\0'; letter++) {
         const struct option *o = find_letter(*letter);
         if (o == NULL)
             return unknown_letter(argument, *letter, error);
-        if (!take(o, NULL, options, error))
-            return false;
+        if (o->argument == NULL) {
+            if (!take(o, NULL, options, error))
+                return false;
+            continue;
+        }
+        if (letter[1] == '\0' && *i + 1 == argc)
+            return error_set(error, ERROR_USAGE, "-%c needs a value: -%c %s", *letter, *letter, o->argument);
+        return take(o, letter[1] != '\0' ? letter + 1 : argv[++*i], options, error);
     }
     return true;
 }
@@ -322,15 +402,11 @@ static bool settle_backend(struct options *options, struct error *error)
                              variant->name, choice_word(choice), choice_word(options->choice));
         options->choice = choice;
     }
-    if (options->device >= 0 && options->choice == CHOICE_CPU)
+    const struct device_choice *devices = &options->devices;
+    if ((devices->all || devices->count > 0) && options->choice == CHOICE_CPU)
         return error_set(error, ERROR_USAGE, "--device names a GPU, but --%s %s uses none; leave one out",
                          variant != NULL ? "variant" : "backend", variant != NULL ? variant->name : "cpu");
     return true;
-}
-
-static bool is_standard(const char *path)
-{
-    return strcmp(path, "-") == 0;
 }
 
 static bool no_operands(char *const operands[], int count, const struct options *options, struct error *error)
@@ -351,27 +427,93 @@ static bool check_suffix(const char *path, struct error *error)
                      path);
 }
 
+/* The name of an option that is for many files only, of those that are given, or NULL. */
+static const char *many_option(const struct options *options)
+{
+    return options->files_from != NULL ? "files-from"
+           : options->recursive        ? "recursive"
+           : options->suffix != NULL   ? "suffix"
+           : options->skip_existing    ? "skip-existing"
+           : options->jobs > 0         ? "jobs"
+           : options->memory > 0       ? "memory"
+           : options->shard.count > 0  ? "shard"
+           : options->report != NULL   ? "report"
+           : options->fail_fast        ? "fail-fast"
+                                       : NULL;
+}
+
+/* Options for many files that do not go together. */
+static bool settle_many_options(const struct options *options, struct error *error)
+{
+    const char *given = many_option(options);
+    if (options->folder == NULL && !options->in_place && given != NULL)
+        return error_set(error, ERROR_USAGE,
+                         "--%s is for many files; say where they go with --output DIR, or --in-place", given);
+    if (options->folder != NULL && options->in_place)
+        return error_set(error, ERROR_USAGE, "--output and --in-place contradict each other; leave one out");
+    if (options->in_place && (options->suffix != NULL || options->skip_existing))
+        return error_set(error, ERROR_USAGE, "--%s and --in-place contradict each other; leave one out",
+                         options->suffix != NULL ? "suffix" : "skip-existing");
+    if (options->in_place && options->shard.count > 1) /* by the sizes of files that other processes replace */
+        return error_set(error, ERROR_USAGE,
+                         "--shard shares files out by their sizes, which --in-place changes; write to a folder with "
+                         "--output DIR");
+    if (options->null_separated && options->files_from == NULL)
+        return error_set(error, ERROR_USAGE, "--null says how --files-from separates its names; give both or neither");
+    if (options->suffix != NULL && strchr(options->suffix, '/') != NULL)
+        return error_set(error, ERROR_USAGE, "--suffix is part of a name, and \"%s\" holds a slash; leave that out",
+                         options->suffix);
+    if (options->folder != NULL && codec_format_of_path(options->folder) != FORMAT_UNKNOWN)
+        return error_set(error, ERROR_USAGE,
+                         "--output names a folder, and %s looks like an image; give FILTER INPUT OUTPUT for one image, "
+                         "or %s/ to mean a folder",
+                         options->folder, options->folder);
+    return true;
+}
+
+static bool settle_many(struct options *options, struct error *error)
+{
+    if (options->input_count == 0 && options->files_from == NULL)
+        return error_set(error, ERROR_USAGE, "%s needs an INPUT; " USAGE, options->filter);
+    for (size_t i = 0; i < options->input_count; i++)
+        if (file_is_standard(options->inputs[i]))
+            return error_set(
+                error, ERROR_USAGE,
+                options->in_place
+                    ? "--in-place needs a file, and INPUT is standard input; give an OUTPUT"
+                    : "standard input holds an image without a name; name a file, or give FILTER - OUTPUT");
+    return true;
+}
+
 static bool settle_run(char *const operands[], int count, struct options *options, struct error *error)
 {
-    const int least = options->in_place ? 2 : 3;
+    if (!settle_many_options(options, error))
+        return false;
     if (count == 0)
         return error_set(error, ERROR_USAGE, "FILTER, INPUT and OUTPUT are missing; " USAGE);
-    if (count == 1)
+    options->filter = operands[0];
+    options->inputs = operands + 1;
+    options->input_count = (size_t)count - 1;
+    options->batch = options->folder != NULL || options->in_place;
+    if (options->batch)
+        return settle_many(options, error);
+
+    if (options->devices.all || options->devices.count > 1)
         return error_set(error, ERROR_USAGE,
-                         options->in_place ? "%s needs an INPUT; " USAGE : "%s needs an INPUT and an OUTPUT; " USAGE,
-                         operands[0]);
-    if (count < least)
+                         "--device names several GPUs, and one image is for one of them; name that");
+    if (count == 1)
+        return error_set(error, ERROR_USAGE, "%s needs an INPUT and an OUTPUT; " USAGE, operands[0]);
+    if (count == 2)
         return error_set(error, ERROR_USAGE, "%s %s needs an OUTPUT; " USAGE, operands[0], operands[1]);
     if (count > 3)
-        return error_set(error, ERROR_USAGE, "\"%s\" is one operand too many (filters are joined by commas); " USAGE,
+        return error_set(error, ERROR_USAGE,
+                         "\"%s\" is one operand too many: filters are joined by commas, and many images need --output "
+                         "DIR; " USAGE,
                          operands[3]);
 
-    options->filter = operands[0];
     options->input = operands[1];
-    options->output = operands[count - 1];
-    if (count == 2 && is_standard(options->input))
-        return error_set(error, ERROR_USAGE, "--in-place needs a file, and INPUT is standard input; give an OUTPUT");
-    if (options->format == FORMAT_UNKNOWN && !is_standard(options->output)) {
+    options->output = operands[2];
+    if (options->format == FORMAT_UNKNOWN && !file_is_standard(options->output)) {
         if (!check_suffix(options->output, error))
             return false;
         options->format = (int)codec_format_of_path(options->output);
@@ -389,11 +531,11 @@ static bool settle_compare(char *const operands[], int count, struct options *op
     options->expected = operands[0];
     options->actual = operands[1];
     options->picture = count == 3 ? operands[2] : NULL;
-    if (is_standard(options->expected) && is_standard(options->actual))
+    if (file_is_standard(options->expected) && file_is_standard(options->actual))
         return error_set(error, ERROR_USAGE, "standard input holds one image; name a file for the other");
     if (options->picture == NULL)
         return true;
-    if (is_standard(options->picture))
+    if (file_is_standard(options->picture))
         return error_set(error, ERROR_USAGE,
                          "--compare prints its answer on standard output; name a file for the difference picture");
     return options->format != FORMAT_UNKNOWN || check_suffix(options->picture, error);
@@ -410,6 +552,8 @@ static bool settle_bench(const struct options *options, struct error *error)
                                                         : NULL;
     if (options->mode != MODE_BENCH && given != NULL)
         return error_set(error, ERROR_USAGE, "--%s belongs to --bench; give both or neither", given);
+    if (options->mode == MODE_BENCH && (options->devices.all || options->devices.count > 1))
+        return error_set(error, ERROR_USAGE, "--device names several GPUs, and --bench measures one; name that");
     if (options->json && options->csv)
         return error_set(error, ERROR_USAGE, "--json and --csv contradict each other; leave one out");
     return true;
@@ -422,6 +566,10 @@ static bool settle(char *const operands[], int count, struct options *options, s
         return error_set(error, ERROR_USAGE, "--verbose and --quiet contradict each other; leave one out");
     if (!settle_backend(options, error) || !settle_bench(options, error))
         return false;
+    const char *given = options->folder != NULL ? "output" : options->null_separated ? "null" : many_option(options);
+    if (options->mode != MODE_RUN && given != NULL)
+        return error_set(error, ERROR_USAGE, "--%s is for many files, and --%s is not about them; leave one out", given,
+                         mode_option(options->mode));
     switch (options->mode) {
     case MODE_RUN:
         return settle_run(operands, count, options, error);
@@ -443,33 +591,39 @@ bool cli_parse(int argc, char *const argv[], struct options *options, struct err
     if (operands == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for %d arguments; free some", argc);
 
+    options->operands = operands;
     int count = 0;
     bool done = true, only_operands = false;
     for (int i = 1; done && i < argc; i++) {
         char *argument = argv[i];
         if (argument[0] == '\0')
             done = error_set(error, ERROR_USAGE, "argument %d is empty; is a variable of the script unset?", i);
-        else if (only_operands || argument[0] != '-' || is_standard(argument))
+        else if (only_operands || argument[0] != '-' || file_is_standard(argument))
             operands[count++] = argument;
         else if (strcmp(argument, "--") == 0)
             only_operands = true;
         else if (argument[1] == '-')
             done = parse_long(argc, argv, &i, options, error);
         else
-            done = parse_letters(argument, options, error);
+            done = parse_letters(argc, argv, &i, options, error);
         /* Whoever asks for help gets it, whatever else follows or is missing. */
         if (done && (options->mode == MODE_HELP || options->mode == MODE_VERSION))
-            goto out;
+            return true;
     }
-    done = done && settle(operands, count, options, error);
-out:
-    free(operands);
-    return done;
+    return done && settle(operands, count, options, error);
+}
+
+void cli_free(struct options *options)
+{
+    free(options->operands);
+    options->operands = NULL;
 }
 
 const char *cli_usage(void)
 {
     return "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
+           "       gpuconv [OPTIONS] FILTER INPUT... -o DIR\n"
+           "       gpuconv [OPTIONS] --in-place FILTER INPUT...\n"
            "       gpuconv --compare EXPECTED ACTUAL [DIFF.png]\n"
            "for example: gpuconv blur photo.png blurred.png\n"
            "gpuconv --list names the filters, gpuconv --help explains everything\n";
@@ -505,8 +659,6 @@ static void describe_default(const struct option *o, char *text, size_t size)
 {
     const void *field = (const char *)&defaults + o->field;
     text[0] = '\0';
-    if (o->kind == KIND_WORD && *(const int *)field >= o->low)
-        snprintf(text, size, " (default %s)", o->word(*(const int *)field));
     if (o->kind == KIND_NUMBER && *(const int *)field >= o->low)
         snprintf(text, size, " (default %d)", *(const int *)field);
 }
@@ -525,12 +677,27 @@ static void print_option(FILE *file, const struct option *o)
     print_wrapped(file, text, column);
 }
 
-char *cli_help(void)
+static const char opening[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
+                              "       gpuconv [OPTIONS] FILTER INPUT... -o DIR\n"
+                              "       gpuconv [OPTIONS] --in-place FILTER INPUT...\n"
+                              "       gpuconv --compare EXPECTED ACTUAL [DIFF.png]\n"
+                              "Convolve PNG and JPEG images. FILTER is a name from --list, or gaussian:2, or\n"
+                              "a file, or several joined by commas. The first of a list of values is default.\n";
+
+static const char closing[] = "\nExit status: 0 done, 1 the work failed, 2 usage. For example:\n"
+                              "  gpuconv sharpen,blur photo.jpg soft.png; gpuconv -r sharpen photos -o sharp\n";
+
+static const char bench_opening[] = "usage: gpuconv --bench [OPTIONS]\n"
+                                    "Check, then time, every variant, or one by --variant, on random samples.\n"
+                                    "--backend, --device, --threads, --border, --flip and --abs hold too.\n";
+
+char *cli_help(bool of_bench)
 {
     static const char *const titles[GROUP_COUNT] = {
         [GROUP_FILTER] = "The filter",
         [GROUP_BACKEND] = "CPU or GPU (the picture is the same)",
-        [GROUP_FILE] = "Files",
+        [GROUP_FILE] = "Files (- is standard input or output)",
+        [GROUP_MANY] = "Many files (INPUTs may be folders)",
         [GROUP_TALK] = "Messages",
         [GROUP_QUERY] = "Instead of work",
         [GROUP_BENCH] = "Benchmark",
@@ -541,24 +708,17 @@ char *cli_help(void)
     if (file == NULL)
         return NULL;
 
-    fputs("usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
-          "       gpuconv --compare EXPECTED ACTUAL [DIFF.png]\n\n"
-          "Convolve a PNG or JPEG image. FILTER is a name from --list, a parametric one\n"
-          "such as gaussian:2.5, a file, or several joined by commas. - is standard\n"
-          "input or output.\n",
-          file);
-    for (int group = 0; group < GROUP_COUNT; group++) {
+    const enum group first = of_bench ? GROUP_BENCH : 0, end = of_bench ? GROUP_COUNT : GROUP_BENCH;
+
+    fputs(of_bench ? bench_opening : opening, file);
+    for (enum group group = first; group < end; group++) {
         fprintf(file, "\n%s:\n", titles[group]);
         for (const struct option *o = table; o < table + OPTIONS; o++)
-            if ((int)o->group == group)
+            if (o->group == group)
                 print_option(file, o);
     }
-    fputs("\nExit status: 0 done, 1 the work failed, 2 usage.\n"
-          "\nExamples:\n"
-          "  gpuconv blur photo.png blurred.png\n"
-          "  gpuconv gaussian:2.5,sharpen - - --format png < photo.jpg > soft.png\n"
-          "  gpuconv sobel-x photo.png edges.png --border zero --verbose\n",
-          file);
+    if (!of_bench)
+        fputs(closing, file);
     const bool failed = ferror(file) != 0;
     if (fclose(file) != 0 || failed) {
         free(text);

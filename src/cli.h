@@ -11,6 +11,7 @@
 #include "error.h"
 #include "image.h"
 #include "pipeline.h"
+#include "shard.h"
 
 #include <stdbool.h>
 
@@ -20,6 +21,7 @@ enum mode {
     MODE_COMPARE,
     MODE_LIST,
     MODE_LIST_VARIANTS,
+    MODE_LIST_CODECS,
     MODE_SHOW,
     MODE_BENCH,
     MODE_DEVICES,
@@ -28,21 +30,46 @@ enum mode {
     MODE_NOTHING, /* no arguments at all */
 };
 
+/* No machine has as many GPUs. */
+enum { DEVICES_MOST = 64 };
+
+/* Which GPUs: LIST of COUNT indices, none of them named, or all there are. */
+struct device_choice {
+    int list[DEVICES_MOST];
+    size_t count;
+    bool all;
+};
+
 /* The strings are argv's. Numbers that choose from an enum are ints, so that the option table can set all alike. */
 struct options {
     int mode;                                /* enum mode */
-    const char *filter, *input, *output;     /* MODE_RUN; filter for MODE_SHOW too */
+    const char *filter;                      /* MODE_RUN and MODE_SHOW */
+    const char *input, *output;              /* MODE_RUN of one image */
     const char *expected, *actual, *picture; /* MODE_COMPARE; picture may be NULL */
 
     int choice;                    /* enum choice: settled by --backend or by the named variant */
     const struct variant *variant; /* NULL: none was named */
-    int device;                    /* -1: none was named */
-    int border;                    /* enum border */
-    int alpha;                     /* enum alpha */
-    int format;                    /* enum format of OUTPUT; FORMAT_UNKNOWN: the input's */
+    struct device_choice devices;
+    int border; /* enum border */
+    int alpha;  /* enum alpha */
+    int format; /* enum format of OUTPUT; FORMAT_UNKNOWN: the input's */
     int quality;
-    int threads; /* 0: as many as there are */
+    int compression;
+    const struct codec *codec; /* NULL: none was named */
+    int threads;               /* 0: as many as there are */
     bool flip, absolute, in_place, verbose, quiet;
+    bool of_bench; /* MODE_HELP was asked for after MODE_BENCH */
+
+    /* MODE_RUN of many images, or of one where `batch` is false. */
+    bool batch;
+    char **operands;     /* all of them; to be released with cli_free */
+    char *const *inputs; /* among them: FILTER's followers */
+    size_t input_count;
+    const char *folder, *files_from, *suffix, *report; /* NULL: not given */
+    bool recursive, null_separated, skip_existing, fail_fast;
+    int jobs;           /* 0: one a processor */
+    size_t memory;      /* bytes; 0: a quarter of the machine's */
+    struct shard shard; /* count 0: all */
 
     /* MODE_BENCH */
     const char *bench_filter; /* NULL: the default ones */
@@ -55,8 +82,11 @@ struct options {
 /* Fill OPTIONS from argv, check that they agree and that the files' names are possible. All errors are usage errors. */
 bool cli_parse(int argc, char *const argv[], struct options *options, struct error *error);
 
-/* The text of --help, to be released with free; NULL when there is no memory. */
-char *cli_help(void);
+/* Release what cli_parse has reserved, also after its failure. */
+void cli_free(struct options *options);
+
+/* The text of --help, or of --bench --help, to be released with free; NULL when there is no memory. */
+char *cli_help(bool of_bench);
 
 /* What is printed when there are no arguments: a few lines. */
 const char *cli_usage(void);

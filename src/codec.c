@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bytes to image and back through stb, and files read and written whole. stb takes truncated and damaged files without
- * a word, and its JPEG decoder trusts some numbers that it should not, so the container is walked here first: every
- * chunk's length and CRC, every segment's length, the tables' sizes, the end. Encoding goes to memory and from there
- * to a temporary file that is renamed. */
-#include "codec.h"
+ * The table of codecs, and what goes before all of them. stb takes truncated and damaged files without a word, and its
+ * JPEG decoder trusts some numbers that it should not, so the container is walked here first: every chunk's length and
+ * CRC, every segment's length, the tables' sizes, the end. So are damaged files refused alike, whichever codec follows.
+ */
+#include "codec_row.h"
+
+#include "file.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <libdeflate.h>
 #include <limits.h>
-#include <signal.h>
-#include <stb_image.h>
-#include <stb_image_write.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* The most samples in a row. stb_image takes no image that is wider or higher than 2^24 (STBI_MAX_DIMENSIONS), and
  * stb_image_write adds up differences of at most 128 along a row in int. It also leaves CODEC_MAX_SAMPLES room for a
@@ -30,14 +23,44 @@ enum { MAX_SIDE = (1 << 24) - 1 };
 /* A JPEG file's frame header has 16 bits for each side. */
 enum { JPEG_MAX_SIDE = 65535 };
 
-/* Where reading from a pipe and encoding begin; doubled as needed. */
-enum { FIRST_CAPACITY = 1 << 16 };
+/* The most scans of a JPEG. Encoders write about ten. Each goes through the whole picture, and some need hardly a byte
+ * in the file: thousands in a few kilobytes would keep a decoder busy for minutes. */
+enum { JPEG_MAX_SCANS = 100 };
+
+#ifdef GPUCONV_JPEG
+#define JPEG_ROW .decode = jpeg_decode, .encode = jpeg_encode
+#else
+#define JPEG_ROW .decode = NULL, .encode = NULL
+#endif
+#ifdef GPUCONV_SPNG
+#define SPNG_ROW .decode = spng_decode, .encode = spng_encode
+#else
+#define SPNG_ROW .decode = NULL, .encode = NULL
+#endif
+
+enum { PNG = 1 << FORMAT_PNG, JPEG = 1 << FORMAT_JPEG };
+
+/* The fastest first, as measured on a photo of 15 Mpixel (docs/benchmarks.md). libspng is behind libdeflate in all, and
+ * so only taken where it is asked for; stb is the last resort. */
+static const struct codec table[] = {
+    {"libjpeg-turbo", "grey stays grey, the source's subsampling is kept", JPEG, JPEG, 8, 8, .inks = false,
+     .levels = false, JPEG_ROW},
+    {"libdeflate", "compresses on several threads", PNG, PNG, 16, 8, .inks = false, .levels = true,
+     .decode = libdeflate_decode, .encode = libdeflate_encode},
+    {"libspng", "a second library, for comparison", PNG, PNG, 16, 16, .inks = false, .levels = true, SPNG_ROW},
+    {"stb", "reads a JPEG to the same samples in every build", PNG | JPEG, PNG | JPEG, 16, 8, .inks = true,
+     .levels = false, .decode = stb_decode, .encode = stb_encode},
+};
+
+enum { CODECS = sizeof(table) / sizeof(table[0]) };
 
 /* What a container says of its image. */
 struct header {
     int64_t width, height;
-    int channels; /* as stb will return them */
+    int channels; /* as the codecs will return them */
     int bits;     /* of a sample in the file */
+    bool inks;
+    struct sampling sampling;
 };
 
 /* A file being checked. */
@@ -68,83 +91,6 @@ enum format codec_format_of_path(const char *path)
 const char *codec_format_name(enum format format)
 {
     return format == FORMAT_PNG ? "PNG" : format == FORMAT_JPEG ? "JPEG" : "unknown";
-}
-
-/* ---- Reading ---- */
-
-static bool is_standard(const char *path)
-{
-    return strcmp(path, "-") == 0;
-}
-
-/* Read FD to its end. The buffer begins at CAPACITY bytes, which is one more than a regular file's size, so that the
- * read that finds the end needs no larger one. */
-static bool read_all(int fd, const char *name, size_t limit, size_t capacity, uint8_t **bytes, size_t *size,
-                     struct error *error)
-{
-    uint8_t *buffer = malloc(capacity), *larger;
-    size_t used = 0;
-
-    while (buffer) {
-        const ssize_t got = read(fd, buffer + used, capacity - used);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0) {
-            error_set(error, ERROR_WORK, "%s: cannot be read: %s", name, strerror(errno));
-            goto fail;
-        }
-        used += (size_t)got;
-        if (used > limit) {
-            error_set(error, ERROR_WORK, "%s: is larger than the %zu bytes that are read at most; give a smaller file",
-                      name, limit);
-            goto fail;
-        }
-        if (got == 0 && used == 0) {
-            error_set(error, ERROR_WORK, "%s: is empty (0 bytes); give a file with something in it", name);
-            goto fail;
-        }
-        if (got == 0) {
-            *bytes = buffer;
-            *size = used;
-            return true;
-        }
-        if (used == capacity) {
-            larger = capacity <= SIZE_MAX / 2 ? realloc(buffer, capacity * 2) : NULL;
-            if (!larger)
-                break;
-            buffer = larger;
-            capacity *= 2;
-        }
-    }
-    error_set(error, ERROR_WORK, "%s: there is not enough memory to read it", name);
-fail:
-    free(buffer);
-    return false;
-}
-
-bool codec_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct error *error)
-{
-    const char *const name = is_standard(path) ? "standard input" : path;
-    const int fd = is_standard(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    struct stat status;
-    bool done = false;
-
-    *bytes = NULL;
-    *size = 0;
-    if (fd < 0 || fstat(fd, &status) != 0)
-        error_set(error, ERROR_WORK, "%s: cannot be read: %s", name, strerror(errno));
-    else if (S_ISDIR(status.st_mode))
-        error_set(error, ERROR_WORK, "%s: is a folder; give the path of a file", name);
-    else if (S_ISREG(status.st_mode) && status.st_size > 0 && (uintmax_t)status.st_size > limit)
-        error_set(error, ERROR_WORK, "%s: is larger than the %zu bytes that are read at most; give a smaller file",
-                  name, limit);
-    else if (S_ISREG(status.st_mode) && status.st_size > 0)
-        done = read_all(fd, name, limit, (size_t)status.st_size + 1, bytes, size, error);
-    else
-        done = read_all(fd, name, limit, FIRST_CAPACITY, bytes, size, error);
-    if (fd > STDERR_FILENO)
-        close(fd);
-    return done;
 }
 
 /* ---- Checking ---- */
@@ -219,7 +165,8 @@ static const char *jpeg_unsupported(unsigned marker)
 /* What the PNG chunks so far have said. */
 struct png_state {
     struct header header;
-    unsigned colour; /* type: bit 0 palette, bit 1 colour, bit 2 alpha */
+    unsigned colour;  /* type: bit 0 palette, bit 1 colour, bit 2 alpha */
+    uint32_t palette; /* its entries */
     bool transparency, data, data_ended;
 };
 
@@ -256,7 +203,37 @@ static bool png_header(const struct input *input, const uint8_t *data, uint32_t 
     return true;
 }
 
-/* One PNG chunk whose bytes are known to be there. Only what stb does not check itself. */
+/* PNG's PLTE: up to 256 colours, of which an image in colour makes no use. */
+static bool png_palette(const struct input *input, size_t at, uint32_t length, struct png_state *state)
+{
+    if (state->palette > 0 || state->data || state->transparency)
+        return DAMAGED(input, "PNG file is damaged: chunk PLTE at byte %zu stands %s", at,
+                       state->palette > 0 ? "there a second time" : "too late");
+    if (length == 0 || length % 3 != 0 || length > 3 * 256)
+        return DAMAGED(input, "PNG file is damaged: its PLTE chunk has %u bytes", length);
+    state->palette = length / 3;
+    return true;
+}
+
+/* PNG's tRNS: the alpha of the palette's first colours, or the one colour that is transparent, in 2 bytes a channel. */
+static bool png_transparency(const struct input *input, size_t at, uint32_t length, struct png_state *state)
+{
+    const bool paletted = state->colour == 3;
+
+    if (state->transparency || state->data || (paletted && state->palette == 0))
+        return DAMAGED(input, "PNG file is damaged: chunk tRNS at byte %zu stands %s", at,
+                       state->transparency ? "there a second time"
+                       : state->data       ? "too late"
+                                           : "before PLTE");
+    if (state->colour & 4)
+        return DAMAGED(input, "PNG file is damaged: it has an alpha channel and chunk tRNS at byte %zu", at);
+    if (paletted ? length > state->palette : length != 2 * (uint32_t)state->header.channels)
+        return DAMAGED(input, "PNG file is damaged: its tRNS chunk has %u bytes", length);
+    state->transparency = true;
+    return true;
+}
+
+/* One PNG chunk whose bytes are known to be there. */
 static bool png_chunk(const struct input *input, size_t at, struct png_state *state)
 {
     const uint8_t *const chunk = input->bytes + at;
@@ -273,14 +250,18 @@ static bool png_chunk(const struct input *input, size_t at, struct png_state *st
         return png_header(input, chunk + 8, length, state);
     if (data && state->data_ended)
         return DAMAGED(input, "PNG file is damaged: its IDAT chunks do not follow each other at byte %zu", at);
+    if (data && state->colour == 3 && state->palette == 0)
+        return DAMAGED(input, "PNG file is damaged: it holds no PLTE chunk before byte %zu", at);
     state->data_ended = state->data && !data;
     state->data |= data;
+    if (memcmp(type, "PLTE", 4) == 0)
+        return png_palette(input, at, length, state);
     if (memcmp(type, "tRNS", 4) == 0)
-        state->transparency = true;
+        return png_transparency(input, at, length, state);
     if (memcmp(type, "IEND", 4) == 0 && (length != 0 || !state->data))
         return DAMAGED(input, "PNG file is damaged: %s",
                        length ? "its IEND chunk is not empty" : "it holds no IDAT chunk");
-    if (isupper((unsigned char)type[0]) && !data && memcmp(type, "PLTE", 4) != 0 && memcmp(type, "IEND", 4) != 0)
+    if (isupper((unsigned char)type[0]) && !data && memcmp(type, "IEND", 4) != 0)
         return error_set(input->error, ERROR_WORK,
                          "%s: the PNG file needs a decoder for chunk %.4s at byte %zu; save it again as a plain PNG",
                          input->name, type, at);
@@ -320,6 +301,18 @@ static bool png_check(const struct input *input, struct header *header)
     return true;
 }
 
+/* How the frame's components share the picture, 3 bytes each: number, samples across and down in 4 bits each, table. */
+static struct sampling jpeg_sampling(const uint8_t *components)
+{
+    const int across = components[1] >> 4, down = components[1] & 15;
+
+    /* Colours of one sample for each 1, 2 or 4 of brightness; all else is as rare as it is hard to write. */
+    if (components[4] != 0x11 || components[7] != 0x11 || (across != 1 && across != 2 && across != 4) ||
+        (down != 1 && down != 2))
+        return (struct sampling){0, 0};
+    return (struct sampling){across, down};
+}
+
 /* A frame header: SOF0 to SOF2. */
 static bool jpeg_frame(const struct input *input, unsigned marker, const uint8_t *data, size_t length,
                        struct header *header)
@@ -335,7 +328,14 @@ static bool jpeg_frame(const struct input *input, unsigned marker, const uint8_t
     if (length < 6 || length != 6 + 3 * (size_t)data[5])
         return DAMAGED(input, "JPEG file is damaged: its frame header has %zu bytes", length);
     *header = (struct header){
-        .width = big16(data + 3), .height = big16(data + 1), .channels = data[5] >= 3 ? 3 : 1, .bits = data[0]};
+        .width = big16(data + 3),
+        .height = big16(data + 1),
+        .channels = data[5] >= 3 ? 3 : 1,
+        .bits = data[0],
+        .inks = data[5] == 4,
+    };
+    if (data[5] == 3)
+        header->sampling = jpeg_sampling(data + 6);
     if (header->bits != 8)
         return error_set(input->error, ERROR_WORK,
                          "%s: is a JPEG of %d bits a sample, and only 8 are read; save it again with 8 bits",
@@ -391,7 +391,7 @@ static size_t jpeg_scan_end(const struct input *input, size_t at)
 static bool jpeg_check(const struct input *input, struct header *header)
 {
     const uint8_t *const bytes = input->bytes;
-    bool scanned = false;
+    int scans = 0;
     size_t at = 2;
 
     *header = (struct header){0};
@@ -424,12 +424,13 @@ static bool jpeg_check(const struct input *input, struct header *header)
         }
         at += length;
         if (marker == 0xda) {
-            scanned = true;
+            if (++scans > JPEG_MAX_SCANS)
+                return DAMAGED(input, "JPEG file is damaged: it has more than %d scans", JPEG_MAX_SCANS);
             at = jpeg_scan_end(input, at);
         }
     }
-    if (header->width == 0 || !scanned)
-        return DAMAGED(input, "JPEG file is damaged: it holds no %s", scanned ? "frame header" : "picture");
+    if (header->width == 0 || scans == 0)
+        return DAMAGED(input, "JPEG file is damaged: it holds no %s", scans > 0 ? "frame header" : "picture");
     return true;
 }
 
@@ -448,34 +449,110 @@ static bool size_check(const struct header *header, const char *name, struct err
     return true;
 }
 
-/* ---- Decoding and encoding ---- */
+/* ---- The table ---- */
 
-/* Say in words why stb gave up. Not all of its failures set a reason, and what then stands there is that of an
- * earlier one: here always one of the two below. */
-static bool decode_failed(enum format format, const char *name, struct error *error)
+const struct codec *codecs(size_t *count)
 {
-    const char *const reason = stbi_failure_reason();
-
-    if (reason && strcmp(reason, "outofmem") == 0)
-        return error_set(error, ERROR_WORK, "%s: there is not enough memory to decode it", name);
-    if (!reason || strcmp(reason, "unknown image type") == 0 || strcmp(reason, "bad png sig") == 0)
-        return error_set(error, ERROR_WORK,
-                         "%s: the %s file is damaged: its data cannot be decoded; get an intact copy", name,
-                         codec_format_name(format));
-    return error_set(error, ERROR_WORK,
-                     "%s: the %s file is damaged: its data cannot be decoded (%s); get an intact copy", name,
-                     codec_format_name(format), reason);
+    *count = CODECS;
+    return table;
 }
 
-bool codec_decode(const uint8_t *bytes, size_t size, const char *name, struct image *image, struct codec_info *info,
-                  struct error *error)
+const struct codec *codec_find(const char *name, struct error *error)
+{
+    const char *names[CODECS];
+
+    for (size_t i = 0; i < CODECS; i++) {
+        names[i] = table[i].name;
+        if (strcmp(name, table[i].name) != 0)
+            continue;
+        if (table[i].decode)
+            return &table[i];
+        error_set(error, ERROR_USAGE, "the codec %s was not built into this gpuconv; gpuconv --list-codecs shows all",
+                  name);
+        return NULL;
+    }
+    error_unknown(error, "codec", name, error_nearest(name, names, CODECS), "--list-codecs");
+    return NULL;
+}
+
+/* The first codec that reads such a file; stb reads all that codec_inspect lets pass. */
+static const struct codec *best_reader(const struct codec_info *info)
+{
+    for (size_t i = 0; i < CODECS - 1; i++)
+        if (table[i].decode && table[i].reads >> info->format & 1 && (table[i].inks || !info->inks))
+            return &table[i];
+    return &table[CODECS - 1];
+}
+
+/* The codec that is to read a file, or NULL: the one that SETTINGS name cannot. */
+static const struct codec *reader(const struct codec_info *info, const struct codec_settings *settings,
+                                  const char *name, struct error *error)
+{
+    const struct codec *const codec = settings->codec;
+
+    if (!codec)
+        return best_reader(info);
+    if (codec->reads >> info->format & 1 && (codec->inks || !info->inks))
+        return codec;
+    error_set(error, ERROR_WORK, "%s: the codec %s reads no %s%s; leave --codec out, or give %s", name, codec->name,
+              codec_format_name(info->format), info->inks ? " of 4 channels" : "", best_reader(info)->name);
+    return NULL;
+}
+
+const struct codec *codec_writer(enum format format, const struct codec_settings *settings, struct error *error)
+{
+    const struct codec *const codec = settings->codec, *best = table;
+
+    while (!best->encode || !(best->writes >> format & 1)) /* stb, the last, writes all */
+        best++;
+    if (!codec)
+        return best;
+    if (!(codec->writes >> format & 1)) {
+        error_set(error, ERROR_USAGE, "the codec %s writes no %s; leave --codec out, or give %s", codec->name,
+                  codec_format_name(format), best->name);
+        return NULL;
+    }
+    if (format == FORMAT_PNG && !codec->levels && settings->compression != CODEC_COMPRESSION) {
+        error_set(error, ERROR_USAGE, "the codec %s has no --compression %d; leave it out, or give --codec %s",
+                  codec->name, settings->compression, best->name);
+        return NULL;
+    }
+    return codec;
+}
+
+/* ---- Decoding and encoding ---- */
+
+/* The name of a file in messages. */
+static const char *input_name(const char *name)
+{
+    return file_is_standard(name) ? "standard input" : name;
+}
+
+bool codec_damaged(const struct codec_input *input, const char *reason, struct error *error)
+{
+    return error_set(error, ERROR_WORK,
+                     "%s: the %s file is damaged: its data cannot be decoded%s%s%s; get an intact copy", input->name,
+                     codec_format_name(input->info->format), reason ? " (" : "", reason ? reason : "",
+                     reason ? ")" : "");
+}
+
+bool codec_no_memory(const struct codec_input *input, struct error *error)
+{
+    return error_set(error, ERROR_WORK, "%s: there is not enough memory to decode it", input->name);
+}
+
+bool codec_no_room(const struct image *image, enum format format, struct error *error)
+{
+    return error_set(error, ERROR_WORK, "there is not enough memory to encode %d x %d pixels as %s", image->width,
+                     image->height, codec_format_name(format));
+}
+
+bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
 {
     const enum format format = format_of_bytes(bytes, size);
-    const struct input input = {bytes, size, is_standard(name) ? "standard input" : name, error};
+    const struct input input = {bytes, size, input_name(name), error};
     struct header header;
-    int width, height, channels;
 
-    *image = (struct image){0};
     if (format == FORMAT_UNKNOWN) {
         const char *const foreign = foreign_format(bytes, size);
         if (foreign)
@@ -484,265 +561,72 @@ bool codec_decode(const uint8_t *bytes, size_t size, const char *name, struct im
         return error_set(error, ERROR_WORK, "%s: is neither a PNG nor a JPEG; give an image in one of these formats",
                          input.name);
     }
-    if (size > INT_MAX) /* stb counts bytes in int */
+    if (size > INT_MAX - 1024) /* stb counts bytes in int, and gets up to 1024 more (codec_stb.c) */
         return error_set(error, ERROR_WORK, "%s: is larger than 2 GiB; give a smaller file", input.name);
     if (!(format == FORMAT_PNG ? png_check : jpeg_check)(&input, &header) || !size_check(&header, input.name, error))
         return false;
-
-    stbi_info_from_memory(bytes, 0, &width, &height, &channels); /* an empty file: sets the reason to a known one */
-    uint8_t *const samples = stbi_load_from_memory(bytes, (int)size, &width, &height, &channels, 0);
-    if (!samples)
-        return decode_failed(format, input.name, error);
-    *image = (struct image){.width = width, .height = height, .channels = channels, .samples = samples};
-    if (width != header.width || height != header.height || channels != header.channels) {
-        image_free(image);
-        return DAMAGED(&input, "%s file is damaged: its headers contradict each other", codec_format_name(format));
-    }
-    if (info)
-        *info = (struct codec_info){.format = format, .reduced = header.bits > 8};
+    *info = (struct codec_info){
+        .format = format,
+        .width = (int)header.width,
+        .height = (int)header.height,
+        .channels = header.channels,
+        .reduced = header.bits > 8,
+        .inks = header.inks,
+        .sampling = header.sampling,
+    };
     return true;
 }
 
-/* Where stb's writers put their bytes. */
-struct sink {
-    uint8_t *bytes;
-    size_t size, capacity;
-    bool failed;
-};
-
-/* Take SIZE bytes; stb's JPEG writer gives them one by one. */
-static void sink_append(void *context, void *bytes, int size)
+bool codec_decode_inspected(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
+                            struct codec_info *info, struct image *image, struct error *error)
 {
-    struct sink *const sink = context;
-    const size_t needed = sink->size + (size_t)size;
+    const struct codec_input input = {bytes, size, input_name(name), info, settings};
 
-    if (needed > sink->capacity && !sink->failed) {
-        const size_t doubled = sink->capacity > 0 ? sink->capacity * 2 : FIRST_CAPACITY;
-        const size_t capacity = needed > doubled ? needed : doubled;
-        uint8_t *const larger = realloc(sink->bytes, capacity);
-        sink->failed = !larger;
-        if (larger) {
-            sink->bytes = larger;
-            sink->capacity = capacity;
-        }
+    *image = (struct image){0};
+    info->codec = reader(info, settings, input.name, error);
+    if (!info->codec || !info->codec->decode(&input, image, error)) {
+        *image = (struct image){0};
+        return false;
     }
-    if (sink->failed)
-        return;
-    memcpy(sink->bytes + sink->size, bytes, (size_t)size);
-    sink->size = needed;
+    if (image->width != info->width || image->height != info->height || image->channels != info->channels) {
+        image_free(image);
+        return error_set(error, ERROR_WORK,
+                         "%s: the %s file is damaged: its headers contradict each other; get an intact copy",
+                         input.name, codec_format_name(info->format));
+    }
+    return true;
 }
 
-bool codec_encode(const struct image *image, enum format format, int quality, uint8_t **bytes, size_t *size,
-                  struct error *error)
+bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
+                  struct image *image, struct codec_info *info, struct error *error)
+{
+    struct codec_info found;
+
+    *image = (struct image){0};
+    if (!codec_inspect(bytes, size, name, &found, error) ||
+        !codec_decode_inspected(bytes, size, name, settings, &found, image, error))
+        return false;
+    if (info)
+        *info = found;
+    return true;
+}
+
+bool codec_encode(const struct image *image, enum format format, const struct codec_settings *settings, uint8_t **bytes,
+                  size_t *size, struct error *error)
 {
     const int width = image->width, height = image->height, channels = image->channels;
     const int side = format == FORMAT_JPEG ? JPEG_MAX_SIDE : MAX_SIDE;
-    struct sink sink = {0};
-    int done = 0;
+    const struct codec *const codec = codec_writer(format, settings, error);
 
     *bytes = NULL;
     *size = 0;
+    if (!codec)
+        return false;
     if (width > side || height > side || image_samples(image) > CODEC_MAX_SAMPLES)
         return error_set(error, ERROR_WORK,
                          "%d x %d pixels of %d channels are too many for a %s file: at most %zu samples and %d pixels "
                          "on a side are written; cut the image into pieces%s",
                          width, height, channels, codec_format_name(format), CODEC_MAX_SAMPLES, side,
                          format == FORMAT_JPEG ? " or write a PNG" : "");
-    if (format == FORMAT_PNG)
-        done = stbi_write_png_to_func(sink_append, &sink, width, height, channels, image->samples, 0);
-    else if (format == FORMAT_JPEG)
-        done = stbi_write_jpg_to_func(sink_append, &sink, width, height, channels, image->samples, quality);
-    if (!done || sink.failed) {
-        free(sink.bytes);
-        return error_set(error, ERROR_WORK, "there is not enough memory to encode %d x %d pixels as %s", width, height,
-                         codec_format_name(format));
-    }
-    *bytes = sink.bytes;
-    *size = sink.size;
-    return true;
-}
-
-/* ---- Writing ---- */
-
-/* Say why PATH cannot be written, by errno, and what to do where that is clear. */
-static bool write_failed(const char *path, struct error *error)
-{
-    const int reason = errno;
-    const char *advice = "";
-
-    if (reason == EACCES || reason == EPERM || reason == EROFS)
-        advice = "; choose a file and a folder that you may write to";
-    else if (reason == ENOSPC || reason == EDQUOT || reason == EFBIG)
-        advice = "; make room or choose another folder";
-    else if (reason == ENOENT || reason == ENOTDIR)
-        advice = "; its folder must exist";
-    return error_set(error, ERROR_WORK, "%s: cannot be written: %s%s", path, strerror(reason), advice);
-}
-
-static bool write_all(int fd, const uint8_t *bytes, size_t size)
-{
-    while (size > 0) {
-        const ssize_t wrote = write(fd, bytes, size);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote < 0)
-            return false;
-        bytes += wrote;
-        size -= (size_t)wrote;
-    }
-    return true;
-}
-
-/* Write to what is no regular file: a pipe, a terminal, a device. */
-static bool write_direct(const char *path, const uint8_t *bytes, size_t size, struct error *error)
-{
-    const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    bool done = fd >= 0 && write_all(fd, bytes, size);
-
-    if (!done)
-        write_failed(path, error);
-    if (fd >= 0 && close(fd) != 0 && done)
-        done = write_failed(path, error);
-    return done;
-}
-
-/* Give a new name in FOLDER to a new file of MODE, or to the file that UNNAMED is open on where that is not -1. Returns
- * the open file, or -1; *NAME is to be released with free. The name is short, hidden and random. */
-static int temporary_name(const char *folder, mode_t mode, int unnamed, char **name)
-{
-    for (int attempt = 0; attempt < 100; attempt++) { /* a second one is never needed unless somebody plays tricks */
-        uint64_t random = 0;
-        int fd = -1;
-        if (getrandom(&random, sizeof(random), 0) < 0 ||
-            asprintf(name, "%s/.gpuconv-%016llx", folder, (unsigned long long)random) < 0)
-            break;
-        if (unnamed < 0) {
-            fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        } else {
-            char link[32];
-            snprintf(link, sizeof(link), "/proc/self/fd/%d", unnamed);
-            if (linkat(AT_FDCWD, link, AT_FDCWD, *name, AT_SYMLINK_FOLLOW) == 0)
-                fd = unnamed;
-        }
-        if (fd >= 0)
-            return fd;
-        free(*name);
-        if (errno != EEXIST)
-            break;
-    }
-    *name = NULL;
-    return -1;
-}
-
-/* Open a new file in FOLDER. Where the file system can, it has no name (*NAME is NULL), and is gone whatever ends the
- * process; elsewhere it has one from the beginning. */
-static int temporary_open(const char *folder, mode_t mode, char **name)
-{
-    const int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
-
-    *name = NULL;
-    if (fd >= 0 && access("/proc/self/fd", X_OK) == 0) /* it gets its name through there */
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return temporary_name(folder, mode, -1, name);
-}
-
-/* Make what was renamed in FOLDER last through a power cut. Some file systems cannot (EINVAL), and a folder that may be
- * written but not read cannot be opened; neither harms the file. */
-static bool folder_flush(const char *folder)
-{
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool done = fd < 0 || fsync(fd) == 0 || errno == EINVAL;
-
-    if (fd >= 0)
-        close(fd);
-    return done;
-}
-
-/* Write TARGET anew, with MODE less the umask, or exactly MODE where one is KEPT. Both paths are free of symbolic links
- * in their last part. Signals wait until no temporary file is left, because most of them end a program. */
-static bool write_renamed(const char *target, const char *folder, mode_t mode, bool kept, const uint8_t *bytes,
-                          size_t size)
-{
-    sigset_t all, before;
-    char *name;
-    bool done;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-
-    const int fd = temporary_open(folder, mode, &name);
-    done = fd >= 0 && (!kept || fchmod(fd, mode) == 0) && write_all(fd, bytes, size) &&
-           (fsync(fd) == 0 || errno == EINVAL) && (name || temporary_name(folder, mode, fd, &name) >= 0);
-    int reason = errno;
-    if (fd >= 0 && close(fd) != 0 && done) {
-        reason = errno;
-        done = false;
-    }
-    if (done && rename(name, target) != 0) {
-        reason = errno;
-        done = false;
-    }
-    if (!done && name)
-        unlink(name);
-    if (done && !folder_flush(folder)) {
-        reason = errno;
-        done = false;
-    }
-    free(name);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = reason;
-    return done;
-}
-
-/* The folder that holds PATH's last part, to be released with free. */
-static char *folder_of(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-
-    return slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
-}
-
-bool codec_write(const char *path, const uint8_t *bytes, size_t size, struct error *error)
-{
-    struct stat status;
-    char *target = NULL, *folder = NULL;
-    bool done = false;
-
-    if (is_standard(path) || strcmp(path, "/dev/stdout") == 0)
-        return write_all(STDOUT_FILENO, bytes, size) || write_failed("standard output", error);
-    const bool exists = stat(path, &status) == 0;
-    if (!exists && errno != ENOENT)
-        return write_failed(path, error);
-    if (exists && S_ISDIR(status.st_mode))
-        return error_set(error, ERROR_WORK, "%s: is a folder; give the path of a file", path);
-    if (exists && !S_ISREG(status.st_mode))
-        return write_direct(path, bytes, size, error);
-    if (!exists && lstat(path, &status) == 0)
-        return error_set(error, ERROR_WORK,
-                         "%s: is a symbolic link to a file that does not exist; remove it or give the file's own path",
-                         path);
-    if (!exists && (path[0] == '\0' || path[strlen(path) - 1] == '/'))
-        return error_set(error, ERROR_WORK, "%s: names a folder; give the path of a file", path);
-    /* Renaming needs no right to write the old file, but its owner took that right away for a reason. */
-    if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
-        return write_failed(path, error);
-
-    target = exists ? realpath(path, NULL) : strdup(path);
-    folder = target ? folder_of(target) : NULL;
-    done = folder && write_renamed(target, folder, exists ? status.st_mode & 0777 : 0666, exists, bytes, size);
-    if (!done)
-        write_failed(path, error);
-    free(folder);
-    free(target);
-    return done;
-}
-
-bool codec_same_file(const char *a, const char *b)
-{
-    struct stat of_a, of_b;
-
-    return !is_standard(a) && !is_standard(b) && stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && S_ISREG(of_a.st_mode) &&
-           of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+    return codec->encode(image, format, settings, bytes, size, error);
 }

@@ -18,41 +18,50 @@
         "four loops, 64-bit integers: the truth for all others")                                                       \
     CPU(cpu, "cpu", U8 | F32, FITS_ALL, cpu_seconds, 0, UNIT_FMA,                                                      \
         "vectors and threads over rows; two passes for rank 1")                                                        \
-    CUDA(basic, "basic", U8 | F32, FITS_ALL, NULL, 75, UNIT_FMA, "a thread a pixel, taps in global memory")            \
-    CUDA(constant, "constant", U8 | F32, FITS_ALL, NULL, 75, UNIT_FMA,                                                 \
+    CUDA(basic, "basic", U8 | F32, FITS_ONE_GRID, NULL, 75, UNIT_FMA, "a thread a pixel, taps in global memory")       \
+    CUDA(constant, "constant", U8 | F32, FITS_ONE_GRID, NULL, 75, UNIT_FMA,                                            \
          "taps in constant memory, small sizes unrolled")                                                              \
-    CUDA(coarsened, "coarsened", U8 | F32, FITS_ALL, NULL, 75, UNIT_FMA,                                               \
+    CUDA(coarsened, "coarsened", U8 | F32, FITS_ONE_GRID, NULL, 75, UNIT_FMA,                                          \
          "constant, each thread strides over several pixels")                                                          \
-    CUDA(tiled_input, "tiled-input", U8 | F32, FITS_ALL, NULL, 75, UNIT_FMA, "shared tile, a thread an input sample")  \
-    CUDA(tiled_output, "tiled-output", U8 | F32, FITS_ALL, NULL, 75, UNIT_FMA, "shared tile, a thread an output")      \
-    CUDA(tiled_cached, "tiled-cached", U8 | F32, FITS_ALL, NULL, 75, UNIT_FMA,                                         \
+    CUDA(tiled_input, "tiled-input", U8 | F32, FITS_ONE_GRID, NULL, 75, UNIT_FMA,                                      \
+         "shared tile, a thread an input sample")                                                                      \
+    CUDA(tiled_output, "tiled-output", U8 | F32, FITS_ONE_GRID, NULL, 75, UNIT_FMA, "shared tile, a thread an output") \
+    CUDA(tiled_cached, "tiled-cached", U8 | F32, FITS_ONE_GRID, NULL, 75, UNIT_FMA,                                    \
          "interior in shared memory, halo through caches")                                                             \
-    CUDA(texture, "texture", U8 | F32, FITS_ALL, NULL, 75, UNIT_FMA, "input through the texture path")                 \
-    CUDA(register_tiled, "register-tiled", U8 | F32, FITS_ALL, register_tiled_seconds, 75, UNIT_FMA,                   \
+    CUDA(texture, "texture", U8 | F32, FITS_ONE_GRID, NULL, 75, UNIT_FMA, "input through the texture path")            \
+    CUDA(register_tiled, "register-tiled", U8 | F32, FITS_ONE_GRID, register_tiled_seconds, 75, UNIT_FMA,              \
          "a window of outputs in registers a thread")                                                                  \
     CUDA(separable, "separable", U8 | F32, FITS_RANK_1, separable_seconds, 75, UNIT_FMA,                               \
          "row and column pass fused in one kernel; rank 1 only")                                                       \
-    CUDA(tensor_core, "tensor-core", U8, FITS_ALL, tensor_core_seconds, 75, UNIT_TENSOR,                               \
+    CUDA(tensor_core, "tensor-core", U8, FITS_ONE_GRID, tensor_core_seconds, 75, UNIT_TENSOR,                          \
          "banded int8 matrix products on the tensor cores")                                                            \
     CUDA(sparse, "sparse", U8 | F32, FITS_SPARSE, sparse_seconds, 75, UNIT_FMA,                                        \
          "only the taps that are not zero, from a list")                                                               \
     CUDA(copy, "copy", U8 | F32, FITS_SHIFT, copy_seconds, 75, UNIT_FMA,                                               \
-         "16 bytes a thread, moved by the filter's one offset")
+         "16 bytes a thread, moved by the filter's one offset")                                                        \
+    CUDA(gradient, "gradient", U8 | F32, FITS_TWO_GRIDS, gradient_seconds, 75, UNIT_FMA,                               \
+         "both sums of a filter with two grids, and their root")
 
 typedef bool prepare_function(const struct plan *plan, struct device *device, struct error *error);
 typedef bool launch_function(const struct plan *plan, struct device *device, const struct plane *in,
                              const struct plane *out, struct error *error);
+
+/* What a row's function is called. The tests, which have a stub for a GPU, have one for all of its kernels. */
+#ifndef CUDA_FUNCTION
+#define CUDA_FUNCTION(function, step) function##_##step
+#endif
 
 /* The CPU's variants have nothing to prepare. */
 #define DECLARE_CPU(function, ...) launch_function function##_launch;
 #define ROW_CPU(function, name, samples, fits, seconds, capability, unit, summary)                                     \
     {name, summary, BACKEND_CPU, samples, fits, seconds, capability, unit, NULL, function##_launch},
 #ifdef GPUCONV_CUDA
+#define CUDA_FUNCTIONS(function) CUDA_FUNCTION(function, prepare), CUDA_FUNCTION(function, launch)
 #define DECLARE_CUDA(function, ...)                                                                                    \
-    prepare_function function##_prepare;                                                                               \
-    launch_function function##_launch;
+    prepare_function CUDA_FUNCTION(function, prepare);                                                                 \
+    launch_function CUDA_FUNCTION(function, launch);
 #define ROW_CUDA(function, name, samples, fits, seconds, capability, unit, summary)                                    \
-    {name, summary, BACKEND_CUDA, samples, fits, seconds, capability, unit, function##_prepare, function##_launch},
+    {name, summary, BACKEND_CUDA, samples, fits, seconds, capability, unit, CUDA_FUNCTIONS(function)},
 #else
 #define DECLARE_CUDA(function, ...)
 #define ROW_CUDA(function, name, samples, fits, seconds, capability, unit, summary)                                    \
@@ -89,23 +98,8 @@ const struct variant *variant_find(const char *name, struct error *error)
             return &table[i];
         names[i] = table[i].name;
     }
-    const char *nearest = error_nearest(name, names, TABLE_ROWS);
-    if (nearest)
-        error_set(error, ERROR_USAGE,
-                  "there is no variant named \"%s\"; did you mean \"%s\"? (gpuconv --list-variants shows all)", name,
-                  nearest);
-    else
-        error_set(error, ERROR_USAGE, "there is no variant named \"%s\"; gpuconv --list-variants shows all", name);
+    error_unknown(error, "variant", name, error_nearest(name, names, TABLE_ROWS), "--list-variants");
     return NULL;
-}
-
-/* Taps that are not zero. */
-static int count_taps(const struct filter *filter)
-{
-    int taps = 0;
-    for (int i = 0; i < filter->width * filter->height; i++)
-        taps += filter->taps[i] != 0;
-    return taps;
 }
 
 static bool is_shift(const struct filter *filter)
@@ -113,22 +107,36 @@ static bool is_shift(const struct filter *filter)
     bool kept = true;
     for (int i = 0; i < filter->width * filter->height; i++)
         kept &= filter->taps[i] == 0 || filter->taps[i] == filter->scale;
-    return count_taps(filter) == 1 && kept && filter->offset == 0 && !filter->absolute;
+    return filter_tap_count(filter) == 1 && kept && filter->offset == 0 && !filter->absolute;
 }
 
 bool variant_takes(const struct variant *variant, const struct filter *filter, enum sample sample)
 {
-    return (variant->samples & 1u << sample) && (variant->fits != FITS_RANK_1 || filter->separable) &&
-           (variant->fits != FITS_SHIFT || is_shift(filter)) &&
-           (variant->fits != FITS_SPARSE || count_taps(filter) <= SPARSE_MAX);
+    const bool two = filter_grids(filter) == 2;
+    if (!(variant->samples & 1u << sample))
+        return false;
+    switch (variant->fits) {
+    case FITS_ALL:
+        break;
+    case FITS_ONE_GRID:
+        return !two;
+    case FITS_RANK_1:
+        return !two && filter->separable;
+    case FITS_SHIFT:
+        return !two && is_shift(filter);
+    case FITS_SPARSE:
+        return !two && filter_tap_count(filter) <= SPARSE_MAX;
+    case FITS_TWO_GRIDS:
+        return two;
+    }
+    return true;
 }
 
 const char *fits_name(enum fits fits)
 {
-    static const char *const names[] = {[FITS_ALL] = "any filter",
-                                        [FITS_RANK_1] = "separable only",
-                                        [FITS_SHIFT] = "shifts only",
-                                        [FITS_SPARSE] = "few taps"};
+    static const char *const names[] = {
+        [FITS_ALL] = "any filter",        [FITS_ONE_GRID] = "one grid", [FITS_TWO_GRIDS] = "two grids",
+        [FITS_RANK_1] = "separable only", [FITS_SHIFT] = "shifts only", [FITS_SPARSE] = "few taps"};
     return names[fits];
 }
 
@@ -173,17 +181,41 @@ void rounding_make(const struct filter *filter, struct rounding *rounding)
         (uint32_t)((((uint64_t)1 << (32 + rounding->shift)) + (uint64_t)scale - 1) / (uint64_t)scale);
 }
 
+bool root_fits_float(const struct filter *filter, int32_t *twice_bias)
+{
+    const int64_t most = 1 << 24;
+    const double bias = 2 * filter->scale * (filter->offset + 0.5);
+    if (filter->combine != COMBINE_MAGNITUDE || filter->absolute_sum * 255 >= most ||
+        filter->steps[FILTER_LEVELS - 1] > most || !(bias >= 0 && bias <= 1 << 13))
+        return false;
+    *twice_bias = (int32_t)bias;
+    for (int n = 1; n < FILTER_LEVELS; n++) {
+        const int64_t k = 2 * (int64_t)filter->scale * n - *twice_bias; /* 4 N >= k^2: N >= k^2 / 4, rounded up */
+        if (filter->steps[n] != (k <= 0 ? 0 : (k * k + 3) / 4))
+            return false;
+    }
+    return true;
+}
+
 bool plan_make(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,
                const struct variant *variant, struct error *error)
 {
     if (!(variant->samples & 1u << sample))
         return error_set(error, ERROR_USAGE, "the variant %s does not take this sample type; choose another --variant",
                          variant->name);
+    if (variant->fits != FITS_ALL && (variant->fits == FITS_TWO_GRIDS) != (filter_grids(filter) == 2))
+        return error_set(error, ERROR_USAGE,
+                         variant->fits == FITS_TWO_GRIDS
+                             ? "the variant %s takes only filters of two grids, and %s has one; leave --variant out or "
+                               "choose another"
+                             : "the variant %s takes only filters of one grid, and %s has two; leave --variant out or "
+                               "choose another (gpuconv --list-variants says which filters each takes)",
+                         variant->name, filter->name);
     if (variant->fits == FITS_SPARSE && !variant_takes(variant, filter, sample))
         return error_set(error, ERROR_USAGE,
                          "the variant %s takes filters of at most %d taps that are not zero, and %s has %d; leave "
                          "--variant out or choose another",
-                         variant->name, SPARSE_MAX, filter->name, count_taps(filter));
+                         variant->name, SPARSE_MAX, filter->name, filter_tap_count(filter));
     if (!variant_takes(variant, filter, sample))
         return error_set(error, ERROR_USAGE,
                          variant->fits == FITS_SHIFT
@@ -206,13 +238,14 @@ bool plan_make(struct plan *plan, const struct filter *filter, enum border borde
         .float_exact = filter->absolute_sum * 255 < 1 << 24,
     };
     rounding_make(filter, &plan->rounding);
-    for (int i = 0; i < filter->width * filter->height; i++)
+    plan->root_in_float = root_fits_float(filter, &plan->twice_bias);
+    for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++)
         if (filter->taps[i] != 0) {
             const int32_t size = filter->taps[i] < 0 ? -filter->taps[i] : filter->taps[i];
             plan->tap_count++;
             plan->largest_tap = size > plan->largest_tap ? size : plan->largest_tap;
             plan->shift_x = i % filter->width - filter->anchor_x;
-            plan->shift_y = i / filter->width - filter->anchor_y;
+            plan->shift_y = i / filter->width % filter->height - filter->anchor_y;
         }
     return true;
 }
@@ -223,8 +256,9 @@ double plan_tolerance(const struct plan *plan)
     if (plan->sample == SAMPLE_U8)
         return plan->variant->seconds || plan->float_exact ? 0 : 1;
     /* A float sum of n products in any order, samples up to 1: n u sum|t|, u = 2^-24, and for two passes and
-     * the rounding of taps and offset a little more. */
-    const double n = f->width * f->height + 8;
+     * the rounding of taps and offset a little more. What combines two sums passes on no more than the sum of their
+     * errors, and adds that of four roundings. */
+    const double n = f->width * f->height + 8 + 4 * filter_grids(f);
     return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset));
 }
 

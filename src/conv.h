@@ -5,7 +5,7 @@
  *     out(y, x) = clamp(round((sum over i, j of q(i, j) * in(y + i - anchor_y, x + j - anchor_x)) / D + O))
  *
  * for planes of uint8_t, and the same without clamp and round for planes of float. Outside the image, in() is what
- * the border says. */
+ * the border says. Of a filter with two grids, what its `combine` makes of both sums stands in place of the sum. */
 #ifndef GPUCONV_CONV_H
 #define GPUCONV_CONV_H
 
@@ -63,9 +63,11 @@ struct work;
 /* Which filters a variant takes. */
 enum fits {
     FITS_ALL,
-    FITS_RANK_1, /* those whose taps are a column times a row */
-    FITS_SHIFT,  /* those that move the picture and change no sample; also the identity */
-    FITS_SPARSE, /* those of at most SPARSE_MAX taps that are not zero */
+    FITS_ONE_GRID,  /* those of one grid; all below but the last are such too */
+    FITS_RANK_1,    /* those whose taps are a column times a row */
+    FITS_SHIFT,     /* those that move the picture and change no sample; also the identity */
+    FITS_SPARSE,    /* those of at most SPARSE_MAX taps that are not zero */
+    FITS_TWO_GRIDS, /* those of two grids */
 };
 
 /* The arithmetic that a variant does most of its sums of uint8_t samples with, and so whose peak rate bounds it. Sums
@@ -122,6 +124,8 @@ struct plan {
     struct rounding rounding; /* for planes of uint8_t */
     float offset;             /* for planes of float */
     bool float_exact;         /* sum|q|*255 < 2^24: sums of uint8_t samples are exact in float, in any order */
+    bool root_in_float;       /* of COMBINE_MAGNITUDE: see root_fits_float */
+    int32_t twice_bias;       /* if so, 2 D (O + 1/2) */
     int tap_count;            /* taps that are not zero */
     int32_t largest_tap;      /* the largest |q| */
     int shift_x, shift_y;     /* the last of them is a weight of in(y + shift_y, x + shift_x) */
@@ -139,6 +143,26 @@ double plan_tolerance(const struct plan *plan);
 
 /* The numbers of one filter's rounding; plan_make calls it. */
 void rounding_make(const struct filter *filter, struct rounding *rounding);
+
+/* May the level of COMBINE_MAGNITUDE be found with floats and one exact test? It may where sums are exact in float,
+ * 2 D (O + 1/2) is an integer from 0 to 2^13, and the highest level is reached by squares N of at most 2^24. Then all
+ * sums that give other levels than that have squares which are exact in float, those of larger sums stay above 2^24
+ * when they are rounded, and
+ *
+ *     level n is reached  <=>  k |k| <= 4 N,  k = 2 D n - *TWICE_BIAS,  |k| <= 2^13, k k <= 2^26
+ *
+ * which 32 bits hold. That these are the filter's steps is checked, for each. */
+bool root_fits_float(const struct filter *filter, int32_t *twice_bias);
+
+/* The level of COMBINE_MAGNITUDE for any sums: the last of the filter's STEPS that s1^2 + s2^2 reaches. */
+HOST_DEVICE static inline uint8_t root_level(const int64_t *steps, int32_t first, int32_t second)
+{
+    const uint64_t squares = (uint64_t)((int64_t)first * first) + (uint64_t)((int64_t)second * second);
+    int level = 0;
+    for (int half = FILTER_LEVELS / 2; half > 0; half /= 2)
+        level += squares >= (uint64_t)steps[level + half] ? half : 0;
+    return (uint8_t)level;
+}
 
 /* The instruction sets that the CPU's variants have on this machine, from the plain to the fast, by the names that
  * $GPUCONV_CPU takes; *COUNT is set to their number. */
@@ -159,6 +183,13 @@ double conv_cpu_seconds(const struct filter *filters, size_t count, const struct
 
 /* The seconds that a GPU is expected to take from a cold start: context, copies, kernels. (conv_model.c) */
 double conv_cuda_seconds(const struct filter *filters, size_t count, const struct work *work);
+
+/* The seconds that a batch of so many IMAGES like WORK is expected to take on WORKERS that each have work->threads of
+ * the CPU, without what decodes and encodes them; and on GPUS that are started once. (conv_model.c) */
+double conv_batch_cpu_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
+                              int workers);
+double conv_batch_cuda_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
+                               int workers, int gpus);
 
 /* The seconds that a variant with such an expectation is expected to take for planes that are in place. */
 double conv_variant_seconds(const struct variant *variant, const struct filter *filter, const struct work *work);

@@ -12,20 +12,18 @@
  *    and the whole sum fits, so it is exact.
  * 4. A separable filter is two such programs: its row applied to each input row on the way into a ring of sums, its
  *    column to that ring.
+ * 5. A filter of two grids is two such programs over the same rows, whose rows of sums are then joined to outputs.
  *
  * Tiles are handed to threads. conv_cpu_loops.c walks the programs; it is compiled once for each instruction set, and
  * the best that the machine has is taken at run time. */
 #include "conv_cpu.h"
 
+#include "parallel.h"
+
 #include <assert.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 /* These two are named in the table only. */
 bool reference_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
@@ -43,43 +41,10 @@ static void *row_to(const struct plane *plane, int channel, int y)
     return (char *)plane->data + (size_t)channel * plane->plane_bytes + (size_t)y * plane->row_bytes;
 }
 
-static int thread_count(const struct plan *plan)
-{
-#ifdef _OPENMP
-    return plan->threads > 0 ? plan->threads : omp_get_max_threads();
-#else
-    (void)plan;
-    return 1;
-#endif
-}
-
-/* Call WORK for each index below COUNT, on THREADS threads, the calling one among them. */
-static void parallel_for(int threads, int64_t count, void (*work)(void *context, int64_t index, int thread),
-                         void *context)
-{
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        /* Signals that end the program are left to the calling thread: it holds them back while it writes a file
-         * (codec_write), which is of no use while another thread takes them. */
-        sigset_t all;
-        sigfillset(&all);
-        if (omp_get_thread_num() != 0)
-            pthread_sigmask(SIG_BLOCK, &all, NULL);
-#pragma omp for schedule(dynamic)
-        for (int64_t index = 0; index < count; index++)
-            work(context, index, omp_get_thread_num());
-    }
-#else
-    (void)threads;
-    for (int64_t index = 0; index < count; index++)
-        work(context, index, 0);
-#endif
-}
-
 /* The reference. */
 
-static uint8_t reference_u8(const struct plan *plan, const struct plane *in, int channel, int y, int x)
+/* The sum that GRID, one of the filter's, makes at (y, x). */
+static int64_t reference_sum(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x)
 {
     const struct filter *f = plan->filter;
     int64_t sum = 0;
@@ -88,8 +53,26 @@ static uint8_t reference_u8(const struct plan *plan, const struct plane *in, int
             const int from_y = border_index(y + i - f->anchor_y, in->height, plan->border);
             const int from_x = border_index(x + j - f->anchor_x, in->width, plan->border);
             if (from_y >= 0 && from_x >= 0)
-                sum += (int64_t)f->taps[i * f->width + j] * ((const uint8_t *)row_at(in, channel, from_y))[from_x];
+                sum += (int64_t)f->taps[(grid * f->height + i) * f->width + j] *
+                       ((const uint8_t *)row_at(in, channel, from_y))[from_x];
         }
+    return sum;
+}
+
+static uint8_t reference_u8(const struct plan *plan, const struct plane *in, int channel, int y, int x)
+{
+    const struct filter *f = plan->filter;
+    int64_t sum = reference_sum(plan, 0, in, channel, y, x);
+    if (f->combine != COMBINE_NONE) {
+        const int64_t first = llabs(sum), second = llabs(reference_sum(plan, 1, in, channel, y, x));
+        if (f->combine == COMBINE_MAGNITUDE) {
+            int level = 0;
+            while (level < FILTER_LEVELS - 1 && f->steps[level + 1] <= first * first + second * second)
+                level++;
+            return (uint8_t)level;
+        }
+        sum = f->combine == COMBINE_SUM ? first + second : first > second ? first : second;
+    }
     if (f->absolute && sum < 0)
         sum = -sum;
     sum += f->bias;
@@ -97,7 +80,7 @@ static uint8_t reference_u8(const struct plan *plan, const struct plane *in, int
     return (uint8_t)(level < 255 ? level : 255);
 }
 
-static float reference_f32(const struct plan *plan, const struct plane *in, int channel, int y, int x)
+static double reference_float_sum(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x)
 {
     const struct filter *f = plan->filter;
     double sum = 0;
@@ -106,8 +89,22 @@ static float reference_f32(const struct plan *plan, const struct plane *in, int 
             const int from_y = border_index(y + i - f->anchor_y, in->height, plan->border);
             const int from_x = border_index(x + j - f->anchor_x, in->width, plan->border);
             if (from_y >= 0 && from_x >= 0)
-                sum += (double)f->taps[i * f->width + j] * (double)((const float *)row_at(in, channel, from_y))[from_x];
+                sum += (double)f->taps[(grid * f->height + i) * f->width + j] *
+                       (double)((const float *)row_at(in, channel, from_y))[from_x];
         }
+    return sum;
+}
+
+static float reference_f32(const struct plan *plan, const struct plane *in, int channel, int y, int x)
+{
+    const struct filter *f = plan->filter;
+    double sum = reference_float_sum(plan, 0, in, channel, y, x);
+    if (f->combine != COMBINE_NONE) {
+        const double first = fabs(sum), second = fabs(reference_float_sum(plan, 1, in, channel, y, x));
+        sum = f->combine == COMBINE_MAGNITUDE ? sqrt(first * first + second * second)
+              : f->combine == COMBINE_SUM     ? first + second
+                                              : fmax(first, second);
+    }
     return (float)((f->absolute ? fabs(sum) : sum) / f->scale + f->offset);
 }
 
@@ -135,7 +132,7 @@ bool reference_launch(const struct plan *plan, struct device *device, const stru
     (void)device;
     (void)error;
     struct images images = {plan, in, out};
-    parallel_for(thread_count(plan), (int64_t)in->count * in->height, reference_row, &images);
+    parallel_for(parallel_threads(plan->threads), (int64_t)in->count * in->height, reference_row, &images);
     return true;
 }
 
@@ -162,6 +159,8 @@ struct job {
     const struct plane *in, *out;
     const struct loops *loops;
     struct pass *first, *last; /* the same where there is one pass */
+    struct pass *second;       /* of the second grid, after the first; NULL where there is one grid */
+    struct join join;          /* of the two */
     int shift_tap;             /* where outputs are samples: the tap that takes them; else -1 */
     bool is_window;            /* of equal taps: no program */
     bool in_place;             /* samples are read where they stand, away from the border */
@@ -269,9 +268,13 @@ static void group_outs(const struct job *job, const struct tile *tile, int y, ch
 static void convolve_at_once(const struct job *job, const struct tile *tile, char *scratch)
 {
     const struct pass *pass = job->first;
-    char *spare = scratch + (size_t)job->input_rows * job->input_bytes;
+    char *sums = scratch + (size_t)job->input_rows * job->input_bytes;
+    char *spare = sums + (size_t)job->ring_rows * job->ring_bytes;
     const void *ring[FILTER_MAX + GROUP_MAX], *rows[FILTER_MAX + GROUP_MAX];
-    void *outs[GROUP_MAX];
+    void *outs[GROUP_MAX] = {NULL}, *sums_of[2][GROUP_MAX];
+    for (int a = 0; a < pass->group; a++)
+        for (int grid = 0; grid < 2; grid++)
+            sums_of[grid][a] = sums + (size_t)(grid * pass->group + a) * job->ring_bytes;
     int loaded = 0;
     for (int y = tile->y0; y < tile->y1; y += pass->group) {
         const int top = y - tile->y0;
@@ -282,7 +285,14 @@ static void convolve_at_once(const struct job *job, const struct tile *tile, cha
         for (int r = 0; r < pass->row_count; r++)
             rows[r] = ring[(top + r) % job->input_rows];
         group_outs(job, tile, y, spare, outs);
-        job->loops->run(pass, rows, tile->x1 - tile->x0, outs);
+        if (job->second == NULL) {
+            job->loops->run(pass, rows, tile->x1 - tile->x0, outs);
+            continue;
+        }
+        job->loops->run(pass, rows, tile->x1 - tile->x0, sums_of[0]);
+        job->loops->run(job->second, rows, tile->x1 - tile->x0, sums_of[1]);
+        for (int a = 0; a < pass->group && y + a < tile->y1; a++)
+            job->loops->join(&job->join, sums_of[0][a], sums_of[1][a], tile->x1 - tile->x0, outs[a]);
     }
 }
 
@@ -608,12 +618,65 @@ static bool is_window(const struct filter *f)
     return equal && f->width * f->height >= WINDOW_TAPS;
 }
 
+/* A pass for each of the two grids, over the same rows of samples, and what joins their sums. */
+static bool make_grids(struct job *job)
+{
+    const struct plan *plan = job->plan;
+    const struct filter *f = plan->filter;
+    const bool planes = plan->sample == SAMPLE_F32;
+    const double divisor = planes ? f->scale : 1;
+    const struct weights both = {f->width, 2 * f->height, f->taps, divisor};
+    const enum arithmetic arithmetic = planes ? ARITHMETIC_FLOATS : sample_arithmetic(job, &both);
+    const size_t columns = (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width;
+    struct pass **const passes[] = {&job->last, &job->second};
+    for (int grid = 0; grid < 2; grid++) {
+        const struct weights w = {f->width, f->height, f->taps + grid * f->width * f->height, divisor};
+        if (!pass_allocate(passes[grid], (planes ? 1 : PARTS_MOST) * columns))
+            return false;
+        struct pass *pass = *passes[grid];
+        pass->group = job->loops->group;
+        pass->arithmetic = arithmetic;
+        pass->target = arithmetic == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
+        pass_fill(pass, &w);
+    }
+    job->first = job->last;
+    job->shift_tap = -1;
+
+    struct join *join = &job->join;
+    *join = (struct join){
+        .combine = f->combine,
+        .is_float = arithmetic == ARITHMETIC_FLOATS,
+        .target = planes ? TARGET_F32 : TARGET_U8,
+        .layout = arithmetic == ARITHMETIC_BYTES   ? LAYOUT_FOURS
+                  : arithmetic == ARITHMETIC_WORDS ? LAYOUT_TWOS
+                                                   : LAYOUT_STRAIGHT,
+        .offset = plan->offset,
+        .steps = f->steps,
+    };
+    finish_make(plan, &join->finish);
+    if (f->combine != COMBINE_MAGNITUDE || planes)
+        return true;
+    /* Levels are left as they are: a shift by 0, and the rounding of D = 1 and B = 0. */
+    join->finish = (struct finish){.way = FINISH_SHIFT,
+                                   .rounding = {.scale = 1, .high = 255, .bias = 1, .multiplier = UINT32_MAX}};
+    /* N is at most 2^24 there, so sqrt(N) / D <= 2^12, and so is (O + 1/2): with seven roundings by u = 2^-24 at most,
+     * what is truncated errs by less than 7 * 2^-12 < 2^-8, which is added so that it is not too low. */
+    join->in_float = plan->root_in_float;
+    join->factor = (float)(1.0 / f->scale);
+    join->term = (float)(plan->twice_bias / (2.0 * f->scale) + 1.0 / 256);
+    join->scale = f->scale;
+    join->twice_bias = plan->twice_bias;
+    return true;
+}
+
 /* Choose the arithmetic and make the job's passes. */
 static bool make_passes(struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct filter *f = plan->filter;
     const bool planes = plan->sample == SAMPLE_F32;
+    if (f->combine != COMBINE_NONE)
+        return make_grids(job);
     const struct weights all = {f->width, f->height, f->taps, planes ? f->scale : 1};
     const struct weights row = {f->width, 1, f->row, 1}, column = {1, f->height, f->column, all.divisor};
     const enum arithmetic once = planes ? ARITHMETIC_FLOATS : sample_arithmetic(job, &all);
@@ -686,6 +749,8 @@ static void make_tiles(struct job *job, int threads)
     const int made = job->first->group / unit; /* rows of the ring that the first pass makes at once */
     job->input_rows = job->first->row_count;
     job->ring_rows = passes ? (job->last->row_count + made - 1) / made * made : 0;
+    if (job->second != NULL)
+        job->ring_rows = 2 * job->first->group; /* no ring: a group's sums of both grids */
     const size_t sample = column_bytes(job->first->arithmetic);
     const size_t column = (size_t)job->input_rows * sample + (size_t)job->ring_rows * sizeof(union cell);
     int most = (int)(TILE_BYTES / column);
@@ -794,18 +859,23 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
     struct job job = {.plan = plan, .in = in, .out = out, .loops = find_loops(error)};
     if (job.loops == NULL)
         return false;
-    const double work = (double)in->width * in->height * in->count * f->width * f->height;
-    int threads = work < PARALLEL_WORK ? 1 : thread_count(plan);
+    const double work = (double)in->width * in->height * in->count * f->width * f->height * filter_grids(f);
+    int threads = work < PARALLEL_WORK ? 1 : parallel_threads(plan->threads);
     bool ok = make_passes(&job);
     if (ok) {
         make_tiles(&job, threads);
-        job.last->past_caches = goes_past_caches(out);
+        if (job.second == NULL)
+            job.last->past_caches = goes_past_caches(out);
+        job.join.past_caches = goes_past_caches(out);
         const int64_t tiles = (int64_t)job.tiles_x * job.tiles_y * in->count;
         threads = tiles < threads ? (int)tiles : threads;
         job.scratch = aligned_alloc(ALIGNMENT, (size_t)threads * job.scratch_bytes);
         ok = job.scratch != NULL;
-        if (ok)
+        /* Vectors reach a little beyond a row, with taps of 0: let nothing stand there that nobody wrote. */
+        if (ok) {
+            memset(job.scratch, 0, (size_t)threads * job.scratch_bytes);
             parallel_for(threads, tiles, convolve_numbered_tile, &job);
+        }
     }
     if (!ok)
         error_set(error, ERROR_WORK, "not enough memory for the filter %s; close other programs or lower --threads",
@@ -813,6 +883,7 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
     free(job.scratch);
     if (job.first != job.last)
         pass_free(job.first);
+    pass_free(job.second);
     pass_free(job.last);
     return ok;
 }

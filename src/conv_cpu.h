@@ -102,6 +102,24 @@ struct pass {
     struct column *columns;
 };
 
+/* How the sums of two grids become outputs: rows of sums that two passes of one arithmetic left. */
+struct join {
+    enum combine combine;
+    bool is_float;      /* the sums are float */
+    enum target target; /* TARGET_U8 or TARGET_F32 */
+    enum layout layout; /* of the sums */
+    float offset;       /* TARGET_F32: what is added */
+    bool past_caches;
+    struct finish finish; /* of COMBINE_MAX and _SUM; of COMBINE_MAGNITUDE, which makes levels, that changes nothing */
+
+    /* Of COMBINE_MAGNITUDE. In float, as root_fits_float says: truncate(sqrt(N) * factor + term) is the level or one
+     * above it. Else by the filter's steps. */
+    bool in_float;
+    float factor, term;
+    int32_t scale, twice_bias;
+    const int64_t *steps;
+};
+
 /* A window of equal taps, and room for PREFIX_CELLS(width + columns) sums. */
 struct window {
     int columns;
@@ -129,6 +147,9 @@ struct loops {
      * Meanwhile fetch the samples that enter at NEXT and leave at GONE. */
     void (*slide_across)(const struct pass *pass, const struct window *window, const uint16_t *columns, int width,
                          const uint8_t *next, const uint8_t *gone, uint8_t *out);
+
+    /* Join two rows of sums to WIDTH outputs. */
+    void (*join)(const struct join *join, const void *first, const void *second, int width, void *out);
 
     /* Copy COUNT samples of uint8_t into a row for ARITHMETIC. */
     void (*widen)(enum arithmetic arithmetic, const uint8_t *from, int count, void *to);

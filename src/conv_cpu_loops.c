@@ -20,6 +20,7 @@
 #include "conv_cpu.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #if defined(__x86_64__) && !defined(GPUCONV_LOOPS_PORTABLE)
@@ -673,6 +674,122 @@ static void slide_across(const struct pass *pass, const struct window *of, const
 }
 #endif
 
+/* The larger of each lane's two. */
+INLINE ints larger(ints a, ints b)
+{
+    const ints mask = (ints)(a > b);
+    return (a & mask) | (b & ~mask);
+}
+
+INLINE floats square_root(floats value)
+{
+#if HAS_WORDS && VECTOR_BYTES == 64
+    return (floats)_mm512_sqrt_ps((__m512)value);
+#elif HAS_WORDS && VECTOR_BYTES == 32
+    return (floats)_mm256_sqrt_ps((__m256)value);
+#elif HAS_WORDS
+    return (floats)_mm_sqrt_ps((__m128)value);
+#else
+    for (int l = 0; l < LANES; l++)
+        value[l] = sqrtf(value[l]);
+    return value;
+#endif
+}
+
+/* Levels of COMBINE_MAGNITUDE, as root_fits_float says. Numbers of float that are not negative have the order of their
+ * bits. Below 2^24 squares are exact, whether the compiler joins a multiplication to the addition or not. */
+INLINE ints root_levels(const struct join *j, floats a, floats b)
+{
+    const floats most = repeat_float(1 << 24);
+    const ints wide = (ints)(a * a + b * b);
+    const floats n = (floats)(wide ^ larger(wide, (ints)most) ^ (ints)most); /* the smaller */
+    const floats guess = square_root(n) * repeat_float(j->factor) + repeat_float(j->term);
+    ints level = larger(__builtin_convertvector(guess, ints), repeat(0));
+    level = level ^ larger(level, repeat(FILTER_LEVELS - 1)) ^ repeat(FILTER_LEVELS - 1);
+    const ints k = subtract(times(level, 2 * j->scale), repeat(j->twice_bias));
+    const ints sign = k >> 31, size = subtract(k ^ sign, sign);
+    const ints signed_square = (ints)((bits)k * (bits)size);
+    return level + (ints)(signed_square > shift_up(__builtin_convertvector(n, ints), 2)); /* a true lane is -1 */
+}
+
+/* One vector of both grids' sums to what the finish takes, or to outputs of float. */
+INLINE ints join_vector(const struct join *j, ints a, ints b)
+{
+    if (j->is_float) {
+        a &= INT32_MAX;
+        b &= INT32_MAX;
+    } else {
+        a = subtract(a ^ a >> 31, a >> 31);
+        b = subtract(b ^ b >> 31, b >> 31);
+    }
+    if (j->combine == COMBINE_MAX)
+        return larger(a, b);
+    if (j->combine == COMBINE_SUM)
+        return j->is_float ? (ints)((floats)a + (floats)b) : add(a, b);
+    if (j->target == TARGET_F32)
+        return (ints)square_root((floats)a * (floats)a + (floats)b * (floats)b);
+    return j->is_float ? root_levels(j, (floats)a, (floats)b)
+                       : root_levels(j, __builtin_convertvector(a, floats), __builtin_convertvector(b, floats));
+}
+
+/* The place in a block of what vector v holds in lane l; see enum layout. */
+INLINE int place_of(enum layout layout, int v, int l)
+{
+    return layout == LAYOUT_FOURS  ? 4 * l + v
+           : layout == LAYOUT_TWOS ? 2 * l + v % 2 + v / 2 * 2 * LANES
+                                   : v * LANES + l;
+}
+
+/* A block of which COUNT outputs are wanted, sum by sum: magnitudes that floats do not serve. */
+NOT_INLINED static void join_each(const struct join *j, const int32_t *first, const int32_t *second, int count,
+                                  uint8_t *out)
+{
+    for (int k = 0; k < BLOCK; k++) {
+        const int place = place_of(j->layout, k / LANES, k % LANES);
+        float a, b;
+        if (place >= count)
+            continue;
+        memcpy(&a, &first[k], sizeof a);
+        memcpy(&b, &second[k], sizeof b);
+        out[place] =
+            j->is_float ? root_level(j->steps, (int32_t)a, (int32_t)b) : root_level(j->steps, first[k], second[k]);
+    }
+}
+
+static void join(const struct join *from, const void *first, const void *second, int width, void *out)
+{
+    const struct join j = *from; /* a copy: what is stored could be it, as a compiler sees it */
+    const bool each = j.combine == COMBINE_MAGNITUDE && j.target == TARGET_U8 && !j.in_float;
+    const bool is_float = j.is_float && j.combine != COMBINE_MAGNITUDE; /* levels are integers */
+    const size_t output_bytes = j.target == TARGET_U8 ? 1 : sizeof(union cell);
+    union cell rest[BLOCK] __attribute__((aligned(VECTOR)));
+    const int32_t *a = first, *b = second;
+    for (int x = 0; x < width; x += BLOCK, a += BLOCK, b += BLOCK) {
+        const int left = width - x;
+        if (each) {
+            join_each(&j, a, b, left, (uint8_t *)out + x);
+            continue;
+        }
+        void *to = left >= BLOCK ? (char *)out + (size_t)x * output_bytes : (char *)rest;
+        const bool past = j.past_caches && left >= BLOCK;
+        const ints c0 = join_vector(&j, load(a), load(b));
+        const ints c1 = join_vector(&j, load(a + LANES), load(b + LANES));
+        const ints c2 = join_vector(&j, load(a + 2 * LANES), load(b + 2 * LANES));
+        const ints c3 = join_vector(&j, load(a + 3 * LANES), load(b + 3 * LANES));
+        if (j.target == TARGET_U8)
+            finish_bytes(&j.finish, is_float, c0, c1, c2, c3, j.layout, past, to);
+        else
+            store_row(to, finish_plane(j.offset, false, c0), finish_plane(j.offset, false, c1),
+                      finish_plane(j.offset, false, c2), finish_plane(j.offset, false, c3), past);
+        if (left < BLOCK)
+            memcpy((char *)out + (size_t)x * output_bytes, rest, (size_t)left * output_bytes);
+    }
+#if HAS_WORDS
+    if (j.past_caches)
+        _mm_sfence();
+#endif
+}
+
 static void widen(enum arithmetic arithmetic, const uint8_t *from, int count, void *to)
 {
     if (arithmetic == ARITHMETIC_BYTES)
@@ -702,5 +819,6 @@ const struct loops LOOPS(GPUCONV_LOOPS) = {
     .run = run,
     .slide = slide,
     .slide_across = slide_across,
+    .join = join,
     .widen = widen,
 };

@@ -17,21 +17,6 @@ static double samples_of(const struct work *work)
     return (double)work->width * work->height * work->planes;
 }
 
-/* Taps that are not zero. */
-static int taps_of(const struct filter *filter)
-{
-    int taps = 0;
-    for (int i = 0; i < filter->width * filter->height; i++)
-        taps += filter->taps[i] != 0;
-    return taps;
-}
-
-static bool centred_square(const struct filter *filter, int most)
-{
-    return filter->width == filter->height && filter->width % 2 == 1 && filter->width <= most &&
-           filter->anchor_x == filter->width / 2 && filter->anchor_y == filter->height / 2;
-}
-
 /* The GPU's variants. Each takes what its arithmetic takes or what memory does, and a launch. 2^28 samples take 1 ms
  * where one takes 3.7 ps. */
 
@@ -47,18 +32,22 @@ static double gpu_seconds(const struct work *work, double sample_seconds)
 double register_tiled_seconds(const struct filter *filter, const struct work *work)
 {
     const double taps = filter->width * filter->height;
-    if (!centred_square(filter, 15)) /* the general kernel loads each tap */
-        return gpu_seconds(work, 0.11e-12 * taps + 0.5e-12);
+    const bool exact = filter->absolute_sum * 255 < 1 << 24; /* else integers, at half the rate */
+    const bool any = !filter_is_centred_square(filter) || filter->width > 15;
+    if (any) {
+        if (work->sample == SAMPLE_F32)
+            return gpu_seconds(work, fmax(1.12 * float_sample, 1.3e-12 + 0.044e-12 * taps));
+        return gpu_seconds(work, exact ? 2.5e-12 + 0.058e-12 * taps : 4.5e-12 + 0.064e-12 * taps);
+    }
     if (work->sample == SAMPLE_F32)
         return gpu_seconds(work, fmax(1.15 * float_sample, 0.0405e-12 * taps));
-    const bool exact = filter->absolute_sum * 255 < 1 << 24; /* else integers, at half the rate */
     return gpu_seconds(work, 0.37e-12 + (exact ? 0.043e-12 : 0.067e-12) * taps);
 }
 
 double separable_seconds(const struct filter *filter, const struct work *work)
 {
     const double taps = filter->width + filter->height;
-    const double general = centred_square(filter, 31) ? 1 : 3;
+    const double general = filter_is_centred_square(filter) && filter->width <= 31 ? 1 : 3;
     if (work->sample == SAMPLE_F32)
         return gpu_seconds(work, general * fmax(1.1 * float_sample, 1e-12 + 0.043e-12 * taps));
     /* Beyond 15 taps the sums take more and more of the registers. */
@@ -69,7 +58,7 @@ double separable_seconds(const struct filter *filter, const struct work *work)
 static int parts_of(const struct filter *filter)
 {
     int64_t largest = 0;
-    for (int i = 0; i < filter->width * filter->height; i++) {
+    for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++) {
         const int64_t size = filter->taps[i] < 0 ? -(int64_t)filter->taps[i] : filter->taps[i];
         largest = size > largest ? size : largest;
     }
@@ -79,11 +68,40 @@ static int parts_of(const struct filter *filter)
     return parts;
 }
 
+/* What tensor-core's two passes take a sample, in seconds; 0 where they do not take the filter. */
+static double passes_seconds(const struct filter *filter)
+{
+    int64_t largest = 0, least = 0, row_sum = 0;
+    for (int k = 0; k < filter->width + filter->height; k++) {
+        const int64_t tap = k < filter->width ? filter->row[k] : filter->column[k - filter->width];
+        const int64_t size = tap < 0 ? -tap : tap;
+        largest = size > largest ? size : largest;
+        least = tap < least ? tap : least;
+        row_sum += k < filter->width ? size : 0;
+    }
+    const bool wide = filter->width > 17 || filter->height > 17;
+    if (!filter->separable || filter->width > 33 || filter->height > 33 || largest > 32639 || row_sum * 255 >= 1 << 24)
+        return 0;
+    if (largest > (least < 0 ? 127 : 255))
+        return wide ? 1.23e-12 : 0.99e-12;
+    /* Sums are shifted, or multiplied, or, where one multiplication does not do, finished in four steps. */
+    const bool power = (filter->scale & (filter->scale - 1)) == 0;
+    const bool quick = power || filter->scale <= 4096;
+    if (filter->absolute || !quick)
+        return row_sum * 255 >= 1 << 16 || largest > 127 ? 1.16e-12 : 0.84e-12;
+    if (row_sum * 255 >= 1 << 16 || largest > 127)
+        return 0.78e-12;
+    return power ? (wide ? 0.62e-12 : 0.58e-12) : (wide ? 0.71e-12 : 0.61e-12);
+}
+
 double tensor_core_seconds(const struct filter *filter, const struct work *work)
 {
     const int parts = parts_of(filter), height = filter->height;
     if (filter->width <= 9 && height <= 9 && parts <= 2)
         return gpu_seconds(work, 0.52e-12 + (0.011e-12 + 0.035e-12 * (parts - 1)) * height);
+    const double passes = passes_seconds(filter);
+    if (passes > 0)
+        return gpu_seconds(work, passes);
     /* Hopper's kernel keeps all taps in shared memory: 2 KB a product, beside about 100 KB of samples. */
     const double products = (height + 3) * (filter->width <= 17 ? 1 : 1.5) * parts;
     if (filter->width <= 33 && products <= 56)
@@ -94,7 +112,7 @@ double tensor_core_seconds(const struct filter *filter, const struct work *work)
 
 double sparse_seconds(const struct filter *filter, const struct work *work)
 {
-    const double taps = taps_of(filter);
+    const double taps = filter_tap_count(filter);
     if (work->sample == SAMPLE_F32)
         return gpu_seconds(work, fmax(1.9e-12 + 0.075e-12 * taps, 0.9e-12 + 0.151e-12 * taps));
     return gpu_seconds(work, 0.93e-12 + 0.0925e-12 * taps);
@@ -106,6 +124,14 @@ double copy_seconds(const struct filter *filter, const struct work *work)
     return gpu_seconds(work, 0);
 }
 
+double gradient_seconds(const struct filter *filter, const struct work *work)
+{
+    const double taps = filter_grids(filter) * filter->width * filter->height;
+    if (work->sample == SAMPLE_U8 && filter_is_centred_square(filter) && filter->width == 3) /* slopes, as a rule */
+        return gpu_seconds(work, 0.9e-12);
+    return gpu_seconds(work, 0.11e-12 * taps + 3.3e-12);
+}
+
 /* The CPU's variants. */
 
 static int threads_of(const struct work *work)
@@ -115,7 +141,7 @@ static int threads_of(const struct work *work)
 
 double reference_seconds(const struct filter *filter, const struct work *work)
 {
-    return samples_of(work) * filter->width * filter->height * 1e-9 / threads_of(work);
+    return samples_of(work) * filter_grids(filter) * filter->width * filter->height * 1e-9 / threads_of(work);
 }
 
 /* The instruction set is that of AVX-512 with VNNI, or this many times as slow. */
@@ -136,7 +162,7 @@ static double instruction_set_factor(void)
 
 double cpu_seconds(const struct filter *filter, const struct work *work)
 {
-    const double taps = taps_of(filter), passes = filter->width + filter->height;
+    const double taps = filter_tap_count(filter), passes = filter->width + filter->height;
     const double dense_tap = work->sample == SAMPLE_F32 ? 0.023e-9 : parts_of(filter) == 1 ? 0.005e-9 : 0.011e-9;
     const double dense = dense_tap * taps, separable = 0.022e-9 * passes;
     const double least = filter->separable && separable < dense ? separable : dense;
@@ -153,11 +179,33 @@ double conv_cpu_seconds(const struct filter *filters, size_t count, const struct
     return seconds;
 }
 
+static const double context_seconds = 0.3;
+
 double conv_cuda_seconds(const struct filter *filters, size_t count, const struct work *work)
 {
-    const double context_seconds = 0.3, transfer = 2 / 9e9; /* up and down a byte of pageable memory */
+    const double transfer = 2 / 9e9; /* up and down a byte of pageable memory */
     double seconds = context_seconds + samples_of(work) * (double)sample_bytes(work->sample) * transfer;
     for (size_t i = 0; i < count; i++)
         seconds += conv_variant_seconds(conv_choose(&filters[i], BACKEND_CUDA, work), &filters[i], work);
     return seconds;
+}
+
+/* Of many images. */
+
+double conv_batch_cpu_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
+                              int workers)
+{
+    return images * conv_cpu_seconds(filters, count, work) / workers;
+}
+
+double conv_batch_cuda_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
+                               int workers, int gpus)
+{
+    const double locking = 0.43e-9;                  /* a byte of page-locked memory, once a worker */
+    const double copy = 0.1e-9, transfer = 2 / 50e9; /* a byte to page-locked memory, and from there up and down */
+    const double bytes = samples_of(work) * (double)sample_bytes(work->sample);
+    double gpu = bytes * transfer; /* one image after the other, while the workers copy theirs */
+    for (size_t i = 0; i < count; i++)
+        gpu += conv_variant_seconds(conv_choose(&filters[i], BACKEND_CUDA, work), &filters[i], work);
+    return context_seconds + workers * bytes * locking + images * fmax(gpu / gpus, bytes * copy / workers);
 }

@@ -10,6 +10,6 @@
 typedef double seconds_function(const struct filter *filter, const struct work *work);
 
 seconds_function reference_seconds, cpu_seconds, register_tiled_seconds, separable_seconds, tensor_core_seconds,
-    sparse_seconds, copy_seconds;
+    sparse_seconds, copy_seconds, gradient_seconds;
 
 #endif

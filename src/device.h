@@ -46,7 +46,9 @@ bool device_describe(int index, struct device_info *info, struct error *error);
 /* The driver's newest CUDA version, as 1000 * major + 10 * minor; 0 where there is no driver. */
 int device_driver_version(void);
 
-/* Create the context (about a third of a second) and a stream on device INDEX. */
+/* Create the context (about a third of a second, unless this process has it already) and a stream on device INDEX, for
+ * the calling thread: the others must open it for themselves. Streams of one device share constant memory: from a
+ * variant's prepare until device_wait after its launch no other stream may be between the same two. */
 bool device_open(int index, struct device **device, struct error *error);
 
 /* Release it; NULL is allowed. Buffers must have been released before. */
@@ -59,8 +61,16 @@ const struct device_info *device_facts(const struct device *device);
 bool device_allocate(struct device *device, size_t size, void **buffer, struct error *error);
 void device_release(struct device *device, void *buffer);
 
-/* Reserve COUNT planes on the device with the alignment that struct plane asks for; release plane->data with
- * device_release. Rows are EXTRA bytes (a multiple of 128) longer than they must be. */
+/* Host memory that is page-locked, so that copies to and from the device need no other. device_release_locked takes
+ * NULL. */
+bool device_allocate_locked(struct device *device, size_t size, void **buffer, struct error *error);
+void device_release_locked(struct device *device, void *buffer);
+
+/* Lay out COUNT planes with the alignment that struct plane asks for; data becomes NULL. Returns their bytes. Rows are
+ * EXTRA bytes (a multiple of 128) longer than they must be. */
+size_t device_plane_layout(enum sample sample, int width, int height, int count, size_t extra, struct plane *plane);
+
+/* Reserve planes of that layout on the device; release plane->data with device_release. */
 bool device_plane_allocate(struct device *device, enum sample sample, int width, int height, int count, size_t extra,
                            struct plane *plane, struct error *error);
 

@@ -10,6 +10,8 @@
 /* Longer words are no typing errors of a name: names are short, and two fixed rows of distances will do. */
 #define LONGEST_WORD 64
 
+#undef error_set /* a macro for static analysers */
+
 bool error_set(struct error *error, enum error_code code, const char *format, ...)
 {
     if (!error)
@@ -74,4 +76,12 @@ const char *error_nearest(const char *word, const char *const *names, size_t cou
         }
     }
     return nearest;
+}
+
+bool error_unknown(struct error *error, const char *kind, const char *name, const char *nearest, const char *list)
+{
+    if (nearest)
+        return error_set(error, ERROR_USAGE, "there is no %s named \"%s\"; did you mean \"%s\"? (gpuconv %s shows all)",
+                         kind, name, nearest, list);
+    return error_set(error, ERROR_USAGE, "there is no %s named \"%s\"; gpuconv %s shows all", kind, name, list);
 }

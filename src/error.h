@@ -33,10 +33,19 @@ struct error {
  * `return error_set(error, ...)`. The sentence has no final newline. */
 bool error_set(struct error *error, enum error_code code, const char *format, ...) ERROR_PRINTF(3, 4);
 
+/* Static analysers see one file at a time, and would go on where error_set returns true. */
+#ifdef __clang_analyzer__
+#define error_set(...) (error_set(__VA_ARGS__), false)
+#endif
+
 /* The one of COUNT names that WORD most probably meant, or NULL where none is near: the smallest
  * Damerau-Levenshtein distance (optimal string alignment: insert, delete, replace, swap neighbours),
  * at most a third of the word's length, rounded up, and at least one letter in common. */
 const char *error_nearest(const char *word, const char *const *names, size_t count);
+
+/* A usage error: there is no KIND ("filter") of that NAME; NEAREST, which may be NULL, was probably meant, and
+ * gpuconv's option LIST shows all. Returns false. */
+bool error_unknown(struct error *error, const char *kind, const char *name, const char *nearest, const char *list);
 
 #ifdef __cplusplus
 }

@@ -180,7 +180,9 @@ static void factor(struct filter *filter)
     const int count = width * filter->height;
     memset(filter->column, 0, sizeof filter->column);
     memset(filter->row, 0, sizeof filter->row);
-    filter->separable = true;
+    filter->separable = filter->combine == COMBINE_NONE;
+    if (!filter->separable)
+        return;
 
     int first = 0; /* the first tap that is not zero */
     while (first < count && filter->taps[first] == 0)
@@ -211,10 +213,38 @@ static void factor(struct filter *filter)
     }
 }
 
+/* OFFSET, at most 65536, to 1/2^20: far below what an 8-bit level shows. */
+static struct number round_offset(struct number offset)
+{
+    const int64_t unit = (int64_t)1 << 20;
+    const double rounded = round(offset.value * (double)unit);
+    return number_divide((struct number){(int64_t)rounded, 1, rounded}, (struct number){unit, 1, (double)unit});
+}
+
+/* Level n is reached where sqrt(N) >= a = D (n - O - 1/2), so where a <= 0 or N >= a^2: its step is ceil(a^2).
+ *
+ * With O = p/r, a = u / w where u = D (2rn - 2p - r) and w = 2r. As r <= 2^20, |p| <= 2^16 r and D <= 2^30, |u| is
+ * below 2^70. With i = floor(a) and rest = u - i w, a^2 = i^2 + (2 i rest w + rest^2) / w^2. sqrt(N) <= |s1| + |s2| <
+ * 2^31, so that i >= 2^31 is out of reach; below, i^2 < 2^62 and 2 i rest w < 2^74. */
+static void make_steps(struct filter *filter, struct number offset)
+{
+    const int128 w = 2 * (int128)offset.denominator;
+    for (int n = 0; n < FILTER_LEVELS; n++) {
+        const int128 u = filter->scale * (n * w - 2 * (int128)offset.numerator - offset.denominator);
+        const int128 i = u / w, rest = u % w;
+        if (n == 0 || u <= 0)
+            filter->steps[n] = 0;
+        else if (i > INT32_MAX)
+            filter->steps[n] = INT64_MAX;
+        else
+            filter->steps[n] = (int64_t)(i * i + (2 * i * rest * w + rest * rest + w * w - 1) / (w * w));
+    }
+}
+
 /* From taps, scale and offset (exact, at most 65535) to everything that follows from them. */
 static void finish(struct filter *filter, struct number offset)
 {
-    const int count = filter->width * filter->height;
+    const int count = filter_grids(filter) * filter->width * filter->height;
     int64_t common = filter->exact ? filter->scale : 1; /* what was rounded stays over its power of two */
     for (int i = 0; i < count; i++)
         common = gcd(common, filter->taps[i]);
@@ -224,9 +254,14 @@ static void finish(struct filter *filter, struct number offset)
     filter->absolute_sum = 0;
     for (int i = 0; i < count; i++) {
         filter->taps[i] = (int32_t)(filter->taps[i] / common);
-        filter->tap_sum += filter->taps[i];
+        filter->tap_sum += i < filter->width * filter->height ? filter->taps[i] : 0;
         filter->absolute_sum += filter->taps[i] < 0 ? -filter->taps[i] : filter->taps[i];
     }
+
+    if (filter->combine != COMBINE_NONE && offset.denominator > 1 << 20)
+        offset = round_offset(offset); /* so that 128 bits hold what make_steps needs */
+    if (filter->combine == COMBINE_MAGNITUDE)
+        make_steps(filter, offset);
 
     /* floor(D * (p/r + 1/2)) = floor(D * (2p + r) / 2r): p has up to 63 bits and D 30, which 128 hold. */
     const int128 dividend = (2 * (int128)offset.numerator + offset.denominator) * filter->scale;
@@ -241,7 +276,7 @@ static void finish(struct filter *filter, struct number offset)
  * terms, so the least common denominator leaves nothing to cancel. */
 static bool hold_exactly(struct filter *filter, const struct number *taps)
 {
-    const int count = filter->width * filter->height;
+    const int count = filter_grids(filter) * filter->width * filter->height;
     int64_t scale = 1;
     for (int i = 0; i < count; i++) {
         const int64_t denominator = taps[i].denominator;
@@ -283,19 +318,22 @@ static int compare_remainders(const void *a, const void *b)
     return left->index - right->index;
 }
 
-/* Round TAPS times 2^K to integers whose sum is SUM times 2^K, rounded. |taps| * 2^K must fit in 32 bits. Returns the
- * sum of their absolute values. */
-static int64_t round_taps(struct filter *filter, const struct number *taps, double sum, int k,
-                          struct remainder *remainders)
+/* Round TAPS times 2^K to the integers TO whose sum is that of TAPS times 2^K, rounded. |taps| * 2^K must fit in 32
+ * bits. Returns the sum of their absolute values. */
+static int64_t round_taps(const struct filter *filter, const struct number *taps, int k, struct remainder *remainders,
+                          int32_t *to)
 {
     const int count = filter->width * filter->height;
+    double sum = 0.0;
+    for (int i = 0; i < count; i++)
+        sum += taps[i].value;
     int64_t missing = (int64_t)round(ldexp(sum, k));
     for (int i = 0; i < count; i++) {
         const double tap = ldexp(taps[i].value, k);
         const int dx = i % filter->width - filter->anchor_x, dy = i / filter->width - filter->anchor_y;
-        filter->taps[i] = (int32_t)round(tap); /* half away from zero, so that it keeps symmetry */
-        remainders[i] = (struct remainder){tap - filter->taps[i], dx * dx + dy * dy, i};
-        missing -= filter->taps[i];
+        to[i] = (int32_t)round(tap); /* half away from zero, so that it keeps symmetry */
+        remainders[i] = (struct remainder){tap - to[i], dx * dx + dy * dy, i};
+        missing -= to[i];
     }
 
     /* Each remainder is at most a half, so fewer taps than there are need one step each. */
@@ -305,32 +343,35 @@ static int64_t round_taps(struct filter *filter, const struct number *taps, doub
     if (missing != 0)
         qsort(remainders, (size_t)count, sizeof *remainders, compare_remainders);
     for (int i = 0; i < missing * step; i++)
-        filter->taps[remainders[i].index] += step;
+        to[remainders[i].index] += step;
 
     int64_t absolute_sum = 0;
     for (int i = 0; i < count; i++)
-        absolute_sum += filter->taps[i] < 0 ? -filter->taps[i] : filter->taps[i];
+        absolute_sum += to[i] < 0 ? -to[i] : to[i];
     return absolute_sum;
 }
 
-/* Round the taps once, to the finest power of two that FILTER_MAX_SUM allows. */
+/* Round the taps once, to the finest power of two that FILTER_MAX_SUM allows. Each grid keeps its sum. Of two, C moves
+ * by no more than their sums do together, whichever it is, so that the bound below holds for both. */
 static bool hold_rounded(struct filter *filter, const struct number *taps, const char *name, struct error *error)
 {
-    const int count = filter->width * filter->height;
-    double sum = 0.0, absolute_sum = 0.0;
-    for (int i = 0; i < count; i++) {
-        sum += taps[i].value;
+    const int grid = filter->width * filter->height, count = filter_grids(filter) * grid;
+    double absolute_sum = 0.0;
+    for (int i = 0; i < count; i++)
         absolute_sum += fabs(taps[i].value);
-    }
 
-    struct remainder *remainders = malloc((size_t)count * sizeof *remainders);
+    struct remainder *remainders = malloc((size_t)grid * sizeof *remainders);
     if (!remainders)
         return error_set(error, ERROR_WORK, "%s: there is not enough memory to read this filter", name);
     int k = 30;
     for (; k >= 0; k--) {
         /* Rounding moves the sum by less than COUNT: anything larger need not be tried, and would not fit. */
-        if (ldexp(absolute_sum, k) <= FILTER_MAX_SUM + count &&
-            round_taps(filter, taps, sum, k, remainders) <= FILTER_MAX_SUM)
+        if (!(ldexp(absolute_sum, k) <= FILTER_MAX_SUM + count))
+            continue;
+        int64_t rounded_sum = 0;
+        for (int i = 0; i < count; i += grid)
+            rounded_sum += round_taps(filter, taps + i, k, remainders, filter->taps + i);
+        if (rounded_sum <= FILTER_MAX_SUM)
             break;
     }
     free(remainders);
@@ -350,12 +391,31 @@ static bool hold_rounded(struct filter *filter, const struct number *taps, const
 
 /* ---- Text to numbers ---- */
 
-/* One row more than a filter has, for the first line of a libvips matrix. */
-#define MAX_LINES (FILTER_MAX + 1)
+/* One row more than a grid has, for the first line of a libvips matrix, and the second grid. */
+#define MAX_LINES (FILTER_MAX + 1 + FILTER_MAX)
 
-enum keyword { KEYWORD_TITLE, KEYWORD_SCALE, KEYWORD_OFFSET, KEYWORD_ABS, KEYWORD_ANCHOR, KEYWORD_COUNT };
+enum keyword {
+    KEYWORD_TITLE,
+    KEYWORD_SCALE,
+    KEYWORD_OFFSET,
+    KEYWORD_ABS,
+    KEYWORD_ANCHOR,
+    KEYWORD_COMBINE,
+    KEYWORD_COUNT
+};
 
-static const char *const keywords[KEYWORD_COUNT] = {"title", "scale", "offset", "abs", "anchor"};
+static const char *const keywords[KEYWORD_COUNT] = {"title", "scale", "offset", "abs", "anchor", "combine"};
+
+static const char *const combine_names[COMBINE_COUNT] = {
+    [COMBINE_NONE] = "none", [COMBINE_MAGNITUDE] = "magnitude", [COMBINE_MAX] = "max", [COMBINE_SUM] = "sum"};
+
+const char *combine_name(enum combine combine)
+{
+    return combine_names[combine];
+}
+
+/* The line between two grids. */
+static const char separator[] = "---";
 
 /* A line of taps as it was read. */
 struct line {
@@ -371,10 +431,14 @@ struct parser {
     const char *start, *at, *end; /* of the line, without its comment */
     size_t number;                /* of the line, from 1 */
 
-    size_t seen[KEYWORD_COUNT]; /* the line of each keyword, 0 for none */
-    uint32_t anchor_column;     /* where its numbers begin */
+    size_t seen[KEYWORD_COUNT];    /* the line of each keyword, 0 for none */
+    size_t columns[KEYWORD_COUNT]; /* and where it begins */
+    uint32_t anchor_column;        /* where its numbers begin */
     int64_t anchor_x, anchor_y;
     struct number scale, offset;
+    size_t separator;        /* the line between two grids, 0 for none */
+    size_t separator_column; /* where it begins */
+    int first_count;         /* of lines before it */
     int count;
     struct line lines[MAX_LINES];
 };
@@ -471,12 +535,8 @@ static bool take_scale(struct parser *parser, size_t line, size_t column, struct
 
 static bool take_offset(struct parser *parser, size_t line, size_t column, struct number offset)
 {
-    /* More digits than a fraction holds: to 1/2^20, far below what an 8-bit level shows. */
-    const int64_t unit = (int64_t)1 << 20;
-    if (offset.denominator == 0 && fabs(offset.value) <= 65536.0) {
-        const double rounded = round(offset.value * (double)unit);
-        offset = number_divide((struct number){(int64_t)rounded, 1, rounded}, (struct number){unit, 1, (double)unit});
-    }
+    if (offset.denominator == 0 && fabs(offset.value) <= 65536.0)
+        offset = round_offset(offset); /* more digits than a fraction holds */
     /* 8-bit levels need no more, and 16-bit ones end there. */
     const int128 most = (int128)65535 * offset.denominator;
     if (offset.denominator == 0 || offset.numerator > most || offset.numerator < -most)
@@ -517,6 +577,22 @@ static bool take_title(struct parser *parser, char *title, size_t size)
     return true;
 }
 
+static bool take_combine(struct parser *parser, enum combine *combine)
+{
+    const struct found word = found(parser);
+    const char *const start = parser->at;
+    parser->at = token_end(parser);
+    for (int i = COMBINE_NONE + 1; i < COMBINE_COUNT; i++) {
+        const size_t length = strlen(combine_names[i]);
+        if ((size_t)(parser->at - start) == length && memcmp(start, combine_names[i], length) == 0) {
+            *combine = (enum combine)i;
+            return true;
+        }
+    }
+    return fail_at(parser, parser->number, column_of(parser, start),
+                   "expected magnitude, max or sum, by which the sums of two grids become one, found %s", word.text);
+}
+
 /* The line begins with a letter. */
 static bool parse_keyword(struct parser *parser, struct filter *filter)
 {
@@ -535,7 +611,7 @@ static bool parse_keyword(struct parser *parser, struct filter *filter)
             memcpy(copy, start, length);
         const char *const nearest = error_nearest(copy, keywords, KEYWORD_COUNT);
         return fail_at(parser, parser->number, column,
-                       "expected a row of taps or one of title, scale, offset, abs and anchor, found %s%s%s%s",
+                       "expected a row of taps or one of title, scale, offset, abs, anchor and combine, found %s%s%s%s",
                        word.text, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
     }
     if (parser->count > 0)
@@ -546,6 +622,7 @@ static bool parse_keyword(struct parser *parser, struct filter *filter)
                        "expected %s only once, but line %zu has it too; remove one of the two", word.text,
                        parser->seen[keyword]);
     parser->seen[keyword] = parser->number;
+    parser->columns[keyword] = column;
 
     parser->at = end;
     more(parser);
@@ -571,6 +648,9 @@ static bool parse_keyword(struct parser *parser, struct filter *filter)
         parser->anchor_column = (uint32_t)value_column;
         taken = take_anchor(parser, &parser->anchor_x) && take_anchor(parser, &parser->anchor_y);
         break;
+    case KEYWORD_COMBINE:
+        taken = take_combine(parser, &filter->combine);
+        break;
     case KEYWORD_COUNT:
         break;
     }
@@ -580,9 +660,41 @@ static bool parse_keyword(struct parser *parser, struct filter *filter)
     return taken;
 }
 
+static bool is_grid_separator(const struct parser *parser)
+{
+    const size_t length = strlen(separator);
+    return (size_t)(token_end(parser) - parser->at) == length && memcmp(parser->at, separator, length) == 0;
+}
+
+static bool parse_separator(struct parser *parser)
+{
+    const size_t column = column_of(parser, parser->at);
+    if (parser->count == 0)
+        return fail_at(parser, parser->number, column,
+                       "expected the rows of the first of two grids before the line %s between them", separator);
+    if (parser->separator != 0)
+        return fail_at(parser, parser->number, column,
+                       "expected at most two grids, but the line %s before the second is line %zu", separator,
+                       parser->separator);
+    if (parser->seen[KEYWORD_COMBINE] == 0)
+        return fail_at(parser, parser->number, column,
+                       "expected a row of taps, found \"%s\", behind which a second grid begins; say before the first "
+                       "row how the sums of the two become one: combine magnitude, combine max or combine sum",
+                       separator);
+    parser->separator = parser->number;
+    parser->separator_column = column;
+    parser->first_count = parser->count;
+    parser->at = token_end(parser);
+    if (more(parser))
+        return fail_at(parser, parser->number, column_of(parser, parser->at), "expected the end of the line, found %s",
+                       found(parser).text);
+    return true;
+}
+
 static bool parse_row(struct parser *parser)
 {
-    if (parser->count == MAX_LINES)
+    const int most = parser->separator == 0 ? FILTER_MAX + 1 : parser->first_count + FILTER_MAX;
+    if (parser->count == most)
         return fail_at(parser, parser->number, column_of(parser, parser->at), "expected at most %d rows of taps",
                        FILTER_MAX);
     struct line *line = &parser->lines[parser->count++];
@@ -633,7 +745,9 @@ static bool parse_lines(struct parser *parser, const char *text, const char *end
         parser->end = comment ? comment : line_end;
         if (parser->end > text && parser->end[-1] == '\r')
             parser->end--;
-        if (more(parser) && !(is_letter(*parser->at) ? parse_keyword(parser, filter) : parse_row(parser)))
+        if (more(parser) && !(is_letter(*parser->at)      ? parse_keyword(parser, filter)
+                              : is_grid_separator(parser) ? parse_separator(parser)
+                                                          : parse_row(parser)))
             return false;
         text = newline ? newline + 1 : end;
     }
@@ -705,14 +819,48 @@ static bool find_rows(struct parser *parser, int *first)
                    header->count, header->count == 1 ? "" : "s", header->number, line->count, hint);
 }
 
+/* Are the lines two grids of one size? Taps that stand over the same sample are then at the same place in both. */
+static bool check_grids(struct parser *parser)
+{
+    const size_t combine = parser->seen[KEYWORD_COMBINE], column = parser->columns[KEYWORD_COMBINE];
+    if (parser->separator == 0)
+        return fail_at(parser, combine, column,
+                       "expected two grids of taps with a line %s between them, as combine makes one sum of two; add "
+                       "the second grid or remove this line",
+                       separator);
+    if (parser->seen[KEYWORD_ABS] != 0)
+        return fail_at(parser, parser->seen[KEYWORD_ABS], parser->columns[KEYWORD_ABS],
+                       "expected no abs beside combine, which takes no sign from the sums to the result; remove this "
+                       "line");
+    const int rows = parser->first_count, second_rows = parser->count - rows;
+    if (rows > FILTER_MAX)
+        return fail_at(parser, parser->lines[FILTER_MAX].number, parser->lines[FILTER_MAX].columns[0],
+                       "expected at most %d rows of taps", FILTER_MAX);
+    const struct line *const first = &parser->lines[0];
+    const int ragged = first_ragged(parser, 0, first->count);
+    if (ragged < parser->count) {
+        const struct line *const line = &parser->lines[ragged];
+        return fail_at(parser, line->number, line->columns[line->count < first->count ? line->count : first->count],
+                       "expected %d tap%s as in line %zu, found %d", first->count, first->count == 1 ? "" : "s",
+                       first->number, line->count);
+    }
+    if (second_rows != rows)
+        return fail_at(parser, parser->separator, parser->separator_column,
+                       "expected %d row%s of taps behind this line, as many as the first grid has, found %d; fill the "
+                       "smaller grid up with zeros",
+                       rows, rows == 1 ? "" : "s", second_rows);
+    return true;
+}
+
 /* From the lines to the filter's shape and, divided by the scale, its taps in NUMBERS. */
 static bool shape(struct parser *parser, struct filter *filter, struct number *numbers)
 {
-    int first;
-    if (!find_rows(parser, &first))
+    const bool two = filter->combine != COMBINE_NONE;
+    int first = 0;
+    if (!(two ? check_grids(parser) : find_rows(parser, &first)))
         return false;
     filter->width = parser->lines[first].count;
-    filter->height = parser->count - first;
+    filter->height = two ? parser->first_count : parser->count - first;
     filter->anchor_x = filter->width / 2;
     filter->anchor_y = filter->height / 2;
     if (parser->seen[KEYWORD_ANCHOR] != 0) {
@@ -723,7 +871,7 @@ static bool shape(struct parser *parser, struct filter *filter, struct number *n
         filter->anchor_x = (int)parser->anchor_x;
         filter->anchor_y = (int)parser->anchor_y;
     }
-    for (int y = 0; y < filter->height; y++) {
+    for (int y = 0; first + y < parser->count; y++) {
         for (int x = 0; x < filter->width; x++)
             numbers[y * filter->width + x] = number_divide(parser->lines[first + y].numbers[x], parser->scale);
     }
@@ -747,7 +895,7 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
 
     bool done = false;
     struct parser *parser = calloc(1, sizeof *parser);
-    struct number *numbers = calloc(FILTER_MAX * FILTER_MAX, sizeof *numbers);
+    struct number *numbers = calloc(2 * FILTER_MAX * FILTER_MAX, sizeof *numbers);
     if (!parser || !numbers) {
         error_set(error, ERROR_WORK, "%s: there is not enough memory to read this filter", name);
         goto end;
@@ -775,10 +923,13 @@ end:
 void filter_flip(struct filter *filter)
 {
     const int count = filter->width * filter->height;
-    for (int i = 0; i < count / 2; i++) {
-        const int32_t tap = filter->taps[i];
-        filter->taps[i] = filter->taps[count - 1 - i];
-        filter->taps[count - 1 - i] = tap;
+    for (int grid = 0; grid < filter_grids(filter); grid++) {
+        int32_t *const taps = filter->taps + grid * count;
+        for (int i = 0; i < count / 2; i++) {
+            const int32_t tap = taps[i];
+            taps[i] = taps[count - 1 - i];
+            taps[count - 1 - i] = tap;
+        }
     }
     filter->anchor_x = filter->width - 1 - filter->anchor_x;
     filter->anchor_y = filter->height - 1 - filter->anchor_y;
@@ -1195,11 +1346,7 @@ static bool fail_unknown(const char *spec, struct error *error)
     const size_t generator = nearest ? generator_of(nearest, strlen(nearest)) : GENERATORS;
     if (generator < GENERATORS)
         nearest = filter_forms[generator][0];
-    if (nearest)
-        error_set(error, ERROR_USAGE,
-                  "there is no filter named \"%s\"; did you mean \"%s\"? (gpuconv --list shows all)", spec, nearest);
-    else
-        error_set(error, ERROR_USAGE, "there is no filter named \"%s\"; gpuconv --list shows all", spec);
+    error_unknown(error, "filter", spec, nearest, "--list");
     free(names);
     return false;
 }
@@ -1339,13 +1486,26 @@ static void print_vector(FILE *stream, const char *name, const int32_t *values, 
 /* What becomes of an image of one colour, in words. */
 static void print_sum(FILE *stream, const struct filter *filter)
 {
-    fprintf(stream, "  sum        %lld: a constant image ", (long long)filter->tap_sum);
-    if (filter->tap_sum == filter->scale)
+    double sum = (double)filter->tap_sum;
+    fprintf(stream, "  sum        %lld", (long long)filter->tap_sum);
+    if (filter->combine != COMBINE_NONE) {
+        const int count = filter->width * filter->height;
+        int64_t second_sum = 0;
+        for (int i = count; i < 2 * count; i++)
+            second_sum += filter->taps[i];
+        fprintf(stream, " and %lld", (long long)second_sum);
+        const double first = fabs(sum), second = fabs((double)second_sum);
+        sum = filter->combine == COMBINE_MAX   ? fmax(first, second)
+              : filter->combine == COMBINE_SUM ? first + second
+                                               : sqrt(first * first + second * second);
+    }
+    fprintf(stream, ": a constant image ");
+    if (sum == filter->scale)
         fprintf(stream, "stays as it is");
-    else if (filter->tap_sum == 0)
+    else if (sum == 0.0)
         fprintf(stream, "becomes 0");
     else
-        fprintf(stream, "is multiplied by %.6g", (double)filter->tap_sum / filter->scale);
+        fprintf(stream, "is multiplied by %.6g", sum / filter->scale);
     if (filter->offset != 0.0)
         fprintf(stream, ", then the offset is added");
     fprintf(stream, "\n");
@@ -1366,18 +1526,40 @@ static void print_exactness(FILE *stream, const struct filter *filter)
 
 static void print_taps(FILE *stream, const struct filter *filter)
 {
+    const int rows = filter_grids(filter) * filter->height;
     int widest = 0;
-    for (int i = 0; i < filter->width * filter->height; i++) {
+    for (int i = 0; i < filter->width * rows; i++) {
         const int width = snprintf(NULL, 0, "%d", filter->taps[i]);
         if (width > widest)
             widest = width;
     }
-    for (int y = 0; y < filter->height; y++) {
+    for (int y = 0; y < rows; y++) {
+        if (y == filter->height)
+            fprintf(stream, "  %s\n", separator);
         fprintf(stream, " ");
         for (int x = 0; x < filter->width; x++)
             fprintf(stream, " %*d", widest, filter->taps[y * filter->width + x]);
         fprintf(stream, "\n");
     }
+}
+
+int filter_grids(const struct filter *filter)
+{
+    return filter->combine == COMBINE_NONE ? 1 : 2;
+}
+
+int filter_tap_count(const struct filter *filter)
+{
+    int count = 0;
+    for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++)
+        count += filter->taps[i] != 0;
+    return count;
+}
+
+bool filter_is_centred_square(const struct filter *filter)
+{
+    return filter->width == filter->height && filter->width % 2 == 1 && filter->anchor_x == filter->width / 2 &&
+           filter->anchor_y == filter->height / 2;
 }
 
 char *filter_describe(const struct filter *filter)
@@ -1388,16 +1570,25 @@ char *filter_describe(const struct filter *filter)
     if (!stream)
         return NULL;
     fprintf(stream, "%s%s%s\n", filter->name, filter->title[0] != '\0' ? ": " : "", filter->title);
-    fprintf(stream, "  size       %d x %d, anchor %d %d\n", filter->width, filter->height, filter->anchor_x,
-            filter->anchor_y);
+    static const char *const formulas[COMBINE_COUNT] = {
+        [COMBINE_MAGNITUDE] = "sqrt(s1^2 + s2^2)", [COMBINE_MAX] = "max(|s1|, |s2|)", [COMBINE_SUM] = "|s1| + |s2|"};
+    const bool two = filter->combine != COMBINE_NONE;
+    fprintf(stream, "  size       %d x %d%s, anchor %d %d\n", filter->width, filter->height, two ? ", two grids" : "",
+            filter->anchor_x, filter->anchor_y);
+    if (two)
+        fprintf(stream, "  combine    %s: %s of the grids' sums\n", combine_names[filter->combine],
+                formulas[filter->combine]);
     fprintf(stream, "  scale      %d\n", filter->scale);
     print_sum(stream, filter);
     fprintf(stream, "  offset     %.10g\n", filter->offset);
     if (filter->absolute)
         fprintf(stream, "  abs        the sum's absolute value is taken\n");
     print_exactness(stream, filter);
-    fprintf(stream, "  separable  ");
-    if (filter->separable) {
+    if (!two)
+        fprintf(stream, "  separable  ");
+    if (two) {
+        fprintf(stream, "\n");
+    } else if (filter->separable) {
         print_vector(stream, "yes: column", filter->column, filter->height);
         print_vector(stream, ", row", filter->row, filter->width);
         fprintf(stream, "\n\n");

@@ -44,21 +44,33 @@ void image_free(struct image *image)
     *image = (struct image){0};
 }
 
-bool plane_allocate(struct plane *plane, enum sample sample, int width, int height, int count, struct error *error)
+static bool plane_too_large(int width, int height, int count, struct error *error)
 {
-    size_t size;
+    return error_set(error, ERROR_WORK, "there is not enough memory for %d planes of %d x %d samples", count, width,
+                     height);
+}
 
+bool plane_layout(struct plane *plane, enum sample sample, int width, int height, int count, size_t *size,
+                  struct error *error)
+{
     *plane = (struct plane){.sample = sample, .width = width, .height = height, .count = count};
     if (width < 1 || height < 1 || count < 1)
         return error_set(error, ERROR_WORK, "there are no planes of %d x %d samples, %d of them", width, height, count);
     plane->row_bytes = ((size_t)width * sample_bytes(sample) + ROW_ALIGNMENT - 1) / ROW_ALIGNMENT * ROW_ALIGNMENT;
-    if (!__builtin_mul_overflow(plane->row_bytes, (size_t)height, &plane->plane_bytes) &&
-        !__builtin_mul_overflow(plane->plane_bytes, (size_t)count, &size) && size <= PTRDIFF_MAX)
-        plane->data = aligned_alloc(ROW_ALIGNMENT, size);
-    if (!plane->data)
-        return error_set(error, ERROR_WORK, "there is not enough memory for %d planes of %d x %d samples", count, width,
-                         height);
+    if (__builtin_mul_overflow(plane->row_bytes, (size_t)height, &plane->plane_bytes) ||
+        __builtin_mul_overflow(plane->plane_bytes, (size_t)count, size) || *size > PTRDIFF_MAX)
+        return plane_too_large(width, height, count, error);
     return true;
+}
+
+bool plane_allocate(struct plane *plane, enum sample sample, int width, int height, int count, struct error *error)
+{
+    size_t size;
+
+    if (!plane_layout(plane, sample, width, height, count, &size, error))
+        return false;
+    plane->data = aligned_alloc(ROW_ALIGNMENT, size);
+    return plane->data || plane_too_large(width, height, count, error);
 }
 
 void plane_free(struct plane *plane)
@@ -152,7 +164,7 @@ void image_merge(const struct plane *planes, enum alpha alpha, struct image *ima
         for (int c = 0; c < planes->count; c++) {
             const uint8_t *const row = plane_row(planes, c, y);
             uint8_t *out = samples + c;
-            if (!alphas || c == alpha_channel) {
+            if (alpha_channel < 0 || c == alpha_channel) {
                 for (int x = 0; x < image->width; x++, out += channels)
                     *out = row[x];
             } else {

@@ -86,7 +86,11 @@ bool image_allocate(struct image *image, int width, int height, int channels, st
 /* Release the samples; the struct may be all zero. */
 void image_free(struct image *image);
 
-/* Reserve COUNT planes, rows padded to 64 bytes. plane->data is to be released with plane_free. */
+/* Lay out COUNT planes, rows padded to 64 bytes, in *SIZE bytes that the caller finds memory for; data becomes NULL. */
+bool plane_layout(struct plane *plane, enum sample sample, int width, int height, int count, size_t *size,
+                  struct error *error);
+
+/* Reserve COUNT planes of that layout. plane->data is to be released with plane_free. */
 bool plane_allocate(struct plane *plane, enum sample sample, int width, int height, int count, struct error *error);
 void plane_free(struct plane *plane);
 

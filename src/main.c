@@ -2,14 +2,18 @@
  *
  * parse -> run -> exit code. The only file that prints to the user: what was asked for goes to standard output, errors,
  * warnings and --verbose to standard error. */
+#include "batch.h"
+#include "batch_print.h"
 #include "bench.h"
 #include "cli.h"
 #include "codec.h"
 #include "conv.h"
 #include "device.h"
 #include "error.h"
+#include "file.h"
 #include "filter.h"
 #include "image.h"
+#include "jobs.h"
 #include "pipeline.h"
 
 #include <errno.h>
@@ -19,11 +23,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* The largest image file that is read: stb counts its bytes in an int. */
-#define FILE_LIMIT ((size_t)INT32_MAX)
 
 /* Print TEXT, which may hold names of files, so that no control character in it can move the cursor or change the
  * terminal: as \n, \t or \x1b. C2 80 to C2 9F are UTF-8's other control characters. */
@@ -68,50 +70,62 @@ static const char *path_name(const char *path, const char *standard)
     return strcmp(path, "-") == 0 ? standard : path;
 }
 
+/* What the options say to the codec; the sampling is the input's. */
+static struct codec_settings codec_settings(const struct options *options, struct sampling sampling)
+{
+    return (struct codec_settings){
+        .codec = options->codec,
+        .quality = options->quality,
+        .compression = options->compression,
+        .threads = options->threads,
+        .sampling = sampling,
+    };
+}
+
 /* Read and decode the image at PATH. */
 static bool load(const char *path, const struct options *options, struct stages *stages, struct image *image,
-                 enum format *format, struct error *error)
+                 struct codec_info *info, struct error *error)
 {
     const char *name = path_name(path, "standard input");
     uint8_t *bytes;
     size_t size;
-    if (!codec_read(path, FILE_LIMIT, &bytes, &size, error))
+    if (!file_read(path, CODEC_MAX_BYTES, &bytes, &size, error))
         return false;
     stages_end(stages, STAGE_READ);
 
-    struct codec_info info;
-    const bool done = codec_decode(bytes, size, name, image, &info, error);
+    const struct codec_settings settings = codec_settings(options, (struct sampling){0, 0});
+    const bool done = codec_decode(bytes, size, name, &settings, image, info, error);
     free(bytes);
     stages_end(stages, STAGE_DECODE);
     if (!done)
         return false;
-    if (info.reduced)
+    if (info->reduced)
         warn(options, name, ": 16 bits a sample are reduced to 8");
-    *format = info.format;
     return true;
 }
 
 /* Encode IMAGE and write it to PATH; *SIZE becomes the file's bytes. */
-static bool save(const char *path, const struct options *options, enum format format, const struct image *image,
-                 struct stages *stages, size_t *size, struct error *error)
+static bool save(const char *path, const struct options *options, enum format format, struct sampling sampling,
+                 const struct image *image, struct stages *stages, size_t *size, struct error *error)
 {
     if (format == FORMAT_JPEG && image_has_alpha(image))
         warn(options, path_name(path, "standard output"), ": JPEG holds no alpha; the alpha channel is dropped");
+    const struct codec_settings settings = codec_settings(options, sampling);
     uint8_t *bytes;
-    if (!codec_encode(image, format, options->quality, &bytes, size, error))
+    if (!codec_encode(image, format, &settings, &bytes, size, error))
         return false;
     stages_end(stages, STAGE_ENCODE);
-    const bool done = codec_write(path, bytes, *size, error);
+    const bool done = file_write(path, bytes, *size, error);
     free(bytes);
     stages_end(stages, STAGE_WRITE);
     return done;
 }
 
-/* Could PATH be written? Said before the work what codec_write would say after it. */
+/* Could PATH be written? Said before the work what file_write would say after it. */
 static bool check_output(const char *path, struct error *error)
 {
     struct stat facts;
-    if (strcmp(path, "-") == 0) {
+    if (file_is_standard(path)) {
         if (isatty(STDOUT_FILENO))
             return error_set(error, ERROR_USAGE,
                              "standard output is a terminal, which cannot show an image; redirect it or name a file");
@@ -119,10 +133,7 @@ static bool check_output(const char *path, struct error *error)
     }
     if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode))
         return error_set(error, ERROR_WORK, "%s: is a folder; give the path of a file", path);
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL || slash == path)
-        return true;
-    char *folder = strndup(path, (size_t)(slash - path));
+    char *folder = file_folder(path);
     if (folder == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for the name of a folder; free some");
     bool done = stat(folder, &facts) == 0;
@@ -138,9 +149,12 @@ static bool check_output(const char *path, struct error *error)
 
 static bool check_files(const struct options *options, struct error *error)
 {
+    const struct codec_settings settings = codec_settings(options, (struct sampling){0, 0});
+    if (options->format != FORMAT_UNKNOWN && codec_writer((enum format)options->format, &settings, error) == NULL)
+        return false;
     if (!check_output(options->output, error))
         return false;
-    if (!options->in_place && codec_same_file(options->input, options->output))
+    if (file_same(options->input, options->output))
         return error_set(error, ERROR_USAGE,
                          "%s is the same file as %s; name another OUTPUT, or give --in-place to replace INPUT",
                          options->output, options->input);
@@ -157,7 +171,8 @@ static bool find_filters(const struct options *options, struct filter **filters,
         struct filter *filter = &(*filters)[i];
         if (options->flip)
             filter_flip(filter);
-        filter->absolute = filter->absolute || options->absolute;
+        /* What two grids give is never negative. */
+        filter->absolute = filter->absolute || (options->absolute && filter_grids(filter) == 1);
     }
     return true;
 }
@@ -177,10 +192,17 @@ static void tell(const char *word, const char *format, ...)
     fputc('\n', stderr);
 }
 
-static void tell_image(const char *word, const char *name, const struct image *image, enum format format)
+static void tell_input(const char *name, const struct codec_info *info)
 {
-    tell(word, "%s: %s, %d x %d pixels, %d channel%s", name, codec_format_name(format), image->width, image->height,
-         image->channels, image->channels == 1 ? "" : "s");
+    tell("input", "%s: %s by %s, %d x %d pixels, %d channel%s", name, codec_format_name(info->format),
+         info->codec->name, info->width, info->height, info->channels, info->channels == 1 ? "" : "s");
+}
+
+static void tell_output(const struct options *options, enum format format, size_t size)
+{
+    const struct codec_settings settings = codec_settings(options, (struct sampling){0, 0});
+    tell("output", "%s: %s by %s, %zu bytes", path_name(options->output, "standard output"), codec_format_name(format),
+         codec_writer(format, &settings, NULL)->name, size);
 }
 
 static void tell_pipeline(const struct pipeline *pipeline)
@@ -220,17 +242,38 @@ static void tell_times(const struct stages *stages)
     tell("time", "%-8s %10.3f ms", "total", stages_total(stages));
 }
 
+/* The GPU that is asked for, where it is one. */
+static int device_of(const struct options *options)
+{
+    return options->devices.count > 0 ? options->devices.list[0] : 0;
+}
+
+static struct request make_request(const struct options *options, const struct filter *filters, size_t count)
+{
+    return (struct request){
+        .filters = filters,
+        .count = count,
+        .border = (enum border)options->border,
+        .alpha = (enum alpha)options->alpha,
+        .choice = (enum choice)options->choice,
+        .variant = options->variant,
+        .device = device_of(options),
+        .threads = options->threads,
+    };
+}
+
 /* Apply the filters to IMAGE. */
 static bool convolve(const struct options *options, const struct request *request, struct image *image,
                      struct stages *stages, struct error *error)
 {
     struct pipeline pipeline;
-    bool done = pipeline_open(&pipeline, request, image, stages, error);
+    struct image result; /* in place, as the request is not staged */
+    bool done = pipeline_open(&pipeline, request, error) && pipeline_plan(&pipeline, image, stages, error);
     if (!done)
         goto out;
     if (options->verbose)
         tell_pipeline(&pipeline);
-    done = pipeline_run(&pipeline, image, error);
+    done = pipeline_run(&pipeline, image, &result, error);
     if (pipeline.fallback.code != ERROR_NONE)
         warn(options, pipeline.fallback.message, "; the CPU takes over");
 out:
@@ -244,44 +287,303 @@ static int run(const struct options *options)
     struct error error;
     struct filter *filters = NULL;
     struct image image = {0};
-    enum format format;
+    struct codec_info info;
     size_t count, size;
     stages_begin(&stages);
 
     bool done = find_filters(options, &filters, &count, &error);
     if (!done)
         goto out;
-    const struct request request = {
-        .filters = filters,
-        .count = count,
-        .border = (enum border)options->border,
-        .alpha = (enum alpha)options->alpha,
-        .choice = (enum choice)options->choice,
-        .variant = options->variant,
-        .device = options->device > 0 ? options->device : 0,
-        .threads = options->threads,
-    };
+    const struct request request = make_request(options, filters, count);
     done = check_files(options, &error) && pipeline_check(&request, &error);
     stages_end(&stages, STAGE_PLAN);
-    done = done && load(options->input, options, &stages, &image, &format, &error);
+    done = done && load(options->input, options, &stages, &image, &info, &error);
     if (!done)
         goto out;
     if (options->verbose)
-        tell_image("input", path_name(options->input, "standard input"), &image, format);
+        tell_input(path_name(options->input, "standard input"), &info);
 
     done = convolve(options, &request, &image, &stages, &error);
-    if (options->format != FORMAT_UNKNOWN)
-        format = (enum format)options->format;
-    done = done && save(options->output, options, format, &image, &stages, &size, &error);
+    const enum format format = options->format != FORMAT_UNKNOWN ? (enum format)options->format : info.format;
+    done = done && save(options->output, options, format, info.sampling, &image, &stages, &size, &error);
     if (done && options->verbose) {
-        tell("output", "%s: %s, %zu bytes", path_name(options->output, "standard output"), codec_format_name(format),
-             size);
+        tell_output(options, format, size);
         tell_times(&stages);
     }
 out:
     image_free(&image);
     free(filters);
     return done ? 0 : report(&error);
+}
+
+/* ---- Many images ---- */
+
+/* What a batch is told to. */
+struct batch_output {
+    const struct options *options;
+    bool progress; /* draw it */
+    bool drawn;    /* it stands on the line of the cursor */
+    int report;    /* a descriptor; -1: there is none */
+    bool report_failed;
+};
+
+static void clear_progress(struct batch_output *output)
+{
+    if (output->drawn)
+        fputs("\r\033[K", stderr);
+    output->drawn = false;
+}
+
+static void draw_progress(void *context, const struct batch_totals *totals)
+{
+    struct batch_output *output = context;
+    struct winsize window;
+    char line[256], all[sizeof line + 8];
+    /* One column is left free: some terminals wrap when the last is written. */
+    size_t columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
+    batch_print_progress(totals, line, columns < sizeof line ? columns : sizeof line);
+    snprintf(all, sizeof all, "\r\033[K%s", line);
+    fputs(all, stderr);
+    output->drawn = true;
+}
+
+static void record(void *context, const struct result *result)
+{
+    struct batch_output *output = context;
+    struct error error;
+    if (output->report < 0 || output->report_failed ||
+        batch_report(output->report, output->options->report, result, &error))
+        return;
+    output->report_failed = true; /* once is enough */
+    clear_progress(output);
+    report(&error);
+}
+
+/* Report a file's error, which begins with a name unless it comes from where names are not known. */
+static void report_file(const struct result *result)
+{
+    const struct job *job = result->job;
+    const char *message = result->error.message;
+    const bool named = strncmp(message, job->input, strlen(job->input)) == 0 ||
+                       (job->output != NULL && strncmp(message, job->output, strlen(job->output)) == 0);
+    struct error error;
+    error_set(&error, result->error.code, "%s%s%s", named ? "" : job->input, named ? "" : ": ", message);
+    report(&error);
+}
+
+static void hear_result(void *context, const struct result *result)
+{
+    struct batch_output *output = context;
+    const struct options *options = output->options;
+    const struct job *job = result->job;
+    if (result->outcome == OUTCOME_FAILED || options->verbose || result->reduced || result->alpha_dropped)
+        clear_progress(output);
+    if (result->reduced)
+        warn(options, job->input, ": 16 bits a sample are reduced to 8");
+    if (result->outcome == OUTCOME_FAILED) {
+        report_file(result);
+        return;
+    }
+    if (result->alpha_dropped)
+        warn(options, job->output, ": JPEG holds no alpha; the alpha channel is dropped");
+    if (options->verbose && result->outcome == OUTCOME_SKIPPED)
+        tell("skipped", "%s: %s is there", job->input, job->output);
+    else if (options->verbose)
+        tell("done", "%s: %d x %d pixels, %d channel%s, %s %s, %.1f ms: %s, %zu bytes", job->input, result->width,
+             result->height, result->channels, result->channels == 1 ? "" : "s",
+             result->backend == BACKEND_CUDA ? "cuda" : "cpu", result->variants, stages_total(&result->stages),
+             job->output, result->output_bytes);
+}
+
+static void hear_fallback(void *context, const char *text)
+{
+    struct batch_output *output = context;
+    clear_progress(output);
+    warn(output->options, text, "; the CPU takes over");
+}
+
+static void hear_left_out(const void *context, const char *name, const char *text)
+{
+    warn(context, name, text);
+}
+
+/* The GPUs to deal workers out to. Which there are is asked only where that was: CUDA takes its time to answer. */
+static bool find_devices(const struct options *options, struct request *request, int *devices, size_t *count,
+                         struct error *error)
+{
+    const struct device_choice *choice = &options->devices;
+    *count = 0;
+    if (request->choice == CHOICE_CPU || !pipeline_has_cuda)
+        return pipeline_check(request, error);
+    if (choice->all) {
+        const int found = pipeline_gpus();
+        for (int i = 0; i < found && i < DEVICES_MOST; i++)
+            devices[(*count)++] = i;
+        if (found == 0)
+            return pipeline_check(request, error);
+    } else if (choice->count > 0) {
+        memcpy(devices, choice->list, choice->count * sizeof *devices);
+        *count = choice->count;
+    } else {
+        devices[(*count)++] = 0;
+    }
+    bool done = true;
+    for (size_t i = 0; done && i < *count; i++) {
+        request->device = devices[i];
+        done = pipeline_check(request, error);
+    }
+    return done;
+}
+
+static bool report_unwritten(const struct options *options, struct error *error)
+{
+    return error_set(error, ERROR_WORK, "%s: the report cannot be written: %s; choose another file", options->report,
+                     strerror(errno));
+}
+
+static bool open_report(const struct options *options, int *descriptor, struct error *error)
+{
+    *descriptor = -1;
+    if (options->report == NULL)
+        return true;
+    if (strcmp(options->report, "-") == 0) {
+        *descriptor = STDOUT_FILENO;
+        return true;
+    }
+    *descriptor = open(options->report, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+    if (*descriptor >= 0)
+        return true;
+    return report_unwritten(options, error);
+}
+
+/* Say how it went. */
+static int report_totals(const struct options *options, const struct batch_totals *totals, bool complete)
+{
+    struct error error;
+    if (options->verbose && totals->count > 0)
+        tell("backend", "%s; %d image%s at a time", totals->why.message, totals->workers,
+             totals->workers == 1 ? "" : "s");
+    if (!options->quiet && (totals->count > 1 || options->verbose)) {
+        char line[256];
+        batch_print_summary(totals, line, sizeof line);
+        fprintf(stderr, "%s\n", line);
+    }
+    if (totals->failed > 0 && totals->count > 1) { /* of one file the error says it */
+        error_set(&error, ERROR_WORK, "%zu of %zu files failed", totals->failed, totals->count);
+        return report(&error);
+    }
+    return totals->failed > 0 || !complete ? ERROR_WORK : 0;
+}
+
+/* Do the jobs; returns the exit status. */
+static int run_jobs(const struct options *options, const struct batch_request *request)
+{
+    struct error error;
+    struct batch_output output = {
+        .options = options,
+        .progress = !options->quiet && isatty(STDERR_FILENO),
+    };
+    const struct batch_listener listener = {
+        .context = &output,
+        .record = record,
+        .ended = hear_result,
+        .warn = hear_fallback,
+        .progress = output.progress ? draw_progress : NULL,
+    };
+    struct batch_totals totals;
+    if (!open_report(options, &output.report, &error))
+        return report(&error);
+    const bool done = batch_run(request, &listener, &totals, &error);
+    if (totals.signal != 0) { /* workers go on, so nothing may be released, and nobody waited for */
+        if (output.progress && write(STDERR_FILENO, "\r\033[K", 4) < 0)
+            _exit(ERROR_WORK);
+        _exit(128 + totals.signal); /* as a shell reports a program that a signal has ended */
+    }
+    clear_progress(&output);
+    if (output.report > STDERR_FILENO && close(output.report) != 0 && !output.report_failed) {
+        output.report_failed = true;
+        report_unwritten(options, &error);
+        report(&error);
+    }
+    return done ? report_totals(options, &totals, !output.report_failed) : report(&error);
+}
+
+/* Can the codec that was named write all that is to be written? */
+static bool check_codec(const struct codec_settings *settings, const struct job_list *list, struct error *error)
+{
+    bool needed[FORMAT_COUNT] = {false};
+    for (size_t i = 0; i < list->count; i++)
+        needed[list->jobs[i].format] = true;
+    for (enum format format = FORMAT_UNKNOWN + 1; format < FORMAT_COUNT; format++)
+        if (needed[format] && codec_writer(format, settings, error) == NULL)
+            return false;
+    return true;
+}
+
+/* Drop what other processes do. Of all the files, also those that are there already: else two processes, one of which
+ * has begun earlier, would share the files out in different ways. */
+static bool take_shard(const struct options *options, struct job_list *list, struct error *error)
+{
+    if (options->shard.count <= 1 || list->count == 0)
+        return true;
+    uint64_t *sizes = calloc(list->count, sizeof *sizes);
+    bool *mine = calloc(list->count, sizeof *mine);
+    bool done = sizes != NULL && mine != NULL;
+    if (!done)
+        error_set(error, ERROR_WORK, "not enough memory for a list of %zu files; free some", list->count);
+    for (size_t i = 0; done && i < list->count; i++)
+        sizes[i] = list->jobs[i].bytes;
+    done = done && shard_select(&options->shard, sizes, list->count, mine, error);
+    if (done)
+        jobs_keep(list, mine);
+    free(mine);
+    free(sizes);
+    return done;
+}
+
+static int run_batch(const struct options *options)
+{
+    struct error error;
+    struct filter *filters = NULL;
+    struct job_list list = {0};
+    size_t count;
+    int devices[DEVICES_MOST];
+    const struct job_request names = {
+        .inputs = options->inputs,
+        .input_count = options->input_count,
+        .files_from = options->files_from,
+        .null_separated = options->null_separated,
+        .recursive = options->recursive,
+        .in_place = options->in_place,
+        .output = options->folder,
+        .suffix = options->suffix,
+        .format = (enum format)options->format,
+        .warn = hear_left_out,
+        .context = options,
+    };
+    int status;
+    if (!find_filters(options, &filters, &count, &error))
+        return report(&error);
+    struct request request = make_request(options, filters, count);
+    struct batch_request batch = {
+        .request = &request,
+        .workers = options->jobs,
+        .devices = devices,
+        .memory = options->memory > 0 ? options->memory : batch_default_memory(),
+        .codec = codec_settings(options, (struct sampling){0, 0}),
+        .skip_existing = options->skip_existing,
+        .fail_fast = options->fail_fast,
+    };
+    const bool done = find_devices(options, &request, devices, &batch.device_count, &error) &&
+                      jobs_make(&names, &list, &error) && check_codec(&batch.codec, &list, &error) &&
+                      take_shard(options, &list, &error) &&
+                      (options->in_place || file_make_folders(options->folder, &error));
+    batch.jobs = list.jobs;
+    batch.count = list.count;
+    status = done ? run_jobs(options, &batch) : report(&error);
+    jobs_free(&list);
+    free(filters);
+    return status;
 }
 
 /* Write the picture of a difference. */
@@ -295,7 +597,7 @@ static bool save_picture(const struct options *options, const struct image *expe
         return false;
     const enum format format =
         options->format != FORMAT_UNKNOWN ? (enum format)options->format : codec_format_of_path(options->picture);
-    const bool done = save(options->picture, options, format, &picture, &stages, &size, error);
+    const bool done = save(options->picture, options, format, (struct sampling){0, 0}, &picture, &stages, &size, error);
     image_free(&picture);
     return done;
 }
@@ -307,7 +609,7 @@ static bool check_picture(const struct options *options, struct error *error)
         return true;
     if (!check_output(options->picture, error))
         return false;
-    if (codec_same_file(options->picture, options->expected) || codec_same_file(options->picture, options->actual))
+    if (file_same(options->picture, options->expected) || file_same(options->picture, options->actual))
         return error_set(error, ERROR_USAGE,
                          "%s is one of the images to compare; name another file for the difference picture",
                          options->picture);
@@ -335,10 +637,10 @@ static int compare(const struct options *options)
     struct error error;
     struct image expected = {0}, actual = {0};
     struct image_difference difference;
-    enum format format;
+    struct codec_info info;
     int status = 1;
-    if (!check_picture(options, &error) || !load(options->expected, options, &stages, &expected, &format, &error) ||
-        !load(options->actual, options, &stages, &actual, &format, &error)) {
+    if (!check_picture(options, &error) || !load(options->expected, options, &stages, &expected, &info, &error) ||
+        !load(options->actual, options, &stages, &actual, &info, &error)) {
         status = report(&error);
         goto out;
     }
@@ -421,6 +723,22 @@ static int list_variants(void)
     }
     if (!pipeline_has_cuda)
         puts("This gpuconv was built without CUDA: the variants of the backend cuda cannot run.");
+    return 0;
+}
+
+static int list_codecs(void)
+{
+    size_t count;
+    const struct codec *table = codecs(&count);
+    for (const struct codec *codec = table; codec < table + count; codec++) {
+        char formats[32] = "";
+        for (enum format format = FORMAT_PNG; format < FORMAT_COUNT; format++)
+            if (codec->reads >> format & 1)
+                snprintf(formats + strlen(formats), sizeof formats - strlen(formats), "%s%s",
+                         formats[0] != '\0' ? ", " : "", codec_format_name(format));
+        printf("%-13s  %-9s  reads %2d bits, writes %2d  %s%s\n", codec->name, formats, codec->read_bits,
+               codec->write_bits, codec->summary, codec->decode != NULL ? "" : " (not built in)");
+    }
     return 0;
 }
 
@@ -542,7 +860,7 @@ static int benchmark(const struct options *options)
         .variant = options->variant,
         .cpu = options->choice != CHOICE_CUDA,
         .cuda = options->choice != CHOICE_CPU,
-        .device = options->device > 0 ? options->device : 0,
+        .device = device_of(options),
         .threads = options->threads,
     };
     bool done = bench_open(&bench, &request, &error) && run_bench(options, &bench, &wrong, &error);
@@ -554,9 +872,9 @@ static int benchmark(const struct options *options)
     return done ? 0 : report(&error);
 }
 
-static int help(void)
+static int help(const struct options *options)
 {
-    char *text = cli_help();
+    char *text = cli_help(options->of_bench);
     if (text == NULL) {
         struct error error;
         error_set(&error, ERROR_WORK, "not enough memory for the help; free some");
@@ -577,13 +895,15 @@ static int dispatch(const struct options *options)
 {
     switch ((enum mode)options->mode) {
     case MODE_RUN:
-        return run(options);
+        return options->batch ? run_batch(options) : run(options);
     case MODE_COMPARE:
         return compare(options);
     case MODE_LIST:
         return list(options);
     case MODE_LIST_VARIANTS:
         return list_variants();
+    case MODE_LIST_CODECS:
+        return list_codecs();
     case MODE_SHOW:
         return show(options);
     case MODE_DEVICES:
@@ -591,7 +911,7 @@ static int dispatch(const struct options *options)
     case MODE_BENCH:
         return benchmark(options);
     case MODE_HELP:
-        return help();
+        return help(options);
     case MODE_VERSION:
         return version();
     case MODE_NOTHING:
@@ -631,7 +951,7 @@ int main(int argc, char *argv[])
 
     struct options options;
     struct error error;
-    if (!cli_parse(argc, argv, &options, &error))
-        return report(&error);
-    return finish(dispatch(&options));
+    const int status = cli_parse(argc, argv, &options, &error) ? finish(dispatch(&options)) : report(&error);
+    cli_free(&options);
+    return status;
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-static double clock_milliseconds(void)
+double stages_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -22,12 +22,12 @@ static double clock_milliseconds(void)
 void stages_begin(struct stages *stages)
 {
     *stages = (struct stages){0};
-    stages->start = stages->last = clock_milliseconds();
+    stages->start = stages->last = stages_now();
 }
 
 void stages_end(struct stages *stages, enum stage stage)
 {
-    const double now = clock_milliseconds();
+    const double now = stages_now();
     stages->milliseconds[stage] += now - stages->last;
     stages->last = now;
 }
@@ -40,16 +40,15 @@ double stages_total(const struct stages *stages)
 const char *stage_name(enum stage stage)
 {
     static const char *const names[STAGE_COUNT] = {
-        [STAGE_READ] = "read",         [STAGE_DECODE] = "decode", [STAGE_PLAN] = "plan",
-        [STAGE_DEVICE] = "device",     [STAGE_UPLOAD] = "upload", [STAGE_SPLIT] = "split",
-        [STAGE_CONVOLVE] = "convolve", [STAGE_MERGE] = "merge",   [STAGE_DOWNLOAD] = "download",
-        [STAGE_ENCODE] = "encode",     [STAGE_WRITE] = "write",
+        [STAGE_WAIT] = "wait",         [STAGE_READ] = "read",         [STAGE_DECODE] = "decode",
+        [STAGE_PLAN] = "plan",         [STAGE_DEVICE] = "device",     [STAGE_UPLOAD] = "upload",
+        [STAGE_SPLIT] = "split",       [STAGE_CONVOLVE] = "convolve", [STAGE_MERGE] = "merge",
+        [STAGE_DOWNLOAD] = "download", [STAGE_ENCODE] = "encode",     [STAGE_WRITE] = "write",
     };
     return names[stage];
 }
 
-/* Processors that this process may run on: what OpenMP takes when it is told no number. */
-static int processors(void)
+int pipeline_processors(void)
 {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
@@ -58,10 +57,12 @@ static int processors(void)
 static bool make_plans(struct pipeline *pipeline, struct error *error)
 {
     const struct request *request = pipeline->request;
+    /* The CPU that has taken over from a GPU chooses for itself. */
+    const bool named = request->variant != NULL && request->variant->backend == pipeline->backend;
     for (size_t i = 0; i < request->count; i++) {
         const struct filter *filter = &request->filters[i];
         const struct variant *variant =
-            request->variant != NULL ? request->variant : conv_choose(filter, pipeline->backend, &pipeline->work);
+            named ? request->variant : conv_choose(filter, pipeline->backend, &pipeline->work);
         if (!plan_make(&pipeline->plans[i], filter, request->border, SAMPLE_U8, variant, error))
             return false;
         pipeline->plans[i].threads = request->threads;
@@ -76,18 +77,150 @@ static bool merges_between(const struct pipeline *pipeline, const struct image *
     return pipeline->request->alpha == ALPHA_PREMULTIPLY && image_has_alpha(image);
 }
 
+/* Let KEPT hold SIZE bytes, which are undefined. */
+static bool grow_host(struct kept *kept, size_t size, struct error *error)
+{
+    if (size <= kept->capacity)
+        return true;
+    free(kept->data);
+    *kept = (struct kept){.data = malloc(size)};
+    if (kept->data == NULL)
+        return error_set(error, ERROR_WORK, "there is not enough memory for planes of %zu bytes; close other programs",
+                         size);
+    kept->capacity = size;
+    return true;
+}
+
+static void shrink_host(struct pipeline *pipeline)
+{
+    for (int i = 0; i < 2; i++) {
+        free(pipeline->host_planes[i].data);
+        pipeline->host_planes[i] = (struct kept){0};
+    }
+}
+
+/* Lay out both buffers of planes of HEIGHT rows on the host. Stores past the caches need 64 bytes of alignment, which
+ * malloc does not give: the data begins that much later. */
+static bool host_planes(struct pipeline *pipeline, const struct image *image, int height, struct plane planes[2],
+                        struct error *error)
+{
+    enum { ALIGNMENT = 64 };
+    const int count = image_planes(image, pipeline->request->alpha);
+    for (int i = 0; i < 2; i++) {
+        size_t size;
+        struct kept *kept = &pipeline->host_planes[i];
+        if (!plane_layout(&planes[i], SAMPLE_U8, image->width, height, count, &size, error) ||
+            !grow_host(kept, size + ALIGNMENT, error))
+            return false;
+        planes[i].data = (char *)kept->data + (-(uintptr_t)kept->data & (ALIGNMENT - 1));
+    }
+    return true;
+}
+
+/* Threads of the CPU for an image. */
+static int threads_of(const struct request *request)
+{
+    return request->threads > 0 ? request->threads : pipeline_processors();
+}
+
+/* The rows of planes that a band of ROWS takes: the last band takes what would be fewer rows than the border reflects.
+ */
+static int band_height(const struct filter *filter, int rows)
+{
+    return rows + filter->height - 1 + (filter->height - 1 - filter->anchor_y);
+}
+
+/* The rows of a band. An image goes through small planes band by band, so that they stay in the caches, and so that
+ * hardly any memory besides the image is touched: the pages of two whole planes took as long as the rest. */
+static int band_rows(const struct pipeline *pipeline, const struct image *image)
+{
+    enum {
+        BAND_BYTES = 1 << 20, /* of planes, for each thread: half of what a core's cache holds, as there are two */
+        BAND_HALOS = 16,      /* rows for each that is read twice, at least */
+    };
+    const struct request *request = pipeline->request;
+    const int64_t row = (int64_t)image->width * image_planes(image, request->alpha);
+    const int64_t rows = (int64_t)BAND_BYTES * threads_of(request) / row;
+    const int64_t least = BAND_HALOS * (int64_t)request->filters[0].height;
+    const int64_t most = rows > least ? rows : least;
+    /* Filters in a row would each need the halo of all that follow, and what wraps around is in no band. */
+    if (request->count != 1 || request->border == BORDER_WRAP || most >= image->height)
+        return image->height;
+    return (int)most;
+}
+
+/* ROWS rows of IMAGE from row FIRST on. */
+static struct image rows_of_image(const struct image *image, int first, int rows)
+{
+    struct image part = *image;
+    part.height = rows;
+    part.samples += (size_t)first * (size_t)image->width * (size_t)image->channels;
+    return part;
+}
+
+static struct plane rows_of_planes(const struct plane *planes, int first, int rows)
+{
+    struct plane part = *planes;
+    part.height = rows;
+    part.data = (char *)part.data + (size_t)first * planes->row_bytes;
+    return part;
+}
+
+/* Apply the one filter in place, band by band. A band's planes hold the halo too, whose outputs are dropped: there the
+ * border is not the image's. The rows above are filtered in the image already; the last band's planes have them. */
+static bool run_bands(struct pipeline *pipeline, struct image *image, int rows, struct error *error)
+{
+    const enum alpha alpha = pipeline->request->alpha;
+    const struct plan *plan = &pipeline->plans[0];
+    const int top = plan->filter->anchor_y, bottom = plan->filter->height - 1 - top;
+    struct plane planes[2];
+    if (!host_planes(pipeline, image, band_height(plan->filter, rows), planes, error))
+        return false;
+
+    bool done = true;
+    int held = 0; /* the row of the image that the planes begin with */
+    for (int first = 0, last; done && first < image->height; first = last) {
+        last = image->height - first - rows <= bottom ? image->height : first + rows;
+        const int above = first < top ? first : top;
+        const int below = image->height - last < bottom ? image->height - last : bottom;
+        const struct plane *in = &planes[0], *out = &planes[1];
+        for (int c = 0; above > 0 && c < in->count; c++) {
+            char *plane = (char *)in->data + (size_t)c * in->plane_bytes;
+            memmove(plane, plane + (size_t)(first - above - held) * in->row_bytes, (size_t)above * in->row_bytes);
+        }
+        held = first - above;
+        const struct image unfiltered = rows_of_image(image, first, last - first + below);
+        const struct plane fresh = rows_of_planes(in, above, unfiltered.height);
+        image_split(&unfiltered, alpha, &fresh);
+        stages_end(pipeline->stages, STAGE_SPLIT);
+
+        const struct plane from = rows_of_planes(in, 0, above + unfiltered.height);
+        const struct plane to = rows_of_planes(out, 0, from.height);
+        done = plan->variant->launch(plan, NULL, &from, &to, error);
+        stages_end(pipeline->stages, STAGE_CONVOLVE);
+
+        struct image filtered = rows_of_image(image, first, last - first);
+        const struct plane kept = rows_of_planes(out, above, filtered.height);
+        if (done)
+            image_merge(&kept, alpha, &filtered);
+        stages_end(pipeline->stages, STAGE_MERGE);
+    }
+    return done;
+}
+
 static bool run_cpu(struct pipeline *pipeline, struct image *image, struct error *error)
 {
     const struct request *request = pipeline->request;
-    const int count = image_planes(image, request->alpha);
-    struct plane planes[2] = {{0}, {0}};
-    bool done = plane_allocate(&planes[0], SAMPLE_U8, image->width, image->height, count, error) &&
-                plane_allocate(&planes[1], SAMPLE_U8, image->width, image->height, count, error);
-    if (!done)
-        goto out;
+    const int rows = band_rows(pipeline, image);
+    struct plane planes[2];
+    if (rows < image->height)
+        return run_bands(pipeline, image, rows, error);
+    if (!host_planes(pipeline, image, image->height, planes, error))
+        return false;
 
     image_split(image, request->alpha, &planes[0]);
     stages_end(pipeline->stages, STAGE_SPLIT);
+    bool done = true;
     int in = 0;
     for (size_t i = 0; done && i < request->count; i++, in = !in) {
         if (i > 0 && merges_between(pipeline, image)) {
@@ -101,9 +234,6 @@ static bool run_cpu(struct pipeline *pipeline, struct image *image, struct error
     if (done)
         image_merge(&planes[in], request->alpha, image);
     stages_end(pipeline->stages, STAGE_MERGE);
-out:
-    plane_free(&planes[0]);
-    plane_free(&planes[1]);
     return done;
 }
 
@@ -123,7 +253,7 @@ static bool find_device(const struct request *request, struct error *error)
 }
 
 /* Open the GPU with all signals held back. The threads that CUDA starts inherit that for good, so a signal goes to this
- * thread, which can hold it back while it writes a file (codec_write). */
+ * thread, which can hold it back while it writes a file (file_write). */
 static bool open_quietly(struct pipeline *pipeline, struct error *error)
 {
     sigset_t all, before;
@@ -144,7 +274,7 @@ static bool open_device(struct pipeline *pipeline, struct error *error)
     if (!make_plans(pipeline, error))
         return false;
     stages_end(pipeline->stages, STAGE_PLAN);
-    if (!open_quietly(pipeline, error))
+    if (pipeline->device == NULL && !open_quietly(pipeline, error))
         return false;
     stages_end(pipeline->stages, STAGE_DEVICE);
 
@@ -161,20 +291,82 @@ static bool open_device(struct pipeline *pipeline, struct error *error)
     return true;
 }
 
+static void shrink_device(struct pipeline *pipeline)
+{
+    if (pipeline->device == NULL)
+        return;
+    device_release_locked(pipeline->device, pipeline->locked.data);
+    device_release(pipeline->device, pipeline->device_samples.data);
+    device_release(pipeline->device, pipeline->device_planes[0].data);
+    device_release(pipeline->device, pipeline->device_planes[1].data);
+    pipeline->locked = pipeline->device_samples = (struct kept){0};
+    pipeline->device_planes[0] = pipeline->device_planes[1] = (struct kept){0};
+}
+
 static void close_device(struct pipeline *pipeline)
 {
+    shrink_device(pipeline);
     device_close(pipeline->device);
     pipeline->device = NULL;
 }
 
-/* What a run holds on the device. */
+int pipeline_gpus(void)
+{
+    int count;
+    struct error error;
+    return device_count(&count, &error) ? count : 0;
+}
+
+bool pipeline_warm(int index, struct error *error)
+{
+    struct device *device;
+    if (!device_open(index, &device, error))
+        return false;
+    device_close(device);
+    return true;
+}
+
+/* Let KEPT hold SIZE bytes of one of the two kinds of memory that a device gives. */
+static bool grow_device(struct device *device, struct kept *kept, size_t size,
+                        bool (*allocate)(struct device *, size_t, void **, struct error *),
+                        void (*release)(struct device *, void *), struct error *error)
+{
+    if (size <= kept->capacity)
+        return true;
+    release(device, kept->data);
+    *kept = (struct kept){0};
+    if (!allocate(device, size, &kept->data, error))
+        return false;
+    kept->capacity = size;
+    return true;
+}
+
+/* What a run uses on the device. */
 struct buffers {
     void *samples; /* the interleaved image */
     struct plane planes[2];
 };
 
-/* A mark stands at the end of each stage on the device; MARK_BEGIN before the first. */
-enum mark { MARK_BEGIN, MARK_UPLOAD, MARK_SPLIT, MARK_CONVOLVE, MARK_MERGE, MARK_DOWNLOAD };
+static bool find_buffers(struct pipeline *pipeline, const struct image *image, struct buffers *buffers,
+                         struct error *error)
+{
+    struct device *device = pipeline->device;
+    const int count = image_planes(image, pipeline->request->alpha);
+    bool done =
+        grow_device(device, &pipeline->device_samples, image_samples(image), device_allocate, device_release, error);
+    for (int i = 0; done && i < 2; i++) {
+        struct kept *kept = &pipeline->device_planes[i];
+        const size_t size = device_plane_layout(SAMPLE_U8, image->width, image->height, count, 0, &buffers->planes[i]);
+        done = grow_device(device, kept, size, device_allocate, device_release, error);
+        buffers->planes[i].data = kept->data;
+    }
+    buffers->samples = pipeline->device_samples.data;
+    return done && (!pipeline->request->staged || grow_device(device, &pipeline->locked, image_samples(image),
+                                                              device_allocate_locked, device_release_locked, error));
+}
+
+/* A mark stands at the end of each stage on the device; MARK_BEGIN before the first, MARK_TURN before the filters. */
+enum mark { MARK_BEGIN, MARK_UPLOAD, MARK_SPLIT, MARK_TURN, MARK_CONVOLVE, MARK_MERGE, MARK_DOWNLOAD, MARK_COUNT };
 
 /* Queue the filters from planes[0] on; *IN becomes the buffer that holds the result. */
 static bool queue_filters(struct pipeline *pipeline, const struct image *image, struct buffers *buffers, int *in,
@@ -198,67 +390,92 @@ static bool queue_filters(struct pipeline *pipeline, const struct image *image, 
     return true;
 }
 
-static bool queue_all(struct pipeline *pipeline, const struct image *image, struct buffers *buffers,
-                      struct error *error)
+/* Run the filters. Where other pipelines use this GPU they wait from the upload of the first taps until the last kernel
+ * has read its own. What was queued before is waited for first, so that nobody waits for this image's upload. */
+static bool run_filters(struct pipeline *pipeline, const struct image *image, struct buffers *buffers, int *in,
+                        struct error *error)
+{
+    struct device *device = pipeline->device;
+    pthread_mutex_t *turn = pipeline->request->turn;
+    if (turn != NULL) {
+        if (!device_wait(device, error))
+            return false;
+        pthread_mutex_lock(turn);
+    }
+    bool done = device_mark(device, MARK_TURN, error) && queue_filters(pipeline, image, buffers, in, error) &&
+                device_mark(device, MARK_CONVOLVE, error);
+    if (turn != NULL) {
+        done = device_wait(device, done ? error : NULL) && done;
+        pthread_mutex_unlock(turn);
+    }
+    return done;
+}
+
+static bool queue_all(struct pipeline *pipeline, const struct image *image, const void *samples,
+                      struct buffers *buffers, struct error *error)
 {
     const enum alpha alpha = pipeline->request->alpha;
     struct device *device = pipeline->device;
     int in;
     return device_mark(device, MARK_BEGIN, error) &&
-           device_upload(device, buffers->samples, image->samples, image_samples(image), error) &&
+           device_upload(device, buffers->samples, samples, image_samples(image), error) &&
            device_mark(device, MARK_UPLOAD, error) &&
            device_split(device, buffers->samples, image->channels, alpha, &buffers->planes[0], error) &&
-           device_mark(device, MARK_SPLIT, error) && queue_filters(pipeline, image, buffers, &in, error) &&
-           device_mark(device, MARK_CONVOLVE, error) &&
+           device_mark(device, MARK_SPLIT, error) && run_filters(pipeline, image, buffers, &in, error) &&
            device_merge(device, &buffers->planes[in], image->channels, alpha, buffers->samples, error) &&
            device_mark(device, MARK_MERGE, error);
 }
 
-static bool download(struct pipeline *pipeline, struct image *image, const struct buffers *buffers, struct error *error)
+static bool download(struct pipeline *pipeline, const struct image *image, void *samples, const struct buffers *buffers,
+                     struct error *error)
 {
     struct device *device = pipeline->device;
-    return device_download(device, image->samples, buffers->samples, image_samples(image), error) &&
+    return device_download(device, samples, buffers->samples, image_samples(image), error) &&
            device_mark(device, MARK_DOWNLOAD, error) && device_wait(device, error);
 }
 
 /* The stages on the device, by the device's own clock. */
 static bool time_stages(struct pipeline *pipeline, struct error *error)
 {
-    static const enum stage stages[] = {
-        [MARK_UPLOAD] = STAGE_UPLOAD, [MARK_SPLIT] = STAGE_SPLIT,       [MARK_CONVOLVE] = STAGE_CONVOLVE,
-        [MARK_MERGE] = STAGE_MERGE,   [MARK_DOWNLOAD] = STAGE_DOWNLOAD,
+    static const enum stage stages[MARK_COUNT] = {
+        [MARK_UPLOAD] = STAGE_UPLOAD,     [MARK_SPLIT] = STAGE_SPLIT, [MARK_TURN] = STAGE_WAIT,
+        [MARK_CONVOLVE] = STAGE_CONVOLVE, [MARK_MERGE] = STAGE_MERGE, [MARK_DOWNLOAD] = STAGE_DOWNLOAD,
     };
     for (int mark = MARK_UPLOAD; mark <= MARK_DOWNLOAD; mark++) {
+        if (mark == MARK_TURN && pipeline->request->turn == NULL)
+            continue; /* nobody was waited for */
         float milliseconds;
         if (!device_elapsed(pipeline->device, mark - 1, mark, &milliseconds, error))
             return false;
         pipeline->stages->milliseconds[stages[mark]] += (double)milliseconds;
     }
-    pipeline->stages->last = clock_milliseconds();
+    pipeline->stages->last = stages_now();
     return true;
 }
 
 /* *INTACT says after a failure whether IMAGE still is what it was. */
-static bool run_cuda(struct pipeline *pipeline, struct image *image, bool *intact, struct error *error)
+static bool run_cuda(struct pipeline *pipeline, struct image *image, struct image *result, bool *intact,
+                     struct error *error)
 {
     struct device *device = pipeline->device;
-    const int count = image_planes(image, pipeline->request->alpha);
     struct buffers buffers = {0};
     *intact = true;
-    bool done = device_allocate(device, image_samples(image), &buffers.samples, error);
-    for (int i = 0; done && i < 2; i++)
-        done =
-            device_plane_allocate(device, SAMPLE_U8, image->width, image->height, count, 0, &buffers.planes[i], error);
+    bool done = find_buffers(pipeline, image, &buffers, error);
     stages_end(pipeline->stages, STAGE_DEVICE);
-    /* Kernels fail here, before the download overwrites the image. */
-    done = done && queue_all(pipeline, image, &buffers, error) && device_wait(device, error);
-    if (done) {
-        *intact = false;
-        done = download(pipeline, image, &buffers, error) && time_stages(pipeline, error);
+    if (done && pipeline->request->staged) {
+        result->samples = pipeline->locked.data;
+        memcpy(result->samples, image->samples, image_samples(image));
+        stages_end(pipeline->stages, STAGE_UPLOAD);
     }
-    device_release(device, buffers.planes[1].data);
-    device_release(device, buffers.planes[0].data);
-    device_release(device, buffers.samples);
+    /* Kernels fail here, before the download overwrites the image. */
+    done = done && queue_all(pipeline, image, result->samples, &buffers, error) && device_wait(device, error);
+    if (done) {
+        *intact = result->samples != image->samples;
+        done = download(pipeline, image, result->samples, &buffers, error) && time_stages(pipeline, error);
+    }
+    /* What was queued may still read the image, which the caller is about to free. */
+    if (!done)
+        device_wait(device, NULL);
     return done;
 }
 
@@ -276,14 +493,33 @@ static bool open_device(struct pipeline *pipeline, struct error *error)
     return find_device(pipeline->request, error);
 }
 
+static void shrink_device(struct pipeline *pipeline)
+{
+    (void)pipeline;
+}
+
 static void close_device(struct pipeline *pipeline)
 {
     (void)pipeline;
 }
 
-static bool run_cuda(struct pipeline *pipeline, struct image *image, bool *intact, struct error *error)
+int pipeline_gpus(void)
+{
+    return 0;
+}
+
+bool pipeline_warm(int device, struct error *error)
+{
+    (void)device;
+    (void)error;
+    return true;
+}
+
+static bool run_cuda(struct pipeline *pipeline, struct image *image, struct image *result, bool *intact,
+                     struct error *error)
 {
     (void)image;
+    (void)result;
     *intact = true;
     return find_device(pipeline->request, error);
 }
@@ -323,57 +559,96 @@ static bool choose(struct pipeline *pipeline, struct error *error)
     return make_plans(pipeline, error);
 }
 
-bool pipeline_open(struct pipeline *pipeline, const struct request *request, const struct image *image,
-                   struct stages *stages, struct error *error)
+/* The CPU takes over from the GPU, which failed for the reason in ERROR. */
+static bool take_over(struct pipeline *pipeline, struct error *error)
 {
-    *pipeline = (struct pipeline){.request = request, .stages = stages, .backend = BACKEND_CPU};
+    pipeline->fallback = *error;
+    close_device(pipeline);
+    pipeline->backend = BACKEND_CPU;
+    stages_end(pipeline->stages, STAGE_DEVICE);
+    return make_plans(pipeline, error);
+}
+
+bool pipeline_open(struct pipeline *pipeline, const struct request *request, struct error *error)
+{
+    *pipeline = (struct pipeline){.request = request, .backend = BACKEND_CPU};
+    pipeline->plans = calloc(request->count, sizeof *pipeline->plans);
+    if (pipeline->plans == NULL)
+        return error_set(error, ERROR_WORK, "not enough memory for the plans of %zu filters; use fewer",
+                         request->count);
+    return true;
+}
+
+bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct stages *stages, struct error *error)
+{
+    const struct request *request = pipeline->request;
+    pipeline->stages = stages;
     pipeline->work = (struct work){
         .width = image->width,
         .height = image->height,
         .planes = image_planes(image, request->alpha),
         .sample = SAMPLE_U8,
-        .threads = request->threads > 0 ? request->threads : processors(),
+        .threads = threads_of(request),
     };
-    pipeline->plans = calloc(request->count, sizeof *pipeline->plans);
-    if (pipeline->plans == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory for the plans of %zu filters; use fewer",
-                         request->count);
     error_set(&pipeline->why, ERROR_NONE, "asked for");
     bool done = false;
-    switch (request->choice) {
-    case CHOICE_AUTO:
-        done = choose(pipeline, error);
-        break;
-    case CHOICE_CUDA:
-        done = open_device(pipeline, error);
-        break;
-    case CHOICE_CPU:
+    if (pipeline->fallback.code != ERROR_NONE || request->choice == CHOICE_CPU) {
+        pipeline->backend = BACKEND_CPU;
         done = make_plans(pipeline, error);
-        break;
+    } else if (request->choice == CHOICE_AUTO) {
+        done = choose(pipeline, error);
+    } else {
+        shrink_host(pipeline); /* left from images before the GPU was there */
+        done = open_device(pipeline, error) || (request->hand_over && take_over(pipeline, error));
     }
     stages_end(stages, STAGE_PLAN);
     return done;
 }
 
-bool pipeline_run(struct pipeline *pipeline, struct image *image, struct error *error)
+bool pipeline_run(struct pipeline *pipeline, struct image *image, struct image *result, struct error *error)
 {
+    *result = *image;
     if (pipeline->backend == BACKEND_CPU)
         return run_cpu(pipeline, image, error);
 
+    const struct request *request = pipeline->request;
     bool intact;
-    if (run_cuda(pipeline, image, &intact, error))
+    if (run_cuda(pipeline, image, result, &intact, error))
         return true;
-    if (!intact || pipeline->request->choice != CHOICE_AUTO)
+    *result = *image;
+    if (!intact || !(request->choice == CHOICE_AUTO || request->hand_over))
         return false;
-    pipeline->fallback = *error;
-    close_device(pipeline);
-    pipeline->backend = BACKEND_CPU;
-    stages_end(pipeline->stages, STAGE_DEVICE);
-    return make_plans(pipeline, error) && run_cpu(pipeline, image, error);
+    return take_over(pipeline, error) && run_cpu(pipeline, image, error);
+}
+
+size_t pipeline_need(const struct pipeline *pipeline, int width, int height, int channels)
+{
+    const struct request *request = pipeline->request;
+    const struct image image = {.width = width, .height = height, .channels = channels};
+    const int rows = band_rows(pipeline, &image);
+    struct plane planes;
+    size_t size;
+    if (!plane_layout(&planes, SAMPLE_U8, width, rows < height ? band_height(&request->filters[0], rows) : height,
+                      image_planes(&image, request->alpha), &size, NULL))
+        return SIZE_MAX;
+    /* Planes of the CPU, which may have to take over, or page-locked memory: never both. */
+    return request->choice == CHOICE_CPU || 2 * size > image_samples(&image) ? 2 * size : image_samples(&image);
+}
+
+size_t pipeline_kept(const struct pipeline *pipeline)
+{
+    return pipeline->host_planes[0].capacity + pipeline->host_planes[1].capacity + pipeline->locked.capacity;
+}
+
+void pipeline_shrink(struct pipeline *pipeline)
+{
+    shrink_host(pipeline);
+    shrink_device(pipeline);
 }
 
 void pipeline_close(struct pipeline *pipeline)
 {
+    shrink_host(pipeline);
     close_device(pipeline);
     free(pipeline->plans);
     pipeline->plans = NULL;

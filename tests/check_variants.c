@@ -70,13 +70,34 @@ static int random_between(uint64_t *state, int low, int high)
 
 /* How large the random taps are, which decides the arithmetic: exact in float, or int32 only, or with a scale so large
  * that rounding takes 64 bits. */
-enum magnitude { SMALL, MEDIUM, LARGE, WIDE };
+enum magnitude { SMALL, MEDIUM, LARGE, WIDE, TINY };
 
-enum { MEDIUM_TAP = 3000 }; /* more than 8 bits, fewer than 16 */
+enum {
+    MEDIUM_TAP = 3000, /* more than 8 bits, fewer than 16 */
+    TINY_TAP = 5       /* so few that floats hold the squares of sums whose root is 255 */
+};
 
 /* EQUAL: all taps are the same. SHIFT: all but one are 0, and that one is the scale. UNEVEN: column and row are of
- * different size, so that the sums of a row are small, or large. ROUND: the scale is a power of two. */
-enum { PLAIN = 0, SEPARABLE = 1, ABSOLUTE = 2, SPARSE = 4, EQUAL = 8, SHIFT = 16, UNEVEN = 32, ROUND = 64 };
+ * different size, so that the sums of a row are small, or large. ROUND: the scale is a power of two. POSITIVE: column
+ * and row have no tap below 0. ROOT, HIGHER and BOTH: two grids, with combine magnitude, max and sum. SLOPE: the second
+ * is the first with columns for rows, and that a column times -1 0 1. FRACTION: the offset is no multiple of a half. */
+enum {
+    PLAIN = 0,
+    SEPARABLE = 1,
+    ABSOLUTE = 2,
+    SPARSE = 4,
+    EQUAL = 8,
+    SHIFT = 16,
+    UNEVEN = 32,
+    ROUND = 64,
+    POSITIVE = 128,
+    ROOT = 256,
+    HIGHER = 512,
+    BOTH = 1024,
+    TWO_GRIDS = ROOT | HIGHER | BOTH,
+    SLOPE = 2048,
+    FRACTION = 4096
+};
 
 struct shape {
     int width, height, anchor_x, anchor_y; /* anchors of -1: the centre */
@@ -121,6 +142,19 @@ static const struct shape shapes[] = {
     {9, 9, -1, -1, SMALL, SEPARABLE | UNEVEN},
     {16, 7, -1, -1, SMALL, SEPARABLE | UNEVEN},
     {7, 8, -1, -1, LARGE, SEPARABLE | UNEVEN},
+    {17, 17, -1, -1, MEDIUM, SEPARABLE},
+    {16, 17, -1, -1, MEDIUM, SEPARABLE | ROUND},
+    {15, 13, -1, -1, LARGE, SEPARABLE | POSITIVE},
+    {13, 15, -1, -1, LARGE, SEPARABLE | POSITIVE | ROUND},
+    {11, 12, -1, -1, LARGE, SEPARABLE | ROUND},
+    {25, 25, -1, -1, SMALL, SEPARABLE | ABSOLUTE},
+    {29, 31, -1, -1, LARGE, SEPARABLE | ROUND},
+    {20, 19, -1, -1, LARGE, SEPARABLE | POSITIVE},
+    {19, 20, -1, -1, LARGE, SEPARABLE | POSITIVE | ROUND},
+    {19, 20, -1, -1, LARGE, SEPARABLE},
+    {20, 19, -1, -1, LARGE, SEPARABLE | ROUND},
+    {13, 29, 1, 28, SMALL, SEPARABLE},
+    {33, 33, -1, -1, SMALL, SEPARABLE | ROUND},
     {9, 9, -1, -1, SMALL, EQUAL},
     {31, 31, -1, -1, SMALL, EQUAL},
     {30, 12, -1, -1, SMALL, EQUAL | ABSOLUTE},
@@ -144,13 +178,114 @@ static const struct shape shapes[] = {
     {127, 3, 126, 0, SMALL, SHIFT},
     {21, 11, -1, -1, LARGE, SPARSE},
     {127, 5, 126, 0, SMALL, SPARSE},
+    {3, 3, -1, -1, TINY, ROOT | SLOPE},
+    {3, 3, -1, -1, TINY, ROOT | SLOPE | ROUND},
+    {3, 3, -1, -1, TINY, ROOT | SLOPE | FRACTION},
+    {3, 3, -1, -1, MEDIUM, ROOT | SLOPE},
+    {3, 3, -1, -1, TINY, HIGHER | SLOPE},
+    {3, 3, -1, -1, TINY, BOTH | SLOPE},
+    {3, 3, -1, -1, SMALL, HIGHER | SLOPE | FRACTION},
+    {3, 3, -1, -1, LARGE, BOTH | SLOPE},
+    {3, 3, -1, -1, TINY, ROOT},
+    {3, 3, 0, 2, TINY, ROOT | SLOPE},
+    {3, 3, -1, -1, TINY, BOTH | FRACTION},
+    {5, 5, -1, -1, TINY, ROOT},
+    {7, 7, -1, -1, TINY, HIGHER},
+    {9, 9, -1, -1, SMALL, BOTH | ROUND},
+    {1, 2, -1, -1, TINY, ROOT},
+    {2, 2, -1, -1, TINY, ROOT},
+    {6, 4, 5, 0, MEDIUM, ROOT},
+    {5, 3, -1, -1, LARGE, ROOT},
+    {4, 7, 0, 6, LARGE, HIGHER},
+    {15, 2, 3, 1, WIDE, BOTH},
+    {3, 5, -1, -1, WIDE, ROOT | FRACTION},
+    {127, 127, -1, -1, TINY, ROOT},
+    {127, 127, 126, 0, LARGE, BOTH},
 };
+
+/* Let COUNT taps sum to 0, as those of edges do: else all magnitudes would be about one and hide errors. */
+static void balance(int *taps, int count, uint64_t *state)
+{
+    int64_t sum = 0;
+    for (int k = 0; k < count; k++)
+        sum += taps[k];
+    const int each = (int)(sum / count);
+    for (int k = 0; k < count; k++, sum -= each)
+        taps[k] -= each;
+    for (; sum != 0; sum += sum < 0 ? 1 : -1)
+        taps[random_between(state, 0, count - 1)] -= sum < 0 ? -1 : 1;
+}
+
+/* Random taps of one shape with two grids. The sums of both have mean 0 and the deviation 73.9 * sqrt(squares). */
+static void random_gradient(const struct shape *shape, uint64_t *state, struct filter *filter)
+{
+    const int count = shape->width * shape->height;
+    const int limit = shape->magnitude == TINY     ? TINY_TAP
+                      : shape->magnitude == SMALL  ? 100
+                      : shape->magnitude == MEDIUM ? MEDIUM_TAP
+                                                   : FILTER_MAX_SUM / 4 / count;
+    int *taps = allocate(2 * (size_t)count * sizeof *taps);
+    for (int k = 0; k < 2 * count; k++)
+        taps[k] = random_between(state, -limit, limit);
+    for (int grid = 0; grid < 2; grid++)
+        balance(taps + grid * count, count, state);
+    if (taps[0] == 0) { /* not all zero */
+        taps[0] += limit;
+        taps[count - 1] -= limit;
+    }
+    if (shape->kind & SLOPE) {
+        const int outer = random_between(state, 1, limit), inner = random_between(state, 1, limit);
+        for (int k = 0; k < 9; k++) {
+            taps[k] = (k % 3 - 1) * (k / 3 == 1 ? inner : outer);
+            taps[9 + k] = (k / 3 - 1) * (k % 3 == 1 ? inner : outer);
+        }
+    }
+    double squares = 0;
+    for (int k = 0; k < 2 * count; k++)
+        squares += (double)taps[k] * taps[k] / 2;
+    double divisor = floor(sqrt(squares) * 73.9 / 60) + 1;
+    if (shape->magnitude == WIDE)
+        divisor = fmax(divisor, (1 << 23) + 11);
+    if (shape->kind & ROUND)
+        divisor = exp2(ceil(log2(divisor)));
+
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        fail("not enough memory");
+    fprintf(stream, "combine %s\nscale %.0f\noffset %s\n",
+            (shape->kind & ROOT)     ? "magnitude"
+            : (shape->kind & HIGHER) ? "max"
+                                     : "sum",
+            divisor,
+            shape->magnitude == WIDE                ? "99.7"
+            : (shape->kind & FRACTION)              ? "-7.3"
+            : shape->width % 2 && shape->height % 2 ? "0"
+                                                    : "9");
+    if (shape->anchor_x >= 0)
+        fprintf(stream, "anchor %d %d\n", shape->anchor_x, shape->anchor_y);
+    for (int k = 0; k < 2 * count; k++)
+        fprintf(stream, "%s%d%c", k == count ? "---\n" : "", taps[k], (k + 1) % shape->width ? ' ' : '\n');
+    fclose(stream);
+    struct error error = {0};
+    if (!filter_parse(text, size, "random", filter, &error))
+        fail("%s", error.message);
+    if (!filter->exact)
+        fail("the random grids of %d x %d taps were not read as they were written", shape->width, shape->height);
+    free(text);
+    free(taps);
+}
 
 /* Random taps of one shape, as text for filter_parse, with scale and offset such that outputs for random samples have
  * a mean near 128 and a deviation near 45: neither saturated nor constant, so that a wrong sum shows. */
 static void random_filter(const struct shape *shape, uint64_t *state, struct filter *filter)
 {
     const int count = shape->width * shape->height;
+    if (shape->kind & TWO_GRIDS) {
+        random_gradient(shape, state, filter);
+        return;
+    }
     /* The largest tap of LARGE taps: their absolute sum stays below 2^31 / 255 and, from 3 taps on, above 2^24 / 255.
      */
     const int limit = shape->magnitude == SMALL    ? (count < 600 ? 100 : 4)
@@ -159,10 +294,11 @@ static void random_filter(const struct shape *shape, uint64_t *state, struct fil
     int *taps = allocate((size_t)count * sizeof *taps);
     int column[FILTER_MAX], row[FILTER_MAX];
     const int vector_limit = (int)sqrt(limit), uneven = (shape->kind & UNEVEN) ? 4 : 1;
+    const bool positive = shape->kind & POSITIVE;
     for (int i = 0; i < shape->height; i++)
-        column[i] = random_between(state, -vector_limit / uneven, vector_limit / uneven);
+        column[i] = random_between(state, positive ? 0 : -vector_limit / uneven, vector_limit / uneven);
     for (int j = 0; j < shape->width; j++)
-        row[j] = random_between(state, -vector_limit * uneven, vector_limit * uneven);
+        row[j] = random_between(state, positive ? 0 : -vector_limit * uneven, vector_limit * uneven);
     column[0] = vector_limit / uneven; /* not all zero */
     row[0] = vector_limit * uneven;
     const int kept = random_between(state, 0, count - 1);
@@ -183,7 +319,7 @@ static void random_filter(const struct shape *shape, uint64_t *state, struct fil
     double divisor = floor(sqrt(squares) * 73.9 / 45) + 1;
     if (shape->magnitude == WIDE)
         divisor = fmax(divisor, (1 << 23) + 11);
-    if (shape->kind & EQUAL) /* samples that the border repeats add up */
+    if (shape->kind & (EQUAL | POSITIVE)) /* samples that the border repeats add up */
         divisor *= 4;
     if (shape->kind & ROUND)
         divisor = exp2(ceil(log2(divisor)));
@@ -422,9 +558,9 @@ static void check_case(const struct options *options, struct place *place, const
         !plan.variant->launch(&plan, NULL, &in.plane, &expected.plane, &error))
         fail("%s", error.message);
     char what[256];
-    snprintf(what, sizeof what, "%d x %d taps, anchor %d %d, %d x %d %s, %d planes, border %s", filter->width,
-             filter->height, filter->anchor_x, filter->anchor_y, width, height, sample == SAMPLE_U8 ? "uint8" : "float",
-             planes, border_name(border));
+    snprintf(what, sizeof what, "%d x %d taps, combine %s, anchor %d %d, %d x %d %s, %d planes, border %s",
+             filter->width, filter->height, combine_name(filter->combine), filter->anchor_x, filter->anchor_y, width,
+             height, sample == SAMPLE_U8 ? "uint8" : "float", planes, border_name(border));
     if (border != BORDER_ZERO && !filter->absolute) /* these two move the mean on purpose */
         check_expected(&expected.plane, what);
 
@@ -459,9 +595,11 @@ static const int sizes[][2] = {
 
 /* Shapes that also meet an image too large for the caches of a CPU, whose outputs are stored another way. */
 static const struct shape large_shapes[] = {
-    {3, 3, -1, -1, SMALL, PLAIN}, {3, 3, -1, -1, SMALL, ROUND},     {5, 5, 0, 4, SMALL, EQUAL},
-    {3, 5, 2, 0, MEDIUM, PLAIN},  {7, 7, -1, -1, LARGE, SEPARABLE}, {1, 3, -1, -1, SMALL, SHIFT},
-    {2, 3, -1, -1, WIDE, PLAIN},  {7, 7, -1, -1, SMALL, SEPARABLE},
+    {3, 3, -1, -1, SMALL, PLAIN},      {3, 3, -1, -1, SMALL, ROUND},       {5, 5, 0, 4, SMALL, EQUAL},
+    {3, 5, 2, 0, MEDIUM, PLAIN},       {7, 7, -1, -1, LARGE, SEPARABLE},   {1, 3, -1, -1, SMALL, SHIFT},
+    {2, 3, -1, -1, WIDE, PLAIN},       {7, 7, -1, -1, SMALL, SEPARABLE},   {13, 5, -1, -1, SMALL, SEPARABLE},
+    {21, 4, -1, -1, SMALL, SEPARABLE}, {3, 3, -1, -1, TINY, ROOT | SLOPE}, {3, 3, -1, -1, SMALL, BOTH | SLOPE},
+    {5, 3, -1, -1, LARGE, ROOT},
 };
 
 enum { LARGE_WIDTH = 2411, LARGE_HEIGHT = 2377, LARGE_NUMBER = 6 }; /* 16 MiB and more in the three planes of case 6 */
@@ -487,7 +625,7 @@ static struct tally check_all(const struct options *options, struct place *place
         random_filter(&shapes[f], &state, filter);
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
             const int width = sizes[s][0], height = sizes[s][1];
-            const int64_t taps = filter->width * filter->height;
+            const int64_t taps = filter_grids(filter) * filter->width * filter->height;
             /* The reference takes a few nanoseconds a tap: the largest filters meet the smaller images only. */
             if (taps * width * height > (options->quick ? 1500000 : 20000000))
                 continue;
@@ -563,7 +701,43 @@ static bool is_constant(const struct plane *in, const struct plane *out, const s
     return true;
 }
 
+/* The input holds every pair of samples as right and lower neighbour of one place in three by three, and zeros: there
+ * the level is the greatest n with (2 D n - D)^2 <= 4 q^2 (a^2 + b^2), by the definition. */
+static bool is_root(const struct plane *in, const struct plane *out, const struct filter *filter)
+{
+    const int64_t q = filter->taps[5], scale = filter->scale;
+    for (int y = 1; y < in->height; y += 3)
+        for (int x = 1; x < in->width; x += 3) {
+            const int64_t a = row_of(in, 0, y)[x + 1], b = row_of(in, 0, y + 1)[x];
+            int64_t n = 0;
+            while (n < 255 &&
+                   (2 * scale * (n + 1) - scale) * (2 * scale * (n + 1) - scale) <= 4 * q * q * (a * a + b * b))
+                n++;
+            if (row_of(out, 0, y)[x] != n)
+                return false;
+        }
+    return true;
+}
+
+static void fill_pairs(const struct plane *plane)
+{
+    for (int y = 0; y < plane->height; y++)
+        for (int x = 0; x < plane->width; x++)
+            row_of(plane, 0, y)[x] = (unsigned char)(y % 3 == 1 && x % 3 == 2   ? x / 3
+                                                     : y % 3 == 2 && x % 3 == 1 ? y / 3
+                                                                                : 0);
+}
+
+#define NEIGHBOURS(q) "combine magnitude\n0 0 0\n-" q " 0 " q "\n0 0 0\n---\n0 -" q " 0\n0 0 0\n0 " q " 0\n"
+
 static const struct property properties[] = {
+    {"magnitudes are rounded roots", NEIGHBOURS("1"), is_root},
+    {"magnitudes are rounded roots, by 2", "scale 2\n" NEIGHBOURS("1"), is_root},
+    {"magnitudes are rounded roots, 3 by 4", "scale 4\n" NEIGHBOURS("3"), is_root},
+    {"magnitudes are rounded roots, 15 by 16", "scale 16\n" NEIGHBOURS("15"), is_root},
+    {"magnitudes are rounded roots, 17 by 24", "scale 24\n" NEIGHBOURS("17"), is_root},
+    {"magnitudes are rounded roots, 61 by 64", "scale 64\n" NEIGHBOURS("61"), is_root},
+    {"magnitudes are rounded roots, 800011 by 1000001", "scale 1000001\n" NEIGHBOURS("800011"), is_root},
     {"identity is a copy", "1", is_copy},
     {"a shift is a move to the left", "0 0 1", is_moved_left},
     {"a shift is a move down", "1\n0\n0", is_moved_down},
@@ -582,10 +756,15 @@ static void check_properties(const struct options *options, struct place *place,
         struct error error = {0};
         if (!filter_parse(property->filter, strlen(property->filter), "property", filter, &error))
             fail("%s", error.message);
-        struct guarded in = guarded_make(SAMPLE_U8, 211, 67, 1, 0), out = guarded_make(SAMPLE_U8, 211, 67, 1, 0);
+        const bool pairs = property->holds == is_root; /* 256 of three samples each way */
+        const int width = pairs ? 768 : 211, height = pairs ? 768 : 67;
+        struct guarded in = guarded_make(SAMPLE_U8, width, height, 1, 0);
+        struct guarded out = guarded_make(SAMPLE_U8, width, height, 1, 0);
         memset(in.memory, property->holds == is_constant ? 173 : 0, in.size);
         if (property->holds == is_impulse_response)
             row_of(&in.plane, 0, in.plane.height / 2)[in.plane.width / 2] = 1;
+        else if (pairs)
+            fill_pairs(&in.plane);
         else if (property->holds != is_constant)
             fill_random(&in.plane, &state);
         size_t count;

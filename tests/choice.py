@@ -31,7 +31,7 @@ def main():
         bench = json.load(file)
     cases = collections.defaultdict(list)
     for row in bench["rows"]:
-        if row["backend"] == "cuda" and row["filter"] and row["status"] == "ok":
+        if row["backend"] == "cuda" and row["filter"] and row["variant"][0] != "(" and row["status"] == "ok":
             key = (row["filter"], row["sample"], row["width"], row["height"], row["planes"])
             cases[key].append(row)
     with tempfile.TemporaryDirectory() as folder:

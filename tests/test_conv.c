@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Borders. */
@@ -153,7 +154,7 @@ static void test_plan_refuses_what_a_variant_does_not_take(void **state)
     for (size_t i = 0; i < count; i++) {
         struct plan plan;
         struct error error = {0};
-        const bool taken = table[i].fits == FITS_ALL || table[i].fits == FITS_SPARSE;
+        const bool taken = table[i].fits == FITS_ALL || table[i].fits == FITS_ONE_GRID || table[i].fits == FITS_SPARSE;
         const bool made = plan_make(&plan, &filter, BORDER_WRAP, SAMPLE_U8, &table[i], &error);
         assert_true(made == (table[i].launch && taken));
         if (!made) {
@@ -163,6 +164,74 @@ static void test_plan_refuses_what_a_variant_does_not_take(void **state)
         }
     }
     assert_true(refused >= 1);
+}
+
+/* Rows for one grid refuse two, and the other way round, whatever the taps are. */
+static void test_plan_refuses_the_other_number_of_grids(void **state)
+{
+    (void)state;
+    static struct filter one, two;
+    one = parsed("1\n");
+    two = parsed("combine max\n1\n---\n0\n");
+    size_t count, of_two = 0, both = 0;
+    const struct variant *table = variants(&count);
+    for (size_t i = 0; i < count; i++) {
+        struct plan plan;
+        struct error error = {0};
+        const bool takes_one = variant_takes(&table[i], &one, SAMPLE_U8);
+        const bool takes_two = variant_takes(&table[i], &two, SAMPLE_U8);
+        assert_true(takes_one || takes_two); /* a column, a row, a shift and few taps */
+        assert_true((takes_one && takes_two) == (table[i].fits == FITS_ALL));
+        of_two += takes_two && !takes_one;
+        both += takes_one && takes_two;
+        if (!takes_two) {
+            assert_false(plan_make(&plan, &two, BORDER_WRAP, SAMPLE_U8, &table[i], &error));
+            assert_non_null(strstr(error.message, "takes only filters of one grid, and test has two; "));
+            assert_int_equal(error.code, ERROR_USAGE);
+        }
+        if (!takes_one) {
+            assert_false(plan_make(&plan, &one, BORDER_WRAP, SAMPLE_U8, &table[i], &error));
+            assert_non_null(strstr(error.message, "takes only filters of two grids, and test has one; "));
+        }
+    }
+    assert_true(of_two >= 1 && both == 2);
+}
+
+/* For every filter that floats are trusted with, k |k| <= 4 N is N >= steps[n]; and they are not where they must not.
+ */
+static void test_root_fits_float(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool fits;
+    } cases[] = {
+        {"combine magnitude\n1 2\n---\n3 4\n", true},
+        {"combine magnitude\nscale 16\n3 10\n---\n3 4\n", true},
+        {"combine magnitude\noffset 12.5\n1\n---\n1\n", true},
+        {"combine magnitude\nscale 2\noffset 1/4\n3\n---\n1\n", true}, /* 2 D (O + 1/2) = 3 */
+        {"combine magnitude\nscale 3\noffset 1/4\n7\n---\n1\n", false},
+        {"combine magnitude\noffset -1\n1\n---\n1\n", false},
+        {"combine magnitude\nscale 16\noffset 0.1000001\n3\n---\n1\n", false},
+        {"combine magnitude\nscale 17\n1\n---\n1\n", false}, /* 255 * 17 > 2^12 */
+        {"combine magnitude\nscale 13\n65000\n---\n1000\n", false},
+        {"combine magnitude\noffset 5000\n1\n---\n1\n", false},
+        {"combine max\n1 2\n---\n3 4\n", false},
+        {"1 2\n", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static struct filter filter;
+        int32_t bias = -1;
+        filter = parsed(cases[i].text);
+        if (root_fits_float(&filter, &bias) != cases[i].fits)
+            fail_msg("%s", cases[i].text);
+        for (int n = 1; cases[i].fits && n < FILTER_LEVELS; n++) {
+            const int64_t k = 2 * filter.scale * n - bias;
+            assert_true(llabs(k) <= 1 << 13);
+            assert_true(k * llabs(k) <= 4 * filter.steps[n]);
+            assert_true(filter.steps[n] == 0 || k * llabs(k) > 4 * (filter.steps[n] - 1));
+        }
+    }
 }
 
 static void test_plan_counts_taps(void **state)
@@ -213,7 +282,8 @@ static void test_plan_knows_when_float_is_exact(void **state)
 static void test_choice_is_canonical_and_fits(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"1\n", "1 2 1\n2 4 2\n1 2 1\n", "0 1 0\n1 -4 1\n0 1 0\n", "1 1 1 1\n"};
+    static const char *const texts[] = {"1\n", "1 2 1\n2 4 2\n1 2 1\n", "0 1 0\n1 -4 1\n0 1 0\n", "1 1 1 1\n",
+                                        "combine max\n1\n---\n2\n"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
         static struct filter filter;
         filter = parsed(texts[t]);
@@ -268,6 +338,8 @@ int main(void)
         cmocka_unit_test(test_rounding_at_every_step),
         cmocka_unit_test(test_rounding_of_every_scale),
         cmocka_unit_test(test_plan_refuses_what_a_variant_does_not_take),
+        cmocka_unit_test(test_plan_refuses_the_other_number_of_grids),
+        cmocka_unit_test(test_root_fits_float),
         cmocka_unit_test(test_plan_counts_taps),
         cmocka_unit_test(test_plan_knows_when_float_is_exact),
         cmocka_unit_test(test_choice_is_canonical_and_fits),

@@ -72,8 +72,8 @@ static void check_invariants(const struct filter *filter)
     assert_true(strlen(filter->title) < sizeof filter->title);
 
     int64_t sum = 0, absolute_sum = 0;
-    for (int i = 0; i < filter->width * filter->height; i++) {
-        sum += filter->taps[i];
+    for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++) {
+        sum += i < filter->width * filter->height ? filter->taps[i] : 0;
         absolute_sum += llabs(filter->taps[i]);
     }
     assert_true(filter->tap_sum == sum);
@@ -88,7 +88,14 @@ static void check_invariants(const struct filter *filter)
     assert_true(filter->largest_error >= 0.0);
     assert_true(!filter->exact || filter->largest_error == 0.0);
 
-    assert_int_equal(filter->separable, has_rank_one(filter));
+    if (filter->combine == COMBINE_MAGNITUDE) {
+        assert_true(filter->steps[0] == 0);
+        for (int n = 1; n < FILTER_LEVELS; n++)
+            assert_true(filter->steps[n] >= filter->steps[n - 1]);
+    }
+    assert_false(filter->combine != COMBINE_NONE && (filter->separable || filter->absolute));
+    if (filter->combine == COMBINE_NONE)
+        assert_int_equal(filter->separable, has_rank_one(filter));
     for (int y = 0; filter->separable && y < filter->height; y++) {
         for (int x = 0; x < filter->width; x++)
             assert_true((int64_t)filter->column[y] * filter->row[x] == tap(filter, x, y));
@@ -160,6 +167,9 @@ static void check_same(const struct filter *a, const struct filter *b)
     assert_int_equal(a->anchor_y, b->anchor_y);
     assert_true(a->bias == b->bias);
     assert_int_equal(a->absolute, b->absolute);
+    assert_int_equal(a->combine, b->combine);
+    assert_memory_equal(a->taps, b->taps, sizeof a->taps);
+    assert_memory_equal(a->steps, b->steps, sizeof a->steps);
     assert_int_equal(a->separable, b->separable);
     assert_memory_equal(a->column, b->column, sizeof a->column);
     assert_memory_equal(a->row, b->row, sizeof a->row);
@@ -277,7 +287,8 @@ static void test_messages(void **state)
         {"1 0x10", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"0x10\""},
         {"1 nan", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"nan\""},
         {"1\t-inf", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"-inf\""},
-        {"nan", "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs and anchor, found \"nan\""},
+        {"nan",
+         "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, found \"nan\""},
         {"1 -", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"-\""},
         {"1 .", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \".\""},
         {"1 1.2.3", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1.2.3\""},
@@ -326,10 +337,12 @@ static void test_messages(void **state)
         {"scale 1\nabs\nscale 2\n1",
          "test.txt:3:1: expected \"scale\" only once, but line 1 has it too; remove one of the two"},
         {"1\n scale 2", "test.txt:2:2: expected a row of taps, found \"scale\", which must stand before the first row"},
-        {"ofset 3\n1", "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs and anchor, found "
-                       "\"ofset\"; did you mean \"offset\"?"},
-        {"Scale 3\n1", "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs and anchor, found "
-                       "\"Scale\"; did you mean \"scale\"?"},
+        {"ofset 3\n1",
+         "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, found "
+         "\"ofset\"; did you mean \"offset\"?"},
+        {"Scale 3\n1",
+         "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, found "
+         "\"Scale\"; did you mean \"scale\"?"},
         {"#!\x01\n", "test.txt:1:3: expected text, found the byte 0x01; this is no filter file"},
         {"1 2\n1\r2", "test.txt:2:2: expected text, found the byte 0x0d; this is no filter file"},
         {"1\x7f", "test.txt:1:2: expected text, found the byte 0x7f; this is no filter file"},
@@ -394,7 +407,7 @@ static void test_limits(void **state)
     assert_int_equal(filter.taps[0], 0);
     memset(text, 'x', size);
     refuse_bytes(text, size,
-                 "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs and anchor, found "
+                 "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, found "
                  "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"");
     text[0] = '#';
     text[size - 2] = '\n';
@@ -935,6 +948,135 @@ static void test_forms(void **state)
     }
 }
 
+/* ---- Two grids ---- */
+
+static void test_two_grids(void **state)
+{
+    (void)state;
+    struct filter filter;
+    parse("combine max\nscale 4\noffset 1\nanchor 2 0\n1 2 3\n4 5 6\n--- # and\n\n0 1/2 0\n7 -8 9\n", &filter);
+    assert_int_equal(filter.combine, COMBINE_MAX);
+    assert_int_equal(filter_grids(&filter), 2);
+    assert_int_equal(filter_tap_count(&filter), 10);
+    assert_int_equal(filter.scale, 8); /* common to both */
+    check_vector(filter.taps, (const int32_t[]){2, 4, 6, 8, 10, 12, 0, 1, 0, 14, -16, 18}, 12);
+    assert_int_equal(filter.width, 3);
+    assert_int_equal(filter.height, 2);
+    assert_int_equal(filter.anchor_x, 2);
+    assert_int_equal(filter.anchor_y, 0);
+    assert_int_equal(filter.absolute_sum, 42 + 49);
+    assert_true(filter.bias == 12);
+
+    /* Each grid turns by itself. */
+    filter_flip(&filter);
+    check_vector(filter.taps, (const int32_t[]){12, 10, 8, 6, 4, 2, 18, -16, 14, 0, 1, 0}, 12);
+    assert_int_equal(filter.anchor_x, 0);
+    assert_int_equal(filter.anchor_y, 1);
+
+    /* Each grid keeps its sum where its taps are rounded, and |s1| + |s2| stays in 32 bits. */
+    parse("combine sum\n0.123456789 0.876543211\n---\n0.333333333 1e-7\n", &filter);
+    assert_false(filter.exact);
+    assert_int_equal(filter.taps[0] + filter.taps[1], filter.scale);
+    assert_true(llabs(llround(0.3333334330 * filter.scale) - filter.taps[2] - filter.taps[3]) == 0);
+    parse("combine sum\n8421503\n---\n-1\n", &filter);
+    refuse(
+        "combine sum\n8421503\n---\n-2\n",
+        "test.txt: the absolute values of the taps, divided by the scale, sum to 8421505, and at most 8421504 fit in "
+        "32 bits; use smaller taps or a larger scale");
+
+    /* The largest. */
+    static char text[2 * FILTER_MAX * (2 * FILTER_MAX + 1) + 100];
+    char *at = text + sprintf(text, "combine magnitude\n");
+    for (int y = 0; y < 2 * FILTER_MAX; y++) {
+        if (y == FILTER_MAX)
+            at += sprintf(at, "---\n");
+        for (int x = 0; x < FILTER_MAX; x++)
+            at += sprintf(at, "%d%c", (x + y) % 7, x + 1 < FILTER_MAX ? ' ' : '\n');
+    }
+    parse(text, &filter);
+    assert_int_equal(filter.height, FILTER_MAX);
+    assert_int_equal(filter.taps[2 * FILTER_MAX * FILTER_MAX - 1], (3 * FILTER_MAX - 2) % 7);
+    strstr(text, "---")[0] = '#';
+    refuse(text, "test.txt:131:1: expected at most 127 rows of taps");
+}
+
+static void test_two_grids_messages(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"1 2\n---\n3 4", "test.txt:2:1: expected a row of taps, found \"---\", behind which a second grid begins; say "
+                          "before the first row how the sums of the two become one: combine magnitude, combine max or "
+                          "combine sum"},
+        {"1\n combine max\n2", "test.txt:2:2: expected a row of taps, found \"combine\", which must stand before the "
+                               "first row"},
+        {"  combine max\n1 2",
+         "test.txt:1:3: expected two grids of taps with a line --- between them, as combine makes "
+         "one sum of two; add the second grid or remove this line"},
+        {"combine max\n---\n1 2",
+         "test.txt:2:1: expected the rows of the first of two grids before the line --- between them"},
+        {"---", "test.txt:1:1: expected the rows of the first of two grids before the line --- between them"},
+        {"combine max\n1\n---\n1\n---\n1",
+         "test.txt:5:1: expected at most two grids, but the line --- before the second is line 3"},
+        {"combine max\n1\n --- 2\n1", "test.txt:3:6: expected the end of the line, found \"2\""},
+        {"combine max\n1\n ---",
+         "test.txt:3:2: expected 1 row of taps behind this line, as many as the first grid has, "
+         "found 0; fill the smaller grid up with zeros"},
+        {"combine max\n1\n2\n---\n1\n2\n3", "test.txt:4:1: expected 2 rows of taps behind this line, as many as the "
+                                            "first grid has, found 3; fill the smaller grid up with zeros"},
+        {"combine max\n1 2\n---\n1", "test.txt:4:2: expected 2 taps as in line 2, found 1"},
+        {"combine max\n1 2\n3\n---\n1", "test.txt:3:2: expected 2 taps as in line 2, found 1"},
+        {"combine\n1", "test.txt:1:8: expected magnitude, max or sum, by which the sums of two grids become one, found "
+                       "the end of the line"},
+        {"combine  mean\n1",
+         "test.txt:1:10: expected magnitude, max or sum, by which the sums of two grids become one, "
+         "found \"mean\""},
+        {"combine none\n1", "test.txt:1:9: expected magnitude, max or sum, by which the sums of two grids become one, "
+                            "found \"none\""},
+        {"combine max sum\n1", "test.txt:1:13: expected the end of the line, found \"sum\""},
+        {"combine max\ncombine max\n1",
+         "test.txt:2:1: expected \"combine\" only once, but line 1 has it too; remove one of the two"},
+        {"combine max\nabs\n1\n---\n1", "test.txt:2:1: expected no abs beside combine, which takes no sign from the "
+                                        "sums to the result; remove this line"},
+        {"combine max\n1\n----\n1", "test.txt:3:1: expected a tap such as 3, -0.5 or 1/16, found \"----\""},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        refuse(cases[i][0], cases[i][1]);
+}
+
+/* The steps against the definition, in 128 bits: N reaches n where 2 D (n - O) - D <= 2 sqrt(N), O = P / R. */
+static void check_steps(const char *text, int64_t scale, int64_t p, int64_t r)
+{
+    __extension__ typedef __int128 wide;
+    struct filter filter;
+    parse(text, &filter);
+    assert_int_equal(filter.scale, scale);
+    assert_true(filter.steps[0] == 0);
+    for (int n = 1; n < FILTER_LEVELS; n++) {
+        const wide least = 2 * scale * (n * r - p) - scale * r; /* <= 2 r sqrt(N) */
+        const wide step = filter.steps[n];
+        if (filter.steps[n] == INT64_MAX) {
+            assert_true(least >= 2 * r * ((wide)1 << 31));
+            continue;
+        }
+        assert_true(least <= 0 || least * least <= 4 * r * r * step);
+        assert_true(step == 0 || (least > 0 && least * least > 4 * r * r * (step - 1)));
+    }
+}
+
+static void test_steps(void **state)
+{
+    (void)state;
+    check_steps("combine magnitude\n1\n---\n1", 1, 0, 1);
+    check_steps("combine magnitude\nscale 16\n3\n---\n10", 16, 0, 1);
+    check_steps("combine magnitude\nscale 7\noffset -20.3\n3\n---\n10", 7, -203, 10);
+    check_steps("combine magnitude\noffset 128.5\n3\n---\n10", 1, 257, 2);
+    check_steps("combine magnitude\nscale 999983\noffset 1/3\n3\n---\n10", 999983, 1, 3);
+    check_steps("combine magnitude\nscale 1000000007\noffset -65535\n3\n---\n10", 1000000007, -65535, 1);
+    check_steps("combine magnitude\nscale 8421504\n3\n---\n10", 8421504, 0, 1); /* some within reach, some beyond */
+    /* 0.1000001 is rounded to 1/2^20: 104858 / 2^20. */
+    check_steps("combine magnitude\nscale 3\noffset 0.1000001\n1\n---\n1", 3, 52429, 1 << 19);
+}
+
 /* ---- The shipped filters ---- */
 
 static void shipped(const char *name, struct filter *filter)
@@ -963,11 +1105,12 @@ static void test_shipped(void **state)
         {"gaussian3", 3, 3, 1, true, true},    {"gaussian5", 5, 5, 1, true, true},
         {"gaussian7", 7, 7, 1, true, true},    {"gaussian9", 9, 9, 1, true, true},
         {"identity", 1, 1, 1, true, true},     {"laplacian", 3, 3, 0, false, true},
+        {"prewitt", 3, 3, 0, false, false},    {"scharr", 3, 3, 0, false, false},
         {"sharpen", 3, 3, 1, false, true},     {"shift", 3, 1, 1, true, false},
         {"shift-down", 1, 3, 1, true, false},  {"shift-left", 3, 1, 1, true, false},
         {"shift-right", 3, 1, 1, true, false}, {"shift-up", 1, 3, 1, true, false},
-        {"sobel-x", 3, 3, 0, true, false},     {"sobel-y", 3, 3, 0, true, false},
-        {"unsharp", 5, 5, 1, false, true},
+        {"sobel", 3, 3, 0, false, false},      {"sobel-x", 3, 3, 0, true, false},
+        {"sobel-y", 3, 3, 0, true, false},     {"unsharp", 5, 5, 1, false, true},
     };
     struct filter filter;
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -979,7 +1122,7 @@ static void test_shipped(void **state)
         assert_int_equal(filter.tap_sum, cases[i].sum * filter.scale);
         assert_int_equal(filter.separable, cases[i].separable);
         assert_int_equal(is_symmetric(&filter, true), cases[i].symmetric);
-        assert_int_equal(filter.absolute, strncmp(cases[i].name, "sobel", 5) == 0);
+        assert_int_equal(filter.absolute, strncmp(cases[i].name, "sobel-", 6) == 0);
         assert_true(filter.exact);
         assert_true(filter.offset == 0.0);
         assert_true(filter.absolute_sum * 255 < 1 << 24); /* exact in float too */
@@ -995,6 +1138,15 @@ static void test_shipped_taps(void **state)
 {
     (void)state;
     struct filter filter;
+    shipped("sobel", &filter);
+    assert_int_equal(filter.combine, COMBINE_MAGNITUDE);
+    check_vector(filter.taps, (const int32_t[]){-1, 0, 1, -2, 0, 2, -1, 0, 1, -1, -2, -1, 0, 0, 0, 1, 2, 1}, 18);
+    shipped("prewitt", &filter);
+    check_vector(filter.taps, (const int32_t[]){-1, 0, 1, -1, 0, 1, -1, 0, 1, -1, -1, -1, 0, 0, 0, 1, 1, 1}, 18);
+    shipped("scharr", &filter);
+    assert_int_equal(filter.scale, 16);
+    check_vector(filter.taps, (const int32_t[]){-3, 0, 3, -10, 0, 10, -3, 0, 3, -3, -10, -3, 0, 0, 0, 3, 10, 3}, 18);
+
     shipped("blur", &filter);
     check_vector(filter.row, (const int32_t[]){1, 4, 6, 4, 1}, 5);
     check_vector(filter.column, (const int32_t[]){1, 4, 6, 4, 1}, 5);
@@ -1195,8 +1347,8 @@ static void test_unknown(void **state)
     (void)state;
     refuse_find("blurr", ERROR_USAGE,
                 "there is no filter named \"blurr\"; did you mean \"blur\"? (gpuconv --list shows all)");
-    refuse_find("sobelx", ERROR_USAGE,
-                "there is no filter named \"sobelx\"; did you mean \"sobel-x\"? (gpuconv --list shows all)");
+    refuse_find("sobelt", ERROR_USAGE,
+                "there is no filter named \"sobelt\"; did you mean \"sobel\"? (gpuconv --list shows all)");
     refuse_find("gausian", ERROR_USAGE,
                 "there is no filter named \"gausian\"; did you mean \"gaussian:SIGMA\"? (gpuconv --list shows all)");
     refuse_find("gausian3", ERROR_USAGE,
@@ -1335,6 +1487,19 @@ static void test_describe(void **state)
                                "\n"
                                "    258908  1838244\n"
                                "   2097152 -4194304\n");
+
+    parse("combine magnitude\nscale 2\n1 2\n---\n-1 5\n", &filter);
+    check_description(&filter, "test.txt\n"
+                               "  size       2 x 1, two grids, anchor 1 0\n"
+                               "  combine    magnitude: sqrt(s1^2 + s2^2) of the grids' sums\n"
+                               "  scale      2\n"
+                               "  sum        3 and 4: a constant image is multiplied by 2.5\n"
+                               "  offset     0\n"
+                               "  taps       exact\n"
+                               "\n"
+                               "   1  2\n"
+                               "  ---\n"
+                               "  -1  5\n");
 }
 
 /* ---- Any text ---- */
@@ -1381,9 +1546,11 @@ static void test_mutated_text(void **state)
         "3 2 8 0.5\n1 2 3\n4 5 6\n",
         "0.123456789012345678901 3 99999999\nscale 1e15\n",
         "scale 12345678\n9876543 1e15 -1e15\n",
+        "combine magnitude\noffset 0.12345678901\nscale 1/7\n1 2\n---\n-1/9 0.3\n",
+        "combine sum\n1 2 3\n4 5 6\n---\n3 2 8\n7 7 7\n",
     };
-    static const char *const pieces[] = {"e",     "/", "-", ".", "0", "9999999", "\n", " ", "#", "1e18", "\xef\xbb\xbf",
-                                         "scale "};
+    static const char *const pieces[] = {
+        "e", "/", "-", ".", "0", "9999999", "\n", " ", "#", "1e18", "\xef\xbb\xbf", "scale ", "\n---\n"};
     uint64_t seed = 815;
     char text[4096];
     for (int round = 0; round < 15000; round++) {
@@ -1443,6 +1610,9 @@ int main(void)
         cmocka_unit_test(test_disk),
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_two_grids),
+        cmocka_unit_test(test_two_grids_messages),
+        cmocka_unit_test(test_steps),
         cmocka_unit_test(test_shipped),
         cmocka_unit_test(test_shipped_taps),
         cmocka_unit_test_setup_teardown(test_search_path, enter, leave),

@@ -72,6 +72,8 @@ FILES = {
     "unknown-chunk.png": SIGNATURE + ihdr(8, 8) + chunk(b"NEWS", b"1") + idat(8, 8) + END,
     "few-rows.png": SIGNATURE + ihdr(8, 8) + idat(8, 4) + END,
     "not-deflate.png": SIGNATURE + ihdr(8, 8) + chunk(b"IDAT", b"\x78\x9c" + b"\xff" * 40) + END,
+    # 1 MiB of zeros for a picture of 200 bytes.
+    "bomb.png": SIGNATURE + ihdr(8, 8) + chunk(b"IDAT", zlib.compress(bytes(1 << 20), 9)) + END,
     # JPEG.
     "truncated.jpg": jpeg(end=b""),
     "no-scan.jpg": b"\xff\xd8" + JPEG_TABLES + frame() + b"\xff\xd9",
@@ -81,6 +83,8 @@ FILES = {
     "lossless.jpg": jpeg(header=frame(0xC3)),
     "arithmetic.jpg": jpeg(header=frame(0xC9)),
     "segment.jpg": b"\xff\xd8\xff\xe0\xff\xffJFIF",
+    # 101 scans of the same.
+    "scans.jpg": jpeg(end=JPEG_SCAN * 100 + b"\xff\xd9"),
     # 16 x 200 symbols in one table: stb_image 2.27 would write them past its table's end.
     "huffman.jpg": jpeg(huffman=jpeg_segment(0xC4, b"\0" + b"\xc8" * 16 + bytes(3200))),
     # Filters.

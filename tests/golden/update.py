@@ -4,7 +4,8 @@
 committed.
 
 Each picture is first computed here a second time, with Python's integers and from the definition alone:
-out = clamp(floor(sum of tap * sample / scale + offset + 1/2)). Where the program disagrees nothing is changed."""
+out = clamp(floor(sum of tap * sample / scale + offset + 1/2)), of two grids with the root of both sums' squares in
+place of the sum. Where the program disagrees nothing is changed."""
 import math
 import os
 import struct
@@ -56,8 +57,8 @@ def unfilter(method, line, above, channels):
 
 
 def read_filter(path):
-    """(rows of taps divided by the scale, offset, absolute, anchor) of a filter file."""
-    scale, offset, absolute, anchor, taps = Fraction(1), Fraction(0), False, None, []
+    """(grids, each rows of taps divided by the scale, offset, absolute, anchor) of a filter file."""
+    scale, offset, absolute, anchor, grids = Fraction(1), Fraction(0), False, None, [[]]
     with open(path, encoding="utf-8") as file:
         for line in file:
             words = line.split("#")[0].split()
@@ -71,30 +72,38 @@ def read_filter(path):
                 absolute = True
             elif words[0] == "anchor":
                 anchor = int(words[1]), int(words[2])
+            elif words[0] == "combine":
+                assert words[1] == "magnitude"
+            elif words[0] == "---":
+                grids.append([])
             else:
-                taps.append([Fraction(word) for word in words])
-    anchor = anchor or (len(taps[0]) // 2, len(taps) // 2)
-    return [[tap / scale for tap in row] for row in taps], offset, absolute, anchor
+                grids[-1].append([Fraction(word) for word in words])
+    anchor = anchor or (len(grids[0][0]) // 2, len(grids[0]) // 2)
+    return [[[tap / scale for tap in row] for row in taps] for taps in grids], offset, absolute, anchor
 
 
 def convolve(image, path):
     """The rows of samples that the filter at PATH makes of an image, with the border replicated."""
     width, height, channels, rows = image
-    taps, offset, absolute, (anchor_x, anchor_y) = read_filter(path)
-    divisor = math.lcm(offset.denominator, 2, *(tap.denominator for row in taps for tap in row))
+    grids, offset, absolute, (anchor_x, anchor_y) = read_filter(path)
+    divisor = math.lcm(2 * offset.denominator, *(tap.denominator for taps in grids for row in taps for tap in row))
     offsets = int((offset + Fraction(1, 2)) * divisor)
-    weights = [(i - anchor_y, j - anchor_x, int(tap * divisor))
-               for i, row in enumerate(taps) for j, tap in enumerate(row) if tap]
+    weights = [[(i - anchor_y, j - anchor_x, int(tap * divisor))
+                for i, row in enumerate(taps) for j, tap in enumerate(row) if tap] for taps in grids]
     result = []
     for y in range(height):
         line = []
         for x in range(width):
             for channel in range(channels):
-                total = 0
-                for dy, dx, weight in weights:
-                    column = min(max(x + dx, 0), width - 1)
-                    total += weight * rows[min(max(y + dy, 0), height - 1)][column * channels + channel]
-                total = abs(total) if absolute else total
+                totals = [0] * len(grids)
+                for grid, taps in enumerate(weights):
+                    for dy, dx, weight in taps:
+                        column = min(max(x + dx, 0), width - 1)
+                        totals[grid] += weight * rows[min(max(y + dy, 0), height - 1)][column * channels + channel]
+                if len(grids) == 2:  # below, n * divisor - offsets <= root, where the left side is an integer
+                    total = math.isqrt(totals[0] ** 2 + totals[1] ** 2)
+                else:
+                    total = abs(totals[0]) if absolute else totals[0]
                 line.append(min(max((total + offsets) // divisor, 0), 255))
         result.append(line)
     return result

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Copies from memory to shared memory that run by themselves, a group at a time (cp.async, from compute capability 8.0
+ * on; chips before it copy at once). A warp starts copies, closes the group, and later waits for it. */
+#ifndef GPUCONV_COPIES_CUH
+#define GPUCONV_COPIES_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+static __device__ __forceinline__ uint32_t shared_address(const void *pointer)
+{
+    return (uint32_t)__cvta_generic_to_shared(pointer);
+}
+
+static __device__ __forceinline__ void write_shared(uint32_t to, uint32_t word)
+{
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
+}
+
+/* Start a copy of BYTES (4, 8 or 16) to the address TO, through L1, because neighbours read the same halo. WIDE asks L2
+ * for 256 bytes at a time: right where a warp's row is less than that. */
+template <int BYTES, bool WIDE>
+static __device__ __forceinline__ void copy_start(uint32_t to, const void *from)
+{
+#if __CUDA_ARCH__ >= 800
+    if (WIDE)
+        asm volatile("cp.async.ca.shared.global.L2::256B [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(BYTES) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(BYTES) : "memory");
+#else
+    for (int k = 0; k < BYTES; k += 4)
+        write_shared(to + k, *(const uint32_t *)((const uint8_t *)from + k));
+#endif
+}
+
+/* What was started since the last call is a group. */
+static __device__ __forceinline__ void copy_commit()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/* Wait for all of the thread's groups but the newest PENDING, and for the warp. */
+template <int PENDING>
+static __device__ __forceinline__ void copy_wait()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+#endif
+    __syncwarp();
+}
+
+#endif

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gradient: filters of two grids. Both sums of an output are made in one walk over the input, and joined in registers.
+ *
+ * What finds edges is a slope in x and the same slope in y, as sobel, prewitt and scharr are:
+ *
+ *     -p  0  p     -p -q -p        d = right - left              s1 = p d(above) + q d + p d(below)
+ *     -q  0  q      0  0  0        t = p (left + right) + q mid  s2 = t(below) - t(above)
+ *     -p  0  p      p  q  p
+ *
+ * A row gives d and t once; both are used by the three rows of outputs around it. Thus 8 operations make both sums, 6
+ * where p is 1, in place of the 12 that taps which are not 0 would take. Each thread walks down a strip of 8 columns.
+ * Loads: 8 bytes a row, and the bytes on both sides, which are in L1; 4 rows ahead, in registers. Sums are floats,
+ * which hold them exactly; other sums, planes of float, and all other grids, have the general kernel.
+ *
+ * The root: magnitude is the greatest n with n <= (sqrt(N) + x) / D, N = s1^2 + s2^2, x = D (O + 1/2). For integers N
+ * this is N >= steps[n]. The GPU's sqrt.approx errs by 2^-23 of its result at most, which is doubled here to be safe.
+ *
+ *     ROOT_QUICK  no N is so near to a step that the error could matter: launch looks at all of them
+ *     ROOT_FIXED  n is computed with an excess, so that it is right or one too large; the exact test says which.
+ *                 root_fits_float (conv.h) is true, so k = D n - x is exact, and so is the sign of N - k |k|,
+ *                 because a fused multiply-add rounds once
+ *     ROOT_STEPS  the filter's steps, in 64 bits, for sums of any size: eight comparisons
+ *
+ * Limits: filters of two grids. */
+#include "strip.cuh"
+
+#include <math.h>
+#include <stddef.h>
+
+static constexpr int octet = 8; /* columns of a thread: a load of 8 bytes */
+static constexpr int ahead = 4; /* rows on their way, so that 20 warps have 20 KB of new bytes under way */
+static constexpr int slope_warps = 4, slope_blocks = 5; /* of a multiprocessor: 96 registers a thread */
+static constexpr int slope_rows = 62; /* of a strip, at most: with the two of the halo, a multiple of `ahead` */
+
+enum root_way { ROOT_QUICK, ROOT_FIXED, ROOT_STEPS };
+
+/* What joins two sums, besides the job. */
+struct join {
+    enum combine combine;
+    enum root_way way;
+    float scale, bias;  /* saturate(sqrt(N) scale + bias) * 255 is the level, and with ROOT_FIXED a little more */
+    float factor, term; /* D and x */
+};
+
+/* Of each place in the grids both taps, where constant memory holds them. */
+static __constant__ uint2 pairs[max_taps / 2];
+
+/* What the general kernel reads besides: the steps, and the taps of larger grids. */
+struct table {
+    int64_t steps[FILTER_LEVELS];
+    uint2 taps[max_taps];
+};
+
+/* 2^-8 is more than all errors of 255 v: sqrt(N) / D and |x| / D are at most 2^12, and of these sqrt.approx errs by
+ * 2^-22, and scale, bias and the sum of both by 2^-24 each, or 2^-24 of the 256 that v stands for: 2^12 (2^-22 + 3 *
+ * 2^-24) + 2^-15 < 2^-9 + 2^-15. */
+static constexpr float excess = 1.0f / 256;
+
+/* Is every N farther from its level's ends than ROOT_QUICK may err? With the errors as at `excess`, but sqrt(N) / D is
+ * at most 256 + x / D where it counts: each is below 2^-21 of 256 + 2 x / D in all. */
+static bool is_quick(const struct filter *filter, double x)
+{
+    const double scale = filter->scale, margin = ldexp(256 + 2 * x / scale, -21);
+    for (int n = 1; n < FILTER_LEVELS; n++) {
+        const double step = (double)filter->steps[n];
+        if (!((sqrt(step) + x) / scale - n >= margin) || (step > 0 && !(n - (sqrt(step - 1) + x) / scale >= margin)))
+            return false;
+    }
+    return true;
+}
+
+static struct join join_of(const struct plan *plan)
+{
+    const struct filter *filter = plan->filter;
+    struct join join = {};
+    join.combine = filter->combine;
+    join.way = ROOT_STEPS;
+    if (!plan->root_in_float)
+        return join;
+    const double x = plan->twice_bias / 2.0;
+    join.way = is_quick(filter, x) ? ROOT_QUICK : ROOT_FIXED;
+    join.scale = (float)(1 / (255.0 * filter->scale));
+    join.bias = (float)((x / filter->scale + (join.way == ROOT_FIXED ? excess : 0)) / 255);
+    join.factor = (float)filter->scale;
+    join.term = (float)x;
+    return join;
+}
+
+/* A level of uint8_t in the last byte. */
+template <bool FIXED>
+static __device__ __forceinline__ uint32_t root(const struct join &join, float first, float second)
+{
+    const float squares = fmaf(first, first, second * second);
+    float size;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(size) : "f"(squares));
+    const float level = __fmaf_rd(__saturatef(fmaf(size, join.scale, join.bias)), 255, 8388608); /* 2^23 + level */
+    if (!FIXED)
+        return __float_as_uint(level);
+    const float k = fmaf(level - 8388608, join.factor, -join.term);
+    const float rest = fmaf(-k, fabsf(k), squares); /* negative: one too large */
+    return __float_as_uint(level) + (uint32_t)(__float_as_int(rest) >> 31);
+}
+
+/* Two sums of a slope to a level of uint8_t in the last byte. */
+template <int COMBINE, int WAY>
+static __device__ __forceinline__ uint32_t finish_slope(const struct job &job, const struct join &join,
+                                                        const struct level &level, float first, float second)
+{
+    if (COMBINE == COMBINE_MAGNITUDE)
+        return root<WAY == ROOT_FIXED>(join, first, second);
+    const float a = fabsf(first), b = fabsf(second), sum = COMBINE == COMBINE_MAX ? fmaxf(a, b) : a + b;
+    if (WAY == FINISH_QUICK)
+        return finish_quick(level, sum);
+    uint8_t byte;
+    finish(job, sum, &byte);
+    return byte;
+}
+
+/* The weights of a slope, and where the rows and columns just outside the image are, as border_index says. */
+struct slope {
+    float outer, inner; /* p, q */
+    int left, right, top, bottom;
+};
+
+/* What a thread reads of a row. */
+struct row_bytes {
+    uint2 middle;
+    uint32_t left, right; /* last bytes */
+};
+
+static __device__ __forceinline__ uint32_t byte_at(const uint8_t *row, int x)
+{
+    return x < 0 ? 0 : row[x];
+}
+
+/* Row y from -1 to the image's height; below, any. PLAIN: the thread's columns and both beside them are inside. */
+static __device__ __forceinline__ row_bytes read_row(const struct job &job, const struct slope &slope, bool plain,
+                                                     int y, int x)
+{
+    row_bytes bytes = {make_uint2(0, 0), 0, 0};
+    const int from_y = y < 0 ? slope.top : y < job.height ? y : slope.bottom;
+    if (from_y < 0)
+        return bytes;
+    const uint8_t *row = in_row<uint8_t>(job, from_y);
+    if (plain) {
+        const uint8_t *from = row + x;
+        bytes.middle = *(const uint2 *)from;
+        bytes.left = from[-1];
+        bytes.right = from[octet];
+        return bytes;
+    }
+    bytes.left = byte_at(row, x > 0 ? x - 1 : slope.left);
+    bytes.right = byte_at(row, x + octet < job.width ? x + octet : slope.right);
+    if (x + octet <= job.width) {
+        bytes.middle = *(const uint2 *)(row + x);
+        return bytes;
+    }
+#pragma unroll 1
+    for (int k = 0; k <= job.width - x; k++) { /* of the columns outside, the first is all that outputs inside need */
+        const uint32_t sample = k < job.width - x ? row[x + k] : bytes.right;
+        bytes.middle.x |= k < 4 ? sample << 8 * k : 0;
+        bytes.middle.y |= k < 4 ? 0 : sample << 8 * (k - 4);
+    }
+    return bytes;
+}
+
+/* Byte K of a word as the float 2^15 + byte. No conversion is needed for that, only a shuffle: where the exponent says
+ * 2^15, the second byte counts ones. Differences lose the 2^15 again, and so does t(below) - t(above), in which all
+ * numbers are integers below 2^24 as long as 2 p + |q| is at most most_weight. */
+static __device__ __forceinline__ float raised(uint32_t word, int k)
+{
+    return __uint_as_float(__byte_perm(word, 0x47000000, 0x7404 + 16 * k));
+}
+
+static constexpr int most_weight = 507;
+static_assert(most_weight * ((1 << 15) + 255) < 1 << 24, "float holds all integers up to 2^24");
+
+/* COMBINE and WAY: WAY is enum root_way for magnitudes, enum finish else. UNIT: p is 1. */
+template <int COMBINE, int WAY, bool UNIT>
+static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
+    gradient_slope(const __grid_constant__ struct job job, const __grid_constant__ struct slope slope,
+                   const __grid_constant__ struct join join, const __grid_constant__ struct level level)
+{
+    const int2 tile = block_tile(job);
+    const int x = ((tile.x * slope_warps + (int)threadIdx.y) * 32 + (int)threadIdx.x) * octet;
+    const int y = tile.y * job.strip, rows = min(job.strip, job.height - y);
+    if (x >= job.width)
+        return;
+    const bool plain = x > 0 && x + octet < job.width, whole = x + octet <= job.width;
+    /* Are all rows of the input inside the image too, and whole turns? */
+    const bool clear = plain && y > 0 && y + rows < job.height && rows == job.strip;
+    row_bytes bytes[ahead];
+#pragma unroll
+    for (int k = 0; k < ahead; k++)
+        bytes[k] = read_row(job, slope, plain, y - 1 + k, x);
+
+    /* At row r of the strip's input: of the first sum of the outputs of row r - 1 what rows r - 2 and r - 1 gave, of
+     * those of row r what row r - 1 gave; and t of both rows. */
+    float first[octet] = {}, next[octet] = {}, above[octet] = {}, middle[octet] = {};
+    const uint8_t *from = job.in + blockIdx.z * job.in_plane + (int64_t)(y - 1 + ahead) * (int64_t)job.in_row + x;
+    uint8_t *to = out_row<uint8_t>(job, y) + x;
+    int r = 0;
+    auto take_turn = [&](auto is_steady) {
+        constexpr bool steady = decltype(is_steady)::value;
+#pragma unroll
+        for (int k = 0; k < ahead; k++) {
+            float v[octet + 2];
+            v[0] = raised(bytes[k].left, 0);
+            v[octet + 1] = raised(bytes[k].right, 0);
+#pragma unroll
+            for (int c = 0; c < octet; c++)
+                v[1 + c] = raised(c < 4 ? bytes[k].middle.x : bytes[k].middle.y, c % 4);
+            if (steady) {
+                bytes[k].middle = *(const uint2 *)from;
+                bytes[k].left = from[-1];
+                bytes[k].right = from[octet];
+                from = next_row(from, job.in_row);
+            } else if (r + k + ahead < rows + 2) {
+                bytes[k] = read_row(job, slope, plain, y - 1 + r + k + ahead, x);
+            }
+            uint32_t out[octet];
+#pragma unroll
+            for (int c = 0; c < octet; c++) {
+                const float d = v[c + 2] - v[c], both = v[c] + v[c + 2];
+                const float t = fmaf(slope.inner, v[c + 1], UNIT ? both : slope.outer * both);
+                const float s1 = UNIT ? first[c] + d : fmaf(slope.outer, d, first[c]), s2 = t - above[c];
+                first[c] = fmaf(slope.inner, d, next[c]);
+                next[c] = UNIT ? d : slope.outer * d;
+                above[c] = middle[c];
+                middle[c] = t;
+                out[c] = finish_slope<COMBINE, WAY>(job, join, level, s1, s2);
+            }
+            if (!steady && (r + k < 2 || r + k >= rows + 2))
+                continue;
+            const uint2 eight =
+                make_uint2(pack_bytes(out[0], out[1], out[2], out[3]), pack_bytes(out[4], out[5], out[6], out[7]));
+            if (steady || whole) {
+                __stcs((uint2 *)to, eight);
+            } else {
+#pragma unroll 1
+                for (int c = 0; c < job.width - x; c++)
+                    to[c] = (uint8_t)((c < 4 ? eight.x : eight.y) >> 8 * (c % 4));
+            }
+            to = next_row(to, job.out_row);
+        }
+        r += ahead;
+    };
+    take_turn(known<false>());
+    if (clear) {
+        from = next_row(from, ahead * job.in_row);
+#pragma unroll 1
+        while (r + ahead < rows + 2)
+            take_turn(known<true>());
+    }
+#pragma unroll 1
+    while (r < rows + 2)
+        take_turn(known<false>());
+}
+
+/* Any grids. */
+
+static constexpr int general_rows = 4, general_warps = 4;
+
+/* Two sums to a sample. */
+static __device__ __forceinline__ void join_sums(const struct job &job, const struct join &join, const int64_t *steps,
+                                                 int first, int second, uint8_t *to)
+{
+    if (join.combine != COMBINE_MAGNITUDE)
+        *to = finish_sum(job, join.combine == COMBINE_MAX ? max(abs(first), abs(second)) : abs(first) + abs(second));
+    else if (join.way == ROOT_STEPS)
+        *to = root_level(steps, first, second);
+    else if (join.way == ROOT_FIXED)
+        *to = (uint8_t)root<true>(join, (float)first, (float)second);
+    else
+        *to = (uint8_t)root<false>(join, (float)first, (float)second);
+}
+
+static __device__ __forceinline__ void join_sums(const struct job &job, const struct join &join, const int64_t *steps,
+                                                 float first, float second, uint8_t *to)
+{
+    join_sums(job, join, steps, __float2int_rn(first), __float2int_rn(second), to);
+}
+
+static __device__ __forceinline__ void join_sums(const struct job &job, const struct join &join, const int64_t *,
+                                                 float first, float second, float *to)
+{
+    const float a = fabsf(first), b = fabsf(second);
+    const float sum = join.combine == COMBINE_MAGNITUDE ? sqrtf(fmaf(a, a, b * b))
+                      : join.combine == COMBINE_MAX     ? fmaxf(a, b)
+                                                        : a + b;
+    *to = sum + job.offset;
+}
+
+/* Each row goes by in quads, two of them in registers at a time, as in register-tiled. */
+template <typename T, typename Sum, bool SMALL>
+static __global__ void __launch_bounds__(32 * general_warps)
+    gradient_general(const __grid_constant__ struct job job, const __grid_constant__ struct join join,
+                     const struct table *__restrict__ table)
+{
+    const int2 tile = block_tile(job);
+    const int x = tile.x * strip_width + (int)threadIdx.x * columns;
+    const int y = (tile.y * general_warps + (int)threadIdx.y) * general_rows;
+    if (x >= job.width || y >= job.height)
+        return;
+    Sum first[general_rows][columns] = {}, second[general_rows][columns] = {};
+    const int lead = lead_of(job.anchor_x), left = x - job.anchor_x;
+    for (int r = 0; r < general_rows + job.filter_height - 1; r++) {
+        const int from_y = border_index(y - job.anchor_y + r, job.height, job.border);
+        quad<Sum> next = load_quad<T, Sum>(job, from_y, left - lead);
+        for (int j0 = -lead; j0 < job.filter_width; j0 += 4) {
+            const quad<Sum> here = next;
+            next = load_quad<T, Sum>(job, from_y, left + j0 + 4);
+            const Sum v[8] = {here.v[0], here.v[1], here.v[2], here.v[3], next.v[0], next.v[1], next.v[2], next.v[3]};
+#pragma unroll
+            for (int k = 0; k < general_rows; k++) {
+                const int i = r - k;
+                if (i < 0 || i >= job.filter_height)
+                    continue;
+#pragma unroll
+                for (int u = 0; u < 4; u++) {
+                    if (j0 + u < 0 || j0 + u >= job.filter_width)
+                        continue;
+                    const int at = i * job.filter_width + j0 + u;
+                    const uint2 tap = SMALL ? pairs[at] : __ldg(&table->taps[at]);
+#pragma unroll
+                    for (int c = 0; c < columns; c++) {
+                        first[k][c] += weight<Sum>(tap.x) * v[u + c];
+                        second[k][c] += weight<Sum>(tap.y) * v[u + c];
+                    }
+                }
+            }
+        }
+    }
+#pragma unroll 1
+    for (int k = 0; k < general_rows; k++) {
+        if (y + k >= job.height)
+            break;
+        T *to = out_row<T>(job, y + k) + x;
+        T four[columns];
+#pragma unroll
+        for (int c = 0; c < columns; c++)
+            join_sums(job, join, table->steps, first[k][c], second[k][c], &four[c]);
+#pragma unroll
+        for (int c = 0; c < columns; c++)
+            if (x + c < job.width)
+                to[c] = four[c];
+    }
+}
+
+/* Are the grids a slope in x and the same in y, in any order and of any sign, which nothing that joins them sees, and
+ * the weights small? */
+static bool find_slope(const struct filter *filter, struct slope *slope)
+{
+    if (!filter_is_centred_square(filter) || filter->width != 3)
+        return false;
+    for (int order = 0; order < 2; order++) {
+        const int32_t *across = filter->taps + 9 * order, *down = filter->taps + 9 * (1 - order);
+        const int32_t outer = across[2], inner = across[5];
+        const int32_t sign = down[6] == outer && down[7] == inner ? 1 : -1;
+        bool same = true;
+        for (int k = 0; k < 9; k++) {
+            same &= across[k] == (k % 3 - 1) * (k / 3 == 1 ? inner : outer);
+            same &= down[k] == sign * (k / 3 - 1) * (k % 3 == 1 ? inner : outer);
+        }
+        if (!same || 2 * abs(outer) + abs(inner) > most_weight)
+            continue;
+        slope->outer = (float)(outer < 0 ? -outer : outer);
+        slope->inner = (float)(outer < 0 ? -inner : inner);
+        return true;
+    }
+    return false;
+}
+
+extern "C" bool gradient_prepare(const struct plan *plan, struct device *device, struct error *error)
+{
+    const struct filter *filter = plan->filter;
+    const int count = filter->width * filter->height;
+    struct table table;
+    memcpy(table.steps, filter->steps, sizeof table.steps);
+    for (int i = 0; i < count; i++)
+        table.taps[i] = make_uint2(tap_word(plan, filter->taps[i], filter->scale),
+                                   tap_word(plan, filter->taps[count + i], filter->scale));
+    if (count <= max_taps / 2 && !upload_words(device, pairs, table.taps, 2 * count, error))
+        return false;
+    return upload_table(device, &table, offsetof(struct table, taps) + (size_t)count * sizeof table.taps[0], error);
+}
+
+typedef void slope_kernel(struct job, struct slope, struct join, struct level);
+
+template <bool UNIT>
+static slope_kernel *slope_kernel_of(const struct join &join, const struct level &level)
+{
+    switch (join.combine) {
+    case COMBINE_MAGNITUDE:
+        return join.way == ROOT_QUICK   ? gradient_slope<COMBINE_MAGNITUDE, ROOT_QUICK, UNIT>
+               : join.way == ROOT_FIXED ? gradient_slope<COMBINE_MAGNITUDE, ROOT_FIXED, UNIT>
+                                        : (slope_kernel *)NULL;
+    case COMBINE_MAX:
+        return level.quick ? gradient_slope<COMBINE_MAX, FINISH_QUICK, UNIT>
+                           : gradient_slope<COMBINE_MAX, FINISH_ANY, UNIT>;
+    case COMBINE_SUM:
+        return level.quick ? gradient_slope<COMBINE_SUM, FINISH_QUICK, UNIT>
+                           : gradient_slope<COMBINE_SUM, FINISH_ANY, UNIT>;
+    default:
+        return NULL;
+    }
+}
+
+/* Rows of a strip: fewer where there would be too few warps to fill the GPU, 24 a multiprocessor. */
+static int slope_strip(const struct device *device, const struct plane *in)
+{
+    const int64_t wanted = (int64_t)device_facts(device)->multiprocessors * 24;
+    const int64_t across = (int64_t)(in->width + 32 * octet - 1) / (32 * octet) * in->count;
+    int rows = slope_rows;
+    while (rows > 6 && across * (in->height / rows) < wanted)
+        rows = (rows + 2) / 2 - 2;
+    return rows;
+}
+
+template <typename T, typename Sum>
+static bool launch_general(const struct plan *plan, const struct join &join, struct device *device,
+                           const struct plane *in, const struct plane *out, struct error *error)
+{
+    const bool small = plan->filter->width * plan->filter->height <= max_taps / 2;
+    return launch_job(small ? gradient_general<T, Sum, true> : gradient_general<T, Sum, false>, make_job(plan, in, out),
+                      in->count, device, {strip_width, general_warps * general_rows, dim3(32, general_warps)}, error,
+                      join, (const struct table *)device_table(device));
+}
+
+extern "C" bool gradient_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                                const struct plane *out, struct error *error)
+{
+    const struct join join = join_of(plan);
+    if (plan->sample == SAMPLE_F32)
+        return launch_general<float, float>(plan, join, device, in, out, error);
+    if (!plan->float_exact)
+        return launch_general<uint8_t, int>(plan, join, device, in, out, error);
+    const struct level level = level_of(plan);
+    struct slope slope;
+    slope_kernel *kernel = NULL;
+    if (find_slope(plan->filter, &slope))
+        kernel = slope.outer == 1 ? slope_kernel_of<true>(join, level) : slope_kernel_of<false>(join, level);
+    if (!kernel)
+        return launch_general<uint8_t, float>(plan, join, device, in, out, error);
+    const int strip = slope_strip(device, in);
+    slope.left = border_index(-1, in->width, plan->border);
+    slope.right = border_index(in->width, in->width, plan->border);
+    slope.top = border_index(-1, in->height, plan->border);
+    slope.bottom = border_index(in->height, in->height, plan->border);
+    return launch_job(kernel, make_job(plan, in, out), in->count, device,
+                      {32 * octet * slope_warps, strip, dim3(32, slope_warps), strip}, error, slope, join, level);
+}

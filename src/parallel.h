@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Loops on several threads, for all that works on the CPU. */
+#ifndef GPUCONV_PARALLEL_H
+#define GPUCONV_PARALLEL_H
+
+#include <stdint.h>
+
+/* How many threads a wish for WANTED makes: as many as there are processors where that is 0. */
+int parallel_threads(int wanted);
+
+/* Call WORK for each index below COUNT, on THREADS threads (numbered from 0), the calling one among them. No other is
+ * started where THREADS is 1. */
+void parallel_for(int threads, int64_t count, void (*work)(void *context, int64_t index, int thread), void *context);
+
+#endif

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Interrupt a batch at many moments: batch_interrupt.py GPUCONV INPUTS OUTPUTS.
+
+Each time OUTPUTS must hold whole files only, those that the report names, and the exit status must be 128 and the
+signal's number. A signal that the parent ignores is to stay ignored; SIGKILL leaves no half file either, though perhaps
+one that the report has not."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
+ROUNDS = 12  # a signal
+
+
+def run(command, delay, number):
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(delay)
+    process.send_signal(number)
+    return process.wait()
+
+
+def reported(path):
+    if not os.path.exists(path):
+        return set()
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if text and not text.endswith("\n"):
+        sys.exit("the report's last line is not whole")
+    return {os.path.basename(json.loads(line)["output"]) for line in text.splitlines()}
+
+
+def main():
+    program, inputs, outputs = sys.argv[1:]
+    report = outputs + ".jsonl"
+    command = [program, "-j3", "--variant", "reference", "--threads", "1", "--report", report, "gaussian:3", inputs,
+               "-o", outputs]
+    start = time.monotonic()
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    seconds = time.monotonic() - start
+    whole = {}
+    for name in os.listdir(outputs):
+        with open(os.path.join(outputs, name), "rb") as file:
+            whole[name] = file.read()
+
+    partly = 0
+    for number in SIGNALS:
+        for i in range(ROUNDS):
+            shutil.rmtree(outputs, ignore_errors=True)
+            if os.path.exists(report):
+                os.remove(report)
+            status = run(command, seconds * (i + 0.5) / ROUNDS, number)
+            left = set(os.listdir(outputs)) if os.path.isdir(outputs) else set()
+            killed = number == signal.SIGKILL
+            allowed = {0, -number if killed else 128 + number}
+            if not left:  # perhaps the batch had not begun, and the signal itself ended the program
+                allowed.add(-number)
+            if status not in allowed:
+                sys.exit(f"{number.name}: exit status {status}")
+            if killed:  # between the file's name and the report's line, and of a file system without O_TMPFILE
+                left = {name for name in left if not name.startswith(".gpuconv-")}
+            if left != reported(report) and not (killed and reported(report) <= left):
+                sys.exit(f"{number.name}: outputs {sorted(left)}, report {sorted(reported(report))}")
+            for name in left:
+                with open(os.path.join(outputs, name), "rb") as file:
+                    if file.read() != whole[name]:
+                        sys.exit(f"{number.name}: {name} is not whole")
+            partly += status != 0 and 0 < len(left) < len(whole)
+
+    ignoring = ["sh", "-c", "trap '' HUP INT; exec \"$@\"", "sh", *command]
+    for number in (signal.SIGHUP, signal.SIGINT):
+        if run(ignoring, seconds / 2, number) != 0:
+            sys.exit(f"{number.name} was not ignored")
+    shutil.rmtree(outputs)
+    os.remove(report)
+    print("interrupted" if partly > 0 else "no batch was interrupted: it is over too soon to test anything")
+
+
+main()

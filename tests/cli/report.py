@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Check a report against the files that it is about: report.py REPORT INPUTS OUTPUTS."""
+import collections
+import json
+import os
+import struct
+import sys
+
+STAGES = ["wait", "read", "decode", "plan", "device", "upload", "split", "convolve", "merge", "download", "encode",
+          "write", "total"]
+
+
+def png_size(path):
+    with open(path, "rb") as file:
+        return struct.unpack(">II", file.read(24)[16:])
+
+
+def check(entry):
+    source, target, status = os.fsencode(entry["input"]), os.fsencode(entry["output"]), entry["status"]
+    assert os.path.basename(source) == os.path.basename(target), entry
+    assert entry["input_bytes"] == os.path.getsize(source), entry
+    assert (status == "failed") == ("error" in entry), entry
+    assert (status == "skipped") == ("ms" not in entry), entry
+    if status == "failed":
+        assert not os.path.exists(target), entry
+    if status == "done":
+        assert (entry["width"], entry["height"]) == png_size(source), entry
+        assert entry["output_bytes"] == os.path.getsize(target), entry
+        assert (entry["backend"], entry["variant"]) == ("cpu", "cpu,cpu"), entry
+        stages = entry["ms"]
+        assert list(stages) == [stage for stage in STAGES if stage in stages], entry
+        parts = sum(stages.values()) - stages["total"]
+        assert {"decode", "convolve", "encode", "write"} < set(stages), entry
+        assert abs(parts - stages["total"]) < 0.05 + 0.001 * len(stages), entry
+    return source
+
+
+def main():
+    path, inputs, outputs = map(os.fsencode, sys.argv[1:])
+    with open(path, "rb") as file:
+        text = file.read()
+    entries = [json.loads(line.decode("utf-8", "strict")) for line in text.splitlines()]
+    assert text.endswith(b"\n")
+    seen = {check(entry) for entry in entries}
+    assert seen == {os.path.join(inputs, name) for name in os.listdir(inputs)}, seen
+    done = {os.path.basename(os.fsencode(entry["output"])) for entry in entries if entry["status"] == "done"}
+    assert done == set(os.listdir(outputs)), done
+    counts = collections.Counter(entry["status"] for entry in entries)
+    print(*(f"{counts[status]} {status}" for status in ("failed", "done", "skipped")))
+
+
+main()
