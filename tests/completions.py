@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Complete command lines as a shell would: completions.py GPUCONV FOLDER bash|zsh|fish.
+
+Every option of --help and --bench --help must be offered, with the words that it takes, and the filters. Skipped (exit status 77) where
+the shell is not installed."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIP = 77
+
+BASH = r'''
+source "$FOLDER/gpuconv.bash"
+for line in "$@"; do
+    IFS=" " read -ra COMP_WORDS <<<"${line}x"
+    COMP_WORDS[-1]=${COMP_WORDS[-1]%x}
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMPREPLY=()
+    _gpuconv
+    printf '%s\n' "${COMPREPLY[@]}" ""
+done
+'''
+FISH = r'''
+source "$FOLDER/gpuconv.fish"
+for line in $argv
+    complete -C $line | string replace -r '\t.*' ''
+    echo
+end
+'''
+# The specifications that the shell's own _arguments gets, and what the filters' function adds.
+ZSH = r'''
+_arguments() { print -rl -- "$@"; }
+_describe() { print -rl -- "${(@P)4}"; }
+_files() { :; }
+compset() { :; }
+source "$FOLDER/_gpuconv"
+print
+_gpuconv_filters
+'''
+
+
+def fail(text):
+    print(text)
+    sys.exit(1)
+
+
+def main():
+    program, folder, shell = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3]
+    if not shutil.which(shell):
+        print(f"skipped: {shell} is not installed")
+        return SKIP
+    text = "".join(subprocess.run([program, *words], check=True, capture_output=True, text=True).stdout
+                   for words in (["--help"], ["--bench", "--help"]))
+    options = re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]*)", text, re.M)
+    letters = re.findall(r"^  (-\w), --", text, re.M)
+    listed = subprocess.run([program, "--list"], check=True, capture_output=True, text=True).stdout
+    filters = [re.sub(":.*", ":", line.split()[0]) for line in listed.splitlines()]
+    table = subprocess.run([program, "--list-variants"], check=True, capture_output=True, text=True).stdout
+    variants = [line.split()[0] for line in table.splitlines() if re.match(r"\S+ +(cpu|cuda) ", line)]
+    if len(options) < 20 or len(filters) < 20 or len(variants) < 10:
+        fail(f"--help, --list or --list-variants could not be read: {options} {filters} {variants}")
+    with tempfile.TemporaryDirectory() as home:
+        open(os.path.join(home, "blue photo.png"), "w").close()
+        values = dict(os.environ, HOME=home, FOLDER=os.path.abspath(folder), LC_ALL="C.UTF-8", GPUCONV_FILTERS="",
+                      PATH=os.path.dirname(program) + ":" + os.environ["PATH"])
+
+        def run(*command):
+            done = subprocess.run(command, cwd=home, env=values, stdin=subprocess.DEVNULL, capture_output=True,
+                                  text=True, timeout=60)
+            if done.stderr or done.returncode != 0:
+                fail(f"{shell}: exit status {done.returncode}: {done.stderr}")
+            return done.stdout
+
+        if shell == "zsh":
+            specs, offered = run("zsh", "-f", "-c", ZSH, "_gpuconv").split("\n\n", 1)
+            found = re.findall(r"^(--?[a-z0-9-]+)=?\[", specs, re.M)
+            if sorted(found) != sorted(options + letters):
+                fail(f"options: {sorted(set(options + letters) ^ set(found))} are missing or too many")
+            if not re.search(r"^--border=\[.*\]:BORDER:\(replicate reflect reflect101 wrap zero\)$", specs, re.M) or \
+                    not re.search(r"^--variant=\[.*\]:NAME:\(" + " ".join(variants) + r"\)$", specs, re.M) or \
+                    not re.search(r"^--show=\[.*\]:filter:_gpuconv_filters$", specs, re.M):
+                fail(f"the words of --border, --variant or --show are wrong:\n{specs}")
+            names = [line.replace("\\:", ";").split(":")[0].replace(";", ":") for line in offered.splitlines()]
+            if sorted(names) != sorted(filters):
+                fail(f"filters: {sorted(set(names) ^ set(filters))} are missing or too many")
+            print(f"{len(options)} options, {len(filters)} filters, {len(variants)} variants")
+            return 0
+
+        def complete(line):
+            command = (shell, "-c", BASH, "bash") if shell == "bash" else (shell, "--no-config", "-c", FISH)
+            return sorted(word.rstrip("/") for word in run(*command, line).splitlines() if word)
+
+        cases = {
+            "gpuconv --": options,
+            "gpuconv --border re": ["reflect", "reflect101", "replicate"],
+            "gpuconv --variant ": variants,
+            "gpuconv --codec st": ["stb"],
+            "gpuconv --show gaussian": [name for name in filters if name.startswith("gaussian")],
+            "gpuconv emb": ["emboss"],
+            "gpuconv --threads 2 --flip emb": ["emboss"],
+            "gpuconv --threads 2 --flip blur emb": [],
+            "gpuconv --compare emb": [],
+            "gpuconv gaussian3,emb": ["gaussian3,emboss"],
+            "gpuconv --threads ": [],
+        }
+        if shell == "bash":
+            cases["gpuconv -"] = options + letters
+            cases["gpuconv --border = wr"] = ["wrap"]
+            cases["gpuconv --border ="] = ["reflect", "reflect101", "replicate", "wrap", "zero"]
+            cases["gpuconv blur blu"] = ["blue photo.png"]
+        for line, expected in cases.items():
+            actual = complete(line)
+            if actual != sorted(expected):
+                fail(f"{line}: {sorted(set(actual) ^ set(expected))} are missing or too many")
+    print(f"{len(options)} options, {len(filters)} filters, {len(variants)} variants, {len(cases)} lines")
+    return 0
+
+
+sys.exit(main())
