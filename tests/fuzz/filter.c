@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fuzzing the filters: any text is a filter that holds what filter.h promises, or is refused with one sentence. */
+#include "filter.h"
+
+#include "fuzz.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A refused filter leaves a sentence. */
+static void check_error(const struct error *error)
+{
+    CHECK(error->code == ERROR_USAGE || error->code == ERROR_WORK);
+    CHECK(error->message[0] != '\0');
+    CHECK(strlen(error->message) < sizeof error->message);
+}
+
+static void check_filter(const struct filter *filter)
+{
+    int64_t sum = 0, absolute = 0;
+
+    CHECK(filter->width >= 1 && filter->width <= FILTER_MAX && filter->height >= 1 && filter->height <= FILTER_MAX);
+    CHECK(filter->anchor_x >= 0 && filter->anchor_x < filter->width);
+    CHECK(filter->anchor_y >= 0 && filter->anchor_y < filter->height);
+    CHECK(filter->scale >= 1 && filter->scale <= 1 << 30);
+    CHECK(isfinite(filter->offset) && isfinite(filter->largest_error) && filter->largest_error >= 0);
+    CHECK(!filter->exact || filter->largest_error == 0);
+    CHECK(memchr(filter->name, 0, sizeof filter->name) && memchr(filter->title, 0, sizeof filter->title));
+    const int grids = filter_grids(filter), count = filter->width * filter->height;
+    CHECK(grids == 1 || !filter->separable);
+    for (int i = 0; i < grids * count; i++) {
+        const int32_t tap = filter->taps[i];
+        sum += i < count ? tap : 0;
+        absolute += tap < 0 ? -(int64_t)tap : tap;
+        CHECK(!filter->separable || tap == (int64_t)filter->column[i / filter->width] * filter->row[i % filter->width]);
+    }
+    for (int i = 1; grids > 1 && filter->combine == COMBINE_MAGNITUDE && i < FILTER_LEVELS; i++)
+        CHECK(filter->steps[i] >= filter->steps[i - 1]);
+    CHECK(sum == filter->tap_sum && absolute == filter->absolute_sum && absolute <= FILTER_MAX_SUM);
+}
+
+/* A filter that was accepted is described, survives being turned, and comes out alike the second time. */
+static void check_use(struct filter *filter, struct filter *again)
+{
+    char *const text = filter_describe(filter), *const text_again = filter_describe(again);
+
+    CHECK(text && text_again && strcmp(text, text_again) == 0);
+    check_filter(filter);
+    filter_flip(filter);
+    check_filter(filter);
+    filter_flip(filter);
+    char *const text_turned = filter_describe(filter);
+    CHECK(text_turned && strcmp(text, text_turned) == 0);
+    free(text);
+    free(text_again);
+    free(text_turned);
+}
+
+/* Does the text begin with the word of a parametric filter and its colon? Only such are looked up: other names are
+ * paths, and a fuzzer must not open files. */
+static bool is_parametric(const char *text)
+{
+    for (size_t i = 0; filter_forms[i][0]; i++) {
+        const size_t length = strcspn(filter_forms[i][0], ":") + 1;
+        if (strncmp(text, filter_forms[i][0], length) == 0)
+            return true;
+    }
+    return false;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct filter filter, again; /* too large for the stack of a thread */
+    struct error error = {ERROR_NONE, ""};
+    char *const text = malloc(size + 1);
+
+    CHECK(text);
+    memcpy(text, data, size);
+    text[size] = '\0';
+    if (filter_parse((const char *)data, size, "fuzz", &filter, &error)) {
+        CHECK(filter_parse((const char *)data, size, "fuzz", &again, &error));
+        check_use(&filter, &again);
+    } else {
+        check_error(&error);
+        CHECK(!strchr(error.message, '\n')); /* below, the name is quoted as it is; main escapes it */
+    }
+    if (is_parametric(text)) {
+        error = (struct error){ERROR_NONE, ""};
+        if (filter_find(text, &filter, &error)) {
+            CHECK(filter_find(text, &again, &error));
+            check_use(&filter, &again);
+        } else {
+            check_error(&error);
+        }
+    }
+    free(text);
+    return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the fuzzers share. Each is one LLVMFuzzerTestOneInput, linked with libFuzzer (Meson option `fuzz`) or with
+ * replay.c, which runs the committed inputs through it in every build. */
+#ifndef GPUCONV_FUZZ_H
+#define GPUCONV_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What must hold whatever the input. Not assert: it holds in every build. */
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);                             \
+            abort();                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* For fuzzers that know how their input is built. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed);
+
+/* libFuzzer's own mutations. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t capacity);
+
+#endif

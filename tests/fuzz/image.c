@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fuzzing the way of an image: any bytes are decoded, filtered, encoded and decoded again, or refused with one
+ * sentence. What codec_inspect says is what codec_decode gives; a PNG comes back sample by sample; a JPEG keeps its
+ * size; every codec is tried; the fast CPU variant gives the reference's bytes. */
+#include "codec.h"
+#include "conv.h"
+#include "filter.h"
+
+#include "fuzz.h"
+
+#include <libdeflate.h>
+#include <string.h>
+
+/* Larger images find nothing that small ones do not, and take longer: so many runs a second are kept. */
+enum { MOST_SAMPLES = 1 << 15, MOST_FILTERED = 1 << 13 };
+
+/* The calls of the codecs stand here and nowhere else. CODEC may be NULL: the one that is chosen. */
+static bool decode(const uint8_t *bytes, size_t size, const struct codec *codec, struct image *image,
+                   struct codec_info *info, struct error *error)
+{
+    const struct codec_settings settings = {.codec = codec, .threads = 1};
+
+    return codec_decode(bytes, size, "fuzz", &settings, image, info, error);
+}
+
+static bool encode(const struct image *image, enum format format, const struct codec *codec, int quality,
+                   uint8_t **bytes, size_t *size)
+{
+    const struct codec_settings settings = {
+        .codec = codec, .quality = quality, .compression = CODEC_COMPRESSION, .threads = 1};
+    struct error error;
+
+    return codec_encode(image, format, &settings, bytes, size, &error);
+}
+
+static void check_error(const struct error *error)
+{
+    CHECK(error->code == ERROR_WORK);
+    CHECK(error->message[0] != '\0' && strlen(error->message) < sizeof error->message);
+    CHECK(!strchr(error->message, '\n'));
+}
+
+/* Encode with CODEC, decode with the one that is chosen. */
+static void check_round_trip(const struct image *image, enum format format, const struct codec *codec, int quality)
+{
+    struct error error = {ERROR_NONE, ""};
+    struct codec_info info;
+    struct image again;
+    uint8_t *bytes;
+    size_t size;
+
+    CHECK(encode(image, format, codec, quality, &bytes, &size));
+    CHECK(decode(bytes, size, NULL, &again, &info, &error));
+    CHECK(info.format == format && again.width == image->width && again.height == image->height);
+    if (format == FORMAT_PNG) {
+        CHECK(again.channels == image->channels);
+        CHECK(memcmp(again.samples, image->samples, image_samples(image)) == 0);
+    }
+    image_free(&again);
+    free(bytes);
+}
+
+/* Decode with every codec that reads the format. One may refuse what another lets pass, but a PNG has one meaning. */
+static void check_codecs(const uint8_t *data, size_t size, const struct codec_info *inspected,
+                         const struct image *image)
+{
+    size_t count;
+    const struct codec *const table = codecs(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct error error = {ERROR_NONE, ""};
+        struct image other;
+        if (!table[i].decode || !(table[i].reads >> inspected->format & 1))
+            continue;
+        if (!decode(data, size, &table[i], &other, NULL, &error)) {
+            check_error(&error);
+            CHECK(!other.samples);
+            continue;
+        }
+        CHECK(other.width == inspected->width && other.height == inspected->height);
+        CHECK(other.channels == inspected->channels);
+        if (image && inspected->format == FORMAT_PNG)
+            CHECK(memcmp(other.samples, image->samples, image_samples(image)) == 0);
+        image_free(&other);
+    }
+}
+
+/* Filter the image by both CPU variants. */
+static void check_filter(struct image *image, const char *spec, enum border border, enum alpha alpha)
+{
+    static struct filter filter; /* too large for the stack of a thread */
+    struct plane in, out[2];
+    struct error error;
+    const int planes = image_planes(image, alpha);
+
+    CHECK(filter_find(spec, &filter, &error));
+    CHECK(plane_allocate(&in, SAMPLE_U8, image->width, image->height, planes, &error));
+    image_split(image, alpha, &in);
+    for (int i = 0; i < 2; i++) {
+        const struct variant *const variant = variant_find(i == 0 ? "reference" : "cpu", &error);
+        struct plan plan;
+        CHECK(variant && plan_make(&plan, &filter, border, SAMPLE_U8, variant, &error));
+        plan.threads = 1;
+        CHECK(plane_allocate(&out[i], SAMPLE_U8, image->width, image->height, planes, &error));
+        CHECK(!variant->prepare || variant->prepare(&plan, NULL, &error));
+        CHECK(variant->launch(&plan, NULL, &in, &out[i], &error));
+    }
+    for (int p = 0; p < planes; p++)
+        for (int y = 0; y < image->height; y++)
+            CHECK(memcmp((uint8_t *)out[0].data + (size_t)p * out[0].plane_bytes + (size_t)y * out[0].row_bytes,
+                         (uint8_t *)out[1].data + (size_t)p * out[1].plane_bytes + (size_t)y * out[1].row_bytes,
+                         (size_t)image->width) == 0);
+    image_merge(&out[1], alpha, image);
+    plane_free(&in);
+    plane_free(&out[0]);
+    plane_free(&out[1]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const specs[] = {"sharpen",    "blur",     "shift",       "emboss", "box9",
+                                        "gaussian:2", "identity", "motion:9:30", "log:1",  "sobel-x"};
+    struct error error = {ERROR_NONE, ""};
+    struct codec_info inspected, decoded;
+    struct image image;
+
+    if (!codec_inspect(data, size, "fuzz", &inspected, &error)) {
+        check_error(&error);
+        CHECK(!decode(data, size, NULL, &image, &decoded, &error) && !image.samples);
+        return 0;
+    }
+    if ((int64_t)inspected.width * inspected.height * inspected.channels > MOST_SAMPLES)
+        return 0;
+    if (!decode(data, size, NULL, &image, &decoded, &error)) {
+        check_error(&error);
+        CHECK(!image.samples);
+        check_codecs(data, size, &inspected, NULL);
+        return 0;
+    }
+    CHECK(image.width == inspected.width && image.height == inspected.height && image.channels == inspected.channels);
+    CHECK(decoded.width == inspected.width && decoded.height == inspected.height && decoded.format == inspected.format);
+    CHECK(image.channels >= 1 && image.channels <= 4);
+
+    /* Every sample is something that was decoded, never memory that nobody wrote: the same bytes give the same. */
+    struct image twice;
+    CHECK(decode(data, size, NULL, &twice, NULL, &error));
+    CHECK(memcmp(image.samples, twice.samples, image_samples(&image)) == 0);
+    image_free(&twice);
+    check_codecs(data, size, &inspected, &image);
+
+    const uint32_t chance = libdeflate_crc32(0, data, size); /* what is done with it depends on the input alone */
+    if (image_samples(&image) <= MOST_FILTERED)
+        check_filter(&image, specs[chance % (sizeof specs / sizeof *specs)], (enum border)(chance >> 8) % BORDER_COUNT,
+                     (enum alpha)((chance >> 16) % 3));
+    size_t count;
+    const struct codec *const table = codecs(&count);
+    for (size_t i = 0; i < count; i++)
+        for (enum format format = FORMAT_PNG; format < FORMAT_COUNT; format++)
+            if (table[i].encode && table[i].writes >> format & 1)
+                check_round_trip(&image, format, &table[i], 1 + (int)(chance >> 20) % 100);
+    image_free(&image);
+    return 0;
+}
+
+#ifdef GPUCONV_LIBFUZZER
+
+/* ---- Mutations that keep a PNG whole ---- */
+
+/* A changed PNG is refused for its checksums before anything else is looked at, so that a fuzzer would see little more
+ * than that. This one mends the checksums, and changes the samples before they are compressed as well as after. */
+
+enum { SIGNATURE = 8, OVERHEAD = 12, MOST_RAW = 1 << 16 };
+
+static uint32_t get32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static void put32(uint8_t *bytes, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        bytes[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
+/* The chunk at AT, if it is whole: its length, or SIZE_MAX. */
+static size_t chunk_length(const uint8_t *data, size_t size, size_t at)
+{
+    if (size < at + OVERHEAD || get32(data + at) > size - at - OVERHEAD)
+        return SIZE_MAX;
+    return get32(data + at);
+}
+
+static void mend_checksums(uint8_t *data, size_t size)
+{
+    size_t length;
+
+    for (size_t at = SIGNATURE; (length = chunk_length(data, size, at)) != SIZE_MAX; at += OVERHEAD + length)
+        put32(data + at + 8 + length, libdeflate_crc32(0, data + at + 4, length + 4));
+}
+
+/* Inflate the picture, change it, deflate it into one IDAT chunk where the first was. Returns the new size, or 0. */
+static size_t mutate_picture(uint8_t *data, size_t size, size_t capacity)
+{
+    static uint8_t packed[MOST_RAW], raw[MOST_RAW], rest[1 << 20];
+    size_t packed_size = 0, first = 0, length, after = 0, raw_size;
+
+    for (size_t at = SIGNATURE; (length = chunk_length(data, size, at)) != SIZE_MAX; at += OVERHEAD + length) {
+        if (memcmp(data + at + 4, "IDAT", 4) != 0)
+            continue;
+        if (length > sizeof packed - packed_size)
+            return 0;
+        memcpy(packed + packed_size, data + at + 8, length);
+        packed_size += length;
+        first = first ? first : at;
+        after = at + OVERHEAD + length;
+    }
+    if (packed_size < 6 || size - after > sizeof rest)
+        return 0;
+    struct libdeflate_decompressor *const decompressor = libdeflate_alloc_decompressor();
+    CHECK(decompressor);
+    const bool inflated = libdeflate_deflate_decompress(decompressor, packed + 2, packed_size - 2, raw, sizeof raw,
+                                                        &raw_size) == LIBDEFLATE_SUCCESS;
+    libdeflate_free_decompressor(decompressor);
+    if (!inflated)
+        return 0;
+    raw_size = LLVMFuzzerMutate(raw, raw_size, sizeof raw);
+    struct libdeflate_compressor *const compressor = libdeflate_alloc_compressor(6);
+    CHECK(compressor);
+    packed_size = libdeflate_zlib_compress(compressor, raw, raw_size, packed, sizeof packed);
+    libdeflate_free_compressor(compressor);
+    if (packed_size == 0 || first + OVERHEAD + packed_size + (size - after) > capacity)
+        return 0;
+    memcpy(rest, data + after, size - after);
+    put32(data + first, (uint32_t)packed_size);
+    memcpy(data + first + 4, "IDAT", 4);
+    memcpy(data + first + 8, packed, packed_size);
+    memcpy(data + first + OVERHEAD + packed_size, rest, size - after);
+    return first + OVERHEAD + packed_size + (size - after);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed)
+{
+    const bool png = size > SIGNATURE && memcmp(data, "\x89PNG", 4) == 0;
+    size_t changed = png && seed % 3 == 0 ? mutate_picture(data, size, capacity) : 0;
+
+    if (changed == 0)
+        changed = LLVMFuzzerMutate(data, size, capacity);
+    if (png && seed % 16 != 1) /* now and then a wrong checksum must get through, too */
+        mend_checksums(data, changed);
+    return changed;
+}
+
+#endif

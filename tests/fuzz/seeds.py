@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Write the first inputs of the image fuzzer: seeds.py FOLDER. Small pictures of every kind that PNG has, and of the
+kinds of JPEG that cjpeg, djpeg and jpegtran (libjpeg-turbo) make of a corner of a sample. The committed corpus was
+grown from these."""
+import itertools
+import os
+import random
+import struct
+import subprocess
+import sys
+import zlib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SAMPLE = os.path.join(HERE, "..", "..", "samples", "rocket.jpg")
+CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+SCANS = {  # for cjpeg -scans
+    "spectral": "0 1 2: 0-0, 0, 0;\n0: 1-5, 0, 0;\n0: 6-63, 0, 0;\n1: 1-63, 0, 0;\n2: 1-63, 0, 0;\n",
+    "successive": "0 1 2: 0-0, 0, 2;\n0: 1-63, 0, 1;\n0 1 2: 0-0, 2, 1;\n0: 1-63, 1, 0;\n0 1 2: 0-0, 1, 0;\n",
+    "sequential": "0;\n1;\n2;\n",
+}
+
+
+def chunk(name, data=b""):
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def png(colour, bits, interlaced, transparent, width, height, chance):
+    """A picture of noise on a ramp, with all five row filters."""
+    raw = b""
+    for x0, y0, dx, dy in PASSES if interlaced else ((0, 0, 1, 1),):
+        columns = len(range(x0, width, dx))
+        for y in range(y0, height, dy) if columns else ():
+            size = (columns * CHANNELS[colour] * bits + 7) // 8
+            raw += bytes([chance.randrange(5)]) + bytes((i * 3 + y + chance.randrange(9)) % 256 for i in range(size))
+    data = b"\x89PNG\r\n\x1a\n"
+    data += chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, interlaced))
+    data += chunk(b"gAMA", struct.pack(">I", 45455)) + chunk(b"pHYs", struct.pack(">IIB", 2835, 2835, 1))
+    if colour == 3:
+        data += chunk(b"PLTE", bytes(chance.randrange(256) for _ in range(3 << bits)))
+    if transparent:
+        data += chunk(b"tRNS", b"\x10\x80" if colour == 3 else b"\0\1" * CHANNELS[colour])
+    packed = zlib.compress(raw, 9)
+    half = len(packed) // 2  # two chunks, as large files have
+    return data + chunk(b"IDAT", packed[:half]) + chunk(b"IDAT", packed[half:]) + chunk(b"IEND")
+
+
+def run(*command, data=None):
+    return subprocess.run(command, input=data, check=True, stdout=subprocess.PIPE).stdout
+
+
+def jpegs(folder):
+    """Corners of the sample: subsamplings, grey, restarts, progressive and other orders of scans, metadata."""
+    corner = run("jpegtran", "-crop", "40x24+160+64", SAMPLE)
+    pixels, grey = run("djpeg", "-pnm", data=corner), run("djpeg", "-grayscale", "-pnm", data=corner)
+    yield "exif", run("jpegtran", "-copy", "all", "-crop", "16x16+0+0", SAMPLE)
+    for sampling in ("1x1", "2x1", "1x2", "2x2", "4x1", "4x2"):
+        yield "sampling-" + sampling, run("cjpeg", "-sample", sampling, "-quality", "60", data=pixels)
+        yield "progressive-" + sampling, run("cjpeg", "-progressive", "-sample", sampling, data=pixels)
+    yield "sampling-odd", run("cjpeg", "-sample", "2x2,1x2,2x1", data=pixels)
+    yield "grey", run("cjpeg", "-grayscale", data=grey)
+    yield "grey-progressive", run("cjpeg", "-progressive", data=grey)
+    yield "rgb", run("cjpeg", "-rgb", data=pixels)
+    yield "restart", run("cjpeg", "-restart", "1B", "-optimize", data=pixels)
+    yield "quality-1", run("cjpeg", "-quality", "1", data=pixels)
+    yield "quality-100", run("cjpeg", "-quality", "100", "-dct", "float", data=pixels)
+    for name, text in SCANS.items():
+        path = os.path.join(folder, "scans.tmp")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        yield "scans-" + name, run("cjpeg", "-scans", path, data=pixels)
+        os.remove(path)
+
+
+def main():
+    folder = sys.argv[1]
+    os.makedirs(folder, exist_ok=True)
+    chance = random.Random(1)
+    files = {}
+    for colour, interlaced in itertools.product(CHANNELS, (0, 1)):
+        for bits in DEPTHS[colour]:
+            for transparent in (False, True) if colour < 4 else (False,):
+                name = f"{colour}-{bits}{'-interlaced' * interlaced}{'-transparent' * transparent}.png"
+                files[name] = png(colour, bits, interlaced, transparent, 19, 11, chance)
+    files["one.png"] = png(2, 8, 0, False, 1, 1, chance)
+    files["row.png"] = png(0, 1, 1, False, 33, 1, chance)
+    files["column.png"] = png(6, 16, 1, False, 1, 33, chance)
+    files.update((name + ".jpg", data) for name, data in jpegs(folder))
+    for name, data in files.items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(data)
+
+
+main()
