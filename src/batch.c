@@ -216,7 +216,7 @@ static bool read_within(struct worker *worker, const struct job *job, bool wait,
 
     bool done = file_read(job->input, CODEC_MAX_BYTES, bytes, size, &result->error);
     stages_end(&result->stages, STAGE_READ);
-    done = done && codec_inspect(*bytes, *size, job->input, info, &result->error);
+    done = done && codec_inspect(*bytes, *size, job->input, &worker->batch->request->codec, info, &result->error);
     stages_end(&result->stages, STAGE_DECODE);
     /* Of a file that has grown since it was listed, no more is known than after reading it. */
     done = done && reserve(worker, job, info, *size > expected ? *size : expected, wait, reserved, &result->error);

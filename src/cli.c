@@ -29,6 +29,7 @@ enum kind {
     KIND_SIZES,   /* sizes for the benchmark */
     KIND_DEVICES, /* indices of GPUs */
     KIND_MEMORY,  /* a number of bytes; a size_t */
+    KIND_PIXELS,  /* a number of pixels; a size_t */
     KIND_SHARD,   /* one part of many; a struct shard */
 };
 
@@ -99,6 +100,7 @@ static const struct option table[] = {
     {"compression", 0, "N", GROUP_FILE, "effort for a PNG, 0 (none) to 9", KIND_NUMBER, FIELD(compression), 0, 9, NULL},
     {"codec", 0, "NAME", GROUP_FILE, "how to read and write files: see --list-codecs", KIND_CODEC, FIELD(codec), 0, 0,
      NULL},
+    {"max-pixels", 0, "N", GROUP_FILE, "refuse images of more pixels, such as 50M", KIND_PIXELS, FIELD(max_pixels), 0, 0, NULL},
     {"in-place", 0, NULL, GROUP_FILE, "replace the INPUTs", KIND_FLAG, FIELD(in_place), 0, 0, NULL},
 
     {"output", 'o', "DIR", GROUP_MANY, "write to this folder, under the same names", KIND_TEXT, FIELD(folder), 0, 0,
@@ -273,20 +275,37 @@ static bool take_devices(const struct option *o, const char *value, struct devic
     return true;
 }
 
-/* A number of bytes, or of 1024, 1024^2, 1024^3 or 1024^4 of them. */
-static bool take_memory(const struct option *o, const char *value, size_t *field, struct error *error)
+/* A number above 0, or that of so many thousands, millions ..., where a thousand is BASE: K, M, G, T. 0 where it is
+ * not, or too large. */
+static size_t parse_count(const char *value, size_t base)
 {
     static const char units[] = "KMGT";
     const size_t digits = strspn(value, "0123456789");
     const char *unit = value[digits] != '\0' ? strchr(units, value[digits]) : NULL;
-    size_t size = digits > 0 && digits <= 18 ? (size_t)atoll(value) : 0; /* eighteen digits fit in 64 bits */
-    bool fits = size > 0 && (unit != NULL ? value[digits + 1] : value[digits]) == '\0';
+    size_t count = digits > 0 && digits <= 18 ? (size_t)atoll(value) : 0; /* eighteen digits fit in 64 bits */
+    bool fits = (unit != NULL ? value[digits + 1] : value[digits]) == '\0';
     for (const char *u = units; fits && unit != NULL && u <= unit; u++)
-        fits = !__builtin_mul_overflow(size, (size_t)1024, &size);
-    if (!fits)
+        fits = !__builtin_mul_overflow(count, base, &count);
+    return fits ? count : 0;
+}
+
+static bool take_memory(const struct option *o, const char *value, size_t *field, struct error *error)
+{
+    *field = parse_count(value, 1024);
+    if (*field == 0)
         return error_set(error, ERROR_USAGE, "--%s takes a number of bytes, such as 800M or 4G, not \"%s\"", o->name,
                          value);
-    *field = size;
+    return true;
+}
+
+/* It can only lower the limit that there is. Pixels are counted in millions, as those of cameras are. */
+static bool take_pixels(const struct option *o, const char *value, size_t *field, struct error *error)
+{
+    *field = parse_count(value, 1000);
+    if (*field == 0 || *field > CODEC_MAX_SAMPLES)
+        return error_set(error, ERROR_USAGE,
+                         "--%s takes a number of pixels up to %zu, such as 50M for 50 million, not \"%s\"", o->name,
+                         CODEC_MAX_SAMPLES, value);
     return true;
 }
 
@@ -345,6 +364,8 @@ static bool take(const struct option *o, const char *value, struct options *opti
         return take_devices(o, value, field, error);
     case KIND_MEMORY:
         return take_memory(o, value, field, error);
+    case KIND_PIXELS:
+        return take_pixels(o, value, field, error);
     case KIND_SHARD:
         return shard_parse(value, field, error);
     }

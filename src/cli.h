@@ -56,6 +56,7 @@ struct options {
     int quality;
     int compression;
     const struct codec *codec; /* NULL: none was named */
+    size_t max_pixels;         /* of an image that is read; 0: no limit but the codecs' */
     int threads;               /* 0: as many as there are */
     bool flip, absolute, in_place, verbose, quiet;
     bool of_bench; /* MODE_HELP was asked for after MODE_BENCH */

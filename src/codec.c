@@ -434,8 +434,9 @@ static bool jpeg_check(const struct input *input, struct header *header)
     return true;
 }
 
-/* Only sizes that stb computes with without overflow: it decodes 16-bit samples to 2 bytes each. */
-static bool size_check(const struct header *header, const char *name, struct error *error)
+/* Only sizes that stb computes with without overflow (it decodes 16-bit samples to 2 bytes each), and no more than MOST
+ * pixels, if that is not 0. */
+static bool size_check(const struct header *header, size_t most, const char *name, struct error *error)
 {
     const int64_t limit = (int64_t)CODEC_MAX_SAMPLES / (header->bits > 8 ? 2 : 1);
 
@@ -446,6 +447,12 @@ static bool size_check(const struct header *header, const char *name, struct err
                          "side are read; cut it into pieces or scale it down",
                          name, (long long)header->width, (long long)header->height, header->channels, (long long)limit,
                          MAX_SIDE);
+    if (most > 0 && (uint64_t)(header->width * header->height) > most)
+        return error_set(
+            error, ERROR_WORK,
+            "%s: %lld x %lld pixels are more than the %zu that --max-pixels allows; scale it down, or allow "
+            "more",
+            name, (long long)header->width, (long long)header->height, most);
     return true;
 }
 
@@ -547,7 +554,8 @@ bool codec_no_room(const struct image *image, enum format format, struct error *
                      image->height, codec_format_name(format));
 }
 
-bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
+bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
+                   struct codec_info *info, struct error *error)
 {
     const enum format format = format_of_bytes(bytes, size);
     const struct input input = {bytes, size, input_name(name), error};
@@ -563,7 +571,8 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, struct c
     }
     if (size > INT_MAX - 1024) /* stb counts bytes in int, and gets up to 1024 more (codec_stb.c) */
         return error_set(error, ERROR_WORK, "%s: is larger than 2 GiB; give a smaller file", input.name);
-    if (!(format == FORMAT_PNG ? png_check : jpeg_check)(&input, &header) || !size_check(&header, input.name, error))
+    if (!(format == FORMAT_PNG ? png_check : jpeg_check)(&input, &header) ||
+        !size_check(&header, settings ? settings->most_pixels : 0, input.name, error))
         return false;
     *info = (struct codec_info){
         .format = format,
@@ -603,7 +612,7 @@ bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const str
     struct codec_info found;
 
     *image = (struct image){0};
-    if (!codec_inspect(bytes, size, name, &found, error) ||
+    if (!codec_inspect(bytes, size, name, settings, &found, error) ||
         !codec_decode_inspected(bytes, size, name, settings, &found, image, error))
         return false;
     if (info)

@@ -44,6 +44,7 @@ struct codec_settings {
     int compression;           /* of a PNG, 0 (none) to 9 */
     int threads;               /* 0: as many as there are processors; 1: none is started. Never changes what is made. */
     struct sampling sampling;  /* wanted of a JPEG; 0, 0: as the quality suggests */
+    size_t most_pixels;        /* width x height that is read; 0: what CODEC_MAX_SAMPLES allows */
 };
 
 /* Where nobody asks for others. */
@@ -82,8 +83,10 @@ enum format codec_format_of_name(const char *name);
 const char *codec_format_name(enum format format);
 
 /* Check SIZE bytes and say what they hold, decoding nothing; NAME is for messages. The container is checked as a whole
- * (PNG: chunk order, lengths, CRCs, IEND; JPEG: marker segments up to EOI), then the size against CODEC_MAX_SAMPLES. */
-bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
+ * (PNG: chunk order, lengths, CRCs, IEND; JPEG: marker segments up to EOI), then the size against CODEC_MAX_SAMPLES and
+ * what SETTINGS allow; NULL allows all. */
+bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
+                   struct codec_info *info, struct error *error);
 
 /* Decode what codec_inspect has found to be INFO into IMAGE (to be released with image_free). INFO->codec is set. */
 bool codec_decode_inspected(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,

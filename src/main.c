@@ -79,6 +79,7 @@ static struct codec_settings codec_settings(const struct options *options, struc
         .compression = options->compression,
         .threads = options->threads,
         .sampling = sampling,
+        .most_pixels = options->max_pixels,
     };
 }
 

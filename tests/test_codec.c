@@ -601,7 +601,7 @@ static void test_sampling(void **state)
 
         settings.sampling = samplings[i];
         assert_true(codec_encode(&image, FORMAT_JPEG, &settings, &bytes, &size, NULL));
-        assert_true(codec_inspect(bytes, size, "x", &info, NULL));
+        assert_true(codec_inspect(bytes, size, "x", NULL, &info, NULL));
         assert_int_equal(info.sampling.across, samplings[i].across);
         assert_int_equal(info.sampling.down, samplings[i].down);
         free(bytes);
@@ -618,7 +618,7 @@ static void test_sampling(void **state)
 
             plain.quality = quality;
             assert_true(codec_encode(&image, FORMAT_JPEG, &plain, &bytes, &size, NULL));
-            assert_true(codec_inspect(bytes, size, "x", &info, NULL));
+            assert_true(codec_inspect(bytes, size, "x", NULL, &info, NULL));
             assert_int_equal(info.sampling.across, quality == 90 ? 2 : 1);
             assert_int_equal(info.sampling.down, quality == 90 ? 2 : 1);
             free(bytes);
@@ -901,9 +901,9 @@ static void test_misplaced_chunks(void **state)
         struct error error = {0};
 
         make_png(&png, &kind, 3, 3);
-        assert_true(codec_inspect(png.bytes, png.size, "x", &info, &error));
+        assert_true(codec_inspect(png.bytes, png.size, "x", NULL, &info, &error));
         insert_chunk(&png, cases[i].before, cases[i].type, data, cases[i].size);
-        assert_false(codec_inspect(png.bytes, png.size, "x", &info, &error));
+        assert_false(codec_inspect(png.bytes, png.size, "x", NULL, &info, &error));
         if (!strstr(error.message, cases[i].message))
             fail_msg("expected \"%s\", got \"%s\"", cases[i].message, error.message);
     }

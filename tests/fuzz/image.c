@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct codec_info inspected, decoded;
     struct image image;
 
-    if (!codec_inspect(data, size, "fuzz", &inspected, &error)) {
+    if (!codec_inspect(data, size, "fuzz", NULL, &inspected, &error)) {
         check_error(&error);
         CHECK(!decode(data, size, NULL, &image, &decoded, &error) && !image.samples);
         return 0;
