@@ -12,8 +12,12 @@
 #include <libdeflate.h>
 #include <string.h>
 
-/* Larger images find nothing that small ones do not, and take longer: so many runs a second are kept. */
-enum { MOST_SAMPLES = 1 << 15, MOST_FILTERED = 1 << 13 };
+/* Larger images find nothing that small ones do not, and take longer: so many runs a second are kept. mutate.c lets in
+ * photos. */
+#ifndef MOST_SAMPLES
+#define MOST_SAMPLES (1 << 15)
+#endif
+enum { MOST_FILTERED = 1 << 13 };
 
 /* The calls of the codecs stand here and nowhere else. CODEC may be NULL: the one that is chosen. */
 static bool decode(const uint8_t *bytes, size_t size, const struct codec *codec, struct image *image,
