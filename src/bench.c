@@ -237,6 +237,17 @@ static struct bench_difference compare_bytes(const uint8_t *e, const uint8_t *a,
     return difference;
 }
 
+static struct bench_difference compare_words(const uint16_t *e, const uint16_t *a, int width, double allowed)
+{
+    const int most = (int)allowed;
+    struct bench_difference difference = {0};
+    for (int x = 0; x < width; x++) {
+        difference.different += e[x] != a[x];
+        difference.wrong += abs(e[x] - a[x]) > most;
+    }
+    return difference;
+}
+
 static struct bench_difference compare_floats(const float *e, const float *a, int width, double allowed)
 {
     struct bench_difference difference = {0};
@@ -257,11 +268,13 @@ struct bench_difference bench_compare(const struct plane *expected, const struct
     for (int64_t i = 0; i < rows; i++) {
         const int channel = (int)(i / expected->height), y = (int)(i % expected->height);
         const void *e = row_at(expected, channel, y), *a = row_at(actual, channel, y);
-        if (expected->sample == SAMPLE_U8 && memcmp(e, a, (size_t)expected->width) == 0)
+        if (expected->sample != SAMPLE_F32 &&
+            memcmp(e, a, (size_t)expected->width * sample_bytes(expected->sample)) == 0)
             continue;
-        const struct bench_difference row = expected->sample == SAMPLE_U8
-                                                ? compare_bytes(e, a, expected->width, allowed)
-                                                : compare_floats(e, a, expected->width, allowed);
+        const struct bench_difference row =
+            expected->sample == SAMPLE_U8    ? compare_bytes(e, a, expected->width, allowed)
+            : expected->sample == SAMPLE_U16 ? compare_words(e, a, expected->width, allowed)
+                                             : compare_floats(e, a, expected->width, allowed);
         different += row.different;
         wrong += row.wrong;
     }
@@ -293,7 +306,7 @@ static void tell(const struct lab *lab, const char *what, const struct filter *f
     if (lab->listener->progress == NULL)
         return;
     snprintf(text, sizeof text, "%dx%dx%d %s %s %s", lab->size.width, lab->size.height, lab->size.planes,
-             lab->sample == SAMPLE_U8 ? "uint8" : "float", filter != NULL ? filter->name : "", what);
+             sample_name(lab->sample), filter != NULL ? filter->name : "", what);
     lab->listener->progress(lab->listener->context, text);
 }
 
@@ -332,7 +345,8 @@ static bool reserve(const struct lab *lab, struct plane *plane, struct error *er
     return plane->data != NULL || no_memory(&lab->size, error);
 }
 
-/* Random samples: bytes, or floats from 0 to 1. The padding gets some too, so that a variant that reads it is wrong. */
+/* Random samples: bytes, or words of 16 bits, or floats from 0 to 1. The padding gets some too, so that a variant that
+ * reads it is wrong. */
 static void fill_random(const struct plane *plane)
 {
     uint64_t state = 20261121; /* any */
@@ -340,7 +354,7 @@ static void fill_random(const struct plane *plane)
     for (size_t at = 0; at < plane_size(plane); at += sizeof(uint64_t)) {
         const uint64_t word = random_next(&state);
         const float two[2] = {(float)(word >> 40) / (1 << 24), (float)(word >> 8 & 0xffffff) / (1 << 24)};
-        memcpy(to + at, plane->sample == SAMPLE_U8 ? (const void *)&word : two, sizeof word);
+        memcpy(to + at, plane->sample != SAMPLE_F32 ? (const void *)&word : two, sizeof word);
     }
 }
 
@@ -957,7 +971,9 @@ static bool check_variant(const struct bench *bench, struct error *error)
         return error_set(error, ERROR_WORK, "the variant %s needs a GPU of compute capability %d.%d and %s has %d.%d",
                          variant->name, variant->capability / 10, variant->capability % 10, bench->facts.name,
                          bench->facts.capability / 10, bench->facts.capability % 10);
-    const enum sample first = request->samples[SAMPLE_U8] ? SAMPLE_U8 : SAMPLE_F32;
+    enum sample first = 0;
+    while (!request->samples[first])
+        first++;
     for (size_t i = 0; i < request->filter_count; i++)
         for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++)
             if (request->samples[sample] && is_wanted(bench, variant, &request->filters[i], sample))

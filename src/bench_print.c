@@ -13,11 +13,6 @@ static const char *backend_word(enum backend backend)
     return backend == BACKEND_CUDA ? "cuda" : "cpu";
 }
 
-static const char *sample_word(enum sample sample)
-{
-    return sample == SAMPLE_U8 ? "uint8" : "float";
-}
-
 /* Today, as YYYY-MM-DD in UTC. */
 static void print_date(char *text, size_t size)
 {
@@ -112,7 +107,7 @@ static void write_fields(struct fields *fields, const struct bench_row *row)
     text_field(fields, "filter", row->filter != NULL ? row->filter->name : "");
     whole_field(fields, "filter_width", row->filter != NULL ? (uint64_t)row->filter->width : 0);
     whole_field(fields, "filter_height", row->filter != NULL ? (uint64_t)row->filter->height : 0);
-    text_field(fields, "sample", sample_word(row->sample));
+    text_field(fields, "sample", sample_name(row->sample));
     whole_field(fields, "width", (uint64_t)row->size.width);
     whole_field(fields, "height", (uint64_t)row->size.height);
     whole_field(fields, "planes", (uint64_t)row->size.planes);
@@ -248,7 +243,7 @@ static bool same_group(const struct bench_row *a, const struct bench_row *b)
 static void group_header(FILE *file, const struct bench_row *row)
 {
     fprintf(file, "\n%d x %d, %d plane%s, %s, ", row->size.width, row->size.height, row->size.planes,
-            row->size.planes == 1 ? "" : "s", sample_word(row->sample));
+            row->size.planes == 1 ? "" : "s", sample_name(row->sample));
     if (row->filter != NULL)
         fprintf(file, "%s (%d x %d taps, %s), border %s\n", row->filter->name, row->filter->width, row->filter->height,
                 row->filter->separable ? "separable" : "not separable", border_name(row->border));
@@ -273,7 +268,7 @@ static void judge_group(struct bench_writer *writer)
             continue;
         }
         fprintf(writer->misses_file, "  %dx%dx%d %s %s: %s took %.4f ms, %s %.4f ms (%.2f times as long)\n",
-                row->size.width, row->size.height, row->size.planes, sample_word(row->sample), row->filter->name,
+                row->size.width, row->size.height, row->size.planes, sample_name(row->sample), row->filter->name,
                 writer->chosen_name[backend], chosen, writer->best_name[backend], best, chosen / best);
     }
 }

@@ -71,8 +71,7 @@ static const char *format_word(int value)
 
 static const char *sample_word(int value)
 {
-    static const char *const words[] = {[SAMPLE_U8] = "uint8", [SAMPLE_F32] = "float"};
-    return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
+    return value < SAMPLE_COUNT ? sample_name((enum sample)value) : NULL;
 }
 
 #define FIELD(name) offsetof(struct options, name)
@@ -144,7 +143,7 @@ static const struct option table[] = {
      FIELD(bench_sizes), 0, 0, NULL},
     {"bench-filter", 0, "NAME", GROUP_BENCH, "filters (default random ones, 3x3 to 31x31)", KIND_TEXT,
      FIELD(bench_filter), 0, 0, NULL},
-    {"bench-sample", 0, "TYPE", GROUP_BENCH, "what a sample is, instead of both", KIND_WORD, FIELD(bench_sample), 0, 0,
+    {"bench-sample", 0, "TYPE", GROUP_BENCH, "instead of uint8 and float", KIND_WORD, FIELD(bench_sample), 0, 0,
      sample_word},
     {"json", 0, NULL, GROUP_BENCH, "print JSON instead of a table", KIND_FLAG, FIELD(json), 0, 0, NULL},
     {"csv", 0, NULL, GROUP_BENCH, "print CSV instead of a table", KIND_FLAG, FIELD(csv), 0, 0, NULL},

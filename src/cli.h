@@ -76,7 +76,7 @@ struct options {
     const char *bench_filter; /* NULL: the default ones */
     struct bench_size bench_sizes[BENCH_SIZES];
     size_t bench_size_count; /* 0: the default ones */
-    int bench_sample;        /* enum sample; -1: both */
+    int bench_sample;        /* enum sample; -1: uint8 and float */
     bool json, csv;
 };
 

@@ -11,10 +11,11 @@
 /* The table: a row a variant, in the order of the lesson, from the one to read to the one to run. Nothing but a row,
  * its file and its Meson line names a variant; check_variants and the benchmark walk this table. */
 #define U8 (1u << SAMPLE_U8)
+#define U16 (1u << SAMPLE_U16)
 #define F32 (1u << SAMPLE_F32)
 #define VARIANTS(CPU, CUDA)                                                                                            \
     /*   function        name            samples  fits  seconds  capability  unit  summary */                          \
-    CPU(reference, "reference", U8 | F32, FITS_ALL, reference_seconds, 0, UNIT_FMA,                                    \
+    CPU(reference, "reference", U8 | U16 | F32, FITS_ALL, reference_seconds, 0, UNIT_FMA,                              \
         "four loops, 64-bit integers: the truth for all others")                                                       \
     CPU(cpu, "cpu", U8 | F32, FITS_ALL, cpu_seconds, 0, UNIT_FMA,                                                      \
         "vectors and threads over rows; two passes for rank 1")                                                        \
@@ -181,6 +182,25 @@ void rounding_make(const struct filter *filter, struct rounding *rounding)
         (uint32_t)((((uint64_t)1 << (32 + rounding->shift)) + (uint64_t)scale - 1) / (uint64_t)scale);
 }
 
+/* With t = S + B, floor(t / D) = floor((t + 1/2) / D), and (t + 1/2) / D is at least 1 / 2D away from any integer, so
+ * what is computed may err by less than that. What is computed is fl(S fl(1/D)) + fl((B + 1/2) fl(1/D)), rounded. With
+ * u = 2^-53, the two products err by 2u |S| / D and 2u (|B| + 1/2) / D, and so little more that 3u covers it; the sum,
+ * where it is below 65536, by 65536 u; where it is above, or below 0, it stays there, as 0 and 65536 are floating-point
+ * numbers. All of it is below 1 / 2D where
+ *
+ *     6 |S| + 6 |B| + 3 + 2^17 D < 2^53
+ *
+ * |S| <= M = 2^40; D <= 2^30; and as for 8 bits, nothing changes when B is clamped to [-M - D, 65536 D + M], where |B|
+ * < 2^47: the left side is below 2^50. Truncation is floor from 0 on, and between -1 and 0 both ways give 0. */
+void rounding16_make(const struct filter *filter, struct rounding16 *rounding)
+{
+    const int64_t most = (int64_t)1 << 40, scale = filter->scale;
+    const int64_t bias = clamp64(filter->bias16, -most - scale, 65536 * scale + most);
+    rounding->factor = 1.0 / (double)scale;
+    rounding->term = ((double)bias + 0.5) * rounding->factor;
+    rounding->absolute = filter->absolute;
+}
+
 bool root_fits_float(const struct filter *filter, int32_t *twice_bias)
 {
     const int64_t most = 1 << 24;
@@ -201,8 +221,9 @@ bool plan_make(struct plan *plan, const struct filter *filter, enum border borde
                const struct variant *variant, struct error *error)
 {
     if (!(variant->samples & 1u << sample))
-        return error_set(error, ERROR_USAGE, "the variant %s does not take this sample type; choose another --variant",
-                         variant->name);
+        return error_set(error, ERROR_USAGE, "the variant %s does not take %s samples; leave --variant out%s",
+                         variant->name, sample_name(sample),
+                         sample == SAMPLE_U16 && variant->backend == BACKEND_CUDA ? " and use --backend cpu" : "");
     if (variant->fits != FITS_ALL && (variant->fits == FITS_TWO_GRIDS) != (filter_grids(filter) == 2))
         return error_set(error, ERROR_USAGE,
                          variant->fits == FITS_TWO_GRIDS
@@ -238,6 +259,7 @@ bool plan_make(struct plan *plan, const struct filter *filter, enum border borde
         .float_exact = filter->absolute_sum * 255 < 1 << 24,
     };
     rounding_make(filter, &plan->rounding);
+    rounding16_make(filter, &plan->rounding16);
     plan->root_in_float = root_fits_float(filter, &plan->twice_bias);
     for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++)
         if (filter->taps[i] != 0) {
@@ -253,7 +275,7 @@ bool plan_make(struct plan *plan, const struct filter *filter, enum border borde
 double plan_tolerance(const struct plan *plan)
 {
     const struct filter *f = plan->filter;
-    if (plan->sample == SAMPLE_U8)
+    if (plan->sample != SAMPLE_F32)
         return plan->variant->seconds || plan->float_exact ? 0 : 1;
     /* A float sum of n products in any order, samples up to 1: n u sum|t|, u = 2^-24, and for two passes and
      * the rounding of taps and offset a little more. What combines two sums passes on no more than the sum of their

@@ -4,8 +4,10 @@
  *
  *     out(y, x) = clamp(round((sum over i, j of q(i, j) * in(y + i - anchor_y, x + j - anchor_x)) / D + O))
  *
- * for planes of uint8_t, and the same without clamp and round for planes of float. Outside the image, in() is what
- * the border says. Of a filter with two grids, what its `combine` makes of both sums stands in place of the sum. */
+ * for planes of uint8_t, the same with 257 * O in place of O for planes of uint16_t, and without clamp and round for
+ * planes of float. (Levels of 16 bits are 257 times as fine, 65535 being 257 * 255, so that white stays white.) Outside
+ * the image, in() is what the border says. Of a filter with two grids, what its `combine` makes of both sums stands in
+ * place of the sum. */
 #ifndef GPUCONV_CONV_H
 #define GPUCONV_CONV_H
 
@@ -54,6 +56,17 @@ struct rounding {
     bool absolute;
 };
 
+/* How the same sum S of samples of uint16_t, |S| < 2^40, becomes one of uint16_t:
+ *
+ *     S = |S| where absolute;  out = truncate(min(max(S * factor + term, 0), 65535))
+ *
+ * equals clamp(floor((S + B) / D)) with B = floor(D * (257 * O + 1/2)) for every D up to 2^30, whether the product is
+ * rounded before the addition or not; the proof stands at rounding16_make. */
+struct rounding16 {
+    double factor, term;
+    bool absolute;
+};
+
 struct plan;
 struct work;
 
@@ -83,7 +96,7 @@ struct variant {
     const char *name;    /* also its file, its README row */
     const char *summary; /* one line */
     enum backend backend;
-    unsigned samples; /* bit SAMPLE_U8 or SAMPLE_F32 is set for each sample type it takes */
+    unsigned samples; /* bit SAMPLE_U8, _U16 or _F32 is set for each sample type it takes */
     enum fits fits;
 
     /* The seconds that it is expected to take. Set for the rows that return the canonical bytes for every filter, among
@@ -121,28 +134,30 @@ struct plan {
     enum border border;
     enum sample sample;
     const struct variant *variant;
-    struct rounding rounding; /* for planes of uint8_t */
-    float offset;             /* for planes of float */
-    bool float_exact;         /* sum|q|*255 < 2^24: sums of uint8_t samples are exact in float, in any order */
-    bool root_in_float;       /* of COMBINE_MAGNITUDE: see root_fits_float */
-    int32_t twice_bias;       /* if so, 2 D (O + 1/2) */
-    int tap_count;            /* taps that are not zero */
-    int32_t largest_tap;      /* the largest |q| */
-    int shift_x, shift_y;     /* the last of them is a weight of in(y + shift_y, x + shift_x) */
-    int threads;              /* for variants of the CPU; 0: as many as OpenMP gives */
+    struct rounding rounding;     /* for planes of uint8_t */
+    struct rounding16 rounding16; /* for planes of uint16_t; there |sums| are below 2^31 * 257 < 2^40 */
+    float offset;                 /* for planes of float */
+    bool float_exact;             /* sum|q|*255 < 2^24: sums of uint8_t samples are exact in float, in any order */
+    bool root_in_float;           /* of COMBINE_MAGNITUDE: see root_fits_float */
+    int32_t twice_bias;           /* if so, 2 D (O + 1/2) */
+    int tap_count;                /* taps that are not zero */
+    int32_t largest_tap;          /* the largest |q| */
+    int shift_x, shift_y;         /* the last of them is a weight of in(y + shift_y, x + shift_x) */
+    int threads;                  /* for variants of the CPU; 0: as many as OpenMP gives */
 };
 
 /* Derive the numbers and check that the variant takes this filter and sample type and that this build has it. */
 bool plan_make(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,
                const struct variant *variant, struct error *error);
 
-/* The most by which an output of the plan's variant may differ from the reference's: nothing for planes of uint8_t
- * where the variant is canonical or its sums are exact in float, one level where they are not, and for planes of float
- * with samples from 0 to 1 the usual bound of a sum that is rounded at every step. */
+/* The most by which an output of the plan's variant may differ from the reference's: nothing for planes of
+ * uint8_t and uint16_t where the variant is canonical or its sums are exact in float, one level where they are not, and
+ * for planes of float with samples from 0 to 1 the usual bound of a sum that is rounded at every step. */
 double plan_tolerance(const struct plan *plan);
 
-/* The numbers of one filter's rounding; plan_make calls it. */
+/* The numbers of one filter's rounding; plan_make calls both. */
 void rounding_make(const struct filter *filter, struct rounding *rounding);
+void rounding16_make(const struct filter *filter, struct rounding16 *rounding);
 
 /* May the level of COMBINE_MAGNITUDE be found with floats and one exact test? It may where sums are exact in float,
  * 2 D (O + 1/2) is an integer from 0 to 2^13, and the highest level is reached by squares N of at most 2^24. Then all
@@ -181,7 +196,8 @@ struct work {
 /* The seconds that the CPU is expected to take for all FILTERS in turn, from image to image. (conv_model.c) */
 double conv_cpu_seconds(const struct filter *filters, size_t count, const struct work *work);
 
-/* The seconds that a GPU is expected to take from a cold start: context, copies, kernels. (conv_model.c) */
+/* The seconds that a GPU is expected to take from a cold start: context, copies, kernels; INFINITY, here and for a
+ * batch, where it has no variant for the sample type. (conv_model.c) */
 double conv_cuda_seconds(const struct filter *filters, size_t count, const struct work *work);
 
 /* The seconds that a batch of so many IMAGES like WORK is expected to take on WORKERS that each have work->threads of
@@ -195,7 +211,7 @@ double conv_batch_cuda_seconds(const struct filter *filters, size_t count, const
 double conv_variant_seconds(const struct variant *variant, const struct filter *filter, const struct work *work);
 
 /* The variant to run a filter with on a backend, when none is named: of those that return the canonical bytes, the one
- * that is expected to take the least. */
+ * that is expected to take the least. NULL where the backend has none for the sample type: CUDA for uint16_t. */
 const struct variant *conv_choose(const struct filter *filter, enum backend backend, const struct work *work);
 
 /* The variant that would be chosen if CHOSEN were not there; NULL where there is no other. */
@@ -237,6 +253,13 @@ HOST_DEVICE static inline uint8_t rounding_apply(const struct rounding *r, int32
     sum = sum < r->low ? r->low : sum > r->high ? r->high : sum;
     const uint32_t t = (uint32_t)sum + (uint32_t)(uint64_t)r->bias;
     return (uint8_t)((uint64_t)t * r->multiplier >> 32 >> r->shift);
+}
+
+/* One output of uint16_t from its sum: the formula at struct rounding16. */
+static inline uint16_t rounding16_apply(const struct rounding16 *r, double sum)
+{
+    const double value = (r->absolute && sum < 0 ? -sum : sum) * r->factor + r->term;
+    return (uint16_t)(value < 0 ? 0 : value > 65535 ? 65535 : value);
 }
 
 #ifdef __cplusplus

@@ -25,6 +25,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+__extension__ typedef __int128 int128;
+__extension__ typedef unsigned __int128 uint128;
+
 /* These two are named in the table only. */
 bool reference_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                       struct error *error);
@@ -54,7 +57,8 @@ static int64_t reference_sum(const struct plan *plan, int grid, const struct pla
             const int from_x = border_index(x + j - f->anchor_x, in->width, plan->border);
             if (from_y >= 0 && from_x >= 0)
                 sum += (int64_t)f->taps[(grid * f->height + i) * f->width + j] *
-                       ((const uint8_t *)row_at(in, channel, from_y))[from_x];
+                       (in->sample == SAMPLE_U8 ? ((const uint8_t *)row_at(in, channel, from_y))[from_x]
+                                                : ((const uint16_t *)row_at(in, channel, from_y))[from_x]);
         }
     return sum;
 }
@@ -78,6 +82,40 @@ static uint8_t reference_u8(const struct plan *plan, const struct plane *in, int
     sum += f->bias;
     const int64_t level = sum < 0 ? 0 : sum / f->scale; /* floor: a negative sum is clamped to 0 either way */
     return (uint8_t)(level < 255 ? level : 255);
+}
+
+/* Does sqrt(SQUARES) / D + 257 * O + 1/2 reach the level? It does where sqrt(SQUARES) >= D (level - 257 * O - 1/2).
+ * With O = p / r, both sides times 2r and squared, that is 4 r^2 SQUARES >= edge^2, unless the edge is below 0.
+ *
+ * sqrt(SQUARES) <= |s1| + |s2| < 2^40 and r <= 2^20, so the left side is below 2^122, and an edge from 2^61 on is out
+ * of reach. The edge itself: D <= 2^30, |p| < 2^16 r, so it is below 2^77. */
+static bool reference_reaches(const struct filter *f, uint128 squares, int level)
+{
+    const int128 r = f->offset_denominator, p = f->offset_numerator;
+    const int128 edge = f->scale * (2 * r * level - 514 * p - r);
+    return edge <= 0 || (edge < (int128)1 << 61 && 4 * (uint128)(r * r) * squares >= (uint128)(edge * edge));
+}
+
+static uint16_t reference_u16(const struct plan *plan, const struct plane *in, int channel, int y, int x)
+{
+    const struct filter *f = plan->filter;
+    int64_t sum = reference_sum(plan, 0, in, channel, y, x);
+    if (f->combine != COMBINE_NONE) {
+        const int64_t first = llabs(sum), second = llabs(reference_sum(plan, 1, in, channel, y, x));
+        if (f->combine == COMBINE_MAGNITUDE) {
+            const uint128 squares = (uint128)first * (uint128)first + (uint128)second * (uint128)second;
+            int level = 0;
+            for (int half = 1 << 15; half > 0; half /= 2)
+                level += reference_reaches(f, squares, level + half) ? half : 0;
+            return (uint16_t)level;
+        }
+        sum = f->combine == COMBINE_SUM ? first + second : first > second ? first : second;
+    }
+    if (f->absolute && sum < 0)
+        sum = -sum;
+    sum += f->bias16;
+    const int64_t level = sum < 0 ? 0 : sum / f->scale;
+    return (uint16_t)(level < 65535 ? level : 65535);
 }
 
 static double reference_float_sum(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x)
@@ -122,6 +160,8 @@ static void reference_row(void *context, int64_t index, int thread)
     for (int x = 0; x < in->width; x++)
         if (in->sample == SAMPLE_U8)
             ((uint8_t *)row_to(out, channel, y))[x] = reference_u8(images->plan, in, channel, y, x);
+        else if (in->sample == SAMPLE_U16)
+            ((uint16_t *)row_to(out, channel, y))[x] = reference_u16(images->plan, in, channel, y, x);
         else
             ((float *)row_to(out, channel, y))[x] = reference_f32(images->plan, in, channel, y, x);
 }

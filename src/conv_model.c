@@ -181,13 +181,22 @@ double conv_cpu_seconds(const struct filter *filters, size_t count, const struct
 
 static const double context_seconds = 0.3;
 
+/* Of all filters in turn; INFINITY where there is no kernel. */
+static double kernel_seconds(const struct filter *filters, size_t count, const struct work *work)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct variant *variant = conv_choose(&filters[i], BACKEND_CUDA, work);
+        seconds += variant != NULL ? conv_variant_seconds(variant, &filters[i], work) : INFINITY;
+    }
+    return seconds;
+}
+
 double conv_cuda_seconds(const struct filter *filters, size_t count, const struct work *work)
 {
     const double transfer = 2 / 9e9; /* up and down a byte of pageable memory */
-    double seconds = context_seconds + samples_of(work) * (double)sample_bytes(work->sample) * transfer;
-    for (size_t i = 0; i < count; i++)
-        seconds += conv_variant_seconds(conv_choose(&filters[i], BACKEND_CUDA, work), &filters[i], work);
-    return seconds;
+    return context_seconds + samples_of(work) * (double)sample_bytes(work->sample) * transfer +
+           kernel_seconds(filters, count, work);
 }
 
 /* Of many images. */
@@ -204,8 +213,7 @@ double conv_batch_cuda_seconds(const struct filter *filters, size_t count, const
     const double locking = 0.43e-9;                  /* a byte of page-locked memory, once a worker */
     const double copy = 0.1e-9, transfer = 2 / 50e9; /* a byte to page-locked memory, and from there up and down */
     const double bytes = samples_of(work) * (double)sample_bytes(work->sample);
-    double gpu = bytes * transfer; /* one image after the other, while the workers copy theirs */
-    for (size_t i = 0; i < count; i++)
-        gpu += conv_variant_seconds(conv_choose(&filters[i], BACKEND_CUDA, work), &filters[i], work);
+    /* One image after the other, while the workers copy theirs. */
+    const double gpu = bytes * transfer + kernel_seconds(filters, count, work);
     return context_seconds + workers * bytes * locking + images * fmax(gpu / gpus, bytes * copy / workers);
 }

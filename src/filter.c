@@ -241,6 +241,16 @@ static void make_steps(struct filter *filter, struct number offset)
     }
 }
 
+/* floor(D * (k p/r + 1/2)) = floor(D * (2kp + r) / 2r), where an offset of p/r levels is k p/r of finer ones: D has up
+ * to 30 bits, p 63 and k 9, which 128 hold. As |p/r| < 2^16, the result is below 2^55. */
+static int64_t bias_of(int32_t scale, struct number offset, int finer)
+{
+    const int128 dividend = (2 * finer * (int128)offset.numerator + offset.denominator) * scale;
+    const int128 divisor = 2 * (int128)offset.denominator;
+    const int128 quotient = dividend / divisor;
+    return (int64_t)(quotient - (dividend % divisor < 0));
+}
+
 /* From taps, scale and offset (exact, at most 65535) to everything that follows from them. */
 static void finish(struct filter *filter, struct number offset)
 {
@@ -263,11 +273,10 @@ static void finish(struct filter *filter, struct number offset)
     if (filter->combine == COMBINE_MAGNITUDE)
         make_steps(filter, offset);
 
-    /* floor(D * (p/r + 1/2)) = floor(D * (2p + r) / 2r): p has up to 63 bits and D 30, which 128 hold. */
-    const int128 dividend = (2 * (int128)offset.numerator + offset.denominator) * filter->scale;
-    const int128 divisor = 2 * (int128)offset.denominator;
-    const int128 quotient = dividend / divisor;
-    filter->bias = (int64_t)(quotient - (dividend % divisor < 0));
+    filter->bias = bias_of(filter->scale, offset, 1);
+    filter->bias16 = bias_of(filter->scale, offset, 257);
+    filter->offset_numerator = offset.numerator;
+    filter->offset_denominator = offset.denominator;
     filter->offset = offset.value;
     factor(filter);
 }

@@ -74,7 +74,9 @@ struct filter {
     int32_t scale;                             /* D, 1 to 2^30 */
     double offset;                             /* O, for messages and float planes */
     int64_t bias;                              /* floor(D * (O + 1/2)), exact: out = clamp(floor((sum + bias) / D)) */
-    bool absolute;                             /* the sum's absolute value is taken before the bias is added */
+    int64_t bias16; /* the same of 16-bit samples, whose levels are 257 times as fine: floor(D * (257 * O + 1/2)) */
+    int64_t offset_numerator, offset_denominator; /* O, exact; where there are two grids, a denominator up to 2^20 */
+    bool absolute;                                /* the sum's absolute value is taken before the bias is added */
 
     /* Of COMBINE_MAGNITUDE: the least s1^2 + s2^2 whose output is at least the level n, exact; those that no sums reach
      * are INT64_MAX. The output is the greatest n with steps[n] <= s1^2 + s2^2. */

@@ -44,6 +44,13 @@ void image_free(struct image *image)
     *image = (struct image){0};
 }
 
+const char *sample_name(enum sample sample)
+{
+    static const char *const names[SAMPLE_COUNT] = {
+        [SAMPLE_U8] = "uint8", [SAMPLE_U16] = "uint16", [SAMPLE_F32] = "float"};
+    return names[sample];
+}
+
 static bool plane_too_large(int width, int height, int count, struct error *error)
 {
     return error_set(error, ERROR_WORK, "there is not enough memory for %d planes of %d x %d samples", count, width,

@@ -30,7 +30,10 @@ struct image {
     uint8_t *samples;  /* height x width x channels, no padding; owned by the image */
 };
 
-enum sample { SAMPLE_U8, SAMPLE_F32, SAMPLE_COUNT };
+/* What a sample of a plane is: an 8-bit level, a 16-bit one in the order of the machine's bytes, or a float from 0
+ * to 1.
+ */
+enum sample { SAMPLE_U8, SAMPLE_U16, SAMPLE_F32, SAMPLE_COUNT };
 
 /* COUNT planes of one size that stand at equal distances in one buffer, on the host or on a device.
  * Strides are in bytes; a row may be followed by padding that nobody reads or writes. The struct does not own
@@ -62,8 +65,11 @@ struct image_difference {
 /* Bytes of one sample of a plane. */
 static inline size_t sample_bytes(enum sample sample)
 {
-    return sample == SAMPLE_U8 ? 1 : sizeof(float);
+    return sample == SAMPLE_U8 ? 1 : sample == SAMPLE_U16 ? sizeof(uint16_t) : sizeof(float);
 }
+
+/* What messages and the benchmark call a sample type. */
+const char *sample_name(enum sample sample);
 
 /* Number of samples, which is also the number of bytes. */
 static inline size_t image_samples(const struct image *image)

@@ -855,8 +855,9 @@ static int benchmark(const struct options *options)
         .filters = filters,
         .filter_count = count,
         .default_filters = options->bench_filter == NULL,
-        .samples =
-            {[SAMPLE_U8] = options->bench_sample != SAMPLE_F32, [SAMPLE_F32] = options->bench_sample != SAMPLE_U8},
+        .samples = {[SAMPLE_U8] = options->bench_sample < 0 || options->bench_sample == SAMPLE_U8,
+                    [SAMPLE_U16] = options->bench_sample == SAMPLE_U16,
+                    [SAMPLE_F32] = options->bench_sample < 0 || options->bench_sample == SAMPLE_F32},
         .border = (enum border)options->border,
         .variant = options->variant,
         .cpu = options->choice != CHOICE_CUDA,

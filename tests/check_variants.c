@@ -390,6 +390,8 @@ static void fill_random(const struct plane *plane, uint64_t *state)
                 const uint64_t r = random_next(state);
                 if (plane->sample == SAMPLE_U8)
                     row[x] = (unsigned char)(r >> 56);
+                else if (plane->sample == SAMPLE_U16)
+                    ((uint16_t *)(void *)row)[x] = (uint16_t)(r >> 48);
                 else
                     ((float *)(void *)row)[x] = (float)(r >> 40) / (1 << 24);
             }
@@ -458,6 +460,13 @@ static bool run_variant(const struct plan *plan, struct place *place, const stru
     return plan->variant->launch(plan, NULL, &in->plane, &out->plane, error);
 }
 
+static double value_of(enum sample sample, const void *row, int x)
+{
+    return sample == SAMPLE_U8    ? ((const uint8_t *)row)[x]
+           : sample == SAMPLE_U16 ? ((const uint16_t *)row)[x]
+                                  : (double)((const float *)row)[x];
+}
+
 /* How many samples differ by more than TOLERANCE, and the first of them. */
 static uint64_t count_mismatches(const struct plane *expected, const struct plane *actual, double allowed, int *where)
 {
@@ -466,10 +475,7 @@ static uint64_t count_mismatches(const struct plane *expected, const struct plan
         for (int y = 0; y < expected->height; y++) {
             const unsigned char *e = row_of(expected, channel, y), *a = row_of(actual, channel, y);
             for (int x = 0; x < expected->width; x++) {
-                const double difference = expected->sample == SAMPLE_U8
-                                              ? fabs((double)e[x] - a[x])
-                                              : fabs((double)((const float *)(const void *)e)[x] -
-                                                     (double)((const float *)(const void *)a)[x]);
+                const double difference = fabs(value_of(expected->sample, e, x) - value_of(expected->sample, a, x));
                 if (!(difference <= allowed) && mismatches++ == 0) /* NaN is a mismatch */
                     where[0] = x, where[1] = y, where[2] = channel;
             }
@@ -480,15 +486,16 @@ static uint64_t count_mismatches(const struct plane *expected, const struct plan
 /* Would a variant that returns a constant or saturated image pass? */
 static void check_expected(const struct plane *expected, const char *what)
 {
-    if (expected->sample != SAMPLE_U8 || (int64_t)expected->width * expected->height < 4096)
+    if (expected->sample == SAMPLE_F32 || (int64_t)expected->width * expected->height < 4096)
         return;
     size_t extremes = 0, total = 0;
     bool constant = true;
-    const unsigned char first = *row_of(expected, 0, 0);
+    const double first = value_of(expected->sample, row_of(expected, 0, 0), 0);
+    const double white = expected->sample == SAMPLE_U8 ? 255 : 65535;
     for (int y = 0; y < expected->height; y++)
         for (int x = 0; x < expected->width; x++) {
-            const unsigned char value = row_of(expected, 0, y)[x];
-            extremes += value == 0 || value == 255;
+            const double value = value_of(expected->sample, row_of(expected, 0, y), x);
+            extremes += value == 0 || value == white;
             constant &= value == first;
             total++;
         }
@@ -541,7 +548,7 @@ static void check_case(const struct options *options, struct place *place, const
                        struct tally *tally)
 {
     const int planes = 1 + (int)(number % 4);
-    const size_t extra = number % 3 ? 0 : ROW_ALIGNMENT;
+    const size_t extra = number / SAMPLE_COUNT % 3 ? 0 : ROW_ALIGNMENT; /* of each sample type a third */
     const unsigned char poison = sample == SAMPLE_F32 ? 0xff : number & 1 ? 0xa5 : 0x5a;
     struct guarded in = guarded_make(sample, width, height, planes, extra);
     struct guarded expected = guarded_make(sample, width, height, planes, 0);
@@ -560,7 +567,7 @@ static void check_case(const struct options *options, struct place *place, const
     char what[256];
     snprintf(what, sizeof what, "%d x %d taps, combine %s, anchor %d %d, %d x %d %s, %d planes, border %s",
              filter->width, filter->height, combine_name(filter->combine), filter->anchor_x, filter->anchor_y, width,
-             height, sample == SAMPLE_U8 ? "uint8" : "float", planes, border_name(border));
+             height, sample_name(sample), planes, border_name(border));
     if (border != BORDER_ZERO && !filter->absolute) /* these two move the mean on purpose */
         check_expected(&expected.plane, what);
 

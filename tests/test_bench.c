@@ -105,6 +105,13 @@ static void test_compare(void **state)
     assert_int_equal(difference.different, 2);
     assert_int_equal(difference.wrong, 1);
 
+    uint16_t v[3] = {0x0100, 0, 65535}, w[3] = {0x0200, 0, 65534}; /* one differs in its high byte only */
+    expected = (struct plane){SAMPLE_U16, 3, 1, 1, 6, 6, v};
+    actual = (struct plane){SAMPLE_U16, 3, 1, 1, 6, 6, w};
+    difference = bench_compare(&expected, &actual, 1);
+    assert_int_equal(difference.different, 2);
+    assert_int_equal(difference.wrong, 1);
+
     float x[4] = {0, 0.5f, 1, 0}, y[4] = {0, 0.625f, NAN, 0};
     expected = (struct plane){SAMPLE_F32, 4, 1, 1, 16, 16, x};
     actual = (struct plane){SAMPLE_F32, 4, 1, 1, 16, 16, y};
@@ -166,7 +173,7 @@ static void test_run_default(void **state)
                                     .filters = filters,
                                     .filter_count = count,
                                     .default_filters = true,
-                                    .samples = {true, true},
+                                    .samples = {[SAMPLE_U8] = true, [SAMPLE_F32] = true},
                                     .border = BORDER_WRAP};
     const struct heard heard = run(&request);
     assert_int_equal(heard.copies, 2);
@@ -192,8 +199,11 @@ static void test_run_in_parts(void **state)
     const struct bench_size size = {733, 699, 1};
     assert_true((double)size.width * size.height * SIDE * SIDE > 2e9); /* see bench.c */
     for (enum border border = 0; border < BORDER_COUNT; border++) {
-        struct bench_request request = {
-            .sizes = &size, .filters = filter, .filter_count = 1, .samples = {true, border == 0}, .border = border};
+        struct bench_request request = {.sizes = &size,
+                                        .filters = filter,
+                                        .filter_count = 1,
+                                        .samples = {[SAMPLE_U8] = true, [SAMPLE_F32] = border == 0},
+                                        .border = border};
         const struct heard heard = run(&request);
         assert_int_equal(heard.chosen, border == 0 ? 2 : 1);
     }
