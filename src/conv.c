@@ -17,7 +17,7 @@
     /*   function        name            samples  fits  seconds  capability  unit  summary */                          \
     CPU(reference, "reference", U8 | U16 | F32, FITS_ALL, reference_seconds, 0, UNIT_FMA,                              \
         "four loops, 64-bit integers: the truth for all others")                                                       \
-    CPU(cpu, "cpu", U8 | F32, FITS_ALL, cpu_seconds, 0, UNIT_FMA,                                                      \
+    CPU(cpu, "cpu", U8 | U16 | F32, FITS_ALL, cpu_seconds, 0, UNIT_FMA,                                                \
         "vectors and threads over rows; two passes for rank 1")                                                        \
     CUDA(basic, "basic", U8 | F32, FITS_ONE_GRID, NULL, 75, UNIT_FMA, "a thread a pixel, taps in global memory")       \
     CUDA(constant, "constant", U8 | F32, FITS_ONE_GRID, NULL, 75, UNIT_FMA,                                            \

@@ -13,6 +13,9 @@
  * 4. A separable filter is two such programs: its row applied to each input row on the way into a ring of sums, its
  *    column to that ring.
  * 5. A filter of two grids is two such programs over the same rows, whose rows of sums are then joined to outputs.
+ * 6. Samples of 16 bits are words less 32768, and the sums the same as long as 32 bits hold them: up to sum|q| = 32767.
+ *    Above that every sum is two, which are joined in doubles: of the high and the low bytes of the samples, or, where
+ *    there are two passes, of the upper and the lower halves of the sums of the first.
  *
  * Tiles are handed to threads. conv_cpu_loops.c walks the programs; it is compiled once for each instruction set, and
  * the best that the machine has is taken at run time. */
@@ -200,13 +203,20 @@ struct job {
     const struct loops *loops;
     struct pass *first, *last; /* the same where there is one pass */
     struct pass *second;       /* of the second grid, after the first; NULL where there is one grid */
-    struct join join;          /* of the two */
-    int shift_tap;             /* where outputs are samples: the tap that takes them; else -1 */
-    bool is_window;            /* of equal taps: no program */
-    bool in_place;             /* samples are read where they stand, away from the border */
+    int sums;                  /* rows of sums that are joined to one of outputs: DIGITS of each grid; 0: none are */
+    int digits;                /* 1; of samples of uint16_t 2 where 32 bits do not hold a sum */
+    enum share shares[2]; /* of samples of uint16_t: what the first pass reads, for each digit if there is one pass */
+    bool is_root16;       /* magnitudes of uint16_t that doubles do not serve */
+    struct join join;     /* of the two */
+    struct join16 join16; /* of all SUMS, for samples of uint16_t */
+    int shift_tap;        /* where outputs are samples: the tap that takes them; else -1 */
+    bool is_window;       /* of equal taps: no program */
+    bool in_place;        /* samples are read where they stand, away from the border */
     int first_width, tile_width, tile_height, tiles_x, tiles_y; /* the first column of tiles has a width of its own */
-    int input_rows, ring_rows;                   /* of a thread's scratch; no ring of sums where there is one pass */
-    size_t input_bytes, ring_bytes, spare_bytes; /* of a row */
+    int input_sets, input_rows;                                 /* of a thread's scratch */
+    int ring_rows; /* for each digit a ring of the first pass's sums, where there are two passes */
+    int sum_rows;  /* SUMS of each row of a group */
+    size_t input_bytes, ring_bytes, spare_bytes; /* of a row; sums are as long as the rings' rows */
     size_t scratch_bytes;
     char *scratch;
 };
@@ -221,12 +231,26 @@ static size_t round_up(size_t value, size_t multiple)
     return (value + multiple - 1) / multiple * multiple;
 }
 
-static void copy_samples(const struct job *job, const void *row, int x, int count, char *to)
+static void copy_samples(const struct job *job, enum share share, const void *row, int x, int count, char *to)
 {
     if (job->plan->sample == SAMPLE_F32)
         memcpy(to, (const float *)row + x, (size_t)count * sizeof(float));
+    else if (job->plan->sample == SAMPLE_U16)
+        job->loops->widen16(job->first->arithmetic, share, (const uint16_t *)row + x, count, to);
     else
         job->loops->widen(job->first->arithmetic, (const uint8_t *)row + x, count, to);
+}
+
+/* COUNT samples of 0. */
+static void copy_zeros(const struct job *job, enum share share, int count, char *to)
+{
+    const int16_t centred = INT16_MIN; /* 0 - 32768 */
+    if (share != SHARE_CENTRED) {
+        memset(to, 0, (size_t)count * column_bytes(job->first->arithmetic));
+        return;
+    }
+    for (int k = 0; k < count; k++)
+        memcpy(to + (size_t)k * sizeof centred, &centred, sizeof centred);
 }
 
 static void copy_cell(char *to, const char *from, size_t size)
@@ -237,14 +261,14 @@ static void copy_cell(char *to, const char *from, size_t size)
         memcpy(to, from, size);
 }
 
-/* A row for the first pass: to[k] = in(y, x0 + k) for k from 0 to COUNT, border included. */
-static void load_row(const struct job *job, int channel, int y, int x0, int count, char *to)
+/* A row for the first pass: to[k] = in(y, x0 + k), or the SHARE of it, for k from 0 to COUNT, border included. */
+static void load_row(const struct job *job, enum share share, int channel, int y, int x0, int count, char *to)
 {
     const enum border border = job->plan->border;
     const size_t size = column_bytes(job->first->arithmetic);
     const int from_y = border_index(y, job->in->height, border);
     if (from_y < 0) {
-        memset(to, 0, (size_t)count * size);
+        copy_zeros(job, share, count, to);
         return;
     }
     const void *row = row_at(job->in, channel, from_y);
@@ -252,7 +276,7 @@ static void load_row(const struct job *job, int channel, int y, int x0, int coun
     const int before = x0 < 0 ? (-x0 < count ? -x0 : count) : 0; /* columns left of the image */
     const int after = width - x0 < count ? width - x0 : count;   /* the first column right of it */
     if (after > before)
-        copy_samples(job, row, x0 + before, after - before, to + (size_t)before * size);
+        copy_samples(job, share, row, x0 + before, after - before, to + (size_t)before * size);
     for (int k = before > 0 || after <= before ? 0 : after; k < count; k++) {
         if (k == before && after > before)
             k = after;
@@ -260,11 +284,11 @@ static void load_row(const struct job *job, int channel, int y, int x0, int coun
             break;
         const int x = border_index(x0 + k, width, border);
         if (x < 0)
-            memset(to + (size_t)k * size, 0, size);
+            copy_zeros(job, share, 1, to + (size_t)k * size);
         else if (x >= x0 + before && x < x0 + after) /* it is in the row already */
             copy_cell(to + (size_t)k * size, to + (size_t)(x - x0) * size, size);
         else
-            copy_samples(job, row, x, 1, to + (size_t)k * size);
+            copy_samples(job, share, row, x, 1, to + (size_t)k * size);
     }
 }
 
@@ -273,9 +297,9 @@ struct tile {
     int channel, y0, y1, x0, x1;
 };
 
-/* Input row ROW of the tile, for the first pass: where it stands, if the pass reads samples as they are and all that it
- * reads is inside the image; else a copy in TO. */
-static const void *tile_row(const struct job *job, const struct tile *tile, int row, char *to)
+/* Input row ROW of the tile, for the first pass, a SHARE of its samples: where it stands, if the pass reads samples as
+ * they are and all that it reads is inside the image; else a copy in TO. */
+static const void *tile_row(const struct job *job, enum share share, const struct tile *tile, int row, char *to)
 {
     const struct filter *f = job->plan->filter;
     const int y = tile->y0 + row - f->anchor_y, x = tile->x0 - f->anchor_x;
@@ -285,7 +309,7 @@ static const void *tile_row(const struct job *job, const struct tile *tile, int 
         if (from_y >= 0)
             return (const char *)row_at(job->in, tile->channel, from_y) + (size_t)x * sample_bytes(job->in->sample);
     }
-    load_row(job, tile->channel, y, x, count, to);
+    load_row(job, share, tile->channel, y, x, count, to);
     return to;
 }
 
@@ -305,60 +329,134 @@ static void group_outs(const struct job *job, const struct tile *tile, int y, ch
                                    : spare;
 }
 
+/* Where the rows of sums of a group stand that are joined. */
+static void group_sums(const struct job *job, char *from, void *sums[SUMS_MAX][GROUP_MAX])
+{
+    const int group = job->last->group;
+    for (int sum = 0; sum < job->sums; sum++)
+        for (int a = 0; a < group; a++)
+            sums[sum][a] = from + (size_t)(sum * group + a) * job->ring_bytes;
+}
+
+/* The sum of column X that stands in ROWS, for samples of uint16_t. */
+static int64_t sum_at(const struct job *job, void *const *rows, int x)
+{
+    const int lanes = job->loops->lanes, k = x % (4 * lanes);
+    if (job->join16.layout == LAYOUT_TWOS)
+        x += (k / (2 * lanes) * 2 + k % 2) * lanes + k % (2 * lanes) / 2 - k;
+    const union cell first = ((const union cell *)rows[0])[x];
+    const int64_t value = job->join16.is_float ? (int64_t)first.f : first.i;
+    return job->digits == 1
+               ? value
+               : (int64_t)job->join16.unit * value + ((const union cell *)rows[1])[x].i + (int64_t)job->join16.base;
+}
+
+/* Levels of COMBINE_MAGNITUDE that doubles may miss by one or two. */
+static void join_roots(const struct job *job, void *const *sums, int width, uint16_t *out)
+{
+    const struct filter *f = job->plan->filter;
+    for (int x = 0; x < width; x++) {
+        const int64_t first = llabs(sum_at(job, sums, x)), second = llabs(sum_at(job, sums + job->digits, x));
+        const uint128 squares = (uint128)first * (uint128)first + (uint128)second * (uint128)second;
+        int level = rounding16_apply(&job->join16.rounding, sqrt((double)squares));
+        while (level < 65535 && reference_reaches(f, squares, level + 1))
+            level++;
+        while (level > 0 && !reference_reaches(f, squares, level))
+            level--;
+        out[x] = (uint16_t)level;
+    }
+}
+
+/* Join the rows of sums of a group, of which row Y is the first, to the rows of outputs that are in the tile. */
+static void join_group(const struct job *job, const struct tile *tile, int y, void *sums[SUMS_MAX][GROUP_MAX],
+                       void *const *outs)
+{
+    const int width = tile->x1 - tile->x0;
+    for (int a = 0; a < job->last->group && y + a < tile->y1; a++) {
+        void *const of_row[SUMS_MAX] = {sums[0][a], sums[1][a], sums[2][a], sums[3][a]};
+        if (job->plan->sample != SAMPLE_U16)
+            job->loops->join(&job->join, of_row[0], of_row[1], width, outs[a]);
+        else if (job->is_root16)
+            join_roots(job, of_row, width, outs[a]);
+        else
+            job->loops->join16(&job->join16, of_row, width, outs[a]);
+    }
+}
+
 static void convolve_at_once(const struct job *job, const struct tile *tile, char *scratch)
 {
     const struct pass *pass = job->first;
-    char *sums = scratch + (size_t)job->input_rows * job->input_bytes;
-    char *spare = sums + (size_t)job->ring_rows * job->ring_bytes;
-    const void *ring[FILTER_MAX + GROUP_MAX], *rows[FILTER_MAX + GROUP_MAX];
-    void *outs[GROUP_MAX] = {NULL}, *sums_of[2][GROUP_MAX];
-    for (int a = 0; a < pass->group; a++)
-        for (int grid = 0; grid < 2; grid++)
-            sums_of[grid][a] = sums + (size_t)(grid * pass->group + a) * job->ring_bytes;
+    const int width = tile->x1 - tile->x0;
+    char *first_sum = scratch + (size_t)(job->input_sets * job->input_rows) * job->input_bytes;
+    char *spare = first_sum + (size_t)job->sum_rows * job->ring_bytes;
+    const void *ring[2][FILTER_MAX + GROUP_MAX], *rows[2][FILTER_MAX + GROUP_MAX];
+    void *outs[GROUP_MAX] = {NULL}, *sums[SUMS_MAX][GROUP_MAX] = {{NULL}};
+    group_sums(job, first_sum, sums);
     int loaded = 0;
     for (int y = tile->y0; y < tile->y1; y += pass->group) {
         const int top = y - tile->y0;
-        for (; loaded < top + pass->row_count; loaded++) {
-            const int slot = loaded % job->input_rows;
-            ring[slot] = tile_row(job, tile, loaded, scratch + (size_t)slot * job->input_bytes);
-        }
-        for (int r = 0; r < pass->row_count; r++)
-            rows[r] = ring[(top + r) % job->input_rows];
+        for (; loaded < top + pass->row_count; loaded++)
+            for (int set = 0; set < job->input_sets; set++) {
+                const int slot = loaded % job->input_rows;
+                ring[set][slot] = tile_row(job, job->shares[set], tile, loaded,
+                                           scratch + (size_t)(set * job->input_rows + slot) * job->input_bytes);
+            }
+        for (int set = 0; set < job->input_sets; set++)
+            for (int r = 0; r < pass->row_count; r++)
+                rows[set][r] = ring[set][(top + r) % job->input_rows];
         group_outs(job, tile, y, spare, outs);
-        if (job->second == NULL) {
-            job->loops->run(pass, rows, tile->x1 - tile->x0, outs);
+        if (job->sums == 0) {
+            job->loops->run(pass, rows[0], width, outs);
             continue;
         }
-        job->loops->run(pass, rows, tile->x1 - tile->x0, sums_of[0]);
-        job->loops->run(job->second, rows, tile->x1 - tile->x0, sums_of[1]);
-        for (int a = 0; a < pass->group && y + a < tile->y1; a++)
-            job->loops->join(&job->join, sums_of[0][a], sums_of[1][a], tile->x1 - tile->x0, outs[a]);
+        for (int digit = 0; digit < job->digits; digit++) {
+            job->loops->run(pass, rows[digit], width, sums[digit]);
+            if (job->second != NULL)
+                job->loops->run(job->second, rows[digit], width, sums[job->digits + digit]);
+        }
+        join_group(job, tile, y, sums, outs);
     }
+}
+
+/* Rows of the image in a row of sums. */
+static int rows_in_one(enum target target)
+{
+    return target == TARGET_PAIRS || target == TARGET_PAIR_HALVES ? 2 : 1;
 }
 
 static void convolve_in_passes(const struct job *job, const struct tile *tile, char *scratch)
 {
     const struct pass *first = job->first, *last = job->last;
-    char *ring = scratch + (size_t)job->input_rows * job->input_bytes;
-    char *spare = ring + (size_t)job->ring_rows * job->ring_bytes;
-    const int unit = first->target == TARGET_PAIRS ? 2 : 1; /* rows of the image in a row of the ring */
+    const int width = tile->x1 - tile->x0;
+    char *rings = scratch + (size_t)job->input_rows * job->input_bytes;
+    char *first_sum = rings + (size_t)(job->digits * job->ring_rows) * job->ring_bytes;
+    char *spare = first_sum + (size_t)job->sum_rows * job->ring_bytes;
+    const int unit = rows_in_one(first->target);
     const void *rows[FILTER_MAX + GROUP_MAX];
-    void *outs[GROUP_MAX];
+    void *outs[2 * GROUP_MAX], *sums[SUMS_MAX][GROUP_MAX] = {{NULL}};
+    group_sums(job, first_sum, sums);
     int summed = 0; /* rows of the ring */
     for (int y = tile->y0; y < tile->y1; y += last->group) {
         const int top = (y - tile->y0) / unit;
         while (summed < top + last->row_count) {
             for (int a = 0; a < first->group; a++)
-                rows[a] = tile_row(job, tile, summed * unit + a, scratch + (size_t)a * job->input_bytes);
+                rows[a] =
+                    tile_row(job, job->shares[0], tile, summed * unit + a, scratch + (size_t)a * job->input_bytes);
             for (int a = 0; a < first->group / unit; a++)
-                outs[a] = ring + (size_t)((summed + a) % job->ring_rows) * job->ring_bytes;
-            job->loops->run(first, rows, tile->x1 - tile->x0, outs);
+                for (int digit = 0; digit < job->digits; digit++)
+                    outs[digit * first->group + a] =
+                        rings + (size_t)(digit * job->ring_rows + (summed + a) % job->ring_rows) * job->ring_bytes;
+            job->loops->run(first, rows, width, outs);
             summed += first->group / unit;
         }
-        for (int r = 0; r < last->row_count; r++)
-            rows[r] = ring + (size_t)((top + r) % job->ring_rows) * job->ring_bytes;
         group_outs(job, tile, y, spare, outs);
-        job->loops->run(last, rows, tile->x1 - tile->x0, outs);
+        for (int digit = 0; digit < job->digits; digit++) {
+            for (int r = 0; r < last->row_count; r++)
+                rows[r] = rings + (size_t)(digit * job->ring_rows + (top + r) % job->ring_rows) * job->ring_bytes;
+            job->loops->run(last, rows, width, job->sums > 0 ? sums[digit] : outs);
+        }
+        if (job->sums > 0)
+            join_group(job, tile, y, sums, outs);
     }
 }
 
@@ -374,8 +472,9 @@ static void convolve_window(const struct job *job, const struct tile *tile, char
     memset(columns, 0, 2 * job->input_bytes);
     memset(leaving, 0, job->input_bytes);
     for (int row = 0; row < tile->y1 - tile->y0 + f->height - 1; row++) {
-        const uint8_t *in = tile_row(job, tile, row, entering);
-        const uint8_t *gone = row < f->height ? (const void *)leaving : tile_row(job, tile, row - f->height, leaving);
+        const uint8_t *in = tile_row(job, SHARE_ALL, tile, row, entering);
+        const uint8_t *gone =
+            row < f->height ? (const void *)leaving : tile_row(job, SHARE_ALL, tile, row - f->height, leaving);
         job->loops->slide(in, gone, count, columns);
         const int y = tile->y0 + row - (f->height - 1);
         if (y >= tile->y0)
@@ -391,7 +490,7 @@ static void convolve_shift(const struct job *job, const struct tile *tile)
     const struct filter *f = job->plan->filter;
     const int down = job->shift_tap / f->width - f->anchor_y, right = job->shift_tap % f->width - f->anchor_x;
     for (int y = tile->y0; y < tile->y1; y++)
-        load_row(job, tile->channel, y + down, tile->x0 + right, tile->x1 - tile->x0,
+        load_row(job, SHARE_ALL, tile->channel, y + down, tile->x0 + right, tile->x1 - tile->x0,
                  (char *)row_to(job->out, tile->channel, y) + (size_t)tile->x0 * sample_bytes(job->out->sample));
 }
 
@@ -681,6 +780,7 @@ static bool make_grids(struct job *job)
     }
     job->first = job->last;
     job->shift_tap = -1;
+    job->sums = 2;
 
     struct join *join = &job->join;
     *join = (struct join){
@@ -709,12 +809,190 @@ static bool make_grids(struct job *job)
     return true;
 }
 
+/* Words of 16 bits. */
+
+/* sum|q| up to which 32 bits hold sums of samples of uint16_t, and 16 bits all taps. */
+enum { NARROW_SUM = INT16_MAX };
+static_assert((int64_t)NARROW_SUM * 65535 <= INT32_MAX, "32 bits hold the sums");
+
+static int64_t absolute_sum(const int32_t *taps, int count)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += taps[i] < 0 ? -(int64_t)taps[i] : taps[i];
+    return sum;
+}
+
+static int64_t plain_sum(const int32_t *taps, int count)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += taps[i];
+    return sum;
+}
+
+/* What sums of samples less 32768 begin with, modulo 2^32. */
+static int32_t centred_start(const struct weights *w)
+{
+    return (int32_t)(uint32_t)(uint64_t)(plain_sum(w->taps, w->width * w->height) * 32768);
+}
+
+/* The way of struct finish for outputs of uint16_t. What is shifted must not wrap, nor be where SSE2 does not pack it.
+ */
+static void finish16_make(const struct plan *plan, struct finish *finish)
+{
+    const struct filter *f = plan->filter;
+    const int64_t bias = f->bias16 < 0 ? -f->bias16 : f->bias16;
+    *finish = (struct finish){.way = FINISH_DOUBLE, .absolute = f->absolute, .rounding16 = plan->rounding16};
+    if ((f->scale & (f->scale - 1)) == 0 && f->absolute_sum * 65535 + bias <= INT32_MAX - 32768) {
+        finish->way = FINISH_SHIFT;
+        finish->bias = (int32_t)f->bias16;
+        while (1 << finish->shift < f->scale)
+            finish->shift++;
+    }
+}
+
+/* Are levels of COMBINE_MAGNITUDE right if they are computed in doubles and 2^-33 is added so that none is too low?
+ *
+ * With T = 257 O + 1/2, O = p/r and w = 2r: level n is reached where x = sqrt(N) / D + T >= n, where w sqrt(N) >= v =
+ * w D (n - T), an integer. If it is not reached, w^2 N <= v^2 - 1, so that v - w sqrt(N) >= 1 / 2v, and x is below n by
+ * at least 1 / (2v w D). With |T| < 2^16 + 1, v <= w D 2^17, and the distance is at least 2^-18 / (w D)^2; for w D <=
+ * 128 that is 2^-32.
+ *
+ * What is computed errs by less than 2^-33. N is exact up to 2^53, and larger ones give the highest level. Up to that,
+ * sqrt(N) / D < 2^17 + 2; with u = 2^-53, the root, 1 / D and their product err by 3u of it, T by less than 2u 2^17,
+ * and the sum by u 2^17 at most. All of it is below u 2^20. */
+static bool roots_fit_double(const struct filter *f)
+{
+    return f->offset_denominator <= 64 && 2 * f->offset_denominator * f->scale <= 128 && fabs(f->offset) <= 255;
+}
+
+/* Numbers for joining sums to outputs of uint16_t. */
+static void join16_make(struct job *job, bool is_float)
+{
+    const struct plan *plan = job->plan;
+    const struct filter *f = plan->filter;
+    job->sums = job->digits * filter_grids(f);
+    job->join16 = (struct join16){
+        .combine = f->combine,
+        .layout = job->loops->words ? LAYOUT_TWOS : LAYOUT_STRAIGHT,
+        .is_float = is_float,
+        .digits = job->digits,
+        .unit = 256,
+        .rounding = plan->rounding16,
+    };
+    if (f->combine == COMBINE_MAGNITUDE) {
+        job->is_root16 = !roots_fit_double(f);
+        job->join16.rounding.factor = 1.0 / f->scale;
+        job->join16.rounding.term = 257 * f->offset + 0.5 + (job->is_root16 ? 0 : ldexp(1, -33));
+        job->join16.rounding.absolute = false;
+    }
+}
+
+/* One program for each grid, over samples as they are or, where 32 bits do not hold the sums, over their bytes. */
+static bool make_at_once16(struct job *job, enum arithmetic arithmetic)
+{
+    const struct filter *f = job->plan->filter;
+    const int count = f->width * f->height;
+    struct pass **const passes[] = {&job->last, &job->second};
+    const bool joined = job->digits == 2 || f->combine != COMBINE_NONE;
+    if (job->digits == 2) {
+        job->shares[0] = SHARE_HIGH;
+        job->shares[1] = SHARE_LOW;
+    }
+    for (int grid = 0; grid < filter_grids(f); grid++) {
+        const struct weights w = {f->width, f->height, f->taps + grid * count, 1};
+        if (!pass_allocate(passes[grid], PARTS_MOST * (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width))
+            return false;
+        struct pass *pass = *passes[grid];
+        pass->group = job->loops->group;
+        pass->arithmetic = arithmetic;
+        pass->target = !joined ? TARGET_U16 : arithmetic == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
+        pass->start = job->shares[0] == SHARE_CENTRED ? centred_start(&w) : 0;
+        finish16_make(job->plan, &pass->finish);
+        pass_fill(pass, &w);
+    }
+    job->first = job->last;
+    if (joined)
+        join16_make(job, arithmetic == ARITHMETIC_FLOATS);
+    return true;
+}
+
+/* A row, whose sums 32 bits hold, then a column: in floats where they hold all sums, else, unless plain integers do,
+ * once for the upper and once for the lower halves of the row's sums. */
+static bool make_passes16(struct job *job, enum arithmetic across, enum arithmetic down)
+{
+    const struct filter *f = job->plan->filter;
+    const struct weights row = {f->width, 1, f->row, 1}, column = {1, f->height, f->column, 1};
+    if (!pass_allocate(&job->first, PARTS_MOST * GROUP_MAX * (size_t)f->width) ||
+        !pass_allocate(&job->last, PARTS_MOST * (size_t)(f->height + GROUP_MAX - 1)))
+        return false;
+    struct pass *first = job->first, *last = job->last;
+    first->group = last->group = job->loops->group;
+    first->arithmetic = across;
+    first->start = job->shares[0] == SHARE_CENTRED ? centred_start(&row) : 0;
+    first->target = down == ARITHMETIC_FLOATS  ? TARGET_FLOATS
+                    : job->digits == 1         ? TARGET_INTS
+                    : down == ARITHMETIC_PAIRS ? TARGET_PAIR_HALVES
+                                               : TARGET_HALVES;
+    pass_fill(first, &row);
+    last->arithmetic = down;
+    last->target = job->digits == 1 ? TARGET_U16 : TARGET_INTS;
+    last->layout = across == ARITHMETIC_WORDS ? LAYOUT_TWOS : LAYOUT_STRAIGHT;
+    finish16_make(job->plan, &last->finish);
+    pass_fill(last, &column);
+    if (job->digits == 2) {
+        join16_make(job, false);
+        job->join16.unit = 65536;
+        job->join16.base = down == ARITHMETIC_PAIRS ? 32768.0 * (double)plain_sum(f->column, f->height) : 0;
+    }
+    return true;
+}
+
+/* A filter that moves the picture: rows are copied. */
+static bool make_shift16(struct job *job)
+{
+    if (!pass_allocate(&job->last, 1))
+        return false;
+    job->first = job->last;
+    job->last->arithmetic = ARITHMETIC_WORDS; /* rows as they are */
+    job->last->group = job->loops->group;
+    job->last->row_count = 1; /* of scratch, which tiles are fitted to */
+    return true;
+}
+
+/* Choose the arithmetic for samples of uint16_t and make the job's passes. */
+static bool make_job16(struct job *job)
+{
+    const struct filter *f = job->plan->filter;
+    const bool words = job->loops->words, float_exact = f->absolute_sum * 65535 < 1 << 24;
+    const bool narrow = f->absolute_sum <= NARROW_SUM;
+    job->shift_tap = f->combine == COMBINE_NONE ? find_shift(f) : -1;
+    if (job->shift_tap >= 0)
+        return make_shift16(job);
+    const enum arithmetic once = words ? ARITHMETIC_WORDS : float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
+    job->shares[0] = words ? SHARE_CENTRED : SHARE_ALL;
+    job->digits = narrow ? 1 : 2;
+    if (f->separable && f->width > 1 && f->height > 1 && absolute_sum(f->row, f->width) <= NARROW_SUM &&
+        absolute_sum(f->column, f->height) <= NARROW_SUM) {
+        const struct weights all = {f->width, f->height, f->taps, 1}, row = {f->width, 1, f->row, 1};
+        if (3 * pass_cost(once, &row) + f->height + 6 < job->digits * pass_cost(once, &all)) {
+            const enum arithmetic down = float_exact ? ARITHMETIC_FLOATS : words ? ARITHMETIC_PAIRS : ARITHMETIC_INTS;
+            job->digits = down == ARITHMETIC_PAIRS ? 2 : job->digits;
+            return make_passes16(job, once, down);
+        }
+    }
+    return make_at_once16(job, once);
+}
+
 /* Choose the arithmetic and make the job's passes. */
 static bool make_passes(struct job *job)
 {
     const struct plan *plan = job->plan;
     const struct filter *f = plan->filter;
     const bool planes = plan->sample == SAMPLE_F32;
+    if (plan->sample == SAMPLE_U16)
+        return make_job16(job);
     if (f->combine != COMBINE_NONE)
         return make_grids(job);
     const struct weights all = {f->width, f->height, f->taps, planes ? f->scale : 1};
@@ -785,14 +1063,15 @@ static void make_tiles(struct job *job, int threads)
     const struct filter *f = job->plan->filter;
     const bool passes = job->first != job->last;
     const int width = job->in->width, height = job->in->height;
-    const int unit = job->first->target == TARGET_PAIRS ? 2 : 1;
-    const int made = job->first->group / unit; /* rows of the ring that the first pass makes at once */
+    const int made =
+        job->first->group / rows_in_one(job->first->target); /* of a ring, that the first pass makes at once */
+    job->input_sets = passes ? 1 : job->digits;
     job->input_rows = job->first->row_count;
     job->ring_rows = passes ? (job->last->row_count + made - 1) / made * made : 0;
-    if (job->second != NULL)
-        job->ring_rows = 2 * job->first->group; /* no ring: a group's sums of both grids */
+    job->sum_rows = job->sums * job->last->group;
     const size_t sample = column_bytes(job->first->arithmetic);
-    const size_t column = (size_t)job->input_rows * sample + (size_t)job->ring_rows * sizeof(union cell);
+    const size_t column = (size_t)(job->input_sets * job->input_rows) * sample +
+                          (size_t)(job->digits * job->ring_rows + job->sum_rows) * sizeof(union cell);
     int most = (int)(TILE_BYTES / column);
     most = most < TILE_WIDTH_LEAST ? TILE_WIDTH_LEAST : most > TILE_WIDTH_MOST ? TILE_WIDTH_MOST : most;
     /* What is read in place has narrow tiles at the left and the right, which are not. */
@@ -824,8 +1103,8 @@ static void make_tiles(struct job *job, int threads)
         job->ring_bytes = round_up(PREFIX_CELLS(reach), BLOCK_MAX) * sizeof(int32_t);
     }
     job->spare_bytes = round_up((size_t)job->tile_width * sample_bytes(job->in->sample), ALIGNMENT);
-    job->scratch_bytes =
-        (size_t)job->input_rows * job->input_bytes + (size_t)job->ring_rows * job->ring_bytes + job->spare_bytes;
+    job->scratch_bytes = (size_t)(job->input_sets * job->input_rows) * job->input_bytes +
+                         (size_t)(job->digits * job->ring_rows + job->sum_rows) * job->ring_bytes + job->spare_bytes;
 }
 
 /* The instruction sets from the plain to the fast; each needs what those before it need. */
@@ -896,7 +1175,7 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
 {
     (void)device;
     const struct filter *f = plan->filter;
-    struct job job = {.plan = plan, .in = in, .out = out, .loops = find_loops(error)};
+    struct job job = {.plan = plan, .in = in, .out = out, .loops = find_loops(error), .digits = 1};
     if (job.loops == NULL)
         return false;
     const double work = (double)in->width * in->height * in->count * f->width * f->height * filter_grids(f);
@@ -904,9 +1183,8 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
     bool ok = make_passes(&job);
     if (ok) {
         make_tiles(&job, threads);
-        if (job.second == NULL)
-            job.last->past_caches = goes_past_caches(out);
-        job.join.past_caches = goes_past_caches(out);
+        job.last->past_caches = job.sums == 0 && goes_past_caches(out);
+        job.join.past_caches = job.join16.past_caches = goes_past_caches(out);
         const int64_t tiles = (int64_t)job.tiles_x * job.tiles_y * in->count;
         threads = tiles < threads ? (int)tiles : threads;
         job.scratch = aligned_alloc(ALIGNMENT, (size_t)threads * job.scratch_bytes);

@@ -36,6 +36,20 @@ enum target {
     TARGET_FLOATS, /* rows of sums for ARITHMETIC_FLOATS */
     TARGET_INTS,   /* for ARITHMETIC_INTS */
     TARGET_PAIRS,  /* for ARITHMETIC_PAIRS: one row for two */
+    TARGET_U16,    /* outputs of uint16_t, by struct finish */
+
+    /* Of sums s = 65536 h + l two rows, of h and, a group further, of l: for ARITHMETIC_INTS h and l, l from 0 to
+     * 65535; for ARITHMETIC_PAIRS, one row of each for two, h and l - 32768. */
+    TARGET_HALVES,
+    TARGET_PAIR_HALVES,
+};
+
+/* What of a sample of uint16_t a row for a pass holds. */
+enum share {
+    SHARE_ALL,
+    SHARE_CENTRED, /* the sample less 32768, which int16_t holds */
+    SHARE_HIGH,    /* its high byte */
+    SHARE_LOW,     /* its low byte */
 };
 
 /* Which columns the four vectors of a block hold, of L lanes each. */
@@ -53,12 +67,13 @@ union cell {
     int8_t bytes[4];
 };
 
-/* How a sum becomes an output of uint8_t; the first that is exact for the plan is taken (finish_make). */
+/* How a sum becomes an output of uint8_t or uint16_t; the first that is exact for the plan is taken (finish_make). */
 enum finish_way {
     FINISH_SHIFT,    /* (S + bias) >> shift, where the scale is a power of two */
     FINISH_FLOAT,    /* truncate(S * factor + term) */
     FINISH_MULTIPLY, /* as rounding_apply */
     FINISH_EACH,     /* rounding_apply itself, a sample at a time */
+    FINISH_DOUBLE,   /* of uint16_t, as rounding16_apply; the only other way of these is FINISH_SHIFT */
 };
 
 struct finish {
@@ -67,6 +82,7 @@ struct finish {
     int32_t bias, shift;
     float factor, term;
     struct rounding rounding;
+    struct rounding16 rounding16;
 };
 
 /* One multiply-add in each lane: where its samples stand from the row's beginning, in bytes, and its taps for each row
@@ -120,6 +136,22 @@ struct join {
     const int64_t *steps;
 };
 
+/* How rows of sums of samples of uint16_t become outputs, by doubles, which hold all of them. The sum of a grid is
+ * one row, or UNIT times a first plus a second plus BASE. Two grids' are combined; a magnitude is then finished with a
+ * term that roots_fit_double proves. */
+struct join16 {
+    enum combine combine;
+    enum layout layout; /* of the sums */
+    bool is_float;      /* the sums are float, then one row each */
+    int digits;         /* rows of a sum: 1 or 2 */
+    double unit, base;
+    struct rounding16 rounding;
+    bool past_caches;
+};
+
+/* Rows of sums that are joined, at most: two of each of two grids. */
+#define SUMS_MAX 4
+
 /* A window of equal taps, and room for PREFIX_CELLS(width + columns) sums. */
 struct window {
     int columns;
@@ -151,8 +183,15 @@ struct loops {
     /* Join two rows of sums to WIDTH outputs. */
     void (*join)(const struct join *join, const void *first, const void *second, int width, void *out);
 
+    /* Join rows of sums, those of a grid one after the other, to WIDTH outputs of uint16_t. */
+    void (*join16)(const struct join16 *join, void *const *sums, int width, uint16_t *out);
+
     /* Copy COUNT samples of uint8_t into a row for ARITHMETIC. */
     void (*widen)(enum arithmetic arithmetic, const uint8_t *from, int count, void *to);
+
+    /* Copy a SHARE of COUNT samples of uint16_t into a row for _WORDS, _FLOATS or _INTS; SHARE_CENTRED is for _WORDS.
+     */
+    void (*widen16)(enum arithmetic arithmetic, enum share share, const uint16_t *from, int count, void *to);
 };
 
 extern const struct loops loops_portable;

@@ -58,6 +58,7 @@ static_assert((int)GROUP <= (int)GROUP_MAX, "a column has taps for every row of 
 typedef int32_t ints __attribute__((vector_size(VECTOR)));
 typedef uint32_t bits __attribute__((vector_size(VECTOR))); /* for what may wrap: lanes behind a row's end do */
 typedef float floats __attribute__((vector_size(VECTOR)));
+typedef double doubles __attribute__((vector_size(VECTOR)));
 typedef int32_t loose_ints __attribute__((vector_size(VECTOR), aligned(1), may_alias));
 
 /* Not every instruction set uses all. */
@@ -193,6 +194,49 @@ INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool pa
     store_way(to, (ints)bytes, past);
 }
 
+/* Two vectors to words, with saturation, in the order of the columns. */
+INLINE ints pack_words(ints c0, ints c1, enum layout layout)
+{
+    const __m512i words = _mm512_packus_epi32(AS(c0), AS(c1)); /* in each 128 bits, 4 lanes of c0, 4 of c1 */
+    if (layout == LAYOUT_TWOS) {
+        const __m128i order = _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
+        return (ints)_mm512_shuffle_epi8(words, _mm512_broadcast_i32x4(order));
+    }
+    return (ints)_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), words);
+}
+
+INLINE doubles lower_doubles(ints value)
+{
+    return (doubles)_mm512_cvtepi32_pd(_mm512_castsi512_si256(AS(value)));
+}
+
+INLINE doubles upper_doubles(ints value)
+{
+    return (doubles)_mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(AS(value), 1));
+}
+
+/* Truncated. */
+INLINE ints join_doubles(doubles lower, doubles upper)
+{
+    const __m512i low = _mm512_castsi256_si512(_mm512_cvttpd_epi32((__m512d)lower));
+    return (ints)_mm512_inserti64x4(low, _mm512_cvttpd_epi32((__m512d)upper), 1);
+}
+
+INLINE doubles larger_double(doubles a, doubles b)
+{
+    return (doubles)_mm512_max_pd((__m512d)a, (__m512d)b);
+}
+
+INLINE doubles smaller_double(doubles a, doubles b)
+{
+    return (doubles)_mm512_min_pd((__m512d)a, (__m512d)b);
+}
+
+INLINE doubles root_double(doubles value)
+{
+    return (doubles)_mm512_sqrt_pd((__m512d)value);
+}
+
 #elif defined(__AVX2__)
 #define AS(v) ((__m256i)(v))
 INLINE ints multiply_words(ints sums, ints samples, ints taps)
@@ -242,6 +286,47 @@ INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool pa
     store_way(to, (ints)bytes, past);
 }
 
+INLINE ints pack_words(ints c0, ints c1, enum layout layout)
+{
+    const __m256i words = _mm256_packus_epi32(AS(c0), AS(c1));
+    if (layout == LAYOUT_TWOS) {
+        const __m128i order = _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
+        return (ints)_mm256_shuffle_epi8(words, _mm256_broadcastsi128_si256(order));
+    }
+    return (ints)_mm256_permute4x64_epi64(words, 0xd8);
+}
+
+INLINE doubles lower_doubles(ints value)
+{
+    return (doubles)_mm256_cvtepi32_pd(_mm256_castsi256_si128(AS(value)));
+}
+
+INLINE doubles upper_doubles(ints value)
+{
+    return (doubles)_mm256_cvtepi32_pd(_mm256_extracti128_si256(AS(value), 1));
+}
+
+INLINE ints join_doubles(doubles lower, doubles upper)
+{
+    const __m256i low = _mm256_castsi128_si256(_mm256_cvttpd_epi32((__m256d)lower));
+    return (ints)_mm256_inserti128_si256(low, _mm256_cvttpd_epi32((__m256d)upper), 1);
+}
+
+INLINE doubles larger_double(doubles a, doubles b)
+{
+    return (doubles)_mm256_max_pd((__m256d)a, (__m256d)b);
+}
+
+INLINE doubles smaller_double(doubles a, doubles b)
+{
+    return (doubles)_mm256_min_pd((__m256d)a, (__m256d)b);
+}
+
+INLINE doubles root_double(doubles value)
+{
+    return (doubles)_mm256_sqrt_pd((__m256d)value);
+}
+
 #else
 #define AS(v) ((__m128i)(v))
 INLINE ints multiply_words(ints sums, ints samples, ints taps)
@@ -287,6 +372,45 @@ INLINE void pack(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool pa
     }
     store_way(to, (ints)_mm_packus_epi16(lower, upper), past);
 }
+
+/* SSE2 packs signed words only: what is packed must not be below -2^31 + 32768. */
+INLINE ints pack_words(ints c0, ints c1, enum layout layout)
+{
+    const ints middle = repeat(32768);
+    const __m128i words = _mm_packs_epi32(AS(subtract(c0, middle)), AS(subtract(c1, middle)));
+    const __m128i ordered = layout == LAYOUT_TWOS ? _mm_unpacklo_epi16(words, _mm_srli_si128(words, 8)) : words;
+    return (ints)_mm_xor_si128(ordered, _mm_set1_epi16(INT16_MIN));
+}
+
+INLINE doubles lower_doubles(ints value)
+{
+    return (doubles)_mm_cvtepi32_pd(AS(value));
+}
+
+INLINE doubles upper_doubles(ints value)
+{
+    return (doubles)_mm_cvtepi32_pd(_mm_shuffle_epi32(AS(value), 0xee));
+}
+
+INLINE ints join_doubles(doubles lower, doubles upper)
+{
+    return (ints)_mm_unpacklo_epi64(_mm_cvttpd_epi32((__m128d)lower), _mm_cvttpd_epi32((__m128d)upper));
+}
+
+INLINE doubles larger_double(doubles a, doubles b)
+{
+    return (doubles)_mm_max_pd((__m128d)a, (__m128d)b);
+}
+
+INLINE doubles smaller_double(doubles a, doubles b)
+{
+    return (doubles)_mm_min_pd((__m128d)a, (__m128d)b);
+}
+
+INLINE doubles root_double(doubles value)
+{
+    return (doubles)_mm_sqrt_pd((__m128d)value);
+}
 #endif
 #endif
 
@@ -319,6 +443,12 @@ INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, in
 INLINE size_t column_bytes(enum arithmetic arithmetic)
 {
     return arithmetic == ARITHMETIC_BYTES ? 1 : arithmetic == ARITHMETIC_WORDS ? 2 : 4;
+}
+
+/* How far apart what becomes of sums is, in bytes. */
+INLINE size_t bytes_of(enum target target)
+{
+    return target == TARGET_U8 ? 1 : target == TARGET_U16 ? 2 : 4;
 }
 
 /* Where vector V of a block is loaded, in bytes from its first: see enum layout. */
@@ -405,6 +535,59 @@ INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, in
 #endif
 }
 
+/* As rounding16_apply, but that the result is left as a double from 0 to 65535. */
+#if HAS_WORDS
+INLINE doubles finish_double(const struct rounding16 *r, doubles value)
+{
+    const doubles zeros = {0}, white = 65535 - zeros;
+    const doubles size = r->absolute ? larger_double(value, -value) : value;
+    return smaller_double(larger_double(size * (r->factor - zeros) + (r->term - zeros), zeros), white);
+}
+
+INLINE ints finish16_vector(const struct finish *f, enum finish_way way, bool is_float, ints c)
+{
+    if (is_float)
+        c = __builtin_convertvector((floats)c, ints);
+    if (way == FINISH_DOUBLE)
+        return join_doubles(finish_double(&f->rounding16, lower_doubles(c)),
+                            finish_double(&f->rounding16, upper_doubles(c)));
+    if (f->absolute)
+        c = subtract(c ^ c >> 31, c >> 31);
+    return add(c, repeat(f->bias)) >> f->shift;
+}
+
+INLINE void store_words(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool past, uint16_t *to)
+{
+    store_way(to, pack_words(c0, c1, layout), past);
+    store_way(to + 2 * LANES, pack_words(c2, c3, layout), past);
+}
+#endif
+
+INLINE void finish_words(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
+                         enum layout layout, bool past, uint16_t *to)
+{
+#if HAS_WORDS
+#define FINISH_WORDS(way)                                                                                              \
+    store_words(finish16_vector(finish, way, is_float, c0), finish16_vector(finish, way, is_float, c1),                \
+                finish16_vector(finish, way, is_float, c2), finish16_vector(finish, way, is_float, c3), layout, past,  \
+                to)
+    if (finish->way == FINISH_SHIFT)
+        FINISH_WORDS(FINISH_SHIFT);
+    else
+        FINISH_WORDS(FINISH_DOUBLE);
+#else
+    const struct rounding16 r = finish->rounding16;
+    union cell sums[BLOCK];
+    (void)layout, (void)past; /* straight, where there are no words */
+    store(sums, c0);
+    store(sums + LANES, c1);
+    store(sums + 2 * LANES, c2);
+    store(sums + 3 * LANES, c3);
+    for (int k = 0; k < BLOCK; k++)
+        to[k] = rounding16_apply(&r, is_float ? (double)sums[k].f : (double)sums[k].i);
+#endif
+}
+
 INLINE ints finish_plane(float offset, bool absolute, ints c)
 {
     if (absolute)
@@ -423,6 +606,17 @@ INLINE void store_row(union cell *to, ints c0, ints c1, ints c2, ints c3, bool p
 INLINE ints pair(ints first, ints second)
 {
     return (first & 0xffff) | shift_up(second, 16);
+}
+
+/* The upper halves of two sums in a lane, and the lower ones less 32768. */
+INLINE ints pair_high(ints first, ints second)
+{
+    return (ints)((bits)first >> 16) | (second & (int32_t)0xffff0000);
+}
+
+INLINE ints pair_low(ints first, ints second)
+{
+    return pair(first, second) ^ (int32_t)0x80008000;
 }
 
 /* Name every sum, so that each has a register: c<row><vector>. */
@@ -478,11 +672,24 @@ INLINE ints pair(ints first, ints second)
 #define EACH_TWO_ROWS(DO) DO(0, 1)
 #endif
 #define ROW_BYTES(a) finish_bytes(&finish, is_float, ROW_ARGUMENTS(a), layout, past, (uint8_t *)to[a]);
+#define ROW_WORDS(a) finish_words(&finish, is_float, ROW_ARGUMENTS(a), layout, past, (uint16_t *)(void *)to[a]);
 #define ROW_STORE(a) store_row((union cell *)to[a], ROW_ARGUMENTS(a), false);
 #define ROW_STORE_OUTPUTS(a) store_row((union cell *)to[a], ROW_ARGUMENTS(a), past);
 #define ROWS_PAIR(a, b)                                                                                                \
     store_row((union cell *)to[(a) / 2], pair(c##a##0, c##b##0), pair(c##a##1, c##b##1), pair(c##a##2, c##b##2),       \
               pair(c##a##3, c##b##3), false);
+
+/* Sums as TARGET_HALVES and _PAIR_HALVES say. */
+#define ROW_HALVES(a)                                                                                                  \
+    store_row((union cell *)to[a], c##a##0 >> 16, c##a##1 >> 16, c##a##2 >> 16, c##a##3 >> 16, false);                 \
+    store_row((union cell *)to[GROUP + (a)], c##a##0 & 0xffff, c##a##1 & 0xffff, c##a##2 & 0xffff, c##a##3 & 0xffff,   \
+              false);
+#define ROWS_HIGH(a, b)                                                                                                \
+    store_row((union cell *)to[(a) / 2], pair_high(c##a##0, c##b##0), pair_high(c##a##1, c##b##1),                     \
+              pair_high(c##a##2, c##b##2), pair_high(c##a##3, c##b##3), false);
+#define ROWS_LOW(a, b)                                                                                                 \
+    store_row((union cell *)to[GROUP + (a) / 2], pair_low(c##a##0, c##b##0), pair_low(c##a##1, c##b##1),               \
+              pair_low(c##a##2, c##b##2), pair_low(c##a##3, c##b##3), false);
 
 /* Blocks from column X on, while there are COUNT outputs left of which at least one is in the block. */
 INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, int count, char *const *outs,
@@ -491,7 +698,8 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
     const bool is_float = arithmetic == ARITHMETIC_FLOATS;
     const int part_bits = arithmetic == ARITHMETIC_BYTES ? 8 : 16;
     const enum target target = pass->target;
-    const size_t output_bytes = target == TARGET_U8 ? 1 : sizeof(union cell);
+    const bool halves = target == TARGET_HALVES || target == TARGET_PAIR_HALVES;
+    const size_t output_bytes = bytes_of(target);
     const enum layout layout = arithmetic == ARITHMETIC_BYTES   ? LAYOUT_FOURS
                                : arithmetic == ARITHMETIC_WORDS ? LAYOUT_TWOS
                                                                 : pass->layout;
@@ -500,8 +708,8 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
     const bool absolute = pass->absolute, past = pass->past_caches;
     const struct step *const end = pass->steps + pass->step_count;
     const ints start = is_float ? (ints){0} : repeat(pass->start);
-    char *to[GROUP];
-    for (int a = 0; a < GROUP; a++)
+    char *to[2 * GROUP];
+    for (int a = 0; a < (halves ? 2 : 1) * GROUP; a++)
         to[a] = outs[a];
     for (; count > 0; x += BLOCK, count -= BLOCK) {
         EACH_SUM(SUM_DECLARE)
@@ -536,6 +744,16 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
         case TARGET_PAIRS:
             EACH_TWO_ROWS(ROWS_PAIR)
             break;
+        case TARGET_U16:
+            EACH_ROW(ROW_WORDS)
+            break;
+        case TARGET_HALVES:
+            EACH_ROW(ROW_HALVES)
+            break;
+        case TARGET_PAIR_HALVES:
+            EACH_TWO_ROWS(ROWS_HIGH)
+            EACH_TWO_ROWS(ROWS_LOW)
+            break;
         case TARGET_F32:
             EACH_SUM(SUM_FINISH_PLANE)
             EACH_ROW(ROW_STORE_OUTPUTS)
@@ -552,6 +770,8 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
         }
         for (int a = 0; a < GROUP; a++)
             to[a] += BLOCK * output_bytes;
+        for (int a = GROUP; halves && a < 2 * GROUP; a++)
+            to[a] += BLOCK * output_bytes;
     }
 }
 
@@ -559,15 +779,16 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
 INLINE void run_pass(const struct pass *pass, const void *const *rows, int width, void *const *outs,
                      const enum arithmetic arithmetic)
 {
-    const bool exact = pass->target == TARGET_U8 || pass->target == TARGET_F32;
+    const bool exact = pass->target == TARGET_U8 || pass->target == TARGET_U16 || pass->target == TARGET_F32;
+    const bool halves = pass->target == TARGET_HALVES || pass->target == TARGET_PAIR_HALVES;
     const int whole = exact ? width / BLOCK * BLOCK : width;
-    const size_t output_bytes = pass->target == TARGET_U8 ? 1 : sizeof(union cell);
+    const size_t output_bytes = bytes_of(pass->target);
     union cell rest[GROUP][BLOCK] __attribute__((aligned(VECTOR)));
-    char *to[GROUP];
+    char *to[2 * GROUP];
     int count;
     for (int x = 0; x < width; x += count) {
         count = x < whole ? whole : width - whole;
-        for (int a = 0; a < GROUP; a++)
+        for (int a = 0; a < (halves ? 2 : 1) * GROUP; a++)
             to[a] = x < whole ? outs[a] : (char *)rest[a];
         run_blocks(pass, rows, x, count, to, arithmetic);
     }
@@ -790,6 +1011,98 @@ static void join(const struct join *from, const void *first, const void *second,
 #endif
 }
 
+#if HAS_WORDS
+/* A half of a vector of the sum that stands in ROWS from X on. */
+INLINE doubles join16_sum(const struct join16 *j, void *const *rows, int x, bool upper)
+{
+    const doubles zeros = {0};
+    ints first = load((const int32_t *)rows[0] + x);
+    if (j->is_float)
+        first = __builtin_convertvector((floats)first, ints);
+    const doubles value = upper ? upper_doubles(first) : lower_doubles(first);
+    if (j->digits == 1)
+        return value;
+    const ints second = load((const int32_t *)rows[1] + x);
+    return value * (j->unit - zeros) + ((upper ? upper_doubles(second) : lower_doubles(second)) + (j->base - zeros));
+}
+
+INLINE doubles join16_half(const struct join16 *j, void *const *sums, int x, bool upper)
+{
+    doubles value = join16_sum(j, sums, x, upper);
+    if (j->combine != COMBINE_NONE) {
+        const doubles second = join16_sum(j, sums + j->digits, x, upper);
+        value = j->combine == COMBINE_MAGNITUDE ? root_double(value * value + second * second)
+                : j->combine == COMBINE_SUM
+                    ? larger_double(value, -value) + larger_double(second, -second)
+                    : larger_double(larger_double(value, -value), larger_double(second, -second));
+    }
+    return finish_double(&j->rounding, value);
+}
+
+INLINE ints join16_vector(const struct join16 *j, void *const *sums, int x)
+{
+    return join_doubles(join16_half(j, sums, x, false), join16_half(j, sums, x, true));
+}
+
+static void join16(const struct join16 *from, void *const *sums, int width, uint16_t *out)
+{
+    const struct join16 j = *from; /* a copy: what is stored could be it, as a compiler sees it */
+    for (int x = 0; x < width; x += BLOCK) {
+        uint16_t rest[BLOCK] __attribute__((aligned(VECTOR)));
+        const bool whole = width - x >= BLOCK;
+        store_words(join16_vector(&j, sums, x), join16_vector(&j, sums, x + LANES),
+                    join16_vector(&j, sums, x + 2 * LANES), join16_vector(&j, sums, x + 3 * LANES), j.layout,
+                    j.past_caches && whole, whole ? out + x : rest);
+        if (!whole)
+            memcpy(out + x, rest, (size_t)(width - x) * sizeof *rest);
+    }
+    if (j.past_caches)
+        _mm_sfence();
+}
+#else
+INLINE double join16_sum(const struct join16 *j, void *const *rows, int x)
+{
+    const union cell first = ((const union cell *)rows[0])[x];
+    const double value = j->is_float ? (double)first.f : (double)first.i;
+    return j->digits == 1 ? value : value * j->unit + (((const union cell *)rows[1])[x].i + j->base);
+}
+
+static void join16(const struct join16 *from, void *const *sums, int width, uint16_t *out)
+{
+    const struct join16 j = *from;
+    for (int x = 0; x < width; x++) {
+        double value = join16_sum(&j, sums, x);
+        if (j.combine != COMBINE_NONE) {
+            const double first = fabs(value), second = fabs(join16_sum(&j, sums + j.digits, x));
+            value = j.combine == COMBINE_MAGNITUDE ? sqrt(first * first + second * second)
+                    : j.combine == COMBINE_SUM     ? first + second
+                    : first > second               ? first
+                                                   : second;
+        }
+        out[x] = rounding16_apply(&j.rounding, value);
+    }
+}
+#endif
+
+static void widen16(enum arithmetic arithmetic, enum share share, const uint16_t *from, int count, void *to)
+{
+    const int shift = share == SHARE_HIGH ? 8 : 0, mask = share == SHARE_LOW ? 255 : 65535;
+    if (arithmetic == ARITHMETIC_WORDS && share == SHARE_ALL)
+        memcpy(to, from, (size_t)count * sizeof *from);
+    else if (arithmetic == ARITHMETIC_WORDS && share == SHARE_CENTRED)
+        for (int k = 0; k < count; k++)
+            ((uint16_t *)to)[k] = from[k] ^ 0x8000;
+    else if (arithmetic == ARITHMETIC_WORDS)
+        for (int k = 0; k < count; k++)
+            ((uint16_t *)to)[k] = (uint16_t)(from[k] >> shift & mask);
+    else if (arithmetic == ARITHMETIC_FLOATS)
+        for (int k = 0; k < count; k++)
+            ((float *)to)[k] = from[k];
+    else
+        for (int k = 0; k < count; k++)
+            ((int32_t *)to)[k] = from[k] >> shift & mask;
+}
+
 static void widen(enum arithmetic arithmetic, const uint8_t *from, int count, void *to)
 {
     if (arithmetic == ARITHMETIC_BYTES)
@@ -820,5 +1133,7 @@ const struct loops LOOPS(GPUCONV_LOOPS) = {
     .slide = slide,
     .slide_across = slide_across,
     .join = join,
+    .join16 = join16,
     .widen = widen,
+    .widen16 = widen16,
 };
