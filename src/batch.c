@@ -124,7 +124,7 @@ struct batch {
     int ended;                /* an eventfd that the last worker writes to */
 
     pthread_mutex_t choosing;
-    enum choice choice; /* CHOICE_AUTO until the first image is there to choose by */
+    enum choice choice; /* CHOICE_AUTO until the first image that a GPU could work on is there to choose by */
 
     pthread_rwlock_t writing; /* for reading: an output is being written; for writing: none may be any more */
     pthread_mutex_t telling;  /* held while the listener is called and totals are changed */
@@ -158,14 +158,15 @@ static void shrink(struct worker *worker)
 }
 
 /* Bytes that an image of INFO takes from a file of SIZE, but for what the pipeline keeps: the file, a copy of it that a
- * decoder makes, and with S its samples the most of
+ * decoder makes, and with S its samples, in the file or of BITS each, whichever is more, the most of
  *   decoding: S, and S more for an inflated PNG, or 3 S for the coefficients and planes of a progressive JPEG;
- *   decoding 16 bits a sample: 2 S inflated, 2 S decoded, S reduced;
- *   encoding: S, S filtered rows and, for the file, as much again and what growing it by halves takes. */
-static size_t image_need(const struct codec_info *info, size_t size)
+ *   making other bits of them: S and at most S more;
+ *   encoding: S, S filtered rows and, for the file, as much again and what growing it by halves takes; a JPEG of 16
+ * bits a sample is made of S reduced, which is half of it. */
+static size_t image_need(const struct codec_info *info, int bits, size_t size)
 {
-    const size_t samples = (size_t)info->width * (size_t)info->height * (size_t)info->channels;
-    return 2 * size + (info->reduced ? 5 : 4) * samples;
+    const size_t bytes = bits > 8 || info->bits > 8 ? 2 : 1;
+    return 2 * size + 4 * bytes * (size_t)info->width * (size_t)info->height * (size_t)info->channels;
 }
 
 static bool too_large(const struct gate *gate, const struct job *job, size_t need, struct error *error)
@@ -180,8 +181,9 @@ static bool reserve(struct worker *worker, const struct job *job, const struct c
                     bool *reserved, struct error *error)
 {
     struct gate *gate = &worker->batch->gate;
-    const size_t planes = pipeline_need(&worker->pipeline, info->width, info->height, info->channels);
-    const size_t image = image_need(info, size);
+    const int bits = codec_bits(info, &worker->batch->request->codec);
+    const size_t planes = pipeline_need(&worker->pipeline, info->width, info->height, info->channels, bits);
+    const size_t image = image_need(info, bits, size);
     *reserved = false;
     if (planes > gate->limit || image > gate->limit - planes)
         return too_large(gate, job, image + planes, error);
@@ -257,7 +259,7 @@ static bool load(struct worker *worker, const struct job *job, struct image *ima
     result->width = image->width;
     result->height = image->height;
     result->channels = image->channels;
-    result->reduced = info.reduced;
+    result->bits = image->bits;
     result->decoder = info.codec;
     *sampling = info.sampling;
     return true;
@@ -310,6 +312,8 @@ static void choose(struct batch *batch, const struct image *image, const struct 
 static enum choice choice_for(struct worker *worker, const struct image *image, const struct job *job)
 {
     struct batch *batch = worker->batch;
+    if (pipeline_sample(batch->request->request, image->bits) != SAMPLE_U8)
+        return CHOICE_CPU; /* and says nothing about the others */
     pthread_mutex_lock(&batch->choosing);
     if (batch->choice == CHOICE_AUTO)
         choose(batch, image, job);
@@ -423,14 +427,17 @@ static void do_job(struct worker *worker, const struct job *job)
         error_set(&result.error, ERROR_WORK, "%s", job->problem);
     } else if (batch->request->skip_existing && is_there(job->output)) {
         result.outcome = OUTCOME_SKIPPED;
-    } else if (load(worker, job, &image, &settings.sampling, &result) && convolve(worker, &image, &filtered, &result)) {
+    } else if (load(worker, job, &image, &settings.sampling, &result) &&
+               codec_writer(job->format, image.bits, &settings, &result.error) != NULL &&
+               convolve(worker, &image, &filtered, &result)) {
         if (filtered.samples != image.samples)
             image_free(&image);
         result.alpha_dropped = job->format == FORMAT_JPEG && image_has_alpha(&filtered);
+        result.reduced = job->format == FORMAT_JPEG && filtered.bits > 8;
         settings.threads = batch->threads;
         if (codec_encode(&filtered, job->format, &settings, &bytes, &size, &result.error)) {
             result.outcome = OUTCOME_DONE;
-            result.encoder = codec_writer(job->format, &settings, NULL);
+            result.encoder = codec_writer(job->format, filtered.bits, &settings, NULL);
         }
         result.output_bytes = size;
         stages_end(&result.stages, STAGE_ENCODE);
@@ -584,7 +591,9 @@ static bool prepare(struct batch *batch, struct error *error)
         batch->choice = CHOICE_CPU;
         error_set(&batch->totals.why, ERROR_NONE, "there is no GPU");
     } else {
-        error_set(&batch->totals.why, ERROR_NONE, "asked for");
+        error_set(&batch->totals.why, ERROR_NONE,
+                  batch->choice == CHOICE_AUTO ? "only the CPU works on 16 bits a sample and in linear light"
+                                               : "asked for");
     }
     batch->gate.limit = request->memory;
     pthread_mutex_init(&batch->gate.mutex, NULL);

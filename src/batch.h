@@ -34,13 +34,14 @@ struct result {
     enum outcome outcome;
     struct error error;          /* OUTCOME_FAILED */
     int width, height, channels; /* 0 where the image could not be read */
+    int bits;                    /* of a sample, as it is filtered */
     size_t input_bytes, output_bytes;
     enum backend backend;
     int device;                            /* -1 on the CPU */
     char variants[256];                    /* their names, joined by commas; empty where nothing was convolved */
     const struct codec *decoder, *encoder; /* NULL where it did not come to that */
     struct stages stages;
-    bool reduced;       /* 16 bits a sample became 8 */
+    bool reduced;       /* the output holds 8 bits a sample of 16 */
     bool alpha_dropped; /* the output holds no alpha */
 };
 

@@ -105,7 +105,8 @@ static void print_result(FILE *file, const struct result *result)
     print_text(file, "output", result->job->output);
     fprintf(file, ",\"input_bytes\":%zu", result->input_bytes);
     if (result->width > 0)
-        fprintf(file, ",\"width\":%d,\"height\":%d,\"channels\":%d", result->width, result->height, result->channels);
+        fprintf(file, ",\"width\":%d,\"height\":%d,\"channels\":%d,\"bits\":%d", result->width, result->height,
+                result->channels, result->bits);
     if (result->outcome == OUTCOME_DONE)
         fprintf(file, ",\"output_bytes\":%zu", result->output_bytes);
     if (result->decoder != NULL)

@@ -63,6 +63,12 @@ static const char *alpha_word(int value)
     return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
 }
 
+static const char *depth_word(int value)
+{
+    static const char *const words[] = {[DEPTH_8] = "8", [DEPTH_16] = "16"};
+    return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
+}
+
 static const char *format_word(int value)
 {
     static const char *const words[] = {[FORMAT_PNG] = "png", [FORMAT_JPEG] = "jpg"};
@@ -82,6 +88,8 @@ static const struct option table[] = {
     {"flip", 0, NULL, GROUP_FILTER, "turn the taps by 180 degrees: true convolution", KIND_FLAG, FIELD(flip), 0, 0,
      NULL},
     {"abs", 0, NULL, GROUP_FILTER, "take the absolute value of each sum", KIND_FLAG, FIELD(absolute), 0, 0, NULL},
+    {"linear", 0, NULL, GROUP_FILTER, "filter in linear light, taking samples as sRGB", KIND_FLAG, FIELD(linear), 0, 0,
+     NULL},
 
     {"backend", 0, "BACKEND", GROUP_BACKEND, "where to work", KIND_WORD, FIELD(choice), 0, 0, choice_word},
     {"variant", 0, "NAME", GROUP_BACKEND, "how to convolve, and so where: see --list-variants", KIND_VARIANT,
@@ -95,6 +103,8 @@ static const struct option table[] = {
 
     {"format", 0, "FORMAT", GROUP_FILE, "to write, if not what the suffix says", KIND_WORD, FIELD(format), FORMAT_PNG,
      0, format_word},
+    {"depth", 0, "BITS", GROUP_FILE, "of a sample, if not the input's", KIND_WORD, FIELD(depth), DEPTH_8, 0,
+     depth_word},
     {"quality", 0, "N", GROUP_FILE, "quality of a JPEG, 1 to 100", KIND_NUMBER, FIELD(quality), 1, 100, NULL},
     {"compression", 0, "N", GROUP_FILE, "effort for a PNG, 0 (none) to 9", KIND_NUMBER, FIELD(compression), 0, 9, NULL},
     {"codec", 0, "NAME", GROUP_FILE, "how to read and write files: see --list-codecs", KIND_CODEC, FIELD(codec), 0, 0,
@@ -156,6 +166,7 @@ static const struct options defaults = {
     .choice = CHOICE_AUTO,
     .border = BORDER_REPLICATE,
     .alpha = ALPHA_KEEP,
+    .depth = DEPTH_INPUT,
     .format = FORMAT_UNKNOWN,
     .quality = CODEC_QUALITY,
     .compression = CODEC_COMPRESSION,
@@ -422,6 +433,10 @@ static bool settle_backend(struct options *options, struct error *error)
                              variant->name, choice_word(choice), choice_word(options->choice));
         options->choice = choice;
     }
+    if (options->choice == CHOICE_CUDA && (options->linear || options->depth == DEPTH_16))
+        return error_set(error, ERROR_USAGE, "--%s works on the CPU, but --%s %s was given; leave one out",
+                         options->linear ? "linear" : "depth 16", variant != NULL ? "variant" : "backend",
+                         variant != NULL ? variant->name : "cuda");
     const struct device_choice *devices = &options->devices;
     if ((devices->all || devices->count > 0) && options->choice == CHOICE_CPU)
         return error_set(error, ERROR_USAGE, "--device names a GPU, but --%s %s uses none; leave one out",

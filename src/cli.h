@@ -40,6 +40,9 @@ struct device_choice {
     bool all;
 };
 
+/* The bits a sample that images are filtered and written with. */
+enum depth { DEPTH_INPUT, DEPTH_8, DEPTH_16 };
+
 /* The strings are argv's. Numbers that choose from an enum are ints, so that the option table can set all alike. */
 struct options {
     int mode;                                /* enum mode */
@@ -52,13 +55,14 @@ struct options {
     struct device_choice devices;
     int border; /* enum border */
     int alpha;  /* enum alpha */
+    int depth;  /* enum depth */
     int format; /* enum format of OUTPUT; FORMAT_UNKNOWN: the input's */
     int quality;
     int compression;
     const struct codec *codec; /* NULL: none was named */
     size_t max_pixels;         /* of an image that is read; 0: no limit but the codecs' */
     int threads;               /* 0: as many as there are */
-    bool flip, absolute, in_place, verbose, quiet;
+    bool flip, absolute, linear, in_place, verbose, quiet;
     bool of_bench; /* MODE_HELP was asked for after MODE_BENCH */
 
     /* MODE_RUN of many images, or of one where `batch` is false. */

@@ -45,7 +45,7 @@ enum { PNG = 1 << FORMAT_PNG, JPEG = 1 << FORMAT_JPEG };
 static const struct codec table[] = {
     {"libjpeg-turbo", "grey stays grey, the source's subsampling is kept", JPEG, JPEG, 8, 8, .inks = false,
      .levels = false, JPEG_ROW},
-    {"libdeflate", "compresses on several threads", PNG, PNG, 16, 8, .inks = false, .levels = true,
+    {"libdeflate", "compresses on several threads", PNG, PNG, 16, 16, .inks = false, .levels = true,
      .decode = libdeflate_decode, .encode = libdeflate_encode},
     {"libspng", "a second library, for comparison", PNG, PNG, 16, 16, .inks = false, .levels = true, SPNG_ROW},
     {"stb", "reads a JPEG to the same samples in every build", PNG | JPEG, PNG | JPEG, 16, 8, .inks = true,
@@ -506,17 +506,32 @@ static const struct codec *reader(const struct codec_info *info, const struct co
     return NULL;
 }
 
-const struct codec *codec_writer(enum format format, const struct codec_settings *settings, struct error *error)
+/* A JPEG has 8 bits a sample whatever the image has. */
+static bool writes(const struct codec *codec, enum format format, int bits)
+{
+    return codec->encode && codec->writes >> format & 1 && (format == FORMAT_JPEG || bits <= codec->write_bits);
+}
+
+const struct codec *codec_writer(enum format format, int bits, const struct codec_settings *settings,
+                                 struct error *error)
 {
     const struct codec *const codec = settings->codec, *best = table;
 
-    while (!best->encode || !(best->writes >> format & 1)) /* stb, the last, writes all */
+    while (!writes(best, format, bits)) /* libdeflate writes all PNGs, stb all JPEGs */
         best++;
     if (!codec)
         return best;
     if (!(codec->writes >> format & 1)) {
         error_set(error, ERROR_USAGE, "the codec %s writes no %s; leave --codec out, or give %s", codec->name,
                   codec_format_name(format), best->name);
+        return NULL;
+    }
+    if (!writes(codec, format, bits)) {
+        error_set(
+            error, settings->bits > 0 ? ERROR_USAGE : ERROR_WORK,
+            "the codec %s writes %d bits a sample, and the image has %d; give --codec %s, or --depth %d to reduce "
+            "it",
+            codec->name, codec->write_bits, bits, best->name, codec->write_bits);
         return NULL;
     }
     if (format == FORMAT_PNG && !codec->levels && settings->compression != CODEC_COMPRESSION) {
@@ -579,11 +594,25 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
         .width = (int)header.width,
         .height = (int)header.height,
         .channels = header.channels,
-        .reduced = header.bits > 8,
+        .bits = header.bits > 8 ? 16 : 8,
         .inks = header.inks,
         .sampling = header.sampling,
     };
     return true;
+}
+
+/* Give IMAGE, which was decoded, the bits a sample that are wanted. */
+static bool convert(const struct codec_input *input, struct image *image, struct error *error)
+{
+    const int bits = codec_bits(input->info, input->settings);
+    struct image converted;
+
+    if (image->bits == bits)
+        return true;
+    const bool done = image_convert(image, bits, &converted, NULL) || codec_no_memory(input, error);
+    image_free(image);
+    *image = converted;
+    return done;
 }
 
 bool codec_decode_inspected(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
@@ -597,13 +626,14 @@ bool codec_decode_inspected(const uint8_t *bytes, size_t size, const char *name,
         *image = (struct image){0};
         return false;
     }
-    if (image->width != info->width || image->height != info->height || image->channels != info->channels) {
+    if (image->width != info->width || image->height != info->height || image->channels != info->channels ||
+        image->bits != info->bits) {
         image_free(image);
         return error_set(error, ERROR_WORK,
                          "%s: the %s file is damaged: its headers contradict each other; get an intact copy",
                          input.name, codec_format_name(info->format));
     }
-    return true;
+    return convert(&input, image, error);
 }
 
 bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
@@ -620,22 +650,38 @@ bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const str
     return true;
 }
 
+/* Encode IMAGE, of 16 bits a sample, by a codec that writes 8. */
+static bool encode_reduced(const struct codec *codec, const struct image *image, enum format format,
+                           const struct codec_settings *settings, uint8_t **bytes, size_t *size, struct error *error)
+{
+    struct image reduced;
+
+    if (!image_convert(image, 8, &reduced, NULL))
+        return codec_no_room(image, format, error);
+    const bool done = codec->encode(&reduced, format, settings, bytes, size, error);
+    image_free(&reduced);
+    return done;
+}
+
 bool codec_encode(const struct image *image, enum format format, const struct codec_settings *settings, uint8_t **bytes,
                   size_t *size, struct error *error)
 {
     const int width = image->width, height = image->height, channels = image->channels;
     const int side = format == FORMAT_JPEG ? JPEG_MAX_SIDE : MAX_SIDE;
-    const struct codec *const codec = codec_writer(format, settings, error);
+    const size_t limit = CODEC_MAX_SAMPLES / image_sample_bytes(image);
+    const struct codec *const codec = codec_writer(format, image->bits, settings, error);
 
     *bytes = NULL;
     *size = 0;
     if (!codec)
         return false;
-    if (width > side || height > side || image_samples(image) > CODEC_MAX_SAMPLES)
+    if (width > side || height > side || image_samples(image) > limit)
         return error_set(error, ERROR_WORK,
                          "%d x %d pixels of %d channels are too many for a %s file: at most %zu samples and %d pixels "
                          "on a side are written; cut the image into pieces%s",
-                         width, height, channels, codec_format_name(format), CODEC_MAX_SAMPLES, side,
+                         width, height, channels, codec_format_name(format), limit, side,
                          format == FORMAT_JPEG ? " or write a PNG" : "");
+    if (format == FORMAT_JPEG && image->bits > 8)
+        return encode_reduced(codec, image, format, settings, bytes, size, error);
     return codec->encode(image, format, settings, bytes, size, error);
 }

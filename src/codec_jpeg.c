@@ -103,7 +103,7 @@ bool jpeg_decode(const struct codec_input *input, struct image *image, struct er
     struct jpeg_decompress_struct jpeg = {0};
     struct errors errors;
 
-    if (!image_allocate(image, info->width, info->height, info->channels, error))
+    if (!image_allocate(image, info->width, info->height, info->channels, 8, error))
         return false;
     jpeg.err = errors_begin(&errors);
     const bool done =

@@ -9,6 +9,7 @@
 #include "parallel.h"
 #include "png_filter.h"
 
+#include <endian.h>
 #include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,22 +200,34 @@ static inline unsigned sample_at(const uint8_t *row, size_t i, unsigned bits)
     return (unsigned)row[i * bits / 8] >> (8 - bits - i * bits % 8) & ((1u << bits) - 1);
 }
 
-/* Turn a row of COUNT pixels into samples of 8 bits with all channels; STEP bytes from a pixel to the next. */
+/* Set sample number I of a pixel, of 16 bits where it is DEEP, to VALUE. */
+static inline void put_sample(uint8_t *pixel, size_t i, bool deep, unsigned value)
+{
+    const uint16_t wide = (uint16_t)value;
+
+    if (deep)
+        memcpy(pixel + 2 * i, &wide, sizeof(wide));
+    else
+        pixel[i] = (uint8_t)value; /* 65535 becomes 255 */
+}
+
+/* Turn a row of COUNT pixels into samples of 8 or 16 bits with all channels; STEP bytes from a pixel to the next. */
 static inline void expand_pixels(const struct png *png, const uint8_t *row, size_t count, unsigned bits, uint8_t *out,
                                  size_t step)
 {
-    const unsigned scale = bits < 8 ? 255 / ((1u << bits) - 1) : 1, drop = bits == 16 ? 8 : 0;
+    const unsigned scale = bits < 8 ? 255 / ((1u << bits) - 1) : 1;
     const size_t channels = png->channels;
+    const bool deep = bits == 16;
 
     for (size_t x = 0; x < count; x++, out += step) {
         bool key = true;
         for (size_t c = 0; c < channels; c++) {
             const unsigned sample = sample_at(row, x * channels + c, bits);
             key = key && sample == png->key[c < 3 ? c : 0];
-            out[c] = (uint8_t)(sample * scale >> drop);
+            put_sample(out, c, deep, sample * scale);
         }
         if (png->transparent)
-            out[channels] = key ? 0 : 255;
+            put_sample(out, channels, deep, key ? 0 : 65535);
     }
 }
 
@@ -236,12 +249,20 @@ static void expand_row(const struct png *png, const uint8_t *row, size_t count, 
         expand_pixels(png, row, count, png->bits, out, step);
 }
 
-/* Turn what was inflated into IMAGE, whose size and channels are set: its own block where they are the samples already.
- */
+/* COUNT samples of 16 bits from a PNG's order, the upper byte first, to the machine's. */
+static void to_machine_order(void *samples, size_t count)
+{
+    uint16_t *const all = samples;
+
+    for (size_t i = 0; i < count; i++)
+        all[i] = be16toh(all[i]);
+}
+
+/* Turn what was inflated into IMAGE, whose shape is set: its own block where they are the samples already. */
 static bool finish_decoding(const struct codec_input *input, const struct png *png, const struct pass *passes,
                             int count, uint8_t *raw, struct image *image, struct error *error)
 {
-    const size_t channels = (size_t)image->channels;
+    const size_t pixel = image_pixel_bytes(image);
     uint8_t *at = raw;
 
     for (int i = 0; i < count; i++) {
@@ -251,18 +272,20 @@ static bool finish_decoding(const struct codec_input *input, const struct png *p
         }
         at += passes[i].height * (passes[i].row_bytes + 1);
     }
-    if (!png->interlaced && !png->paletted && !png->transparent && png->bits == 8) {
+    if (!png->interlaced && !png->paletted && !png->transparent && png->bits >= 8) {
+        if (png->bits == 16)
+            to_machine_order(raw, image_samples(image));
         image->samples = raw;
         return true;
     }
-    const bool done = image_allocate(image, image->width, image->height, image->channels, error);
+    const bool done = image_allocate(image, image->width, image->height, image->channels, image->bits, error);
     at = raw;
     for (int i = 0; done && i < count; i++) {
         const struct pass *const pass = &passes[i];
         for (size_t y = 0; y < pass->height; y++)
             expand_row(png, at + y * pass->row_bytes, pass->width,
-                       image->samples + ((pass->y + y * pass->down) * png->width + pass->x) * channels,
-                       pass->across * channels);
+                       image->samples + ((pass->y + y * pass->down) * png->width + pass->x) * pixel,
+                       pass->across * pixel);
         at += pass->height * (pass->row_bytes + 1);
     }
     free(raw);
@@ -271,7 +294,8 @@ static bool finish_decoding(const struct codec_input *input, const struct png *p
 
 bool libdeflate_decode(const struct codec_input *input, struct image *image, struct error *error)
 {
-    struct image made = {.width = input->info->width, .height = input->info->height, .channels = input->info->channels};
+    const struct codec_info *const info = input->info;
+    struct image made = {.width = info->width, .height = info->height, .channels = info->channels, .bits = info->bits};
     struct pass passes[7] = {{0}};
     struct png png = {0};
     enum { SPARE_BYTES = 1 << 16 }; /* besides a row; what holds yet more was not meant to be a picture */
@@ -360,25 +384,40 @@ static struct workplace *workplace_new(const struct encoding *job)
     return workplace;
 }
 
+/* Row Y of the image as a PNG has it. */
+static void copy_row(const struct encoding *job, int y, uint8_t *out)
+{
+    const uint8_t *const samples = job->image->samples + (size_t)y * job->row_bytes;
+
+    if (image_sample_bytes(job->image) == 1)
+        memcpy(out, samples, job->row_bytes);
+    else
+        for (size_t i = 0; i < job->row_bytes; i += 2) {
+            uint16_t sample;
+            memcpy(&sample, samples + i, sizeof(sample));
+            sample = htobe16(sample);
+            memcpy(out + i, &sample, sizeof(sample));
+        }
+}
+
 /* Filter COUNT rows from FIRST on. Without compression a filter gains nothing. */
 static void filter_rows(const struct encoding *job, struct workplace *workplace, int first, int count, uint8_t *out)
 {
     const size_t size = job->row_bytes;
-    const uint8_t *samples = job->image->samples + (size_t)first * size;
     uint8_t *above = workplace->rows[0], *row = workplace->rows[1];
 
     if (first == 0 || job->level == 0)
         memset(above, 0, size);
     else
-        memcpy(above, samples - size, size);
-    for (int y = 0; y < count; y++, samples += size, out += size + 1) {
+        copy_row(job, first - 1, above);
+    for (int y = first; y < first + count; y++, out += size + 1) {
         if (job->level == 0) {
             out[0] = 0;
-            memcpy(out + 1, samples, size);
+            copy_row(job, y, out + 1);
             continue;
         }
         uint8_t *const next = above;
-        memcpy(row, samples, size);
+        copy_row(job, y, row);
         png_filter(row, above, size, job->pixel, workplace->room, out);
         above = row;
         row = next;
@@ -438,7 +477,7 @@ static uint8_t *put_header(uint8_t *out, const struct image *image)
     memset(data, 0, HEADER_DATA);
     put_big32(data, (uint32_t)image->width);
     put_big32(data + 4, (uint32_t)image->height);
-    data[8] = 8;
+    data[8] = (uint8_t)image->bits;
     data[9] = types[image->channels];
     return put_chunk(out + SIGNATURE, "IHDR", HEADER_DATA);
 }
@@ -526,7 +565,7 @@ static size_t compress(struct encoding *job, int threads, uint8_t *out, uint32_t
 bool libdeflate_encode(const struct image *image, enum format format, const struct codec_settings *settings,
                        uint8_t **bytes, size_t *size, struct error *error)
 {
-    const size_t pixel = (size_t)image->channels, row_bytes = (size_t)image->width * pixel;
+    const size_t pixel = image_pixel_bytes(image), row_bytes = (size_t)image->width * pixel;
     const int fitting = row_bytes < BAND_BYTES ? (int)(BAND_BYTES / (row_bytes + 1)) : 1;
     struct encoding job = {.image = image, .pixel = pixel, .row_bytes = row_bytes, .level = settings->compression};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the rows of the table of codecs share with codec.c. Each stands in a file of its own. A decoder gets a file
- * whose container is whole and whose image is small enough; it gives an image of just the size and channels that are in
- * INFO, or none. */
+ * whose container is whole and whose image is small enough; it gives an image of just the size, channels and bits that
+ * are in INFO, or none. An encoder gets at most the bits that its row says, and JPEG's always 8. */
 #ifndef GPUCONV_CODEC_ROW_H
 #define GPUCONV_CODEC_ROW_H
 

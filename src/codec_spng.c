@@ -6,6 +6,7 @@
 
 #include <spng.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool decode_failed(const struct codec_input *input, int reason, struct error *error)
 {
@@ -30,9 +31,11 @@ static void mask_transparency(spng_ctx *context)
     spng_set_trns(context, &colour);
 }
 
-/* Decode to SAMPLES: 3 channels, or 4. */
-static int decode_colours(const struct codec_input *input, bool alpha, uint8_t *samples, size_t size)
+/* Decode to SAMPLES: of 16 bits without alpha as many channels as the file, else 3, or 4 with alpha. */
+static int decode_samples(const struct codec_input *input, bool alpha, uint8_t *samples, size_t size)
 {
+    const bool deep = input->info->bits == 16;
+    const int format = alpha ? (deep ? SPNG_FMT_RGBA16 : SPNG_FMT_RGBA8) : (deep ? SPNG_FMT_PNG : SPNG_FMT_RGB8);
     spng_ctx *const context = spng_ctx_new(0);
     int reason = context ? 0 : SPNG_EMEM;
 
@@ -43,21 +46,21 @@ static int decode_colours(const struct codec_input *input, bool alpha, uint8_t *
     if (!reason && alpha)
         mask_transparency(context);
     if (!reason)
-        reason = spng_decode_image(context, samples, size, alpha ? SPNG_FMT_RGBA8 : SPNG_FMT_RGB8,
-                                   alpha ? SPNG_DECODE_TRNS : 0);
+        reason = spng_decode_image(context, samples, size, format, alpha ? SPNG_DECODE_TRNS : 0);
     spng_ctx_free(context);
     return reason;
 }
 
-/* Grey of all depths the library only gives as three equal channels. */
+/* Grey of all depths, but for 16 bits without alpha, the library only gives as three equal channels. */
 static void keep_grey(const struct image *colours, struct image *grey)
 {
-    const size_t pixels = (size_t)grey->width * (size_t)grey->height;
-    const size_t from = (size_t)colours->channels, to = (size_t)grey->channels;
+    const size_t pixels = (size_t)grey->width * (size_t)grey->height, bytes = image_sample_bytes(grey);
+    const size_t from = image_pixel_bytes(colours), to = image_pixel_bytes(grey);
 
     for (size_t i = 0; i < pixels; i++) {
-        grey->samples[i * to] = colours->samples[i * from];
-        grey->samples[i * to + to - 1] = colours->samples[to == 1 ? i * from : i * from + 3];
+        memcpy(grey->samples + i * to, colours->samples + i * from, bytes);
+        if (to > bytes)
+            memcpy(grey->samples + i * to + bytes, colours->samples + i * from + 3 * bytes, bytes);
     }
 }
 
@@ -65,20 +68,21 @@ bool spng_decode(const struct codec_input *input, struct image *image, struct er
 {
     const struct codec_info *const info = input->info;
     const bool alpha = info->channels == 2 || info->channels == 4;
+    const int channels = alpha ? 4 : info->bits == 16 ? info->channels : 3;
     struct image colours;
 
-    if (!image_allocate(&colours, info->width, info->height, alpha ? 4 : 3, error))
+    if (!image_allocate(&colours, info->width, info->height, channels, info->bits, error))
         return false;
-    const int reason = decode_colours(input, alpha, colours.samples, image_samples(&colours));
+    const int reason = decode_samples(input, alpha, colours.samples, image_bytes(&colours));
     if (reason) {
         image_free(&colours);
         return decode_failed(input, reason, error);
     }
-    if (info->channels >= 3) {
+    if (channels == info->channels) {
         *image = colours;
         return true;
     }
-    const bool done = image_allocate(image, info->width, info->height, info->channels, error);
+    const bool done = image_allocate(image, info->width, info->height, info->channels, info->bits, error);
     if (done)
         keep_grey(&colours, image);
     image_free(&colours);
@@ -94,7 +98,7 @@ bool spng_encode(const struct image *image, enum format format, const struct cod
                                     SPNG_COLOR_TYPE_TRUECOLOR_ALPHA};
     struct spng_ihdr header = {.width = (uint32_t)image->width,
                                .height = (uint32_t)image->height,
-                               .bit_depth = 8,
+                               .bit_depth = (uint8_t)image->bits,
                                .color_type = types[image->channels]};
     spng_ctx *const context = spng_ctx_new(SPNG_CTX_ENCODER);
     int reason = context ? 0 : SPNG_EMEM;
@@ -106,7 +110,7 @@ bool spng_encode(const struct image *image, enum format format, const struct cod
     if (!reason)
         reason = spng_set_ihdr(context, &header);
     if (!reason)
-        reason = spng_encode_image(context, image->samples, image_samples(image), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE);
+        reason = spng_encode_image(context, image->samples, image_bytes(image), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE);
     if (!reason)
         *bytes = spng_get_png_buffer(context, size, &reason);
     spng_ctx_free(context);

@@ -77,17 +77,20 @@ static bool decode(const struct codec_input *input, const uint8_t *bytes, size_t
     const struct codec_info *const info = input->info;
     /* What a file needs: its own size, doubled as stb goes through its chunks, or its rows, filter bytes included,
      * which interlacing nearly doubles where they are short. */
-    const size_t row = (size_t)info->width * (size_t)info->channels * (info->reduced ? 2 : 1) + 1;
+    const size_t row = (size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8 + 1;
     const size_t rows = 2 * row * (size_t)info->height;
     int width, height, channels;
 
     stb_read_limit((2 * input->size > rows ? 2 * input->size : rows) + GROW_SLACK);
     /* An empty file: sets the reason to a known one. */
     stbi_info_from_memory(bytes, 0, &width, &height, &channels);
-    uint8_t *const samples = stbi_load_from_memory(bytes, (int)size, &width, &height, &channels, 0);
+    void *const samples = info->bits == 16
+                              ? (void *)stbi_load_16_from_memory(bytes, (int)size, &width, &height, &channels, 0)
+                              : stbi_load_from_memory(bytes, (int)size, &width, &height, &channels, 0);
     if (!samples)
         return decode_failed(input, error);
-    *image = (struct image){.width = width, .height = height, .channels = channels, .samples = samples};
+    *image =
+        (struct image){.width = width, .height = height, .channels = channels, .bits = info->bits, .samples = samples};
     return true;
 }
 

@@ -4,6 +4,8 @@
  * two images differ. The way between image and planes on a device is in kernels/planes.cu and gives the same bytes. */
 #include "image.h"
 
+#include "linear.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,15 +24,15 @@ int image_planes(const struct image *image, enum alpha alpha)
     return image->channels - (image_has_alpha(image) && alpha == ALPHA_KEEP);
 }
 
-bool image_allocate(struct image *image, int width, int height, int channels, struct error *error)
+bool image_allocate(struct image *image, int width, int height, int channels, int bits, struct error *error)
 {
     size_t size;
 
-    *image = (struct image){.width = width, .height = height, .channels = channels};
+    *image = (struct image){.width = width, .height = height, .channels = channels, .bits = bits};
     if (width < 1 || height < 1 || channels < 1 || channels > 4)
         return error_set(error, ERROR_WORK, "there is no image of %d x %d pixels and %d channels", width, height,
                          channels);
-    if (!__builtin_mul_overflow((size_t)width * (size_t)height, (size_t)channels, &size) && size <= PTRDIFF_MAX)
+    if (!__builtin_mul_overflow((size_t)width * (size_t)height, image_pixel_bytes(image), &size) && size <= PTRDIFF_MAX)
         image->samples = malloc(size);
     if (!image->samples)
         return error_set(error, ERROR_WORK, "there is not enough memory for an image of %d x %d pixels and %d channels",
@@ -49,6 +51,37 @@ const char *sample_name(enum sample sample)
     static const char *const names[SAMPLE_COUNT] = {
         [SAMPLE_U8] = "uint8", [SAMPLE_U16] = "uint16", [SAMPLE_F32] = "float"};
     return names[sample];
+}
+
+/* The samples of an image of 16 bits. */
+static uint16_t *deep_samples(const struct image *image)
+{
+    return (uint16_t *)(void *)image->samples;
+}
+
+CLONES static void widen(const uint8_t *restrict in, size_t count, uint16_t *restrict out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = widen_sample(in[i]);
+}
+
+CLONES static void reduce(const uint16_t *restrict in, size_t count, uint8_t *restrict out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = reduce_sample(in[i]);
+}
+
+bool image_convert(const struct image *image, int bits, struct image *converted, struct error *error)
+{
+    if (!image_allocate(converted, image->width, image->height, image->channels, bits, error))
+        return false;
+    if (image->bits == bits)
+        memcpy(converted->samples, image->samples, image_bytes(image));
+    else if (bits > image->bits)
+        widen(image->samples, image_samples(image), deep_samples(converted));
+    else
+        reduce(deep_samples(image), image_samples(image), converted->samples);
+    return true;
 }
 
 static bool plane_too_large(int width, int height, int count, struct error *error)
@@ -86,16 +119,22 @@ void plane_free(struct plane *plane)
     *plane = (struct plane){0};
 }
 
-/* Row Y of plane C of planes of uint8_t. */
+/* Row Y of plane C. */
 static uint8_t *plane_row(const struct plane *planes, int c, int y)
 {
     return (uint8_t *)planes->data + (size_t)c * planes->plane_bytes + (size_t)y * planes->row_bytes;
 }
 
+/* The same of planes of uint16_t. */
+static uint16_t *deep_row(const struct plane *planes, int c, int y)
+{
+    return (uint16_t *)(void *)plane_row(planes, c, y);
+}
+
 /* Row Y of an image. */
 static uint8_t *image_row(const struct image *image, int y)
 {
-    return image->samples + (size_t)y * (size_t)image->width * (size_t)image->channels;
+    return image->samples + (size_t)y * (size_t)image->width * image_pixel_bytes(image);
 }
 
 /* Which channel holds the alpha that the colours are multiplied by, or -1 for none. */
@@ -125,10 +164,83 @@ CLONES static void merge_3(const uint8_t *restrict a, const uint8_t *restrict b,
     }
 }
 
-void image_split(const struct image *image, enum alpha alpha, const struct plane *planes)
+/* ---- Planes of 16 bits ---- */
+
+/* The samples of one channel in a row of an image, from IN on, to ROW. */
+static void load_channel(const struct image *image, const uint8_t *in, const struct linear *linear, uint16_t *row)
+{
+    const int width = image->width, step = image->channels;
+    const uint16_t *const deep = (const uint16_t *)(const void *)in;
+
+    if (image_sample_bytes(image) == 1)
+        for (int x = 0; x < width; x++)
+            row[x] = linear ? linear->from8[in[x * step]] : widen_sample(in[x * step]);
+    else
+        for (int x = 0; x < width; x++)
+            row[x] = linear ? linear->from16[deep[x * step]] : deep[x * step];
+}
+
+/* The way back: colours are divided by ALPHAS where these are not NULL. */
+static void store_channel(const struct image *image, const uint16_t *row, const uint16_t *alphas,
+                          const struct linear *linear, uint8_t *out)
+{
+    uint16_t *const deep = (uint16_t *)(void *)out;
+
+    for (int x = 0, i = 0; x < image->width; x++, i += image->channels) {
+        const uint16_t value = alphas ? unpremultiply_sample16(row[x], alphas[x]) : row[x];
+        if (image_sample_bytes(image) == 1)
+            out[i] = linear ? linear->to8[value] : reduce_sample(value);
+        else
+            deep[i] = linear ? linear->to16[value] : value;
+    }
+}
+
+/* Is channel C of the image a colour, and no alpha? */
+static bool is_colour(const struct image *image, int c)
+{
+    return !image_has_alpha(image) || c < image->channels - 1;
+}
+
+static void split_16(const struct image *image, enum alpha alpha, const struct linear *linear,
+                     const struct plane *planes)
+{
+    const int alpha_channel = premultiplied_by(image, alpha);
+
+    for (int y = 0; y < image->height; y++)
+        for (int c = planes->count - 1; c >= 0; c--) { /* alpha is the first */
+            uint16_t *const row = deep_row(planes, c, y);
+            const bool colour = is_colour(image, c);
+            load_channel(image, image_row(image, y) + (size_t)c * image_sample_bytes(image), colour ? linear : NULL,
+                         row);
+            if (colour && alpha_channel >= 0) {
+                const uint16_t *const alphas = deep_row(planes, alpha_channel, y);
+                for (int x = 0; x < image->width; x++)
+                    row[x] = premultiply_sample16(row[x], alphas[x]);
+            }
+        }
+}
+
+static void merge_16(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image)
+{
+    const int alpha_channel = premultiplied_by(image, alpha);
+
+    for (int y = 0; y < image->height; y++)
+        for (int c = 0; c < planes->count; c++) {
+            const bool colour = is_colour(image, c);
+            const uint16_t *const alphas = colour && alpha_channel >= 0 ? deep_row(planes, alpha_channel, y) : NULL;
+            store_channel(image, deep_row(planes, c, y), alphas, colour ? linear : NULL,
+                          image_row(image, y) + (size_t)c * image_sample_bytes(image));
+        }
+}
+
+void image_split(const struct image *image, enum alpha alpha, const struct linear *linear, const struct plane *planes)
 {
     const int channels = image->channels, alpha_channel = premultiplied_by(image, alpha);
 
+    if (planes->sample == SAMPLE_U16) {
+        split_16(image, alpha, linear, planes);
+        return;
+    }
     for (int y = 0; y < image->height; y++) {
         const uint8_t *const samples = image_row(image, y);
         if (channels == 1 && planes->count == 1) {
@@ -153,10 +265,14 @@ void image_split(const struct image *image, enum alpha alpha, const struct plane
     }
 }
 
-void image_merge(const struct plane *planes, enum alpha alpha, struct image *image)
+void image_merge(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image)
 {
     const int channels = image->channels, alpha_channel = premultiplied_by(image, alpha);
 
+    if (planes->sample == SAMPLE_U16) {
+        merge_16(planes, alpha, linear, image);
+        return;
+    }
     for (int y = 0; y < image->height; y++) {
         uint8_t *const samples = image_row(image, y);
         if (channels == 1 && planes->count == 1) {
@@ -182,79 +298,101 @@ void image_merge(const struct plane *planes, enum alpha alpha, struct image *ima
     }
 }
 
-static int sample_difference(uint8_t a, uint8_t b)
+/* How much sample number I of two images of one shape differs. */
+static int sample_difference(const struct image *a, const struct image *b, size_t i)
 {
-    return a < b ? b - a : a - b;
+    const int p = image_sample_bytes(a) == 1 ? a->samples[i] : deep_samples(a)[i];
+    const int q = image_sample_bytes(b) == 1 ? b->samples[i] : deep_samples(b)[i];
+
+    return p < q ? q - p : p - q;
+}
+
+static bool same_shape(const struct image *a, const struct image *b)
+{
+    return a->width == b->width && a->height == b->height && a->channels == b->channels && a->bits == b->bits;
 }
 
 void image_compare(const struct image *expected, const struct image *actual, struct image_difference *difference)
 {
-    const int channels = expected->channels;
-    uint64_t squares = 0; /* below 2^64 for 2^48 samples */
+    const size_t channels = (size_t)expected->channels, row = (size_t)expected->width * channels;
+    const double peak = image_sample_bytes(expected) == 1 ? 255 : 65535;
+    uint64_t squares = 0; /* below 2^64 for 2^48 samples of 8 bits, or 2^32 of 16 */
 
     *difference = (struct image_difference){.first_x = -1, .first_y = -1, .first_channel = -1, .psnr = INFINITY};
-    if (expected->width != actual->width || expected->height != actual->height || channels != actual->channels)
+    if (!same_shape(expected, actual))
         return;
     difference->same_shape = true;
     for (int y = 0; y < expected->height; y++) {
-        const uint8_t *a = image_row(expected, y), *b = image_row(actual, y);
-        if (memcmp(a, b, (size_t)expected->width * (size_t)channels) == 0)
+        if (memcmp(image_row(expected, y), image_row(actual, y), row * image_sample_bytes(expected)) == 0)
             continue;
-        for (int x = 0; x < expected->width; x++, a += channels, b += channels) {
+        for (int x = 0; x < expected->width; x++) {
             bool differs = false;
-            for (int c = 0; c < channels; c++) {
-                const int d = sample_difference(a[c], b[c]);
+            for (size_t c = 0; c < channels; c++) {
+                const int d = sample_difference(expected, actual, (size_t)y * row + (size_t)x * channels + c);
                 if (d == 0)
                     continue;
                 if (difference->first_x < 0) {
                     difference->first_x = x;
                     difference->first_y = y;
-                    difference->first_channel = c;
+                    difference->first_channel = (int)c;
                 }
                 differs = true;
                 difference->largest = d > difference->largest ? d : difference->largest;
-                squares += (uint64_t)(d * d);
+                squares += (uint64_t)d * (uint64_t)d;
             }
             difference->pixels += differs;
         }
     }
     if (squares > 0)
-        difference->psnr = 10 * log10(255.0 * 255.0 * (double)image_samples(expected) / (double)squares);
+        difference->psnr = 10 * log10(peak * peak * (double)image_samples(expected) / (double)squares);
+}
+
+/* Set OUT to what the picture of a difference shows at pixel number I, before it is scaled: COLOURS numbers. Returns
+ * the largest of them. */
+static int pixel_difference(const struct image *expected, const struct image *actual, size_t i, size_t colours,
+                            int out[3])
+{
+    const size_t first = i * (size_t)expected->channels;
+    int largest = 0;
+
+    for (size_t c = 0; c < colours; c++) {
+        out[c] = sample_difference(expected, actual, first + c);
+        largest = out[c] > largest ? out[c] : largest;
+    }
+    if (largest == 0 && image_has_alpha(expected)) {
+        largest = sample_difference(expected, actual, first + colours);
+        for (size_t c = 0; c < colours; c++)
+            out[c] = largest;
+    }
+    return largest;
 }
 
 bool image_difference_picture(const struct image *expected, const struct image *actual, struct image *picture,
                               struct error *error)
 {
-    const int channels = expected->channels, colours = channels >= 3 ? 3 : 1;
+    const size_t colours = expected->channels >= 3 ? 3 : 1;
     const size_t pixels = (size_t)expected->width * (size_t)expected->height;
-    int largest = 0;
+    int largest = 1, differences[3];
 
     *picture = (struct image){0};
-    if (expected->width != actual->width || expected->height != actual->height || channels != actual->channels)
-        return error_set(error, ERROR_WORK,
-                         "images of different shapes (%d x %d, %d channels; %d x %d, %d channels) have no picture of "
-                         "their difference",
-                         expected->width, expected->height, channels, actual->width, actual->height, actual->channels);
-    if (!image_allocate(picture, expected->width, expected->height, colours, error))
+    if (!same_shape(expected, actual))
+        return error_set(
+            error, ERROR_WORK,
+            "images of different shapes (%d x %d, %d channels of %d bits; %d x %d, %d channels of %d bits) "
+            "have no picture of their difference",
+            expected->width, expected->height, expected->channels, expected->bits, actual->width, actual->height,
+            actual->channels, actual->bits);
+    if (!image_allocate(picture, expected->width, expected->height, (int)colours, 8, error))
         return false;
 
     for (size_t i = 0; i < pixels; i++) {
-        const uint8_t *const a = expected->samples + i * (size_t)channels, *const b =
-                                                                               actual->samples + i * (size_t)channels;
-        uint8_t *const out = picture->samples + i * (size_t)colours;
-        int of_colours = 0;
-        for (int c = 0; c < colours; c++) {
-            const int d = sample_difference(a[c], b[c]);
-            out[c] = (uint8_t)d;
-            of_colours = d > of_colours ? d : of_colours;
-        }
-        if (of_colours == 0 && image_has_alpha(expected)) {
-            of_colours = sample_difference(a[colours], b[colours]);
-            memset(out, of_colours, (size_t)colours);
-        }
-        largest = of_colours > largest ? of_colours : largest;
+        const int most = pixel_difference(expected, actual, i, colours, differences);
+        largest = most > largest ? most : largest;
     }
-    for (size_t i = 0; largest > 0 && i < pixels * (size_t)colours; i++)
-        picture->samples[i] = (uint8_t)((2 * picture->samples[i] * 255 + largest) / (2 * largest));
+    for (size_t i = 0; i < pixels; i++) {
+        pixel_difference(expected, actual, i, colours, differences);
+        for (size_t c = 0; c < colours; c++)
+            picture->samples[i * colours + c] = (uint8_t)((2 * differences[c] * 255 + largest) / (2 * largest));
+    }
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An image is what a file holds: interleaved 8-bit samples. A plane is one channel with contiguous
+ * An image is what a file holds: interleaved samples of 8 or 16 bits. A plane is one channel with contiguous
  * rows, which is what a variant works on. This file owns both, and the way between them on the CPU. */
 #ifndef GPUCONV_IMAGE_H
 #define GPUCONV_IMAGE_H
@@ -24,10 +24,14 @@ extern "C" {
 #define NOT_INLINED __attribute__((unused))
 #endif
 
+struct linear; /* linear.h */
+
 struct image {
     int width, height; /* pixels, at least 1 each */
     int channels;      /* 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha */
-    uint8_t *samples;  /* height x width x channels, no padding; owned by the image */
+    int bits;          /* of a sample: 8, or 16 */
+    uint8_t *samples;  /* height x width x channels, no padding; of 16 bits, uint16_t as the machine has them, aligned
+                          to their size; owned by the image */
 };
 
 /* What a sample of a plane is: an 8-bit level, a 16-bit one in the order of the machine's bytes, or a float from 0
@@ -55,11 +59,11 @@ enum alpha {
 
 /* How two images of one size differ. */
 struct image_difference {
-    bool same_shape;                     /* width, height and channels agree; if not, nothing below is set */
+    bool same_shape;                     /* width, height, channels and bits agree; if not, nothing below is set */
     uint64_t pixels;                     /* pixels with at least one sample that differs */
     int first_x, first_y, first_channel; /* the first differing sample in reading order; -1 where none differs */
     int largest;                         /* largest absolute difference of two samples */
-    double psnr;                         /* 10 log10(255^2 / mean square error) in dB; INFINITY where equal */
+    double psnr; /* 10 log10(peak^2 / mean square error) in dB, peak 255 or 65535; INFINITY where equal */
 };
 
 /* Bytes of one sample of a plane. */
@@ -71,10 +75,28 @@ static inline size_t sample_bytes(enum sample sample)
 /* What messages and the benchmark call a sample type. */
 const char *sample_name(enum sample sample);
 
-/* Number of samples, which is also the number of bytes. */
+/* Number of samples. */
 static inline size_t image_samples(const struct image *image)
 {
     return (size_t)image->width * (size_t)image->height * (size_t)image->channels;
+}
+
+/* Bytes of one sample. */
+static inline size_t image_sample_bytes(const struct image *image)
+{
+    return image->bits > 8 ? 2 : 1;
+}
+
+/* Bytes of one pixel. */
+static inline size_t image_pixel_bytes(const struct image *image)
+{
+    return (size_t)image->channels * image_sample_bytes(image);
+}
+
+/* Bytes of all samples. */
+static inline size_t image_bytes(const struct image *image)
+{
+    return (size_t)image->width * (size_t)image->height * image_pixel_bytes(image);
 }
 
 /* Has it an alpha channel (always the last)? */
@@ -86,8 +108,13 @@ static inline bool image_has_alpha(const struct image *image)
 /* How many planes of the image a variant convolves under ALPHA: all of them, or all but alpha. */
 int image_planes(const struct image *image, enum alpha alpha);
 
-/* Reserve an image of that size with undefined samples. Fails when there is not enough memory. */
-bool image_allocate(struct image *image, int width, int height, int channels, struct error *error);
+/* Reserve an image of that size, of BITS (8 or 16) a sample, with undefined samples. Fails when there is not enough
+ * memory. */
+bool image_allocate(struct image *image, int width, int height, int channels, int bits, struct error *error);
+
+/* Make CONVERTED, to be released with image_free, from IMAGE with BITS a sample: 8 of 16 by reduce_sample, 16 of 8 by
+ * widen_sample. Fails when there is not enough memory. */
+bool image_convert(const struct image *image, int bits, struct image *converted, struct error *error);
 
 /* Release the samples; the struct may be all zero. */
 void image_free(struct image *image);
@@ -100,13 +127,29 @@ bool plane_layout(struct plane *plane, enum sample sample, int width, int height
 bool plane_allocate(struct plane *plane, enum sample sample, int width, int height, int count, struct error *error);
 void plane_free(struct plane *plane);
 
-/* Take the image apart into planes->count planes of uint8_t of the image's size: channel c to plane c. With
- * ALPHA_PREMULTIPLY and an alpha channel, colours become premultiply_sample(colour, alpha) on the way. */
-void image_split(const struct image *image, enum alpha alpha, const struct plane *planes);
+/* Take the image apart into planes->count planes of the image's size: channel c to plane c. An image of 8 bits goes to
+ * planes of SAMPLE_U8 or, by widen_sample, SAMPLE_U16, one of 16 bits to SAMPLE_U16. Where LINEAR is not NULL, which
+ * needs SAMPLE_U16, colours go through its curve to linear light. With ALPHA_PREMULTIPLY and an alpha channel, colours
+ * then become premultiply_sample(colour, alpha). */
+void image_split(const struct image *image, enum alpha alpha, const struct linear *linear, const struct plane *planes);
 
 /* The way back: plane c to channel c. Channels that have no plane keep what the image holds. With
- * ALPHA_PREMULTIPLY and an alpha channel, colours become unpremultiply_sample(colour, alpha). */
-void image_merge(const struct plane *planes, enum alpha alpha, struct image *image);
+ * ALPHA_PREMULTIPLY and an alpha channel, colours become unpremultiply_sample(colour, alpha) first. */
+void image_merge(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image);
+
+/* 8 bits as 16: black stays black and white white, and 65535 / 255 is a whole number. */
+static inline uint16_t widen_sample(unsigned value)
+{
+    return (uint16_t)(value * 257);
+}
+
+/* 16 bits as 8, rounded to nearest: floor(v*255/65535 + 1/2). With v = 257 k + r, 0 <= r <= 256, that is k where r <=
+ * 128, else k + 1; and 255 v + 32895 = 65536 k + t, where t = 255 r - k + 32895 is from 32640 to 65535 where r <= 128
+ * (k <= 255), and from 65536 to 98175 where r >= 129 (then k <= 254). */
+static inline uint8_t reduce_sample(unsigned value)
+{
+    return (uint8_t)((value * 255 + 32895) >> 16);
+}
 
 /* colour * alpha / 255, rounded to nearest: floor(c*a/255 + 1/2). Both 0 to 255. */
 HOST_DEVICE static inline unsigned premultiply_sample(unsigned colour, unsigned alpha)
@@ -123,12 +166,26 @@ HOST_DEVICE static inline unsigned unpremultiply_sample(unsigned colour, unsigne
     return value < 255 ? value : 255;
 }
 
+/* The same of 16 bits: 65535 in place of 255. 2 * 65535^2 does not fit in 32 bits. */
+static inline uint16_t premultiply_sample16(uint64_t colour, uint64_t alpha)
+{
+    return (uint16_t)((2 * colour * alpha + 65535) / 131070);
+}
+
+static inline uint16_t unpremultiply_sample16(uint64_t colour, uint64_t alpha)
+{
+    if (alpha == 0)
+        return 0;
+    const uint64_t value = (2 * colour * 65535 + alpha) / (2 * alpha);
+    return (uint16_t)(value < 65535 ? value : 65535);
+}
+
 /* Compare two images sample by sample. */
 void image_compare(const struct image *expected, const struct image *actual, struct image_difference *difference);
 
-/* A picture of where and how much two images of one shape differ: grey or RGB, black where equal, otherwise the
- * absolute difference of each colour scaled so that the largest is 255; a difference in alpha alone shows as its grey.
- * The result is to be released with image_free. */
+/* A picture of 8 bits of where and how much two images of one shape differ: grey or RGB, black where equal, otherwise
+ * the absolute difference of each colour scaled so that the largest is 255; a difference in alpha alone shows as its
+ * grey. The result is to be released with image_free. */
 bool image_difference_picture(const struct image *expected, const struct image *actual, struct image *picture,
                               struct error *error);
 

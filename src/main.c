@@ -14,6 +14,7 @@
 #include "filter.h"
 #include "image.h"
 #include "jobs.h"
+#include "linear.h"
 #include "pipeline.h"
 
 #include <errno.h>
@@ -73,8 +74,10 @@ static const char *path_name(const char *path, const char *standard)
 /* What the options say to the codec; the sampling is the input's. */
 static struct codec_settings codec_settings(const struct options *options, struct sampling sampling)
 {
+    static const int bits[] = {[DEPTH_INPUT] = 0, [DEPTH_8] = 8, [DEPTH_16] = 16};
     return (struct codec_settings){
         .codec = options->codec,
+        .bits = bits[options->depth],
         .quality = options->quality,
         .compression = options->compression,
         .threads = options->threads,
@@ -98,11 +101,7 @@ static bool load(const char *path, const struct options *options, struct stages 
     const bool done = codec_decode(bytes, size, name, &settings, image, info, error);
     free(bytes);
     stages_end(stages, STAGE_DECODE);
-    if (!done)
-        return false;
-    if (info->reduced)
-        warn(options, name, ": 16 bits a sample are reduced to 8");
-    return true;
+    return done;
 }
 
 /* Encode IMAGE and write it to PATH; *SIZE becomes the file's bytes. */
@@ -111,6 +110,8 @@ static bool save(const char *path, const struct options *options, enum format fo
 {
     if (format == FORMAT_JPEG && image_has_alpha(image))
         warn(options, path_name(path, "standard output"), ": JPEG holds no alpha; the alpha channel is dropped");
+    if (format == FORMAT_JPEG && image->bits > 8)
+        warn(options, path_name(path, "standard output"), ": JPEG holds 8 bits a sample; the image's 16 are reduced");
     const struct codec_settings settings = codec_settings(options, sampling);
     uint8_t *bytes;
     if (!codec_encode(image, format, &settings, &bytes, size, error))
@@ -151,7 +152,8 @@ static bool check_output(const char *path, struct error *error)
 static bool check_files(const struct options *options, struct error *error)
 {
     const struct codec_settings settings = codec_settings(options, (struct sampling){0, 0});
-    if (options->format != FORMAT_UNKNOWN && codec_writer((enum format)options->format, &settings, error) == NULL)
+    if (options->format != FORMAT_UNKNOWN &&
+        codec_writer((enum format)options->format, settings.bits, &settings, error) == NULL)
         return false;
     if (!check_output(options->output, error))
         return false;
@@ -195,15 +197,16 @@ static void tell(const char *word, const char *format, ...)
 
 static void tell_input(const char *name, const struct codec_info *info)
 {
-    tell("input", "%s: %s by %s, %d x %d pixels, %d channel%s", name, codec_format_name(info->format),
-         info->codec->name, info->width, info->height, info->channels, info->channels == 1 ? "" : "s");
+    tell("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s", name, codec_format_name(info->format),
+         info->codec->name, info->width, info->height, info->channels, info->channels == 1 ? "" : "s",
+         info->bits > 8 ? " of 16 bits" : "");
 }
 
-static void tell_output(const struct options *options, enum format format, size_t size)
+static void tell_output(const struct options *options, enum format format, int bits, size_t size)
 {
     const struct codec_settings settings = codec_settings(options, (struct sampling){0, 0});
     tell("output", "%s: %s by %s, %zu bytes", path_name(options->output, "standard output"), codec_format_name(format),
-         codec_writer(format, &settings, NULL)->name, size);
+         codec_writer(format, bits, &settings, NULL)->name, size);
 }
 
 static void tell_pipeline(const struct pipeline *pipeline)
@@ -249,13 +252,22 @@ static int device_of(const struct options *options)
     return options->devices.count > 0 ? options->devices.list[0] : 0;
 }
 
-static struct request make_request(const struct options *options, const struct filter *filters, size_t count)
+/* The tables of linear light where they are wanted, to be released with free. */
+static bool find_linear(const struct options *options, struct linear **linear, struct error *error)
+{
+    *linear = options->linear ? linear_make(error) : NULL;
+    return *linear != NULL || !options->linear;
+}
+
+static struct request make_request(const struct options *options, const struct filter *filters, size_t count,
+                                   const struct linear *linear)
 {
     return (struct request){
         .filters = filters,
         .count = count,
         .border = (enum border)options->border,
         .alpha = (enum alpha)options->alpha,
+        .linear = linear,
         .choice = (enum choice)options->choice,
         .variant = options->variant,
         .device = device_of(options),
@@ -287,15 +299,16 @@ static int run(const struct options *options)
     struct stages stages;
     struct error error;
     struct filter *filters = NULL;
+    struct linear *linear = NULL;
     struct image image = {0};
     struct codec_info info;
     size_t count, size;
     stages_begin(&stages);
 
-    bool done = find_filters(options, &filters, &count, &error);
+    bool done = find_filters(options, &filters, &count, &error) && find_linear(options, &linear, &error);
     if (!done)
         goto out;
-    const struct request request = make_request(options, filters, count);
+    const struct request request = make_request(options, filters, count, linear);
     done = check_files(options, &error) && pipeline_check(&request, &error);
     stages_end(&stages, STAGE_PLAN);
     done = done && load(options->input, options, &stages, &image, &info, &error);
@@ -304,15 +317,18 @@ static int run(const struct options *options)
     if (options->verbose)
         tell_input(path_name(options->input, "standard input"), &info);
 
-    done = convolve(options, &request, &image, &stages, &error);
     const enum format format = options->format != FORMAT_UNKNOWN ? (enum format)options->format : info.format;
-    done = done && save(options->output, options, format, info.sampling, &image, &stages, &size, &error);
+    const struct codec_settings settings = codec_settings(options, info.sampling);
+    done = codec_writer(format, image.bits, &settings, &error) != NULL &&
+           convolve(options, &request, &image, &stages, &error) &&
+           save(options->output, options, format, info.sampling, &image, &stages, &size, &error);
     if (done && options->verbose) {
-        tell_output(options, format, size);
+        tell_output(options, format, image.bits, size);
         tell_times(&stages);
     }
 out:
     image_free(&image);
+    free(linear);
     free(filters);
     return done ? 0 : report(&error);
 }
@@ -379,19 +395,19 @@ static void hear_result(void *context, const struct result *result)
     const struct job *job = result->job;
     if (result->outcome == OUTCOME_FAILED || options->verbose || result->reduced || result->alpha_dropped)
         clear_progress(output);
-    if (result->reduced)
-        warn(options, job->input, ": 16 bits a sample are reduced to 8");
     if (result->outcome == OUTCOME_FAILED) {
         report_file(result);
         return;
     }
+    if (result->reduced)
+        warn(options, job->output, ": JPEG holds 8 bits a sample; the image's 16 are reduced");
     if (result->alpha_dropped)
         warn(options, job->output, ": JPEG holds no alpha; the alpha channel is dropped");
     if (options->verbose && result->outcome == OUTCOME_SKIPPED)
         tell("skipped", "%s: %s is there", job->input, job->output);
     else if (options->verbose)
-        tell("done", "%s: %d x %d pixels, %d channel%s, %s %s, %.1f ms: %s, %zu bytes", job->input, result->width,
-             result->height, result->channels, result->channels == 1 ? "" : "s",
+        tell("done", "%s: %d x %d pixels, %d channel%s%s, %s %s, %.1f ms: %s, %zu bytes", job->input, result->width,
+             result->height, result->channels, result->channels == 1 ? "" : "s", result->bits > 8 ? " of 16 bits" : "",
              result->backend == BACKEND_CUDA ? "cuda" : "cpu", result->variants, stages_total(&result->stages),
              job->output, result->output_bytes);
 }
@@ -516,7 +532,7 @@ static bool check_codec(const struct codec_settings *settings, const struct job_
     for (size_t i = 0; i < list->count; i++)
         needed[list->jobs[i].format] = true;
     for (enum format format = FORMAT_UNKNOWN + 1; format < FORMAT_COUNT; format++)
-        if (needed[format] && codec_writer(format, settings, error) == NULL)
+        if (needed[format] && codec_writer(format, settings->bits, settings, error) == NULL)
             return false;
     return true;
 }
@@ -546,6 +562,7 @@ static int run_batch(const struct options *options)
 {
     struct error error;
     struct filter *filters = NULL;
+    struct linear *linear = NULL;
     struct job_list list = {0};
     size_t count;
     int devices[DEVICES_MOST];
@@ -565,7 +582,11 @@ static int run_batch(const struct options *options)
     int status;
     if (!find_filters(options, &filters, &count, &error))
         return report(&error);
-    struct request request = make_request(options, filters, count);
+    if (!find_linear(options, &linear, &error)) {
+        free(filters);
+        return report(&error);
+    }
+    struct request request = make_request(options, filters, count, linear);
     struct batch_request batch = {
         .request = &request,
         .workers = options->jobs,
@@ -583,6 +604,7 @@ static int run_batch(const struct options *options)
     batch.count = list.count;
     status = done ? run_jobs(options, &batch) : report(&error);
     jobs_free(&list);
+    free(linear);
     free(filters);
     return status;
 }
@@ -619,6 +641,12 @@ static bool check_picture(const struct options *options, struct error *error)
 
 static void print_shapes(const struct image *expected, const struct image *actual)
 {
+    if (expected->width == actual->width && expected->height == actual->height &&
+        expected->channels == actual->channels) {
+        printf("depths differ: expected %d bits a sample, actual %d; give --depth 8 to compare them reduced\n",
+               expected->bits, actual->bits);
+        return;
+    }
     printf("shapes differ: expected %d x %d with %d channel%s, actual %d x %d with %d channel%s\n", expected->width,
            expected->height, expected->channels, expected->channels == 1 ? "" : "s", actual->width, actual->height,
            actual->channels, actual->channels == 1 ? "" : "s");

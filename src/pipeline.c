@@ -63,18 +63,19 @@ static bool make_plans(struct pipeline *pipeline, struct error *error)
         const struct filter *filter = &request->filters[i];
         const struct variant *variant =
             named ? request->variant : conv_choose(filter, pipeline->backend, &pipeline->work);
-        if (!plan_make(&pipeline->plans[i], filter, request->border, SAMPLE_U8, variant, error))
+        if (!plan_make(&pipeline->plans[i], filter, request->border, pipeline->work.sample, variant, error))
             return false;
         pipeline->plans[i].threads = request->threads;
     }
     return true;
 }
 
-/* Must planes become an image and planes again between two filters? Only so does a chain with premultiplied colours
- * give the bytes of running its filters one after the other, because the division by alpha rounds. */
+/* Must planes become an image and planes again between two filters? Only so does a chain with premultiplied colours, or
+ * in linear light, give the bytes of running its filters one after the other, because the way back rounds. */
 static bool merges_between(const struct pipeline *pipeline, const struct image *image)
 {
-    return pipeline->request->alpha == ALPHA_PREMULTIPLY && image_has_alpha(image);
+    const struct request *request = pipeline->request;
+    return request->linear != NULL || (request->alpha == ALPHA_PREMULTIPLY && image_has_alpha(image));
 }
 
 /* Let KEPT hold SIZE bytes, which are undefined. */
@@ -106,10 +107,11 @@ static bool host_planes(struct pipeline *pipeline, const struct image *image, in
 {
     enum { ALIGNMENT = 64 };
     const int count = image_planes(image, pipeline->request->alpha);
+    const enum sample sample = pipeline_sample(pipeline->request, image->bits);
     for (int i = 0; i < 2; i++) {
         size_t size;
         struct kept *kept = &pipeline->host_planes[i];
-        if (!plane_layout(&planes[i], SAMPLE_U8, image->width, height, count, &size, error) ||
+        if (!plane_layout(&planes[i], sample, image->width, height, count, &size, error) ||
             !grow_host(kept, size + ALIGNMENT, error))
             return false;
         planes[i].data = (char *)kept->data + (-(uintptr_t)kept->data & (ALIGNMENT - 1));
@@ -139,7 +141,8 @@ static int band_rows(const struct pipeline *pipeline, const struct image *image)
         BAND_HALOS = 16,      /* rows for each that is read twice, at least */
     };
     const struct request *request = pipeline->request;
-    const int64_t row = (int64_t)image->width * image_planes(image, request->alpha);
+    const int64_t bytes = (int64_t)sample_bytes(pipeline_sample(request, image->bits));
+    const int64_t row = (int64_t)image->width * image_planes(image, request->alpha) * bytes;
     const int64_t rows = (int64_t)BAND_BYTES * threads_of(request) / row;
     const int64_t least = BAND_HALOS * (int64_t)request->filters[0].height;
     const int64_t most = rows > least ? rows : least;
@@ -154,7 +157,7 @@ static struct image rows_of_image(const struct image *image, int first, int rows
 {
     struct image part = *image;
     part.height = rows;
-    part.samples += (size_t)first * (size_t)image->width * (size_t)image->channels;
+    part.samples += (size_t)first * (size_t)image->width * image_pixel_bytes(image);
     return part;
 }
 
@@ -171,6 +174,7 @@ static struct plane rows_of_planes(const struct plane *planes, int first, int ro
 static bool run_bands(struct pipeline *pipeline, struct image *image, int rows, struct error *error)
 {
     const enum alpha alpha = pipeline->request->alpha;
+    const struct linear *linear = pipeline->request->linear;
     const struct plan *plan = &pipeline->plans[0];
     const int top = plan->filter->anchor_y, bottom = plan->filter->height - 1 - top;
     struct plane planes[2];
@@ -191,7 +195,7 @@ static bool run_bands(struct pipeline *pipeline, struct image *image, int rows, 
         held = first - above;
         const struct image unfiltered = rows_of_image(image, first, last - first + below);
         const struct plane fresh = rows_of_planes(in, above, unfiltered.height);
-        image_split(&unfiltered, alpha, &fresh);
+        image_split(&unfiltered, alpha, linear, &fresh);
         stages_end(pipeline->stages, STAGE_SPLIT);
 
         const struct plane from = rows_of_planes(in, 0, above + unfiltered.height);
@@ -202,7 +206,7 @@ static bool run_bands(struct pipeline *pipeline, struct image *image, int rows, 
         struct image filtered = rows_of_image(image, first, last - first);
         const struct plane kept = rows_of_planes(out, above, filtered.height);
         if (done)
-            image_merge(&kept, alpha, &filtered);
+            image_merge(&kept, alpha, linear, &filtered);
         stages_end(pipeline->stages, STAGE_MERGE);
     }
     return done;
@@ -218,21 +222,21 @@ static bool run_cpu(struct pipeline *pipeline, struct image *image, struct error
     if (!host_planes(pipeline, image, image->height, planes, error))
         return false;
 
-    image_split(image, request->alpha, &planes[0]);
+    image_split(image, request->alpha, request->linear, &planes[0]);
     stages_end(pipeline->stages, STAGE_SPLIT);
     bool done = true;
     int in = 0;
     for (size_t i = 0; done && i < request->count; i++, in = !in) {
         if (i > 0 && merges_between(pipeline, image)) {
-            image_merge(&planes[in], request->alpha, image);
-            image_split(image, request->alpha, &planes[in]);
+            image_merge(&planes[in], request->alpha, request->linear, image);
+            image_split(image, request->alpha, request->linear, &planes[in]);
         }
         const struct plan *plan = &pipeline->plans[i];
         done = plan->variant->launch(plan, NULL, &planes[in], &planes[!in], error);
     }
     stages_end(pipeline->stages, STAGE_CONVOLVE);
     if (done)
-        image_merge(&planes[in], request->alpha, image);
+        image_merge(&planes[in], request->alpha, request->linear, image);
     stages_end(pipeline->stages, STAGE_MERGE);
     return done;
 }
@@ -353,7 +357,7 @@ static bool find_buffers(struct pipeline *pipeline, const struct image *image, s
     struct device *device = pipeline->device;
     const int count = image_planes(image, pipeline->request->alpha);
     bool done =
-        grow_device(device, &pipeline->device_samples, image_samples(image), device_allocate, device_release, error);
+        grow_device(device, &pipeline->device_samples, image_bytes(image), device_allocate, device_release, error);
     for (int i = 0; done && i < 2; i++) {
         struct kept *kept = &pipeline->device_planes[i];
         const size_t size = device_plane_layout(SAMPLE_U8, image->width, image->height, count, 0, &buffers->planes[i]);
@@ -361,7 +365,7 @@ static bool find_buffers(struct pipeline *pipeline, const struct image *image, s
         buffers->planes[i].data = kept->data;
     }
     buffers->samples = pipeline->device_samples.data;
-    return done && (!pipeline->request->staged || grow_device(device, &pipeline->locked, image_samples(image),
+    return done && (!pipeline->request->staged || grow_device(device, &pipeline->locked, image_bytes(image),
                                                               device_allocate_locked, device_release_locked, error));
 }
 
@@ -418,7 +422,7 @@ static bool queue_all(struct pipeline *pipeline, const struct image *image, cons
     struct device *device = pipeline->device;
     int in;
     return device_mark(device, MARK_BEGIN, error) &&
-           device_upload(device, buffers->samples, samples, image_samples(image), error) &&
+           device_upload(device, buffers->samples, samples, image_bytes(image), error) &&
            device_mark(device, MARK_UPLOAD, error) &&
            device_split(device, buffers->samples, image->channels, alpha, &buffers->planes[0], error) &&
            device_mark(device, MARK_SPLIT, error) && run_filters(pipeline, image, buffers, &in, error) &&
@@ -430,7 +434,7 @@ static bool download(struct pipeline *pipeline, const struct image *image, void 
                      struct error *error)
 {
     struct device *device = pipeline->device;
-    return device_download(device, samples, buffers->samples, image_samples(image), error) &&
+    return device_download(device, samples, buffers->samples, image_bytes(image), error) &&
            device_mark(device, MARK_DOWNLOAD, error) && device_wait(device, error);
 }
 
@@ -464,7 +468,7 @@ static bool run_cuda(struct pipeline *pipeline, struct image *image, struct imag
     stages_end(pipeline->stages, STAGE_DEVICE);
     if (done && pipeline->request->staged) {
         result->samples = pipeline->locked.data;
-        memcpy(result->samples, image->samples, image_samples(image));
+        memcpy(result->samples, image->samples, image_bytes(image));
         stages_end(pipeline->stages, STAGE_UPLOAD);
     }
     /* Kernels fail here, before the download overwrites the image. */
@@ -525,11 +529,17 @@ static bool run_cuda(struct pipeline *pipeline, struct image *image, struct imag
 }
 #endif
 
+enum sample pipeline_sample(const struct request *request, int bits)
+{
+    return bits > 8 || request->linear != NULL ? SAMPLE_U16 : SAMPLE_U8;
+}
+
 bool pipeline_check(const struct request *request, struct error *error)
 {
     struct plan plan;
     for (size_t i = 0; request->variant != NULL && i < request->count; i++)
-        if (!plan_make(&plan, &request->filters[i], request->border, SAMPLE_U8, request->variant, error))
+        if (!plan_make(&plan, &request->filters[i], request->border, pipeline_sample(request, 8), request->variant,
+                       error))
             return false;
     if (request->choice != CHOICE_CUDA)
         return true;
@@ -555,6 +565,22 @@ static bool choose(struct pipeline *pipeline, struct error *error)
         error_set(&pipeline->why, ERROR_NONE, "the CPU is expected to take %.1f ms, a GPU %.1f ms with its start-up",
                   cpu, cuda);
     close_device(pipeline);
+    pipeline->backend = BACKEND_CPU;
+    return make_plans(pipeline, error);
+}
+
+/* Planes of 16 bits are for the CPU, until a GPU's variants take them. */
+static bool choose_cpu(struct pipeline *pipeline, struct error *error)
+{
+    const struct request *request = pipeline->request;
+    const bool linear = request->linear != NULL;
+    const char *what = linear ? "in linear light" : "on images of 16 bits a sample";
+    if (request->choice == CHOICE_CUDA && !request->hand_over)
+        return error_set(error, ERROR_WORK, "only the CPU works %s; leave --backend cuda and its variants out%s", what,
+                         linear ? "" : ", or reduce the image with --depth 8");
+    if (request->choice != CHOICE_CPU)
+        error_set(&pipeline->why, ERROR_NONE, "only the CPU works %s", what);
+    shrink_device(pipeline); /* left from images of 8 bits */
     pipeline->backend = BACKEND_CPU;
     return make_plans(pipeline, error);
 }
@@ -587,12 +613,14 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
         .width = image->width,
         .height = image->height,
         .planes = image_planes(image, request->alpha),
-        .sample = SAMPLE_U8,
+        .sample = pipeline_sample(request, image->bits),
         .threads = threads_of(request),
     };
     error_set(&pipeline->why, ERROR_NONE, "asked for");
     bool done = false;
-    if (pipeline->fallback.code != ERROR_NONE || request->choice == CHOICE_CPU) {
+    if (pipeline->work.sample != SAMPLE_U8) {
+        done = choose_cpu(pipeline, error);
+    } else if (pipeline->fallback.code != ERROR_NONE || request->choice == CHOICE_CPU) {
         pipeline->backend = BACKEND_CPU;
         done = make_plans(pipeline, error);
     } else if (request->choice == CHOICE_AUTO) {
@@ -621,18 +649,20 @@ bool pipeline_run(struct pipeline *pipeline, struct image *image, struct image *
     return take_over(pipeline, error) && run_cpu(pipeline, image, error);
 }
 
-size_t pipeline_need(const struct pipeline *pipeline, int width, int height, int channels)
+size_t pipeline_need(const struct pipeline *pipeline, int width, int height, int channels, int bits)
 {
     const struct request *request = pipeline->request;
-    const struct image image = {.width = width, .height = height, .channels = channels};
+    const struct image image = {.width = width, .height = height, .channels = channels, .bits = bits};
+    const enum sample sample = pipeline_sample(request, bits);
     const int rows = band_rows(pipeline, &image);
     struct plane planes;
     size_t size;
-    if (!plane_layout(&planes, SAMPLE_U8, width, rows < height ? band_height(&request->filters[0], rows) : height,
+    if (!plane_layout(&planes, sample, width, rows < height ? band_height(&request->filters[0], rows) : height,
                       image_planes(&image, request->alpha), &size, NULL))
         return SIZE_MAX;
     /* Planes of the CPU, which may have to take over, or page-locked memory: never both. */
-    return request->choice == CHOICE_CPU || 2 * size > image_samples(&image) ? 2 * size : image_samples(&image);
+    const bool only_cpu = request->choice == CHOICE_CPU || sample != SAMPLE_U8;
+    return only_cpu || 2 * size > image_bytes(&image) ? 2 * size : image_bytes(&image);
 }
 
 size_t pipeline_kept(const struct pipeline *pipeline)

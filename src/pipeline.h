@@ -26,6 +26,7 @@ struct request {
     size_t count;
     enum border border;
     enum alpha alpha;
+    const struct linear *linear;   /* NULL: samples are filtered as they are; else in linear light, by these tables */
     enum choice choice;            /* agrees with the variant's backend where one is named */
     const struct variant *variant; /* NULL: the best canonical one for each filter */
     int device;                    /* index of the GPU */
@@ -108,6 +109,9 @@ int pipeline_gpus(void);
 /* Create the context of a GPU and open nothing on it, so that pipelines that come later find it ready. */
 bool pipeline_warm(int device, struct error *error);
 
+/* What planes of images of BITS a sample are made of. */
+enum sample pipeline_sample(const struct request *request, int bits);
+
 /* What can be known before there is an image: does the named variant take the filters, is there a GPU where one is
  * insisted on? */
 bool pipeline_check(const struct request *request, struct error *error);
@@ -115,7 +119,9 @@ bool pipeline_check(const struct request *request, struct error *error);
 /* Begin. Release with pipeline_close, also after a failure. */
 bool pipeline_open(struct pipeline *pipeline, const struct request *request, struct error *error);
 
-/* Choose the backend for images like this one, make the plans, open the device where that has not been done. */
+/* Choose the backend for images like this one, make the plans, open the device where that has not been done. Images of
+ * 16 bits, and all in linear light, are worked on by the CPU: where a GPU is insisted on, and the CPU may not take
+ * over, that is an error. */
 bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct stages *stages, struct error *error);
 
 /* Apply the filters that were planned to IMAGE. RESULT becomes a view of the samples, to be read until the next call
@@ -124,7 +130,7 @@ bool pipeline_run(struct pipeline *pipeline, struct image *image, struct image *
 
 /* Bytes of host memory beyond the image itself that pipeline_run is going to keep for such images, and that it keeps
  * now. */
-size_t pipeline_need(const struct pipeline *pipeline, int width, int height, int channels);
+size_t pipeline_need(const struct pipeline *pipeline, int width, int height, int channels, int bits);
 size_t pipeline_kept(const struct pipeline *pipeline);
 
 /* Release the buffers that are kept. */

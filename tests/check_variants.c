@@ -819,8 +819,8 @@ static void check_image(struct place *place, int width, int height, int channels
             pixel[0] = (unsigned char)i;
             pixel[channels - 1] = (unsigned char)(i >> 8);
         }
-    struct image image = {width, height, channels, samples + GUARD};
-    image_split(&image, alpha, &expected.plane);
+    struct image image = {width, height, channels, 8, samples + GUARD};
+    image_split(&image, alpha, NULL, &expected.plane);
 
     struct device *device = place->device;
     place_reserve(place, whole > expected.size ? whole : expected.size);
@@ -845,7 +845,7 @@ static void check_image(struct place *place, int width, int height, int channels
            device_download(device, merged, place->in, whole, &error) && device_wait(device, &error);
     if (!done)
         fail("split and merge: %s", error.message);
-    image_merge(&expected.plane, alpha, &image);
+    image_merge(&expected.plane, alpha, NULL, &image);
     const bool merge = memcmp(samples, merged, whole) == 0;
     tally->cases++;
     tally->mismatches += !split || !merge;

@@ -194,8 +194,8 @@ bool device_split(struct device *device, const void *samples, int channels, enum
                   const struct plane *planes, struct error *error)
 {
     (void)device, (void)error;
-    const struct image image = {planes->width, planes->height, channels, (uint8_t *)(uintptr_t)samples};
-    image_split(&image, alpha, planes);
+    const struct image image = {planes->width, planes->height, channels, 8, (uint8_t *)(uintptr_t)samples};
+    image_split(&image, alpha, NULL, planes);
     return true;
 }
 
@@ -203,8 +203,8 @@ bool device_merge(struct device *device, const struct plane *planes, int channel
                   struct error *error)
 {
     (void)device, (void)error;
-    struct image image = {planes->width, planes->height, channels, samples};
-    image_merge(planes, alpha, &image);
+    struct image image = {planes->width, planes->height, channels, 8, samples};
+    image_merge(planes, alpha, NULL, &image);
     return true;
 }
 

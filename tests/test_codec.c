@@ -201,7 +201,7 @@ static void make_png(struct buffer *png, const struct kind *kind, unsigned width
     put_chunk(png, "IEND", NULL, 0);
 }
 
-/* The byte that the codec must give for channel c at (x, y). */
+/* The sample that the codec must give for channel c at (x, y), of 16 bits where the kind has them. */
 static unsigned expected_sample(const struct kind *kind, unsigned x, unsigned y, unsigned c)
 {
     if (kind->colour == 3)
@@ -210,39 +210,63 @@ static unsigned expected_sample(const struct kind *kind, unsigned x, unsigned y,
         bool same = true;
         for (unsigned i = 0; i < kind->channels; i++)
             same &= kind_sample(kind, x, y, i) == kind_sample(kind, 1, 0, i);
-        return same ? 0 : 255;
+        return same ? 0 : kind->bits == 16 ? 65535 : 255;
     }
     const unsigned value = kind_sample(kind, x, y, c);
-    return kind->bits == 16 ? value >> 8 : value * 255 / ((1u << kind->bits) - 1);
+    return kind->bits == 16 ? value : value * 255 / ((1u << kind->bits) - 1);
 }
 
+/* Sample number I of an image. */
+static unsigned sample_of(const struct image *image, size_t i)
+{
+    uint16_t deep;
+
+    if (image->bits == 8)
+        return image->samples[i];
+    memcpy(&deep, image->samples + 2 * i, sizeof(deep));
+    return deep;
+}
+
+/* What is to become of a sample of FROM bits where TO are wanted. */
+static unsigned with_bits(unsigned value, int from, int to)
+{
+    return from == to ? value : to == 16 ? value * 257 : (2 * value * 255 + 65535) / (2 * 65535);
+}
+
+/* WANTED bits a sample; 0: those of the file. */
 static void check_kind(const struct codec *codec, const struct buffer *png, const struct kind *kind, unsigned width,
-                       unsigned height)
+                       unsigned height, int wanted)
 {
     const unsigned channels = (kind->colour == 3 ? 3 : kind->channels) + kind->transparent;
-    const struct codec_settings settings = settings_of(codec);
+    const int bits = kind->bits == 16 ? 16 : 8;
+    struct codec_settings settings = settings_of(codec);
     struct error error = {0};
     struct codec_info info;
     struct image image;
 
+    settings.bits = wanted;
     if (!codec_decode(png->bytes, png->size, "x.png", &settings, &image, &info, &error))
         fail_msg("%s, colour %u, %u bits: %s", codec->name, kind->colour, kind->bits, error.message);
     assert_int_equal(info.format, FORMAT_PNG);
     assert_ptr_equal(info.codec, codec);
-    assert_int_equal(info.reduced, kind->bits == 16);
+    assert_int_equal(info.bits, bits);
+    assert_int_equal(codec_bits(&info, &settings), image.bits);
+    assert_int_equal(image.bits, wanted > 0 ? wanted : bits);
     assert_int_equal(image.width, width);
     assert_int_equal(image.height, height);
     assert_int_equal(image.channels, channels);
     for (unsigned y = 0, at = 0; y < height; y++)
         for (unsigned x = 0; x < width; x++)
-            for (unsigned c = 0; c < channels; c++, at++)
-                if (image.samples[at] != expected_sample(kind, x, y, c))
-                    fail_msg("%s, colour %u, %u bits, (%u, %u) channel %u: %u, expected %u", codec->name, kind->colour,
-                             kind->bits, x, y, c, image.samples[at], expected_sample(kind, x, y, c));
+            for (unsigned c = 0; c < channels; c++, at++) {
+                const unsigned expected = with_bits(expected_sample(kind, x, y, c), bits, image.bits);
+                if (sample_of(&image, at) != expected)
+                    fail_msg("%s, colour %u, %u bits, %d wanted, (%u, %u) channel %u: %u, expected %u", codec->name,
+                             kind->colour, kind->bits, wanted, x, y, c, sample_of(&image, at), expected);
+            }
     image_free(&image);
 }
 
-/* Every reader, every kind: so all of them give the same bytes. */
+/* Every reader, every kind, as it is and with 8 and 16 bits: so all of them give the same samples. */
 static void test_png_kinds(void **state)
 {
     static const unsigned colours[][2] = {{0, 1}, {2, 3}, {3, 1}, {4, 2}, {6, 4}};
@@ -266,7 +290,8 @@ static void test_png_kinds(void **state)
         make_png(&png, &kind, width, height);
         EACH_READER(codec, FORMAT_PNG)
         {
-            check_kind(codec, &png, &kind, width, height);
+            for (int wanted = 0; wanted <= 16; wanted += 8)
+                check_kind(codec, &png, &kind, width, height, wanted);
         }
     }
     assert_int_equal(kinds,
@@ -322,7 +347,7 @@ static void test_progressive_jpeg(void **state)
             fail_msg("%s: %s", codec->name, error.message);
         assert_int_equal(info.format, FORMAT_JPEG);
         assert_ptr_equal(info.codec, codec);
-        assert_false(info.reduced);
+        assert_int_equal(info.bits, 8);
         assert_int_equal(image.width, 8);
         assert_int_equal(image.height, 8);
         assert_int_equal(image.channels, 1);
@@ -411,17 +436,22 @@ static void test_jpeg_of_inks(void **state)
 
 /* ---- Round trips ---- */
 
-static struct image make_image(int width, int height, int channels, bool smooth)
+static struct image make_image(int width, int height, int channels, int bits, bool smooth)
 {
     struct image image;
     unsigned noise = 12345;
 
-    assert_true(image_allocate(&image, width, height, channels, NULL));
+    assert_true(image_allocate(&image, width, height, channels, bits, NULL));
     for (int y = 0, i = 0; y < height; y++)
         for (int x = 0; x < width; x++)
             for (int c = 0; c < channels; c++, i++) {
                 noise = noise * 1664525 + 1013904223;
-                image.samples[i] = (uint8_t)(smooth ? 40 + 2 * x + 3 * y + 20 * c : (int)(noise >> 24));
+                const int level = smooth ? 40 + 2 * x + 3 * y + 20 * c : (int)(noise >> 24);
+                const uint16_t deep = (uint16_t)((unsigned)level << 8 | (noise >> 8 & 255));
+                if (bits == 8)
+                    image.samples[i] = (uint8_t)level;
+                else
+                    memcpy(image.samples + 2 * i, &deep, sizeof(deep));
             }
     return image;
 }
@@ -440,14 +470,15 @@ static void check_back(const struct image *image, enum format format, const stru
     if (!codec_decode(bytes, size, "x", &settings, &back, &info, &error))
         fail_msg("%s, %s: %s", writer->name, reader->name, error.message);
     assert_int_equal(info.format, format);
-    assert_false(info.reduced);
+    assert_int_equal(info.bits, png ? image->bits : 8);
     assert_int_equal(back.width, image->width);
     assert_int_equal(back.height, image->height);
     assert_int_equal(back.channels, png ? image->channels : grey ? 1 : 3); /* stb writes a grey JPEG in colour */
     for (size_t p = 0; p < (size_t)(image->width * image->height); p++)
         for (size_t c = 0; c < (size_t)back.channels; c++) {
-            const int a = image->samples[p * channels + (png || channels >= 3 ? c : 0)];
-            const int b = back.samples[p * (size_t)back.channels + c];
+            const unsigned sample = sample_of(image, p * channels + (png || channels >= 3 ? c : 0));
+            const int a = (int)with_bits(sample, image->bits, back.bits);
+            const int b = (int)sample_of(&back, p * (size_t)back.channels + c);
             if (abs(a - b) > (png ? 0 : 4))
                 fail_msg("%s, %s, %d channels, pixel %zu, channel %zu: %d became %d", writer->name, reader->name,
                          image->channels, p, c, a, b);
@@ -476,57 +507,99 @@ static void test_round_trips(void **state)
     static const int sizes[][2] = {{1, 1}, {1, 31}, {31, 1}, {17, 13}, {64, 48}};
 
     (void)state;
-    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
-        for (int channels = 1; channels <= 4; channels++)
-            for (enum format format = FORMAT_PNG; format < FORMAT_COUNT; format++) {
-                struct image image = make_image(sizes[s][0], sizes[s][1], channels, format == FORMAT_JPEG);
-                EACH_WRITER(writer, format)
-                {
-                    struct codec_settings settings = settings_of(writer);
-                    settings.quality = 100;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) * 4 * 2; i++) {
+        const int bits = i % 2 ? 16 : 8, channels = (int)(i / 2 % 4) + 1;
+        for (enum format format = FORMAT_PNG; format < FORMAT_COUNT; format++) {
+            struct image image = make_image(sizes[i / 8][0], sizes[i / 8][1], channels, bits, format == FORMAT_JPEG);
+            EACH_WRITER(writer, format)
+            {
+                struct codec_settings settings = settings_of(writer);
+                settings.quality = 100;
+                if (codec_writer(format, bits, &settings, NULL))
                     check_all_back(&image, format, writer, &settings);
-                }
-                image_free(&image);
+                else
+                    assert_true(format == FORMAT_PNG && writer->write_bits < bits);
             }
+            image_free(&image);
+        }
+    }
+}
+
+/* Who writes only 8 bits says so of an image of 16, and whom to take instead; a JPEG never has more. */
+static void test_write_bits(void **state)
+{
+    struct image image = make_image(5, 4, 3, 16, false);
+    int refusals = 0;
+
+    (void)state;
+    EACH_WRITER(writer, FORMAT_PNG)
+    {
+        const struct codec_settings settings = settings_of(writer);
+        struct error error = {0};
+        uint8_t *bytes;
+        size_t size;
+
+        if (writer->write_bits == 16)
+            continue;
+        refusals++;
+        assert_false(codec_encode(&image, FORMAT_PNG, &settings, &bytes, &size, &error));
+        assert_null(bytes);
+        assert_int_equal(error.code, ERROR_WORK);
+        assert_non_null(strstr(error.message, "writes 8 bits a sample, and the image has 16; give --codec libdeflate"));
+        assert_ptr_equal(codec_writer(FORMAT_PNG, 8, &settings, NULL), writer);
+        assert_ptr_equal(codec_writer(FORMAT_JPEG, 16, &settings, NULL), writer);
+    }
+    assert_int_equal(refusals, 1); /* stb */
+    assert_int_equal(codec_writer(FORMAT_PNG, 16, &(struct codec_settings){.compression = 1}, NULL)->write_bits, 16);
+    image_free(&image);
 }
 
 /* Several bands, the last of them shorter: one file, whatever the threads, that all read. */
 static void test_bands(void **state)
 {
     (void)state;
-    for (int channels = 1; channels <= 4; channels++) {
-        struct image image = make_image(1400, 1100, channels, channels % 2 == 0);
+    for (int i = 0; i < 8; i++) {
+        const int channels = i / 2 + 1;
+        struct image image = make_image(1400, 1100, channels, i % 2 ? 16 : 8, channels % 2 == 0);
         struct codec_settings settings = settings_of(NULL);
         size_t size[3];
         uint8_t *bytes[3];
         static const int threads[3] = {1, 4, 0};
 
-        for (int i = 0; i < 3; i++) {
-            settings.threads = threads[i];
-            assert_true(codec_encode(&image, FORMAT_PNG, &settings, &bytes[i], &size[i], NULL));
-            assert_int_equal(size[i], size[0]);
-            assert_memory_equal(bytes[i], bytes[0], size[0]);
+        for (int k = 0; k < 3; k++) {
+            settings.threads = threads[k];
+            assert_true(codec_encode(&image, FORMAT_PNG, &settings, &bytes[k], &size[k], NULL));
+            assert_int_equal(size[k], size[0]);
+            assert_memory_equal(bytes[k], bytes[0], size[0]);
         }
         EACH_READER(reader, FORMAT_PNG)
         {
-            check_back(&image, FORMAT_PNG, codec_writer(FORMAT_PNG, &settings, NULL), reader, bytes[0], size[0]);
+            check_back(&image, FORMAT_PNG, codec_writer(FORMAT_PNG, image.bits, &settings, NULL), reader, bytes[0],
+                       size[0]);
         }
-        for (int i = 0; i < 3; i++)
-            free(bytes[i]);
+        for (int k = 0; k < 3; k++)
+            free(bytes[k]);
         image_free(&image);
     }
 }
 
-/* Level 0 stores, the others compress, the last not worse than the first of its library, and all are read by all. */
-static void test_compression(void **state)
+/* Of each depth, level 0 stores, the others compress, the last not worse than the first of its library, and all are
+ * read by all. */
+static void check_compression(int bits)
 {
-    struct image image = make_image(700, 400, 3, true);
+    struct image image = make_image(700, 400, 3, 8, true), deep;
 
-    (void)state;
     for (size_t i = 0; i < image_samples(&image); i++)
         image.samples[i] = (uint8_t)(image.samples[i] + (i * i >> 7 & 3)); /* neither noise nor empty */
+    if (bits == 16) {
+        assert_true(image_convert(&image, bits, &deep, NULL));
+        image_free(&image);
+        image = deep;
+    }
     EACH_WRITER(writer, FORMAT_PNG)
     {
+        if (writer->write_bits < bits)
+            continue;
         struct codec_settings settings = settings_of(writer);
         size_t sizes[10] = {0};
 
@@ -549,7 +622,7 @@ static void test_compression(void **state)
         }
         if (!writer->levels)
             continue;
-        assert_true(sizes[0] > image_samples(&image));
+        assert_true(sizes[0] > image_bytes(&image));
         for (int level = 1; level < 10; level++)
             assert_true(2 * sizes[level] < sizes[0]);
         assert_true(sizes[9] <= sizes[1]);
@@ -557,10 +630,17 @@ static void test_compression(void **state)
     image_free(&image);
 }
 
+static void test_compression(void **state)
+{
+    (void)state;
+    check_compression(8);
+    check_compression(16);
+}
+
 /* A lower quality gives a smaller file. */
 static void test_quality(void **state)
 {
-    struct image image = make_image(64, 48, 3, false);
+    struct image image = make_image(64, 48, 3, 8, false);
 
     (void)state;
     EACH_WRITER(writer, FORMAT_JPEG)
@@ -585,7 +665,7 @@ static void test_sampling(void **state)
 {
     static const struct sampling samplings[] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}};
     struct codec_settings settings = settings_of(codec_find("libjpeg-turbo", NULL));
-    struct image image = make_image(20, 18, 3, true);
+    struct image image = make_image(20, 18, 3, 8, true);
 
     (void)state;
     if (!settings.codec) {
@@ -632,7 +712,7 @@ static void test_jpeg_decoders(void **state)
 {
     const struct codec_settings stb = settings_of(codec_find("stb", NULL)), best = settings_of(NULL);
     struct codec_settings settings = settings_of(NULL);
-    struct image image = make_image(80, 60, 3, true), a, b;
+    struct image image = make_image(80, 60, 3, 8, true), a, b;
     struct image_difference difference;
     struct codec_info info;
     uint8_t *bytes;
@@ -666,7 +746,7 @@ static void test_choice(void **state)
     assert_non_null(png.codec);
     assert_false(codec_decode(jpeg.bytes, jpeg.size, "x", &png, &image, NULL, &error));
     assert_non_null(strstr(error.message, "x: the codec libdeflate reads no JPEG; leave --codec out, or give "));
-    assert_null(codec_writer(FORMAT_JPEG, &png, &error));
+    assert_null(codec_writer(FORMAT_JPEG, 8, &png, &error));
     assert_int_equal(error.code, ERROR_USAGE);
     assert_null(codec_find("libtiff", &error));
     assert_non_null(strstr(error.message, "there is no codec named \"libtiff\""));
@@ -737,7 +817,7 @@ static void test_damaged_png(void **state)
 static void test_damaged_jpeg(void **state)
 {
     const struct codec_settings settings = settings_of(NULL);
-    struct image image = make_image(17, 9, 3, true);
+    struct image image = make_image(17, 9, 3, 8, true);
     static struct buffer jpeg;
     uint8_t *bytes;
     size_t size;
@@ -781,6 +861,7 @@ static void test_damaged_png_data(void **state)
     static const struct kind kinds[] = {
         {.colour = 2, .bits = 8, .channels = 3},
         {.colour = 3, .bits = 2, .channels = 1, .interlaced = true, .transparent = true},
+        {.colour = 2, .bits = 16, .channels = 3, .interlaced = true, .transparent = true},
     };
     static struct buffer png;
 
@@ -1002,13 +1083,17 @@ static void test_limits(void **state)
     assert_false(codec_decode(png.bytes, sizeof(png.bytes), "x", &settings, &image, NULL, &error));
     assert_null(strstr(error.message, "too many"));
 
-    const struct image wide = {.width = 65536, .height = 1, .channels = 1, .samples = &sample};
+    const struct image wide = {.width = 65536, .height = 1, .channels = 1, .bits = 8, .samples = &sample};
     assert_false(codec_encode(&wide, FORMAT_JPEG, &settings, &bytes, &size, &error));
     assert_non_null(strstr(error.message, "too many for a JPEG file"));
     assert_null(bytes);
-    const struct image large = {.width = 32768, .height = 32769, .channels = 1, .samples = &sample};
+    struct image large = {.width = 32768, .height = 32769, .channels = 1, .bits = 8, .samples = &sample};
     assert_false(codec_encode(&large, FORMAT_PNG, &settings, &bytes, &size, &error));
-    assert_non_null(strstr(error.message, "too many for a PNG file"));
+    assert_non_null(strstr(error.message, "too many for a PNG file: at most 1073741824 samples"));
+    large.height = 16385;
+    large.bits = 16;
+    assert_false(codec_encode(&large, FORMAT_PNG, &settings, &bytes, &size, &error));
+    assert_non_null(strstr(error.message, "too many for a PNG file: at most 536870912 samples"));
 }
 
 static void test_formats(void **state)
@@ -1031,25 +1116,16 @@ static void test_formats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_png_kinds),
-        cmocka_unit_test(test_progressive_jpeg),
-        cmocka_unit_test(test_jpeg_with_restarts),
-        cmocka_unit_test(test_jpeg_of_inks),
-        cmocka_unit_test(test_round_trips),
-        cmocka_unit_test(test_bands),
-        cmocka_unit_test(test_compression),
-        cmocka_unit_test(test_sampling),
-        cmocka_unit_test(test_jpeg_decoders),
-        cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_misplaced_chunks),
-        cmocka_unit_test(test_short_palette),
-        cmocka_unit_test(test_stream_lengths),
-        cmocka_unit_test(test_quality),
-        cmocka_unit_test(test_damaged_png),
-        cmocka_unit_test(test_damaged_jpeg),
-        cmocka_unit_test(test_damaged_png_data),
-        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_formats),          cmocka_unit_test(test_png_kinds),
+        cmocka_unit_test(test_progressive_jpeg), cmocka_unit_test(test_jpeg_with_restarts),
+        cmocka_unit_test(test_jpeg_of_inks),     cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_write_bits),       cmocka_unit_test(test_bands),
+        cmocka_unit_test(test_compression),      cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_jpeg_decoders),    cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_misplaced_chunks), cmocka_unit_test(test_short_palette),
+        cmocka_unit_test(test_stream_lengths),   cmocka_unit_test(test_quality),
+        cmocka_unit_test(test_damaged_png),      cmocka_unit_test(test_damaged_jpeg),
+        cmocka_unit_test(test_damaged_png_data), cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_limits),
     };
 

@@ -3,6 +3,7 @@
  * Images and planes: split and merge in every alpha mode into padded planes, the arithmetic of premultiplication
  * against exact fractions, comparison and the picture of a difference. */
 #include "image.h"
+#include "linear.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -26,7 +27,7 @@ static struct image pattern_image(int width, int height, int channels)
 {
     struct image image;
 
-    assert_true(image_allocate(&image, width, height, channels, NULL));
+    assert_true(image_allocate(&image, width, height, channels, 8, NULL));
     for (int y = 0, i = 0; y < height; y++)
         for (int x = 0; x < width; x++)
             for (int c = 0; c < channels; c++, i++)
@@ -63,16 +64,17 @@ static void test_allocate(void **state)
     struct plane plane;
 
     (void)state;
-    assert_true(image_allocate(&image, 3, 5, 4, &error));
+    assert_true(image_allocate(&image, 3, 5, 4, 8, &error));
     assert_int_equal(image_samples(&image), 60);
     image_free(&image);
     assert_null(image.samples);
     image_free(&image);
-    assert_false(image_allocate(&image, 0, 5, 1, &error));
+    assert_false(image_allocate(&image, 0, 5, 1, 8, &error));
     assert_int_equal(error.code, ERROR_WORK);
-    assert_false(image_allocate(&image, 5, 5, 5, &error));
+    assert_false(image_allocate(&image, 5, 5, 5, 8, &error));
     /* Bytes that no size_t and no pointer difference can count. */
-    assert_false(image_allocate(&image, INT32_MAX, INT32_MAX, 4, &error));
+    assert_false(image_allocate(&image, INT32_MAX, INT32_MAX, 4, 8, &error));
+    assert_false(image_allocate(&image, INT32_MAX, INT32_MAX, 2, 16, &error));
     assert_null(image.samples);
     image_free(&image);
 
@@ -92,7 +94,7 @@ static void test_planes(void **state)
 
     (void)state;
     for (int channels = 1; channels <= 4; channels++) {
-        const struct image image = {.width = 1, .height = 1, .channels = channels};
+        const struct image image = {.width = 1, .height = 1, .channels = channels, .bits = 8};
         assert_int_equal(image_planes(&image, ALPHA_KEEP), expected[channels][0]);
         assert_int_equal(image_planes(&image, ALPHA_PREMULTIPLY), expected[channels][1]);
         assert_int_equal(image_planes(&image, ALPHA_FILTER), expected[channels][2]);
@@ -115,7 +117,7 @@ static void test_split_and_merge(void **state)
                 if (alpha == ALPHA_PREMULTIPLY && image_has_alpha(&image)) /* opaque: multiplies by one */
                     for (size_t i = (size_t)channels - 1; i < image_samples(&image); i += (size_t)channels)
                         image.samples[i] = 255;
-                image_split(&image, alpha, &planes);
+                image_split(&image, alpha, NULL, &planes);
                 for (int c = 0; c < planes.count; c++)
                     for (int y = 0; y < height; y++)
                         for (int x = 0; x < width; x++)
@@ -126,7 +128,7 @@ static void test_split_and_merge(void **state)
                 merged.samples = malloc(image_samples(&image));
                 assert_non_null(merged.samples);
                 memset(merged.samples, POISON, image_samples(&image));
-                image_merge(&planes, alpha, &merged);
+                image_merge(&planes, alpha, NULL, &merged);
                 for (size_t i = 0; i < image_samples(&image); i++) {
                     const bool has_plane = (int)(i % (size_t)channels) < planes.count;
                     assert_int_equal(merged.samples[i], has_plane ? image.samples[i] : POISON);
@@ -147,7 +149,7 @@ static void test_premultiplied(void **state)
         struct image image = pattern_image(9, 5, channels);
         struct plane planes = poisoned_planes(9, 5, channels);
 
-        image_split(&image, ALPHA_PREMULTIPLY, &planes);
+        image_split(&image, ALPHA_PREMULTIPLY, NULL, &planes);
         for (int c = 0; c < channels; c++)
             for (int y = 0; y < 5; y++)
                 for (int x = 0; x < 9; x++) {
@@ -156,7 +158,7 @@ static void test_premultiplied(void **state)
                                      c == channels - 1 ? alpha : premultiply_sample(value, alpha));
                     *plane_sample(&planes, x, y, c) = c == channels - 1 ? (uint8_t)(x * 30) : (uint8_t)(y * 3 + c);
                 }
-        image_merge(&planes, ALPHA_PREMULTIPLY, &image);
+        image_merge(&planes, ALPHA_PREMULTIPLY, NULL, &image);
         for (int y = 0, i = 0; y < 5; y++)
             for (int x = 0; x < 9; x++)
                 for (int c = 0; c < channels; c++, i++)
@@ -192,6 +194,210 @@ static void test_premultiply_is_exact(void **state)
                 assert_true(quotient < 255 && is_rounded(quotient, colour * 255, alpha));
         }
     }
+}
+
+/* ---- 16 bits ---- */
+
+/* round(v) as above, of numbers that need 64 bits. */
+static bool is_rounded16(int64_t r, int64_t n, int64_t d)
+{
+    const int64_t twice = 2 * (r * d - n);
+    return -d < twice && twice <= d;
+}
+
+static void test_premultiply16_is_exact(void **state)
+{
+    (void)state;
+    /* Every 241st level, 241 being prime, which 65535 is not a multiple of, and the last. */
+    for (uint64_t i = 0; i <= 272; i++) {
+        for (uint64_t j = 0; j <= 272; j++) {
+            const uint64_t colour = i < 272 ? i * 241 : 65535, alpha = j < 272 ? j * 241 : 65535;
+            const int64_t product = premultiply_sample16(colour, alpha);
+            const int64_t quotient = unpremultiply_sample16(colour, alpha);
+            assert_true(is_rounded16(product, (int64_t)(colour * alpha), 65535));
+            if (alpha == 0)
+                assert_int_equal(quotient, 0);
+            else if (quotient == 65535)
+                assert_true(2 * colour * 65535 >= (2 * 65535 - 1) * alpha);
+            else
+                assert_true(is_rounded16(quotient, (int64_t)colour * 65535, (int64_t)alpha));
+        }
+    }
+}
+
+/* Every level of 16 bits becomes the nearest of 8, and every one of 8 comes back. */
+static void test_convert(void **state)
+{
+    struct image deep, flat, again, shallow;
+
+    (void)state;
+    assert_true(image_allocate(&deep, 128, 128, 4, 16, NULL));
+    assert_int_equal(image_samples(&deep), 65536);
+    assert_int_equal(image_bytes(&deep), 131072);
+    assert_int_equal(image_pixel_bytes(&deep), 8);
+    for (int i = 0; i < 65536; i++)
+        ((uint16_t *)(void *)deep.samples)[i] = (uint16_t)i;
+    assert_true(image_convert(&deep, 8, &flat, NULL));
+    assert_int_equal(flat.bits, 8);
+    for (int i = 0; i < 65536; i++)
+        assert_true(is_rounded(flat.samples[i], i * 255, 65535));
+    assert_true(image_convert(&flat, 16, &again, NULL));
+    assert_true(image_convert(&again, 8, &shallow, NULL));
+    for (int i = 0; i < 65536; i++)
+        assert_int_equal(((uint16_t *)(void *)again.samples)[i], flat.samples[i] * 257);
+    assert_memory_equal(shallow.samples, flat.samples, 65536);
+    image_free(&deep);
+    image_free(&flat);
+    image_free(&again);
+    image_free(&shallow);
+}
+
+/* A sample of 16 bits that depends on all three coordinates in both of its bytes. */
+static uint16_t deep_pattern(int x, int y, int c)
+{
+    return (uint16_t)(9973 * x + 31013 * y + 15101 * c + 12345);
+}
+
+static uint16_t *deep_plane_sample(const struct plane *planes, int x, int y, int c)
+{
+    return (uint16_t *)(void *)plane_sample(planes, 2 * x, y, c);
+}
+
+/* What is to stand in a plane of 16 bits for sample VALUE of BITS. */
+static uint16_t in_plane(unsigned value, int bits, bool colour, const struct linear *linear)
+{
+    if (linear && colour)
+        return bits == 8 ? linear->from8[value] : linear->from16[value];
+    return (uint16_t)(bits == 8 ? 257 * value : value);
+}
+
+/* And what becomes of it. */
+static unsigned from_plane(unsigned value, int bits, bool colour, const struct linear *linear)
+{
+    if (linear && colour)
+        return bits == 8 ? linear->to8[value] : linear->to16[value];
+    return bits == 8 ? (2 * value * 255 + 65535) / (2 * 65535) : value;
+}
+
+static void set_sample(struct image *image, size_t i, unsigned value)
+{
+    if (image->bits == 8)
+        image->samples[i] = (uint8_t)value;
+    else
+        ((uint16_t *)(void *)image->samples)[i] = (uint16_t)value;
+}
+
+static unsigned sample_of(const struct image *image, size_t i)
+{
+    return image->bits == 8 ? image->samples[i] : ((const uint16_t *)(const void *)image->samples)[i];
+}
+
+/* Images of both depths to planes of 16 bits and back, in every mode: each sample alone has its value, and colours that
+ * are multiplied have it in linear light before and after. */
+static void check_deep(int bits, int channels, enum alpha alpha, const struct linear *linear)
+{
+    enum { WIDTH = 9, HEIGHT = 5 };
+    const bool has_alpha = channels % 2 == 0, multiplies = has_alpha && alpha == ALPHA_PREMULTIPLY;
+    struct image image;
+    struct plane planes;
+
+    assert_true(image_allocate(&image, WIDTH, HEIGHT, channels, bits, NULL));
+    assert_true(plane_allocate(&planes, SAMPLE_U16, WIDTH, HEIGHT, image_planes(&image, alpha), NULL));
+    memset(planes.data, POISON, planes.plane_bytes * (size_t)planes.count);
+    for (int y = 0, i = 0; y < HEIGHT; y++)
+        for (int x = 0; x < WIDTH; x++)
+            for (int c = 0; c < channels; c++, i++)
+                set_sample(&image, (size_t)i, (unsigned)deep_pattern(x, y, c) >> (16 - bits));
+    image_split(&image, alpha, linear, &planes);
+    for (int c = 0; c < planes.count; c++)
+        for (int y = 0; y < HEIGHT; y++)
+            for (int x = 0; x < WIDTH; x++) {
+                const bool colour = !has_alpha || c < channels - 1;
+                const size_t pixel = (size_t)(y * WIDTH + x) * (size_t)channels;
+                const unsigned value = in_plane(sample_of(&image, pixel + (size_t)c), bits, colour, linear);
+                const unsigned by = in_plane(sample_of(&image, pixel + (size_t)channels - 1), bits, false, linear);
+                assert_int_equal(*deep_plane_sample(&planes, x, y, c),
+                                 multiplies && colour ? premultiply_sample16(value, by) : value);
+                *deep_plane_sample(&planes, x, y, c) = deep_pattern(y, c, x); /* others, for the way back */
+            }
+    for (int c = 0; c < planes.count; c++)
+        for (int y = 0; y < HEIGHT; y++)
+            for (int i = 2 * WIDTH; i < (int)planes.row_bytes; i++)
+                assert_int_equal(*plane_sample(&planes, i, y, c), POISON);
+
+    image_merge(&planes, alpha, linear, &image);
+    for (int y = 0, i = 0; y < HEIGHT; y++)
+        for (int x = 0; x < WIDTH; x++)
+            for (int c = 0; c < channels; c++, i++) {
+                const bool colour = !has_alpha || c < channels - 1;
+                unsigned expected = (unsigned)deep_pattern(x, y, c) >> (16 - bits); /* has no plane */
+                if (c < planes.count) {
+                    const unsigned value = deep_pattern(y, c, x), by = deep_pattern(y, channels - 1, x);
+                    expected = from_plane(multiplies && colour ? unpremultiply_sample16(value, by) : value, bits,
+                                          colour, linear);
+                }
+                assert_int_equal(sample_of(&image, (size_t)i), expected);
+            }
+    plane_free(&planes);
+    image_free(&image);
+}
+
+static void test_deep_planes(void **state)
+{
+    struct linear *const linear = linear_make(NULL);
+
+    (void)state;
+    assert_non_null(linear);
+    for (int bits = 8; bits <= 16; bits += 8)
+        for (int channels = 1; channels <= 4; channels++)
+            for (enum alpha alpha = ALPHA_KEEP; alpha <= ALPHA_FILTER; alpha++) {
+                check_deep(bits, channels, alpha, NULL);
+                check_deep(bits, channels, alpha, linear);
+            }
+    free(linear);
+}
+
+static void test_deep_compare(void **state)
+{
+    struct image a, b, flat, picture;
+    struct image_difference difference;
+    struct error error = {0};
+
+    (void)state;
+    assert_true(image_allocate(&a, 3, 2, 2, 16, NULL));
+    assert_true(image_allocate(&b, 3, 2, 2, 16, NULL));
+    memset(a.samples, 0, image_bytes(&a));
+    memset(b.samples, 0, image_bytes(&b));
+    image_compare(&a, &b, &difference);
+    assert_true(difference.same_shape && difference.pixels == 0 && isinf(difference.psnr));
+    set_sample(&b, 2 * 4, 1);     /* pixel (1, 1), a difference that 8 bits do not have */
+    set_sample(&b, 2 * 4 + 1, 2); /* in alpha too */
+    set_sample(&a, 2 * 5 + 1, 65535);
+    image_compare(&a, &b, &difference);
+    assert_int_equal(difference.pixels, 2);
+    assert_int_equal(difference.first_x, 1);
+    assert_int_equal(difference.first_y, 1);
+    assert_int_equal(difference.first_channel, 0);
+    assert_int_equal(difference.largest, 65535);
+    assert_true(fabs(difference.psnr - 10 * log10(65535.0 * 65535.0 / ((5 + 65535.0 * 65535.0) / 12))) < 1e-9);
+
+    /* The picture has 8 bits: grey by 1 of at most 65535 is nothing, alpha by all is all. */
+    assert_true(image_difference_picture(&a, &b, &picture, &error));
+    assert_int_equal(picture.bits, 8);
+    assert_memory_equal(picture.samples, ((const uint8_t[]){0, 0, 0, 0, 0, 255}), 6);
+    image_free(&picture);
+    set_sample(&a, 2 * 5 + 1, 0);
+    assert_true(image_difference_picture(&a, &b, &picture, &error)); /* now 1 is the largest */
+    assert_memory_equal(picture.samples, ((const uint8_t[]){0, 0, 0, 0, 255, 0}), 6);
+    image_free(&picture);
+
+    assert_true(image_convert(&a, 8, &flat, NULL));
+    image_compare(&a, &flat, &difference);
+    assert_false(difference.same_shape);
+    assert_false(image_difference_picture(&a, &flat, &picture, &error));
+    image_free(&a);
+    image_free(&b);
+    image_free(&flat);
 }
 
 static void test_compare(void **state)
@@ -276,6 +482,10 @@ int main(void)
         cmocka_unit_test(test_split_and_merge),
         cmocka_unit_test(test_premultiplied),
         cmocka_unit_test(test_premultiply_is_exact),
+        cmocka_unit_test(test_premultiply16_is_exact),
+        cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_deep_planes),
+        cmocka_unit_test(test_deep_compare),
         cmocka_unit_test(test_compare),
         cmocka_unit_test(test_difference_picture),
     };

@@ -2,10 +2,11 @@
  *
  * Fuzzing the way of an image: any bytes are decoded, filtered, encoded and decoded again, or refused with one
  * sentence. What codec_inspect says is what codec_decode gives; a PNG comes back sample by sample; a JPEG keeps its
- * size; every codec is tried; the fast CPU variant gives the reference's bytes. */
+ * size; every codec is tried; the fast CPU variant gives the reference's bytes, with 8 and 16 bits a sample. */
 #include "codec.h"
 #include "conv.h"
 #include "filter.h"
+#include "linear.h"
 
 #include "fuzz.h"
 
@@ -58,8 +59,8 @@ static void check_round_trip(const struct image *image, enum format format, cons
     CHECK(decode(bytes, size, NULL, &again, &info, &error));
     CHECK(info.format == format && again.width == image->width && again.height == image->height);
     if (format == FORMAT_PNG) {
-        CHECK(again.channels == image->channels);
-        CHECK(memcmp(again.samples, image->samples, image_samples(image)) == 0);
+        CHECK(again.channels == image->channels && again.bits == image->bits);
+        CHECK(memcmp(again.samples, image->samples, image_bytes(image)) == 0);
     }
     image_free(&again);
     free(bytes);
@@ -83,30 +84,35 @@ static void check_codecs(const uint8_t *data, size_t size, const struct codec_in
             continue;
         }
         CHECK(other.width == inspected->width && other.height == inspected->height);
-        CHECK(other.channels == inspected->channels);
+        CHECK(other.channels == inspected->channels && other.bits == inspected->bits);
         if (image && inspected->format == FORMAT_PNG)
-            CHECK(memcmp(other.samples, image->samples, image_samples(image)) == 0);
+            CHECK(memcmp(other.samples, image->samples, image_bytes(image)) == 0);
         image_free(&other);
     }
 }
 
-/* Filter the image by both CPU variants. */
-static void check_filter(struct image *image, const char *spec, enum border border, enum alpha alpha)
+/* Filter the image by both CPU variants, as it is or in linear light. */
+static void check_filter(struct image *image, const char *spec, enum border border, enum alpha alpha, bool in_light)
 {
     static struct filter filter; /* too large for the stack of a thread */
+    static const struct linear *tables;
     struct plane in, out[2];
     struct error error;
     const int planes = image_planes(image, alpha);
+    const enum sample sample = in_light || image->bits == 16 ? SAMPLE_U16 : SAMPLE_U8;
 
+    if (in_light && !tables)
+        CHECK(tables = linear_make(&error));
+    const struct linear *const linear = in_light ? tables : NULL;
     CHECK(filter_find(spec, &filter, &error));
-    CHECK(plane_allocate(&in, SAMPLE_U8, image->width, image->height, planes, &error));
-    image_split(image, alpha, &in);
+    CHECK(plane_allocate(&in, sample, image->width, image->height, planes, &error));
+    image_split(image, alpha, linear, &in);
     for (int i = 0; i < 2; i++) {
         const struct variant *const variant = variant_find(i == 0 ? "reference" : "cpu", &error);
         struct plan plan;
-        CHECK(variant && plan_make(&plan, &filter, border, SAMPLE_U8, variant, &error));
+        CHECK(variant && plan_make(&plan, &filter, border, sample, variant, &error));
         plan.threads = 1;
-        CHECK(plane_allocate(&out[i], SAMPLE_U8, image->width, image->height, planes, &error));
+        CHECK(plane_allocate(&out[i], sample, image->width, image->height, planes, &error));
         CHECK(!variant->prepare || variant->prepare(&plan, NULL, &error));
         CHECK(variant->launch(&plan, NULL, &in, &out[i], &error));
     }
@@ -114,8 +120,8 @@ static void check_filter(struct image *image, const char *spec, enum border bord
         for (int y = 0; y < image->height; y++)
             CHECK(memcmp((uint8_t *)out[0].data + (size_t)p * out[0].plane_bytes + (size_t)y * out[0].row_bytes,
                          (uint8_t *)out[1].data + (size_t)p * out[1].plane_bytes + (size_t)y * out[1].row_bytes,
-                         (size_t)image->width) == 0);
-    image_merge(&out[1], alpha, image);
+                         (size_t)image->width * sample_bytes(sample)) == 0);
+    image_merge(&out[1], alpha, linear, image);
     plane_free(&in);
     plane_free(&out[0]);
     plane_free(&out[1]);
@@ -144,24 +150,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     CHECK(image.width == inspected.width && image.height == inspected.height && image.channels == inspected.channels);
     CHECK(decoded.width == inspected.width && decoded.height == inspected.height && decoded.format == inspected.format);
-    CHECK(image.channels >= 1 && image.channels <= 4);
+    CHECK(image.channels >= 1 && image.channels <= 4 && image.bits == inspected.bits);
 
     /* Every sample is something that was decoded, never memory that nobody wrote: the same bytes give the same. */
     struct image twice;
     CHECK(decode(data, size, NULL, &twice, NULL, &error));
-    CHECK(memcmp(image.samples, twice.samples, image_samples(&image)) == 0);
+    CHECK(memcmp(image.samples, twice.samples, image_bytes(&image)) == 0);
     image_free(&twice);
     check_codecs(data, size, &inspected, &image);
 
     const uint32_t chance = libdeflate_crc32(0, data, size); /* what is done with it depends on the input alone */
     if (image_samples(&image) <= MOST_FILTERED)
         check_filter(&image, specs[chance % (sizeof specs / sizeof *specs)], (enum border)(chance >> 8) % BORDER_COUNT,
-                     (enum alpha)((chance >> 16) % 3));
+                     (enum alpha)((chance >> 16) % 3), chance >> 18 & 1);
     size_t count;
     const struct codec *const table = codecs(&count);
     for (size_t i = 0; i < count; i++)
         for (enum format format = FORMAT_PNG; format < FORMAT_COUNT; format++)
-            if (table[i].encode && table[i].writes >> format & 1)
+            if (table[i].encode &&
+                codec_writer(format, image.bits, &(struct codec_settings){&table[i], .compression = 1}, NULL))
                 check_round_trip(&image, format, &table[i], 1 + (int)(chance >> 20) % 100);
     image_free(&image);
     return 0;

@@ -1,0 +1,404 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""16 bits a sample, --depth and --linear against what this script computes itself: depth.py GPUCONV.
+
+Pictures are written and read here, with zlib alone; what must come out is computed with integers and fractions from
+the definitions: out = clamp(floor(sum of tap * sample / scale + 257 * offset + 1/2)) for 16 bits, premultiplication with
+65535, and the curve of sRGB from linear.py."""
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+from fractions import Fraction
+
+sys.dont_write_bytecode = True  # nothing is left in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import linear  # noqa: E402
+
+COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
+PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+PROGRAM = os.path.abspath(sys.argv[1])
+
+
+class Image:
+    """Samples in rows of pixels, interleaved: samples[(y * width + x) * channels + c]."""
+
+    def __init__(self, width, height, channels, bits, samples):
+        self.width, self.height, self.channels, self.bits, self.samples = width, height, channels, bits, list(samples)
+        assert len(self.samples) == width * height * channels
+
+    def at(self, x, y, c):
+        return self.samples[(y * self.width + x) * self.channels + c]
+
+    def with_samples(self, samples, bits=None):
+        return Image(self.width, self.height, self.channels, bits or self.bits, samples)
+
+    def same(self, other):
+        return vars(self) == vars(other)
+
+
+def noise(width, height, channels, bits, seed=1):
+    """A slope with noise in all bits; alpha is nothing, something or all."""
+    chance = random.Random(seed)
+    top, samples = (1 << bits) - 1, []
+    for y in range(height):
+        for x in range(width):
+            for c in range(channels):
+                sample = (top * (5 * x + 3 * y + 40 * c) // 255 + chance.randrange(top // 3)) % (top + 1)
+                if channels % 2 == 0 and c == channels - 1:
+                    sample = chance.choice((0, sample, sample, top))
+                samples.append(sample)
+    return Image(width, height, channels, bits, samples)
+
+
+# ---- PNG ----
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def write_png(path, image, interlaced=False, transparent=None):
+    size, raw = image.bits // 8, b""
+    for x0, y0, dx, dy in PASSES if interlaced else ((0, 0, 1, 1),):
+        for y in range(y0, image.height, dy) if x0 < image.width else ():
+            raw += b"\0" + b"".join(image.at(x, y, c).to_bytes(size, "big")
+                                    for x in range(x0, image.width, dx) for c in range(image.channels))
+    header = struct.pack(">IIBBBBB", image.width, image.height, image.bits, COLOUR_TYPES[image.channels], 0, 0,
+                         interlaced)
+    colour = b"".join(struct.pack(">H", value) for value in transparent or ())
+    with open(path, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + (chunk(b"tRNS", colour) if colour else b"")
+                   + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b""))
+
+
+def unfilter(method, line, above, pixel):
+    row = bytearray()
+    for i, byte in enumerate(line):
+        a = row[i - pixel] if i >= pixel else 0
+        b = above[i]
+        c = above[i - pixel] if i >= pixel else 0
+        p = a + b - c
+        nearest = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
+        row.append((byte + (0, a, b, (a + b) // 2, nearest)[method]) % 256)
+    return row
+
+
+def read_png(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    at, packed = 8, b""
+    while at < len(data):
+        length, kind = struct.unpack_from(">I4s", data, at)
+        body = data[at + 8:at + 8 + length]
+        if kind == b"IHDR":
+            width, height, bits, colour, _, _, interlaced = struct.unpack(">IIBBBBB", body)
+            assert bits in (8, 16) and colour in (0, 2, 4, 6) and not interlaced
+        elif kind == b"IDAT":
+            packed += body
+        at += 12 + length
+    channels = {0: 1, 2: 3, 4: 2, 6: 4}[colour]
+    raw, pixel = zlib.decompress(packed), channels * bits // 8
+    stride = width * pixel
+    above, all_rows = bytes(stride), bytearray()
+    for y in range(height):
+        start = y * (stride + 1)
+        above = unfilter(raw[start], raw[start + 1:start + 1 + stride], above, pixel)
+        all_rows += above
+    samples = struct.unpack(f">{len(all_rows) // 2}H", all_rows) if bits == 16 else all_rows
+    return Image(width, height, channels, bits, samples)
+
+
+# ---- The definitions ----
+
+def rounded(numerator, denominator):
+    """floor(numerator / denominator + 1/2)"""
+    return (2 * numerator + denominator) // (2 * denominator)
+
+
+def reduced(value):
+    return rounded(255 * value, 65535)
+
+
+def with_bits(image, bits):
+    """--depth: 16 of 8 by 257, 8 of 16 to the nearest."""
+    if image.bits == bits:
+        return image
+    if bits == 16:
+        return image.with_samples((257 * value for value in image.samples), 16)
+    return image.with_samples(map(reduced, image.samples), 8)
+
+
+FILTERS = {  # rows of taps, scale, offset, absolute; two grids have a magnitude
+    "identity": ([[[1]]], 1, 0, False),
+    "blur": ([[[1, 2, 1], [2, 4, 2], [1, 2, 1]]], 16, 0, False),
+    "sharpen": ([[[0, -1, 0], [-1, 5, -1], [0, -1, 0]]], 1, 0, False),
+    "relief": ([[[-2, -1, 0], [-1, 1, 1], [0, 1, 2]]], 1, Fraction(257, 2), False),
+    "slope": ([[[-1, 0, 1]]], 3, -20, True),
+    "wide": ([[[3, -7, 11, 2, 9, -4, 1]] * 5], 77, 1, False),
+    "edges": ([[[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]], 7, 3, False),
+}
+
+
+def write_filter(path, name):
+    grids, scale, offset, absolute = FILTERS[name]
+    text = f"scale {scale}\noffset {offset}\n" + "abs\n" * absolute + "combine magnitude\n" * (len(grids) > 1)
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text + "---\n".join("".join(" ".join(map(str, row)) + "\n" for row in taps) for taps in grids))
+
+
+def outside(i, n, border):
+    """The index that stands for I; None is a zero."""
+    if 0 <= i < n:
+        return i
+    if border == "zero":
+        return None
+    if border == "replicate":
+        return min(max(i, 0), n - 1)
+    if border == "wrap":
+        return i % n
+    period = 2 * n if border == "reflect" else max(2 * n - 2, 1)
+    i %= period
+    return i if i < n else period - 1 - i if border == "reflect" else period - i
+
+
+def convolve_plane(plane, width, height, name, border, bits):
+    """One plane, a list of rows."""
+    grids, scale, offset, absolute = FILTERS[name]
+    top = (1 << bits) - 1
+    offset = Fraction(offset) * (257 if bits == 16 else 1)
+    result = []
+    for y in range(height):
+        line = []
+        for x in range(width):
+            sums = []
+            for taps in grids:
+                total = 0
+                for i, row in enumerate(taps):
+                    from_y = outside(y + i - len(taps) // 2, height, border)
+                    for j, tap in enumerate(row):
+                        from_x = outside(x + j - len(row) // 2, width, border)
+                        if from_x is not None and from_y is not None:
+                            total += tap * plane[from_y][from_x]
+                sums.append(total)
+            if len(sums) == 2:  # the last level whose lower end the root reaches: nothing is rounded
+                squares, low, high = sums[0] ** 2 + sums[1] ** 2, 0, top
+                while low < high:
+                    value = (low + high + 1) // 2
+                    end = scale * (2 * value - 1 - 2 * int(offset))  # twice that
+                    low, high = (value, high) if end <= 0 or end ** 2 <= 4 * squares else (low, value - 1)
+                line.append(low)
+            else:
+                total = abs(sums[0]) if absolute else sums[0]
+                numerator = total * offset.denominator + offset.numerator * scale
+                line.append(min(max(rounded(numerator, scale * offset.denominator), 0), top))
+        result.append(line)
+    return result
+
+
+def convolve(image, name, border="replicate", alpha="keep", curve=None):
+    """What gpuconv is to make of an image; CURVE, the tables of linear light, or None."""
+    width, height, channels = image.width, image.height, image.channels
+    has_alpha, bits = channels % 2 == 0, 16 if curve else image.bits
+    colours = channels - has_alpha
+    top = (1 << bits) - 1
+    planes = [[[image.at(x, y, c) for x in range(width)] for y in range(height)] for c in range(channels)]
+    if curve:
+        for c in range(channels):
+            table = curve[f"from{image.bits}"]
+            planes[c] = [[table[value] if c < colours else value * (257 if image.bits == 8 else 1) for value in row]
+                         for row in planes[c]]
+    premultiplied = has_alpha and alpha == "premultiply"
+    if premultiplied:
+        for c in range(colours):
+            planes[c] = [[rounded(value * by, top) for value, by in zip(*rows)]
+                         for rows in zip(planes[c], planes[-1])]
+    kept = planes[-1] if has_alpha and alpha == "keep" else None
+    planes = [plane if plane is kept else convolve_plane(plane, width, height, name, border, bits) for plane in planes]
+    if premultiplied:
+        for c in range(colours):
+            planes[c] = [[min(rounded(value * top, by), top) if by else 0 for value, by in zip(*rows)]
+                         for rows in zip(planes[c], planes[-1])]
+    if curve:
+        for c in range(channels):
+            table = curve[f"to{image.bits}"]
+            planes[c] = [[table[value] if c < colours else reduced(value) if image.bits == 8 else value
+                          for value in row] for row in planes[c]]
+    return image.with_samples(planes[c][y][x] for y in range(height) for x in range(width) for c in range(channels))
+
+
+# ---- The tests ----
+
+def gpuconv(*arguments, status=0):
+    """Run it and return what it prints."""
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True)
+    if done.returncode != status:
+        sys.exit(f"gpuconv {' '.join(arguments)}: exit status {done.returncode}, expected {status}: {done.stderr}")
+    return done.stdout + done.stderr
+
+
+def expect(what, actual, expected):
+    if actual.same(expected):
+        return
+    wrong = sum(a != b for a, b in zip(actual.samples, expected.samples))
+    print(f"{what}: {actual.width} x {actual.height} x {actual.channels}, {actual.bits} bits instead of "
+          f"{expected.width} x {expected.height} x {expected.channels}, {expected.bits} bits; {wrong} samples differ, "
+          f"{actual.samples[:8]} instead of {expected.samples[:8]}")
+    sys.exit(1)
+
+
+def lively(image):
+    """Are the samples such that a mistake shows?"""
+    top = (1 << image.bits) - 1
+    inside = sum(0 < value < top for value in image.samples)
+    assert inside > len(image.samples) // 8 and len(set(image.samples)) > 30, "the picture tests nothing"
+
+
+def test_identity(readers):
+    """Every kind of PNG of 16 bits, read by every codec, comes back sample by sample."""
+    for channels in 1, 2, 3, 4:
+        for interlaced in False, True:
+            for transparent in (False, True) if channels % 2 else (False,):
+                image = noise(13, 11, channels, 16)
+                key = image.samples[5 * channels:6 * channels] if transparent else None
+                image.samples[7 * channels:8 * channels] = image.samples[5 * channels:6 * channels]
+                if transparent:  # the same upper bytes are not enough
+                    image.samples[9 * channels:10 * channels] = [value ^ 1 for value in key]
+                write_png("in.png", image, interlaced, key)
+                expected = image
+                if transparent:
+                    pixels = [image.samples[i:i + channels] for i in range(0, len(image.samples), channels)]
+                    expected = Image(13, 11, channels + 1, 16,
+                                     (value for pixel in pixels for value in pixel + [0 if pixel == key else 65535]))
+                    assert expected.samples.count(0) >= 2
+                what = f"{channels} channels, interlaced {interlaced}, transparent {transparent}"
+                gpuconv("identity", "in.png", "out.png")
+                expect(what, read_png("out.png"), expected)
+                for codec in readers:
+                    gpuconv("--codec", codec, "--depth", "8", "identity", "in.png", "out.png")
+                    expect(f"{what}, {codec}, --depth 8", read_png("out.png"), with_bits(expected, 8))
+                    if codec != "stb":
+                        gpuconv("--codec", codec, "identity", "in.png", "out.png")
+                        expect(f"{what}, {codec}", read_png("out.png"), expected)
+                    # stb's 16 bits are seen through one that writes them
+                    gpuconv("--codec", codec, "--compare", "in.png", "in.png")
+                assert gpuconv("--codec", "stb", "--compare", "in.png", "in.png") == "equal\n"
+
+
+def test_filters(curve):
+    """Filters, borders, alpha, depths and linear light, by both variants."""
+    borders = "replicate", "reflect", "reflect101", "wrap", "zero"
+    count = 0
+    for channels in 1, 2, 3, 4:
+        for bits in 8, 16:
+            image = noise(9, 6, channels, bits, seed=channels)
+            write_png("in.png", image)
+            for name in FILTERS:
+                write_filter(f"{name}.txt", name)
+                for depth in (None, 8, 16):
+                    for light in False, True:
+                        count += 1
+                        alphas = ("keep", "premultiply", "filter") if channels % 2 == 0 else ("keep",)
+                        alpha, border = alphas[count % len(alphas)], borders[count % 5]
+                        source = with_bits(image, depth or bits)
+                        expected = convolve(source, name, border, alpha, curve if light else None)
+                        if name in ("identity", "blur"):
+                            lively(expected)
+                        options = ["--border", border, "--alpha", alpha] + ["--linear"] * light
+                        options += ["--depth", str(depth)] if depth else []
+                        for variant in "cpu", "reference":
+                            gpuconv(*options, "--variant", variant, f"./{name}.txt", "in.png", "out.png")
+                            expect(f"{name}, {channels} channels of {bits} bits, {' '.join(options)}, {variant}",
+                                   read_png("out.png"), expected)
+    assert count == 4 * 2 * len(FILTERS) * 3 * 2
+
+
+def test_lossless():
+    """8 bits go through linear light unchanged: all levels, with and without alpha."""
+    image = Image(256, 4, 4, 8, (value for y in range(4) for x in range(256)
+                                 for value in (x, 255 - x, x, (0, 1, 254, 255)[y])))
+    write_png("in.png", image)
+    for alpha in "keep", "filter":
+        gpuconv("--linear", "--alpha", alpha, "identity", "in.png", "out.png")
+        expect(f"identity in linear light, alpha {alpha}", read_png("out.png"), image)
+    gpuconv("--depth", "16", "identity", "in.png", "out.png")
+    expect("8 to 16 bits", read_png("out.png"), with_bits(image, 16))
+    gpuconv("--depth", "8", "identity", "out.png", "back.png")
+    expect("and back", read_png("back.png"), image)
+
+
+def test_threads():
+    """Bands of rows, threads and both variants, on an image that is larger than a band's planes."""
+    chance = random.Random(5)
+    for channels, options in (3, []), (4, ["--alpha", "premultiply"]), (3, ["--linear"]), (1, ["--border", "wrap"]):
+        width, height = 500, 900
+        raw = chance.randbytes(2 * width * height * channels)
+        rows = b"".join(b"\0" + raw[i:i + 2 * width * channels] for i in range(0, len(raw), 2 * width * channels))
+        header = struct.pack(">IIBBBBB", width, height, 16, COLOUR_TYPES[channels], 0, 0, 0)
+        with open("large.png", "wb") as file:
+            file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 1))
+                       + chunk(b"IEND", b""))
+        for name in "gaussian:2", "emboss":
+            files = {}
+            for threads in "1", "2", "5":
+                gpuconv(*options, "--threads", threads, name, "large.png", "out.png")
+                with open("out.png", "rb") as file:
+                    files[threads] = file.read()
+            gpuconv(*options, "--variant", "reference", name, "large.png", "want.png")
+            assert gpuconv("--compare", "want.png", "out.png") == "equal\n", (name, options)
+            assert len(set(files.values())) == 1, f"{name} {options}: the threads change the file"
+
+
+def test_chains():
+    """A chain gives what its filters give one after the other."""
+    for channels, bits, options in ((3, 16, []), (4, 16, ["--alpha", "premultiply"]), (3, 8, ["--linear"]),
+                                    (4, 16, ["--linear", "--alpha", "premultiply"]), (2, 8, ["--depth", "16"])):
+        write_png("in.png", noise(23, 17, channels, bits))
+        gpuconv(*options, "blur,sharpen,emboss", "in.png", "chain.png")
+        for name, source, made in ("blur", "in", "a"), ("sharpen", "a", "b"), ("emboss", "b", "c"):
+            gpuconv(*options, name, f"{source}.png", f"{made}.png")
+        assert gpuconv("--compare", "chain.png", "c.png") == "equal\n", (channels, bits, options)
+        lively(read_png("chain.png"))
+
+
+def test_batch():
+    """Many files: as one by one, and the report has the depth."""
+    os.mkdir("many")
+    for i in range(6):
+        write_png(f"many/{i}.png", noise(30 + i, 20, i % 4 + 1, 16 if i % 2 else 8))
+    for options in [], ["--depth", "16"], ["--linear"], ["--depth", "8"]:
+        gpuconv("-q", "-j3", *options, "sharpen", "many", "-o", "out", "--report", "report")
+        with open("report", encoding="ascii") as file:
+            lines = [json.loads(line) for line in file]
+        assert len(lines) == 6
+        for line in lines:
+            wanted = int(options[1]) if options[:1] == ["--depth"] else read_png(line["input"]).bits
+            assert line["bits"] == wanted and line["status"] == "done", line
+            gpuconv(*options, "sharpen", line["input"], "one.png")
+            expect(f"{line['input']} {options}", read_png(line["output"]), read_png("one.png"))
+        os.remove("report")
+
+
+def main():
+    for name in "GPUCONV_FILTERS", "XDG_CONFIG_HOME":
+        os.environ.pop(name, None)
+    listed = gpuconv("--list-codecs").splitlines()
+    readers = [line.split()[0] for line in listed if "PNG" in line and "not built in" not in line]
+    assert {"libdeflate", "stb"} <= set(readers)
+    curve = {name: table for name, (table, _) in linear.tables().items()}
+    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+        os.chdir(folder)
+        os.environ["HOME"] = folder
+        test_identity(readers)
+        test_filters(curve)
+        test_lossless()
+        test_threads()
+        test_chains()
+        test_batch()
+        os.chdir("/")
+
+
+main()
