@@ -84,6 +84,95 @@ bool image_convert(const struct image *image, int bits, struct image *converted,
     return true;
 }
 
+/* ---- Orientation ---- */
+
+/* Copy WIDTH x HEIGHT pixels of BYTES each: the next in a row stands IN_STEP bytes further in the input, the next row
+ * IN_ROW; steps may be negative. In squares, so that where rows become columns neither side leaves the cache: a
+ * square's 32 lines on each side hold at most 32 x 8 bytes. */
+static inline void copy_pixels(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t in_row, uint8_t *out, int width,
+                               int height, size_t bytes)
+{
+    enum { SQUARE = 32 };
+
+    for (int y0 = 0; y0 < height; y0 += SQUARE)
+        for (int x0 = 0; x0 < width; x0 += SQUARE)
+            for (int y = y0; y < height && y < y0 + SQUARE; y++)
+                for (int x = x0; x < width && x < x0 + SQUARE; x++)
+                    memcpy(out + ((size_t)y * (size_t)width + (size_t)x) * bytes, in + x * in_step + y * in_row, bytes);
+}
+
+/* The same, with a loop of its own for each size that a pixel can have, so that memcpy is a move or two. */
+static void copy_pixels_of(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t in_row, uint8_t *out, int width, int height,
+                           size_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        copy_pixels(in, in_step, in_row, out, width, height, 1);
+        break;
+    case 2:
+        copy_pixels(in, in_step, in_row, out, width, height, 2);
+        break;
+    case 3:
+        copy_pixels(in, in_step, in_row, out, width, height, 3);
+        break;
+    case 4:
+        copy_pixels(in, in_step, in_row, out, width, height, 4);
+        break;
+    default: /* 6 and 8, of 16 bits a sample */
+        copy_pixels(in, in_step, in_row, out, width, height, bytes);
+    }
+}
+
+static void swap_bytes(uint8_t *a, uint8_t *b, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        const uint8_t byte = a[i];
+        a[i] = b[i];
+        b[i] = byte;
+    }
+}
+
+/* Mirror COUNT pixels of BYTES each. */
+static void reverse_pixels(uint8_t *pixels, size_t count, size_t bytes)
+{
+    for (size_t i = 0; i < count / 2; i++)
+        swap_bytes(pixels + i * bytes, pixels + (count - 1 - i) * bytes, bytes);
+}
+
+bool image_orient(struct image *image, int orientation, struct error *error)
+{
+    const size_t bytes = image_pixel_bytes(image), width = (size_t)image->width, height = (size_t)image->height;
+    const size_t row_bytes = width * bytes;
+
+    if (orientation == 3) {
+        reverse_pixels(image->samples, width * height, bytes);
+    } else if (orientation == 2) {
+        for (size_t y = 0; y < height; y++)
+            reverse_pixels(image->samples + y * row_bytes, width, bytes);
+    } else if (orientation == 4) {
+        for (size_t y = 0; y < height / 2; y++)
+            swap_bytes(image->samples + y * row_bytes, image->samples + (height - 1 - y) * row_bytes, row_bytes);
+    } else if (orientation >= 5 && orientation <= 8) {
+        /* The output's x is the input's y, downwards or upwards, and its y the input's x. */
+        const bool upwards = orientation == 6 || orientation == 7, leftwards = orientation == 7 || orientation == 8;
+        const uint8_t *const first =
+            image->samples + (upwards ? (height - 1) * row_bytes : 0) + (leftwards ? row_bytes - bytes : 0);
+        uint8_t *const turned = malloc(row_bytes * height);
+        if (!turned)
+            return error_set(error, ERROR_WORK, "there is not enough memory to turn an image of %d x %d pixels",
+                             image->width, image->height);
+        copy_pixels_of(first, upwards ? -(ptrdiff_t)row_bytes : (ptrdiff_t)row_bytes,
+                       leftwards ? -(ptrdiff_t)bytes : (ptrdiff_t)bytes, turned, image->height, image->width, bytes);
+        free(image->samples);
+        image->samples = turned;
+        image->width = (int)height;
+        image->height = (int)width;
+    }
+    return true;
+}
+
+/* ---- Planes ---- */
+
 static bool plane_too_large(int width, int height, int count, struct error *error)
 {
     return error_set(error, ERROR_WORK, "there is not enough memory for %d planes of %d x %d samples", count, width,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Images and planes: split and merge in every alpha mode into padded planes, the arithmetic of premultiplication
- * against exact fractions, comparison and the picture of a difference. */
+ * Images and planes: every orientation, split and merge in every alpha mode into padded planes, the arithmetic of
+ * premultiplication against exact fractions, comparison and the picture of a difference. */
 #include "image.h"
 #include "linear.h"
 
@@ -86,6 +86,45 @@ static void test_allocate(void **state)
     assert_null(plane.data);
     assert_false(plane_allocate(&plane, SAMPLE_F32, INT32_MAX, INT32_MAX, INT32_MAX, &error));
     plane_free(&plane);
+}
+
+/* Where the pixel at (x, y) of the upright picture stands in a stored one of WIDTH x HEIGHT: as the table of the tag
+ * Orientation has it, which says what row 0 and column 0 are to the eye. */
+static void stored_at(int orientation, int width, int height, int x, int y, int *column, int *row)
+{
+    const bool swapped = orientation >= 5;
+    const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+    const bool from_below = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+    const int u = swapped ? y : x, v = swapped ? x : y;
+
+    *column = from_right ? width - 1 - u : u;
+    *row = from_below ? height - 1 - v : v;
+}
+
+static void test_orient(void **state)
+{
+    (void)state;
+    /* Around the squares that are turned at a time, and lines. */
+    static const int sides[][2] = {{1, 1}, {1, 5}, {7, 1}, {2, 3}, {31, 33}, {32, 64}, {65, 40}};
+    for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++)
+        for (int orientation = 0; orientation <= 9; orientation++)
+            for (int channels = 1; channels <= 4; channels++) {
+                const int width = sides[i][0], height = sides[i][1];
+                const bool valid = orientation >= 1 && orientation <= 8;
+                struct image image = pattern_image(width, height, channels);
+                assert_true(image_orient(&image, orientation, NULL));
+                assert_int_equal(image.width, valid && orientation >= 5 ? height : width);
+                assert_int_equal(image.height, valid && orientation >= 5 ? width : height);
+                assert_int_equal(image.channels, channels);
+                for (int y = 0, k = 0; y < image.height; y++)
+                    for (int x = 0; x < image.width; x++)
+                        for (int c = 0; c < channels; c++, k++) {
+                            int column, row;
+                            stored_at(valid ? orientation : 1, width, height, x, y, &column, &row);
+                            assert_int_equal(image.samples[k], pattern(column, row, c));
+                        }
+                image_free(&image);
+            }
 }
 
 static void test_planes(void **state)
@@ -478,6 +517,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allocate),
+        cmocka_unit_test(test_orient),
         cmocka_unit_test(test_planes),
         cmocka_unit_test(test_split_and_merge),
         cmocka_unit_test(test_premultiplied),
