@@ -6,6 +6,7 @@
 #include "codec.h"
 #include "conv.h"
 #include "file.h"
+#include "metadata.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -161,8 +162,10 @@ static void shrink(struct worker *worker)
  * decoder makes, and with S its samples, in the file or of BITS each, whichever is more, the most of
  *   decoding: S, and S more for an inflated PNG, or 3 S for the coefficients and planes of a progressive JPEG;
  *   making other bits of them: S and at most S more;
+ *   turning it upright: S and S;
  *   encoding: S, S filtered rows and, for the file, as much again and what growing it by halves takes; a JPEG of 16
- * bits a sample is made of S reduced, which is half of it. */
+ * bits a sample is made of S reduced, which is half of it.
+ * When encoding begins the file is no longer there: its bytes are then those of its metadata, twice. */
 static size_t image_need(const struct codec_info *info, int bits, size_t size)
 {
     const size_t bytes = bits > 8 || info->bits > 8 ? 2 : 1;
@@ -231,9 +234,10 @@ static bool read_within(struct worker *worker, const struct job *job, bool wait,
     return done;
 }
 
-static bool load(struct worker *worker, const struct job *job, struct image *image, struct sampling *sampling,
-                 struct result *result)
+static bool load(struct worker *worker, const struct job *job, struct image *image, struct metadata *metadata,
+                 struct sampling *sampling, struct result *result)
 {
+    const struct batch_request *request = worker->batch->request;
     struct gate *gate = &worker->batch->gate;
     struct codec_settings settings = worker->batch->request->codec;
     struct codec_info info;
@@ -251,15 +255,20 @@ static bool load(struct worker *worker, const struct job *job, struct image *ima
         return false;
     result->input_bytes = size;
     settings.threads = worker->batch->threads;
-    done = codec_decode_inspected(bytes, size, job->input, &settings, &info, image, &result->error);
+    done = codec_decode_inspected(bytes, size, job->input, &settings, &info, image, &result->error) &&
+           metadata_read(bytes, size, info.format, metadata, &result->error) &&
+           (request->not_turned || metadata_orient(metadata, image, &info.sampling, &result->error));
     free(bytes);
     stages_end(&result->stages, STAGE_DECODE);
     if (!done)
         return false;
+    if (request->strip)
+        metadata_free(metadata);
     result->width = image->width;
     result->height = image->height;
     result->channels = image->channels;
     result->bits = image->bits;
+    result->not_read = metadata->left_out;
     result->decoder = info.codec;
     *sampling = info.sampling;
     return true;
@@ -419,6 +428,7 @@ static void do_job(struct worker *worker, const struct job *job)
     struct batch *batch = worker->batch;
     struct result result = {.job = job, .device = -1, .outcome = OUTCOME_FAILED, .input_bytes = (size_t)job->bytes};
     struct image image = {0}, filtered = {0};
+    struct metadata metadata = {0};
     struct codec_settings settings = batch->request->codec;
     uint8_t *bytes = NULL;
     size_t size = 0;
@@ -427,7 +437,7 @@ static void do_job(struct worker *worker, const struct job *job)
         error_set(&result.error, ERROR_WORK, "%s", job->problem);
     } else if (batch->request->skip_existing && is_there(job->output)) {
         result.outcome = OUTCOME_SKIPPED;
-    } else if (load(worker, job, &image, &settings.sampling, &result) &&
+    } else if (load(worker, job, &image, &metadata, &settings.sampling, &result) &&
                codec_writer(job->format, image.bits, &settings, &result.error) != NULL &&
                convolve(worker, &image, &filtered, &result)) {
         if (filtered.samples != image.samples)
@@ -435,14 +445,20 @@ static void do_job(struct worker *worker, const struct job *job)
         result.alpha_dropped = job->format == FORMAT_JPEG && image_has_alpha(&filtered);
         result.reduced = job->format == FORMAT_JPEG && filtered.bits > 8;
         settings.threads = batch->threads;
-        if (codec_encode(&filtered, job->format, &settings, &bytes, &size, &result.error)) {
+        if (codec_encode(&filtered, job->format, &settings, &bytes, &size, &result.error) &&
+            metadata_write(&metadata, job->format, &bytes, &size, &result.not_written, &result.error)) {
             result.outcome = OUTCOME_DONE;
             result.encoder = codec_writer(job->format, filtered.bits, &settings, NULL);
+        } else {
+            free(bytes); /* without its metadata */
+            bytes = NULL;
+            size = 0;
         }
         result.output_bytes = size;
         stages_end(&result.stages, STAGE_ENCODE);
     }
     image_free(&image);
+    metadata_free(&metadata);
     conclude(worker, bytes, size, &result);
     free(bytes);
     release(worker);

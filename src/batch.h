@@ -22,6 +22,8 @@ struct batch_request {
     size_t device_count;
     size_t memory;               /* bytes that all images in work may take together */
     struct codec_settings codec; /* but for the threads and the sampling, which are each image's */
+    bool strip;                  /* carry no metadata */
+    bool not_turned;             /* do not turn images upright */
     bool skip_existing;
     bool fail_fast; /* begin no image after one has failed */
 };
@@ -41,8 +43,10 @@ struct result {
     char variants[256];                    /* their names, joined by commas; empty where nothing was convolved */
     const struct codec *decoder, *encoder; /* NULL where it did not come to that */
     struct stages stages;
-    bool reduced;       /* the output holds 8 bits a sample of 16 */
-    bool alpha_dropped; /* the output holds no alpha */
+    bool reduced;         /* the output holds 8 bits a sample of 16 */
+    bool alpha_dropped;   /* the output holds no alpha */
+    uint32_t not_read;    /* metadata of the input that are left out, as in struct metadata */
+    uint32_t not_written; /* those that do not go into the output */
 };
 
 struct batch_totals {

@@ -110,6 +110,8 @@ static const struct option table[] = {
     {"codec", 0, "NAME", GROUP_FILE, "how to read and write files: see --list-codecs", KIND_CODEC, FIELD(codec), 0, 0,
      NULL},
     {"max-pixels", 0, "N", GROUP_FILE, "refuse images of more pixels, such as 50M", KIND_PIXELS, FIELD(max_pixels), 0, 0, NULL},
+    {"strip", 0, NULL, GROUP_FILE, "carry no metadata (profile, EXIF, text)", KIND_FLAG, FIELD(strip), 0, 0, NULL},
+    {"no-orient", 0, NULL, GROUP_FILE, "do not turn pictures upright", KIND_FLAG, FIELD(not_turned), 0, 0, NULL},
     {"in-place", 0, NULL, GROUP_FILE, "replace the INPUTs", KIND_FLAG, FIELD(in_place), 0, 0, NULL},
 
     {"output", 'o', "DIR", GROUP_MANY, "write to this folder, under the same names", KIND_TEXT, FIELD(folder), 0, 0,

@@ -63,7 +63,9 @@ struct options {
     size_t max_pixels;         /* of an image that is read; 0: no limit but the codecs' */
     int threads;               /* 0: as many as there are */
     bool flip, absolute, linear, in_place, verbose, quiet;
-    bool of_bench; /* MODE_HELP was asked for after MODE_BENCH */
+    bool strip;      /* carry no metadata */
+    bool not_turned; /* keep the order of the samples, whatever EXIF says is up */
+    bool of_bench;   /* MODE_HELP was asked for after MODE_BENCH */
 
     /* MODE_RUN of many images, or of one where `batch` is false. */
     bool batch;

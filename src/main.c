@@ -15,6 +15,7 @@
 #include "image.h"
 #include "jobs.h"
 #include "linear.h"
+#include "metadata.h"
 #include "pipeline.h"
 
 #include <errno.h>
@@ -86,9 +87,21 @@ static struct codec_settings codec_settings(const struct options *options, struc
     };
 }
 
-/* Read and decode the image at PATH. */
+/* Say which metadata are not carried, if any. */
+static void warn_left_out(const struct options *options, const char *name, uint32_t left_out)
+{
+    char parts[256], text[sizeof parts + 32];
+    if (left_out == 0)
+        return;
+    metadata_print_left_out(left_out, parts, sizeof parts);
+    snprintf(text, sizeof text, ": metadata not carried over: %s", parts);
+    warn(options, name, text);
+}
+
+/* Read and decode the image at PATH. With METADATA, which are to be released also after a failure, it is turned upright
+ * unless the options say otherwise. */
 static bool load(const char *path, const struct options *options, struct stages *stages, struct image *image,
-                 struct codec_info *info, struct error *error)
+                 struct codec_info *info, struct metadata *metadata, struct error *error)
 {
     const char *name = path_name(path, "standard input");
     uint8_t *bytes;
@@ -98,26 +111,40 @@ static bool load(const char *path, const struct options *options, struct stages 
     stages_end(stages, STAGE_READ);
 
     const struct codec_settings settings = codec_settings(options, (struct sampling){0, 0});
-    const bool done = codec_decode(bytes, size, name, &settings, image, info, error);
+    bool done = codec_decode(bytes, size, name, &settings, image, info, error);
+    if (metadata != NULL)
+        done = done && metadata_read(bytes, size, info->format, metadata, error) &&
+               (options->not_turned || metadata_orient(metadata, image, &info->sampling, error));
     free(bytes);
     stages_end(stages, STAGE_DECODE);
-    return done;
+    if (!done)
+        return false;
+    if (metadata != NULL && options->strip)
+        metadata_free(metadata);
+    if (metadata != NULL)
+        warn_left_out(options, name, metadata->left_out);
+    return true;
 }
 
-/* Encode IMAGE and write it to PATH; *SIZE becomes the file's bytes. */
+/* Encode IMAGE and write it with METADATA to PATH; *SIZE becomes the file's bytes. */
 static bool save(const char *path, const struct options *options, enum format format, struct sampling sampling,
-                 const struct image *image, struct stages *stages, size_t *size, struct error *error)
+                 const struct image *image, const struct metadata *metadata, struct stages *stages, size_t *size,
+                 struct error *error)
 {
+    const char *name = path_name(path, "standard output");
     if (format == FORMAT_JPEG && image_has_alpha(image))
-        warn(options, path_name(path, "standard output"), ": JPEG holds no alpha; the alpha channel is dropped");
+        warn(options, name, ": JPEG holds no alpha; the alpha channel is dropped");
     if (format == FORMAT_JPEG && image->bits > 8)
-        warn(options, path_name(path, "standard output"), ": JPEG holds 8 bits a sample; the image's 16 are reduced");
+        warn(options, name, ": JPEG holds 8 bits a sample; the image's 16 are reduced");
     const struct codec_settings settings = codec_settings(options, sampling);
     uint8_t *bytes;
+    uint32_t left_out = 0;
     if (!codec_encode(image, format, &settings, &bytes, size, error))
         return false;
+    bool done = metadata_write(metadata, format, &bytes, size, &left_out, error);
+    warn_left_out(options, name, left_out);
     stages_end(stages, STAGE_ENCODE);
-    const bool done = file_write(path, bytes, *size, error);
+    done = done && file_write(path, bytes, *size, error);
     free(bytes);
     stages_end(stages, STAGE_WRITE);
     return done;
@@ -195,10 +222,10 @@ static void tell(const char *word, const char *format, ...)
     fputc('\n', stderr);
 }
 
-static void tell_input(const char *name, const struct codec_info *info)
+static void tell_input(const char *name, const struct codec_info *info, const struct image *image)
 {
     tell("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s", name, codec_format_name(info->format),
-         info->codec->name, info->width, info->height, info->channels, info->channels == 1 ? "" : "s",
+         info->codec->name, image->width, image->height, image->channels, image->channels == 1 ? "" : "s",
          info->bits > 8 ? " of 16 bits" : "");
 }
 
@@ -301,6 +328,7 @@ static int run(const struct options *options)
     struct filter *filters = NULL;
     struct linear *linear = NULL;
     struct image image = {0};
+    struct metadata metadata = {0};
     struct codec_info info;
     size_t count, size;
     stages_begin(&stages);
@@ -311,17 +339,17 @@ static int run(const struct options *options)
     const struct request request = make_request(options, filters, count, linear);
     done = check_files(options, &error) && pipeline_check(&request, &error);
     stages_end(&stages, STAGE_PLAN);
-    done = done && load(options->input, options, &stages, &image, &info, &error);
+    done = done && load(options->input, options, &stages, &image, &info, &metadata, &error);
     if (!done)
         goto out;
     if (options->verbose)
-        tell_input(path_name(options->input, "standard input"), &info);
+        tell_input(path_name(options->input, "standard input"), &info, &image);
 
     const enum format format = options->format != FORMAT_UNKNOWN ? (enum format)options->format : info.format;
     const struct codec_settings settings = codec_settings(options, info.sampling);
     done = codec_writer(format, image.bits, &settings, &error) != NULL &&
            convolve(options, &request, &image, &stages, &error) &&
-           save(options->output, options, format, info.sampling, &image, &stages, &size, &error);
+           save(options->output, options, format, info.sampling, &image, &metadata, &stages, &size, &error);
     if (done && options->verbose) {
         tell_output(options, format, image.bits, size);
         tell_times(&stages);
@@ -329,6 +357,7 @@ static int run(const struct options *options)
 out:
     image_free(&image);
     free(linear);
+    metadata_free(&metadata);
     free(filters);
     return done ? 0 : report(&error);
 }
@@ -393,8 +422,10 @@ static void hear_result(void *context, const struct result *result)
     struct batch_output *output = context;
     const struct options *options = output->options;
     const struct job *job = result->job;
-    if (result->outcome == OUTCOME_FAILED || options->verbose || result->reduced || result->alpha_dropped)
+    if (result->outcome == OUTCOME_FAILED || options->verbose || result->reduced || result->alpha_dropped ||
+        result->not_read > 0 || result->not_written > 0)
         clear_progress(output);
+    warn_left_out(options, job->input, result->not_read);
     if (result->outcome == OUTCOME_FAILED) {
         report_file(result);
         return;
@@ -403,6 +434,7 @@ static void hear_result(void *context, const struct result *result)
         warn(options, job->output, ": JPEG holds 8 bits a sample; the image's 16 are reduced");
     if (result->alpha_dropped)
         warn(options, job->output, ": JPEG holds no alpha; the alpha channel is dropped");
+    warn_left_out(options, job->output, result->not_written);
     if (options->verbose && result->outcome == OUTCOME_SKIPPED)
         tell("skipped", "%s: %s is there", job->input, job->output);
     else if (options->verbose)
@@ -593,6 +625,8 @@ static int run_batch(const struct options *options)
         .devices = devices,
         .memory = options->memory > 0 ? options->memory : batch_default_memory(),
         .codec = codec_settings(options, (struct sampling){0, 0}),
+        .strip = options->strip,
+        .not_turned = options->not_turned,
         .skip_existing = options->skip_existing,
         .fail_fast = options->fail_fast,
     };
@@ -615,12 +649,14 @@ static bool save_picture(const struct options *options, const struct image *expe
 {
     struct stages stages = {0};
     struct image picture;
+    const struct metadata none = {0};
     size_t size;
     if (!image_difference_picture(expected, actual, &picture, error))
         return false;
     const enum format format =
         options->format != FORMAT_UNKNOWN ? (enum format)options->format : codec_format_of_path(options->picture);
-    const bool done = save(options->picture, options, format, (struct sampling){0, 0}, &picture, &stages, &size, error);
+    const bool done =
+        save(options->picture, options, format, (struct sampling){0, 0}, &picture, &none, &stages, &size, error);
     image_free(&picture);
     return done;
 }
@@ -668,8 +704,8 @@ static int compare(const struct options *options)
     struct image_difference difference;
     struct codec_info info;
     int status = 1;
-    if (!check_picture(options, &error) || !load(options->expected, options, &stages, &expected, &info, &error) ||
-        !load(options->actual, options, &stages, &actual, &info, &error)) {
+    if (!check_picture(options, &error) || !load(options->expected, options, &stages, &expected, &info, NULL, &error) ||
+        !load(options->actual, options, &stages, &actual, &info, NULL, &error)) {
         status = report(&error);
         goto out;
     }

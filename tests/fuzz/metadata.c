@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fuzzing metadata: what any file says is written into a file of each format and read again. That must be a fixed
+ * point: what has been written once is neither damaged nor left out, and says the same when it is written again. */
+#include "metadata.h"
+#include "codec.h"
+#include "image.h"
+
+#include "fuzz.h"
+
+#include <libdeflate.h>
+#include <string.h>
+
+/* An encoded picture of 3 x 2 pixels that metadata can be put into. */
+static void encode(enum format format, bool grey, uint8_t **bytes, size_t *size)
+{
+    uint8_t samples[18] = {0, 255};
+    const struct image image = {.width = 3, .height = 2, .channels = grey ? 1 : 3, .bits = 8, .samples = samples};
+    const struct codec_settings settings = {.quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION, .threads = 1};
+    struct error error;
+
+    CHECK(codec_encode(&image, format, &settings, bytes, size, &error));
+}
+
+static bool same_blob(const struct blob *a, const struct blob *b)
+{
+    return a->size == b->size && (a->size == 0 || memcmp(a->bytes, b->bytes, a->size) == 0);
+}
+
+static void check_same(const struct metadata *a, const struct metadata *b)
+{
+    CHECK(same_blob(&a->icc, &b->icc));
+    CHECK(same_blob(&a->exif, &b->exif));
+    CHECK(same_blob(&a->xmp, &b->xmp));
+    CHECK(same_blob(&a->iptc, &b->iptc));
+    CHECK(same_blob(&a->texts, &b->texts));
+    CHECK(a->has_gamma == b->has_gamma && memcmp(a->gamma, b->gamma, sizeof a->gamma) == 0);
+    CHECK(a->has_chromaticities == b->has_chromaticities);
+    CHECK(memcmp(a->chromaticities, b->chromaticities, sizeof a->chromaticities) == 0);
+    CHECK(a->has_coding == b->has_coding && memcmp(a->coding, b->coding, sizeof a->coding) == 0);
+    CHECK(a->has_srgb == b->has_srgb && (!a->has_srgb || a->intent == b->intent));
+    CHECK(a->density == b->density && a->across == b->across && a->down == b->down);
+    CHECK(a->orientation == b->orientation);
+}
+
+/* Write METADATA into a new file of FORMAT and read that. The file must be whole. */
+static uint32_t pass_on(const struct metadata *metadata, enum format format, bool grey, struct metadata *again)
+{
+    struct error error;
+    struct codec_info info;
+    uint32_t left_out;
+    uint8_t *bytes;
+    size_t size;
+
+    encode(format, grey, &bytes, &size);
+    const size_t before = size;
+    CHECK(metadata_write(metadata, format, &bytes, &size, &left_out, &error));
+    CHECK(size >= before);
+    CHECK(codec_inspect(bytes, size, "fuzz", NULL, &info, &error));
+    CHECK(info.format == format && info.width == 3 && info.height == 2);
+    CHECK(metadata_read(bytes, size, format, again, &error));
+    CHECK(again->left_out == 0);
+    free(bytes);
+    return left_out;
+}
+
+static void check_format(const struct metadata *metadata, enum format source, enum format format, bool grey)
+{
+    struct metadata once, twice;
+
+    const uint32_t left_out = pass_on(metadata, format, grey, &once);
+    if (format == source && left_out == 0)
+        check_same(metadata, &once);
+    if (left_out == 0 || format == FORMAT_PNG) { /* a profile apart, all goes into a PNG */
+        CHECK(same_blob(&metadata->exif, &once.exif));
+        CHECK(same_blob(&metadata->xmp, &once.xmp));
+        CHECK(same_blob(&metadata->iptc, &once.iptc));
+    }
+    CHECK(pass_on(&once, format, grey, &twice) == 0);
+    check_same(&once, &twice);
+    metadata_free(&once);
+    metadata_free(&twice);
+}
+
+/* Turned upright, it says so, and all else is as stable as before. */
+static void check_upright(struct metadata *metadata, enum format source)
+{
+    struct image image;
+    struct sampling sampling = {2, 1};
+    struct error error;
+    const int orientation = metadata->orientation;
+
+    CHECK(orientation >= 1 && orientation <= 8);
+    CHECK(image_allocate(&image, 3, 2, 1, 8, &error));
+    memset(image.samples, 0, image_samples(&image));
+    CHECK(metadata_orient(metadata, &image, &sampling, &error));
+    CHECK(image.width == (orientation >= 5 ? 2 : 3) && image.height == (orientation >= 5 ? 3 : 2));
+    CHECK(sampling.across == (orientation >= 5 ? 1 : 2));
+    CHECK(metadata->orientation == 1);
+    image_free(&image);
+    check_format(metadata, source, FORMAT_PNG, false);
+    check_format(metadata, source, FORMAT_JPEG, false);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct error error;
+    struct codec_info info;
+    struct metadata metadata;
+    char text[512];
+
+    if (!codec_inspect(data, size, "fuzz", NULL, &info, &error))
+        return 0;
+    CHECK(metadata_read(data, size, info.format, &metadata, &error));
+    CHECK(metadata_bytes(&metadata) <= METADATA_MOST);
+    metadata_print_left_out(metadata.left_out, text, sizeof text);
+    CHECK((metadata.left_out == 0) == (text[0] == '\0') && strlen(text) + 1 < sizeof text);
+    for (int grey = 0; grey < 2; grey++) {
+        check_format(&metadata, info.format, FORMAT_PNG, grey);
+        check_format(&metadata, info.format, FORMAT_JPEG, grey);
+    }
+    check_upright(&metadata, info.format);
+    metadata_free(&metadata);
+    return 0;
+}
+
+#ifdef GPUCONV_LIBFUZZER
+
+/* A changed PNG is refused for its checksums before anything else is looked at: mend them. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed)
+{
+    enum { SIGNATURE = 8, OVERHEAD = 12 };
+
+    (void)seed;
+    size = LLVMFuzzerMutate(data, size, capacity);
+    for (size_t at = SIGNATURE; at < size && size - at >= OVERHEAD && memcmp(data, "\x89PNG", 4) == 0;) {
+        const uint8_t *const chunk = data + at;
+        const size_t length = (size_t)chunk[0] << 24 | (size_t)chunk[1] << 16 | (size_t)chunk[2] << 8 | chunk[3];
+        if (length > size - at - OVERHEAD)
+            break;
+        const uint32_t sum = libdeflate_crc32(0, chunk + 4, length + 4);
+        for (int i = 0; i < 4; i++)
+            data[at + 8 + length + (size_t)i] = (uint8_t)(sum >> (24 - 8 * i));
+        at += OVERHEAD + length;
+    }
+    return size;
+}
+
+#endif

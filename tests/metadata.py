@@ -1,0 +1,642 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What files say besides their samples, on its way through gpuconv: metadata.py GPUCONV, or metadata.py --seeds FOLDER
+to write the first inputs of the metadata fuzzer. Inputs are built here and by Pillow; Pillow, exiftool and pngcheck
+read what comes out. Skipped (exit status 77) where they are not installed."""
+import hashlib
+import io
+import itertools
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+try:
+    from PIL import Image, ImageCms, ImageOps
+except ImportError:
+    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):  # where Debian's Pillow is
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
+    Image = None
+
+SKIP = 77
+MARKER = b"UNFILTERED-PICTURE"
+WIDTH, HEIGHT = 23, 14
+XMP = ('<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF '
+       'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" '
+       'xmlns:tiff="http://ns.adobe.com/tiff/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/" '
+       'xmlns:exif="http://ns.adobe.com/exif/1.0/" xmlns:xmp="http://ns.adobe.com/xap/1.0/" %s>'
+       '<dc:source>Gr\u00fc\u00dfe</dc:source>%s</rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="w"?>')
+
+
+# ---- Building files ----
+
+def chunk(name, data=b""):
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def segment(marker, data):
+    return bytes([0xFF, marker]) + struct.pack(">H", len(data) + 2) + data
+
+
+def picture(mode="RGB"):
+    """No two of its eight orientations are alike."""
+    image = Image.new(mode, (WIDTH, HEIGHT))
+    for y in range(HEIGHT):
+        for x in range(WIDTH):
+            colours = ((7 * x + 3 * y) % 256, (11 * y) % 256, (5 * x) % 256, 255 - 2 * x)
+            image.putpixel((x, y), colours[0] if mode == "L" else colours[:len(mode)])
+    return image
+
+
+def png(*chunks, image=None, behind=()):
+    """A PNG by Pillow with CHUNKS behind IHDR, and others behind IDAT."""
+    file = io.BytesIO()
+    (image or picture()).save(file, "png")
+    data = file.getvalue()
+    return data[:33] + b"".join(chunks) + data[33:-12] + b"".join(behind) + data[-12:]
+
+
+def jpeg(*segments, image=None, **options):
+    """A JPEG by Pillow with SEGMENTS behind APP0."""
+    file = io.BytesIO()
+    (image or picture()).save(file, "jpeg", quality=95, **options)
+    data = file.getvalue()
+    at = 4 + struct.unpack(">H", data[4:6])[0] if data[3] == 0xE0 else 2
+    return data[:at] + b"".join(segments) + data[at:]
+
+
+class Tiff:
+    """A TIFF block in either order of bytes. Directories are lists of (tag, type, count, value): the value as bytes, or
+    another directory."""
+
+    def __init__(self, order, directory, thumbnail=None):
+        self.order, self.data = order, bytearray((b"II*\0" if order == "<" else b"MM\0*") + b"\0" * 4)
+        at, following = self.directory(directory)
+        self.data[4:8] = self.pack("I", at)
+        if thumbnail:
+            start = len(self.data)
+            self.data += thumbnail
+            at, _ = self.directory([(0x0103, 3, 1, self.pack("H", 6)), (0x0201, 4, 1, self.pack("I", start)),
+                                    (0x0202, 4, 1, self.pack("I", len(thumbnail)))])
+            self.data[following:following + 4] = self.pack("I", at)
+
+    def pack(self, kind, *values):
+        return struct.pack(self.order + kind, *values)
+
+    def directory(self, entries):
+        at = len(self.data) + len(self.data) % 2
+        self.data += b"\0" * (at + 2 + 12 * len(entries) + 4 - len(self.data))
+        self.data[at:at + 2] = self.pack("H", len(entries))
+        for i, (tag, kind, count, value) in enumerate(entries):
+            if isinstance(value, list):
+                value = self.pack("I", self.directory(value)[0])
+            if len(value) > 4:
+                self.data += b"\0" * (len(self.data) % 2)
+                place = self.pack("I", len(self.data))
+                self.data += value
+                value = place
+            entry = self.pack("HHI", tag, kind, count) + value.ljust(4, b"\0")
+            self.data[at + 2 + 12 * i:at + 14 + 12 * i] = entry
+        return at, at + 2 + 12 * len(entries)
+
+
+def text(value):
+    value = value.encode() + b"\0"
+    return 2, len(value), value
+
+
+def exif(orientation=1, order=">", **options):
+    """What a camera writes: sides, resolution, a thumbnail, maker's notes with another."""
+    def short(value):
+        return 3, 1, struct.pack(order + "H", value)
+
+    def rational(*values):
+        return 5, len(values) // 2, struct.pack(order + f"{len(values)}I", *values)
+
+    thumbnail = b"\xff\xd8\xff\xe0" + MARKER * 4 + b"\xff\xd9"
+    camera = [
+        (0x9003, *text("2024:05:06 07:08:09")),
+        (0x9214, 3, 2, struct.pack(order + "HH", 3, 4)),
+        (0x927C, 7, len(MARKER) + 8, b"Camera\0\0" + MARKER),
+        (0x9286, 7, 16, b"ASCII\0\0\0a comment"[:16]),
+        (0xA002, *short(WIDTH)), (0xA003, 4, 1, struct.pack(order + "I", HEIGHT)),
+        (0xA005, 4, 1, [(1, *text("R98"))]),
+        (0xA20E, *rational(4000, 1)), (0xA20F, *rational(5000, 1)),
+    ]
+    place = [(0, 1, 4, b"\2\3\0\0"), (1, *text("N")), (2, *rational(48, 1, 51, 1, 24, 1)),
+             (3, *text("E")), (4, *rational(2, 1, 17, 1, 40, 1))]
+    image = [
+        (0x0100, *short(WIDTH)), (0x0101, *short(HEIGHT)), (0x0103, *short(6)), (0x010F, *text("Maker & Co")),
+        (0x0112, *short(orientation)), (0x011A, *rational(300, 1)), (0x011B, *rational(200, 1)), (0x0128, *short(2)),
+        (0x501B, 1, len(MARKER), MARKER),
+        (0x8769, 4, 1, camera), (0x8825, 4, 1, place), (0xC4A5, 7, len(thumbnail), thumbnail),
+    ]
+    return bytes(Tiff(order, image, thumbnail).data) + MARKER  # behind all that is referred to
+
+
+def profile():
+    data = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    data[24:36] = struct.pack(">6H", 2024, 5, 6, 7, 8, 9)  # else when it was made, to the second
+    return bytes(data)
+
+
+def kind_of_profile(kind):
+    data = bytearray(profile())
+    data[16:20] = kind
+    return bytes(data)
+
+
+def large_profile(size):
+    """Not much of a profile, but with a header that says so: readers take it for one."""
+    data = bytearray(profile())
+    data += bytes(i * i * 7919 >> 5 & 255 for i in range(size - len(data)))
+    data[0:4] = struct.pack(">I", len(data))
+    return bytes(data)
+
+
+def profile_segments(data, piece=60000, order=1):
+    pieces = [data[i:i + piece] for i in range(0, len(data), piece)]
+    return [segment(0xE2, b"ICC_PROFILE\0" + bytes([i + 1, len(pieces)]) + part)
+            for i, part in enumerate(pieces)][::order]
+
+
+def xmp_packet(attributes='tiff:Orientation="6" exif:PixelXDimension="23"', elements=""):
+    return (XMP % (attributes, elements)).encode()
+
+
+def resource(number, data, name=b""):
+    name = bytes([len(name)]) + name
+    return (b"8BIM" + struct.pack(">H", number) + name + b"\0" * (len(name) % 2) + struct.pack(">I", len(data)) + data
+            + b"\0" * (len(data) % 2))
+
+
+IPTC = b"\x1c\x02\x05\0\7A title\x1c\x02\x50\0\4Name"
+DIGEST = hashlib.md5(IPTC).digest()
+RESOURCES = (resource(0x03ED, b"\0" * 16) + resource(0x0404, IPTC, b"x") + resource(0x040C, b"\0" * 28 + MARKER)
+             + resource(0x0425, DIGEST) + resource(0x040B, b"https://example.org"))
+
+
+def full_jpeg(orientation=1, order=">"):
+    return jpeg(segment(0xE1, b"Exif\0\0" + exif(orientation, order)),
+                segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp_packet()),
+                segment(0xED, b"Photoshop 3.0\0" + RESOURCES[:40]), segment(0xED, b"Photoshop 3.0\0" + RESOURCES[40:]),
+                segment(0xE2, b"MPF\0" + MARKER), segment(0xE5, MARKER),
+                *profile_segments(profile(), 200, -1), segment(0xFE, "Gr\u00fc\u00dfe".encode()), dpi=(300, 200))
+
+
+def full_png(orientation=1, order="<"):
+    return png(chunk(b"gAMA", struct.pack(">I", 45455)),
+               chunk(b"cHRM", struct.pack(">8I", 31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000)),
+               chunk(b"sBIT", b"\5\6\5"), chunk(b"pHYs", struct.pack(">IIB", 11811, 7874, 1)),
+               chunk(b"iCCP", b"A name\0\0" + zlib.compress(profile())),
+               chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + zlib.compress(xmp_packet())),
+               chunk(b"tEXt", b"Comment\0Gr\xfc\xdfe"), chunk(b"zTXt", b"Author\0\0" + zlib.compress(b"Somebody")),
+               chunk(b"tIME", b"\7\xe8\1\2\3\4\5"),
+               behind=(chunk(b"eXIf", exif(orientation, order)), chunk(b"iTXt", b"Title\0\0\0en\0t\0A title")))
+
+
+def raw_profile(name, data):
+    return chunk(b"zTXt", b"Raw profile type " + name + b"\0\0" + zlib.compress(
+        b"\n" + name + b"\n%8d\n" % len(data) + data.hex().encode() + b"\n"))
+
+
+# ---- Reading ----
+
+class Test:
+    """The program in a folder of its own."""
+
+    def __init__(self, program):
+        self.program, self.failures = program, 0
+
+    def write(self, name, data):
+        with open(name, "wb") as file:
+            file.write(data)
+
+    def run(self, *arguments, status=0):
+        """Run it and return what it says on standard error."""
+        process = subprocess.run([self.program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.check(process.returncode == status, f"{arguments}: exit status {process.returncode}: {process.stderr}")
+        return process.stderr
+
+    def check(self, condition, message):
+        if not condition:
+            self.failures += 1
+            print("does not hold:", message)
+
+    def equal(self, actual, expected, message):
+        self.check(actual == expected, f"{message}: {actual!r:.300} instead of {expected!r:.300}")
+
+
+def exiftool(path, *options):
+    """The tags of a file by group and name, as numbers, without what is about the file."""
+    output = subprocess.run(["exiftool", "-j", "-n", "-a", "-G1", *options, path], stdout=subprocess.PIPE).stdout
+    return {name: value for name, value in json.loads(output)[0].items()
+            if not name.startswith(("ExifTool:ExifToolVersion", "System:", "SourceFile"))}
+
+
+def chunks(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    at = 8
+    while at < len(data):
+        size = struct.unpack(">I", data[at:at + 4])[0]
+        yield data[at + 4:at + 8], data[at + 8:at + 8 + size]
+        at += 12 + size
+
+
+def segments(path):
+    """Those before the first scan."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at = 2
+    while data[at + 1] != 0xDA:
+        size = struct.unpack(">H", data[at + 2:at + 4])[0]
+        yield data[at + 1], data[at + 4:at + 2 + size]
+        at += 2 + size
+
+
+def check_file(test, path):
+    """It is whole to independent readers. Returns its tags."""
+    tags = exiftool(path)
+    warnings = [value for name, value in tags.items() if name.endswith((":Warning", ":Error"))]
+    test.equal(warnings, [], f"{path}: exiftool warns")
+    if path.endswith(".png") and shutil.which("pngcheck"):
+        process = subprocess.run(["pngcheck", "-q", path], stdout=subprocess.PIPE)
+        test.equal((process.returncode, process.stdout), (0, b""), f"{path}: pngcheck")
+    with Image.open(path) as image:
+        image.load()
+    with open(path, "rb") as file:
+        data = file.read()
+    test.check(MARKER not in data and MARKER.hex().encode() not in data, f"{path}: shows the unfiltered picture")
+    return tags
+
+
+# ---- Tests ----
+
+def test_orientation(test):
+    """The filter sees what Pillow has turned upright, whichever way it was stored; PNG and JPEG, both orders of bytes."""
+    for orientation, make in itertools.product(range(1, 9), (full_png, full_jpeg)):
+        source = "in.png" if make is full_png else "in.jpg"
+        order = "<" if (orientation % 2 == 0) == (make is full_png) else ">"
+        test.write(source, make(orientation, order))
+        name = f"orientation {orientation}, {source}, {order}"
+        test.equal(test.run("--no-orient", "identity", source, "stored.png"), "", name)
+        test.equal(test.run("shift-right", source, "out.png"), "", name)
+        stored = Image.open("stored.png")
+        test.equal(stored.getexif().get(0x0112), orientation, f"{name}: tag of --no-orient")
+        test.equal(stored.size, (WIDTH, HEIGHT), f"{name}: size of --no-orient")
+        stored.info.pop("exif", None)
+        upright = ImageOps.exif_transpose(stored)
+        Image.frombytes(upright.mode, upright.size, upright.tobytes()).save("upright.png")
+        test.run("shift-right", "upright.png", "expected.png")
+        expected, actual = Image.open("expected.png"), Image.open("out.png")
+        test.equal((actual.size, actual.tobytes()), (expected.size, expected.tobytes()), f"{name}: picture")
+        tags, turned = check_file(test, "out.png"), orientation >= 5
+        sides = (HEIGHT, WIDTH) if turned else (WIDTH, HEIGHT)
+        test.equal(tags["IFD0:Orientation"], 1, f"{name}: tag")
+        test.equal((tags["IFD0:ImageWidth"], tags["IFD0:ImageHeight"]), sides, f"{name}: sides")
+        test.equal((tags["ExifIFD:ExifImageWidth"], tags["ExifIFD:ExifImageHeight"]), sides, f"{name}: sides in EXIF")
+        test.equal((tags["IFD0:XResolution"], tags["IFD0:YResolution"]), (200, 300) if turned else (300, 200), name)
+        test.equal((tags["ExifIFD:FocalPlaneXResolution"], tags["ExifIFD:FocalPlaneYResolution"]),
+                   (5000, 4000) if turned else (4000, 5000), name)
+        test.equal((tags["PNG-pHYs:PixelsPerUnitX"], tags["PNG-pHYs:PixelsPerUnitY"]),
+                   (7874, 11811) if turned else (11811, 7874), name)
+        test.equal("ExifIFD:SubjectArea" in tags, orientation == 1, f"{name}: what depends on places")
+        test.equal(tags["XMP-tiff:Orientation"], 6 if orientation == 1 else 1, f"{name}: orientation in XMP")
+        test.equal("XMP-exif:ExifImageWidth" in tags, not turned, f"{name}: sides in XMP")
+
+
+def test_samples(test):
+    """Every size of a pixel is turned, and images larger than the squares that are turned at a time."""
+    for mode, orientation in itertools.product(("L", "LA", "RGB", "RGBA"), range(2, 9)):
+        image = picture(mode).resize((77, 45), Image.BILINEAR)
+        test.write("in.png", png(chunk(b"eXIf", exif(orientation)), image=image))
+        test.run("identity", "in.png", "out.png")
+        expected, actual = ImageOps.exif_transpose(Image.open("in.png")), Image.open("out.png")
+        test.equal((actual.mode, actual.size), (mode, expected.size), f"{mode}, {orientation}")
+        test.equal(actual.tobytes(), expected.tobytes(), f"{mode}, {orientation}: samples")
+
+
+def test_invalid_orientation(test):
+    """Anything but one SHORT of 1 to 8 means 1, and stays as it was."""
+    for kind, count, value in ((3, 1, b"\0\0"), (3, 1, b"\0\x09"), (3, 1, b"\xff\xff"), (3, 2, b"\0\6\0\6"),
+                               (4, 1, b"\0\0\0\6"), (1, 1, b"\6"), (2, 1, b"6"), (99, 1, b"\0\6")):
+        test.write("in.png", png(chunk(b"eXIf", bytes(Tiff(">", [(0x0112, kind, count, value)]).data))))
+        test.run("-q", "identity", "in.png", "out.png")
+        test.equal(Image.open("out.png").size, (WIDTH, HEIGHT), f"type {kind}, count {count}, {value}")
+    # Of two the first counts, as both cannot.
+    twice = [(0x0112, 3, 1, b"\0\1"), (0x0112, 3, 1, b"\0\6")]
+    test.write("in.png", png(chunk(b"eXIf", bytes(Tiff(">", twice).data))))
+    test.run("identity", "in.png", "out.png")
+    test.equal(Image.open("out.png").size, (WIDTH, HEIGHT), "two orientations")
+
+
+def test_carried(test):
+    """From each format to each: profile, EXIF, XMP, resolution, comment; from a PNG to a PNG all else too."""
+    fields = {"IFD0:Make": "Maker & Co", "ExifIFD:DateTimeOriginal": "2024:05:06 07:08:09",
+              "ExifIFD:UserComment": "a commen", "InteropIFD:InteropIndex": "R98", "GPS:GPSLatitudeRef": "N",
+              "GPS:GPSLatitude": 48.8566666666667, "GPS:GPSLongitude": 2.29444444444444, "XMP-dc:Source": "Gr\u00fc\u00dfe",
+              "IFD0:XResolution": 300, "IFD0:YResolution": 200, "IFD0:ResolutionUnit": 2}
+    for source, target in itertools.product(("in.jpg", "in.png"), ("out.jpg", "out.png")):
+        name, order = f"{source} to {target}", "<" if source[-3:] == target[-3:] else ">"
+        test.write(source, (full_jpeg if source == "in.jpg" else full_png)(1, order))
+        test.equal(test.run("sharpen", source, target), "", name)
+        image, tags = Image.open(target), check_file(test, target)
+        test.equal(image.info.get("icc_profile"), profile(), f"{name}: profile")
+        for field, value in fields.items():
+            test.equal(tags.get(field), value, f"{name}: {field}")
+        for field in ("ExifIFD:MakerNoteUnknownText", "IFD1:Compression", "IFD0:Compression", "MPF0:MPFVersion"):
+            test.check(field not in tags, f"{name}: {field}")
+        density = [round(value) for value in image.info["dpi"]]
+        test.equal(density, [300, 200], f"{name}: resolution")
+        if source == "in.jpg" or target == "out.png":  # a JPEG gets Latin-1 as it is, which exiftool does not expect
+            comment = tags.get("File:Comment" if target == "out.jpg" else "PNG:Comment")
+            test.equal(comment, "Gr\u00fc\u00dfe", f"{name}: comment")
+        packets = [data for kind, data in (segments if target == "out.jpg" else chunks)(target)
+                   if b"http://ns.adobe.com/xap/1.0/\0" in data or b"XML:com.adobe.xmp\0" in data]
+        test.equal([packet.endswith(xmp_packet()) for packet in packets], [True], f"{name}: XMP")
+        if source == "in.jpg":
+            test.equal(tags.get("IPTC:ObjectName"), "A title", f"{name}: IPTC")
+
+
+def test_png_to_png(test):
+    """Chunks that stay true stay as they are, in an order that is allowed; the others go."""
+    test.write("in.png", full_png())
+    test.run("blur", "in.png", "out.png")
+    before, after = dict(chunks("in.png")), dict(chunks("out.png"))
+    for name in (b"gAMA", b"cHRM", b"pHYs", b"tEXt", b"zTXt"):
+        test.equal(after.get(name), before[name], name)
+    test.check(after[b"iCCP"].startswith(b"A name\0\0"), "the profile's name")
+    for name in (b"sBIT", b"tIME"):
+        test.check(name not in after, name)
+    texts = [data for name, data in chunks("out.png") if name == b"iTXt"]
+    test.equal(texts[-1], b"Title\0\0\0en\0t\0A title", "a text behind the picture")
+    names = [name for name, _ in chunks("out.png")]
+    test.check(max(names.index(name) for name in (b"iCCP", b"gAMA", b"cHRM")) < names.index(b"IDAT"), names)
+    test.write("in.png", png(chunk(b"cICP", b"\1\r\0\1"), chunk(b"sRGB", b"\2"), chunk(b"pHYs", struct.pack(">IIB", 2, 1, 0))))
+    test.run("blur", "in.png", "out.png")
+    test.equal(dict(chunks("out.png")).get(b"cICP"), b"\1\r\0\1", "cICP")  # not in the others: pngcheck does not know it
+    test.equal(dict(chunks("out.png")).get(b"sRGB"), b"\2", "sRGB")
+    test.equal(dict(chunks("out.png")).get(b"pHYs"), struct.pack(">IIB", 2, 1, 0), "an aspect")
+    test.run("blur", "out.png", "out.jpg")
+    test.equal(dict(segments("out.jpg"))[0xE0][7:12], b"\0\0\2\0\1", "an aspect in a JPEG")
+
+
+def test_jpeg_to_jpeg(test):
+    """IPTC and the copyright's address go from segment to segment, Photoshop's other resources do not; a comment keeps
+    its bytes, whatever its letters are; a profile of several segments is cut anew."""
+    test.write("in.jpg", full_jpeg())
+    test.run("blur", "in.jpg", "out.jpg")
+    after = list(segments("out.jpg"))
+    test.equal([data for kind, data in after if kind == 0xED],
+               [b"Photoshop 3.0\0" + resource(0x0404, IPTC, b"x") + resource(0x0425, DIGEST)
+                + resource(0x040B, b"https://example.org")], "resources")
+    test.equal({kind for kind, _ in after if 0xE0 <= kind < 0xF0}, {0xE0, 0xE1, 0xE2, 0xED}, "segments")
+    test.equal(after[0][0], 0xE0, "JFIF comes first")
+    for comment in (b"plain", "Gr\u00fc\u00dfe".encode(), b"Gr\xfc\xdfe"):
+        test.write("in.jpg", jpeg(segment(0xFE, comment)))
+        test.run("blur", "in.jpg", "out.jpg")
+        test.equal(dict(segments("out.jpg")).get(0xFE), comment, "a comment")
+    large = large_profile(200000)
+    test.write("in.jpg", jpeg(*profile_segments(large)))
+    test.run("blur", "in.jpg", "out.jpg")
+    test.equal(len([kind for kind, _ in segments("out.jpg") if kind == 0xE2]), 4, "segments of a large profile")
+    test.equal(Image.open("out.jpg").info.get("icc_profile"), large, "a large profile")
+    test.run("blur", "out.jpg", "out.png")
+    test.equal(Image.open("out.png").info.get("icc_profile"), large, "a large profile in a PNG")
+    test.write("in.jpg", jpeg(dpi=(72, 72)))
+    test.run("blur", "in.jpg", "out.jpg")
+    test.equal(dict(segments("out.jpg"))[0xE0][7:12], b"\1\0\x48\0\x48", "a density")
+
+
+def test_hidden(test):
+    """What ImageMagick puts into a PNG's texts is understood, and its thumbnails are found."""
+    test.write("in.png", png(raw_profile(b"exif", b"Exif\0\0" + exif(6)), raw_profile(b"iptc", RESOURCES),
+                             raw_profile(b"xmp", xmp_packet()), raw_profile(b"icc", profile() + MARKER)))
+    test.run("blur", "in.png", "out.png")
+    tags = check_file(test, "out.png")
+    test.equal(Image.open("out.png").size, (HEIGHT, WIDTH), "a hidden orientation")
+    test.equal((tags.get("IFD0:Make"), tags.get("IPTC:ObjectName"), tags.get("XMP-dc:Source")),
+               ("Maker & Co", "A title", "Gr\u00fc\u00dfe"), "hidden metadata")
+    test.run("blur", "in.png", "out.jpg")
+    test.equal(exiftool("out.jpg").get("IPTC:ObjectName"), "A title", "IPTC to a JPEG")
+    test.write("in.png", png(raw_profile(b"APP1", b"http://ns.adobe.com/xap/1.0/\0" + xmp_packet())))
+    test.run("blur", "in.png", "out.png")
+    test.equal(exiftool("out.png").get("XMP-dc:Source"), "Gr\u00fc\u00dfe", "XMP as APP1")
+
+
+def left_out(test, data, target, expected, name):
+    """Writing DATA to TARGET leaves out what EXPECTED says, with one warning, and nothing is said with -q."""
+    source = "in.png" if data.startswith(b"\x89") else "in.jpg"
+    test.write(source, data)
+    warning = test.run("identity", source, target)
+    test.check(warning.startswith("gpuconv: warning: ") and warning.endswith(": metadata not carried over: " + expected
+                                                                             + "\n"), f"{name}: {warning}")
+    test.equal(test.run("-q", "identity", source, target), "", name)
+    check_file(test, target)
+
+
+def test_left_out(test):
+    """What is damaged, too large, untrue or a picture goes, and the rest stays."""
+    grey, made = kind_of_profile(b"GRAY"), profile()
+    left_out(test, png(chunk(b"iCCP", b"x\0\0" + zlib.compress(made)[:-1])), "out.png", "ICC profile (is damaged)", "cut")
+    left_out(test, png(chunk(b"iCCP", b"\0\0" + zlib.compress(made))), "out.png", "ICC profile (is damaged)", "unnamed")
+    left_out(test, png(chunk(b"iCCP", b"x\0\0" + zlib.compress(bytes(100)))), "out.png", "ICC profile (is damaged)",
+             "short")
+    left_out(test, png(chunk(b"iCCP", b"x\0\0" + zlib.compress(bytes(17 << 20)))), "out.png",
+             "ICC profile (is too large)", "bomb")
+    left_out(test, jpeg(*profile_segments(made, 200)[1:]), "out.jpg", "ICC profile (is damaged)", "a segment is missing")
+    left_out(test, jpeg(*profile_segments(made, 200), profile_segments(made, 200)[0]), "out.jpg",
+             "ICC profile (is damaged)", "a segment is there twice")
+    left_out(test, png(chunk(b"iCCP", b"x\0\0" + zlib.compress(grey))), "out.png", "ICC profile (is for other colours)",
+             "grey profile, colour picture")
+    left_out(test, png(chunk(b"iCCP", b"x\0\0" + zlib.compress(made)), image=picture("L")), "out.png",
+             "ICC profile (is for other colours)", "RGB profile, grey picture")
+    left_out(test, jpeg(*profile_segments(kind_of_profile(b"CMYK")), image=picture("CMYK")), "out.jpg",
+             "ICC profile (is for other colours)", "inks become RGB")
+    left_out(test, png(chunk(b"eXIf", b"nonsense")), "out.png", "EXIF (is damaged)", "no TIFF")
+    left_out(test, png(chunk(b"eXIf", b"II*\0\xff\xff\xff\xff")), "out.png", "EXIF (is damaged)", "directory outside")
+    left_out(test, jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp_packet(
+        'xmlns:xmpGImg="http://ns.adobe.com/xap/1.0/g/img/" xmpGImg:image="' + MARKER.decode() + '"'))), "out.jpg",
+        "XMP (holds other pictures)", "thumbnails in XMP")
+    left_out(test, jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0x\0y")), "out.jpg", "XMP (is damaged)", "UTF-16")
+    left_out(test, png(chunk(b"tEXt", b"no end")), "out.png", "text (is damaged)", "text without a keyword")
+    left_out(test, jpeg(segment(0xFE, b"a\0b")), "out.jpg", "text (is damaged)", "comment that is none")
+    left_out(test, jpeg(segment(0xED, b"Photoshop 3.0\x008BIM\4\4\0\0\0\0\0\x09x")), "out.jpg", "IPTC (is damaged)",
+             "resource cut short")
+    long = [(0x010E, 2, 70000, b"x" * 69999 + b"\0"), (0x0112, 3, 1, b"\0\6")]
+    left_out(test, png(chunk(b"eXIf", bytes(Tiff(">", long).data))), "out.jpg", "EXIF (is too large)", "long EXIF")
+    test.equal(Image.open("out.jpg").size, (HEIGHT, WIDTH), "the orientation of long EXIF")
+    left_out(test, png(chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + xmp_packet(elements="<!--" + "x" * 70000 + "-->"))),
+             "out.jpg", "XMP (is too large)", "long XMP")
+    left_out(test, png(chunk(b"tEXt", b"Comment\0" + b"x" * 70000)), "out.jpg", "text (is too large)", "long comment")
+    # A grey profile on a grey picture is true, and so as long as the codec writes grey.
+    test.write("in.png", png(chunk(b"iCCP", b"x\0\0" + zlib.compress(grey)), image=picture("L")))
+    test.equal(test.run("identity", "in.png", "out.png"), "", "a grey profile")
+    test.equal(Image.open("out.png").info.get("icc_profile"), grey, "a grey profile")
+    test.check("is for other colours" in test.run("--codec", "stb", "identity", "in.png", "out.jpg"), "stb writes colour")
+
+
+def test_extended_xmp(test):
+    """Of an extended packet the first segment stays, and no longer says that there are others."""
+    guid = "0123456789ABCDEF0123456789ABCDEF"
+    extension = (b"http://ns.adobe.com/xmp/extension/\0" + guid.encode() + struct.pack(">II", len(MARKER), 0) + MARKER)
+    for form in ((f'xmlns:xmpNote="http://ns.adobe.com/xmp/note/" xmpNote:HasExtendedXMP="{guid}"', ""),
+                 ('xmlns:xmpNote="http://ns.adobe.com/xmp/note/"',
+                  f"<xmpNote:HasExtendedXMP>{guid}</xmpNote:HasExtendedXMP>")):
+        test.write("in.jpg", jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp_packet(*form)),
+                                  segment(0xE1, extension)))
+        test.equal(test.run("identity", "in.jpg", "out.jpg"), "", "extended XMP")
+        tags = check_file(test, "out.jpg")
+        test.equal(tags.get("XMP-dc:Source"), "Gr\u00fc\u00dfe", "the first segment")
+        with open("out.jpg", "rb") as file:
+            test.check(guid.encode() not in file.read(), "the extension is named")
+
+
+def test_xmp_orientation(test):
+    """As an attribute in either quotes and as an element; only where a picture is turned."""
+    forms = (('tiff:Orientation="6"', ""), ("tiff:Orientation = '6'", ""),
+             ("", "<tiff:Orientation>6</tiff:Orientation>"))
+    for form, orientation in itertools.product(forms, (1, 6)):
+        test.write("in.jpg", jpeg(segment(0xE1, b"Exif\0\0" + exif(orientation)),
+                                  segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp_packet(*form))))
+        test.run("identity", "in.jpg", "out.jpg")
+        test.equal(exiftool("out.jpg")["XMP-tiff:Orientation"], 1 if orientation == 6 else 6, f"{form}, {orientation}")
+
+
+def test_hostile_exif(test):
+    """Loops, directories and values outside, counts that overflow: no more than a warning, and what can be read is."""
+    def block(*entries, order=">", count=None):
+        data = b"".join(struct.pack(order + "HHI", *entry[:3]) + entry[3] for entry in entries)
+        return ((b"MM\0*" if order == ">" else b"II*\0") + struct.pack(order + "I", 8)
+                + struct.pack(order + "H", len(entries) if count is None else count) + data)
+
+    orientation = (0x0112, 3, 1, b"\0\6\0\0")
+    blocks = {
+        "a directory below itself": block(orientation, (0x8769, 4, 1, struct.pack(">I", 8))),
+        "a next directory that is the same": block(orientation) + struct.pack(">I", 8),
+        "far outside": block(orientation, (0x8769, 4, 1, b"\xff\xff\xff\xff"), (0x8825, 4, 1, b"\xff\xff\xff\xfe")),
+        "value outside": block(orientation, (0x010F, 2, 100, b"\0\0\0\x20")),
+        "count overflows": block(orientation, (0x010F, 12, 0xFFFFFFFF, b"\0\0\0\x08")),
+        "more entries than bytes": block(orientation, count=65535),
+        "inside the header": block(orientation, (0x8769, 4, 1, b"\0\0\0\1")),
+        "several kinds of pointer": block(orientation, (0x8769, 3, 1, b"\0\x08\0\0"), (0x8825, 4, 2, b"\0\0\0\x08")),
+    }
+    for name, data in blocks.items():
+        for size in (len(data), len(data) - 1):
+            test.write("in.png", png(chunk(b"eXIf", data[:size])))
+            test.run("-q", "identity", "in.png", "out.png")
+            whole = size >= 22  # the first entry is
+            test.equal(Image.open("out.png").size, (HEIGHT, WIDTH) if whole else (WIDTH, HEIGHT), name)
+            check_file(test, "out.png")
+    # 60000 entries that all name the same 8 million bytes: no more time and memory than the file's.
+    many = b"MM\0*\0\0\0\x08" + struct.pack(">H", 60000)
+    many += b"".join(struct.pack(">HHII", 0xB000 - i & 0xFFFF, 7, 8 << 20, 800000) for i in range(60000))
+    test.write("in.png", png(chunk(b"eXIf", many + bytes(9 << 20))))
+    subprocess.run([test.program, "-q", "identity", "in.png", "out.png"], check=True, timeout=60)
+    test.check(os.path.getsize("out.png") < 40 << 20, "the size of what overlaps")
+
+
+def test_strip(test):
+    """--strip leaves nothing, and the picture is turned all the same."""
+    for source, target in itertools.product(("in.jpg", "in.png"), ("out.jpg", "out.png")):
+        name = f"{source} to {target}"
+        test.write(source, (full_jpeg if source == "in.jpg" else full_png)(6))
+        test.equal(test.run("--strip", "blur", source, target), "", name)
+        check_file(test, target)
+        image = Image.open(target)
+        test.equal(image.size, (HEIGHT, WIDTH), f"{name}: size")
+        if target == "out.png":
+            test.equal({kind for kind, _ in chunks(target)}, {b"IHDR", b"IDAT", b"IEND"}, name)
+        else:
+            test.equal({kind for kind, _ in segments(target) if kind >= 0xE0}, {0xE0}, name)
+            test.equal(dict(segments(target))[0xE0][7:12], b"\0\0\1\0\1", f"{name}: density")
+        test.run("--strip", "--no-orient", "blur", source, target)
+        test.equal(Image.open(target).size, (WIDTH, HEIGHT), f"{name}: size with --no-orient")
+    test.write("in.png", png(chunk(b"eXIf", b"nonsense")))
+    test.equal(test.run("--strip", "blur", "in.png", "out.png"), "", "what is stripped is not warned of")
+
+
+def test_batch(test):
+    """A batch does the same as one after the other, says the upright sides, and warns."""
+    os.mkdir("many")
+    for orientation in (1, 3, 6):
+        test.write(f"many/p{orientation}.png", full_png(orientation))
+        test.write(f"many/j{orientation}.jpg", full_jpeg(orientation))
+    test.write("many/bad.png", png(chunk(b"eXIf", b"nonsense")))
+    for options in ((), ("--strip",), ("--no-orient",)):
+        folder = "out" + "".join(options)
+        said = test.run(*options, "blur", "many", "-o", folder, "--report", folder + ".jsonl")
+        test.equal(said.count("many/bad.png: metadata not carried over: EXIF (is damaged)"), int("--strip" not in options),
+                   f"a batch's warnings: {said}")
+        for name in sorted(os.listdir("many")):
+            test.run("-q", *options, "blur", "many/" + name, "one-" + name)
+            with open("one-" + name, "rb") as one, open(f"{folder}/{name}", "rb") as other:
+                test.equal(other.read() == one.read(), True, f"{options} {name}")
+        with open(folder + ".jsonl", encoding="utf-8") as file:
+            sides = {record["input"]: (record["width"], record["height"]) for record in map(json.loads, file)}
+        upright = (WIDTH, HEIGHT) if "--no-orient" in options else (HEIGHT, WIDTH)
+        test.equal((sides["many/j6.jpg"], sides["many/p6.png"]), (upright, upright), "sides in the report")
+    shutil.copytree("many", "place")
+    test.run("-q", "--in-place", "blur", "place")
+    for name in os.listdir("many"):
+        with open("out/" + name, "rb") as one, open("place/" + name, "rb") as other:
+            test.equal(other.read() == one.read(), True, f"in place: {name}")
+
+
+def test_sampling(test):
+    """A JPEG's subsampling turns with it."""
+    for sampling, expected in ((1, b"\x12"), (2, b"\x22"), (0, b"\x11")):
+        test.write("in.jpg", jpeg(segment(0xE1, b"Exif\0\0" + exif(6)), subsampling=sampling))
+        said = test.run("-v", "blur", "in.jpg", "out.jpg")
+        test.check(f"{HEIGHT} x {WIDTH} pixels" in said, said)
+        if "JPEG by libjpeg-turbo" in said:
+            frame = dict(segments("out.jpg"))[0xC0]
+            test.equal(frame[7:8], expected, f"subsampling {sampling}")
+
+
+def test_compare(test):
+    """--compare is about samples as they are stored."""
+    test.write("a.png", png(chunk(b"eXIf", exif(6))))
+    test.write("b.png", png())
+    test.run("--compare", "a.png", "b.png")
+
+
+def seeds(folder):
+    """The first inputs of the fuzzer."""
+    os.makedirs(folder, exist_ok=True)
+    small = Image.new("RGB", (2, 1))
+    files = {"full.jpg": full_jpeg(6), "full.png": full_png(6),
+             "raw.png": png(raw_profile(b"exif", b"Exif\0\0" + exif(8, "<")), raw_profile(b"iptc", RESOURCES),
+                            raw_profile(b"xmp", xmp_packet()), image=small),
+             "grey.png": png(chunk(b"iCCP", b"x\0\0" + zlib.compress(kind_of_profile(b"GRAY"))), chunk(b"sRGB", b"\1"),
+                             image=Image.new("L", (1, 2)))}
+    for name, data in files.items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(data)
+
+
+def main():
+    if Image is None or not shutil.which("exiftool"):
+        print("skipped: Pillow (python3-pil) or exiftool (libimage-exiftool-perl) is not installed")
+        return SKIP
+    if sys.argv[1] == "--seeds":
+        seeds(sys.argv[2])
+        return 0
+    test = Test(os.path.abspath(sys.argv[1]))
+    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+        os.chdir(folder)
+        for name, function in list(globals().items()):
+            if name.startswith("test_") and (len(sys.argv) < 3 or name in sys.argv[2:]):
+                before = test.failures
+                function(test)
+                print(f"{name}: {'ok' if test.failures == before else 'FAILED'}", flush=True)
+        os.chdir("/")
+    return test.failures > 0
+
+
+sys.exit(main())
