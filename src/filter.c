@@ -1426,13 +1426,13 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*left, *right);
 }
 
-/* Write the names of the filters in FOLDER to STREAM, each with its final NUL. Returns how many. */
-static size_t list_folder(const char *folder, FILE *stream)
+/* Write the names of the filters in FOLDER to STREAM, each with its final NUL, and add their number to COUNT. Fails
+ * only for want of memory or descriptors: folders of the search path need not exist. */
+static bool list_folder(const char *folder, FILE *stream, size_t *count)
 {
-    size_t count = 0;
     DIR *directory = opendir(folder);
     if (!directory)
-        return 0; /* folders of the search path need not exist */
+        return errno != ENOMEM && errno != EMFILE && errno != ENFILE;
     for (const struct dirent *entry; (entry = readdir(directory));) {
         const char *const name = entry->d_name, *const suffix = ".txt";
         const size_t length = strlen(name), rest = strlen(suffix);
@@ -1443,10 +1443,10 @@ static size_t list_folder(const char *folder, FILE *stream)
         if (path_length < 0 || (size_t)path_length >= sizeof path || !is_file(path))
             continue;
         fprintf(stream, "%.*s%c", (int)(length - rest), name, '\0');
-        count++;
+        ++*count;
     }
     closedir(directory);
-    return count;
+    return true;
 }
 
 bool filter_names(char ***names, size_t *count, struct error *error)
@@ -1459,9 +1459,10 @@ bool filter_names(char ***names, size_t *count, struct error *error)
     for (size_t i = 0; i < builtin_filter_count; i++)
         fprintf(stream, "%s%c", builtin_filters[i].name, '\0');
     char folder[PATH_MAX];
-    for (size_t i = 0; search_folder(i, folder, sizeof folder); i++)
-        found += list_folder(folder, stream);
-    if (fclose(stream) != 0)
+    bool done = true;
+    for (size_t i = 0; done && search_folder(i, folder, sizeof folder); i++)
+        done = list_folder(folder, stream, &found);
+    if (fclose(stream) != 0 || !done)
         goto end;
 
     list = malloc(found * sizeof *list + size);

@@ -336,11 +336,13 @@ static bool check_outputs(const struct job_list *list, bool in_place, struct err
         if (list->jobs[i].output == NULL)
             continue;
         struct stat facts;
+        errno = 0;
         char *real = lstat(list->jobs[i].output, &facts) == 0 && S_ISLNK(facts.st_mode)
                          ? realpath(list->jobs[i].output, NULL)
                          : NULL;
         places[count].index = i;
-        done = find_place(real != NULL ? real : list->jobs[i].output, &places[count]);
+        done =
+            (real != NULL || errno != ENOMEM) && find_place(real != NULL ? real : list->jobs[i].output, &places[count]);
         count += done;
         free(real);
     }
