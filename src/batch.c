@@ -7,6 +7,7 @@
 #include "conv.h"
 #include "file.h"
 #include "metadata.h"
+#include "parallel.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -600,6 +601,10 @@ static bool prepare(struct batch *batch, struct error *error)
     const bool few = request->count < (size_t)wanted; /* then they share out the processors */
     batch->worker_count = few ? (int)request->count : wanted;
     batch->threads = request->request->threads > 0 ? request->request->threads : few ? wanted / batch->worker_count : 1;
+    if (batch->threads > 1) {
+        const int allowed = parallel_allowed(batch->worker_count * batch->threads) / batch->worker_count;
+        batch->threads = allowed > 1 ? allowed : 1;
+    }
     batch->totals.count = request->count;
     batch->totals.workers = batch->worker_count;
     batch->choice = request->request->choice;

@@ -16,6 +16,7 @@
 #include "jobs.h"
 #include "linear.h"
 #include "metadata.h"
+#include "parallel.h"
 #include "pipeline.h"
 
 #include <errno.h>
@@ -1017,7 +1018,11 @@ int main(int argc, char *argv[])
 
     struct options options;
     struct error error;
-    const int status = cli_parse(argc, argv, &options, &error) ? finish(dispatch(&options)) : report(&error);
+    const bool parsed = cli_parse(argc, argv, &options, &error);
+    if (parsed && (options.mode == MODE_RUN || options.mode == MODE_COMPARE || options.mode == MODE_BENCH) &&
+        !options.batch) /* which shares them out */
+        options.threads = parallel_allowed(options.threads);
+    const int status = parsed ? finish(dispatch(&options)) : report(&error);
     cli_free(&options);
     return status;
 }

@@ -3,7 +3,11 @@
  * Through OpenMP where there is one, and on the calling thread alone where there is none. */
 #include "parallel.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/resource.h>
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -17,6 +21,48 @@ int parallel_threads(int wanted)
     (void)wanted;
     return 1;
 #endif
+}
+
+/* More processes than this are as many as anybody starts. */
+enum { PROCESSES_MOST = 1 << 14 };
+
+/* May there be fewer threads than are wanted, or less memory than their stacks take? */
+static bool limited(void)
+{
+    static const int kinds[] = {RLIMIT_NPROC, RLIMIT_AS, RLIMIT_DATA};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct rlimit limit;
+        if (getrlimit(kinds[i], &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+            (kinds[i] != RLIMIT_NPROC || limit.rlim_cur < PROCESSES_MOST))
+            return true;
+    }
+    return false;
+}
+
+static void *pass(void *gate)
+{
+    pthread_mutex_lock(gate);
+    pthread_mutex_unlock(gate);
+    return NULL;
+}
+
+int parallel_allowed(int wanted)
+{
+    enum { TRIED_MOST = 1023 }; /* as --threads */
+    pthread_t threads[TRIED_MOST];
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    const int others = parallel_threads(wanted) - 1;
+    int started = 0;
+    if (!limited())
+        return wanted;
+    /* All at once, as they are to be; each waits until there are no more. */
+    pthread_mutex_lock(&gate);
+    while (started < others && started < TRIED_MOST && pthread_create(&threads[started], NULL, pass, &gate) == 0)
+        started++;
+    pthread_mutex_unlock(&gate);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    return started + 1;
 }
 
 void parallel_for(int threads, int64_t count, void (*work)(void *context, int64_t index, int thread), void *context)
