@@ -22,8 +22,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How often progress is told of, in milliseconds. */
-enum { PROGRESS_MILLISECONDS = 100 };
+/* How often progress is told of, and how long and how often an output is waited for that is being written when a signal
+ * comes, in milliseconds. */
+enum { PROGRESS_MILLISECONDS = 100, PATIENCE_MILLISECONDS = 5000, GLANCE_MILLISECONDS = 10 };
 
 /* ---- Memory ---- */
 
@@ -290,6 +291,8 @@ static void open_gpus(struct batch *batch)
     for (size_t i = 0; i < batch->request->device_count; i++) {
         struct gpu *gpu = &batch->gpus[i];
         gpu->opening = pthread_create(&gpu->opener, NULL, open_gpu, gpu) == 0;
+        if (!gpu->opening)
+            error_set(&gpu->reason, ERROR_WORK, "no thread can be started to open the GPU");
     }
 }
 
@@ -395,7 +398,10 @@ static void conclude(struct worker *worker, const uint8_t *bytes, size_t size, s
     if (atomic_load(&batch->state) == STATE_INTERRUPTED)
         return;
     pthread_rwlock_rdlock(&batch->writing);
-    if (bytes != NULL && !(make_folder(path, &result->error) && file_write(path, bytes, size, &result->error)))
+    /* In place, a folder that is not there any more was moved, and its files with it. */
+    const bool in_place = strcmp(path != NULL ? path : "", result->job->input) == 0;
+    if (bytes != NULL &&
+        !((in_place || make_folder(path, &result->error)) && file_write(path, bytes, size, &result->error)))
         result->outcome = OUTCOME_FAILED;
     stages_end(&result->stages, STAGE_WRITE);
     pthread_mutex_lock(&batch->telling);
@@ -503,6 +509,18 @@ static void find_signals(sigset_t *set)
     }
 }
 
+/* Let no output be written any more. One that is being written is waited for, as long as no other signal comes, but not
+ * for ever: the output may be a pipe that nobody reads, or stand on a disk that is gone. A file is whole or not there
+ * even then. */
+static void stop_writing(struct batch *batch, int signals)
+{
+    struct pollfd file = {.fd = signals, .events = POLLIN};
+    for (int waited = 0; waited < PATIENCE_MILLISECONDS; waited += GLANCE_MILLISECONDS)
+        if (pthread_rwlock_trywrlock(&batch->writing) == 0 /* and never unlocked */ ||
+            poll(&file, 1, GLANCE_MILLISECONDS) > 0)
+            return;
+}
+
 /* Wait for the workers, telling of progress. Returns false on a signal, whose *NUMBER is set, after which nothing is
  * written any more. */
 static bool wait_for_workers(struct batch *batch, int signals, int *number)
@@ -514,14 +532,14 @@ static bool wait_for_workers(struct batch *batch, int signals, int *number)
         struct signalfd_siginfo info;
         if (ready > 0 && (files[1].revents & POLLIN) && read(signals, &info, sizeof info) == sizeof info) {
             atomic_store(&batch->state, STATE_INTERRUPTED);
-            pthread_rwlock_wrlock(&batch->writing); /* and never unlocked */
+            stop_writing(batch, signals);
             *number = (int)info.ssi_signo;
             return false;
         }
         if (ready > 0 && (files[0].revents & POLLIN))
             return true;
-        if (listener->progress != NULL) {
-            pthread_mutex_lock(&batch->telling);
+        /* Who tells of something just now may wait for a pipe that nobody reads; a signal must still be heard here. */
+        if (listener->progress != NULL && pthread_mutex_trylock(&batch->telling) == 0) {
             batch->totals.milliseconds = stages_now() - batch->start;
             listener->progress(listener->context, &batch->totals);
             pthread_mutex_unlock(&batch->telling);
@@ -548,12 +566,13 @@ static bool prepare_worker(struct batch *batch, int index, struct error *error)
 /* Start the workers; all of them, or as many as the system lets. */
 static bool start_workers(struct batch *batch, struct error *error)
 {
-    int started = 0;
+    int started = 0, reason = 0;
     atomic_store(&batch->running, 1); /* counts as one until all are started */
     for (; started < batch->worker_count; started++) {
         struct worker *worker = &batch->workers[started];
         atomic_fetch_add(&batch->running, 1);
-        if (pthread_create(&worker->thread, NULL, work, worker) != 0) {
+        reason = pthread_create(&worker->thread, NULL, work, worker);
+        if (reason != 0) {
             atomic_fetch_sub(&batch->running, 1);
             break;
         }
@@ -563,7 +582,7 @@ static bool start_workers(struct batch *batch, struct error *error)
     if (atomic_fetch_sub(&batch->running, 1) == 1 && started > 0 && write(batch->ended, &one, sizeof one) < 0)
         abort();
     if (started == 0)
-        return error_set(error, ERROR_WORK, "no thread can be started: %s; close other programs", strerror(errno));
+        return error_set(error, ERROR_WORK, "no thread can be started: %s; close other programs", strerror(reason));
     return true;
 }
 
@@ -626,7 +645,10 @@ static bool prepare(struct batch *batch, struct error *error)
     batch->gpus = calloc(request->device_count + 1, sizeof *batch->gpus);
     batch->workers = calloc((size_t)batch->worker_count, sizeof *batch->workers);
     batch->ended = eventfd(0, EFD_CLOEXEC);
-    if (batch->gpus == NULL || batch->workers == NULL || batch->ended < 0)
+    if (batch->ended < 0)
+        return error_set(error, ERROR_WORK, "the workers' end cannot be waited for: %s; close other files",
+                         strerror(errno));
+    if (batch->gpus == NULL || batch->workers == NULL)
         return error_set(error, ERROR_WORK, "there is not enough memory for %d workers; give fewer --jobs",
                          batch->worker_count);
     for (size_t i = 0; i < request->device_count; i++) {
