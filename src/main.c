@@ -491,6 +491,22 @@ static bool report_unwritten(const struct options *options, struct error *error)
                      strerror(errno));
 }
 
+/* A full disk may have cut the last line of a report that is gone on with: the next is to stand on its own. */
+static bool end_line(const char *path, int descriptor)
+{
+    struct stat facts;
+    char last = '\n';
+    if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size == 0)
+        return true;
+    const int reader = open(path, O_RDONLY | O_CLOEXEC);
+    if (reader >= 0) {
+        if (pread(reader, &last, 1, facts.st_size - 1) != 1)
+            last = '\n'; /* nothing to be known of it */
+        close(reader);
+    }
+    return last == '\n' || write(descriptor, "\n", 1) == 1;
+}
+
 static bool open_report(const struct options *options, int *descriptor, struct error *error)
 {
     *descriptor = -1;
@@ -501,9 +517,9 @@ static bool open_report(const struct options *options, int *descriptor, struct e
         return true;
     }
     *descriptor = open(options->report, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
-    if (*descriptor >= 0)
-        return true;
-    return report_unwritten(options, error);
+    if (*descriptor < 0 || !end_line(options->report, *descriptor))
+        return report_unwritten(options, error);
+    return true;
 }
 
 /* Say how it went. */
