@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,6 +47,19 @@ static void print_escaped(FILE *file, const char *text)
         else
             fputc(*c, file);
     }
+}
+
+/* After a failure to write to standard output: where its reader has gone, end as other programs do, by the signal and
+ * without a word, unless who started this one ignores the signal. */
+static void end_unheard(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO};
+    struct sigaction action;
+    if (poll(&output, 1, 0) != 1 || (output.revents & POLLERR) == 0 || sigaction(SIGPIPE, NULL, &action) != 0 ||
+        action.sa_handler == SIG_IGN)
+        return;
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
 }
 
 /* "gpuconv: TEXT", and the exit status that the error asks for. */
@@ -147,6 +161,8 @@ static bool save(const char *path, const struct options *options, enum format fo
     stages_end(stages, STAGE_ENCODE);
     done = done && file_write(path, bytes, *size, error);
     free(bytes);
+    if (!done && file_is_standard(path))
+        end_unheard();
     stages_end(stages, STAGE_WRITE);
     return done;
 }
@@ -905,6 +921,8 @@ static void hear_row(void *context, const struct bench_row *row)
     if (output->progress)
         show_progress(NULL, "");
     bench_write_row(&output->writer, row);
+    if (ferror(stdout) != 0)
+        end_unheard(); /* before the next row takes its time */
 }
 
 /* Measure, the benchmark being open, and write. */
@@ -1019,17 +1037,25 @@ static int finish(int status)
     const bool failed = ferror(stdout) != 0;
     if (fflush(stdout) == 0 && !failed)
         return status;
+    end_unheard();
     struct error error;
     error_set(&error, ERROR_WORK, "standard output: cannot be written: %s; redirect it to where there is room",
               strerror(errno));
     return report(&error);
 }
 
+static void pass_over(int number)
+{
+    (void)number;
+}
+
 int main(int argc, char *argv[])
 {
     occupy_descriptors();
-    /* Writing into a closed pipe, or beyond the largest allowed file, is to fail and be reported, not to kill. */
-    signal(SIGPIPE, SIG_IGN);
+    /* Writing into a closed pipe, or beyond the largest allowed file, is to fail, not to kill: a warning that nobody
+     * reads must not keep an image from being written. Whether the first was ignored before, end_unheard asks. */
+    if (signal(SIGPIPE, pass_over) == SIG_IGN)
+        signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
 
     struct options options;
