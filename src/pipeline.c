@@ -457,11 +457,13 @@ static bool time_stages(struct pipeline *pipeline, struct error *error)
     return true;
 }
 
-/* *INTACT says after a failure whether IMAGE still is what it was. */
+/* *INTACT says after a failure whether IMAGE still is what it was. Where the CPU may have to take over, it is, as long
+ * as there is memory for the result beside it. */
 static bool run_cuda(struct pipeline *pipeline, struct image *image, struct image *result, bool *intact,
                      struct error *error)
 {
     struct device *device = pipeline->device;
+    uint8_t *aside = NULL;
     struct buffers buffers = {0};
     *intact = true;
     bool done = find_buffers(pipeline, image, &buffers, error);
@@ -474,12 +476,22 @@ static bool run_cuda(struct pipeline *pipeline, struct image *image, struct imag
     /* Kernels fail here, before the download overwrites the image. */
     done = done && queue_all(pipeline, image, result->samples, &buffers, error) && device_wait(device, error);
     if (done) {
+        if (!pipeline->request->staged && pipeline->request->choice == CHOICE_AUTO)
+            aside = malloc(image_samples(image));
+        if (aside != NULL)
+            result->samples = aside;
         *intact = result->samples != image->samples;
         done = download(pipeline, image, result->samples, &buffers, error) && time_stages(pipeline, error);
     }
     /* What was queued may still read the image, which the caller is about to free. */
     if (!done)
         device_wait(device, NULL);
+    if (done && aside != NULL) {
+        free(image->samples);
+        image->samples = aside;
+    } else {
+        free(aside);
+    }
     return done;
 }
 

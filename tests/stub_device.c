@@ -2,8 +2,9 @@
  *
  * A GPU made of the CPU, for tests of what happens around one: device.h, and the rows of the table that are CUDA's. It
  * does at once what a GPU queues. $GPUCONV_STUB_GPUS says how many there are (default 2). $GPUCONV_STUB_FAIL breaks
- * them: CALL:N, where from the Nth call on, of all streams together, CALL fails: open, allocate, locked, upload,
- * launch, wait or download.
+ * them: CALL:N, where from the Nth call on, of all streams together, CALL fails, or CALL:N! where the Nth alone does:
+ * open, allocate, locked, upload, split, prepare, launch, merge, mark, wait, download, elapsed, or any, which counts
+ * them all.
  *
  * Like CUDA's, its constant memory is one for all streams of a GPU. A stream that prepares a variant while another one
  * has not waited for its own is told so, and fails. */
@@ -23,10 +24,26 @@ struct device {
     struct timespec marks[DEVICE_MARKS];
 };
 
-enum call { CALL_OPEN, CALL_ALLOCATE, CALL_LOCKED, CALL_UPLOAD, CALL_LAUNCH, CALL_WAIT, CALL_DOWNLOAD, CALL_COUNT };
+enum call {
+    CALL_OPEN,
+    CALL_ALLOCATE,
+    CALL_LOCKED,
+    CALL_UPLOAD,
+    CALL_SPLIT,
+    CALL_PREPARE,
+    CALL_LAUNCH,
+    CALL_MERGE,
+    CALL_MARK,
+    CALL_WAIT,
+    CALL_DOWNLOAD,
+    CALL_ELAPSED,
+    CALL_ANY,
+    CALL_COUNT
+};
 
-static const char *const call_names[CALL_COUNT] = {"open",   "allocate", "locked",  "upload",
-                                                   "launch", "wait",     "download"};
+static const char *const call_names[CALL_COUNT] = {"open",     "allocate", "locked", "upload", "split",
+                                                   "prepare",  "launch",   "merge",  "mark",   "wait",
+                                                   "download", "elapsed",  "any"};
 
 /* What all streams share: how often each call was made, and who uses a GPU's constant memory. */
 static atomic_long calls[CALL_COUNT];
@@ -42,11 +59,12 @@ static int gpus(void)
 /* Does this call of the kind still work? */
 static bool works(enum call call, struct error *error)
 {
-    const long number = atomic_fetch_add(&calls[call], 1) + 1;
     const char *fail = getenv("GPUCONV_STUB_FAIL");
-    const size_t length = strlen(call_names[call]);
-    if (fail == NULL || strncmp(fail, call_names[call], length) != 0 || fail[length] != ':' ||
-        number < atol(fail + length + 1))
+    const enum call meant = fail != NULL && strncmp(fail, "any:", 4) == 0 ? CALL_ANY : call;
+    const long number = atomic_fetch_add(&calls[meant], 1) + 1;
+    const size_t length = strlen(call_names[meant]);
+    if (fail == NULL || strncmp(fail, call_names[meant], length) != 0 || fail[length] != ':' ||
+        number < atol(fail + length + 1) || (strchr(fail, '!') != NULL && number != atol(fail + length + 1)))
         return true;
     return error_set(error, ERROR_WORK, "the GPU failed in %s", call_names[call]);
 }
@@ -171,17 +189,15 @@ bool device_wait(struct device *device, struct error *error)
 
 bool device_mark(struct device *device, int mark, struct error *error)
 {
-    (void)error;
     clock_gettime(CLOCK_MONOTONIC, &device->marks[mark]);
-    return true;
+    return works(CALL_MARK, error);
 }
 
 bool device_elapsed(struct device *device, int from, int to, float *milliseconds, struct error *error)
 {
-    (void)error;
     const struct timespec *a = &device->marks[from], *b = &device->marks[to];
     *milliseconds = (float)((double)(b->tv_sec - a->tv_sec) * 1e3 + (double)(b->tv_nsec - a->tv_nsec) / 1e6);
-    return true;
+    return works(CALL_ELAPSED, error);
 }
 
 bool device_peaks(struct device *device, struct device_peaks *peaks, struct error *error)
@@ -193,19 +209,19 @@ bool device_peaks(struct device *device, struct device_peaks *peaks, struct erro
 bool device_split(struct device *device, const void *samples, int channels, enum alpha alpha,
                   const struct plane *planes, struct error *error)
 {
-    (void)device, (void)error;
+    (void)device;
     const struct image image = {planes->width, planes->height, channels, 8, (uint8_t *)(uintptr_t)samples};
     image_split(&image, alpha, NULL, planes);
-    return true;
+    return works(CALL_SPLIT, error);
 }
 
 bool device_merge(struct device *device, const struct plane *planes, int channels, enum alpha alpha, void *samples,
                   struct error *error)
 {
-    (void)device, (void)error;
+    (void)device;
     struct image image = {planes->width, planes->height, channels, 8, samples};
     image_merge(planes, alpha, NULL, &image);
-    return true;
+    return works(CALL_MERGE, error);
 }
 
 /* ---- The rows of the table ---- */
@@ -223,7 +239,7 @@ bool stub_prepare(const struct plan *plan, struct device *device, struct error *
     (void)plan;
     struct device *nobody = NULL;
     if (atomic_compare_exchange_strong(&users[device->index], &nobody, device) || nobody == device)
-        return true;
+        return works(CALL_PREPARE, error);
     return error_set(error, ERROR_WORK, "two streams use the constant memory of GPU %d at once", device->index);
 }
 
