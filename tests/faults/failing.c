@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls that fail when they are told to, for LD_PRELOAD. $GPUCONV_FAIL is KIND:N, where the Nth call of that kind since
+ * main began fails, or KIND:N+, where it and all that follow do; KIND is memory (malloc and its like, those that libc
+ * itself makes, too) or thread (pthread_create). The number of calls is written to the descriptor $GPUCONV_FAIL_COUNT
+ * where the program ends by itself.
+ *
+ * Memory that libgomp asks for itself is neither counted nor refused: it ends the process then, and nobody can help it.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum kind { KIND_NONE, KIND_MEMORY, KIND_THREAD };
+
+static enum kind kind;
+static long first;
+static bool all;
+static atomic_long calls;
+static atomic_bool armed;
+static uintptr_t gomp_from, gomp_to;
+
+/* libc's own, under the names that it gives them for this purpose. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *block, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+
+static bool fails(enum kind asked, const void *caller)
+{
+    const uintptr_t address = (uintptr_t)caller;
+    if (asked != kind || !atomic_load(&armed) || (kind == KIND_MEMORY && address >= gomp_from && address < gomp_to))
+        return false;
+    const long number = atomic_fetch_add(&calls, 1) + 1;
+    return number == first || (all && number > first);
+}
+
+static bool no_memory(const void *caller)
+{
+    if (!fails(KIND_MEMORY, caller))
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+void *malloc(size_t size)
+{
+    return no_memory(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return no_memory(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *block, size_t size)
+{
+    return no_memory(__builtin_return_address(0)) ? NULL : __libc_realloc(block, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    return no_memory(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **block, size_t alignment, size_t size)
+{
+    if (fails(KIND_MEMORY, __builtin_return_address(0)))
+        return ENOMEM;
+    *block = __libc_memalign(alignment, size);
+    return *block != NULL ? 0 : ENOMEM;
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
+{
+    static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (next == NULL)
+        *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
+    return fails(KIND_THREAD, __builtin_return_address(0)) ? EAGAIN : next(thread, attributes, start, argument);
+}
+
+static int find_gomp(struct dl_phdr_info *object, size_t size, void *context)
+{
+    (void)size, (void)context;
+    if (strstr(object->dlpi_name, "libgomp") == NULL)
+        return 0;
+    gomp_from = object->dlpi_addr;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const uintptr_t end = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr + object->dlpi_phdr[i].p_memsz;
+        if (object->dlpi_phdr[i].p_type == PT_LOAD && end > gomp_to)
+            gomp_to = end;
+    }
+    return 1;
+}
+
+static void write_count(void)
+{
+    char text[32];
+    const char *descriptor = getenv("GPUCONV_FAIL_COUNT");
+    const int length = snprintf(text, sizeof text, "%ld\n", atomic_load(&calls));
+    if (descriptor != NULL && write(atoi(descriptor), text, (size_t)length) < 0)
+        _exit(1);
+}
+
+static int (*real_main)(int, char **, char **);
+
+static int counted_main(int count, char **arguments, char **environment)
+{
+    const char *text = getenv("GPUCONV_FAIL"), *number = text != NULL ? strchr(text, ':') : NULL;
+    if (number != NULL) {
+        kind = strncmp(text, "memory", 6) == 0 ? KIND_MEMORY : KIND_THREAD;
+        first = atol(number + 1);
+        all = text[strlen(text) - 1] == '+';
+    }
+    dl_iterate_phdr(find_gomp, NULL);
+    atexit(write_count);
+    atomic_store(&armed, true);
+    const int status = real_main(count, arguments, environment);
+    atomic_store(&armed, false);
+    return status;
+}
+
+/* The way from the program's first instruction to main. */
+int __libc_start_main(int (*main)(int, char **, char **), int count, char **arguments, void (*begin)(void),
+                      void (*end)(void), void (*unload)(void), void *stack)
+{
+    int (*next)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
+    *(void **)&next = dlsym(RTLD_NEXT, "__libc_start_main");
+    real_main = main;
+    return next(counted_main, count, arguments, begin, end, unload, stack);
+}

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A GPU that fails at every call in turn: gpu.py GPUCONV_STUB, which is gpuconv with the GPU of tests/stub_device.c.
+
+Of one image that insists on the GPU the failure is an error and leaves no output; where the choice was left open, and
+in every batch, the CPU takes over and the bytes are the CPU's."""
+import os
+import shutil
+
+import faults
+from faults import FULL, check, check_failed, run
+
+FAILURES = ("open:1", "launch:2", "download:1", "elapsed:1")
+MORE = ("allocate:1", "allocate:3", "upload:1", "split:1", "prepare:1", "launch:1", "merge:1", "mark:1", "wait:1",
+        "mark:6", "elapsed:5")
+MOST = 24  # calls that fail in a batch, where not all do
+
+
+def attempt(program, fail, *arguments):
+    shutil.rmtree("out", ignore_errors=True)
+    os.mkdir("out")
+    ended = run([program, *arguments], faults.environment(GPUCONV_STUB_FAIL=fail))
+    return ended, faults.tree("out")
+
+
+def test_insisted(program):
+    """One image, --backend cuda: every call, for good and once."""
+    faults.write("in.png", faults.picture(40, 30, 4))
+    command = ("--backend", "cuda", "--alpha", "premultiply", "blur,sharpen", "in.png", "out/o.png")
+    want, want_files = attempt(program, "", *command)
+    check(want.status == 0, f"no failure: {want.lines()}")
+    for once in ("", "!"):
+        number = 1
+        while True:
+            ended, files = attempt(program, f"any:{number}{once}", *command)
+            if ended.status == 0 or number > 99:
+                break
+            check_failed(ended, f"--backend cuda, call {number}{once}", "the GPU failed in ")
+            check(files == {}, f"--backend cuda, call {number}{once}: left {list(files)}")
+            number += 1
+        check(10 < number < 99 and ended.err == b"" and files == want_files, f"--backend cuda: {number - 1} calls fail")
+
+
+def test_open_choice(program):
+    """One image, --backend auto, so much work that a GPU is chosen."""
+    faults.write("in.png", faults.picture(600, 600, 3))
+    command = ("--threads", "1", "disk:63,disk:63,disk:63", "in.png", "out/o.png")
+    _, want = attempt(program, "", "--backend", "cpu", *command)
+    check(len(want) == 1, "--backend cpu wrote nothing")
+    said = attempt(program, "", "-v", *command)[0].err
+    check(b"backend   cuda" in said, f"no GPU was chosen: {said}")
+    for fail in FAILURES + (MORE if FULL else ()):
+        ended, files = attempt(program, fail, *command)
+        lines = ended.lines()
+        check(ended.status == 0 and files == want, f"--backend auto, {fail}: exit status {ended.status}, {lines}")
+        kind = fail.split(":")[0]  # what does not open was never chosen, and is only told of by --verbose
+        told = [] if kind == "open" else [f"gpuconv: warning: the GPU failed in {kind}; the CPU takes over"]
+        check(lines == told, f"--backend auto, {fail}: said {lines}")
+
+
+def test_batch(program):
+    """Ten images on two workers, --backend cuda: calls all over the batch, for good and once."""
+    os.mkdir("in")
+    for index in range(10):
+        faults.write(f"in/{index}.png", faults.picture(30 + index, 20, 1 + index % 4, index))
+    command = ("-j2", "blur,sharpen", "in", "-o", "out", "--report", "report")
+    _, want = attempt(program, "", "-q", "--backend", "cpu", *command)
+    check(len(want) == 10, "--backend cpu wrote no ten files")
+    calls = 300  # about as many as there are
+    for number in range(1, calls, 1 if FULL else calls // MOST):
+        for once in ("", "!"):
+            ended, files = attempt(program, f"any:{number}{once}", "--backend", "cuda", *command)
+            check(ended.status == 0 and files == want, f"batch, call {number}{once}: {ended.status}, {ended.lines()}")
+            warnings = [line for line in ended.lines() if "the GPU failed in" in line]
+            check(len(warnings) <= 1, f"batch, call {number}{once}: {len(warnings)} warnings")
+
+
+faults.main([test_insisted, test_open_choice, test_batch])

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Refuse gpuconv memory and threads at every call in turn: memory.py GPUCONV FAILING.
+
+Each run must give what the undisturbed one gave, or exit status 1, one sentence and no output: no signal, no hang, no
+temporary file, no other bytes. FAILING is the library that refuses, failing.c; what libgomp asks for is not refused
+there, but where it cannot have its threads it ends the process with exit status 1 and a sentence of its own. Of calls
+that are many some are left out, at equal distances; GPUCONV_FAULTS=full refuses each, alone and with those that
+follow."""
+import os
+import shutil
+import sys
+
+import faults
+from faults import FULL, check, fail, run
+
+MOST = 24  # calls of a kind that are refused in a scenario, where not all are
+
+
+class Scenario:
+    """A command of gpuconv's in a folder that holds pictures; what it writes goes below out/."""
+
+    def __init__(self, name, *arguments, files=0, jobs=False, prints=False, status=0):
+        self.name, self.arguments, self.files = name, arguments, files
+        self.jobs = jobs  # each file fails alone, and a line counts
+        self.prints, self.status = prints, status
+
+
+PNGS = ("in/a.png", "in/b.png", "in/c.png")
+SCENARIOS = [
+    Scenario("PNG", "blur", "in/a.png", "out/o.png", files=1),
+    Scenario("PNG by libspng", "--codec", "libspng", "blur", "in/a.png", "out/o.png", files=1),
+    Scenario("PNG by stb", "--codec", "stb", "blur", "in/a.png", "out/o.png", files=1),
+    Scenario("PNG, level 9", "--compression", "9", "--threads", "2", "blur", "in/large.png", "out/o.png", files=1),
+    Scenario("JPEG", "blur", "in/d.jpg", "out/o.jpg", files=1),
+    Scenario("JPEG by stb", "--codec", "stb", "blur", "in/d.jpg", "out/o.jpg", files=1),
+    Scenario("grey and alpha to JPEG", "-q", "blur", "in/grey.png", "out/o.jpg", files=1),
+    Scenario("chain", "--alpha", "premultiply", "gaussian:2.3,sobel,in/taps.txt", "in/c.png", "out/o.png", files=1),
+    Scenario("reference, stdout", "--variant", "reference", "blur", "in/a.png", "-", prints=True),
+    Scenario("batch, one worker", "-q", "-j1", "blur,sharpen", *PNGS, "-o", "out", files=3, jobs=True),
+    Scenario("batch, three workers", "-q", "-j3", "blur,sharpen", *PNGS, "-o", "out", files=3, jobs=True),
+    Scenario("batch, tree, report", "-q", "-r", "-j2", "--report", "out.jsonl", "blur", "in/tree", "-o", "out", files=2,
+             jobs=True),
+    Scenario("list of files, shard", "-q", "--files-from", "in/list", "--shard", "1/1", "blur", "-o", "out", files=2,
+             jobs=True),
+    Scenario("in place", "-q", "-j2", "--in-place", "blur", "copy/a.png", "copy/b.png", jobs=True),
+    Scenario("--compare", "--compare", "in/a.png", "in/other.png", "out/o.png", prints=True, files=1, status=1),
+    Scenario("--list", "--list", prints=True),
+    Scenario("--show", "--show", "unsharp,gaussian:2", prints=True),
+    Scenario("--help", "--help", prints=True),
+    Scenario("a name that is none", "blr", "in/a.png", "out/o.png", status=2),
+]
+
+
+def prepare(program):
+    """The pictures."""
+    os.makedirs("in/tree/sub")
+    for index, name in enumerate(("a", "b")):
+        faults.write(f"in/{name}.png", faults.picture(40 + index, 30, 3, 5 * index))
+    faults.write("in/other.png", faults.picture(40, 30, 3, 77))
+    faults.write("in/c.png", faults.picture(35, 31, 4))
+    faults.write("in/grey.png", faults.picture(35, 31, 2))
+    faults.write("in/large.png", faults.picture(300, 400, 3))
+    shutil.copy("in/a.png", "in/tree/a.png")
+    shutil.copy("in/b.png", "in/tree/sub/b.png")
+    faults.write("in/taps.txt", b"1 2 1\n2 4 2\n1 2 1\n")
+    faults.write("in/list", b"in/tree/a.png\nin/b.png\n")
+    run([program, "identity", "in/a.png", "in/d.jpg"])
+
+
+def attempt(program, library, scenario, kind, number):
+    """Run a scenario from the beginning, and return how it ended, what it left, and how many calls there were."""
+    for folder in ("out", "copy"):
+        shutil.rmtree(folder, ignore_errors=True)
+        os.mkdir(folder)
+    for name in ("a", "b"):
+        shutil.copy(f"in/{name}.png", f"copy/{name}.png")
+    if os.path.exists("out.jsonl"):
+        os.remove("out.jsonl")
+    reader, writer = os.pipe()
+    values = faults.environment(GPUCONV_FILTERS="in", LD_PRELOAD=library, GPUCONV_FAIL=f"{kind}:{number}", GPUCONV_FAIL_COUNT=str(writer))
+    ended = run([program, *scenario.arguments], values, pass_fds=(writer,))
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        count = int(file.read() or 0)
+    return ended, {**faults.tree("out"), **{"copy/" + name: data for name, data in faults.tree("copy").items()}}, count
+
+
+def judge(scenario, what, want, want_files, ended, files):
+    """Is what came of a run with a refusal right?"""
+    before = {"copy/" + name: faults.read("in/" + name) for name in ("a.png", "b.png")}
+    for name, data in files.items():
+        if data not in (want_files.get(name), before.get(name)):
+            fail(f"{what}: {name} has {'other bytes' if name in want_files else 'no place there'}")
+    if ended.status == want.status and ended.out == want.out and files == want_files:
+        return  # what was refused was not needed, or the failure is what was to be
+    lines = ended.lines()
+    if not lines or not all(line.startswith(("gpuconv: ", "libgomp: ")) for line in lines if line):
+        fail(f"{what}: exit status {ended.status}, said {lines}")
+    elif ended.status not in (1, scenario.status) and not (scenario.name == "--list" and ended.status == 0):
+        fail(f"{what}: exit status {ended.status}, said {lines}")
+    elif len(lines) > 1 and not scenario.jobs and "libgomp" not in lines[1]:
+        fail(f"{what}: exit status {ended.status}, said {lines}")
+    elif scenario.name == "--list":  # warns of a filter that it has no memory for, and goes on
+        warnings = sum("warning: " in line and "memory" in line for line in lines)
+        missing = len(want.out.splitlines()) - len(ended.out.splitlines())
+        check(ended.status == 1 or warnings == missing, f"{what}: {missing} lines are missing, said {lines}")
+    elif scenario.prints and not want.out.startswith(ended.out):
+        fail(f"{what}: printed something else")
+    elif not scenario.jobs and not scenario.prints and files != before:
+        fail(f"{what}: left an output")
+
+
+def refuse(program, library, scenario, kind):
+    want, want_files, count = attempt(program, library, scenario, kind, 0)
+    if not check(want.status == scenario.status and len(want_files) == scenario.files + 2,
+                 f"{scenario.name}: exit status {want.status}, said {want.lines()}, left {list(want_files)}"):
+        return 0
+    step = 1 if FULL or count <= MOST else count / MOST
+    numbers = [1 + int(i * step) for i in range(int(count / step))]
+    for number in [str(n) + end for n in numbers for end in (("", "+") if FULL else ("",))]:
+        ended, files, _ = attempt(program, library, scenario, kind, number)
+        judge(scenario, f"{scenario.name}, {kind} {number} of {count}", want, want_files, ended, files)
+    return len(numbers)
+
+
+def test(program):
+    library = os.path.abspath(os.path.join(before, sys.argv[2]))
+    prepare(program)
+    for scenario in SCENARIOS:
+        if "libspng" in scenario.name and b"libspng" in run([program, "--codec", "libspng", "blur", "-", "-"]).err:
+            continue  # not built in
+        tried = [refuse(program, library, scenario, kind) for kind in ("memory", "thread")]
+        print(f"{scenario.name}: {tried[0]} calls for memory, {tried[1]} for threads")
+
+
+before = os.getcwd()
+faults.main([test])
