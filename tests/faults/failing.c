@@ -3,20 +3,23 @@
  * Calls that fail when they are told to, for LD_PRELOAD. $GPUCONV_FAIL is KIND:N, where the Nth call of that kind since
  * main began fails, or KIND:N+, where it and all that follow do; KIND is memory (malloc and its like, those that libc
  * itself makes, too) or thread (pthread_create). The number of calls is written to the descriptor $GPUCONV_FAIL_COUNT
- * where the program ends by itself.
+ * where the program ends by itself. $GPUCONV_NAMED plays a file system that has no unnamed files, as NFS is one.
  *
  * Memory that libgomp asks for itself is neither counted nor refused: it ends the process then, and nobody can help it.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum kind { KIND_NONE, KIND_MEMORY, KIND_THREAD };
@@ -87,6 +90,21 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return fails(KIND_THREAD, __builtin_return_address(0)) ? EAGAIN : next(thread, attributes, start, argument);
 }
 
+int open(const char *path, int flags, ...)
+{
+    va_list arguments;
+    mode_t mode = 0;
+    va_start(arguments, flags);
+    if (flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY)))
+        mode = va_arg(arguments, mode_t);
+    va_end(arguments);
+    if ((flags & O_TMPFILE) == O_TMPFILE && getenv("GPUCONV_NAMED") != NULL) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
 static int find_gomp(struct dl_phdr_info *object, size_t size, void *context)
 {
     (void)size, (void)context;
@@ -129,6 +147,9 @@ static int counted_main(int count, char **arguments, char **environment)
 }
 
 /* The way from the program's first instruction to main. */
+int __libc_start_main(int (*main)(int, char **, char **), int count, char **arguments, void (*begin)(void),
+                      void (*end)(void), void (*unload)(void), void *stack);
+
 int __libc_start_main(int (*main)(int, char **, char **), int count, char **arguments, void (*begin)(void),
                       void (*end)(void), void (*unload)(void), void *stack)
 {

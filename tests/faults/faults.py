@@ -107,7 +107,7 @@ def main(tests):
     program = os.path.abspath(sys.argv[1])
     before = os.getcwd()
     for test in tests:
-        with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+        with tempfile.TemporaryDirectory(prefix="gpuconv-", ignore_cleanup_errors=True) as folder:
             os.chdir(folder)
             test(program)
             os.chdir(before)

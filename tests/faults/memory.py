@@ -78,7 +78,8 @@ def attempt(program, library, scenario, kind, number):
     if os.path.exists("out.jsonl"):
         os.remove("out.jsonl")
     reader, writer = os.pipe()
-    values = faults.environment(GPUCONV_FILTERS="in", LD_PRELOAD=library, GPUCONV_FAIL=f"{kind}:{number}", GPUCONV_FAIL_COUNT=str(writer))
+    values = faults.environment(GPUCONV_FILTERS="in", LD_PRELOAD=library, GPUCONV_FAIL=f"{kind}:{number}",
+                                GPUCONV_FAIL_COUNT=str(writer))
     ended = run([program, *scenario.arguments], values, pass_fds=(writer,))
     os.close(writer)
     with os.fdopen(reader) as file:

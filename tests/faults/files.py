@@ -1,0 +1,397 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Disks that are full, folders that cannot be written to or are gone, links, pipes and names of all kinds:
+files.py GPUCONV. Where file systems can be mounted (as root, else in a user namespace) the disks are real ones."""
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import faults
+from faults import check, check_failed, fail, picture, read, run, tree, write
+
+LIMIT = 1 << 14  # bytes of the full disk
+
+
+def own_namespace():
+    """Run this test again where it may mount; skips it where nobody may."""
+    for flags in (["-m"], ["-rm"]):
+        command = ["unshare", *flags, "sh", "-c", "mount -t tmpfs -o size=16k none /mnt"]
+        try:
+            if run(command).status == 0:
+                os.execvp("unshare", ["unshare", *flags, sys.executable, *sys.argv, "mounting"])
+        except FileNotFoundError:
+            break
+    print("not tested: full and read-only disks, because no file system can be mounted")
+
+
+def mount(folder, options):
+    os.makedirs(folder, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], check=True)
+
+
+def fill(path):
+    """Let a file take all the room that there is."""
+    with open(path, "wb") as file:
+        try:
+            while True:
+                os.write(file.fileno(), b"x" * 4096)
+        except OSError:
+            pass
+
+
+def remount_read_only(folder):
+    subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+
+
+def counted(ended, failed, count, what, reason):
+    """A batch of which FAILED of COUNT files failed: a sentence each, the summary, the count."""
+    lines = ended.lines()
+    check(ended.status == 1 and sum(reason in line for line in lines) == failed and len(lines) == failed + 2 and
+          lines[-1] == f"gpuconv: {failed} of {count} files failed",
+          f"{what}: exit status {ended.status}, said {lines}")
+
+
+def test_full_disk(program):
+    """What has no room fails alone, an original stays, and what has room is written."""
+    mount("disk", f"size={LIMIT}")
+    os.mkdir("in")
+    write("in/large.png", picture(200, 200, 3))
+    write("in/small.png", picture(9, 7, 3))
+    run([program, "blur", "in/large.png", "large.png"])
+    run([program, "blur", "in/small.png", "small.png"])
+    check(os.path.getsize("large.png") > LIMIT, "the picture is smaller than the disk")
+    full = "cannot be written: No space left on device; make room or choose another folder"
+
+    check_failed(run([program, "blur", "in/large.png", "disk/o.png"]), "full disk", full)
+    check(tree("disk") == {}, f"full disk: left {list(tree('disk'))}")
+    write("disk/o.png", b"old")
+    check_failed(run([program, "blur", "in/large.png", "disk/o.png"]), "full disk, old output", full)
+    check(tree("disk") == {"o.png": b"old"}, "full disk: the old output changed")
+    os.remove("disk/o.png")
+
+    for workers in ("-j1", "-j2"):
+        counted(run([program, workers, "blur", "in", "-o", "disk"]), 1, 2, f"full disk, batch {workers}", full)
+        check(tree("disk") == {"small.png": read("small.png")}, f"full disk, batch {workers}: {list(tree('disk'))}")
+        os.remove("disk/small.png")
+
+    # In place: the original takes most of the disk, and its result, kept beside it for a moment, has no room.
+    write("disk/a.png", picture(60, 50, 3))
+    fill("disk/filler")
+    before = tree("disk")
+    check_failed(run([program, "--in-place", "blur", "disk/a.png"]), "full disk, in place", full)
+    check(tree("disk") == before, "full disk, in place: the original changed or something was left")
+
+    # A report is cut, once and with one sentence; the work goes on, and the next report begins on a line of its own.
+    os.remove("disk/filler")
+    write("disk/report", b"x" * (4096 - 101) + b"\n")
+    fill("disk/filler")
+    ended = run([program, "-q", "blur", "in", "-o", "out", "--report", "disk/report"])
+    check_failed(ended, "full disk, report", "the report cannot be written")
+    check(sorted(tree("out")) == ["large.png", "small.png"], "full disk, report: the work did not go on")
+    os.remove("disk/filler")
+    run([program, "-q", "blur", "in", "-o", "out", "--report", "disk/report"])
+    lines = read("disk/report").split(b"\n")
+    check([json.loads(line)["status"] for line in lines[2:4]] == ["done", "done"], f"full disk, next report: {lines}")
+    subprocess.run(["umount", "disk"], check=True)
+
+
+def test_read_only(program):
+    mount("disk", "size=1m")
+    write("disk/a.png", picture(9, 7, 3))
+    os.mkdir("disk/folder")
+    os.mkdir("in")
+    write("in/a.png", picture(9, 7, 3))
+    remount_read_only("disk")
+    why = "cannot be written: Read-only file system; choose a file and a folder that you may write to"
+    check_failed(run([program, "blur", "in/a.png", "disk/o.png"]), "read-only disk", why)
+    check_failed(run([program, "blur", "in/a.png", "disk/a.png"]), "read-only disk, old output", why)
+    check_failed(run([program, "--in-place", "blur", "disk/a.png"]), "read-only disk, in place", why)
+    check_failed(run([program, "blur", "in/a.png", "-o", "disk/folder"]), "read-only disk, batch", why)
+    check_failed(run([program, "blur", "in/a.png", "-o", "disk/new"]), "read-only disk, new folder", "Read-only")
+    check_failed(run([program, "blur", "in/a.png", "-o", "out", "--report", "disk/r"]), "read-only disk, report",
+                 "Read-only file system")
+    subprocess.run(["umount", "disk"], check=True)
+    mount("bound", "size=1m")
+    write("bound/a.png", picture(9, 7, 3))
+    subprocess.run(["mount", "--bind", "-o", "ro", "bound/a.png", "bound/a.png"], check=False)
+    subprocess.run(["mount", "-o", "remount,bind,ro", "bound/a.png"], check=False)
+    before = read("bound/a.png")
+    ended = run([program, "--in-place", "blur", "bound/a.png"])  # a file that is a mount cannot be replaced
+    check_failed(ended, "read-only file that is mounted")
+    check(tree("bound") == {"a.png": before}, "read-only file that is mounted: changed, or something was left")
+    subprocess.run("umount bound/a.png; umount bound", shell=True, check=True)
+
+
+def as_another(program):
+    """What runs a command as a user whom permissions bind, or None."""
+    if os.getuid() != 0:
+        return []
+    other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    try:
+        return other if run([*other, program, "--version"]).status == 0 else None
+    except FileNotFoundError:
+        return None
+
+
+def test_permissions(program):
+    other = as_another(program)
+    if other is None:
+        print("not tested: permissions, because root may write everywhere and cannot be another user here")
+        return
+    os.chmod(".", 0o777)
+    os.mkdir("closed")
+    os.mkdir("open")
+    os.chmod("open", 0o777)
+    write("in.png", picture(9, 7, 3))
+    write("closed/a.png", picture(9, 7, 3))
+    write("open/a.png", picture(9, 7, 3))
+    write("open/secret.png", picture(9, 7, 3))
+    os.chmod("open/a.png", 0o444)
+    os.chmod("open/secret.png", 0)
+    os.chmod("closed", 0o555)
+    before = tree("closed"), read("open/a.png")
+    why = "Permission denied; choose a file and a folder that you may write to"
+    command = [*other, program]
+    check_failed(run([*command, "blur", "in.png", "closed/o.png"]), "closed folder", why)
+    check_failed(run([*command, "blur", "in.png", "-o", "closed"]), "closed folder, batch", why)
+    check_failed(run([*command, "blur", "in.png", "-o", "closed/new"]), "closed folder, new folder",
+                 "Permission denied")
+    check_failed(run([*command, "--in-place", "blur", "closed/a.png"]), "closed folder, in place", why)
+    check_failed(run([*command, "blur", "in.png", "open/a.png"]), "read-only file", why)
+    check_failed(run([*command, "--in-place", "blur", "open/a.png"]), "read-only file, in place", why)
+    check_failed(run([*command, "blur", "open/secret.png", "open/o.png"]), "secret file",
+                 "open/secret.png: cannot be read")
+    ended = run([*command, "-q", "blur", "open", "-o", "out"])  # what can be read is done
+    check(ended.status == 1 and sorted(tree("out")) == ["a.png"], f"secret file, batch: {ended.lines()}")
+    os.chmod("open/secret.png", 0o600)
+    check((tree("closed"), read("open/a.png")) == before and sorted(tree("open")) == ["a.png", "secret.png"],
+          "permissions: something was changed or left")
+
+
+def test_limit(program):
+    """ulimit -f, for those who cannot mount."""
+    write("in.png", picture(200, 200, 3))
+    write("o.png", b"old")
+    limited = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", program]
+    why = "cannot be written: File too large; make room or choose another folder"
+    check_failed(run([*limited, "blur", "in.png", "o.png"]), "ulimit -f", why)
+    check_failed(run([*limited, "blur", "in.png", "-o", "out"]), "ulimit -f, batch", why)
+    check_failed(run([*limited, "--in-place", "blur", "in.png"]), "ulimit -f, in place", why)
+    check(tree(".") == {"in.png": picture(200, 200, 3), "o.png": b"old"}, f"ulimit -f: left {list(tree('.'))}")
+
+
+def test_vanishing(program):
+    """The output folder goes away again and again while a batch runs: it is made again, or the file fails."""
+    os.mkdir("in")
+    for index in range(60):
+        write(f"in/{index}.png", picture(90, 80, 3, index))
+    run([program, "-q", "blur", "in", "-o", "want"])
+    want = tree("want")
+    for kind in ("rename", "remove", "in place"):
+        for name in ("out", "gone"):
+            shutil.rmtree(name, ignore_errors=True)
+        os.makedirs("gone")
+        if kind == "in place":
+            shutil.copytree("in", "out")
+            command = [program, "-q", "-j3", "--in-place", "blur", "out", "--report", "report"]
+        else:
+            command = [program, "-q", "-j3", "blur", "in", "-o", "out", "--report", "report"]
+        if os.path.exists("report"):
+            os.remove("report")
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        moved = 0
+        while kind == "in place" and process.poll() is None and not (os.path.exists("report") and read("report")):
+            time.sleep(0.001)
+        while process.poll() is None:
+            try:
+                if kind == "remove":
+                    shutil.rmtree("out")
+                else:
+                    os.rename("out", f"gone/{moved}")
+                moved += 1
+            except OSError:
+                pass
+            time.sleep(0.002)
+        lines = process.stderr.read().decode().splitlines()
+        with open("report", encoding="utf-8") as file:
+            results = [json.loads(line) for line in file]
+        failed = [result for result in results if result["status"] == "failed"]
+        check(process.returncode == bool(failed) and len(results) == 60 and len(lines) == len(failed) + bool(failed),
+              f"vanishing, {kind}: {process.returncode}, {len(results)}, {len(failed)} failed, {lines[-2:]}")
+        for name, data in [*tree("out").items(), *tree("gone").items()]:
+            base = os.path.basename(name)
+            allowed = (want[base], read("in/" + base)) if kind == "in place" else (want.get(base),)
+            if data not in allowed:
+                fail(f"vanishing, {kind}: {name} is not whole")
+        if kind == "in place" and moved:
+            check(not os.path.exists("out"), "vanishing, in place: the folder was made again")
+        if kind == "remove" or moved > 1:
+            print(f"vanishing, {kind}: {moved} times, {len(failed)} files failed")
+
+
+def test_links(program):
+    """A link stays and the file that it names is replaced; what is no file is written to directly."""
+    write("in.png", picture(9, 7, 3))
+    run([program, "blur", "in.png", "want.png"])
+    want = read("want.png")
+    os.makedirs("far/away")
+    write("far/away/real.png", b"old")
+    os.chmod("far/away/real.png", 0o640)
+    os.symlink("far/away/real.png", "link.png")
+    os.symlink("link.png", "second.png")
+    check(run([program, "blur", "in.png", "second.png"]).status == 0 and os.readlink("second.png") == "link.png" and
+          os.readlink("link.png") == "far/away/real.png" and read("far/away/real.png") == want and
+          stat.S_IMODE(os.stat("far/away/real.png").st_mode) == 0o640, "link to a link")
+    os.symlink("nowhere.png", "dangling.png")
+    check_failed(run([program, "blur", "in.png", "dangling.png"]), "dangling link",
+                 "symbolic link to a file that does not")
+    os.symlink("loop.png", "loop.png")
+    check_failed(run([program, "blur", "in.png", "loop.png"]), "loop", "Too many levels of symbolic links")
+    check_failed(run([program, "blur", "loop.png", "o.png"]), "loop as input", "Too many levels of symbolic links")
+    os.symlink("far", "folder.png")
+    check_failed(run([program, "blur", "in.png", "folder.png"]), "link to a folder", "is a folder")
+    os.symlink("far/away", "place")
+    check(run([program, "blur", "in.png", "place/o.png"]).status == 0 and read("far/away/o.png") == want,
+          "linked folder")
+
+    # Of a file with two names the one that is written gets the new content, as with any tool that writes aside.
+    write("one.png", b"old")
+    os.link("one.png", "two.png")
+    check(run([program, "blur", "in.png", "one.png"]).status == 0 and read("one.png") == want and
+          read("two.png") == b"old", "hard link")
+    os.link("in.png", "also.png")
+    os.symlink("in.png", "soft.png")
+    before = read("in.png")
+    for name in ("in.png", "./in.png", "also.png", "soft.png", os.path.abspath("in.png"), "far/../in.png"):
+        check_failed(run([program, "blur", "in.png", name]), f"output {name}", "is the same file as", status=2)
+    check(read("in.png") == before, "the input was overwritten")
+
+    check(run([program, "blur", "in.png", "/dev/null", "--format", "png"]).status == 0 and
+          stat.S_ISCHR(os.stat("/dev/null").st_mode), "/dev/null")
+    check_failed(run([program, "blur", "in.png", "/dev/full", "--format", "png"]), "/dev/full",
+                 "No space left on device")
+    os.mkfifo("pipe.png")
+    reader = subprocess.Popen(["cat", "pipe.png"], stdout=subprocess.PIPE)
+    check(run([program, "blur", "in.png", "pipe.png"]).status == 0 and reader.communicate()[0] == want and
+          stat.S_ISFIFO(os.stat("pipe.png").st_mode), "pipe as output")
+    writer = subprocess.Popen(["sh", "-c", "cat in.png >pipe.png"])
+    check(run([program, "blur", "pipe.png", "o.png"]).status == 0 and read("o.png") == want, "pipe as input")
+    writer.wait()
+
+    # The batch writes the same way.
+    os.mkdir("links")
+    os.symlink("../far/away/real.png", "links/in.png")
+    write("far/away/real.png", b"old")
+    check(run([program, "blur", "in.png", "-o", "links"]).status == 0 and os.path.islink("links/in.png") and
+          read("far/away/real.png") == want, "link, batch")
+    os.remove("links/in.png")
+    os.symlink("loop.png", "links/in.png")
+    check_failed(run([program, "blur", "in.png", "-o", "links"]), "dangling link, batch", "symbolic link")
+    check(not [name for name in tree("far") if ".gpuconv-" in name], "links: a temporary file was left")
+
+
+def test_waiting_pipe(program):
+    """A batch that waits for the reader of a pipe ends by a signal: after a while, and at once by a second one."""
+    os.makedirs("out")
+    write("a.png", picture(9, 7, 3))
+    write("b.png", picture(9, 7, 3, 1))
+    os.mkfifo("out/a.png")
+    process = subprocess.Popen([program, "-q", "-j2", "blur", "a.png", "b.png", "-o", "out"], stdin=subprocess.DEVNULL)
+    end = time.monotonic() + 20
+    while not os.path.exists("out/b.png") and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGTERM)
+    try:
+        check(process.wait(timeout=3) == 128 + signal.SIGTERM, f"waiting pipe: exit status {process.returncode}")
+    except subprocess.TimeoutExpired:
+        process.kill()
+        fail("waiting pipe: the second signal did not end it")
+
+
+NAMES = [b"with space.png", b"line\nend.png", b"-dash.png", b"--in-place.png", b"byte\xff\xfe.png", b"\x1b[31mred.png",
+         b"\xc2\x9bcsi.png", b"quote'\"`$(x)\\.png", b"percent%s%n.png", b"tab\there.png", b"\xf0\x9f\x98\x80.png",
+         b"n" * 251 + b".png", b"comma,and:colon.png", b".hidden.png", b"*?[x].png"]
+
+
+def test_names(program):
+    """Names of all kinds: as they are in files, escaped in messages, and to be got back from a report."""
+    os.mkdir(b"in")
+    for name in NAMES:
+        write(b"in/" + name, picture(9, 7, 3))
+    write("plain.png", picture(9, 7, 3))
+    run([program, "blur", "plain.png", "want.png"])
+    want = read("want.png")
+    listed = b"\0".join(b"in/" + name for name in NAMES)
+    ended = run([program, "-v", "--files-from", "-", "-0", "blur", "-o", "out", "--report", "report"], data=listed)
+    check(ended.status == 0 and sorted(os.listdir(b"out")) == sorted(NAMES), f"names: {ended.lines()}")
+    check(all(read(b"out/" + name) == want for name in NAMES), "names: other bytes")
+    check(not any(byte < 32 and byte != 10 or byte == 127 for byte in ended.err) and b"\xc2\x9b" not in ended.err and
+          ended.err.count(b"\n") == len(NAMES) + 2, "names: control characters were printed")
+    results = [json.loads(line) for line in read("report").decode("utf-8").splitlines()]
+    check(sorted(os.fsencode(result["output"]) for result in results) == sorted(b"out/" + name for name in NAMES),
+          "names: the report does not give them back")
+    shutil.rmtree("out")
+    check(run([program, "-q", "-r", "blur", "in", "-o", "out"]).status == 0 and sorted(os.listdir(b"out")) ==
+          sorted(name for name in NAMES if name[:1] != b"."), "names of a folder")
+
+    os.chdir("in")
+    for name in NAMES:
+        after = [b"--"] if name.startswith(b"-") else []
+        check(run([program, "blur", *after, name, b"../" + name]).status == 0 and read(b"../" + name) == want,
+              f"name {name}")
+        check(run([program, "blur", "../plain.png", *after, name]).status == 0 and read(name) == want, f"output {name}")
+        os.remove(name)
+        ended = run([program, "blur", *after, name, b"../" + name])
+        check_failed(ended, f"missing {name}", "No such file or directory")
+        check(not any(byte < 32 or byte == 127 for byte in ended.err[:-1]) and b"\xc2\x9b" not in ended.err,
+              f"missing {name}: control characters were printed")
+    os.chdir("..")
+
+    # One byte more than a name may have; with the suffix that a batch adds, too.
+    long = "n" * 252 + ".png"
+    check_failed(run([program, "blur", "plain.png", long]), "name of 256 bytes", "File name too long")
+    write("m" * 250 + ".png", picture(9, 7, 3))
+    check_failed(run([program, "--suffix", "-long", "blur", "m" * 250 + ".png", "-o", "out"]), "suffix",
+                 "name too long")
+
+
+def test_long_paths(program):
+    """Paths near the longest that there may be, and beyond."""
+    write("a.png", picture(9, 7, 3))
+    run([program, "blur", "a.png", "want.png"])
+    top = os.getcwd()
+    folder = "d" * 200
+    depth = (4095 - len(top)) // 201 - 1
+    os.makedirs(os.path.join(top, *[folder] * depth))
+    deep = os.path.join(top, *[folder] * depth)
+    rest = 4095 - len(deep) - 1
+    last = os.path.join(*["e" * 100] * (rest // 101), "") if rest > 250 else ""
+    os.makedirs(os.path.join(deep, last), exist_ok=True)
+    longest = os.path.join(deep, last, "x" * (4095 - len(os.path.join(deep, last)) - 4) + ".png")
+    check(len(longest) == 4095, f"the longest path has {len(longest)} bytes")
+    ended = run([program, "blur", "a.png", longest])
+    if ended.status == 0:
+        check(read(longest) == read("want.png"), "longest path: other bytes")
+        check(run([program, "blur", longest, "o.png"]).status == 0, "longest path as input")
+    else:  # the temporary file's name beside it may be longer
+        check_failed(ended, "longest path", "File name too long")
+    check_failed(run([program, "blur", "a.png", longest[:-4] + "x.png"]), "path too long", "File name too long")
+    check_failed(run([program, "blur", longest[:-4] + "x.png", "o.png"]), "input's path too long", "File name too long")
+    ended = run([program, "-q", "-r", "blur", top, "-o", os.path.join(deep, "out" * 60)])
+    check(ended.status in (0, 1) and all(len(line) < 6300 for line in ended.lines()), "batch with long paths")
+
+
+TESTS = [test_permissions, test_limit, test_vanishing, test_links, test_waiting_pipe, test_names, test_long_paths]
+if sys.argv[-1] == "mounting":
+    TESTS += [test_full_disk, test_read_only]
+else:
+    own_namespace()
+faults.main(TESTS)

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Too few descriptors, too little memory, stack or time, no threads; standard streams that are closed or that nobody
+reads: limits.py GPUCONV."""
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import faults
+from faults import FULL, check, check_failed, fail, picture, read, run, tree, write
+
+MEBI = 1 << 20
+
+
+def limited(kind, amount):
+    """What is to be done in the child, before gpuconv begins."""
+    return lambda: resource.setrlimit(kind, (amount, amount))
+
+
+def prepare(program):
+    os.mkdir("in")
+    for index in range(6):
+        write(f"in/{index}.png", picture(60, 50 + index, 3, index))
+    write("large.png", picture(700, 500, 3))
+    run([program, "-q", "blur", "in", "-o", "want"])
+    run([program, "--compression", "2", "gaussian:5,sharpen", "large.png", "want.png"])
+    return tree("want"), read("want.png")
+
+
+def judge(what, ended, files, want, jobs):
+    """Whole outputs; all of them and exit status 0, or exit status 1 and sentences."""
+    if ended.status is not None and ended.status < 0:
+        return fail(f"{what}: signal {-ended.status}")
+    for name, data in files.items():
+        check(data == want.get(name), f"{what}: {name} is not whole")
+    lines = ended.lines()
+    if ended.status == 0:
+        return check(files == want and lines == [], f"{what}: exit status 0, {len(files)} files, said {lines}")
+    if b"error while loading shared libraries" in ended.err:
+        return True  # it has not even begun
+    own = all(line.startswith("gpuconv: ") for line in lines) and (len(lines) == 1 or jobs)
+    return check(ended.status == 1 and lines and (own or any("libgomp: " in line for line in lines)),
+                 f"{what}: exit status {ended.status}, said {lines}")
+
+
+def both(program, what, want, want_large, prefix=(), single=("--compression", "2", "gaussian:5,sharpen"), **options):
+    """One image, and a batch on many workers, under a limit."""
+    for name in ("o.png", "out"):
+        if os.path.isdir(name):
+            shutil.rmtree(name)
+        elif os.path.exists(name):
+            os.remove(name)
+    ended = run([*prefix, program, "--threads", "4", *single, "large.png", "o.png"], **options)
+    files = {"o.png": read("o.png")} if os.path.exists("o.png") else {}
+    judge(what, ended, files, {"o.png": want_large}, False)
+    first = ended.status
+    ended = run([*prefix, program, "-q", "-j4", "blur", "in", "-o", "out"], **options)
+    judge(what + ", batch", ended, tree("out") if os.path.isdir("out") else {}, want, True)
+    return first, ended.status
+
+
+def test_descriptors(program):
+    want, large = prepare(program)
+    statuses = [both(program, f"ulimit -n {number}", want, large, preexec_fn=limited(resource.RLIMIT_NOFILE, number))
+                for number in (3, 4, 5, 6, 7, 8, 10, 16)]
+    check(statuses[-1] == (0, 0), f"16 descriptors are not enough: {statuses}")
+    check((0, 1) in statuses, f"no number of descriptors was too small for a batch: {statuses}")
+
+
+def test_memory(program):
+    want, large = prepare(program)
+    for kind, name, steps in ((resource.RLIMIT_AS, "-v", (10, 14, 18, 22, 26, 30, 40, 50, 70, 120, 400)),
+                              (resource.RLIMIT_DATA, "-d", (1, 2, 3, 4, 6, 8, 12, 20, 40, 400))):
+        if FULL:
+            steps = range(1, 130)
+        statuses = [both(program, f"ulimit {name} {mebi} MiB", want, large, preexec_fn=limited(kind, mebi * MEBI))
+                    for mebi in steps]
+        if not FULL:
+            check(statuses[-1] == (0, 0) and any(status[0] == 1 for status in statuses), f"ulimit {name}: {statuses}")
+
+
+def test_threads(program):
+    """Fewer threads than are wanted give the same bytes; where there can be none a batch says so."""
+    if os.getuid() != 0:
+        print("not tested: ulimit -u, which counts all that a user runs, and this one runs others")
+        return
+    other = ["setpriv", "--reuid=54321", "--clear-groups"]
+    os.chmod(".", 0o777)
+    if not shutil.which("setpriv") or run([*other, program, "--version"]).status != 0:
+        print("not tested: ulimit -u, which does not bind root, who cannot be another user here")
+        return
+    want, large = prepare(program)
+    for number in (1, 2, 3, 4, 8):
+        statuses = both(program, f"ulimit -u {number}", want, large, other,
+                        preexec_fn=limited(resource.RLIMIT_NPROC, number))
+        check(statuses == (0, int(number == 1)), f"ulimit -u {number}: {statuses}")
+    ended = run([*other, program, "-q", "-j4", "blur", "in", "-o", "out"],
+                preexec_fn=limited(resource.RLIMIT_NPROC, 1))
+    check_failed(ended, "no thread", "no thread can be started: Resource temporarily unavailable")
+
+
+def test_stack_and_time(program):
+    want, large = prepare(program)
+    for kibi in (256, 512, 1 << 20):
+        stack = limited(resource.RLIMIT_STACK, kibi << 10)
+        statuses = both(program, f"ulimit -s {kibi}", want, large, preexec_fn=stack)
+        check(statuses == (0, 0), f"ulimit -s {kibi}: {statuses}")
+
+    def one_second():
+        resource.setrlimit(resource.RLIMIT_CPU, (1, 20))
+    slow = ["--variant", "reference", "--threads", "1", "disk:40,disk:40,disk:40"]
+    os.makedirs("slow")
+    ended = run([program, *slow, "large.png", "slow/o.png"], preexec_fn=one_second)
+    check(ended.status == -signal.SIGXCPU and tree("slow") == {}, f"ulimit -t: {ended.status}, {list(tree('slow'))}")
+    shutil.copy("large.png", "larger.png")
+    ended = run([program, "-q", "-j2", *slow, "large.png", "larger.png", "-o", "slow"], preexec_fn=one_second)
+    check(ended.status == 128 + signal.SIGXCPU and tree("slow") == {}, f"ulimit -t, batch: {ended.status}")
+
+
+def test_closed_streams(program):
+    """A closed standard stream is never the file that is opened next."""
+    prepare(program)
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"):
+        shell = ["sh", "-c", f'exec "$@" {closed}', "sh", program]
+        ended = run([*shell, "blur", "in/0.png", "o.png"])
+        check(ended.status == 0 and read("o.png") == read("want/0.png"), f"{closed}: {ended.status}, {ended.lines()}")
+        os.remove("o.png")
+        ended = run([*shell, "blur", "in/none.png", "o.png"])
+        check(ended.status == 1 and len(ended.lines()) == ("2" not in closed), f"{closed}, no input: {ended.lines()}")
+        check(not os.path.exists("o.png"), f"{closed}: the error went into the output")
+        ended = run([*shell, "-v", "blur", "in", "-o", "out", "--report", "report"])
+        check(ended.status == 0 and tree("out") == tree("want") and read("report").count(b"\n") == 6 and
+              b"files done" not in read("report"), f"{closed}, batch: {ended.status}, {ended.lines()}")
+        os.remove("report")
+        shutil.rmtree("out")
+        for arguments in (["--list"], ["blur", "in/0.png", "-"]):
+            ended = run([*shell, *arguments])
+            check(ended.status == (">&-" in closed.replace("2>&-", "")), f"{closed}, {arguments}: {ended.status}")
+        ended = run([*shell, "blur", "-", "o.png"], data=read("in/0.png"))
+        check(ended.status == ("<&-" in closed), f"{closed}, standard input: {ended.status}")
+        if os.path.exists("o.png"):
+            os.remove("o.png")
+
+
+def unheard(command, ignored=False):
+    """Run with a standard output that nobody reads. By default Python lets its children have SIGPIPE back."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=writer, stderr=subprocess.PIPE,
+                               restore_signals=not ignored)
+    os.close(writer)
+    try:
+        _, err = process.communicate(timeout=faults.SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return None, b""
+    return process.returncode, err
+
+
+def test_broken_pipe(program):
+    """Nobody reads standard output: ended by SIGPIPE without a word, or with one sentence where that is ignored."""
+    want, _ = prepare(program)
+    asked = (["--list"], ["--list-variants"], ["--help"], ["--show", "blur"], ["--version"],
+             ["blur", "in/0.png", "-"], ["--compare", "in/0.png", "in/1.png"],
+             ["--bench", "--backend", "cpu", "--bench-filter", "blur", "--bench-size", "64x64", "--json"])
+    for arguments in asked:
+        status, err = unheard([program, *arguments])
+        check((status, err) == (-signal.SIGPIPE, b""), f"broken pipe, {arguments}: {status}, {err}")
+    status, err = unheard([program, "--list"], ignored=True)
+    check(status == 1 and err.startswith(b"gpuconv: standard output: cannot be written: Broken pipe") and
+          err.count(b"\n") == 1, f"broken pipe, SIGPIPE ignored: {status}, {err}")
+
+    # The images of a batch are written all the same.
+    status, err = unheard([program, "-q", "blur", "in", "-o", "out", "--report", "-"])
+    check(status == 1 and err.count(b"\n") == 1 and tree("out") == want, f"broken pipe, report: {status}, {err}")
+    reader, writer = os.pipe()
+    os.close(reader)
+    shutil.rmtree("out")
+    status = subprocess.run([program, "-v", "blur", "in", "-o", "out"], stdin=subprocess.DEVNULL, stderr=writer,
+                            check=False).returncode
+    check(status == 0 and tree("out") == want, f"broken pipe as standard error: {status}")
+    os.close(writer)
+
+    # A long benchmark ends with the next row.
+    start = time.monotonic()
+    shell = 'exec "$0" --bench --backend cpu --bench-size 2000x2000 --csv'
+    status = subprocess.run(["sh", "-c", f"({shell}; echo $? >status) | head -n 1 >/dev/null", program],
+                            check=False, timeout=faults.SECONDS).returncode
+    check(status == 0 and time.monotonic() - start < faults.SECONDS, "broken pipe, benchmark")
+
+
+faults.main([test_descriptors, test_memory, test_threads, test_stack_and_time, test_closed_streams, test_broken_pipe])
