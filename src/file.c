@@ -156,53 +156,57 @@ static bool write_direct(const char *path, const uint8_t *bytes, size_t size, st
     return done;
 }
 
+/* The name of a temporary file: hidden, and random. */
+struct temporary {
+    char name[sizeof ".gpuconv-0123456789abcdef"]; /* empty: it has none */
+};
+
 /* Give a new name in FOLDER to a new file of MODE, or to the file that UNNAMED is open on where that is not -1. Returns
- * the open file, or -1; *NAME is to be released with free. The name is short, hidden and random. */
-static int temporary_name(const char *folder, mode_t mode, int unnamed, char **name)
+ * the open file, or -1. */
+static int temporary_name(int folder, mode_t mode, int unnamed, struct temporary *temporary)
 {
     for (int attempt = 0; attempt < 100; attempt++) { /* a second one is never needed unless somebody plays tricks */
         uint64_t random = 0;
         int fd = -1;
-        if (getrandom(&random, sizeof(random), 0) < 0 ||
-            asprintf(name, "%s/.gpuconv-%016llx", folder, (unsigned long long)random) < 0)
+        if (getrandom(&random, sizeof(random), 0) < 0)
             break;
+        snprintf(temporary->name, sizeof temporary->name, ".gpuconv-%016llx", (unsigned long long)random);
         if (unnamed < 0) {
-            fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+            fd = openat(folder, temporary->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         } else {
             char link[32];
             snprintf(link, sizeof(link), "/proc/self/fd/%d", unnamed);
-            if (linkat(AT_FDCWD, link, AT_FDCWD, *name, AT_SYMLINK_FOLLOW) == 0)
+            if (linkat(AT_FDCWD, link, folder, temporary->name, AT_SYMLINK_FOLLOW) == 0)
                 fd = unnamed;
         }
         if (fd >= 0)
             return fd;
-        free(*name);
         if (errno != EEXIST)
             break;
     }
-    *name = NULL;
+    temporary->name[0] = '\0';
     return -1;
 }
 
-/* Open a new file in FOLDER. Where the file system can, it has no name (*NAME is NULL), and is gone whatever ends the
- * process; elsewhere it has one from the beginning. */
-static int temporary_open(const char *folder, mode_t mode, char **name)
+/* Open a new file in FOLDER. Where the file system can, it has no name, and is gone whatever ends the process;
+ * elsewhere it has one from the beginning. */
+static int temporary_open(int folder, mode_t mode, struct temporary *temporary)
 {
-    const int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    const int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
 
-    *name = NULL;
+    temporary->name[0] = '\0';
     if (fd >= 0 && access("/proc/self/fd", X_OK) == 0) /* it gets its name through there */
         return fd;
     if (fd >= 0)
         close(fd);
-    return temporary_name(folder, mode, -1, name);
+    return temporary_name(folder, mode, -1, temporary);
 }
 
 /* Make what was renamed in FOLDER last through a power cut. Some file systems cannot (EINVAL), and a folder that may be
  * written but not read cannot be opened; neither harms the file. */
-static bool folder_flush(const char *folder)
+static bool folder_flush(int folder)
 {
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const bool done = fd < 0 || fsync(fd) == 0 || errno == EINVAL;
 
     if (fd >= 0)
@@ -210,37 +214,37 @@ static bool folder_flush(const char *folder)
     return done;
 }
 
-/* Write TARGET anew, with MODE less the umask, or over a file whose MODE is KEPT. Both paths are free of symbolic links
- * in their last part. Signals wait until no temporary file is left, because most of them end a program. */
-static bool write_renamed(const char *target, const char *folder, mode_t mode, bool kept, const uint8_t *bytes,
-                          size_t size)
+/* Write the file NAME in FOLDER anew, with MODE less the umask, or over a file whose MODE is KEPT; it is no symbolic
+ * link. The folder is open, so that all happens in the same one even if it is renamed meanwhile. Signals wait until no
+ * temporary file is left, because most of them end a program. */
+static bool write_renamed(int folder, const char *name, mode_t mode, bool kept, const uint8_t *bytes, size_t size)
 {
     sigset_t all, before;
-    char *name;
+    struct temporary temporary;
     bool done;
 
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
 
-    const int fd = temporary_open(folder, mode, &name);
+    const int fd = temporary_open(folder, mode, &temporary);
     done = fd >= 0 && (!kept || fchmod(fd, mode) == 0) && write_all(fd, bytes, size) &&
-           (!kept || fsync(fd) == 0 || errno == EINVAL) && (name || temporary_name(folder, mode, fd, &name) >= 0);
+           (!kept || fsync(fd) == 0 || errno == EINVAL) &&
+           (temporary.name[0] != '\0' || temporary_name(folder, mode, fd, &temporary) >= 0);
     int reason = errno;
     if (fd >= 0 && close(fd) != 0 && done) {
         reason = errno;
         done = false;
     }
-    if (done && rename(name, target) != 0) {
+    if (done && renameat(folder, temporary.name, folder, name) != 0) {
         reason = errno;
         done = false;
     }
-    if (!done && name)
-        unlink(name);
+    if (!done && temporary.name[0] != '\0')
+        unlinkat(folder, temporary.name, 0);
     if (done && kept && !folder_flush(folder)) {
         reason = errno;
         done = false;
     }
-    free(name);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = reason;
     return done;
@@ -280,9 +284,16 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, struct erro
 
     target = exists ? realpath(path, NULL) : strdup(path);
     folder = target ? file_folder(target) : NULL;
-    done = folder && write_renamed(target, folder, exists ? status.st_mode & 0777 : 0666, exists, bytes, size);
+    const int open_folder = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (open_folder >= 0) {
+        const char *const slash = strrchr(target, '/');
+        done = write_renamed(open_folder, slash ? slash + 1 : target, exists ? status.st_mode & 0777 : 0666, exists,
+                             bytes, size);
+    }
     if (!done)
         write_failed(path, error);
+    if (open_folder >= 0)
+        close(open_folder);
     free(folder);
     free(target);
     return done;

@@ -26,7 +26,7 @@
 /* Where a test makes its files; made and emptied by the group's set-up and tear-down. */
 static char folder[] = "/tmp/gpuconv-file-XXXXXX";
 
-/* Whether open() below plays a file system without unnamed files. */
+/* Whether openat() below plays a file system without unnamed files. */
 static bool named_only;
 
 /* The signal that comes when a temporary file has just got its name, or 0. */
@@ -42,8 +42,8 @@ int linkat(int from_folder, const char *from, int to_folder, const char *to, int
     return result;
 }
 
-/* Stands in for libc's open, for file.c too. */
-int open(const char *path, int flags, ...)
+/* Stands in for libc's openat, for file.c too. */
+int openat(int from, const char *path, int flags, ...)
 {
     va_list arguments;
     mode_t mode = 0;
@@ -56,7 +56,7 @@ int open(const char *path, int flags, ...)
         errno = EOPNOTSUPP;
         return -1;
     }
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    return (int)syscall(SYS_openat, from, path, flags, mode);
 }
 
 /* The path of a file in the test's folder; good until the next call but one. */

@@ -90,7 +90,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return fails(KIND_THREAD, __builtin_return_address(0)) ? EAGAIN : next(thread, attributes, start, argument);
 }
 
-int open(const char *path, int flags, ...)
+int openat(int folder, const char *path, int flags, ...)
 {
     va_list arguments;
     mode_t mode = 0;
@@ -102,7 +102,7 @@ int open(const char *path, int flags, ...)
         errno = EOPNOTSUPP;
         return -1;
     }
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    return (int)syscall(SYS_openat, folder, path, flags, mode);
 }
 
 static int find_gomp(struct dl_phdr_info *object, size_t size, void *context)
