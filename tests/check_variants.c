@@ -543,6 +543,30 @@ static void check_row(const struct test_case *c, const struct variant *row, cons
         fprintf(stderr, "a write outside the image\n");
 }
 
+/* Every row that is wanted, and of the CPU's every instruction set, on the case's input. */
+static void check_rows(const struct options *options, const struct test_case *c, struct tally *tally)
+{
+    size_t count;
+    const struct variant *rows = variants(&count);
+    for (size_t i = 1; i < count; i++) {
+        const struct variant *row = &rows[i];
+        if (!row->launch || !variant_takes(row, c->filter, c->sample) ||
+            (options->variant && strcmp(options->variant, row->name) != 0) ||
+            !(row->backend == BACKEND_CPU ? options->cpu : options->cuda))
+            continue;
+        if (row->backend == BACKEND_CUDA) {
+            check_row(c, row, "", tally);
+            continue;
+        }
+        size_t sets;
+        const char *const *names = cpu_instruction_sets(&sets);
+        for (size_t s = 0; s < sets; s++) {
+            setenv("GPUCONV_CPU", names[s], 1);
+            check_row(c, row, names[s], tally);
+        }
+    }
+}
+
 static void check_case(const struct options *options, struct place *place, const struct filter *filter, int width,
                        int height, enum border border, enum sample sample, uint64_t number, uint64_t *state,
                        struct tally *tally)
@@ -571,24 +595,8 @@ static void check_case(const struct options *options, struct place *place, const
     if (border != BORDER_ZERO && !filter->absolute) /* these two move the mean on purpose */
         check_expected(&expected.plane, what);
 
-    struct test_case c = {place, filter, border, sample, what, poison, &in, &expected, &actual};
-    for (size_t i = 1; i < count; i++) {
-        const struct variant *row = &rows[i];
-        if (!row->launch || !variant_takes(row, filter, sample) ||
-            (options->variant && strcmp(options->variant, row->name) != 0) ||
-            !(row->backend == BACKEND_CPU ? options->cpu : options->cuda))
-            continue;
-        if (row->backend == BACKEND_CUDA) {
-            check_row(&c, row, "", tally);
-            continue;
-        }
-        size_t sets;
-        const char *const *names = cpu_instruction_sets(&sets);
-        for (size_t s = 0; s < sets; s++) {
-            setenv("GPUCONV_CPU", names[s], 1);
-            check_row(&c, row, names[s], tally);
-        }
-    }
+    const struct test_case c = {place, filter, border, sample, what, poison, &in, &expected, &actual};
+    check_rows(options, &c, tally);
     free(in.memory);
     free(expected.memory);
     free(actual.memory);
@@ -646,6 +654,110 @@ static struct tally check_all(const struct options *options, struct place *place
     if (!options->quick)
         check_large(options, place, &state, &tally);
     return tally;
+}
+
+/* The largest sums. Columns and rows of taps that sum to these: beside each limit at which the arithmetic changes (see
+ * conv_cpu.c), and at the largest that a filter may have. */
+static const struct extreme {
+    int width, height;
+    int64_t row, column; /* sums; a column of 0: taps of no rank, that sum to ROW */
+} extremes[] = {
+    {3, 3, 256, 0},
+    {3, 3, 257, 0},
+    {5, 3, 32767, 0},
+    {5, 3, 32768, 0},
+    {4, 3, 65793, 0},
+    {4, 3, 65794, 0},
+    {3, 5, FILTER_MAX_SUM, 0},
+    {1, 1, 32767, 0},
+    {1, 1, 32768, 0},
+    {2, 1, FILTER_MAX_SUM, 0},
+    {15, 17, 16, 16},
+    {15, 17, 257, 1000},
+    {17, 15, 32767, 257},
+    {17, 15, 32768, 257},
+    {15, 17, 257, 32767},
+    {17, 16, 256, 32768},
+    {21, 20, 2901, 2902},
+    {31, 127, 127, 258},
+    {9, 9, 100, 327},
+    {9, 9, 4096, 8},
+};
+
+/* COUNT weights that sum to SUM, nearly equal, times their SIGNS: all 1, or 1 and -1 in turn. */
+static void spread(int64_t sum, int count, bool alternate, int64_t *weights)
+{
+    for (int k = 0; k < count; k++)
+        weights[k] = (sum / count + (k < sum % count)) * (alternate && k % 2 ? -1 : 1);
+}
+
+/* Taps of one sign, of both, and of one with `abs` after a minus. The image has white under the taps above 0 and black
+ * under the others, or the reverse, wherever the filter stands at a multiple of its size: the sums there are the
+ * largest of all, and with a scale a little above that their outputs are next to white, or to grey. */
+static void check_extreme(const struct options *options, struct place *place, const struct extreme *e, int kind,
+                          struct tally *tally)
+{
+    static int64_t taps[FILTER_MAX * FILTER_MAX], row[FILTER_MAX], column[FILTER_MAX];
+    const bool alternate = kind == 1, minus = kind == 2, reverse = kind == 3;
+    const int count = e->width * e->height;
+    spread(e->row, e->column ? e->width : count, alternate || reverse, e->column ? row : taps);
+    spread(e->column, e->height, false, column);
+    for (int k = 0; k < count && e->column; k++)
+        taps[k] = column[k / e->width] * row[k % e->width];
+    const int64_t sum = e->row * (e->column ? e->column : 1);
+
+    char *text = NULL, what[128];
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        fail("not enough memory");
+    fprintf(stream, "scale %lld\noffset %s\n%s", (long long)sum + 1, alternate || reverse ? "127" : "0",
+            minus ? "abs\n" : "");
+    for (int k = 0; k < count; k++)
+        fprintf(stream, "%lld%c", (long long)(minus ? -taps[k] : taps[k]), (k + 1) % e->width ? ' ' : '\n');
+    fclose(stream);
+    struct filter *filter = allocate(sizeof *filter);
+    struct error error = {0};
+    if (!filter_parse(text, size, "extreme", filter, &error))
+        fail("%s", error.message);
+    if (filter->absolute_sum != sum)
+        fail("the taps that sum to %lld have a common divisor", (long long)sum);
+
+    const int width = e->width + 66, height = e->height + 3;
+    for (enum sample sample = SAMPLE_U8; sample <= SAMPLE_U16; sample++) {
+        struct guarded in = guarded_make(sample, width, height, 1, 0),
+                       expected = guarded_make(sample, width, height, 1, 0);
+        struct guarded actual = guarded_make(sample, width, height, 1, 0);
+        memset(in.memory, 0xa5, in.size);
+        memset(expected.memory, 0, expected.size);
+        for (int y = 0; y < height; y++)
+            for (int x = 0; x < width; x++) {
+                const bool above = taps[y % e->height * e->width + x % e->width] > 0;
+                memset(row_of(&in.plane, 0, y) + (size_t)x * sample_bytes(sample), above == reverse ? 0 : 0xff,
+                       sample_bytes(sample));
+            }
+        struct plan plan;
+        size_t rows;
+        if (!plan_make(&plan, filter, BORDER_WRAP, sample, variants(&rows), &error) ||
+            !plan.variant->launch(&plan, NULL, &in.plane, &expected.plane, &error))
+            fail("%s", error.message);
+        snprintf(what, sizeof what, "%d x %d taps that sum to %lld, kind %d, %s", e->width, e->height, (long long)sum,
+                 kind, sample_name(sample));
+        const struct test_case c = {place, filter, BORDER_WRAP, sample, what, 0x5a, &in, &expected, &actual};
+        check_rows(options, &c, tally);
+        free(in.memory);
+        free(expected.memory);
+        free(actual.memory);
+    }
+    free(filter);
+    free(text);
+}
+
+static void check_extremes(const struct options *options, struct place *place, struct tally *tally)
+{
+    for (size_t e = 0; e < sizeof extremes / sizeof extremes[0]; e++)
+        for (int kind = 0; kind < 4; kind++)
+            check_extreme(options, place, &extremes[e], kind, tally);
 }
 
 /* Properties that hold whatever the reference says, so that the reference is checked too. Each looks at one plane of
@@ -953,6 +1065,7 @@ int main(int argc, char **argv)
     if (options.cpu)
         print_instruction_sets();
     struct tally tally = check_all(&options, &place);
+    check_extremes(&options, &place, &tally);
     check_properties(&options, &place, &tally);
 #ifdef GPUCONV_CUDA
     check_images(&options, &place, &tally);
