@@ -163,6 +163,12 @@ static double instruction_set_factor(void)
 double cpu_seconds(const struct filter *filter, const struct work *work)
 {
     const double taps = filter_tap_count(filter), passes = filter->width + filter->height;
+    if (work->sample == SAMPLE_U16) { /* two taps an instruction; sums of two parts beyond 32 bits */
+        const double parts = filter->absolute_sum > INT16_MAX ? 2 : 1;
+        const double dense = 0.010e-9 * parts * taps, separable = 0.025e-9 * parts * passes;
+        const double least = filter->separable && separable < dense ? separable : dense;
+        return samples_of(work) * (least * instruction_set_factor() + 0.25e-9) / threads_of(work);
+    }
     const double dense_tap = work->sample == SAMPLE_F32 ? 0.023e-9 : parts_of(filter) == 1 ? 0.005e-9 : 0.011e-9;
     const double dense = dense_tap * taps, separable = 0.022e-9 * passes;
     const double least = filter->separable && separable < dense ? separable : dense;
