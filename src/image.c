@@ -132,11 +132,38 @@ static void swap_bytes(uint8_t *a, uint8_t *b, size_t size)
     }
 }
 
-/* Mirror COUNT pixels of BYTES each. */
-static void reverse_pixels(uint8_t *pixels, size_t count, size_t bytes)
+/* Mirror COUNT pixels of BYTES each, at most 8. */
+static inline void reverse_pixels(uint8_t *pixels, size_t count, size_t bytes)
 {
-    for (size_t i = 0; i < count / 2; i++)
-        swap_bytes(pixels + i * bytes, pixels + (count - 1 - i) * bytes, bytes);
+    uint8_t *low = pixels, *high = pixels + count * bytes;
+
+    for (size_t i = 0; i < count / 2; i++, low += bytes) {
+        uint8_t pixel[8];
+        high -= bytes;
+        memcpy(pixel, low, bytes);
+        memcpy(low, high, bytes);
+        memcpy(high, pixel, bytes);
+    }
+}
+
+static void reverse_pixels_of(uint8_t *pixels, size_t count, size_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        reverse_pixels(pixels, count, 1);
+        break;
+    case 2:
+        reverse_pixels(pixels, count, 2);
+        break;
+    case 3:
+        reverse_pixels(pixels, count, 3);
+        break;
+    case 4:
+        reverse_pixels(pixels, count, 4);
+        break;
+    default:
+        reverse_pixels(pixels, count, bytes);
+    }
 }
 
 bool image_orient(struct image *image, int orientation, struct error *error)
@@ -145,10 +172,10 @@ bool image_orient(struct image *image, int orientation, struct error *error)
     const size_t row_bytes = width * bytes;
 
     if (orientation == 3) {
-        reverse_pixels(image->samples, width * height, bytes);
+        reverse_pixels_of(image->samples, width * height, bytes);
     } else if (orientation == 2) {
         for (size_t y = 0; y < height; y++)
-            reverse_pixels(image->samples + y * row_bytes, width, bytes);
+            reverse_pixels_of(image->samples + y * row_bytes, width, bytes);
     } else if (orientation == 4) {
         for (size_t y = 0; y < height / 2; y++)
             swap_bytes(image->samples + y * row_bytes, image->samples + (height - 1 - y) * row_bytes, row_bytes);

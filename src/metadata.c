@@ -464,7 +464,7 @@ static uint8_t *exif_entry(const struct blob *exif, enum directory directory, un
     struct walk walk;
     struct entry entry;
 
-    if (exif->size == 0 || !tiff_open(exif->bytes, exif->size, false, &tiff))
+    if (!exif->bytes || !tiff_open(exif->bytes, exif->size, false, &tiff))
         return NULL;
     walk_begin(&walk, &tiff, directory);
     while (walk_next(&walk, &entry))
