@@ -485,16 +485,16 @@ static int exif_orientation(const struct blob *exif)
     return value >= 1 && value <= 8 ? (int)value : 1;
 }
 
-/* Set a number where there is one. */
+/* Set a number where there is one, and only one: more would stand elsewhere. */
 static void exif_set(struct blob *exif, enum directory directory, unsigned tag, unsigned type, uint32_t value)
 {
     uint8_t *const entry = exif_entry(exif, directory, tag);
     const bool big = entry && exif->bytes[0] == 'M';
+    const unsigned had = entry ? get16(big, entry + 2) : 0;
 
-    if (!entry)
+    if ((had != TYPE_SHORT && had != TYPE_LONG) || get32(big, entry + 4) != 1)
         return;
     put16(big, entry + 2, type);
-    put32(big, entry + 4, 1);
     memset(entry + 8, 0, 4);
     if (type == TYPE_SHORT)
         put16(big, entry + 8, value);
