@@ -319,6 +319,8 @@ def test_samples(test):
         expected, actual = ImageOps.exif_transpose(Image.open("in.png")), Image.open("out.png")
         test.equal((actual.mode, actual.size), (mode, expected.size), f"{mode}, {orientation}")
         test.equal(actual.tobytes(), expected.tobytes(), f"{mode}, {orientation}: samples")
+        tags = actual.getexif()
+        test.equal((tags.get(0x0100), tags.get(0x0101)), actual.size, f"{mode}, {orientation}: sides that were wrong")
 
 
 def test_invalid_orientation(test):
@@ -465,6 +467,7 @@ def test_left_out(test):
         "XMP (holds other pictures)", "thumbnails in XMP")
     left_out(test, jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0x\0y")), "out.jpg", "XMP (is damaged)", "UTF-16")
     left_out(test, png(chunk(b"tEXt", b"no end")), "out.png", "text (is damaged)", "text without a keyword")
+    left_out(test, png(chunk(b"tEXt", b"Author\0" + b"x" * (17 << 20))), "out.png", "text (is too large)", "long text")
     left_out(test, jpeg(segment(0xFE, b"a\0b")), "out.jpg", "text (is damaged)", "comment that is none")
     left_out(test, jpeg(segment(0xED, b"Photoshop 3.0\x008BIM\4\4\0\0\0\0\0\x09x")), "out.jpg", "IPTC (is damaged)",
              "resource cut short")

@@ -36,6 +36,10 @@ check 0 $cpu --variant reference sharpen out.jpg again.png
 "$PYTHON" "$tests/cli/png.py" 33 17 4 >alpha.png || exit 1
 check 0 $cpu --alpha premultiply blur alpha.png out.png
 check 0 $cpu --in-place blur alpha.png
+for full in full.jpg full.png raw.png; do # metadata of all kinds, turned, to both formats
+    check 0 $cpu blur "$tests/fuzz/corpus/metadata/$full" out.png
+    check 0 $cpu blur "$tests/fuzz/corpus/metadata/$full" out.jpg
+done
 check 0 --compare out.png out.png
 check 1 --compare again.png "$tests/golden/source.png" difference.png
 for bad in crc.png huffman.jpg few-rows.png not-deflate.png; do
