@@ -109,7 +109,8 @@ static const struct option table[] = {
     {"compression", 0, "N", GROUP_FILE, "effort for a PNG, 0 (none) to 9", KIND_NUMBER, FIELD(compression), 0, 9, NULL},
     {"codec", 0, "NAME", GROUP_FILE, "how to read and write files: see --list-codecs", KIND_CODEC, FIELD(codec), 0, 0,
      NULL},
-    {"max-pixels", 0, "N", GROUP_FILE, "refuse images of more pixels, such as 50M", KIND_PIXELS, FIELD(max_pixels), 0, 0, NULL},
+    {"max-pixels", 0, "N", GROUP_FILE, "refuse images of more pixels, such as 50M", KIND_PIXELS, FIELD(max_pixels), 0,
+     0, NULL},
     {"strip", 0, NULL, GROUP_FILE, "carry no metadata (profile, EXIF, text)", KIND_FLAG, FIELD(strip), 0, 0, NULL},
     {"no-orient", 0, NULL, GROUP_FILE, "do not turn pictures upright", KIND_FLAG, FIELD(not_turned), 0, 0, NULL},
     {"in-place", 0, NULL, GROUP_FILE, "replace the INPUTs", KIND_FLAG, FIELD(in_place), 0, 0, NULL},
@@ -146,7 +147,7 @@ static const struct option table[] = {
     {"show", 0, "FILTER", GROUP_QUERY, "the taps of FILTER and what is known about it", KIND_SHOW, FIELD(filter), 0, 0,
      NULL},
     {"devices", 0, NULL, GROUP_QUERY, "the GPUs", KIND_MODE, FIELD(mode), MODE_DEVICES, 0, NULL},
-    {"compare", 0, NULL, GROUP_QUERY, "EXPECTED with ACTUAL: exit status 0 if equal, else 1", KIND_MODE, FIELD(mode),
+    {"compare", 0, NULL, GROUP_QUERY, "EXPECTED ACTUAL [DIFF.png]: exit status 1 if not equal", KIND_MODE, FIELD(mode),
      MODE_COMPARE, 0, NULL},
 
     {"bench", 0, NULL, GROUP_QUERY, "check, then time, every variant: see --bench --help", KIND_MODE, FIELD(mode),
@@ -717,12 +718,10 @@ static void print_option(FILE *file, const struct option *o)
 static const char opening[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
                               "       gpuconv [OPTIONS] FILTER INPUT... -o DIR\n"
                               "       gpuconv [OPTIONS] --in-place FILTER INPUT...\n"
-                              "       gpuconv --compare EXPECTED ACTUAL [DIFF.png]\n"
                               "Convolve PNG and JPEG images. FILTER is a name from --list, or gaussian:2, or\n"
                               "a file, or several joined by commas. The first of a list of values is default.\n";
 
-static const char closing[] = "\nExit status: 0 done, 1 the work failed, 2 usage. For example:\n"
-                              "  gpuconv sharpen,blur photo.jpg soft.png; gpuconv -r sharpen photos -o sharp\n";
+static const char closing[] = "\nExit status: 0 done, 1 the work failed, 2 usage. Try: gpuconv blur a.png b.png\n";
 
 static const char bench_opening[] = "usage: gpuconv --bench [OPTIONS]\n"
                                     "Check, then time, every variant, or one by --variant, on random samples.\n"
