@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Compare a filter's picture with the stored one: run.py GPUCONV NAME FOLDER [--backend cpu|cuda].
 
-The filter NAME is applied to source.png by every variant of the backend that takes it, and each result must hold the
-samples of NAME.png, by gpuconv --compare. All shipped filters have sums that even float variants hold exactly. A result
+The filter NAME, without -16 or -linear at its end, is applied to source.png by every variant of the backend that takes it, and each result must hold the
+samples of NAME.png, by gpuconv --compare. With -16 it is applied to source-16.png, of 16 bits a sample, and with -linear
+in linear light, by the variants that take such planes. All shipped filters have sums that even float variants hold exactly. A result
 that differs is left in FOLDER as NAME.actual.png, with the difference as NAME.diff.png, and stands beside what was
 expected in FOLDER/report.html. Where there is no GPU, --backend cuda is skipped (exit status 77)."""
 import argparse
@@ -20,6 +21,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def variants(program, backend, name):
     """The names of the backend's variants that take the filter."""
+    if name.endswith(("-16", "-linear")):
+        yield from ("reference", "cpu")
+        return
     table = subprocess.run([program, "--list-variants"], check=True, capture_output=True, text=True).stdout
     shown = subprocess.run([program, "--show", name], check=True, capture_output=True, text=True).stdout
     separable = "separable  yes" in shown
@@ -42,7 +46,9 @@ def check(program, name, variant, folder, key):
         if os.path.exists(path):
             os.remove(path)
     expected = os.path.join(HERE, f"{name}.png")
-    made = subprocess.run([program, "--variant", variant, name, os.path.join(HERE, "source.png"), actual],
+    source = os.path.join(HERE, "source-16.png" if name.endswith("-16") else "source.png")
+    spec = name.removesuffix("-16").removesuffix("-linear")
+    made = subprocess.run([program, "--variant", variant, *["--linear"] * name.endswith("-linear"), spec, source, actual],
                           stderr=subprocess.PIPE, text=True)
     sys.stdout.write(made.stderr)
     if made.returncode != 0:

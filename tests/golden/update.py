@@ -5,7 +5,8 @@ committed.
 
 Each picture is first computed here a second time, with Python's integers and from the definition alone:
 out = clamp(floor(sum of tap * sample / scale + offset + 1/2)), of two grids with the root of both sums' squares in
-place of the sum. Where the program disagrees nothing is changed."""
+place of the sum, of 16 bits with 257 * offset, and in linear light by the tables of linear.py. Where the program
+disagrees nothing is changed."""
 import math
 import os
 import struct
@@ -15,12 +16,18 @@ import tempfile
 import zlib
 from fractions import Fraction
 
+sys.dont_write_bytecode = True  # nothing is left in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import linear  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 FILTERS = os.path.join(HERE, "..", "..", "filters")
+DEEP = ("gaussian9-16", "sharpen-16", "emboss-16", "sobel-16")  # of source-16.png
+LINEAR = ("gaussian9-linear", "unsharp-linear")
 
 
 def read_png(path):
-    """(width, height, channels, rows of samples) of a PNG with 8 bits a sample that is not interlaced."""
+    """(width, height, channels, rows of samples, bits) of a PNG with 8 or 16 bits a sample that is not interlaced."""
     with open(path, "rb") as file:
         data = file.read()
     position, packed = 8, b""
@@ -29,27 +36,28 @@ def read_png(path):
         body = data[position + 8:position + 8 + length]
         if kind == b"IHDR":
             width, height, bits, colour, _, _, interlaced = struct.unpack(">IIBBBBB", body)
-            assert bits == 8 and colour in (0, 2, 4, 6) and not interlaced
+            assert bits in (8, 16) and colour in (0, 2, 4, 6) and not interlaced
         elif kind == b"IDAT":
             packed += body
         position += 12 + length
     channels = {0: 1, 2: 3, 4: 2, 6: 4}[colour]
-    raw, stride = zlib.decompress(packed), width * channels
+    pixel = channels * bits // 8
+    raw, stride = zlib.decompress(packed), width * pixel
     rows, above = [], [0] * stride
     for y in range(height):
         method, line = raw[y * (stride + 1)], raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)]
-        above = unfilter(method, line, above, channels)
-        rows.append(above)
-    return width, height, channels, rows
+        above = unfilter(method, line, above, pixel)
+        rows.append([above[i] << 8 | above[i + 1] for i in range(0, stride, 2)] if bits == 16 else above)
+    return width, height, channels, rows, bits
 
 
-def unfilter(method, line, above, channels):
+def unfilter(method, line, above, pixel):
     """Undo the row filter of a PNG."""
     row = []
     for i, byte in enumerate(line):
-        a = row[i - channels] if i >= channels else 0
+        a = row[i - pixel] if i >= pixel else 0
         b = above[i]
-        c = above[i - channels] if i >= channels else 0
+        c = above[i - pixel] if i >= pixel else 0
         p = a + b - c
         nearest = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
         row.append((byte + (0, a, b, (a + b) // 2, nearest)[method]) % 256)
@@ -84,8 +92,10 @@ def read_filter(path):
 
 def convolve(image, path):
     """The rows of samples that the filter at PATH makes of an image, with the border replicated."""
-    width, height, channels, rows = image
+    width, height, channels, rows, bits = image
     grids, offset, absolute, (anchor_x, anchor_y) = read_filter(path)
+    top = (1 << bits) - 1
+    offset *= top // 255
     divisor = math.lcm(2 * offset.denominator, *(tap.denominator for taps in grids for row in taps for tap in row))
     offsets = int((offset + Fraction(1, 2)) * divisor)
     weights = [[(i - anchor_y, j - anchor_x, int(tap * divisor))
@@ -104,15 +114,25 @@ def convolve(image, path):
                     total = math.isqrt(totals[0] ** 2 + totals[1] ** 2)
                 else:
                     total = abs(totals[0]) if absolute else totals[0]
-                line.append(min(max((total + offsets) // divisor, 0), 255))
+                line.append(min(max((total + offsets) // divisor, 0), top))
         result.append(line)
     return result
 
 
-def check_lively(name, rows):
+def convolve_linear(image, path):
+    """The same in linear light, of 8 bits without alpha."""
+    width, height, channels, rows, bits = image
+    assert bits == 8 and channels % 2 == 1
+    curve = {name: table for name, (table, _) in linear.tables().items()}
+    light = [[curve["from8"][sample] for sample in row] for row in rows]
+    return [[curve["to8"][sample] for sample in row]
+            for row in convolve((width, height, channels, light, 16), path)]
+
+
+def check_lively(name, rows, bits):
     """A picture that is one grey or all black and white would let any mistake pass."""
     samples = [sample for row in rows for sample in row]
-    inside = sum(0 < sample < 255 for sample in samples)
+    inside = sum(0 < sample < (1 << bits) - 1 for sample in samples)
     if len(set(samples)) < 16 or inside < len(samples) // 8:
         sys.exit(f"{name}: the picture is nearly constant or saturated and tests nothing")
 
@@ -122,17 +142,20 @@ def main():
         sys.exit("usage: update.py GPUCONV")
     program = os.path.abspath(sys.argv[1])
     os.environ["GPUCONV_FILTERS"] = os.path.abspath(FILTERS)
-    source = os.path.join(HERE, "source.png")
-    image = read_png(source)
     names = sorted(name[:-4] for name in os.listdir(FILTERS) if name.endswith(".txt"))
+    names += [*DEEP, *LINEAR]
     with tempfile.TemporaryDirectory(dir=HERE) as folder:
         for name in names:
+            source = os.path.join(HERE, "source-16.png" if name in DEEP else "source.png")
+            spec = name.removesuffix("-16").removesuffix("-linear")
             made = os.path.join(folder, f"{name}.png")
-            subprocess.run([program, "--variant", "reference", name, source, made], check=True)
-            expected = convolve(image, os.path.join(FILTERS, f"{name}.txt"))
-            if read_png(made)[3] != expected:
+            subprocess.run([program, "--variant", "reference", *["--linear"] * (name in LINEAR), spec, source, made],
+                           check=True)
+            image = read_png(source)
+            expected = (convolve_linear if name in LINEAR else convolve)(image, os.path.join(FILTERS, f"{spec}.txt"))
+            if read_png(made)[3:] != (expected, image[4]):
                 sys.exit(f"{name}: the program and this script do not agree; nothing was changed")
-            check_lively(name, expected)
+            check_lively(name, expected, image[4])
         for name in names:
             os.replace(os.path.join(folder, f"{name}.png"), os.path.join(HERE, f"{name}.png"))
     print(f"{len(names)} golden images made: {' '.join(names)}")
