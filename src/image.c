@@ -118,7 +118,10 @@ static void copy_pixels_of(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t in_ro
     case 4:
         copy_pixels(in, in_step, in_row, out, width, height, 4);
         break;
-    default: /* 6 and 8, of 16 bits a sample */
+    case 6: /* of 16 bits a sample, as are 8 and some of those above */
+        copy_pixels(in, in_step, in_row, out, width, height, 6);
+        break;
+    default:
         copy_pixels(in, in_step, in_row, out, width, height, bytes);
     }
 }
@@ -160,6 +163,9 @@ static void reverse_pixels_of(uint8_t *pixels, size_t count, size_t bytes)
         break;
     case 4:
         reverse_pixels(pixels, count, 4);
+        break;
+    case 6:
+        reverse_pixels(pixels, count, 6);
         break;
     default:
         reverse_pixels(pixels, count, bytes);
