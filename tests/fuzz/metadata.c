@@ -11,15 +11,24 @@
 #include <libdeflate.h>
 #include <string.h>
 
-/* An encoded picture of 3 x 2 pixels that metadata can be put into. */
+/* An encoded picture of 3 x 2 pixels that metadata can be put into, to be released with free. */
 static void encode(enum format format, bool grey, uint8_t **bytes, size_t *size)
 {
-    uint8_t samples[18] = {0, 255};
-    const struct image image = {.width = 3, .height = 2, .channels = grey ? 1 : 3, .bits = 8, .samples = samples};
-    const struct codec_settings settings = {.quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION, .threads = 1};
-    struct error error;
+    static struct blob made[FORMAT_COUNT][2]; /* encoding takes longer than all else */
+    struct blob *const blob = &made[format][grey];
 
-    CHECK(codec_encode(&image, format, &settings, bytes, size, &error));
+    if (!blob->bytes) {
+        uint8_t samples[18] = {0, 255};
+        const struct image image = {.width = 3, .height = 2, .channels = grey ? 1 : 3, .bits = 8, .samples = samples};
+        const struct codec_settings settings = {
+            .quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION, .threads = 1};
+        struct error error;
+        CHECK(codec_encode(&image, format, &settings, &blob->bytes, &blob->size, &error));
+    }
+    *size = blob->size;
+    *bytes = malloc(blob->size);
+    CHECK(*bytes);
+    memcpy(*bytes, blob->bytes, blob->size);
 }
 
 static bool same_blob(const struct blob *a, const struct blob *b)
