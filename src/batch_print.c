@@ -3,6 +3,8 @@
  * A batch's words and its JSON. */
 #include "batch_print.h"
 
+#include "file.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,23 +135,21 @@ static void print_result(FILE *file, const struct result *result)
 
 bool batch_report(int descriptor, const char *name, const struct result *result, struct error *error)
 {
-    char *line = NULL;
-    size_t size = 0;
-    FILE *file = open_memstream(&line, &size);
+    struct file_text line;
+    FILE *file = file_text_open(&line);
     if (file == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for a line of the report %s; free some", name);
     print_result(file, result);
-    const bool failed = ferror(file) != 0;
-    bool done = fclose(file) == 0 && !failed;
+    bool done = file_text_close(file, &line);
     if (!done) {
         error_set(error, ERROR_WORK, "not enough memory for a line of the report %s; free some", name);
     } else {
-        const ssize_t wrote = write(descriptor, line, size);
-        if (wrote != (ssize_t)size)
+        const ssize_t wrote = write(descriptor, line.bytes, line.size);
+        if (wrote != (ssize_t)line.size)
             done =
                 error_set(error, ERROR_WORK, "%s: the report cannot be written: %s; make room or choose another file",
                           name, wrote < 0 ? strerror(errno) : "it takes only a part of a line");
     }
-    free(line);
+    free(line.bytes);
     return done;
 }

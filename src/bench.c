@@ -171,20 +171,19 @@ static bool make_filter(enum kind kind, int side, struct filter *filter, struct 
     const double scale = kind == KIND_RANK_1 ? sum : floor(sqrt(squares) * 73.9 / 45) + 1;
     const double offset = kind == KIND_RANK_1 ? 0 : floor(128 - sum * 127.5 / scale);
 
-    char name[32], *text = NULL;
-    size_t size = 0;
+    char name[32];
+    struct file_text text;
     snprintf(name, sizeof name, "%s-%d", names[kind], side);
-    FILE *stream = open_memstream(&text, &size);
+    FILE *stream = file_text_open(&text);
     if (stream == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for the filter %s; free some", name);
     fprintf(stream, "scale %.0f\noffset %.0f\n", scale, offset);
     for (int i = 0; i < side * side; i++)
         fprintf(stream, "%d%c", taps[i], (i + 1) % side ? ' ' : '\n');
-    const bool written = ferror(stream) == 0;
-    const bool done = fclose(stream) == 0 && written
-                          ? filter_parse(text, size, name, filter, error)
+    const bool done = file_text_close(stream, &text)
+                          ? filter_parse(text.bytes, text.size, name, filter, error)
                           : error_set(error, ERROR_WORK, "not enough memory for the filter %s; free some", name);
-    free(text);
+    free(text.bytes);
     return done;
 }
 

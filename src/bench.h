@@ -23,6 +23,7 @@
 #include "conv.h"
 #include "device.h"
 #include "error.h"
+#include "file.h"
 #include "filter.h"
 
 #include <stdbool.h>
@@ -151,9 +152,8 @@ struct bench_writer {
     double chosen_ms[2], best_ms[2]; /* of the group, by backend; 0: none yet */
     const char *chosen_name[2], *best_name[2];
     int cases, near;
-    bool narrowed; /* to one variant: then nothing can be said about the choice */
-    char *misses;  /* lines about the cases where the choice was not near the best */
-    size_t misses_size;
+    bool narrowed;           /* to one variant: then nothing can be said about the choice */
+    struct file_text misses; /* lines about the cases where the choice was not near the best */
     FILE *misses_file;
 };
 

@@ -334,14 +334,14 @@ static void table_end(struct bench_writer *writer)
             "\nThe automatic choice was within 10%% of the fastest canonical variant in %d of %d cases%s\n",
             writer->near, writer->cases, writer->near < writer->cases ? "; not in these:" : ".");
     fflush(writer->misses_file);
-    fputs(writer->misses, writer->file);
+    fputs(writer->misses.bytes, writer->file);
 }
 
 bool bench_write_begin(struct bench_writer *writer, FILE *file, enum bench_format format, const struct bench *bench,
                        struct error *error)
 {
     *writer = (struct bench_writer){.file = file, .format = format, .narrowed = bench->request->variant != NULL};
-    writer->misses_file = open_memstream(&writer->misses, &writer->misses_size);
+    writer->misses_file = file_text_open(&writer->misses);
     if (writer->misses_file == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for the benchmark's table; free some");
     if (format == BENCH_JSON)
@@ -374,6 +374,6 @@ void bench_write_end(struct bench_writer *writer)
         fputs("\n  ]\n}\n", writer->file);
     else if (writer->format == BENCH_TABLE)
         table_end(writer);
-    fclose(writer->misses_file);
-    free(writer->misses);
+    if (file_text_close(writer->misses_file, &writer->misses))
+        free(writer->misses.bytes);
 }

@@ -738,9 +738,8 @@ char *cli_help(bool of_bench)
         [GROUP_QUERY] = "Instead of work",
         [GROUP_BENCH] = "Benchmark",
     };
-    char *text = NULL;
-    size_t size;
-    FILE *file = open_memstream(&text, &size);
+    struct file_text text;
+    FILE *file = file_text_open(&text);
     if (file == NULL)
         return NULL;
 
@@ -755,10 +754,5 @@ char *cli_help(bool of_bench)
     }
     if (!of_bench)
         fputs(closing, file);
-    const bool failed = ferror(file) != 0;
-    if (fclose(file) != 0 || failed) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return file_text_close(file, &text) ? text.bytes : NULL;
 }

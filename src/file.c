@@ -299,6 +299,54 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, struct erro
     return done;
 }
 
+/* ---- Text in memory ---- */
+
+static ssize_t text_grow(void *context, const char *bytes, size_t size)
+{
+    struct file_text *text = context;
+
+    if (size >= text->capacity - text->size) {                  /* there must be room for the NUL, too */
+        const size_t capacity = 2 * (text->size + size) + 1024; /* text is nowhere near half of the address space */
+        char *const larger = realloc(text->bytes, capacity);
+        if (!larger)
+            return 0;
+        text->bytes = larger;
+        text->capacity = capacity;
+    }
+    memcpy(text->bytes + text->size, bytes, size);
+    text->size += size;
+    text->bytes[text->size] = '\0';
+    return (ssize_t)size;
+}
+
+FILE *file_text_open(struct file_text *text)
+{
+    FILE *stream = NULL;
+
+    *text = (struct file_text){0};
+    text_grow(text, "", 0);
+    if (text->bytes)
+        stream = fopencookie(text, "w", (cookie_io_functions_t){.write = text_grow});
+    if (!stream) {
+        free(text->bytes);
+        *text = (struct file_text){0};
+    }
+    return stream;
+}
+
+bool file_text_close(FILE *stream, struct file_text *text)
+{
+    const bool failed = fflush(stream) != 0 || ferror(stream) != 0;
+
+    if (fclose(stream) == 0 && !failed)
+        return true;
+    free(text->bytes);
+    *text = (struct file_text){0};
+    return false;
+}
+
+/* ---- Folders ---- */
+
 bool file_make_folders(const char *path, struct error *error)
 {
     struct stat status;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* The folder that holds PATH's last part, to be released with free; NULL where there is no memory. */
 char *file_folder(const char *path);
@@ -33,6 +34,19 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, struct erro
 
 /* Make the folder PATH, and those above it, where they are not there. */
 bool file_make_folders(const char *path, struct error *error);
+
+/* Text that is printed into memory: SIZE bytes, then a NUL. */
+struct file_text {
+    char *bytes; /* to be released with free */
+    size_t size, capacity;
+};
+
+/* Open a stream that TEXT grows by; NULL where there is no memory. Unlike libc's open_memstream, which loses what it
+ * has no memory for without a word, it has an error then. */
+FILE *file_text_open(struct file_text *text);
+
+/* Close it. Returns false, and releases the text, where a part was lost. */
+bool file_text_close(FILE *stream, struct file_text *text);
 
 /* Do the two paths name one existing file (by device and inode)? */
 bool file_same(const char *a, const char *b);

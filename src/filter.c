@@ -6,6 +6,8 @@
  * defines to the last bit, so that the same text makes the same taps on every machine. */
 #include "filter.h"
 
+#include "file.h"
+
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -1451,9 +1453,10 @@ static bool list_folder(const char *folder, FILE *stream, size_t *count)
 
 bool filter_names(char ***names, size_t *count, struct error *error)
 {
-    char *text = NULL, **list = NULL;
-    size_t size = 0, found = builtin_filter_count;
-    FILE *stream = open_memstream(&text, &size);
+    struct file_text text;
+    char **list = NULL;
+    size_t found = builtin_filter_count;
+    FILE *stream = file_text_open(&text);
     if (!stream)
         goto end;
     for (size_t i = 0; i < builtin_filter_count; i++)
@@ -1462,13 +1465,13 @@ bool filter_names(char ***names, size_t *count, struct error *error)
     bool done = true;
     for (size_t i = 0; done && search_folder(i, folder, sizeof folder); i++)
         done = list_folder(folder, stream, &found);
-    if (fclose(stream) != 0 || !done)
+    if (!file_text_close(stream, &text) || !done)
         goto end;
 
-    list = malloc(found * sizeof *list + size);
+    list = malloc(found * sizeof *list + text.size);
     if (!list)
         goto end;
-    char *name = memcpy((void *)(list + found), text, size);
+    char *name = memcpy((void *)(list + found), text.bytes, text.size);
     for (size_t i = 0; i < found; i++, name += strlen(name) + 1)
         list[i] = name;
     qsort(list, found, sizeof *list, compare_names);
@@ -1480,7 +1483,7 @@ bool filter_names(char ***names, size_t *count, struct error *error)
     }
     *names = list;
 end:
-    free(text);
+    free(text.bytes);
     return list || error_set(error, ERROR_WORK, "there is not enough memory to list the filters");
 }
 
@@ -1574,9 +1577,8 @@ bool filter_is_centred_square(const struct filter *filter)
 
 char *filter_describe(const struct filter *filter)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
+    struct file_text text;
+    FILE *stream = file_text_open(&text);
     if (!stream)
         return NULL;
     fprintf(stream, "%s%s%s\n", filter->name, filter->title[0] != '\0' ? ": " : "", filter->title);
@@ -1606,9 +1608,5 @@ char *filter_describe(const struct filter *filter)
         fprintf(stream, "no\n\n");
     }
     print_taps(stream, filter);
-    if (fclose(stream) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return file_text_close(stream, &text) ? text.bytes : NULL;
 }
