@@ -3,10 +3,10 @@
 # Look for inputs that break something: tests/fuzz/run.sh NAME SECONDS [--merge]
 #
 # NAME is filter, image, ... as in tests/fuzz/NAME.c. Begins with the committed inputs, in the folder $BUILD (default
-# build-fuzz), which is set up for clang and its sanitizers where it is not there. What crashes, leaks or takes more than
-# $TIMEOUT (default 10) seconds ends the run with exit status 1 and stays in $BUILD/found-NAME; mended, it goes into
-# tests/bad. The last lines are the edges (cov) and features (ft) that were reached, and the executions. With --merge
-# those of the new inputs that reach more than the committed ones are added to these.
+# build-fuzz), which is set up for clang and its sanitizers where it is not there. What crashes, leaks or takes more
+# than $TIMEOUT (default 10) seconds ends the run with an exit status other than 0 and stays in $BUILD/found-NAME;
+# mended, it goes into tests/bad. The last lines are the edges (cov) and features (ft) that were reached, and the
+# executions. With --merge those of the new inputs that reach more than the committed ones are added to these.
 set -eu
 [ $# -ge 2 ] || { echo 'usage: tests/fuzz/run.sh NAME SECONDS [--merge]' >&2; exit 2; }
 name=$1 seconds=$2 merge=${3-}
