@@ -220,6 +220,10 @@ static void test_sixteen_bits_by_hand(void **state)
         {"scale 5\noffset 20.5\ncombine max\n3 -4\n---\n-4 2\n",
          BORDER_REFLECT,
          {5269, 57697, 57696, 37268, 33696, 10207, 14834, 44803, 32162, 38036, 31483, 44590, 31379, 13114, 47269}},
+        {"offset 3\n0 0\n0 0\n",
+         BORDER_ZERO,
+         {771, 771, 771, 771, 771, 771, 771, 771, 771, 771, 771, 771, 771, 771, 771}},
+        {"0 0 1\n", BORDER_ZERO, {65535, 1, 40000, 65534, 0, 777, 50001, 32768, 65535, 0, 32767, 257, 9999, 60000, 0}},
     };
     size_t count, rows = 0;
     const struct variant *table = variants(&count);
