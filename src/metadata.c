@@ -1020,18 +1020,19 @@ static bool jpeg_read_segment(struct metadata *metadata, struct pieces *pieces, 
 /* Find the next segment from *AT on, up to the first scan; *AT then stands behind it. */
 static bool jpeg_next(const uint8_t *bytes, size_t size, size_t *at, unsigned *marker, size_t *data, size_t *length)
 {
-    while (*at < size && bytes[*at] != 0xff)
-        ++*at;
-    while (*at < size && bytes[*at] == 0xff)
-        ++*at;
-    if (size - *at < 3)
+    const uint8_t *const found = memchr(bytes + *at, 0xff, size - *at);
+    size_t next = found ? (size_t)(found - bytes) : size;
+
+    while (next < size && bytes[next] == 0xff)
+        next++;
+    if (next + 3 > size)
         return false;
-    *marker = bytes[*at];
-    *length = big16(bytes + *at + 1);
-    if (*marker == 0xda || *marker == 0xd9 || *length < 2 || *length > size - *at - 1)
+    *marker = bytes[next];
+    *length = big16(bytes + next + 1);
+    if (*marker == 0xda || *marker == 0xd9 || *length < 2 || *length > size - next - 1)
         return false;
-    *data = *at + 3;
-    *at += 1 + *length;
+    *data = next + 3;
+    *at = next + 1 + *length;
     *length -= 2;
     return true;
 }
