@@ -29,14 +29,10 @@ enum { PROCESSES_MOST = 1 << 14 };
 /* May there be fewer threads than are wanted, or less memory than their stacks take? */
 static bool limited(void)
 {
-    static const int kinds[] = {RLIMIT_NPROC, RLIMIT_AS, RLIMIT_DATA};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        struct rlimit limit;
-        if (getrlimit(kinds[i], &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-            (kinds[i] != RLIMIT_NPROC || limit.rlim_cur < PROCESSES_MOST))
-            return true;
-    }
-    return false;
+    struct rlimit processes, memory, data;
+    return getrlimit(RLIMIT_NPROC, &processes) != 0 || processes.rlim_cur < PROCESSES_MOST ||
+           getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur != RLIM_INFINITY ||
+           getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY;
 }
 
 static void *pass(void *gate)
