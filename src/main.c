@@ -159,10 +159,12 @@ static bool save(const char *path, const struct options *options, enum format fo
     bool done = metadata_write(metadata, format, &bytes, size, &left_out, error);
     warn_left_out(options, name, left_out);
     stages_end(stages, STAGE_ENCODE);
-    done = done && file_write(path, bytes, *size, error);
+    if (done && !file_write(path, bytes, *size, error)) {
+        done = false;
+        if (file_is_standard(path))
+            end_unheard();
+    }
     free(bytes);
-    if (!done && file_is_standard(path))
-        end_unheard();
     stages_end(stages, STAGE_WRITE);
     return done;
 }
