@@ -6,6 +6,7 @@
  */
 #include "codec_row.h"
 
+#include "bytes.h"
 #include "file.h"
 
 #include <ctype.h>
@@ -95,16 +96,6 @@ const char *codec_format_name(enum format format)
 
 /* ---- Checking ---- */
 
-static uint32_t big32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-static unsigned big16(const uint8_t *bytes)
-{
-    return (unsigned)bytes[0] << 8 | bytes[1];
-}
-
 static const uint8_t png_signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
 /* The format by the first bytes. A PNG signature that is cut short or damaged further on still counts: the message is
@@ -116,11 +107,6 @@ static enum format format_of_bytes(const uint8_t *bytes, size_t size)
     if (size >= 2 && bytes[0] == 0xff && bytes[1] == 0xd8)
         return FORMAT_JPEG;
     return FORMAT_UNKNOWN;
-}
-
-static bool contains(const uint8_t *bytes, size_t size, const char *text)
-{
-    return memmem(bytes, size, text, strlen(text)) != NULL;
 }
 
 /* What a file that is neither PNG nor JPEG probably is, with its article, or NULL. */
@@ -142,7 +128,7 @@ static const char *foreign_format(const uint8_t *bytes, size_t size)
             memcmp(bytes + formats[i].at, formats[i].magic, formats[i].length) == 0)
             return formats[i].name;
     /* An SVG file may open with an XML declaration, a document type and comments. */
-    if (contains(bytes, size < 1024 ? size : 1024, "<svg"))
+    if (bytes_contain(bytes, size < 1024 ? size : 1024, "<svg"))
         return "an SVG drawing";
     return NULL;
 }

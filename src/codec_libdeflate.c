@@ -5,6 +5,7 @@
  * not depend on each other, so that threads may share them, and that are always the same, so that the file is, too. */
 #include "codec_row.h"
 
+#include "bytes.h"
 #include "deflate.h"
 #include "parallel.h"
 #include "png_filter.h"
@@ -16,11 +17,6 @@
 
 /* Chunks are walked here as codec.c has found them to be whole. */
 enum { SIGNATURE = 8, CHUNK_HEAD = 8, CHUNK_OVERHEAD = 12, HEADER_DATA = 13 };
-
-static uint32_t big32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
 
 /* ---- Decoding ---- */
 
@@ -450,12 +446,6 @@ static uint32_t adler_join(uint32_t first, uint32_t second, size_t size)
     const uint64_t sums = (b + (second >> 16) + size % prime * (a + prime - 1)) % prime;
 
     return (uint32_t)(sums << 16 | sum);
-}
-
-static void put_big32(uint8_t *bytes, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        bytes[i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
 /* Put what belongs around a chunk's SIZE bytes, and return where the next begins. */

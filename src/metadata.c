@@ -4,6 +4,8 @@
  * length is held against what is there, and whatever is read is copied once, so that the time is that of the bytes. */
 #include "metadata.h"
 
+#include "exif.h"
+
 #include <assert.h>
 #include <libdeflate.h>
 #include <stdio.h>
@@ -31,82 +33,10 @@ static const char jfif_head[] = "JFIF";
 static const char xmp_keyword[] = "XML:com.adobe.xmp";
 static const char raw_keyword[] = "Raw profile type ";
 
-/* ---- Bytes ---- */
-
-static uint32_t big32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-static unsigned big16(const uint8_t *bytes)
-{
-    return (unsigned)bytes[0] << 8 | bytes[1];
-}
-
-static void store_big32(uint8_t *bytes, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        bytes[i] = (uint8_t)(value >> (24 - 8 * i));
-}
-
-static void swap_bytes(uint8_t *a, uint8_t *b, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        const uint8_t byte = a[i];
-        a[i] = b[i];
-        b[i] = byte;
-    }
-}
-
-static bool contains(const uint8_t *bytes, size_t size, const char *text)
-{
-    return memmem(bytes, size, text, strlen(text)) != NULL;
-}
-
 /* Do SIZE bytes begin with HEAD, its NUL included? */
 static bool begins(const uint8_t *bytes, size_t size, const char *head, size_t head_size)
 {
     return size >= head_size && memcmp(bytes, head, head_size) == 0;
-}
-
-/* What is reserved for so many bytes. Doubling keeps the time of appending to that of the bytes. */
-static size_t capacity_of(size_t size)
-{
-    size_t capacity = 64;
-
-    while (capacity < size) /* all sizes are far below 2^63 */
-        capacity *= 2;
-    return size > 0 ? capacity : 0;
-}
-
-/* Append SIZE undefined bytes, where they begin; NULL where there is no memory. */
-static uint8_t *extend(struct blob *blob, size_t size)
-{
-    const size_t capacity = capacity_of(blob->size + size);
-
-    if (capacity > capacity_of(blob->size)) {
-        uint8_t *const larger = realloc(blob->bytes, capacity);
-        if (!larger)
-            return NULL;
-        blob->bytes = larger;
-    }
-    blob->size += size;
-    return blob->bytes + blob->size - size;
-}
-
-static bool append(struct blob *blob, const void *bytes, size_t size)
-{
-    uint8_t *const to = size > 0 ? extend(blob, size) : NULL;
-
-    if (size > 0 && to)
-        memcpy(to, bytes, size);
-    return size == 0 || to;
-}
-
-static void blob_free(struct blob *blob)
-{
-    free(blob->bytes);
-    *blob = (struct blob){0};
 }
 
 /* ---- What is left out, and what goes wrong ---- */
@@ -156,7 +86,7 @@ static bool take(struct metadata *metadata, enum metadata_part part, struct blob
 {
     if (size > METADATA_PART_MOST || size > METADATA_MOST - metadata_bytes(metadata))
         return leave_out(metadata, part, METADATA_TOO_LARGE);
-    return append(blob, bytes, size) || no_memory(error);
+    return blob_append(blob, bytes, size) || no_memory(error);
 }
 
 /* Inflate a zlib stream into OUT. *WHY is set where that is not possible for another reason than memory. */
@@ -174,7 +104,7 @@ static bool inflate(const uint8_t *bytes, size_t size, struct blob *out, enum me
     for (; result == LIBDEFLATE_INSUFFICIENT_SPACE && capacity < 2 * METADATA_PART_MOST; capacity *= 2) {
         const size_t room = capacity < METADATA_PART_MOST ? capacity : METADATA_PART_MOST;
         blob_free(out);
-        if (!extend(out, room)) {
+        if (!blob_extend(out, room)) {
             libdeflate_free_decompressor(decompressor);
             return no_memory(error);
         }
@@ -187,348 +117,7 @@ static bool inflate(const uint8_t *bytes, size_t size, struct blob *out, enum me
     return true;
 }
 
-/* ---- EXIF: a TIFF block ---- */
-
-/* The directories of EXIF, each reached by a tag of one further up in this list, so that no file makes them a loop. */
-enum directory { DIRECTORY_IMAGE, DIRECTORY_EXIF, DIRECTORY_GPS, DIRECTORY_INTEROP, DIRECTORIES };
-
-enum tag {
-    TAG_WIDTH = 0x0100,
-    TAG_HEIGHT = 0x0101,
-    TAG_ORIENTATION = 0x0112,
-    TAG_ACROSS = 0x011a, /* XResolution */
-    TAG_DOWN = 0x011b,
-    TAG_EXIF = 0x8769,
-    TAG_GPS = 0x8825,
-    TAG_SUBJECT_AREA = 0x9214,
-    TAG_EXIF_WIDTH = 0xa002,
-    TAG_EXIF_HEIGHT = 0xa003,
-    TAG_INTEROP = 0xa005,
-    TAG_FOCAL_ACROSS = 0xa20e,
-    TAG_FOCAL_DOWN = 0xa20f,
-    TAG_SUBJECT_LOCATION = 0xa214,
-};
-
-enum { TYPE_BYTE = 1, TYPE_SHORT = 3, TYPE_LONG = 4, TYPE_RATIONAL = 5, TYPE_UNDEFINED = 7, TYPE_IFD = 13 };
-
-/* A block of bytes that may be damaged. TURNED: what says where something is in the picture no longer holds. */
-struct tiff {
-    const uint8_t *bytes;
-    size_t size;
-    bool big; /* the order of its numbers' bytes */
-    bool turned;
-    size_t at[DIRECTORIES];    /* where each directory is; 0: there is none */
-    size_t count[DIRECTORIES]; /* of its entries that are carried */
-};
-
-enum { TIFF_HEADER = 8, ENTRY = 12 };
-
-static unsigned get16(bool big, const uint8_t *bytes)
-{
-    return big ? big16(bytes) : (unsigned)bytes[1] << 8 | bytes[0];
-}
-
-static uint32_t get32(bool big, const uint8_t *bytes)
-{
-    return big ? big32(bytes)
-               : (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
-}
-
-static void put16(bool big, uint8_t *bytes, unsigned value)
-{
-    bytes[big] = (uint8_t)value;
-    bytes[!big] = (uint8_t)(value >> 8);
-}
-
-static void put32(bool big, uint8_t *bytes, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        bytes[big ? 3 - i : i] = (uint8_t)(value >> (8 * i));
-}
-
-/* One entry of a directory. */
-struct entry {
-    unsigned tag, type;
-    uint32_t count;
-    const uint8_t *value;
-    size_t size;              /* of the value in bytes */
-    enum directory directory; /* that it refers to; DIRECTORY_IMAGE: none */
-    size_t at;                /* where that is */
-};
-
-/* A way through a directory's entries. */
-struct walk {
-    const struct tiff *tiff;
-    enum directory directory;
-    size_t at, left;         /* the next entry, and how many there are from there on */
-    size_t budget;           /* bytes of values that may still be looked at: they may overlap, and must not take long */
-    uint8_t seen[65536 / 8]; /* which tags there have been */
-};
-
-/* Begin with a directory. Where there is none, it has no entries. */
-static void walk_begin(struct walk *walk, const struct tiff *tiff, enum directory directory)
-{
-    const size_t at = tiff->at[directory];
-
-    *walk = (struct walk){.tiff = tiff, .directory = directory, .at = at + 2, .budget = 2 * tiff->size};
-    if (at < TIFF_HEADER || at > tiff->size || tiff->size - at < 2)
-        return;
-    const size_t claimed = get16(tiff->big, tiff->bytes + at), there = (tiff->size - at - 2) / ENTRY;
-    walk->left = claimed < there ? claimed : there;
-}
-
-/* The directory that an entry refers to, or DIRECTORY_IMAGE for none. */
-static enum directory directory_below(enum directory directory, unsigned tag)
-{
-    if (directory == DIRECTORY_IMAGE && tag == TAG_EXIF)
-        return DIRECTORY_EXIF;
-    if (directory == DIRECTORY_IMAGE && tag == TAG_GPS)
-        return DIRECTORY_GPS;
-    if (directory == DIRECTORY_EXIF && tag == TAG_INTEROP)
-        return DIRECTORY_INTEROP;
-    return DIRECTORY_IMAGE;
-}
-
-/* What is not carried: where a picture, or a part of the file, is or may be, and what describes how it was stored. */
-static bool unwanted(enum directory directory, unsigned tag, bool turned)
-{
-    static const uint16_t image[] = {
-        0x0102, 0x0103, 0x0106, 0x0111, 0x0115, 0x0116, 0x0117, 0x011c, /* bits, compression, strips, planes ... */
-        0x0142, 0x0143, 0x0144, 0x0145,                                 /* tiles */
-        0x014a, 0x0201, 0x0202,                                         /* directories and pictures in JPEG */
-        0x02bc, 0x83bb, 0x8649, 0x8773,                                 /* XMP, IPTC, Photoshop, ICC: apart from here */
-        0x501b, 0xc634, 0xea1c, /* GDI+'s thumbnail, DNG's maker notes, padding */
-    };
-    static const uint16_t exif[] = {0x927c, 0xea1c}; /* maker's notes, padding */
-
-    if (directory == DIRECTORY_IMAGE)
-        for (size_t i = 0; i < sizeof image / sizeof *image; i++)
-            if (tag == image[i])
-                return true;
-    if (directory == DIRECTORY_EXIF)
-        for (size_t i = 0; i < sizeof exif / sizeof *exif; i++)
-            if (tag == exif[i])
-                return true;
-    if ((tag == TAG_EXIF || tag == TAG_GPS || tag == TAG_INTEROP) && directory_below(directory, tag) == DIRECTORY_IMAGE)
-        return true; /* has no place there */
-    return turned && directory == DIRECTORY_EXIF && (tag == TAG_SUBJECT_AREA || tag == TAG_SUBJECT_LOCATION);
-}
-
-/* The bytes of one value of a type, 0 for a type that there is not. */
-static size_t type_size(unsigned type)
-{
-    static const uint8_t sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4};
-
-    return type < sizeof sizes ? sizes[type] : type == 129 ? 1 : 0; /* 129: UTF-8 */
-}
-
-/* The entry at BYTES, if it can be carried. */
-static bool entry_read(struct walk *walk, const uint8_t *bytes, struct entry *entry)
-{
-    const struct tiff *const tiff = walk->tiff;
-
-    *entry = (struct entry){
-        .tag = get16(tiff->big, bytes),
-        .type = get16(tiff->big, bytes + 2),
-        .count = get32(tiff->big, bytes + 4),
-        .value = bytes + 8,
-    };
-    entry->size = (size_t)entry->count * type_size(entry->type);
-    if (entry->size == 0 || entry->size > walk->budget || unwanted(walk->directory, entry->tag, tiff->turned))
-        return false;
-    walk->budget -= entry->size;
-    if (entry->size > 4) {
-        const size_t at = get32(tiff->big, bytes + 8);
-        if (at > tiff->size || entry->size > tiff->size - at)
-            return false;
-        entry->value = tiff->bytes + at;
-    }
-    if ((entry->type == TYPE_BYTE || entry->type == TYPE_UNDEFINED) &&
-        contains(entry->value, entry->size, "\xff\xd8\xff"))
-        return false; /* a JPEG */
-    entry->directory = directory_below(walk->directory, entry->tag);
-    if (entry->directory == DIRECTORY_IMAGE)
-        return true;
-    entry->at = get32(tiff->big, entry->value);
-    return (entry->type == TYPE_LONG || entry->type == TYPE_IFD) && entry->count == 1 &&
-           tiff->count[entry->directory] > 0;
-}
-
-/* The next entry that is carried. Of several with the same tag only the first is looked at. */
-static bool walk_next(struct walk *walk, struct entry *entry)
-{
-    while (walk->left > 0) {
-        const uint8_t *const bytes = walk->tiff->bytes + walk->at;
-        const unsigned tag = get16(walk->tiff->big, bytes), bit = 1u << (tag & 7);
-        const bool again = walk->seen[tag >> 3] & bit;
-        walk->at += ENTRY;
-        walk->left--;
-        walk->seen[tag >> 3] |= (uint8_t)bit;
-        if (!again && entry_read(walk, bytes, entry))
-            return true;
-    }
-    return false;
-}
-
-/* Open a block and find its directories, and how much of each is carried. */
-static bool tiff_open(const uint8_t *bytes, size_t size, bool turned, struct tiff *tiff)
-{
-    struct walk walk;
-    struct entry entry;
-
-    *tiff = (struct tiff){.bytes = bytes, .size = size, .big = size > 0 && bytes[0] == 'M', .turned = turned};
-    if (size < TIFF_HEADER || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0))
-        return false;
-    tiff->at[DIRECTORY_IMAGE] = get32(tiff->big, bytes + 4);
-    for (int d = 0; d < DIRECTORIES; d++)
-        tiff->count[d] = 1; /* not known yet: none is empty */
-    for (int d = 0; d < DIRECTORIES; d++) {
-        walk_begin(&walk, tiff, (enum directory)d);
-        while (walk_next(&walk, &entry))
-            if (entry.directory != DIRECTORY_IMAGE)
-                tiff->at[entry.directory] = entry.at;
-    }
-    for (int d = DIRECTORIES - 1; d >= 0; d--) { /* from below: what refers to an empty one is not carried */
-        size_t count = 0;
-        walk_begin(&walk, tiff, (enum directory)d);
-        while (walk_next(&walk, &entry))
-            count++;
-        tiff->count[d] = count;
-    }
-    return tiff->count[DIRECTORY_IMAGE] > 0;
-}
-
-/* Append SIZE zeros at an even place of a block that is being built, and give that; 0 where there is no memory. */
-static size_t tiff_extend(struct blob *out, size_t size)
-{
-    const size_t added = (out->size & 1) + size;
-    uint8_t *const bytes = extend(out, added);
-
-    if (!bytes)
-        return 0;
-    memset(bytes, 0, added);
-    return out->size - size;
-}
-
-/* Copy a directory to the end of OUT. PLACES are where OUT refers to each directory. */
-static bool tiff_copy(const struct tiff *tiff, enum directory directory, size_t *places, struct blob *out)
-{
-    struct walk walk;
-    struct entry entry;
-    const size_t table = tiff_extend(out, 2 + tiff->count[directory] * ENTRY + 4); /* 4: no further directory */
-    size_t at = table + 2;
-
-    if (table == 0)
-        return false;
-    put32(tiff->big, out->bytes + places[directory], (uint32_t)table);
-    put16(tiff->big, out->bytes + table, (unsigned)tiff->count[directory]);
-    walk_begin(&walk, tiff, directory);
-    for (; walk_next(&walk, &entry); at += ENTRY) {
-        uint8_t *const to = out->bytes + at;
-        put16(tiff->big, to, entry.tag);
-        put16(tiff->big, to + 2, entry.type);
-        put32(tiff->big, to + 4, entry.count);
-        if (entry.directory != DIRECTORY_IMAGE) {
-            places[entry.directory] = at + 8;
-        } else if (entry.size <= 4) {
-            memcpy(to + 8, entry.value, entry.size);
-        } else {
-            const size_t value = tiff_extend(out, entry.size);
-            if (value == 0)
-                return false;
-            memcpy(out->bytes + value, entry.value, entry.size);
-            put32(tiff->big, out->bytes + at + 8, (uint32_t)value); /* fits: four directories of twice 16 MB at most */
-        }
-    }
-    return true;
-}
-
-/* Build a block anew from what is carried of another. False where there is no memory. */
-static bool tiff_rebuild(const struct tiff *tiff, struct blob *out)
-{
-    size_t places[DIRECTORIES] = {[DIRECTORY_IMAGE] = 4};
-
-    if (!append(out, tiff->bytes, TIFF_HEADER))
-        return false;
-    for (int d = 0; d < DIRECTORIES; d++)
-        if (tiff->count[d] > 0 && (d == DIRECTORY_IMAGE || places[d] > 0) &&
-            !tiff_copy(tiff, (enum directory)d, places, out))
-            return false;
-    return true;
-}
-
-/* The entry of TAG in a block that tiff_rebuild has built, or NULL. */
-static uint8_t *exif_entry(const struct blob *exif, enum directory directory, unsigned tag)
-{
-    struct tiff tiff;
-    struct walk walk;
-    struct entry entry;
-
-    if (!exif->bytes || !tiff_open(exif->bytes, exif->size, false, &tiff))
-        return NULL;
-    walk_begin(&walk, &tiff, directory);
-    while (walk_next(&walk, &entry))
-        if (entry.tag == tag)
-            return exif->bytes + walk.at - ENTRY;
-    return NULL;
-}
-
-/* What the tag Orientation says, or 1. */
-static int exif_orientation(const struct blob *exif)
-{
-    const uint8_t *const entry = exif_entry(exif, DIRECTORY_IMAGE, TAG_ORIENTATION);
-    const bool big = entry && exif->bytes[0] == 'M';
-
-    if (!entry || get16(big, entry + 2) != TYPE_SHORT || get32(big, entry + 4) != 1)
-        return 1;
-    const unsigned value = get16(big, entry + 8);
-    return value >= 1 && value <= 8 ? (int)value : 1;
-}
-
-/* Set a number where there is one, and only one: more would stand elsewhere. */
-static void exif_set(struct blob *exif, enum directory directory, unsigned tag, unsigned type, uint32_t value)
-{
-    uint8_t *const entry = exif_entry(exif, directory, tag);
-    const bool big = entry && exif->bytes[0] == 'M';
-    const unsigned had = entry ? get16(big, entry + 2) : 0;
-
-    if ((had != TYPE_SHORT && had != TYPE_LONG) || get32(big, entry + 4) != 1)
-        return;
-    put16(big, entry + 2, type);
-    memset(entry + 8, 0, 4);
-    if (type == TYPE_SHORT)
-        put16(big, entry + 8, value);
-    else
-        put32(big, entry + 8, value);
-}
-
-/* Swap the values of two tags, where both are there and each a pair of numbers. */
-static void exif_swap(struct blob *exif, enum directory directory, unsigned a, unsigned b)
-{
-    const uint8_t *const p = exif_entry(exif, directory, a), *const q = exif_entry(exif, directory, b);
-    const bool big = p && exif->bytes[0] == 'M';
-
-    for (int i = 0; i < 2; i++) {
-        const uint8_t *const entry = i == 0 ? p : q;
-        if (!entry || get16(big, entry + 2) != TYPE_RATIONAL || get32(big, entry + 4) != 1)
-            return;
-    }
-    swap_bytes(exif->bytes + get32(big, p + 8), exif->bytes + get32(big, q + 8), 8);
-}
-
-/* Make EXIF a block of what is carried of SIZE bytes. False where there is no memory. */
-static bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *exif)
-{
-    struct tiff tiff;
-    struct blob built = {0};
-
-    const bool done = !tiff_open(bytes, size, turned, &tiff) || tiff_rebuild(&tiff, &built);
-    if (done)
-        *exif = built;
-    else
-        blob_free(&built);
-    return done;
-}
+/* ---- EXIF ---- */
 
 static bool take_exif(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error)
 {
@@ -631,7 +220,7 @@ static bool xmp_pictures(const uint8_t *bytes, size_t size)
                                         "http://ns.google.com/photos/1.0/depthmap/", "/9j/"};
 
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (contains(bytes, size, signs[i]))
+        if (bytes_contain(bytes, size, signs[i]))
             return true;
     return false;
 }
@@ -671,7 +260,7 @@ static bool take_resources(struct metadata *metadata, const uint8_t *bytes, size
             const size_t before = metadata->iptc.size;
             if (!take(metadata, METADATA_IPTC, &metadata->iptc, bytes, head + data, error))
                 return false;
-            if ((data & 1) && metadata->iptc.size > before && !append(&metadata->iptc, "", 1))
+            if ((data & 1) && metadata->iptc.size > before && !blob_append(&metadata->iptc, "", 1))
                 return no_memory(error);
         }
         bytes += whole;
@@ -696,15 +285,15 @@ static bool take_icc(struct metadata *metadata, const uint8_t *bytes, size_t siz
 /* Append a chunk. */
 static bool put_chunk(struct blob *out, const char *type, const void *data, size_t size)
 {
-    uint8_t *const chunk = extend(out, CHUNK_OVERHEAD + size);
+    uint8_t *const chunk = blob_extend(out, CHUNK_OVERHEAD + size);
 
     if (!chunk)
         return false;
-    store_big32(chunk, (uint32_t)size);
+    put_big32(chunk, (uint32_t)size);
     memcpy(chunk + 4, type, 4);
     if (size > 0)
         memcpy(chunk + 8, data, size);
-    store_big32(chunk + 8 + size, libdeflate_crc32(0, chunk + 4, size + 4));
+    put_big32(chunk + 8 + size, libdeflate_crc32(0, chunk + 4, size + 4));
     return true;
 }
 
@@ -762,7 +351,7 @@ static bool raw_profile(struct metadata *metadata, const char *name, const uint8
         count = 10 * count + (size_t)(text[at] - '0');
     if (count > METADATA_PART_MOST || count > size / 2)
         return true;
-    if (count > 0 && !extend(&bytes, count))
+    if (count > 0 && !blob_extend(&bytes, count))
         return no_memory(error);
     size_t have = 0;
     for (; at < size && have < count; at++) {
@@ -928,7 +517,7 @@ static bool join_profile(struct metadata *metadata, const struct pieces *pieces,
     for (unsigned i = 1; whole && i <= pieces->claimed; i++)
         whole = pieces->profile[i].bytes != NULL;
     for (unsigned i = 1; done && whole && i <= pieces->claimed; i++)
-        done = append(&profile, pieces->profile[i].bytes, pieces->profile[i].size) || no_memory(error);
+        done = blob_append(&profile, pieces->profile[i].bytes, pieces->profile[i].size) || no_memory(error);
     if (done && whole)
         done = take_icc(metadata, profile.bytes, profile.size, error);
     else if (done && (pieces->damaged || pieces->claimed > 0))
@@ -970,8 +559,8 @@ static bool take_comment(struct metadata *metadata, const uint8_t *text, size_t 
     if (size == 0 || memchr(text, 0, size))
         return size == 0 || leave_out(metadata, METADATA_TEXT, METADATA_DAMAGED);
     const bool utf8 = !is_ascii(text, size) && is_utf8(text, size);
-    bool done = (append(&data, utf8 ? utf8_head : latin_head, utf8 ? sizeof utf8_head : sizeof latin_head) &&
-                 append(&data, text, size) && put_chunk(&chunk, utf8 ? "iTXt" : "tEXt", data.bytes, data.size)) ||
+    bool done = (blob_append(&data, utf8 ? utf8_head : latin_head, utf8 ? sizeof utf8_head : sizeof latin_head) &&
+                 blob_append(&data, text, size) && put_chunk(&chunk, utf8 ? "iTXt" : "tEXt", data.bytes, data.size)) ||
                 no_memory(error);
     done = done && take(metadata, METADATA_TEXT, &metadata->texts, chunk.bytes, chunk.size, error);
     blob_free(&data);
@@ -1008,7 +597,7 @@ static bool jpeg_read_segment(struct metadata *metadata, struct pieces *pieces, 
         return true;
     case 0xed:
         return !begins(data, size, photoshop_head, sizeof photoshop_head) ||
-               append(&pieces->resources, data + sizeof photoshop_head, size - sizeof photoshop_head) ||
+               blob_append(&pieces->resources, data + sizeof photoshop_head, size - sizeof photoshop_head) ||
                no_memory(error);
     case 0xfe:
         return take_comment(metadata, data, size, error);
@@ -1077,8 +666,7 @@ static void turn_sides(struct metadata *metadata)
 
     metadata->across = metadata->down;
     metadata->down = across;
-    exif_swap(&metadata->exif, DIRECTORY_IMAGE, TAG_ACROSS, TAG_DOWN);
-    exif_swap(&metadata->exif, DIRECTORY_EXIF, TAG_FOCAL_ACROSS, TAG_FOCAL_DOWN);
+    exif_swap_densities(&metadata->exif);
     for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
         xmp_remove(&metadata->xmp, sides[i]);
 }
@@ -1096,7 +684,7 @@ bool metadata_orient(struct metadata *metadata, struct image *image, struct samp
         blob_free(&metadata->exif);
         metadata->exif = exif;
         metadata->orientation = 1;
-        exif_set(&metadata->exif, DIRECTORY_IMAGE, TAG_ORIENTATION, TYPE_SHORT, 1);
+        exif_set_upright(&metadata->exif);
         xmp_set_digit(&metadata->xmp, "tiff:Orientation", '1');
     }
     if (orientation >= 5) {
@@ -1104,10 +692,7 @@ bool metadata_orient(struct metadata *metadata, struct image *image, struct samp
         *sampling =
             sampling->across <= 2 ? (struct sampling){sampling->down, sampling->across} : (struct sampling){0, 0};
     }
-    exif_set(&metadata->exif, DIRECTORY_IMAGE, TAG_WIDTH, TYPE_LONG, (uint32_t)image->width);
-    exif_set(&metadata->exif, DIRECTORY_IMAGE, TAG_HEIGHT, TYPE_LONG, (uint32_t)image->height);
-    exif_set(&metadata->exif, DIRECTORY_EXIF, TAG_EXIF_WIDTH, TYPE_LONG, (uint32_t)image->width);
-    exif_set(&metadata->exif, DIRECTORY_EXIF, TAG_EXIF_HEIGHT, TYPE_LONG, (uint32_t)image->height);
+    exif_set_sides(&metadata->exif, image->width, image->height);
     return true;
 }
 
@@ -1136,8 +721,8 @@ static bool png_put_density(const struct metadata *metadata, struct blob *out)
 
     if (metadata->density == DENSITY_NONE || across == 0 || down == 0)
         return true;
-    store_big32(data, across);
-    store_big32(data + 4, down);
+    put_big32(data, across);
+    put_big32(data + 4, down);
     data[8] = metadata->density != DENSITY_ASPECT;
     return put_chunk(out, "pHYs", data, sizeof data);
 }
@@ -1150,9 +735,9 @@ static bool png_put_icc(const struct metadata *metadata, struct blob *out)
     struct blob data = {0};
     bool done = false;
 
-    if (compressor && append(&data, name, strlen(name) + 1) && append(&data, "", 1)) {
+    if (compressor && blob_append(&data, name, strlen(name) + 1) && blob_append(&data, "", 1)) {
         const size_t head = data.size, room = libdeflate_zlib_compress_bound(compressor, metadata->icc.size);
-        uint8_t *const packed = extend(&data, room);
+        uint8_t *const packed = blob_extend(&data, room);
         if (packed) {
             const size_t size =
                 libdeflate_zlib_compress(compressor, metadata->icc.bytes, metadata->icc.size, packed, room);
@@ -1171,12 +756,12 @@ static bool png_put_resources(const struct blob *iptc, struct blob *out)
     struct blob data = {0};
     char head[64];
     const int length = snprintf(head, sizeof head, "%s%s%c\niptc\n%8zu\n", raw_keyword, "iptc", 0, iptc->size);
-    bool done = append(&data, head, (size_t)length);
+    bool done = blob_append(&data, head, (size_t)length);
 
     for (size_t i = 0; done && i < iptc->size; i++) {
         const bool last = i % 36 == 35 || i + 1 == iptc->size; /* of a line */
         const char text[3] = {digits[iptc->bytes[i] >> 4], digits[iptc->bytes[i] & 15], '\n'};
-        done = append(&data, text, last ? 3 : 2);
+        done = blob_append(&data, text, last ? 3 : 2);
     }
     done = done && put_chunk(out, "tEXt", data.bytes, data.size);
     blob_free(&data);
@@ -1188,7 +773,7 @@ static bool png_put_xmp(const struct blob *xmp, struct blob *out)
     static const char head[] =
         "XML:com.adobe.xmp\0\0\0\0"; /* not compressed, no language, no translation; its own NUL */
     struct blob data = {0};
-    const bool done = append(&data, head, sizeof head) && append(&data, xmp->bytes, xmp->size) &&
+    const bool done = blob_append(&data, head, sizeof head) && blob_append(&data, xmp->bytes, xmp->size) &&
                       put_chunk(out, "iTXt", data.bytes, data.size);
 
     blob_free(&data);
@@ -1212,7 +797,7 @@ static bool png_put(const struct metadata *metadata, bool grey, struct blob *out
            (metadata->exif.size == 0 || put_chunk(out, "eXIf", metadata->exif.bytes, metadata->exif.size)) &&
            (metadata->xmp.size == 0 || png_put_xmp(&metadata->xmp, out)) &&
            (metadata->iptc.size == 0 || png_put_resources(&metadata->iptc, out)) &&
-           append(out, metadata->texts.bytes, metadata->texts.size);
+           blob_append(out, metadata->texts.bytes, metadata->texts.size);
 }
 
 /* Append a segment: HEAD, then SIZE bytes, which fit. */
@@ -1222,7 +807,7 @@ static bool put_segment(struct blob *out, unsigned marker, const void *head, siz
     const size_t length = 2 + head_size + size;
     const uint8_t start[4] = {0xff, (uint8_t)marker, (uint8_t)(length >> 8), (uint8_t)length};
 
-    return append(out, start, sizeof start) && append(out, head, head_size) && append(out, bytes, size);
+    return blob_append(out, start, sizeof start) && blob_append(out, head, head_size) && blob_append(out, bytes, size);
 }
 
 /* One that is left out if it does not fit. */

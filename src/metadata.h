@@ -11,6 +11,7 @@
 #ifndef GPUCONV_METADATA_H
 #define GPUCONV_METADATA_H
 
+#include "bytes.h"
 #include "codec.h"
 #include "error.h"
 #include "image.h"
@@ -31,12 +32,6 @@ enum metadata_reason {
     METADATA_PICTURES,     /* it holds pictures, which show what has not been filtered */
     METADATA_OTHER_COLOUR, /* it describes other kinds of colour than the file has */
     METADATA_REASONS
-};
-
-/* Bytes that their struct owns. */
-struct blob {
-    uint8_t *bytes; /* NULL where size is 0 */
-    size_t size;
 };
 
 enum density { DENSITY_NONE, DENSITY_ASPECT, DENSITY_INCH, DENSITY_CENTIMETRE, DENSITY_METRE };
