@@ -434,11 +434,10 @@ static bool size_check(const struct header *header, size_t most, const char *nam
                          name, (long long)header->width, (long long)header->height, header->channels, (long long)limit,
                          MAX_SIDE);
     if (most > 0 && (uint64_t)(header->width * header->height) > most)
-        return error_set(
-            error, ERROR_WORK,
-            "%s: %lld x %lld pixels are more than the %zu that --max-pixels allows; scale it down, or allow "
-            "more",
-            name, (long long)header->width, (long long)header->height, most);
+        return error_set(error, ERROR_WORK,
+                         "%s: %lld x %lld pixels are more than the %zu that --max-pixels allows; scale it down, or "
+                         "allow more",
+                         name, (long long)header->width, (long long)header->height, most);
     return true;
 }
 
@@ -513,11 +512,10 @@ const struct codec *codec_writer(enum format format, int bits, const struct code
         return NULL;
     }
     if (!writes(codec, format, bits)) {
-        error_set(
-            error, settings->bits > 0 ? ERROR_USAGE : ERROR_WORK,
-            "the codec %s writes %d bits a sample, and the image has %d; give --codec %s, or --depth %d to reduce "
-            "it",
-            codec->name, codec->write_bits, bits, best->name, codec->write_bits);
+        error_set(error, settings->bits > 0 ? ERROR_USAGE : ERROR_WORK,
+                  "the codec %s writes %d bits a sample, and the image has %d; give --codec %s, or --depth %d to "
+                  "reduce it",
+                  codec->name, codec->write_bits, bits, best->name, codec->write_bits);
         return NULL;
     }
     if (format == FORMAT_PNG && !codec->levels && settings->compression != CODEC_COMPRESSION) {
