@@ -329,13 +329,13 @@ static void group_outs(const struct job *job, const struct tile *tile, int y, ch
                                    : spare;
 }
 
-/* Where the rows of sums of a group stand that are joined. */
+/* Where the rows of sums of a group stand that are joined. Those that the job does not have are never looked at. */
 static void group_sums(const struct job *job, char *from, void *sums[SUMS_MAX][GROUP_MAX])
 {
     const int group = job->last->group;
-    for (int sum = 0; sum < job->sums; sum++)
-        for (int a = 0; a < group; a++)
-            sums[sum][a] = from + (size_t)(sum * group + a) * job->ring_bytes;
+    for (int sum = 0; sum < SUMS_MAX; sum++)
+        for (int a = 0; a < GROUP_MAX; a++)
+            sums[sum][a] = from + (sum < job->sums && a < group ? (size_t)(sum * group + a) * job->ring_bytes : 0);
 }
 
 /* The sum of column X that stands in ROWS, for samples of uint16_t. */
@@ -889,29 +889,34 @@ static void join16_make(struct job *job, bool is_float)
     }
 }
 
+/* The program of one grid, whose sums are JOINED with others. */
+static bool make_grid16(struct job *job, enum arithmetic arithmetic, int grid, bool joined, struct pass **made)
+{
+    const struct filter *f = job->plan->filter;
+    const struct weights w = {f->width, f->height, f->taps + grid * f->width * f->height, 1};
+    if (!pass_allocate(made, PARTS_MOST * (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width))
+        return false;
+    struct pass *pass = *made;
+    pass->group = job->loops->group;
+    pass->arithmetic = arithmetic;
+    pass->target = !joined ? TARGET_U16 : arithmetic == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
+    pass->start = job->shares[0] == SHARE_CENTRED ? centred_start(&w) : 0;
+    finish16_make(job->plan, &pass->finish);
+    pass_fill(pass, &w);
+    return true;
+}
+
 /* One program for each grid, over samples as they are or, where 32 bits do not hold the sums, over their bytes. */
 static bool make_at_once16(struct job *job, enum arithmetic arithmetic)
 {
-    const struct filter *f = job->plan->filter;
-    const int count = f->width * f->height;
-    struct pass **const passes[] = {&job->last, &job->second};
-    const bool joined = job->digits == 2 || f->combine != COMBINE_NONE;
+    const bool grids = job->plan->filter->combine != COMBINE_NONE, joined = job->digits == 2 || grids;
     if (job->digits == 2) {
         job->shares[0] = SHARE_HIGH;
         job->shares[1] = SHARE_LOW;
     }
-    for (int grid = 0; grid < filter_grids(f); grid++) {
-        const struct weights w = {f->width, f->height, f->taps + grid * count, 1};
-        if (!pass_allocate(passes[grid], PARTS_MOST * (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width))
-            return false;
-        struct pass *pass = *passes[grid];
-        pass->group = job->loops->group;
-        pass->arithmetic = arithmetic;
-        pass->target = !joined ? TARGET_U16 : arithmetic == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
-        pass->start = job->shares[0] == SHARE_CENTRED ? centred_start(&w) : 0;
-        finish16_make(job->plan, &pass->finish);
-        pass_fill(pass, &w);
-    }
+    if (!make_grid16(job, arithmetic, 0, joined, &job->last) ||
+        (grids && !make_grid16(job, arithmetic, 1, joined, &job->second)))
+        return false;
     job->first = job->last;
     if (joined)
         join16_make(job, arithmetic == ARITHMETIC_FLOATS);
