@@ -861,13 +861,19 @@ static bool jpeg_put_comments(const struct blob *texts, struct blob *out, uint32
         const size_t size = big32(chunk);
         bool compressed;
         const size_t start = png_text_start((const char *)chunk + 4, chunk + 8, size, &compressed);
+        const uint8_t *const text = chunk + 8 + start;
+        size_t length = size - start;
         at += CHUNK_OVERHEAD + size;
-        if (strcmp((const char *)chunk + 8, "Comment") != 0 || compressed || size == start)
+        while (length > 0 && text[length - 1] == 0)
+            length--;
+        if (strcmp((const char *)chunk + 8, "Comment") != 0 || compressed || length == 0)
             continue;
-        if (size - start > SEGMENT_MOST)
+        if (length > SEGMENT_MOST)
             *left_out |= reason_bit(METADATA_TEXT, METADATA_TOO_LARGE);
+        else if (memchr(text, 0, length))
+            *left_out |= reason_bit(METADATA_TEXT, METADATA_DAMAGED);
         else
-            done = put_segment(out, 0xfe, "", 0, chunk + 8 + start, size - start);
+            done = put_segment(out, 0xfe, "", 0, text, length);
     }
     return done;
 }
