@@ -225,34 +225,22 @@ static const void *row_at(const struct plane *plane, int channel, int y)
     return (const char *)plane->data + (size_t)channel * plane->plane_bytes + (size_t)y * plane->row_bytes;
 }
 
-static struct bench_difference compare_bytes(const uint8_t *e, const uint8_t *a, int width, double allowed)
+/* Sample number X of a row. */
+static inline double sample_at(const void *row, enum sample sample, int x)
 {
-    const int most = (int)allowed;
-    struct bench_difference difference = {0};
-    for (int x = 0; x < width; x++) {
-        difference.different += e[x] != a[x];
-        difference.wrong += abs(e[x] - a[x]) > most;
-    }
-    return difference;
+    return sample == SAMPLE_U8    ? ((const uint8_t *)row)[x]
+           : sample == SAMPLE_U16 ? ((const uint16_t *)row)[x]
+                                  : (double)((const float *)row)[x];
 }
 
-static struct bench_difference compare_words(const uint16_t *e, const uint16_t *a, int width, double allowed)
-{
-    const int most = (int)allowed;
-    struct bench_difference difference = {0};
-    for (int x = 0; x < width; x++) {
-        difference.different += e[x] != a[x];
-        difference.wrong += abs(e[x] - a[x]) > most;
-    }
-    return difference;
-}
-
-static struct bench_difference compare_floats(const float *e, const float *a, int width, double allowed)
+static struct bench_difference compare_rows(const void *expected, const void *actual, enum sample sample, int width,
+                                            double allowed)
 {
     struct bench_difference difference = {0};
     for (int x = 0; x < width; x++) {
-        difference.different += !(e[x] == a[x]);
-        difference.wrong += !(fabs((double)e[x] - (double)a[x]) <= allowed); /* NaN is wrong */
+        const double e = sample_at(expected, sample, x), a = sample_at(actual, sample, x);
+        difference.different += !(e == a);
+        difference.wrong += !(fabs(e - a) <= allowed); /* NaN is wrong */
     }
     return difference;
 }
@@ -270,10 +258,7 @@ struct bench_difference bench_compare(const struct plane *expected, const struct
         if (expected->sample != SAMPLE_F32 &&
             memcmp(e, a, (size_t)expected->width * sample_bytes(expected->sample)) == 0)
             continue;
-        const struct bench_difference row =
-            expected->sample == SAMPLE_U8    ? compare_bytes(e, a, expected->width, allowed)
-            : expected->sample == SAMPLE_U16 ? compare_words(e, a, expected->width, allowed)
-                                             : compare_floats(e, a, expected->width, allowed);
+        const struct bench_difference row = compare_rows(e, a, expected->sample, expected->width, allowed);
         different += row.different;
         wrong += row.wrong;
     }
