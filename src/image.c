@@ -126,81 +126,32 @@ static void copy_pixels_of(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t in_ro
     }
 }
 
-static void swap_bytes(uint8_t *a, uint8_t *b, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        const uint8_t byte = a[i];
-        a[i] = b[i];
-        b[i] = byte;
-    }
-}
-
-/* Mirror COUNT pixels of BYTES each, at most 8. */
-static inline void reverse_pixels(uint8_t *pixels, size_t count, size_t bytes)
-{
-    uint8_t *low = pixels, *high = pixels + count * bytes;
-
-    for (size_t i = 0; i < count / 2; i++, low += bytes) {
-        uint8_t pixel[8];
-        high -= bytes;
-        memcpy(pixel, low, bytes);
-        memcpy(low, high, bytes);
-        memcpy(high, pixel, bytes);
-    }
-}
-
-static void reverse_pixels_of(uint8_t *pixels, size_t count, size_t bytes)
-{
-    switch (bytes) {
-    case 1:
-        reverse_pixels(pixels, count, 1);
-        break;
-    case 2:
-        reverse_pixels(pixels, count, 2);
-        break;
-    case 3:
-        reverse_pixels(pixels, count, 3);
-        break;
-    case 4:
-        reverse_pixels(pixels, count, 4);
-        break;
-    case 6:
-        reverse_pixels(pixels, count, 6);
-        break;
-    default:
-        reverse_pixels(pixels, count, bytes);
-    }
-}
-
 bool image_orient(struct image *image, int orientation, struct error *error)
 {
     const size_t bytes = image_pixel_bytes(image), width = (size_t)image->width, height = (size_t)image->height;
     const size_t row_bytes = width * bytes;
+    /* From which end the input's rows and columns are read, and whether its columns become rows. */
+    const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+    const bool from_below = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+    const bool swapped = orientation >= 5;
 
-    if (orientation == 3) {
-        reverse_pixels_of(image->samples, width * height, bytes);
-    } else if (orientation == 2) {
-        for (size_t y = 0; y < height; y++)
-            reverse_pixels_of(image->samples + y * row_bytes, width, bytes);
-    } else if (orientation == 4) {
-        for (size_t y = 0; y < height / 2; y++)
-            swap_bytes(image->samples + y * row_bytes, image->samples + (height - 1 - y) * row_bytes, row_bytes);
-    } else if (orientation >= 5 && orientation <= 8) {
-        /* The output's x is the input's y, downwards or upwards, and its y the input's x. */
-        const bool upwards = orientation == 6 || orientation == 7, leftwards = orientation == 7 || orientation == 8;
-        const uint8_t *const first =
-            image->samples + (upwards ? (height - 1) * row_bytes : 0) + (leftwards ? row_bytes - bytes : 0);
-        uint8_t *const turned = malloc(row_bytes * height);
-        if (!turned)
-            return error_set(error, ERROR_WORK, "there is not enough memory to turn an image of %d x %d pixels",
-                             image->width, image->height);
-        copy_pixels_of(first, upwards ? -(ptrdiff_t)row_bytes : (ptrdiff_t)row_bytes,
-                       leftwards ? -(ptrdiff_t)bytes : (ptrdiff_t)bytes, turned, image->height, image->width, bytes);
-        free(image->samples);
-        image->samples = turned;
+    if (orientation < 2 || orientation > 8)
+        return true;
+    uint8_t *const turned = malloc(row_bytes * height);
+    if (!turned)
+        return error_set(error, ERROR_WORK, "there is not enough memory to turn an image of %d x %d pixels",
+                         image->width, image->height);
+    const uint8_t *const first =
+        image->samples + (from_below ? (height - 1) * row_bytes : 0) + (from_right ? row_bytes - bytes : 0);
+    const ptrdiff_t column = from_right ? -(ptrdiff_t)bytes : (ptrdiff_t)bytes;
+    const ptrdiff_t row = from_below ? -(ptrdiff_t)row_bytes : (ptrdiff_t)row_bytes;
+    if (swapped) {
         image->width = (int)height;
         image->height = (int)width;
     }
+    copy_pixels_of(first, swapped ? row : column, swapped ? column : row, turned, image->width, image->height, bytes);
+    free(image->samples);
+    image->samples = turned;
     return true;
 }
 

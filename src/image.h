@@ -121,8 +121,8 @@ void image_free(struct image *image);
 
 /* Turn and mirror the image as the EXIF tag Orientation says that it is to be shown: 1 as it is, 2 mirrored, 3 turned
  * by 180 degrees, 4 upside down, 6 turned by 90 degrees clockwise, 8 the other way round, 5 and 7 mirrored and then
- * turned as 8 and 6 are. 5 to 8 swap width and height, and need memory for a second image meanwhile, which is all that
- * can fail. */
+ * turned as 8 and 6 are; any other number changes nothing. 5 to 8 swap width and height. All that can fail is memory
+ * for a second image meanwhile. */
 bool image_orient(struct image *image, int orientation, struct error *error);
 
 /* Lay out COUNT planes, rows padded to 64 bytes, in *SIZE bytes that the caller finds memory for; data becomes NULL. */
