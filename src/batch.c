@@ -399,9 +399,8 @@ static void conclude(struct worker *worker, const uint8_t *bytes, size_t size, s
         return;
     pthread_rwlock_rdlock(&batch->writing);
     /* In place, a folder that is not there any more was moved, and its files with it. */
-    const bool in_place = strcmp(path != NULL ? path : "", result->job->input) == 0;
-    if (bytes != NULL &&
-        !((in_place || make_folder(path, &result->error)) && file_write(path, bytes, size, &result->error)))
+    if (bytes != NULL && !((strcmp(path, result->job->input) == 0 || make_folder(path, &result->error)) &&
+                           file_write(path, bytes, size, &result->error)))
         result->outcome = OUTCOME_FAILED;
     stages_end(&result->stages, STAGE_WRITE);
     pthread_mutex_lock(&batch->telling);
