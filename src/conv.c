@@ -201,6 +201,29 @@ void rounding16_make(const struct filter *filter, struct rounding16 *rounding)
     rounding->absolute = filter->absolute;
 }
 
+/* Levels are computed in doubles; where `fits` is set, 2^-33 is added, so that none is too low.
+ *
+ * With T = 257 O + 1/2, O = p/r and w = 2r: level n is reached where x = sqrt(N) / D + T >= n, where w sqrt(N) >= v =
+ * w D (n - T), an integer. If it is not reached, w^2 N <= v^2 - 1, so that v - w sqrt(N) >= 1 / 2v, and x is below n by
+ * at least 1 / (2v w D). With |T| < 2^16 + 1, v <= w D 2^17, and the distance is at least 2^-18 / (w D)^2; for w D <=
+ * 128 that is 2^-32.
+ *
+ * What is computed errs by less than 2^-33. N is exact up to 2^53, and larger ones give the highest level. Up to that,
+ * sqrt(N) / D < 2^17 + 2; with u = 2^-53, the root, 1 / D and their product err by 3u of it, T by less than 2u 2^17,
+ * and the sum by u 2^17 at most. All of it is below u 2^20. */
+void root16_make(const struct filter *filter, struct root16 *root)
+{
+    *root = (struct root16){
+        .numerator = filter->offset_numerator,
+        .denominator = filter->offset_denominator,
+        .scale = filter->scale,
+        .fits = filter->offset_denominator <= 64 && 2 * filter->offset_denominator * filter->scale <= 128 &&
+                fabs(filter->offset) <= 255,
+    };
+    root->rounding.factor = 1.0 / filter->scale;
+    root->rounding.term = 257 * filter->offset + 0.5 + (root->fits ? ldexp(1, -33) : 0);
+}
+
 bool root_fits_float(const struct filter *filter, int32_t *twice_bias)
 {
     const int64_t most = 1 << 24;
@@ -260,6 +283,7 @@ bool plan_make(struct plan *plan, const struct filter *filter, enum border borde
     };
     rounding_make(filter, &plan->rounding);
     rounding16_make(filter, &plan->rounding16);
+    root16_make(filter, &plan->root16);
     plan->root_in_float = root_fits_float(filter, &plan->twice_bias);
     for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++)
         if (filter->taps[i] != 0) {

@@ -15,6 +15,7 @@
 #include "filter.h"
 #include "image.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -65,6 +66,19 @@ struct rounding {
 struct rounding16 {
     double factor, term;
     bool absolute;
+};
+
+/* How two such sums become a level with COMBINE_MAGNITUDE, O = numerator / denominator:
+ *
+ *     the greatest n up to 65535 with n <= sqrt(s1^2 + s2^2) / D + 257 * O + 1/2, or 0
+ *
+ * `rounding` takes the root, found in doubles. Where `fits` is set, that gives n; the proof stands at root16_make. Else
+ * it may be wrong, and root16_reaches says so. */
+struct root16 {
+    struct rounding16 rounding;
+    int64_t numerator, denominator;
+    int32_t scale;
+    bool fits;
 };
 
 struct plan;
@@ -136,6 +150,7 @@ struct plan {
     const struct variant *variant;
     struct rounding rounding;     /* for planes of uint8_t */
     struct rounding16 rounding16; /* for planes of uint16_t; there |sums| are below 2^31 * 257 < 2^40 */
+    struct root16 root16;         /* the same, of COMBINE_MAGNITUDE */
     float offset;                 /* for planes of float */
     bool float_exact;             /* sum|q|*255 < 2^24: sums of uint8_t samples are exact in float, in any order */
     bool root_in_float;           /* of COMBINE_MAGNITUDE: see root_fits_float */
@@ -155,9 +170,10 @@ bool plan_make(struct plan *plan, const struct filter *filter, enum border borde
  * for planes of float with samples from 0 to 1 the usual bound of a sum that is rounded at every step. */
 double plan_tolerance(const struct plan *plan);
 
-/* The numbers of one filter's rounding; plan_make calls both. */
+/* The numbers of one filter's rounding; plan_make calls all three. */
 void rounding_make(const struct filter *filter, struct rounding *rounding);
 void rounding16_make(const struct filter *filter, struct rounding16 *rounding);
+void root16_make(const struct filter *filter, struct root16 *root);
 
 /* May the level of COMBINE_MAGNITUDE be found with floats and one exact test? It may where sums are exact in float,
  * 2 D (O + 1/2) is an integer from 0 to 2^13, and the highest level is reached by squares N of at most 2^24. Then all
@@ -196,8 +212,7 @@ struct work {
 /* The seconds that the CPU is expected to take for all FILTERS in turn, from image to image. (conv_model.c) */
 double conv_cpu_seconds(const struct filter *filters, size_t count, const struct work *work);
 
-/* The seconds that a GPU is expected to take from a cold start: context, copies, kernels; INFINITY, here and for a
- * batch, where it has no variant for the sample type. (conv_model.c) */
+/* The seconds that a GPU is expected to take from a cold start: context, copies, kernels. (conv_model.c) */
 double conv_cuda_seconds(const struct filter *filters, size_t count, const struct work *work);
 
 /* The seconds that a batch of so many IMAGES like WORK is expected to take on WORKERS that each have work->threads of
@@ -211,7 +226,7 @@ double conv_batch_cuda_seconds(const struct filter *filters, size_t count, const
 double conv_variant_seconds(const struct variant *variant, const struct filter *filter, const struct work *work);
 
 /* The variant to run a filter with on a backend, when none is named: of those that return the canonical bytes, the one
- * that is expected to take the least. NULL where the backend has none for the sample type: CUDA for uint16_t. */
+ * that is expected to take the least. */
 const struct variant *conv_choose(const struct filter *filter, enum backend backend, const struct work *work);
 
 /* The variant that would be chosen if CHOSEN were not there; NULL where there is no other. */
@@ -256,10 +271,40 @@ HOST_DEVICE static inline uint8_t rounding_apply(const struct rounding *r, int32
 }
 
 /* One output of uint16_t from its sum: the formula at struct rounding16. */
-static inline uint16_t rounding16_apply(const struct rounding16 *r, double sum)
+HOST_DEVICE static inline uint16_t rounding16_apply(const struct rounding16 *r, double sum)
 {
     const double value = (r->absolute && sum < 0 ? -sum : sum) * r->factor + r->term;
     return (uint16_t)(value < 0 ? 0 : value > 65535 ? 65535 : value);
+}
+
+__extension__ typedef __int128 int128;
+__extension__ typedef unsigned __int128 uint128;
+
+/* Does sqrt(SQUARES) / D + 257 * O + 1/2 reach the level? It does where sqrt(SQUARES) >= D (level - 257 * O - 1/2).
+ * With O = p / r, both sides times 2r and squared, that is 4 r^2 SQUARES >= edge^2, unless the edge is below 0.
+ *
+ * sqrt(SQUARES) <= |s1| + |s2| < 2^40 and r <= 2^20, so the left side is below 2^122, and an edge from 2^61 on is out
+ * of reach. The edge itself: D <= 2^30, |p| < 2^16 r, so it is below 2^77. */
+HOST_DEVICE static inline bool root16_reaches(const struct root16 *root, uint128 squares, int level)
+{
+    const int128 r = root->denominator, p = root->numerator;
+    const int128 edge = root->scale * (2 * r * level - 514 * p - r);
+    return edge <= 0 || (edge < (int128)1 << 61 && 4 * (uint128)(r * r) * squares >= (uint128)(edge * edge));
+}
+
+/* The level of COMBINE_MAGNITUDE of two sums: the formula at struct root16. */
+HOST_DEVICE static inline uint16_t root16_level(const struct root16 *root, int64_t first, int64_t second)
+{
+    const double a = (double)first, b = (double)second;
+    int level = rounding16_apply(&root->rounding, sqrt(a * a + b * b));
+    if (!root->fits) {
+        const uint128 squares = (uint128)((int128)first * first) + (uint128)((int128)second * second);
+        while (level < 65535 && root16_reaches(root, squares, level + 1))
+            level++;
+        while (level > 0 && !root16_reaches(root, squares, level))
+            level--;
+    }
+    return (uint16_t)level;
 }
 
 #ifdef __cplusplus

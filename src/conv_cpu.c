@@ -28,9 +28,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-__extension__ typedef __int128 int128;
-__extension__ typedef unsigned __int128 uint128;
-
 /* These two are named in the table only. */
 bool reference_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                       struct error *error);
@@ -87,18 +84,6 @@ static uint8_t reference_u8(const struct plan *plan, const struct plane *in, int
     return (uint8_t)(level < 255 ? level : 255);
 }
 
-/* Does sqrt(SQUARES) / D + 257 * O + 1/2 reach the level? It does where sqrt(SQUARES) >= D (level - 257 * O - 1/2).
- * With O = p / r, both sides times 2r and squared, that is 4 r^2 SQUARES >= edge^2, unless the edge is below 0.
- *
- * sqrt(SQUARES) <= |s1| + |s2| < 2^40 and r <= 2^20, so the left side is below 2^122, and an edge from 2^61 on is out
- * of reach. The edge itself: D <= 2^30, |p| < 2^16 r, so it is below 2^77. */
-static bool reference_reaches(const struct filter *f, uint128 squares, int level)
-{
-    const int128 r = f->offset_denominator, p = f->offset_numerator;
-    const int128 edge = f->scale * (2 * r * level - 514 * p - r);
-    return edge <= 0 || (edge < (int128)1 << 61 && 4 * (uint128)(r * r) * squares >= (uint128)(edge * edge));
-}
-
 static uint16_t reference_u16(const struct plan *plan, const struct plane *in, int channel, int y, int x)
 {
     const struct filter *f = plan->filter;
@@ -109,7 +94,7 @@ static uint16_t reference_u16(const struct plan *plan, const struct plane *in, i
             const uint128 squares = (uint128)first * (uint128)first + (uint128)second * (uint128)second;
             int level = 0;
             for (int half = 1 << 15; half > 0; half /= 2)
-                level += reference_reaches(f, squares, level + half) ? half : 0;
+                level += root16_reaches(&plan->root16, squares, level + half) ? half : 0;
             return (uint16_t)level;
         }
         sum = f->combine == COMBINE_SUM ? first + second : first > second ? first : second;
@@ -354,17 +339,8 @@ static int64_t sum_at(const struct job *job, void *const *rows, int x)
 /* Levels of COMBINE_MAGNITUDE that doubles may miss by one or two. */
 static void join_roots(const struct job *job, void *const *sums, int width, uint16_t *out)
 {
-    const struct filter *f = job->plan->filter;
-    for (int x = 0; x < width; x++) {
-        const int64_t first = llabs(sum_at(job, sums, x)), second = llabs(sum_at(job, sums + job->digits, x));
-        const uint128 squares = (uint128)first * (uint128)first + (uint128)second * (uint128)second;
-        int level = rounding16_apply(&job->join16.rounding, sqrt((double)squares));
-        while (level < 65535 && reference_reaches(f, squares, level + 1))
-            level++;
-        while (level > 0 && !reference_reaches(f, squares, level))
-            level--;
-        out[x] = (uint16_t)level;
-    }
+    for (int x = 0; x < width; x++)
+        out[x] = root16_level(&job->plan->root16, sum_at(job, sums, x), sum_at(job, sums + job->digits, x));
 }
 
 /* Join the rows of sums of a group, of which row Y is the first, to the rows of outputs that are in the tile. */
@@ -852,21 +828,6 @@ static void finish16_make(const struct plan *plan, struct finish *finish)
     }
 }
 
-/* Are levels of COMBINE_MAGNITUDE right if they are computed in doubles and 2^-33 is added so that none is too low?
- *
- * With T = 257 O + 1/2, O = p/r and w = 2r: level n is reached where x = sqrt(N) / D + T >= n, where w sqrt(N) >= v =
- * w D (n - T), an integer. If it is not reached, w^2 N <= v^2 - 1, so that v - w sqrt(N) >= 1 / 2v, and x is below n by
- * at least 1 / (2v w D). With |T| < 2^16 + 1, v <= w D 2^17, and the distance is at least 2^-18 / (w D)^2; for w D <=
- * 128 that is 2^-32.
- *
- * What is computed errs by less than 2^-33. N is exact up to 2^53, and larger ones give the highest level. Up to that,
- * sqrt(N) / D < 2^17 + 2; with u = 2^-53, the root, 1 / D and their product err by 3u of it, T by less than 2u 2^17,
- * and the sum by u 2^17 at most. All of it is below u 2^20. */
-static bool roots_fit_double(const struct filter *f)
-{
-    return f->offset_denominator <= 64 && 2 * f->offset_denominator * f->scale <= 128 && fabs(f->offset) <= 255;
-}
-
 /* Numbers for joining sums to outputs of uint16_t. */
 static void join16_make(struct job *job, bool is_float)
 {
@@ -879,14 +840,9 @@ static void join16_make(struct job *job, bool is_float)
         .is_float = is_float,
         .digits = job->digits,
         .unit = 256,
-        .rounding = plan->rounding16,
+        .rounding = f->combine == COMBINE_MAGNITUDE ? plan->root16.rounding : plan->rounding16,
     };
-    if (f->combine == COMBINE_MAGNITUDE) {
-        job->is_root16 = !roots_fit_double(f);
-        job->join16.rounding.factor = 1.0 / f->scale;
-        job->join16.rounding.term = 257 * f->offset + 0.5 + (job->is_root16 ? 0 : ldexp(1, -33));
-        job->join16.rounding.absolute = false;
-    }
+    job->is_root16 = f->combine == COMBINE_MAGNITUDE && !plan->root16.fits;
 }
 
 /* The program of one grid, whose sums are JOINED with others. */
