@@ -59,6 +59,7 @@ struct job {
     int strip;   /* rows of a thread, where a variant chooses them at launch */
     enum border border;
     struct rounding rounding;
+    struct rounding16 rounding16;
     float offset;
 };
 
@@ -80,6 +81,7 @@ static inline struct job make_job(const struct plan *plan, const struct plane *i
     job.tiles_x = job.strip = 0;
     job.border = plan->border;
     job.rounding = plan->rounding;
+    job.rounding16 = plan->rounding16;
     job.offset = plan->offset;
     return job;
 }
@@ -88,8 +90,9 @@ static inline struct job make_job(const struct plan *plan, const struct plane *i
 struct layout {
     int tile_width, tile_height;
     dim3 block;
-    int strip; /* rows of a thread, where a variant chooses them at launch */
-    int lead;  /* columns before the image that the tiles cover too */
+    int strip;     /* rows of a thread, where a variant chooses them at launch */
+    int lead;      /* columns before the image that the tiles cover too */
+    size_t shared; /* bytes of shared memory that a block asks for */
 };
 
 /* Launch KERNEL over JOB's image, PLANES times. The tiles are numbered along grid.x alone, row after row, because
@@ -103,7 +106,7 @@ static inline bool launch_job(void (*kernel)(struct job, Arguments...), struct j
     job.strip = layout.strip;
     const int tiles_y = (job.height + layout.tile_height - 1) / layout.tile_height;
     const dim3 grid((unsigned)job.tiles_x * (unsigned)tiles_y, 1, (unsigned)planes);
-    kernel<<<grid, layout.block, 0, device_stream(device)>>>(job, arguments...);
+    kernel<<<grid, layout.block, layout.shared, device_stream(device)>>>(job, arguments...);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }
@@ -169,11 +172,130 @@ static __device__ __forceinline__ void finish(const struct job &job, float sum, 
     *to = (job.rounding.absolute ? fabsf(sum) : sum) + job.offset;
 }
 
+/* Samples of uint16_t, and sums of them, by their bytes: 256 high + low. Both are summed by themselves, in a T that
+ * holds such sums exactly, as it does those of uint8_t, and joined in the end; the whole may take 40 bits. */
+template <typename T>
+struct halves {
+    T high, low;
+
+    halves() = default;
+
+    __device__ __forceinline__ halves(T high, T low) : high(high), low(low)
+    {
+    }
+
+    __device__ __forceinline__ explicit halves(int sample) : high((T)(sample >> 8)), low((T)(sample & 255))
+    {
+    }
+
+    __device__ __forceinline__ halves &operator+=(const halves &other)
+    {
+        high += other.high;
+        low += other.low;
+        return *this;
+    }
+
+    __device__ __forceinline__ halves operator+(const halves &other) const
+    {
+        return halves(high + other.high, low + other.low);
+    }
+
+    __device__ __forceinline__ double joined() const
+    {
+        return 256.0 * (double)high + (double)low;
+    }
+};
+
+/* An int as a double without a conversion, of which the GPU does few: 2^52 + 2^31 + n has n + 2^31 in its lower word.
+ */
+static __device__ __forceinline__ double double_of(uint32_t n_raised)
+{
+    return __hiloint2double(0x43300000, (int)n_raised) - 4503601774854144.0;
+}
+
+template <>
+__device__ __forceinline__ double halves<int>::joined() const
+{
+    return fma(256.0, double_of((uint32_t)high + 0x80000000), double_of((uint32_t)low + 0x80000000));
+}
+
+template <typename T>
+static __device__ __forceinline__ halves<T> operator*(T tap, const halves<T> &sample)
+{
+    return halves<T>(tap * sample.high, tap * sample.low);
+}
+
+/* What a tap is where sums are of that type. */
+template <typename Sum>
+struct tap_type {
+    using type = Sum;
+};
+
+template <typename T>
+struct tap_type<halves<T>> {
+    using type = T;
+};
+
+template <typename Sum>
+using tap_of = typename tap_type<Sum>::type;
+
+/* A sum to a level that is yet to be clamped to 0 to 65535: rounding16_apply but for that. */
+static __device__ __forceinline__ int level16(const struct job &job, double sum)
+{
+    return __double2int_rd((job.rounding16.absolute ? fabs(sum) : sum) * job.rounding16.factor + job.rounding16.term);
+}
+
+template <typename T>
+static __device__ __forceinline__ int level16(const struct job &job, const halves<T> &sum)
+{
+    return level16(job, sum.joined());
+}
+
+/* Two levels, clamped, to a word. */
+static __device__ __forceinline__ uint32_t pack_levels16(int first, int second)
+{
+    uint32_t word;
+    asm("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(word) : "r"(second), "r"(first));
+    return word;
+}
+
+/* The words of four samples to TO, of which LEFT are inside the image. */
+static __device__ __forceinline__ void store_words16(uint16_t *to, uint32_t first, uint32_t second, int left)
+{
+    if (left >= 4) {
+        __stcs((uint2 *)to, make_uint2(first, second));
+        return;
+    }
+    if (left > 0)
+        to[0] = (uint16_t)first;
+    if (left > 1)
+        to[1] = (uint16_t)(first >> 16);
+    if (left > 2)
+        to[2] = (uint16_t)second;
+}
+
 /* Four neighbouring samples as sums are made of them: the unit in which the fast variants load and store. */
 template <typename Sum>
 struct alignas(16) quad {
     Sum v[4];
 };
+
+/* Byte K of a word as a number. */
+template <typename T>
+static __device__ __forceinline__ T byte_as(uint32_t word, int k);
+
+template <>
+__device__ __forceinline__ int byte_as<int>(uint32_t word, int k)
+{
+    return (int)__byte_perm(word, 0, 0x4440 + (unsigned)k);
+}
+
+/* To float without conversions, of which the GPU does few: a byte as the last of 2^23's is 2^23 + byte. */
+template <>
+__device__ __forceinline__ float byte_as<float>(uint32_t word, int k)
+{
+    return __uint_as_float(__byte_perm(word, 0x4b000000, 0x7440 + (unsigned)k)) - 8388608.0f;
+}
 
 /* A quad as memory holds it: one aligned load, since rows are aligned and columns start at multiples of 4. */
 template <typename T>
@@ -187,6 +309,23 @@ struct raw_quad<uint8_t> {
     __device__ __forceinline__ quad<Sum> unpack() const
     {
         return {{(Sum)(word & 255), (Sum)(word >> 8 & 255), (Sum)(word >> 16 & 255), (Sum)(word >> 24)}};
+    }
+};
+
+template <>
+struct raw_quad<uint16_t> {
+    uint2 words;
+
+    template <typename Sum>
+    __device__ __forceinline__ quad<Sum> unpack() const
+    {
+        quad<Sum> four;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const uint32_t word = k < 2 ? words.x : words.y;
+            four.v[k] = Sum(byte_as<tap_of<Sum>>(word, k % 2 * 2 + 1), byte_as<tap_of<Sum>>(word, k % 2 * 2));
+        }
+        return four;
     }
 };
 
@@ -253,6 +392,13 @@ static __device__ __forceinline__ void store_quad(const struct job &job, int y, 
     else
         for (int k = 0; k < job.width - x; k++)
             to[k] = (uint8_t)(four.word >> 8 * k);
+}
+
+template <typename T>
+static __device__ __forceinline__ void store_quad(const struct job &job, int y, int x, const halves<T> *sum, uint16_t *)
+{
+    store_words16(out_row<uint16_t>(job, y) + x, pack_levels16(level16(job, sum[0]), level16(job, sum[1])),
+                  pack_levels16(level16(job, sum[2]), level16(job, sum[3])), job.width - x);
 }
 
 static __device__ __forceinline__ void store_quad(const struct job &job, int y, int x, const float *sum, float *)

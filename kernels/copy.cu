@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * copy: for filters with one tap that change no sample. A thread makes 16 bytes of a row (16 samples of uint8_t, 4 of
- * float), in 4 rows: all loads first, then all stores.
+ * copy: for filters with one tap that change no sample. A thread makes 16 bytes of a row (16 samples of uint8_t, 8 of
+ * uint16_t, 4 of float), in 4 rows: all loads first, then all stores.
  *
  *     in   ....|....abcd|efghijkl|....    16 bytes of output start anywhere in the input: two aligned loads of 16 bytes
  *                  |<- 16 ->|             hold them, and are shifted to their place in registers. The second load of a
@@ -31,7 +31,7 @@ static __device__ __forceinline__ uint4 align_bytes(uint4 low, uint4 high, unsig
 #pragma unroll
     for (int k = 0; k < 5; k++)
         word[k] = skip & 4 ? word[k + 1] : word[k];
-    if (sizeof(T) == 1)
+    if (sizeof(T) < 4)
 #pragma unroll
         for (int k = 0; k < 4; k++)
             word[k] = __funnelshift_r(word[k], word[k + 1], 8 * (skip & 3));
@@ -112,9 +112,10 @@ extern "C" bool copy_launch(const struct plan *plan, struct device *device, cons
     job.anchor_y = -plan->shift_y;
     const int bytes = plan->shift_x * (int)sample_bytes(plan->sample);
     const int unit = 16 / (int)sample_bytes(plan->sample);
-    void (*const kernel)(struct job) = plan->sample == SAMPLE_U8
-                                           ? (bytes % 16 ? copy<uint8_t, false> : copy<uint8_t, true>)
-                                           : (bytes % 16 ? copy<float, false> : copy<float, true>);
+    void (*const kernel)(struct job) =
+        plan->sample == SAMPLE_U8    ? (bytes % 16 ? copy<uint8_t, false> : copy<uint8_t, true>)
+        : plan->sample == SAMPLE_U16 ? (bytes % 16 ? copy<uint16_t, false> : copy<uint16_t, true>)
+                                     : (bytes % 16 ? copy<float, false> : copy<float, true>);
     return launch_job(kernel, job, in->count, device, {threads_x * unit, threads_y * rows, dim3(threads_x, threads_y)},
                       error);
 }

@@ -11,7 +11,7 @@
  * A row gives d and t once; both are used by the three rows of outputs around it. Thus 8 operations make both sums, 6
  * where p is 1, in place of the 12 that taps which are not 0 would take. Each thread walks down a strip of 8 columns.
  * Loads: 8 bytes a row, and the bytes on both sides, which are in L1; 4 rows ahead, in registers. Sums are floats,
- * which hold them exactly; other sums, planes of float, and all other grids, have the general kernel.
+ * which hold them exactly; other sums, planes of uint16_t and float, and all other grids, have the general kernel.
  *
  * The root: magnitude is the greatest n with n <= (sqrt(N) + x) / D, N = s1^2 + s2^2, x = D (O + 1/2). For integers N
  * this is N >= steps[n]. The GPU's sqrt.approx errs by 2^-23 of its result at most, which is doubled here to be safe.
@@ -39,8 +39,9 @@ enum root_way { ROOT_QUICK, ROOT_FIXED, ROOT_STEPS };
 struct join {
     enum combine combine;
     enum root_way way;
-    float scale, bias;  /* saturate(sqrt(N) scale + bias) * 255 is the level, and with ROOT_FIXED a little more */
-    float factor, term; /* D and x */
+    float scale, bias;    /* saturate(sqrt(N) scale + bias) * 255 is the level, and with ROOT_FIXED a little more */
+    float factor, term;   /* D and x */
+    struct root16 root16; /* for planes of uint16_t */
 };
 
 /* Of each place in the grids both taps, where constant memory holds them. */
@@ -75,6 +76,7 @@ static struct join join_of(const struct plan *plan)
     const struct filter *filter = plan->filter;
     struct join join = {};
     join.combine = filter->combine;
+    join.root16 = plan->root16;
     join.way = ROOT_STEPS;
     if (!plan->root_in_float)
         return join;
@@ -292,6 +294,16 @@ static __device__ __forceinline__ void join_sums(const struct job &job, const st
     *to = sum + job.offset;
 }
 
+template <typename T>
+static __device__ __forceinline__ void join_sums(const struct job &job, const struct join &join, const int64_t *,
+                                                 const halves<T> &first, const halves<T> &second, uint16_t *to)
+{
+    const double a = fabs(first.joined()), b = fabs(second.joined());
+    *to = join.combine == COMBINE_MAGNITUDE
+              ? root16_level(&join.root16, (int64_t)a, (int64_t)b)
+              : rounding16_apply(&job.rounding16, join.combine == COMBINE_MAX ? fmax(a, b) : a + b);
+}
+
 /* Each row goes by in quads, two of them in registers at a time, as in register-tiled. */
 template <typename T, typename Sum, bool SMALL>
 static __global__ void __launch_bounds__(32 * general_warps)
@@ -325,8 +337,8 @@ static __global__ void __launch_bounds__(32 * general_warps)
                     const uint2 tap = SMALL ? pairs[at] : __ldg(&table->taps[at]);
 #pragma unroll
                     for (int c = 0; c < columns; c++) {
-                        first[k][c] += weight<Sum>(tap.x) * v[u + c];
-                        second[k][c] += weight<Sum>(tap.y) * v[u + c];
+                        first[k][c] += weight<tap_of<Sum>>(tap.x) * v[u + c];
+                        second[k][c] += weight<tap_of<Sum>>(tap.y) * v[u + c];
                     }
                 }
             }
@@ -434,6 +446,9 @@ extern "C" bool gradient_launch(const struct plan *plan, struct device *device, 
     const struct join join = join_of(plan);
     if (plan->sample == SAMPLE_F32)
         return launch_general<float, float>(plan, join, device, in, out, error);
+    if (plan->sample == SAMPLE_U16)
+        return plan->float_exact ? launch_general<uint16_t, halves<float>>(plan, join, device, in, out, error)
+                                 : launch_general<uint16_t, halves<int>>(plan, join, device, in, out, error);
     if (!plan->float_exact)
         return launch_general<uint8_t, int>(plan, join, device, in, out, error);
     const struct level level = level_of(plan);

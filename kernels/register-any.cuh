@@ -20,8 +20,11 @@
 
 #include "strip.cuh"
 
-static constexpr int any_rows = 4, any_quads = 4; /* outputs of a lane: rows, and quads in each */
-static constexpr int any_width = any_quads * strip_width;
+static constexpr int any_rows = 4; /* outputs of a lane: rows, and quads in each */
+template <typename Sum>
+constexpr int any_quads = 16 / (int)sizeof(Sum);
+template <typename Sum>
+constexpr int any_width = any_quads<Sum> *strip_width;
 static constexpr int any_slots = 3; /* rows of a ring: a row takes long, and one on its way is enough */
 
 /* Warps of a block, one above the other. FAR: four read the same taps and rows soon after one another, through L1. Else
@@ -30,7 +33,8 @@ template <bool FAR>
 constexpr int any_warps = FAR ? 4 : 1;
 
 /* Samples of a row: the last lane's last quad reads up to 3 beyond its window. */
-static constexpr int any_samples = round_up(any_width + FILTER_MAX - 1 + 3, 4);
+template <typename Sum>
+constexpr int any_samples = round_up(any_width<Sum> + FILTER_MAX - 1 + 3, 4);
 
 /* The table of taps: quads of a row's taps, of all rows the first quads, then the second. Up to 3 quads on either side
  * of it are read, and not used. */
@@ -58,18 +62,47 @@ static __device__ __forceinline__ void weights(Sum *to, const uint4 &words)
     to[3] = weight<Sum>(words.w);
 }
 
+/* Four samples of a row in shared memory as sums are made of them. Of samples by halves there are two rows, one after
+ * the other. */
+template <typename Sum>
+static __device__ __forceinline__ void read_four(Sum *to, uint32_t from)
+{
+    if constexpr (sizeof(Sum) == 4) {
+        weights(to, read_words(from));
+    } else {
+        tap_of<Sum> high[4], low[4];
+        weights(high, read_words(from));
+        weights(low, read_words(from + 4 * any_samples<Sum>));
+#pragma unroll
+        for (int c = 0; c < 4; c++)
+            to[c] = Sum(high[c], low[c]);
+    }
+}
+
+/* Unpack a sample to place K of such a row. */
+template <typename Sum>
+static __device__ __forceinline__ void unpack_to(uint32_t *row, int k, uint32_t sample)
+{
+    constexpr bool by_halves = sizeof(Sum) == 8;
+    const tap_of<Sum> low = byte_as<tap_of<Sum>>(sample, 0), high = byte_as<tap_of<Sum>>(sample, 1);
+    memcpy(&row[by_halves ? any_samples<Sum> + k : k], &low, 4);
+    if (by_halves)
+        memcpy(&row[k], &high, 4);
+}
+
 /* Add the next STEP taps, those at AT of the table, of the rows that reach row R of input. ALL: all rows of outputs
  * have one. */
 template <typename Sum, int STEP, bool ALL, bool FAR>
-static __device__ __forceinline__ void add_taps(Sum (&sum)[any_rows][any_quads][4], uint32_t from, const uint4 *table,
-                                                int at, int r, int height)
+static __device__ __forceinline__ void add_taps(Sum (&sum)[any_rows][any_quads<Sum>][4], uint32_t from,
+                                                const uint4 *table, int at, int r, int height)
 {
-    constexpr int count = round_up(4 + STEP - 1, 4);
-    Sum tap[any_rows][4], v[any_quads][count];
+    constexpr int count = round_up(4 + STEP - 1, 4), quads = any_quads<Sum>;
+    tap_of<Sum> tap[any_rows][4];
+    Sum v[quads][count];
     auto read = [&](int q) {
 #pragma unroll
         for (int k = 0; k < count; k += 4)
-            weights(&v[q][k], read_words(from + 4 * (strip_width * q + k)));
+            read_four(&v[q][k], from + 4 * (strip_width * q + k));
     };
     auto add = [&](int k, int q, int j) {
 #pragma unroll
@@ -82,7 +115,7 @@ static __device__ __forceinline__ void add_taps(Sum (&sum)[any_rows][any_quads][
         for (int k = 0; k < any_rows; k++)
             weights(tap[k], __ldg(table + at - k));
 #pragma unroll
-        for (int q = 0; q < any_quads; q++) {
+        for (int q = 0; q < quads; q++) {
             read(q);
 #pragma unroll
             for (int k = 0; k < any_rows; k++)
@@ -93,7 +126,7 @@ static __device__ __forceinline__ void add_taps(Sum (&sum)[any_rows][any_quads][
         }
     } else {
 #pragma unroll
-        for (int q = 0; q < any_quads; q++)
+        for (int q = 0; q < quads; q++)
             read(q);
 #pragma unroll
         for (int k = 0; k < any_rows; k++) {
@@ -102,15 +135,15 @@ static __device__ __forceinline__ void add_taps(Sum (&sum)[any_rows][any_quads][
 #pragma unroll
                 for (int j = 0; j < STEP; j++)
 #pragma unroll
-                    for (int q = 0; q < any_quads; q++)
+                    for (int q = 0; q < quads; q++)
                         add(k, q, j);
         }
     }
 }
 
 template <typename Sum, bool ALL, bool FAR>
-static __device__ __forceinline__ void add_row(Sum (&sum)[any_rows][any_quads][4], uint32_t from, const uint4 *table,
-                                               int width, int r, int height)
+static __device__ __forceinline__ void add_row(Sum (&sum)[any_rows][any_quads<Sum>][4], uint32_t from,
+                                               const uint4 *table, int width, int r, int height)
 {
     int left = width, at = any_slack + r;
 #pragma unroll 1
@@ -131,25 +164,26 @@ template <typename T, typename Sum, bool FAR>
 static __global__ void __launch_bounds__(32 * any_warps<FAR>, 16 / any_warps<FAR>) /* 128 registers */
     register_tiled_any(const __grid_constant__ struct job job, const uint4 *table)
 {
-    constexpr bool bytes = sizeof(T) == 1;
+    constexpr bool packed = sizeof(T) < 4;
+    constexpr int quads = any_quads<Sum>, row_width = any_width<Sum>, samples_most = any_samples<Sum>;
     constexpr int word = 4 / (int)sizeof(T); /* samples of 4 bytes, the unit of the ring */
-    constexpr int all_words = any_width / word, most_words = (any_samples + word - 1 + word - 1) / word;
+    constexpr int all_words = row_width / word, most_words = (samples_most + word - 1 + word - 1) / word;
     constexpr int row_bytes = round_up(4 * most_words, 16);
     __shared__ __align__(16) unsigned char all_memory[any_warps<FAR>][any_slots][row_bytes];
-    __shared__ __align__(16) uint32_t all_unpacked[any_warps<FAR>][bytes ? any_samples : 1];
+    __shared__ __align__(16) uint32_t all_unpacked[any_warps<FAR>][packed ? samples_most * (int)sizeof(Sum) / 4 : 1];
     const int width = job.filter_width, height = job.filter_height, lane = (int)threadIdx.x;
     const int2 tile = block_tile(job);
-    const int strip_x = tile.x * any_width;
+    const int strip_x = tile.x * row_width;
     const int warp = FAR ? __shfl_sync(~0u, (int)threadIdx.y, 0) : 0;
     const int y = (tile.y * any_warps<FAR> + warp) * any_rows;
     if (FAR && y >= job.height)
         return;
     unsigned char *memory = all_memory[warp][0];
-    uint32_t *unpacked = all_unpacked[warp]; /* a row of bytes as Sum */
+    uint32_t *unpacked = all_unpacked[warp]; /* a row of samples as Sum */
 
     /* The rows' first column, and that of the ring's rows, which whole words of memory fill. */
     const int first_x = strip_x - job.anchor_x, x = first_x & -word;
-    const int words = (first_x - x + any_width + width - 1 + word - 1) / word;
+    const int words = (first_x - x + row_width + width - 1 + word - 1) / word;
     const bool inside = x >= 0 && x + words * word <= job.width;
     const int rows = min(any_rows, job.height - y) + height - 1;
     const uint32_t begin = shared_address(memory);
@@ -177,19 +211,17 @@ static __global__ void __launch_bounds__(32 * any_warps<FAR>, 16 / any_warps<FAR
     for (int k = 0; k < any_slots - 1; k++)
         load();
 
-    Sum sum[any_rows][any_quads][4] = {};
+    Sum sum[any_rows][quads][4] = {};
 #pragma unroll 1
     for (int r = 0; r < rows; r++) {
         copy_wait<any_slots - 2>();
         load();
         uint32_t row = from;
-        if (bytes) {
-            const unsigned char *samples = memory + (from - begin) + (first_x - x);
+        if constexpr (packed) {
+            const T *samples = (const T *)(memory + (from - begin)) + (first_x - x);
 #pragma unroll 4
-            for (int k = lane; k < any_width + width - 1; k += 32) {
-                const Sum sample = (Sum)samples[k];
-                memcpy(&unpacked[k], &sample, 4);
-            }
+            for (int k = lane; k < row_width + width - 1; k += 32)
+                unpack_to<Sum>(unpacked, k, samples[k]);
             __syncwarp();
             row = shared_address(unpacked);
         }
@@ -205,7 +237,7 @@ static __global__ void __launch_bounds__(32 * any_warps<FAR>, 16 / any_warps<FAR
     for (int k = 0; k < any_rows; k++)
         if (y + k < job.height)
 #pragma unroll
-            for (int q = 0; q < any_quads; q++) {
+            for (int q = 0; q < quads; q++) {
                 const int to_x = strip_x + strip_width * q + columns * lane;
                 store_sums<FINISH_ANY>(job, {}, out_row<T>(job, y + k) + to_x, job.width - to_x, sum[k][q]);
             }

@@ -12,32 +12,42 @@
  * the latter is near the ridge of today's GPUs, beyond it the multiply-add rate bounds, as no barrier joins warps.
  *
  * Sums: float for planes of float, and for uint8_t where sum|q| * 255 < 2^24, because there float sums are exact and
- * float multiply-adds have twice the rate of integer ones; else int32. Either way the canonical bytes.
+ * float multiply-adds have twice the rate of integer ones; else int32. Either way the canonical bytes. Of uint16_t both
+ * bytes are summed so, each by itself, at twice the multiply-adds.
  *
- * Limits: none. Square filters of 3 to 15 taps with the anchor in the centre have kernels of their own; all others take
- * the one in register-any.cuh, which keeps 16 x 4 outputs and loads taps as it goes. */
+ * Limits: none. Square filters of 3 to 15 taps with the anchor in the centre have kernels of their own (of uint16_t,
+ * those of 3 to 9 with sums of float); all others take the one in register-any.cuh, which keeps 16 x 4 outputs and
+ * loads taps as it goes. */
 #include "register-any.cuh"
 
+#include <type_traits>
+
 static constexpr int largest_square = 15; /* with a kernel of its own */
+static constexpr int largest_square16 = 9;
 
 static __constant__ uint32_t taps[largest_square * largest_square];
 
 /* Rows of a turn of the loop: two, unless its instructions are then more than the instruction cache holds. */
+template <typename Sum>
 static __host__ __device__ constexpr int turn_of(int size)
 {
-    return size <= 9 ? 2 : 1;
+    return size <= (sizeof(Sum) == 8 ? 7 : 9) ? 2 : 1;
 }
 
 /* Taps of 9 x 9 that stand in registers. The other 45 fit into the uniform registers: so the loop loads none. Larger
- * filters have too many, smaller ones wait for memory. */
+ * filters have too many, smaller ones wait for memory, and sums of halves leave no registers. */
+template <typename Sum>
 static __host__ __device__ constexpr int held_of(int size)
 {
-    return size == 9 ? 36 : 0;
+    return size == 9 && sizeof(Sum) == 4 ? 36 : 0;
 }
 
 /* Blocks that the registers of a multiprocessor must suffice for. */
+template <typename Sum>
 static __host__ __device__ constexpr int blocks_of(int size)
 {
+    if (sizeof(Sum) == 8)
+        return size == 3 ? 6 : size == 5 ? 5 : size == 7 ? 4 : 3;
     return size <= 5 ? 6 : size == 7 ? 5 : size <= 11 ? 4 : 3;
 }
 
@@ -46,29 +56,30 @@ static __host__ __device__ constexpr int blocks_of(int size)
  * memory and want it so, large ones want few halo rows. */
 static constexpr int strip_of(int size, enum sample sample)
 {
-    return size == 3 || (size == 5 && sample == SAMPLE_F32) ? 32 : size <= 9 ? 64 : 128;
+    return size == 3 || (size == 5 && sample != SAMPLE_U8) ? 32 : size <= 9 ? 64 : 128;
 }
 
 /* Add a window of samples, multiplied by filter row I, to SUM, the sums before it, and write them to TO. */
 template <typename Sum, int SIZE>
 static __device__ __forceinline__ void add_row(Sum (&to)[columns], const Sum (&sum)[columns], const Sum *v,
-                                               const Sum *held, int i)
+                                               const tap_of<Sum> *held, int i)
 {
 #pragma unroll
     for (int c = 0; c < columns; c++) {
         Sum s = sum[c];
 #pragma unroll
         for (int j = 0; j < SIZE; j++)
-            s += (i * SIZE + j < held_of(SIZE) ? held[i * SIZE + j] : weight<Sum>(taps[i * SIZE + j])) * v[j + c];
+            s += (i * SIZE + j < held_of<Sum>(SIZE) ? held[i * SIZE + j] : weight<tap_of<Sum>>(taps[i * SIZE + j])) *
+                 v[j + c];
         to[c] = s;
     }
 }
 
 template <typename T, typename Sum, int SIZE, int FINISH>
-static __global__ void __launch_bounds__(32 * strip_warps, blocks_of(SIZE))
+static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
     register_tiled(const __grid_constant__ struct job job, const __grid_constant__ struct level level)
 {
-    using rows_ring = ring<T, SIZE / 2, turn_of(SIZE)>;
+    using rows_ring = ring<T, SIZE / 2, turn_of<Sum>(SIZE)>;
     constexpr int lead = lead_of(SIZE / 2), count = window_of<SIZE>, turn = rows_ring::turn;
     __shared__ __align__(16) unsigned char memory[strip_warps][rows_ring::bytes];
     const struct strip strip = find_strip(job);
@@ -84,10 +95,11 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of(SIZE))
         first[c] = sum_start<T, Sum, FINISH>(job);
     const uint32_t begin = ring.window(lead);
     uint32_t from = begin;
-    Sum held[held_of(SIZE) + 1];
+    tap_of<Sum> held[held_of<Sum>(SIZE) + 1];
 #pragma unroll
-    for (int k = 0; k < held_of(SIZE); k++)
-        held[k] = weight<Sum>(taps[k + threadIdx.x / 32]); /* + 0, which the compiler does not know to be uniform */
+    for (int k = 0; k < held_of<Sum>(SIZE); k++)
+        held[k] =
+            weight<tap_of<Sum>>(taps[k + threadIdx.x / 32]); /* + 0, which the compiler does not know to be uniform */
     T *to = out_row<T>(job, strip.y) + x;
 
     /* At row r of the strip's input, sum[i] belongs to output row r - i, which has filter row i over it. Near the
@@ -127,10 +139,10 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of(SIZE))
 }
 
 /* The kernel for a square filter of SIZE taps. */
-template <typename T, typename Sum, int SIZE = largest_square>
+template <typename T, typename Sum, int SIZE = sizeof(T) == 2 ? largest_square16 : largest_square>
 static walk_kernel *kernel_of_square(int size, bool quick)
 {
-    constexpr int finish = (Sum)0.5f > 0 ? FINISH_QUICK : FINISH_ANY; /* sums of int are never quick */
+    constexpr int finish = may_be_quick<Sum> ? FINISH_QUICK : FINISH_ANY;
     if (size == SIZE)
         return quick ? register_tiled<T, Sum, SIZE, finish> : register_tiled<T, Sum, SIZE, FINISH_ANY>;
     if constexpr (SIZE > 3)
@@ -140,9 +152,11 @@ static walk_kernel *kernel_of_square(int size, bool quick)
 }
 
 /* Does the filter have a kernel of its own? */
-static bool is_square(const struct filter *filter)
+static bool is_square(const struct plan *plan)
 {
-    return filter_is_centred_square(filter) && filter->width >= 3 && filter->width <= largest_square;
+    const struct filter *filter = plan->filter;
+    const int largest = plan->sample != SAMPLE_U16 ? largest_square : plan->float_exact ? largest_square16 : 0;
+    return filter_is_centred_square(filter) && filter->width >= 3 && filter->width <= largest;
 }
 
 /* Quads of the table for any filter. */
@@ -154,7 +168,7 @@ static int table_quads(const struct filter *filter)
 extern "C" bool register_tiled_prepare(const struct plan *plan, struct device *device, struct error *error)
 {
     const struct filter *filter = plan->filter;
-    const bool square = is_square(filter);
+    const bool square = is_square(plan);
     uint32_t words[4 * any_quads_most] = {};
     for (int i = 0; i < filter->height; i++)
         for (int j = 0; j < filter->width; j++)
@@ -173,7 +187,7 @@ static bool launch_any(const struct plan *plan, struct device *device, const str
                        struct error *error)
 {
     return launch_job(register_tiled_any<T, Sum, FAR>, make_job(plan, in, out), in->count, device,
-                      {any_width, any_warps<FAR> * any_rows, dim3(32, any_warps<FAR>)}, error,
+                      {any_width<Sum>, any_warps<FAR> * any_rows, dim3(32, any_warps<FAR>)}, error,
                       (const uint4 *)device_table(device));
 }
 
@@ -182,9 +196,10 @@ static bool launch(const struct plan *plan, struct device *device, const struct 
                    struct error *error)
 {
     const struct level level = level_of(plan);
-    if (is_square(plan->filter))
-        return launch_walk(kernel_of_square<T, Sum>(plan->filter->width, level.quick), level,
-                           strip_of(plan->filter->width, plan->sample), plan, device, in, out, error);
+    if constexpr (!std::is_same<Sum, halves<int>>::value)
+        if (is_square(plan))
+            return launch_walk(kernel_of_square<T, Sum>(plan->filter->width, level.quick), level,
+                               strip_of(plan->filter->width, plan->sample), plan, device, in, out, error);
     return table_quads(plan->filter) <= any_near ? launch_any<T, Sum, false>(plan, device, in, out, error)
                                                  : launch_any<T, Sum, true>(plan, device, in, out, error);
 }
@@ -192,6 +207,9 @@ static bool launch(const struct plan *plan, struct device *device, const struct 
 extern "C" bool register_tiled_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                       const struct plane *out, struct error *error)
 {
+    if (plan->sample == SAMPLE_U16)
+        return plan->float_exact ? launch<uint16_t, halves<float>>(plan, device, in, out, error)
+                                 : launch<uint16_t, halves<int>>(plan, device, in, out, error);
     return plan->sample == SAMPLE_F32 ? launch<float, float>(plan, device, in, out, error)
            : plan->float_exact        ? launch<uint8_t, float>(plan, device, in, out, error)
                                       : launch<uint8_t, int>(plan, device, in, out, error);

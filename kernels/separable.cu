@@ -5,14 +5,16 @@
  *     an input row, from memory      its row sums              added to the sums of fh output rows
  *     [....][iiii][....]  -- row -->  [ssss]  -- column -->     [oooo] += column[i] * [ssss]
  *
- * Odd sizes from 3 to 31 with the anchor in the centre walk down a strip (strip.cuh) with all of that in registers.
+ * Odd sizes from 3 to 31 (of uint16_t, to 15) with the anchor in the centre walk down a strip (strip.cuh) with all of
+ * that in registers.
  * Multiply-adds an output: fw + fh, times (s + fh - 1) / s for the halo rows of a strip of s rows; 9 x 9 in strips of
  * 16: 27 instead of 81. Loads: a warp copies each row once to its ring in shared memory, and a lane reads (fw + 6) / 4
  * quads of it for 4 outputs. The row sums never leave the registers, so device memory sees each sample once in and once
  * out: arithmetic intensity 2 * 27 / (2 * bytes a sample) operations a byte, 27 (uint8_t) or 7 (float) for 9 x 9, and
  * memory bounds. Two kernels would write and read the row sums besides.
  *
- * Other filters take the general kernel, a block a tile of 64 x 32 outputs, with the row sums in shared memory:
+ * Other filters take the general kernel, a block a tile of 64 x 32 outputs (of uint16_t, 32 x 32), with the row sums in
+ * shared memory:
  *
  *     input rows, from memory       row sums, in shared memory      outputs
  *     +----------------------+      +----------------+
@@ -24,7 +26,7 @@
  * at fw (32 + fh - 1) / 32 + fh multiply-adds an output.
  *
  * Sums: |row sum| <= sum|row| * 255 <= sum|q| * 255, since some |column| >= 1, so what register-tiled says of float and
- * int32 sums holds for the row sums too, and the bytes are the canonical ones.
+ * int32 sums, and of halves, holds for the row sums too, and the bytes are the canonical ones.
  *
  * Limits: rank 1 (the filter factors it exactly, in integers). */
 #include "strip.cuh"
@@ -36,8 +38,11 @@ static constexpr int turn = 2; /* rows of a turn of the loop */
 
 /* Blocks that the registers of a multiprocessor must suffice for. From 17 taps on the sums alone take the registers,
  * and a limit would spill them. */
+template <typename Sum>
 static __host__ __device__ constexpr int blocks_of(int size)
 {
+    if (sizeof(Sum) == 8)
+        return size == 3 ? 6 : size == 5 ? 5 : size == 7 ? 4 : size <= 11 ? 3 : 2;
     return size <= 7 ? 6 : size <= 13 ? 5 : size == 15 ? 4 : 1;
 }
 
@@ -56,11 +61,11 @@ static __device__ __forceinline__ void add_column(Sum (&to)[columns], const Sum 
 {
 #pragma unroll
     for (int c = 0; c < columns; c++)
-        to[c] = sum[c] + weight<Sum>(taps[FILTER_MAX + i]) * s[c];
+        to[c] = sum[c] + weight<tap_of<Sum>>(taps[FILTER_MAX + i]) * s[c];
 }
 
 template <typename T, typename Sum, int SIZE, int FINISH>
-static __global__ void __launch_bounds__(32 * strip_warps, blocks_of(SIZE))
+static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
     separable(const __grid_constant__ struct job job, const __grid_constant__ struct level level)
 {
     using rows_ring = ring<T, SIZE / 2, turn>;
@@ -95,7 +100,7 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of(SIZE))
             for (int j = 0; j < SIZE; j++)
 #pragma unroll
                 for (int c = 0; c < columns; c++)
-                    s[c] += weight<Sum>(taps[j]) * v[lead + j + c];
+                    s[c] += weight<tap_of<Sum>>(taps[j]) * v[lead + j + c];
             add_column<Sum>(done, sum[SIZE - 1], s, SIZE - 1);
             if ((unsigned)(finished + k) < (unsigned)rows) {
                 store_sums<FINISH>(job, level, to, clear ? columns : left, done);
@@ -120,10 +125,19 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of(SIZE))
         while (finished < rows);
 }
 
-/* The general kernel: 64 columns, because their row sums for 127 rows still fit in 48 KB. */
-static constexpr int general_width = 64, general_height = 32, general_threads_x = general_width / 4,
-                     general_threads_y = 16, general_rows = general_height / general_threads_y;
-static_assert((general_height + FILTER_MAX - 1) * general_width * 4 <= 48 * 1024, "static shared memory is 48 KB");
+/* The general kernel: 64 columns, or 32, because their row sums for 127 rows still fit in 48 KB. */
+template <typename Sum>
+constexpr int general_width = 256 / (int)sizeof(Sum);
+static constexpr int general_threads = 256, general_height = 32;
+
+/* Bytes of row sums. */
+template <typename Sum>
+static constexpr size_t general_shared(int filter_height)
+{
+    return (size_t)(general_height + filter_height - 1) * general_width<Sum> * sizeof(Sum);
+}
+static_assert(general_shared<float>(FILTER_MAX) <= 48 * 1024 && general_shared<halves<float>>(FILTER_MAX) <= 48 * 1024,
+              "what a block has without asking for more is 48 KB");
 
 /* Row sums at columns x to x + 3 of the row FROM_Y. */
 template <typename T, typename Sum>
@@ -140,7 +154,7 @@ static __device__ __forceinline__ quad<Sum> sum_row(const struct job &job, int f
         for (int u = 0; u < 4; u++) {
             if (j0 + u < 0 || j0 + u >= job.filter_width)
                 continue;
-            const Sum tap = weight<Sum>(taps[j0 + u]);
+            const tap_of<Sum> tap = weight<tap_of<Sum>>(taps[j0 + u]);
 #pragma unroll
             for (int c = 0; c < 4; c++)
                 sum.v[c] += tap * v[u + c];
@@ -150,15 +164,17 @@ static __device__ __forceinline__ quad<Sum> sum_row(const struct job &job, int f
 }
 
 template <typename T, typename Sum>
-static __global__ void __launch_bounds__(general_threads_x *general_threads_y)
-    separable_general(const __grid_constant__ struct job job)
+static __global__ void __launch_bounds__(general_threads) separable_general(const __grid_constant__ struct job job)
 {
-    __shared__ quad<Sum> sums[general_height + FILTER_MAX - 1][general_threads_x];
+    constexpr int threads_x = general_width<Sum> / 4, threads_y = general_threads / threads_x;
+    constexpr int general_rows = general_height / threads_y;
+    extern __shared__ uint4 memory[];
+    quad<Sum>(*const sums)[threads_x] = (quad<Sum>(*)[threads_x])memory;
     const int2 tile = block_tile(job);
     const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
-    const int x = tile.x * general_width + 4 * tx, tile_y = tile.y * general_height;
+    const int x = tile.x * general_width<Sum> + 4 * tx, tile_y = tile.y * general_height;
 
-    for (int r = ty; r < general_height + job.filter_height - 1; r += general_threads_y)
+    for (int r = ty; r < general_height + job.filter_height - 1; r += threads_y)
         sums[r][tx] = sum_row<T, Sum>(job, border_index(tile_y - job.anchor_y + r, job.height, job.border), x);
     __syncthreads();
     if (x >= job.width)
@@ -172,7 +188,7 @@ static __global__ void __launch_bounds__(general_threads_x *general_threads_y)
         for (int k = 0; k < general_rows; k++) {
             if (r < k || r - k >= job.filter_height)
                 continue;
-            const Sum tap = weight<Sum>(taps[FILTER_MAX + r - k]);
+            const tap_of<Sum> tap = weight<tap_of<Sum>>(taps[FILTER_MAX + r - k]);
 #pragma unroll
             for (int c = 0; c < 4; c++)
                 sum[k][c] += tap * four.v[c];
@@ -185,10 +201,10 @@ static __global__ void __launch_bounds__(general_threads_x *general_threads_y)
 }
 
 /* The kernel for a square filter of SIZE taps, or NULL. */
-template <typename T, typename Sum, int SIZE = 31>
+template <typename T, typename Sum, int SIZE = sizeof(T) == 2 ? 15 : 31>
 static walk_kernel *kernel_of_square(int size, bool quick)
 {
-    constexpr int finish = (Sum)0.5f > 0 ? FINISH_QUICK : FINISH_ANY; /* sums of int are never quick */
+    constexpr int finish = may_be_quick<Sum> ? FINISH_QUICK : FINISH_ANY;
     if (size == SIZE)
         return quick ? separable<T, Sum, SIZE, finish> : separable<T, Sum, SIZE, FINISH_ANY>;
     if constexpr (SIZE > 3)
@@ -218,13 +234,18 @@ static bool launch(const struct plan *plan, struct device *device, const struct 
         filter_is_centred_square(plan->filter) ? kernel_of_square<T, Sum>(plan->filter->width, level.quick) : NULL;
     if (square)
         return launch_walk(square, level, strip_of(plan->filter->width, plan->sample), plan, device, in, out, error);
-    return launch_tiles(separable_general<T, Sum>, plan, device, in, out,
-                        {general_width, general_height, dim3(general_threads_x, general_threads_y)}, error);
+    constexpr unsigned threads_x = general_width<Sum> / 4;
+    struct layout layout = {general_width<Sum>, general_height, dim3(threads_x, general_threads / threads_x)};
+    layout.shared = general_shared<Sum>(plan->filter->height);
+    return launch_tiles(separable_general<T, Sum>, plan, device, in, out, layout, error);
 }
 
 extern "C" bool separable_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                  const struct plane *out, struct error *error)
 {
+    if (plan->sample == SAMPLE_U16)
+        return plan->float_exact ? launch<uint16_t, halves<float>>(plan, device, in, out, error)
+                                 : launch<uint16_t, halves<int>>(plan, device, in, out, error);
     return plan->sample == SAMPLE_F32 ? launch<float, float>(plan, device, in, out, error)
            : plan->float_exact        ? launch<uint8_t, float>(plan, device, in, out, error)
                                       : launch<uint8_t, int>(plan, device, in, out, error);

@@ -74,7 +74,7 @@ static __device__ __noinline__ void load_border(const unsigned char *plane, size
 #pragma unroll
             for (int b = 0; b < word; b++) {
                 const int at = border_index(from_x + b, width, border);
-                four |= (at < 0 ? 0 : (uint32_t)row[at]) << 8 * b;
+                four |= (at < 0 ? 0 : (uint32_t)row[at]) << 8 * (int)sizeof(T) * b;
             }
         }
         write_shared(to + 4 * k, four);
@@ -87,7 +87,7 @@ template <typename T, int REACH, int TURN>
 struct ring {
     static constexpr int slots = ring_slots<T>, turn = TURN;
     static constexpr int unit = 16 / (int)sizeof(T); /* samples of a copy */
-    static constexpr bool wide = sizeof(T) == 1;     /* rows of float were faster without */
+    static constexpr bool wide = sizeof(T) == 1;     /* wider rows were faster without */
     static constexpr int before = round_up(REACH, unit), samples = strip_width + 2 * before, copies = samples / unit;
     static constexpr int row_bytes = samples * (int)sizeof(T), bytes = slots * row_bytes;
     static constexpr int together = copies <= 16 ? turn : 1; /* rows that one instruction copies */
@@ -205,6 +205,14 @@ __device__ __forceinline__ raw_quad<uint8_t> read_ring<uint8_t>(uint32_t from)
     return raw;
 }
 
+template <>
+__device__ __forceinline__ raw_quad<uint16_t> read_ring<uint16_t>(uint32_t from)
+{
+    raw_quad<uint16_t> raw;
+    asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(raw.words.x), "=r"(raw.words.y) : "r"(from));
+    return raw;
+}
+
 /* A quad of samples as sums are made of them. */
 template <typename Sum, typename Raw>
 static __device__ __forceinline__ quad<Sum> unpack(const Raw &raw)
@@ -212,14 +220,13 @@ static __device__ __forceinline__ quad<Sum> unpack(const Raw &raw)
     return raw.template unpack<Sum>();
 }
 
-/* Bytes to float without conversions, of which the GPU does few: a byte as the last of 2^23's is 2^23 + byte. */
 template <>
 __device__ __forceinline__ quad<float> unpack<float>(const raw_quad<uint8_t> &raw)
 {
     quad<float> four;
 #pragma unroll
     for (int k = 0; k < 4; k++)
-        four.v[k] = __uint_as_float(__byte_perm(raw.word, 0x4b000000, 0x7440 + k)) - 8388608.0f;
+        four.v[k] = byte_as<float>(raw.word, k);
     return four;
 }
 
@@ -244,7 +251,8 @@ static __device__ __forceinline__ T *next_row(T *at, size_t row_bytes)
 }
 
 /* How sums become samples: FINISH_ANY as conv.cuh's finish does it; FINISH_QUICK where a float sum of a plane of float
- * began with the offset and is the sample, or where a float sum of a plane of uint8_t is worth two multiply-adds. */
+ * began with the offset and is the sample, where a float sum of a plane of uint8_t is worth two multiply-adds, or where
+ * float sums of a plane of uint16_t convert quickly. */
 enum finish { FINISH_ANY, FINISH_QUICK };
 
 /* What FINISH_QUICK takes besides the job. For uint8_t, with an integer S = |S| where absolute,
@@ -262,12 +270,16 @@ struct level {
     bool quick;
 };
 
+/* Halves of sums of uint16_t up to this are quick: 1.5 * 2^23 + n is a float whose last bits n is, for |n| up to 2^22;
+ * the whole sum is below 2^31. */
+static constexpr int most_quick_half = 1 << 22;
+
 static inline struct level level_of(const struct plan *plan)
 {
     const struct filter *filter = plan->filter;
     struct level level = {};
-    if (plan->sample == SAMPLE_F32) {
-        level.quick = !filter->absolute;
+    if (plan->sample != SAMPLE_U8) {
+        level.quick = plan->sample == SAMPLE_F32 ? !filter->absolute : filter->absolute_sum * 255 <= most_quick_half;
         return level;
     }
     const double scale = filter->scale, bias = (double)filter->bias + 0.5;
@@ -283,8 +295,21 @@ static inline struct level level_of(const struct plan *plan)
 template <typename T, typename Sum, int FINISH>
 static __device__ __forceinline__ Sum sum_start(const struct job &job)
 {
-    return sizeof(T) == 4 && FINISH == FINISH_QUICK ? (Sum)job.offset : (Sum)0;
+    if constexpr (sizeof(T) == 4 && FINISH == FINISH_QUICK)
+        return job.offset;
+    else
+        return (Sum)0;
 }
+
+/* Has a kernel with such sums FINISH_QUICK too? */
+template <typename Sum>
+constexpr bool may_be_quick = false;
+
+template <>
+constexpr bool may_be_quick<float> = true;
+
+template <>
+constexpr bool may_be_quick<halves<float>> = true;
 
 /* The low bytes of four words. */
 static __device__ __forceinline__ uint32_t pack_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
@@ -326,6 +351,33 @@ static __device__ __forceinline__ void store_sums(const struct job &job, const s
 #pragma unroll 1
         for (int k = 0; k < left; k++)
             to[k] = (uint8_t)(word >> 8 * k);
+}
+
+/* The level of a sum of uint16_t that is quick, as level16 gives it, without conversions. */
+static __device__ __forceinline__ int quick_level16(const struct job &job, const halves<float> &sum)
+{
+    constexpr uint32_t raised = 0x4b400000; /* 1.5 * 2^23 */
+    const uint32_t high = __float_as_uint(sum.high + 12582912.0f), low = __float_as_uint(sum.low + 12582912.0f);
+    const double whole = double_of(256 * high + low - 257 * raised + 0x80000000);
+    const double value = (job.rounding16.absolute ? fabs(whole) : whole) * job.rounding16.factor + job.rounding16.term;
+    /* 32 bits hold it: |value| <= 2^22 / 255 * 65535 + 257 * 65535 + 1 < 2^31, as |O| <= 65535. */
+    return __double2loint(__dadd_rd(value, 6755399441055744.0)); /* 1.5 * 2^52 */
+}
+
+static __device__ __forceinline__ int quick_level16(const struct job &, const halves<int> &)
+{
+    return 0; /* never called: sums of int have FINISH_ANY */
+}
+
+template <int FINISH, typename T>
+static __device__ __forceinline__ void store_sums(const struct job &job, const struct level &, uint16_t *to, int left,
+                                                  const halves<T> *sum)
+{
+    int level[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        level[k] = FINISH == FINISH_QUICK ? quick_level16(job, sum[k]) : level16(job, sum[k]);
+    store_words16(to, pack_levels16(level[0], level[1]), pack_levels16(level[2], level[3]), left);
 }
 
 template <int FINISH>
@@ -385,12 +437,12 @@ static inline int strip_rows(int longest, const struct device *device, const str
     return rows;
 }
 
-/* A tap as what sums are made of: q for planes of uint8_t, q / DIVISOR for planes of float. */
+/* A tap as what sums are made of: q for planes of integers, q / DIVISOR for planes of float. */
 static inline uint32_t tap_word(const struct plan *plan, int32_t q, int32_t divisor)
 {
-    if (plan->sample == SAMPLE_U8 && !plan->float_exact)
+    if (plan->sample != SAMPLE_F32 && !plan->float_exact)
         return (uint32_t)q;
-    const float tap = (float)(plan->sample == SAMPLE_U8 ? q : (double)q / divisor);
+    const float tap = (float)(plan->sample != SAMPLE_F32 ? q : (double)q / divisor);
     uint32_t word;
     memcpy(&word, &tap, sizeof word);
     return word;

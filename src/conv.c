@@ -30,17 +30,17 @@
     CUDA(tiled_cached, "tiled-cached", U8 | F32, FITS_ONE_GRID, NULL, 75, UNIT_FMA,                                    \
          "interior in shared memory, halo through caches")                                                             \
     CUDA(texture, "texture", U8 | F32, FITS_ONE_GRID, NULL, 75, UNIT_FMA, "input through the texture path")            \
-    CUDA(register_tiled, "register-tiled", U8 | F32, FITS_ONE_GRID, register_tiled_seconds, 75, UNIT_FMA,              \
+    CUDA(register_tiled, "register-tiled", U8 | U16 | F32, FITS_ONE_GRID, register_tiled_seconds, 75, UNIT_FMA,        \
          "a window of outputs in registers a thread")                                                                  \
-    CUDA(separable, "separable", U8 | F32, FITS_RANK_1, separable_seconds, 75, UNIT_FMA,                               \
+    CUDA(separable, "separable", U8 | U16 | F32, FITS_RANK_1, separable_seconds, 75, UNIT_FMA,                         \
          "row and column pass fused in one kernel; rank 1 only")                                                       \
     CUDA(tensor_core, "tensor-core", U8, FITS_ONE_GRID, tensor_core_seconds, 75, UNIT_TENSOR,                          \
          "banded int8 matrix products on the tensor cores")                                                            \
     CUDA(sparse, "sparse", U8 | F32, FITS_SPARSE, sparse_seconds, 75, UNIT_FMA,                                        \
          "only the taps that are not zero, from a list")                                                               \
-    CUDA(copy, "copy", U8 | F32, FITS_SHIFT, copy_seconds, 75, UNIT_FMA,                                               \
+    CUDA(copy, "copy", U8 | U16 | F32, FITS_SHIFT, copy_seconds, 75, UNIT_FMA,                                         \
          "16 bytes a thread, moved by the filter's one offset")                                                        \
-    CUDA(gradient, "gradient", U8 | F32, FITS_TWO_GRIDS, gradient_seconds, 75, UNIT_FMA,                               \
+    CUDA(gradient, "gradient", U8 | U16 | F32, FITS_TWO_GRIDS, gradient_seconds, 75, UNIT_FMA,                         \
          "both sums of a filter with two grids, and their root")
 
 typedef bool prepare_function(const struct plan *plan, struct device *device, struct error *error);
@@ -244,9 +244,10 @@ bool plan_make(struct plan *plan, const struct filter *filter, enum border borde
                const struct variant *variant, struct error *error)
 {
     if (!(variant->samples & 1u << sample))
-        return error_set(error, ERROR_USAGE, "the variant %s does not take %s samples; leave --variant out%s",
-                         variant->name, sample_name(sample),
-                         sample == SAMPLE_U16 && variant->backend == BACKEND_CUDA ? " and use --backend cpu" : "");
+        return error_set(error, ERROR_USAGE,
+                         "the variant %s does not take %s samples; leave --variant out or choose another "
+                         "(gpuconv --list-variants says which samples each takes)",
+                         variant->name, sample_name(sample));
     if (variant->fits != FITS_ALL && (variant->fits == FITS_TWO_GRIDS) != (filter_grids(filter) == 2))
         return error_set(error, ERROR_USAGE,
                          variant->fits == FITS_TWO_GRIDS

@@ -21,11 +21,13 @@ static double samples_of(const struct work *work)
  * where one takes 3.7 ps. */
 
 static const double launch_seconds = 5e-6;
-static const double byte_sample = 0.49e-12, float_sample = 1.9e-12; /* in and out, at the speed of a copy */
+static const double byte_sample = 0.49e-12, word_sample = 0.97e-12, float_sample = 1.9e-12; /* in and out, as a copy */
 
 static double gpu_seconds(const struct work *work, double sample_seconds)
 {
-    const double copy = work->sample == SAMPLE_U8 ? byte_sample : float_sample;
+    const double copy = work->sample == SAMPLE_U8    ? byte_sample
+                        : work->sample == SAMPLE_U16 ? word_sample
+                                                     : float_sample;
     return launch_seconds + samples_of(work) * fmax(sample_seconds, copy);
 }
 
@@ -34,6 +36,11 @@ double register_tiled_seconds(const struct filter *filter, const struct work *wo
     const double taps = filter->width * filter->height;
     const bool exact = filter->absolute_sum * 255 < 1 << 24; /* else integers, at half the rate */
     const bool any = !filter_is_centred_square(filter) || filter->width > 15;
+    if (work->sample == SAMPLE_U16) {
+        if (!any && filter->width <= 9 && exact)
+            return gpu_seconds(work, filter->width <= 7 ? 0.9e-12 + 0.075e-12 * taps : 0.117e-12 * taps);
+        return gpu_seconds(work, exact ? 4.3e-12 + 0.09e-12 * taps : 2.4e-12 + 0.126e-12 * taps);
+    }
     if (any) {
         if (work->sample == SAMPLE_F32)
             return gpu_seconds(work, fmax(1.12 * float_sample, 1.3e-12 + 0.044e-12 * taps));
@@ -47,7 +54,14 @@ double register_tiled_seconds(const struct filter *filter, const struct work *wo
 double separable_seconds(const struct filter *filter, const struct work *work)
 {
     const double taps = filter->width + filter->height;
-    const double general = filter_is_centred_square(filter) && filter->width <= 31 ? 1 : 3;
+    const bool square = filter_is_centred_square(filter);
+    if (work->sample == SAMPLE_U16) {
+        const double integers = filter->absolute_sum * 255 < 1 << 24 ? 1 : 1.15;
+        return gpu_seconds(work, square && filter->width <= 15
+                                     ? integers * (0.8e-12 + 0.092e-12 * taps + 0.0007e-12 * taps * taps)
+                                     : 2.8e-12 + 0.32e-12 * taps);
+    }
+    const double general = square && filter->width <= 31 ? 1 : 3;
     if (work->sample == SAMPLE_F32)
         return gpu_seconds(work, general * fmax(1.1 * float_sample, 1e-12 + 0.043e-12 * taps));
     /* Beyond 15 taps the sums take more and more of the registers. */
@@ -129,6 +143,8 @@ double gradient_seconds(const struct filter *filter, const struct work *work)
     const double taps = filter_grids(filter) * filter->width * filter->height;
     if (work->sample == SAMPLE_U8 && filter_is_centred_square(filter) && filter->width == 3) /* slopes, as a rule */
         return gpu_seconds(work, 0.9e-12);
+    if (work->sample == SAMPLE_U16)
+        return gpu_seconds(work, 0.18e-12 * taps + 11e-12);
     return gpu_seconds(work, 0.11e-12 * taps + 3.3e-12);
 }
 
@@ -187,13 +203,13 @@ double conv_cpu_seconds(const struct filter *filters, size_t count, const struct
 
 static const double context_seconds = 0.3;
 
-/* Of all filters in turn; INFINITY where there is no kernel. */
+/* Of all filters in turn. */
 static double kernel_seconds(const struct filter *filters, size_t count, const struct work *work)
 {
     double seconds = 0;
     for (size_t i = 0; i < count; i++) {
         const struct variant *variant = conv_choose(&filters[i], BACKEND_CUDA, work);
-        seconds += variant != NULL ? conv_variant_seconds(variant, &filters[i], work) : INFINITY;
+        seconds += conv_variant_seconds(variant, &filters[i], work);
     }
     return seconds;
 }

@@ -818,8 +818,8 @@ static int list_variants(void)
         char gpu[32] = "-";
         if (v->backend == BACKEND_CUDA)
             snprintf(gpu, sizeof gpu, "sm_%d", v->capability);
-        printf("%-*s  %-4s  %-5s  %-14s  %s\n", width, v->name, v->backend == BACKEND_CUDA ? "cuda" : "cpu", gpu,
-               fits_name(v->fits), v->summary);
+        printf("%-*s  %-4s  %-5s  %-8s  %-14s  %s\n", width, v->name, v->backend == BACKEND_CUDA ? "cuda" : "cpu", gpu,
+               v->samples & 1u << SAMPLE_U16 ? "8/16 bit" : "8 bit", fits_name(v->fits), v->summary);
     }
     if (!pipeline_has_cuda)
         puts("This gpuconv was built without CUDA: the variants of the backend cuda cannot run.");
