@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Split and merge on the device: interleaved image to planes and back, with alpha premultiplied on the way where it is
- * asked for. Memory sees whole aligned words on both sides; a thread makes groups of 4 pixels, in 4 rows:
+ * Split and merge on the device: interleaved image to planes and back, with alpha premultiplied, and samples taken to
+ * linear light and back, on the way where that is asked for.
+ *
+ * Of planes of uint8_t memory sees whole aligned words on both sides; a thread makes groups of 4 pixels, in 4 rows:
  *
  *     image    rgbr gbrg brgb    4 pixels are CHANNELS words of 4 bytes,
  *     planes   rrrr gggg bbbb    and one word of each plane
@@ -10,7 +12,10 @@
  * The side that is written counts its groups from aligned words; the side that is read loads one word more and shifts
  * its bytes into place. Bytes change places in registers (__byte_perm). Three channels' words go through shared memory,
  * so that each store of a warp is 128 bytes side by side: with 12 bytes from thread to thread, each 32-byte sector
- * would be written in three parts. */
+ * would be written in three parts.
+ *
+ * Of planes of uint16_t a thread makes pixels one by one; a warp's are side by side. */
+#include "../src/linear.h"
 #include "conv.cuh"
 
 namespace
@@ -306,8 +311,116 @@ kernel *const merges[4][4] = {
 };
 kernel *const premultiplying_merges[4] = {merge<1, 1>, merge<2, 2, true>, merge<3, 3>, merge<4, 4, true>};
 
-bool run(kernel *kernel, int lead, struct device *device, const struct plane *planes, void *samples,
-         struct error *error)
+/* Planes of uint16_t. */
+
+/* What happens to samples on the way. */
+struct deep {
+    int planes;
+    bool premultiply;            /* colours by the last channel */
+    const struct linear *linear; /* of the device; NULL: none */
+};
+
+/* Is channel C a colour? */
+template <int CHANNELS>
+__device__ __forceinline__ bool is_colour(int c)
+{
+    return CHANNELS % 2 == 1 || c < CHANNELS - 1;
+}
+
+__device__ __forceinline__ uint16_t deepen(uint8_t sample, const struct linear *linear)
+{
+    return linear ? __ldg(&linear->from8[sample]) : widen_sample(sample);
+}
+
+__device__ __forceinline__ uint16_t deepen(uint16_t sample, const struct linear *linear)
+{
+    return linear ? __ldg(&linear->from16[sample]) : sample;
+}
+
+__device__ __forceinline__ void flatten(uint16_t value, const struct linear *linear, uint8_t *sample)
+{
+    *sample = linear ? __ldg(&linear->to8[value]) : reduce_sample(value);
+}
+
+__device__ __forceinline__ void flatten(uint16_t value, const struct linear *linear, uint16_t *sample)
+{
+    *sample = linear ? __ldg(&linear->to16[value]) : value;
+}
+
+constexpr int deep_columns =
+    4; /* pixels of a thread, a warp's width apart, so that their loads are under way at once */
+constexpr int deep_width = deep_columns * threads_x;
+
+/* A kernel for samples of T. */
+using deep_kernel = void(struct job job, unsigned char *image, struct deep deep);
+
+template <typename T, int CHANNELS>
+__global__ void __launch_bounds__(threads_x *threads_y)
+    split_deep(struct job job, unsigned char *image, struct deep deep)
+{
+    const int2 tile = block_tile(job);
+    const int x = tile.x * deep_width + (int)threadIdx.x, y = tile.y * threads_y + (int)threadIdx.y;
+    if (y >= job.height)
+        return;
+    const T *from = (const T *)image + ((size_t)y * job.width + x) * CHANNELS;
+    unsigned char *to = job.out + y * job.out_row;
+#pragma unroll
+    for (int k = 0; k < deep_columns; k++, from += threads_x * CHANNELS) {
+        const int at = x + threads_x * k;
+        if (at >= job.width)
+            continue;
+        uint16_t value[CHANNELS];
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            value[c] = deepen(from[c], is_colour<CHANNELS>(c) ? deep.linear : NULL);
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            if (c < deep.planes)
+                ((uint16_t *)(to + c * job.out_plane))[at] = deep.premultiply && is_colour<CHANNELS>(c)
+                                                                 ? premultiply_sample16(value[c], value[CHANNELS - 1])
+                                                                 : value[c];
+    }
+}
+
+template <typename T, int CHANNELS>
+__global__ void __launch_bounds__(threads_x *threads_y)
+    merge_deep(struct job job, unsigned char *image, struct deep deep)
+{
+    const int2 tile = block_tile(job);
+    const int x = tile.x * deep_width + (int)threadIdx.x, y = tile.y * threads_y + (int)threadIdx.y;
+    if (y >= job.height)
+        return;
+    T *to = (T *)image + ((size_t)y * job.width + x) * CHANNELS;
+    const unsigned char *from = job.in + y * job.in_row;
+#pragma unroll
+    for (int k = 0; k < deep_columns; k++, to += threads_x * CHANNELS) {
+        const int at = x + threads_x * k;
+        if (at >= job.width)
+            continue;
+        uint16_t value[CHANNELS];
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            value[c] = c < deep.planes ? ((const uint16_t *)(from + c * job.in_plane))[at] : 0;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            if (c < deep.planes)
+                flatten(deep.premultiply && is_colour<CHANNELS>(c)
+                            ? unpremultiply_sample16(value[c], value[CHANNELS - 1])
+                            : value[c],
+                        is_colour<CHANNELS>(c) ? deep.linear : NULL, &to[c]);
+    }
+}
+
+deep_kernel *const deep_splits[2][4] = {
+    {split_deep<uint8_t, 1>, split_deep<uint8_t, 2>, split_deep<uint8_t, 3>, split_deep<uint8_t, 4>},
+    {split_deep<uint16_t, 1>, split_deep<uint16_t, 2>, split_deep<uint16_t, 3>, split_deep<uint16_t, 4>},
+};
+deep_kernel *const deep_merges[2][4] = {
+    {merge_deep<uint8_t, 1>, merge_deep<uint8_t, 2>, merge_deep<uint8_t, 3>, merge_deep<uint8_t, 4>},
+    {merge_deep<uint16_t, 1>, merge_deep<uint16_t, 2>, merge_deep<uint16_t, 3>, merge_deep<uint16_t, 4>},
+};
+
+struct job job_of(const struct plane *planes)
 {
     struct job job = {};
     job.in = (const unsigned char *)planes->data;
@@ -316,24 +429,46 @@ bool run(kernel *kernel, int lead, struct device *device, const struct plane *pl
     job.in_plane = job.out_plane = planes->plane_bytes;
     job.width = planes->width;
     job.height = planes->height;
-    return launch_job(kernel, job, 1, device, {tile_width, threads_y * rows, dim3(threads_x, threads_y), 0, lead},
-                      error, (unsigned char *)samples);
+    return job;
+}
+
+bool run(kernel *kernel, int lead, struct device *device, const struct plane *planes, const struct image *image,
+         struct error *error)
+{
+    return launch_job(kernel, job_of(planes), 1, device,
+                      {tile_width, threads_y * rows, dim3(threads_x, threads_y), 0, lead}, error,
+                      (unsigned char *)image->samples);
+}
+
+bool run_deep(deep_kernel *const kernels[2][4], enum alpha alpha, const struct linear *linear, struct device *device,
+              const struct plane *planes, const struct image *image, struct error *error)
+{
+    const struct deep deep = {planes->count, alpha == ALPHA_PREMULTIPLY && image_has_alpha(image), linear};
+    return launch_job(kernels[image->bits > 8][image->channels - 1], job_of(planes), 1, device,
+                      {deep_width, threads_y, dim3(threads_x, threads_y)}, error, (unsigned char *)image->samples,
+                      deep);
 }
 } // namespace
 
-bool device_split(struct device *device, const void *samples, int channels, enum alpha alpha,
+bool device_split(struct device *device, const struct image *image, enum alpha alpha, const struct linear *linear,
                   const struct plane *planes, struct error *error)
 {
-    kernel *const split =
-        alpha == ALPHA_PREMULTIPLY ? premultiplying_splits[channels - 1] : splits[channels - 1][planes->count - 1];
-    return run(split, 0, device, planes, const_cast<void *>(samples), error);
+    if (planes->sample == SAMPLE_U16)
+        return run_deep(deep_splits, alpha, linear, device, planes, image, error);
+    const int channels = image->channels;
+    return run(alpha == ALPHA_PREMULTIPLY ? premultiplying_splits[channels - 1]
+                                          : splits[channels - 1][planes->count - 1],
+               0, device, planes, image, error);
 }
 
-bool device_merge(struct device *device, const struct plane *planes, int channels, enum alpha alpha, void *samples,
-                  struct error *error)
+bool device_merge(struct device *device, const struct plane *planes, enum alpha alpha, const struct linear *linear,
+                  const struct image *image, struct error *error)
 {
-    kernel *const merge =
-        alpha == ALPHA_PREMULTIPLY ? premultiplying_merges[channels - 1] : merges[channels - 1][planes->count - 1];
+    if (planes->sample == SAMPLE_U16)
+        return run_deep(deep_merges, alpha, linear, device, planes, image, error);
+    const int channels = image->channels;
     const int lead = planes->width % sector == 0 ? 0 : sector - 1; /* the most that a row starts early */
-    return run(merge, lead, device, planes, samples, error);
+    return run(alpha == ALPHA_PREMULTIPLY ? premultiplying_merges[channels - 1]
+                                          : merges[channels - 1][planes->count - 1],
+               lead, device, planes, image, error);
 }

@@ -492,6 +492,17 @@ static bool time_cpu(struct lab *lab, const struct plan *plan, double first_ms, 
 }
 
 #ifdef GPUCONV_CUDA
+/* The interleaved image of pair number PAIR. */
+static struct image image_of(const struct lab *lab, size_t pair)
+{
+    const struct plane *in = &lab->in;
+    return (struct image){.width = in->width,
+                          .height = in->height,
+                          .channels = in->count,
+                          .bits = in->sample == SAMPLE_U8 ? 8 : 16,
+                          .samples = (uint8_t *)lab->images + pair * lab->image_bytes};
+}
+
 /* Queue one launch, or a copy where PLAN is NULL, on pair NUMBER modulo the pairs; with IMAGE from the pair's
  * interleaved image to it, through a split and a merge. */
 static bool queue(struct lab *lab, const struct plan *plan, bool image, int number, struct error *error)
@@ -505,10 +516,10 @@ static bool queue(struct lab *lab, const struct plan *plan, bool image, int numb
         return device_copy(device, out.data, in.data, plane_size(&in), error);
     if (!image)
         return plan->variant->launch(plan, device, &in, &out, error);
-    void *const samples = (char *)lab->images + pair * lab->image_bytes;
-    return device_split(device, samples, in.count, ALPHA_FILTER, &in, error) &&
+    const struct image pixels = image_of(lab, pair);
+    return device_split(device, &pixels, ALPHA_FILTER, NULL, &in, error) &&
            plan->variant->launch(plan, device, &in, &out, error) &&
-           device_merge(device, &out, in.count, ALPHA_FILTER, samples, error);
+           device_merge(device, &out, ALPHA_FILTER, NULL, &pixels, error);
 }
 
 /* The milliseconds of one of COUNT launches between two marks, on the pairs from *NEXT on. */
@@ -554,12 +565,13 @@ static bool run_cuda(struct lab *lab, const struct plan *plan, bool image, struc
     struct device *device = lab->bench->device;
     const struct plane *in = &lab->device_in, *out = &lab->device_out;
     const size_t bytes = plane_size(in);
-    return (!image || device_merge(device, in, in->count, ALPHA_FILTER, lab->images, error)) &&
+    const struct image pixels = image_of(lab, 0);
+    return (!image || device_merge(device, in, ALPHA_FILTER, NULL, &pixels, error)) &&
            device_fill(device, out->data, 0xff, bytes, error) &&
            (plan->variant->prepare == NULL || plan->variant->prepare(plan, device, error)) &&
            queue(lab, plan, image, 0, error) &&
            (!image || (device_fill(device, out->data, 0xff, bytes, error) &&
-                       device_split(device, lab->images, out->count, ALPHA_FILTER, out, error))) &&
+                       device_split(device, &pixels, ALPHA_FILTER, NULL, out, error))) &&
            device_download(device, lab->actual.data, out->data, bytes, error) && device_wait(device, error);
 }
 
@@ -607,7 +619,7 @@ static void release_device(struct lab *lab)
 /* Are the planes an interleaved image's? One plane is its own image. */
 static bool makes_image(const struct lab *lab)
 {
-    return lab->sample == SAMPLE_U8 && lab->size.planes > 1;
+    return lab->sample != SAMPLE_F32 && lab->size.planes > 1;
 }
 
 /* Fill the input of each pair. */
@@ -634,7 +646,7 @@ static bool reserve_device(struct lab *lab, struct error *error)
     lab->device_in = lab->device_out = lab->in;
     lab->device_in.data = lab->memory;
     lab->device_out.data = (char *)lab->memory + bytes;
-    lab->image_bytes = round_up((size_t)samples_of(&lab->size), 512);
+    lab->image_bytes = round_up((size_t)samples_of(&lab->size) * sample_bytes(lab->sample), 512);
     if (makes_image(lab) && !device_allocate(device, (size_t)lab->pairs * lab->image_bytes, &lab->images, error))
         return false;
     return time_transfers(lab, error) && fill_inputs(lab, error);

@@ -93,12 +93,12 @@ bool device_elapsed(struct device *device, int from, int to, float *milliseconds
 /* Measure them: half a second. Uses marks 0 and 1. */
 bool device_peaks(struct device *device, struct device_peaks *peaks, struct error *error);
 
-/* image_split and image_merge on the device: SAMPLES is an interleaved image of the planes' width and height and of
- * CHANNELS channels in device memory, aligned to 16 bytes. Bit for bit the same as on the CPU. */
-bool device_split(struct device *device, const void *samples, int channels, enum alpha alpha,
+/* image_split and image_merge on the device, bit for bit the same as on the CPU. The image's samples, aligned to 16
+ * bytes, and what LINEAR points to are in device memory. */
+bool device_split(struct device *device, const struct image *image, enum alpha alpha, const struct linear *linear,
                   const struct plane *planes, struct error *error);
-bool device_merge(struct device *device, const struct plane *planes, int channels, enum alpha alpha, void *samples,
-                  struct error *error);
+bool device_merge(struct device *device, const struct plane *planes, enum alpha alpha, const struct linear *linear,
+                  const struct image *image, struct error *error);
 
 #ifdef __cplusplus
 }

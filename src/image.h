@@ -144,7 +144,7 @@ void image_split(const struct image *image, enum alpha alpha, const struct linea
 void image_merge(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image);
 
 /* 8 bits as 16: black stays black and white white, and 65535 / 255 is a whole number. */
-static inline uint16_t widen_sample(unsigned value)
+HOST_DEVICE static inline uint16_t widen_sample(unsigned value)
 {
     return (uint16_t)(value * 257);
 }
@@ -152,7 +152,7 @@ static inline uint16_t widen_sample(unsigned value)
 /* 16 bits as 8, rounded to nearest: floor(v*255/65535 + 1/2). With v = 257 k + r, 0 <= r <= 256, that is k where r <=
  * 128, else k + 1; and 255 v + 32895 = 65536 k + t, where t = 255 r - k + 32895 is from 32640 to 65535 where r <= 128
  * (k <= 255), and from 65536 to 98175 where r >= 129 (then k <= 254). */
-static inline uint8_t reduce_sample(unsigned value)
+HOST_DEVICE static inline uint8_t reduce_sample(unsigned value)
 {
     return (uint8_t)((value * 255 + 32895) >> 16);
 }
@@ -173,12 +173,12 @@ HOST_DEVICE static inline unsigned unpremultiply_sample(unsigned colour, unsigne
 }
 
 /* The same of 16 bits: 65535 in place of 255. 2 * 65535^2 does not fit in 32 bits. */
-static inline uint16_t premultiply_sample16(uint64_t colour, uint64_t alpha)
+HOST_DEVICE static inline uint16_t premultiply_sample16(uint64_t colour, uint64_t alpha)
 {
     return (uint16_t)((2 * colour * alpha + 65535) / 131070);
 }
 
-static inline uint16_t unpremultiply_sample16(uint64_t colour, uint64_t alpha)
+HOST_DEVICE static inline uint16_t unpremultiply_sample16(uint64_t colour, uint64_t alpha)
 {
     if (alpha == 0)
         return 0;

@@ -206,21 +206,20 @@ bool device_peaks(struct device *device, struct device_peaks *peaks, struct erro
     return error_set(error, ERROR_WORK, "the stub has no peaks");
 }
 
-bool device_split(struct device *device, const void *samples, int channels, enum alpha alpha,
+bool device_split(struct device *device, const struct image *image, enum alpha alpha, const struct linear *linear,
                   const struct plane *planes, struct error *error)
 {
     (void)device;
-    const struct image image = {planes->width, planes->height, channels, 8, (uint8_t *)(uintptr_t)samples};
-    image_split(&image, alpha, NULL, planes);
+    image_split(image, alpha, linear, planes);
     return works(CALL_SPLIT, error);
 }
 
-bool device_merge(struct device *device, const struct plane *planes, int channels, enum alpha alpha, void *samples,
-                  struct error *error)
+bool device_merge(struct device *device, const struct plane *planes, enum alpha alpha, const struct linear *linear,
+                  const struct image *image, struct error *error)
 {
     (void)device;
-    struct image image = {planes->width, planes->height, channels, 8, samples};
-    image_merge(planes, alpha, NULL, &image);
+    struct image merged = *image;
+    image_merge(planes, alpha, linear, &merged);
     return works(CALL_MERGE, error);
 }
 
