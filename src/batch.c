@@ -305,7 +305,7 @@ static void choose(struct batch *batch, const struct image *image, const struct 
         .width = image->width,
         .height = image->height,
         .planes = image_planes(image, request->alpha),
-        .sample = SAMPLE_U8,
+        .sample = pipeline_sample(request, image->bits),
         .threads = batch->threads,
     };
     const int gpus = (int)batch->request->device_count, workers = batch->worker_count;
@@ -325,8 +325,6 @@ static void choose(struct batch *batch, const struct image *image, const struct 
 static enum choice choice_for(struct worker *worker, const struct image *image, const struct job *job)
 {
     struct batch *batch = worker->batch;
-    if (pipeline_sample(batch->request->request, image->bits) != SAMPLE_U8)
-        return CHOICE_CPU; /* and says nothing about the others */
     pthread_mutex_lock(&batch->choosing);
     if (batch->choice == CHOICE_AUTO)
         choose(batch, image, job);
@@ -630,9 +628,7 @@ static bool prepare(struct batch *batch, struct error *error)
         batch->choice = CHOICE_CPU;
         error_set(&batch->totals.why, ERROR_NONE, "there is no GPU");
     } else {
-        error_set(&batch->totals.why, ERROR_NONE,
-                  batch->choice == CHOICE_AUTO ? "only the CPU works on 16 bits a sample and in linear light"
-                                               : "asked for");
+        error_set(&batch->totals.why, ERROR_NONE, "asked for");
     }
     batch->gate.limit = request->memory;
     pthread_mutex_init(&batch->gate.mutex, NULL);

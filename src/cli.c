@@ -436,10 +436,6 @@ static bool settle_backend(struct options *options, struct error *error)
                              variant->name, choice_word(choice), choice_word(options->choice));
         options->choice = choice;
     }
-    if (options->choice == CHOICE_CUDA && (options->linear || options->depth == DEPTH_16))
-        return error_set(error, ERROR_USAGE, "--%s works on the CPU, but --%s %s was given; leave one out",
-                         options->linear ? "linear" : "depth 16", variant != NULL ? "variant" : "backend",
-                         variant != NULL ? variant->name : "cuda");
     const struct device_choice *devices = &options->devices;
     if ((devices->all || devices->count > 0) && options->choice == CHOICE_CPU)
         return error_set(error, ERROR_USAGE, "--device names a GPU, but --%s %s uses none; leave one out",

@@ -5,6 +5,7 @@
 #include "pipeline.h"
 
 #include "device.h"
+#include "linear.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -303,7 +304,8 @@ static void shrink_device(struct pipeline *pipeline)
     device_release(pipeline->device, pipeline->device_samples.data);
     device_release(pipeline->device, pipeline->device_planes[0].data);
     device_release(pipeline->device, pipeline->device_planes[1].data);
-    pipeline->locked = pipeline->device_samples = (struct kept){0};
+    device_release(pipeline->device, pipeline->device_linear.data);
+    pipeline->locked = pipeline->device_samples = pipeline->device_linear = (struct kept){0};
     pipeline->device_planes[0] = pipeline->device_planes[1] = (struct kept){0};
 }
 
@@ -347,24 +349,44 @@ static bool grow_device(struct device *device, struct kept *kept, size_t size,
 
 /* What a run uses on the device. */
 struct buffers {
-    void *samples; /* the interleaved image */
+    struct image image; /* interleaved */
     struct plane planes[2];
+    const struct linear *linear; /* NULL: samples are filtered as they are */
 };
+
+/* Let the device hold the tables of linear light. */
+static bool find_linear(struct pipeline *pipeline, struct error *error)
+{
+    const struct linear *linear = pipeline->request->linear;
+    struct kept *kept = &pipeline->device_linear;
+    if (linear == NULL || kept->data != NULL)
+        return true;
+    if (!grow_device(pipeline->device, kept, sizeof *linear, device_allocate, device_release, error))
+        return false;
+    if (device_upload(pipeline->device, kept->data, linear, sizeof *linear, error))
+        return true;
+    device_release(pipeline->device, kept->data); /* so that they are not taken to be there */
+    *kept = (struct kept){0};
+    return false;
+}
 
 static bool find_buffers(struct pipeline *pipeline, const struct image *image, struct buffers *buffers,
                          struct error *error)
 {
     struct device *device = pipeline->device;
     const int count = image_planes(image, pipeline->request->alpha);
-    bool done =
-        grow_device(device, &pipeline->device_samples, image_bytes(image), device_allocate, device_release, error);
+    const enum sample sample = pipeline_sample(pipeline->request, image->bits);
+    bool done = find_linear(pipeline, error) && grow_device(device, &pipeline->device_samples, image_bytes(image),
+                                                            device_allocate, device_release, error);
     for (int i = 0; done && i < 2; i++) {
         struct kept *kept = &pipeline->device_planes[i];
-        const size_t size = device_plane_layout(SAMPLE_U8, image->width, image->height, count, 0, &buffers->planes[i]);
+        const size_t size = device_plane_layout(sample, image->width, image->height, count, 0, &buffers->planes[i]);
         done = grow_device(device, kept, size, device_allocate, device_release, error);
         buffers->planes[i].data = kept->data;
     }
-    buffers->samples = pipeline->device_samples.data;
+    buffers->image = *image;
+    buffers->image.samples = pipeline->device_samples.data;
+    buffers->linear = pipeline->device_linear.data;
     return done && (!pipeline->request->staged || grow_device(device, &pipeline->locked, image_bytes(image),
                                                               device_allocate_locked, device_release_locked, error));
 }
@@ -383,8 +405,8 @@ static bool queue_filters(struct pipeline *pipeline, const struct image *image, 
         const struct plan *plan = &pipeline->plans[i];
         const struct plane *from = &buffers->planes[*in];
         if (i > 0 && merges_between(pipeline, image) &&
-            (!device_merge(device, from, image->channels, request->alpha, buffers->samples, error) ||
-             !device_split(device, buffers->samples, image->channels, request->alpha, from, error)))
+            (!device_merge(device, from, request->alpha, buffers->linear, &buffers->image, error) ||
+             !device_split(device, &buffers->image, request->alpha, buffers->linear, from, error)))
             return false;
         if (plan->variant->prepare != NULL && !plan->variant->prepare(plan, device, error))
             return false;
@@ -422,11 +444,11 @@ static bool queue_all(struct pipeline *pipeline, const struct image *image, cons
     struct device *device = pipeline->device;
     int in;
     return device_mark(device, MARK_BEGIN, error) &&
-           device_upload(device, buffers->samples, samples, image_bytes(image), error) &&
+           device_upload(device, buffers->image.samples, samples, image_bytes(image), error) &&
            device_mark(device, MARK_UPLOAD, error) &&
-           device_split(device, buffers->samples, image->channels, alpha, &buffers->planes[0], error) &&
+           device_split(device, &buffers->image, alpha, buffers->linear, &buffers->planes[0], error) &&
            device_mark(device, MARK_SPLIT, error) && run_filters(pipeline, image, buffers, &in, error) &&
-           device_merge(device, &buffers->planes[in], image->channels, alpha, buffers->samples, error) &&
+           device_merge(device, &buffers->planes[in], alpha, buffers->linear, &buffers->image, error) &&
            device_mark(device, MARK_MERGE, error);
 }
 
@@ -434,7 +456,7 @@ static bool download(struct pipeline *pipeline, const struct image *image, void 
                      struct error *error)
 {
     struct device *device = pipeline->device;
-    return device_download(device, samples, buffers->samples, image_bytes(image), error) &&
+    return device_download(device, samples, buffers->image.samples, image_bytes(image), error) &&
            device_mark(device, MARK_DOWNLOAD, error) && device_wait(device, error);
 }
 
@@ -477,7 +499,7 @@ static bool run_cuda(struct pipeline *pipeline, struct image *image, struct imag
     done = done && queue_all(pipeline, image, result->samples, &buffers, error) && device_wait(device, error);
     if (done) {
         if (!pipeline->request->staged && pipeline->request->choice == CHOICE_AUTO)
-            aside = malloc(image_samples(image));
+            aside = malloc(image_bytes(image));
         if (aside != NULL)
             result->samples = aside;
         *intact = result->samples != image->samples;
@@ -546,13 +568,20 @@ enum sample pipeline_sample(const struct request *request, int bits)
     return bits > 8 || request->linear != NULL ? SAMPLE_U16 : SAMPLE_U8;
 }
 
-bool pipeline_check(const struct request *request, struct error *error)
+/* Does the variant that is named, if one is, take the filters and samples? */
+static bool check_variant(const struct request *request, enum sample sample, struct error *error)
 {
     struct plan plan;
     for (size_t i = 0; request->variant != NULL && i < request->count; i++)
-        if (!plan_make(&plan, &request->filters[i], request->border, pipeline_sample(request, 8), request->variant,
-                       error))
+        if (!plan_make(&plan, &request->filters[i], request->border, sample, request->variant, error))
             return false;
+    return true;
+}
+
+bool pipeline_check(const struct request *request, struct error *error)
+{
+    if (!check_variant(request, pipeline_sample(request, 8), error))
+        return false;
     if (request->choice != CHOICE_CUDA)
         return true;
     struct error reason;
@@ -577,22 +606,6 @@ static bool choose(struct pipeline *pipeline, struct error *error)
         error_set(&pipeline->why, ERROR_NONE, "the CPU is expected to take %.1f ms, a GPU %.1f ms with its start-up",
                   cpu, cuda);
     close_device(pipeline);
-    pipeline->backend = BACKEND_CPU;
-    return make_plans(pipeline, error);
-}
-
-/* Planes of 16 bits are for the CPU, until a GPU's variants take them. */
-static bool choose_cpu(struct pipeline *pipeline, struct error *error)
-{
-    const struct request *request = pipeline->request;
-    const bool linear = request->linear != NULL;
-    const char *what = linear ? "in linear light" : "on images of 16 bits a sample";
-    if (request->choice == CHOICE_CUDA && !request->hand_over)
-        return error_set(error, ERROR_WORK, "only the CPU works %s; leave --backend cuda and its variants out%s", what,
-                         linear ? "" : ", or reduce the image with --depth 8");
-    if (request->choice != CHOICE_CPU)
-        error_set(&pipeline->why, ERROR_NONE, "only the CPU works %s", what);
-    shrink_device(pipeline); /* left from images of 8 bits */
     pipeline->backend = BACKEND_CPU;
     return make_plans(pipeline, error);
 }
@@ -629,10 +642,10 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
         .threads = threads_of(request),
     };
     error_set(&pipeline->why, ERROR_NONE, "asked for");
+    if (!check_variant(request, pipeline->work.sample, error)) /* which is nothing for the CPU to take over */
+        return false;
     bool done = false;
-    if (pipeline->work.sample != SAMPLE_U8) {
-        done = choose_cpu(pipeline, error);
-    } else if (pipeline->fallback.code != ERROR_NONE || request->choice == CHOICE_CPU) {
+    if (pipeline->fallback.code != ERROR_NONE || request->choice == CHOICE_CPU) {
         pipeline->backend = BACKEND_CPU;
         done = make_plans(pipeline, error);
     } else if (request->choice == CHOICE_AUTO) {
@@ -673,8 +686,7 @@ size_t pipeline_need(const struct pipeline *pipeline, int width, int height, int
                       image_planes(&image, request->alpha), &size, NULL))
         return SIZE_MAX;
     /* Planes of the CPU, which may have to take over, or page-locked memory: never both. */
-    const bool only_cpu = request->choice == CHOICE_CPU || sample != SAMPLE_U8;
-    return only_cpu || 2 * size > image_bytes(&image) ? 2 * size : image_bytes(&image);
+    return request->choice == CHOICE_CPU || 2 * size > image_bytes(&image) ? 2 * size : image_bytes(&image);
 }
 
 size_t pipeline_kept(const struct pipeline *pipeline)

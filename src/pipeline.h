@@ -95,6 +95,7 @@ struct pipeline {
     struct kept locked;         /* page-locked: an interleaved image */
     struct kept device_samples; /* an interleaved image */
     struct kept device_planes[2];
+    struct kept device_linear; /* the request's tables */
 };
 
 /* Was this program built with CUDA? */
@@ -119,9 +120,7 @@ bool pipeline_check(const struct request *request, struct error *error);
 /* Begin. Release with pipeline_close, also after a failure. */
 bool pipeline_open(struct pipeline *pipeline, const struct request *request, struct error *error);
 
-/* Choose the backend for images like this one, make the plans, open the device where that has not been done. Images of
- * 16 bits, and all in linear light, are worked on by the CPU: where a GPU is insisted on, and the CPU may not take
- * over, that is an error. */
+/* Choose the backend for images like this one, make the plans, open the device where that has not been done. */
 bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct stages *stages, struct error *error);
 
 /* Apply the filters that were planned to IMAGE. RESULT becomes a view of the samples, to be read until the next call

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Compare a filter's picture with the stored one: run.py GPUCONV NAME FOLDER [--backend cpu|cuda].
 
-The filter NAME, without -16 or -linear at its end, is applied to source.png by every variant of the backend that takes it, and each result must hold the
-samples of NAME.png, by gpuconv --compare. With -16 it is applied to source-16.png, of 16 bits a sample, and with -linear
-in linear light, by the variants that take such planes. All shipped filters have sums that even float variants hold exactly. A result
-that differs is left in FOLDER as NAME.actual.png, with the difference as NAME.diff.png, and stands beside what was
-expected in FOLDER/report.html. Where there is no GPU, --backend cuda is skipped (exit status 77)."""
+The filter NAME, without -16 or -linear at its end, is applied to source.png by every variant of the backend that takes
+it, and each result must hold the samples of NAME.png, by gpuconv --compare. With -16 it is applied to source-16.png, of
+16 bits a sample, and with -linear in linear light, by the variants that take such planes. All shipped filters have sums
+that even float variants hold exactly. A result that differs is left in FOLDER as NAME.actual.png, with the difference as
+NAME.diff.png, and stands beside what was expected in FOLDER/report.html. Where there is no GPU, --backend cuda is
+skipped (exit status 77)."""
 import argparse
 import os
 import subprocess
@@ -19,19 +20,24 @@ SKIP = 77
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+def filter_of(name):
+    """The filter of a picture."""
+    return name.removesuffix("-16").removesuffix("-linear")
+
+
 def variants(program, backend, name):
     """The names of the backend's variants that take the filter."""
-    if name.endswith(("-16", "-linear")):
-        yield from ("reference", "cpu")
-        return
+    deep = name.endswith(("-16", "-linear"))
     table = subprocess.run([program, "--list-variants"], check=True, capture_output=True, text=True).stdout
-    shown = subprocess.run([program, "--show", name], check=True, capture_output=True, text=True).stdout
+    shown = subprocess.run([program, "--show", filter_of(name)], check=True, capture_output=True, text=True).stdout
     separable = "separable  yes" in shown
     shift = name == "identity" or name.startswith("shift")
     other = "one grid " if "two grids" in shown else "two grids "
     for line in table.splitlines():
         words = line.split()
         if words[1] != backend or "separable only" in line and not separable or "shifts only" in line and not shift:
+            continue
+        if deep and "8/16 bit" not in line:
             continue
         if other in line or "two grids" in shown and ("separable only" in line or "few taps" in line):
             continue
@@ -47,9 +53,8 @@ def check(program, name, variant, folder, key):
             os.remove(path)
     expected = os.path.join(HERE, f"{name}.png")
     source = os.path.join(HERE, "source-16.png" if name.endswith("-16") else "source.png")
-    spec = name.removesuffix("-16").removesuffix("-linear")
-    made = subprocess.run([program, "--variant", variant, *["--linear"] * name.endswith("-linear"), spec, source, actual],
-                          stderr=subprocess.PIPE, text=True)
+    made = subprocess.run([program, "--variant", variant, *["--linear"] * name.endswith("-linear"),
+                           filter_of(name), source, actual], stderr=subprocess.PIPE, text=True)
     sys.stdout.write(made.stderr)
     if made.returncode != 0:
         report.add(folder, key, f"{name} by {variant}", made.stderr, expected, actual, difference)
