@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """16 bits a sample, --depth and --linear against what this script computes itself: depth.py GPUCONV.
 
-Pictures are written and read here, with zlib alone; what must come out is computed with integers and fractions from
+Pictures are written here and read by read_png.py; what must come out is computed with integers and fractions from
 the definitions: out = clamp(floor(sum of tap * sample / scale + 257 * offset + 1/2)) for 16 bits, premultiplication with
 65535, and the curve of sRGB from linear.py."""
 import json
@@ -18,9 +18,9 @@ from fractions import Fraction
 sys.dont_write_bytecode = True  # nothing is left in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import linear  # noqa: E402
+from read_png import PASSES, read_plain  # noqa: E402
 
 COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
-PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 PROGRAM = os.path.abspath(sys.argv[1])
 
 
@@ -75,41 +75,9 @@ def write_png(path, image, interlaced=False, transparent=None):
                    + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b""))
 
 
-def unfilter(method, line, above, pixel):
-    row = bytearray()
-    for i, byte in enumerate(line):
-        a = row[i - pixel] if i >= pixel else 0
-        b = above[i]
-        c = above[i - pixel] if i >= pixel else 0
-        p = a + b - c
-        nearest = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
-        row.append((byte + (0, a, b, (a + b) // 2, nearest)[method]) % 256)
-    return row
-
-
 def read_png(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    at, packed = 8, b""
-    while at < len(data):
-        length, kind = struct.unpack_from(">I4s", data, at)
-        body = data[at + 8:at + 8 + length]
-        if kind == b"IHDR":
-            width, height, bits, colour, _, _, interlaced = struct.unpack(">IIBBBBB", body)
-            assert bits in (8, 16) and colour in (0, 2, 4, 6) and not interlaced
-        elif kind == b"IDAT":
-            packed += body
-        at += 12 + length
-    channels = {0: 1, 2: 3, 4: 2, 6: 4}[colour]
-    raw, pixel = zlib.decompress(packed), channels * bits // 8
-    stride = width * pixel
-    above, all_rows = bytes(stride), bytearray()
-    for y in range(height):
-        start = y * (stride + 1)
-        above = unfilter(raw[start], raw[start + 1:start + 1 + stride], above, pixel)
-        all_rows += above
-    samples = struct.unpack(f">{len(all_rows) // 2}H", all_rows) if bits == 16 else all_rows
-    return Image(width, height, channels, bits, samples)
+    width, height, channels, rows, bits = read_plain(path)
+    return Image(width, height, channels, bits, (sample for row in rows for sample in row))
 
 
 # ---- The definitions ----

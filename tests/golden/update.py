@@ -9,59 +9,20 @@ place of the sum, of 16 bits with 257 * offset, and in linear light by the table
 disagrees nothing is changed."""
 import math
 import os
-import struct
 import subprocess
 import sys
 import tempfile
-import zlib
 from fractions import Fraction
 
 sys.dont_write_bytecode = True  # nothing is left in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import linear  # noqa: E402
+from read_png import read_plain  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FILTERS = os.path.join(HERE, "..", "..", "filters")
 DEEP = ("gaussian9-16", "sharpen-16", "emboss-16", "sobel-16")  # of source-16.png
 LINEAR = ("gaussian9-linear", "unsharp-linear")
-
-
-def read_png(path):
-    """(width, height, channels, rows of samples, bits) of a PNG with 8 or 16 bits a sample that is not interlaced."""
-    with open(path, "rb") as file:
-        data = file.read()
-    position, packed = 8, b""
-    while position < len(data):
-        length, kind = struct.unpack_from(">I4s", data, position)
-        body = data[position + 8:position + 8 + length]
-        if kind == b"IHDR":
-            width, height, bits, colour, _, _, interlaced = struct.unpack(">IIBBBBB", body)
-            assert bits in (8, 16) and colour in (0, 2, 4, 6) and not interlaced
-        elif kind == b"IDAT":
-            packed += body
-        position += 12 + length
-    channels = {0: 1, 2: 3, 4: 2, 6: 4}[colour]
-    pixel = channels * bits // 8
-    raw, stride = zlib.decompress(packed), width * pixel
-    rows, above = [], [0] * stride
-    for y in range(height):
-        method, line = raw[y * (stride + 1)], raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)]
-        above = unfilter(method, line, above, pixel)
-        rows.append([above[i] << 8 | above[i + 1] for i in range(0, stride, 2)] if bits == 16 else above)
-    return width, height, channels, rows, bits
-
-
-def unfilter(method, line, above, pixel):
-    """Undo the row filter of a PNG."""
-    row = []
-    for i, byte in enumerate(line):
-        a = row[i - pixel] if i >= pixel else 0
-        b = above[i]
-        c = above[i - pixel] if i >= pixel else 0
-        p = a + b - c
-        nearest = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
-        row.append((byte + (0, a, b, (a + b) // 2, nearest)[method]) % 256)
-    return row
 
 
 def read_filter(path):
@@ -151,9 +112,9 @@ def main():
             made = os.path.join(folder, f"{name}.png")
             subprocess.run([program, "--variant", "reference", *["--linear"] * (name in LINEAR), spec, source, made],
                            check=True)
-            image = read_png(source)
+            image = read_plain(source)
             expected = (convolve_linear if name in LINEAR else convolve)(image, os.path.join(FILTERS, f"{spec}.txt"))
-            if read_png(made)[3:] != (expected, image[4]):
+            if read_plain(made)[3:] != (expected, image[4]):
                 sys.exit(f"{name}: the program and this script do not agree; nothing was changed")
             check_lively(name, expected, image[4])
         for name in names:
