@@ -17,8 +17,8 @@ HEAD = """<!DOCTYPE html>
 body { font: 15px/1.4 sans-serif; margin: 2em; background: #eee; color: #222 }
 section { background: #fff; border: 1px solid #ccc; padding: 0 1em 1em; margin: 1em 0 }
 div { display: flex; flex-wrap: wrap; gap: 1em }
-figure { margin: 0 }
-img { image-rendering: pixelated; width: 340px; border: 1px solid #888; background: #fff }
+figure { margin: 0; width: 340px }
+img { image-rendering: pixelated; width: 100%; box-sizing: border-box; border: 1px solid #888; background: #fff }
 pre { white-space: pre-wrap }
 </style>
 <h1>Golden pictures that do not match</h1>
@@ -39,8 +39,11 @@ def figure(path, caption):
     if not os.path.exists(path):
         return f"<figure><figcaption>{caption}: there is none</figcaption></figure>\n"
     with open(path, "rb") as file:
-        data = base64.b64encode(file.read()).decode("ascii")
-    return f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>\n'
+        data = file.read()
+    width, height, bits = (int.from_bytes(data[at:end], "big") for at, end in ((16, 20), (20, 24), (24, 25)))
+    facts = f"{width} × {height} pixels, {bits} bits a sample"  # all are drawn as wide as each other
+    return (f'<figure><img alt="{caption}" src="data:image/png;base64,{base64.b64encode(data).decode("ascii")}">'
+            f"<figcaption>{caption}<br>{facts}</figcaption></figure>\n")
 
 
 def assemble(folder):
@@ -67,7 +70,7 @@ def add(folder, key, title, text, expected, actual, difference):
             file.write(f"<section>\n<h2>{html.escape(title)}</h2>\n<pre>{html.escape(text)}</pre>\n<div>\n")
             file.write(figure(expected, "expected"))
             file.write(figure(actual, "actual"))
-            file.write(figure(difference, "difference, amplified so that the largest is white"))
+            file.write(figure(difference, "difference, the largest drawn white"))
             file.write("</div>\n</section>\n")
         assemble(folder)
     return os.path.join(folder, "report.html")

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Compare a filter's picture with the stored one: run.py GPUCONV NAME FOLDER [--backend cpu|cuda].
 
-The filter NAME, without -16 or -linear at its end, is applied to source.png by every variant of the backend that takes
-it, and each result must hold the samples of NAME.png, by gpuconv --compare. With -16 it is applied to source-16.png, of
-16 bits a sample, and with -linear in linear light, by the variants that take such planes. All shipped filters have sums
-that even float variants hold exactly. A result that differs is left in FOLDER as NAME.actual.png, with the difference as
-NAME.diff.png, and stands beside what was expected in FOLDER/report.html. Where there is no GPU, --backend cuda is
-skipped (exit status 77)."""
+The filter NAME, without -16 or -linear at its end, is applied to source.png by every variant of the backend that
+takes it, and each result must hold the samples of NAME.png, by gpuconv --compare. With -16 it is applied to
+source-16.png, of 16 bits a sample, and with -linear in linear light, by the variants that take such planes. All
+shipped filters have sums that even float variants hold exactly. A result that differs is left in FOLDER as
+NAME.actual.png, with the difference as NAME.diff.png, and stands beside what was expected in FOLDER/report.html. Where
+there is no GPU, --backend cuda is skipped (exit status 77)."""
 import argparse
 import os
 import subprocess
@@ -65,8 +65,10 @@ def check(program, name, variant, folder, key):
     print(f"{variant}: {compared.stdout.strip()}")
     if compared.returncode != 0:
         page = report.add(folder, key, f"{name} by {variant}", compared.stdout, expected, actual, difference)
-        print(f"the picture is in {actual}, the difference in {difference}, all of them in {page}; if the change is "
-              "meant, run tests/golden/update.py")
+        # Of other shapes or depths there is none.
+        drawn = f"the difference in {difference}, " if os.path.exists(difference) else ""
+        print(f"the picture is in {actual}, {drawn}all of them in {page}; if the change is meant, run "
+              "tests/golden/update.py")
         return False
     os.remove(actual)
     return True
