@@ -4,6 +4,7 @@
 #include "batch_print.h"
 
 #include "file.h"
+#include "metadata.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -120,6 +121,11 @@ static void print_result(FILE *file, const struct result *result)
         if (result->device >= 0)
             fprintf(file, ",\"device\":%d", result->device);
         print_text(file, "variant", result->variants);
+    }
+    if (result->outcome == OUTCOME_DONE && (result->not_read | result->not_written) != 0) {
+        char parts[METADATA_PARTS * METADATA_REASONS * 40]; /* none of them is as long as that */
+        metadata_print_left_out(result->not_read | result->not_written, parts, sizeof parts);
+        print_text(file, "metadata_left_out", parts);
     }
     if (result->outcome == OUTCOME_FAILED)
         print_text(file, "error", result->error.message);

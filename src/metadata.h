@@ -69,7 +69,7 @@ bool metadata_orient(struct metadata *metadata, struct image *image, struct samp
 bool metadata_write(const struct metadata *metadata, enum format format, uint8_t **bytes, size_t *size,
                     uint32_t *left_out, struct error *error);
 
-/* Say in SIZE bytes at TEXT which parts LEFT_OUT names: "damaged EXIF, ICC profile for other colours". */
+/* Say in SIZE bytes at TEXT which parts LEFT_OUT names: "EXIF (is damaged), text (is too large)". */
 void metadata_print_left_out(uint32_t left_out, char *text, size_t size);
 
 /* Bytes that METADATA holds. */

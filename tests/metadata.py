@@ -575,7 +575,8 @@ def test_batch(test):
     for orientation in (1, 3, 6):
         test.write(f"many/p{orientation}.png", full_png(orientation))
         test.write(f"many/j{orientation}.jpg", full_jpeg(orientation))
-    test.write("many/bad.png", png(chunk(b"eXIf", b"nonsense")))
+    grey = chunk(b"iCCP", b"x\0\0" + zlib.compress(kind_of_profile(b"GRAY")))
+    test.write("many/bad.png", png(chunk(b"eXIf", b"nonsense"), grey))
     for options in ((), ("--strip",), ("--no-orient",)):
         folder = "out" + "".join(options)
         said = test.run(*options, "blur", "many", "-o", folder, "--report", folder + ".jsonl")
@@ -586,9 +587,13 @@ def test_batch(test):
             with open("one-" + name, "rb") as one, open(f"{folder}/{name}", "rb") as other:
                 test.equal(other.read() == one.read(), True, f"{options} {name}")
         with open(folder + ".jsonl", encoding="utf-8") as file:
-            sides = {record["input"]: (record["width"], record["height"]) for record in map(json.loads, file)}
+            records = {record["input"]: record for record in map(json.loads, file)}
+        sides = {name: (record["width"], record["height"]) for name, record in records.items()}
         upright = (WIDTH, HEIGHT) if "--no-orient" in options else (HEIGHT, WIDTH)
         test.equal((sides["many/j6.jpg"], sides["many/p6.png"]), (upright, upright), "sides in the report")
+        told = {name: record["metadata_left_out"] for name, record in records.items() if "metadata_left_out" in record}
+        named = "ICC profile (is for other colours), EXIF (is damaged)"  # of the output, and of the input
+        test.equal(told, {} if "--strip" in options else {"many/bad.png": named}, "what the report names")
     shutil.copytree("many", "place")
     test.run("-q", "--in-place", "blur", "place")
     for name in os.listdir("many"):
