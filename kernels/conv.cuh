@@ -172,8 +172,14 @@ static __device__ __forceinline__ void finish(const struct job &job, float sum, 
     *to = (job.rounding.absolute ? fabsf(sum) : sum) + job.offset;
 }
 
-/* Samples of uint16_t, and sums of them, by their bytes: 256 high + low. Both are summed by themselves, in a T that
- * holds such sums exactly, as it does those of uint8_t, and joined in the end; the whole may take 40 bits. */
+/* Do floats hold all sums of samples of uint16_t exactly? */
+static inline bool sums_whole(const struct plan *plan)
+{
+    return plan->filter->absolute_sum * 65535 < 1 << 24;
+}
+
+/* Where they do not: such samples, and their sums, by their bytes: 256 high + low. Both are summed by themselves, in a
+ * T that holds such sums exactly, as it does those of uint8_t, and joined in the end; the whole may take 40 bits. */
 template <typename T>
 struct halves {
     T high, low;
@@ -239,16 +245,25 @@ struct tap_type<halves<T>> {
 template <typename Sum>
 using tap_of = typename tap_type<Sum>::type;
 
-/* A sum to a level that is yet to be clamped to 0 to 65535: rounding16_apply but for that. */
-static __device__ __forceinline__ int level16(const struct job &job, double sum)
+/* A sum of samples of uint16_t. */
+template <typename T>
+static __device__ __forceinline__ double whole_of(const halves<T> &sum)
 {
-    return __double2int_rd((job.rounding16.absolute ? fabs(sum) : sum) * job.rounding16.factor + job.rounding16.term);
+    return sum.joined();
 }
 
-template <typename T>
-static __device__ __forceinline__ int level16(const struct job &job, const halves<T> &sum)
+static __device__ __forceinline__ double whole_of(float sum)
 {
-    return level16(job, sum.joined());
+    return double_of((uint32_t)__float2int_rn(sum) + 0x80000000);
+}
+
+/* To a level that is yet to be clamped to 0 to 65535: rounding16_apply but for that. */
+template <typename Sum>
+static __device__ __forceinline__ int level16(const struct job &job, const Sum &sum)
+{
+    const double whole = whole_of(sum);
+    return __double2int_rd((job.rounding16.absolute ? fabs(whole) : whole) * job.rounding16.factor +
+                           job.rounding16.term);
 }
 
 /* Two levels, clamped, to a word. */
@@ -297,6 +312,16 @@ __device__ __forceinline__ float byte_as<float>(uint32_t word, int k)
     return __uint_as_float(__byte_perm(word, 0x4b000000, 0x7440 + (unsigned)k)) - 8388608.0f;
 }
 
+/* Half K of a word, a sample of uint16_t, as sums are made of it. */
+template <typename Sum>
+static __device__ __forceinline__ Sum word_as(uint32_t word, int k)
+{
+    if constexpr (sizeof(Sum) == 8)
+        return Sum(byte_as<tap_of<Sum>>(word, 2 * k + 1), byte_as<tap_of<Sum>>(word, 2 * k));
+    else
+        return __uint_as_float(__byte_perm(word, 0x4b000000, k == 0 ? 0x7610 : 0x7632)) - 8388608.0f;
+}
+
 /* A quad as memory holds it: one aligned load, since rows are aligned and columns start at multiples of 4. */
 template <typename T>
 struct raw_quad;
@@ -321,10 +346,8 @@ struct raw_quad<uint16_t> {
     {
         quad<Sum> four;
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const uint32_t word = k < 2 ? words.x : words.y;
-            four.v[k] = Sum(byte_as<tap_of<Sum>>(word, k % 2 * 2 + 1), byte_as<tap_of<Sum>>(word, k % 2 * 2));
-        }
+        for (int k = 0; k < 4; k++)
+            four.v[k] = word_as<Sum>(k < 2 ? words.x : words.y, k % 2);
         return four;
     }
 };
@@ -394,8 +417,8 @@ static __device__ __forceinline__ void store_quad(const struct job &job, int y, 
             to[k] = (uint8_t)(four.word >> 8 * k);
 }
 
-template <typename T>
-static __device__ __forceinline__ void store_quad(const struct job &job, int y, int x, const halves<T> *sum, uint16_t *)
+template <typename Sum>
+static __device__ __forceinline__ void store_quad(const struct job &job, int y, int x, const Sum *sum, uint16_t *)
 {
     store_words16(out_row<uint16_t>(job, y) + x, pack_levels16(level16(job, sum[0]), level16(job, sum[1])),
                   pack_levels16(level16(job, sum[2]), level16(job, sum[3])), job.width - x);

@@ -294,13 +294,13 @@ static __device__ __forceinline__ void join_sums(const struct job &job, const st
     *to = sum + job.offset;
 }
 
-template <typename T>
+template <typename Sum>
 static __device__ __forceinline__ void join_sums(const struct job &job, const struct join &join, const int64_t *,
-                                                 const halves<T> &first, const halves<T> &second, uint16_t *to)
+                                                 const Sum &first, const Sum &second, uint16_t *to)
 {
-    const double a = fabs(first.joined()), b = fabs(second.joined());
+    const double a = fabs(whole_of(first)), b = fabs(whole_of(second));
     *to = join.combine == COMBINE_MAGNITUDE
-              ? root16_level(&join.root16, (int64_t)a, (int64_t)b)
+              ? root16_level(&join.root16, a, b)
               : rounding16_apply(&job.rounding16, join.combine == COMBINE_MAX ? fmax(a, b) : a + b);
 }
 
@@ -447,8 +447,9 @@ extern "C" bool gradient_launch(const struct plan *plan, struct device *device, 
     if (plan->sample == SAMPLE_F32)
         return launch_general<float, float>(plan, join, device, in, out, error);
     if (plan->sample == SAMPLE_U16)
-        return plan->float_exact ? launch_general<uint16_t, halves<float>>(plan, join, device, in, out, error)
-                                 : launch_general<uint16_t, halves<int>>(plan, join, device, in, out, error);
+        return sums_whole(plan)    ? launch_general<uint16_t, float>(plan, join, device, in, out, error)
+               : plan->float_exact ? launch_general<uint16_t, halves<float>>(plan, join, device, in, out, error)
+                                   : launch_general<uint16_t, halves<int>>(plan, join, device, in, out, error);
     if (!plan->float_exact)
         return launch_general<uint8_t, int>(plan, join, device, in, out, error);
     const struct level level = level_of(plan);

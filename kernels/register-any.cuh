@@ -81,13 +81,19 @@ static __device__ __forceinline__ void read_four(Sum *to, uint32_t from)
 
 /* Unpack a sample to place K of such a row. */
 template <typename Sum>
-static __device__ __forceinline__ void unpack_to(uint32_t *row, int k, uint32_t sample)
+static __device__ __forceinline__ void unpack_to(uint32_t *row, int k, uint8_t sample)
 {
-    constexpr bool by_halves = sizeof(Sum) == 8;
-    const tap_of<Sum> low = byte_as<tap_of<Sum>>(sample, 0), high = byte_as<tap_of<Sum>>(sample, 1);
-    memcpy(&row[by_halves ? any_samples<Sum> + k : k], &low, 4);
-    if (by_halves)
-        memcpy(&row[k], &high, 4);
+    const Sum value = byte_as<Sum>(sample, 0);
+    memcpy(&row[k], &value, 4);
+}
+
+template <typename Sum>
+static __device__ __forceinline__ void unpack_to(uint32_t *row, int k, uint16_t sample)
+{
+    const Sum value = word_as<Sum>(sample, 0);
+    memcpy(&row[k], &value, 4);
+    if (sizeof(Sum) == 8)
+        memcpy(&row[any_samples<Sum> + k], (const char *)&value + sizeof value / 2, 4);
 }
 
 /* Add the next STEP taps, those at AT of the table, of the rows that reach row R of input. ALL: all rows of outputs

@@ -142,7 +142,7 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
 template <typename T, typename Sum, int SIZE = sizeof(T) == 2 ? largest_square16 : largest_square>
 static walk_kernel *kernel_of_square(int size, bool quick)
 {
-    constexpr int finish = may_be_quick<Sum> ? FINISH_QUICK : FINISH_ANY;
+    constexpr int finish = may_be_quick<T, Sum> ? FINISH_QUICK : FINISH_ANY;
     if (size == SIZE)
         return quick ? register_tiled<T, Sum, SIZE, finish> : register_tiled<T, Sum, SIZE, FINISH_ANY>;
     if constexpr (SIZE > 3)
@@ -208,8 +208,9 @@ extern "C" bool register_tiled_launch(const struct plan *plan, struct device *de
                                       const struct plane *out, struct error *error)
 {
     if (plan->sample == SAMPLE_U16)
-        return plan->float_exact ? launch<uint16_t, halves<float>>(plan, device, in, out, error)
-                                 : launch<uint16_t, halves<int>>(plan, device, in, out, error);
+        return sums_whole(plan)    ? launch<uint16_t, float>(plan, device, in, out, error)
+               : plan->float_exact ? launch<uint16_t, halves<float>>(plan, device, in, out, error)
+                                   : launch<uint16_t, halves<int>>(plan, device, in, out, error);
     return plan->sample == SAMPLE_F32 ? launch<float, float>(plan, device, in, out, error)
            : plan->float_exact        ? launch<uint8_t, float>(plan, device, in, out, error)
                                       : launch<uint8_t, int>(plan, device, in, out, error);

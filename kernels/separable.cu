@@ -13,7 +13,7 @@
  * out: arithmetic intensity 2 * 27 / (2 * bytes a sample) operations a byte, 27 (uint8_t) or 7 (float) for 9 x 9, and
  * memory bounds. Two kernels would write and read the row sums besides.
  *
- * Other filters take the general kernel, a block a tile of 64 x 32 outputs (of uint16_t, 32 x 32), with the row sums in
+ * Other filters take the general kernel, a block a tile of 64 x 64 outputs (of uint16_t, 32 x 64), with the row sums in
  * shared memory:
  *
  *     input rows, from memory       row sums, in shared memory      outputs
@@ -23,7 +23,8 @@
  *     | h h  . . . . . . h h |      | h h h h h h h h |
  *     +----------------------+      +----------------+
  *
- * at fw (32 + fh - 1) / 32 + fh multiply-adds an output.
+ * at fw (64 + fh - 1) / 64 + fh multiply-adds an output. A thread makes 4 rows, so that a row sum is read for 4 of them:
+ * shared memory bounded one that made a row.
  *
  * Sums: |row sum| <= sum|row| * 255 <= sum|q| * 255, since some |column| >= 1, so what register-tiled says of float and
  * int32 sums, and of halves, holds for the row sums too, and the bytes are the canonical ones.
@@ -128,7 +129,10 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
 /* The general kernel: 64 columns, or 32, because their row sums for 127 rows still fit in 48 KB. */
 template <typename Sum>
 constexpr int general_width = 256 / (int)sizeof(Sum);
-static constexpr int general_threads = 256, general_height = 32;
+static constexpr int general_height = 64, general_rows = 4, general_threads_y = general_height / general_rows;
+
+template <typename Sum>
+constexpr int general_threads_x = general_width<Sum> / 4;
 
 /* Bytes of row sums. */
 template <typename Sum>
@@ -164,17 +168,17 @@ static __device__ __forceinline__ quad<Sum> sum_row(const struct job &job, int f
 }
 
 template <typename T, typename Sum>
-static __global__ void __launch_bounds__(general_threads) separable_general(const __grid_constant__ struct job job)
+static __global__ void __launch_bounds__(general_threads_x<Sum> *general_threads_y)
+    separable_general(const __grid_constant__ struct job job)
 {
-    constexpr int threads_x = general_width<Sum> / 4, threads_y = general_threads / threads_x;
-    constexpr int general_rows = general_height / threads_y;
+    constexpr int threads_x = general_threads_x<Sum>;
     extern __shared__ uint4 memory[];
     quad<Sum>(*const sums)[threads_x] = (quad<Sum>(*)[threads_x])memory;
     const int2 tile = block_tile(job);
     const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
     const int x = tile.x * general_width<Sum> + 4 * tx, tile_y = tile.y * general_height;
 
-    for (int r = ty; r < general_height + job.filter_height - 1; r += threads_y)
+    for (int r = ty; r < general_height + job.filter_height - 1; r += general_threads_y)
         sums[r][tx] = sum_row<T, Sum>(job, border_index(tile_y - job.anchor_y + r, job.height, job.border), x);
     __syncthreads();
     if (x >= job.width)
@@ -204,7 +208,7 @@ static __global__ void __launch_bounds__(general_threads) separable_general(cons
 template <typename T, typename Sum, int SIZE = sizeof(T) == 2 ? 15 : 31>
 static walk_kernel *kernel_of_square(int size, bool quick)
 {
-    constexpr int finish = may_be_quick<Sum> ? FINISH_QUICK : FINISH_ANY;
+    constexpr int finish = may_be_quick<T, Sum> ? FINISH_QUICK : FINISH_ANY;
     if (size == SIZE)
         return quick ? separable<T, Sum, SIZE, finish> : separable<T, Sum, SIZE, FINISH_ANY>;
     if constexpr (SIZE > 3)
@@ -234,8 +238,7 @@ static bool launch(const struct plan *plan, struct device *device, const struct 
         filter_is_centred_square(plan->filter) ? kernel_of_square<T, Sum>(plan->filter->width, level.quick) : NULL;
     if (square)
         return launch_walk(square, level, strip_of(plan->filter->width, plan->sample), plan, device, in, out, error);
-    constexpr unsigned threads_x = general_width<Sum> / 4;
-    struct layout layout = {general_width<Sum>, general_height, dim3(threads_x, general_threads / threads_x)};
+    struct layout layout = {general_width<Sum>, general_height, dim3(general_threads_x<Sum>, general_threads_y)};
     layout.shared = general_shared<Sum>(plan->filter->height);
     return launch_tiles(separable_general<T, Sum>, plan, device, in, out, layout, error);
 }
@@ -244,8 +247,9 @@ extern "C" bool separable_launch(const struct plan *plan, struct device *device,
                                  const struct plane *out, struct error *error)
 {
     if (plan->sample == SAMPLE_U16)
-        return plan->float_exact ? launch<uint16_t, halves<float>>(plan, device, in, out, error)
-                                 : launch<uint16_t, halves<int>>(plan, device, in, out, error);
+        return sums_whole(plan)    ? launch<uint16_t, float>(plan, device, in, out, error)
+               : plan->float_exact ? launch<uint16_t, halves<float>>(plan, device, in, out, error)
+                                   : launch<uint16_t, halves<int>>(plan, device, in, out, error);
     return plan->sample == SAMPLE_F32 ? launch<float, float>(plan, device, in, out, error)
            : plan->float_exact        ? launch<uint8_t, float>(plan, device, in, out, error)
                                       : launch<uint8_t, int>(plan, device, in, out, error);

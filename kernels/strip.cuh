@@ -279,7 +279,8 @@ static inline struct level level_of(const struct plan *plan)
     const struct filter *filter = plan->filter;
     struct level level = {};
     if (plan->sample != SAMPLE_U8) {
-        level.quick = plan->sample == SAMPLE_F32 ? !filter->absolute : filter->absolute_sum * 255 <= most_quick_half;
+        level.quick = plan->sample == SAMPLE_F32 ? !filter->absolute
+                                                 : !sums_whole(plan) && filter->absolute_sum * 255 <= most_quick_half;
         return level;
     }
     const double scale = filter->scale, bias = (double)filter->bias + 0.5;
@@ -301,15 +302,18 @@ static __device__ __forceinline__ Sum sum_start(const struct job &job)
         return (Sum)0;
 }
 
-/* Has a kernel with such sums FINISH_QUICK too? */
-template <typename Sum>
+/* Has a kernel with such samples and sums FINISH_QUICK too? */
+template <typename T, typename Sum>
 constexpr bool may_be_quick = false;
 
 template <>
-constexpr bool may_be_quick<float> = true;
+constexpr bool may_be_quick<float, float> = true;
 
 template <>
-constexpr bool may_be_quick<halves<float>> = true;
+constexpr bool may_be_quick<uint8_t, float> = true;
+
+template <>
+constexpr bool may_be_quick<uint16_t, halves<float>> = true;
 
 /* The low bytes of four words. */
 static __device__ __forceinline__ uint32_t pack_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
@@ -364,14 +368,15 @@ static __device__ __forceinline__ int quick_level16(const struct job &job, const
     return __double2loint(__dadd_rd(value, 6755399441055744.0)); /* 1.5 * 2^52 */
 }
 
-static __device__ __forceinline__ int quick_level16(const struct job &, const halves<int> &)
+template <typename Sum>
+static __device__ __forceinline__ int quick_level16(const struct job &, const Sum &)
 {
-    return 0; /* never called: sums of int have FINISH_ANY */
+    return 0; /* never called: other sums have FINISH_ANY */
 }
 
-template <int FINISH, typename T>
+template <int FINISH, typename Sum>
 static __device__ __forceinline__ void store_sums(const struct job &job, const struct level &, uint16_t *to, int left,
-                                                  const halves<T> *sum)
+                                                  const Sum *sum)
 {
     int level[4];
 #pragma unroll

@@ -293,12 +293,12 @@ HOST_DEVICE static inline bool root16_reaches(const struct root16 *root, uint128
 }
 
 /* The level of COMBINE_MAGNITUDE of two sums: the formula at struct root16. */
-HOST_DEVICE static inline uint16_t root16_level(const struct root16 *root, int64_t first, int64_t second)
+HOST_DEVICE static inline uint16_t root16_level(const struct root16 *root, double first, double second)
 {
-    const double a = (double)first, b = (double)second;
-    int level = rounding16_apply(&root->rounding, sqrt(a * a + b * b));
+    int level = rounding16_apply(&root->rounding, sqrt(first * first + second * second));
     if (!root->fits) {
-        const uint128 squares = (uint128)((int128)first * first) + (uint128)((int128)second * second);
+        const int64_t a = (int64_t)first, b = (int64_t)second;
+        const uint128 squares = (uint128)((int128)a * a) + (uint128)((int128)b * b);
         while (level < 65535 && root16_reaches(root, squares, level + 1))
             level++;
         while (level > 0 && !root16_reaches(root, squares, level))

@@ -340,7 +340,7 @@ static int64_t sum_at(const struct job *job, void *const *rows, int x)
 static void join_roots(const struct job *job, void *const *sums, int width, uint16_t *out)
 {
     for (int x = 0; x < width; x++)
-        out[x] = root16_level(&job->plan->root16, sum_at(job, sums, x), sum_at(job, sums + job->digits, x));
+        out[x] = root16_level(&job->plan->root16, (double)sum_at(job, sums, x), (double)sum_at(job, sums + job->digits, x));
 }
 
 /* Join the rows of sums of a group, of which row Y is the first, to the rows of outputs that are in the tile. */
