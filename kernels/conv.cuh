@@ -333,7 +333,7 @@ struct raw_quad<uint8_t> {
     template <typename Sum>
     __device__ __forceinline__ quad<Sum> unpack() const
     {
-        return {{(Sum)(word & 255), (Sum)(word >> 8 & 255), (Sum)(word >> 16 & 255), (Sum)(word >> 24)}};
+        return {{byte_as<Sum>(word, 0), byte_as<Sum>(word, 1), byte_as<Sum>(word, 2), byte_as<Sum>(word, 3)}};
     }
 };
 

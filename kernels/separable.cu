@@ -23,8 +23,8 @@
  *     | h h  . . . . . . h h |      | h h h h h h h h |
  *     +----------------------+      +----------------+
  *
- * at fw (64 + fh - 1) / 64 + fh multiply-adds an output. A thread makes 4 rows, so that a row sum is read for 4 of them:
- * shared memory bounded one that made a row.
+ * at fw (64 + fh - 1) / 64 + fh multiply-adds an output. A thread makes 4 rows, so that a row sum is read for 4 of
+ * them: shared memory bounded one that made a row.
  *
  * Sums: |row sum| <= sum|row| * 255 <= sum|q| * 255, since some |column| >= 1, so what register-tiled says of float and
  * int32 sums, and of halves, holds for the row sums too, and the bytes are the canonical ones.
@@ -143,27 +143,42 @@ static constexpr size_t general_shared(int filter_height)
 static_assert(general_shared<float>(FILTER_MAX) <= 48 * 1024 && general_shared<halves<float>>(FILTER_MAX) <= 48 * 1024,
               "what a block has without asking for more is 48 KB");
 
-/* Row sums at columns x to x + 3 of the row FROM_Y. */
-template <typename T, typename Sum>
+/* Row sums at columns x to x + 3 of the row FROM_Y. INSIDE: all columns that they are made of are inside the image. */
+template <typename T, typename Sum, bool INSIDE>
 static __device__ __forceinline__ quad<Sum> sum_row(const struct job &job, int from_y, int x)
 {
     quad<Sum> sum = {};
+    if (from_y < 0)
+        return sum;
     const int lead = lead_of(job.anchor_x), left = x - job.anchor_x;
-    quad<Sum> next = load_quad<T, Sum>(job, from_y, left - lead);
-    for (int j0 = -lead; j0 < job.filter_width; j0 += 4) {
+    const T *const row = in_row<T>(job, from_y);
+    auto load = [&](int at) {
+        return INSIDE ? read_quad(row + at).template unpack<Sum>() : load_quad<T, Sum>(job, from_y, at);
+    };
+    quad<Sum> next = load(left - lead);
+    auto add_four = [&](int j0, auto is_whole) {
         const quad<Sum> first = next;
-        next = load_quad<T, Sum>(job, from_y, left + j0 + 4);
+        next = load(left + j0 + 4);
         const Sum v[8] = {first.v[0], first.v[1], first.v[2], first.v[3], next.v[0], next.v[1], next.v[2], next.v[3]};
 #pragma unroll
         for (int u = 0; u < 4; u++) {
-            if (j0 + u < 0 || j0 + u >= job.filter_width)
+            if (!decltype(is_whole)::value && (j0 + u < 0 || j0 + u >= job.filter_width))
                 continue;
             const tap_of<Sum> tap = weight<tap_of<Sum>>(taps[j0 + u]);
 #pragma unroll
             for (int c = 0; c < 4; c++)
                 sum.v[c] += tap * v[u + c];
         }
+    };
+    int j0 = -lead;
+    if (lead > 0) {
+        add_four(j0, known<false>());
+        j0 += 4;
     }
+    for (; j0 + 4 <= job.filter_width; j0 += 4)
+        add_four(j0, known<true>());
+    if (j0 < job.filter_width)
+        add_four(j0, known<false>());
     return sum;
 }
 
@@ -178,26 +193,40 @@ static __global__ void __launch_bounds__(general_threads_x<Sum> *general_threads
     const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
     const int x = tile.x * general_width<Sum> + 4 * tx, tile_y = tile.y * general_height;
 
-    for (int r = ty; r < general_height + job.filter_height - 1; r += general_threads_y)
-        sums[r][tx] = sum_row<T, Sum>(job, border_index(tile_y - job.anchor_y + r, job.height, job.border), x);
+    /* Of a window up to 3 samples before it are read, and up to 7 after its start's last. */
+    const int window_x = tile.x * general_width<Sum> - job.anchor_x;
+    const bool inside = window_x - 3 >= 0 && window_x + general_width<Sum> - 4 + job.filter_width + 7 <= job.width;
+    for (int r = ty; r < general_height + job.filter_height - 1; r += general_threads_y) {
+        const int from_y = border_index(tile_y - job.anchor_y + r, job.height, job.border);
+        sums[r][tx] = inside ? sum_row<T, Sum, true>(job, from_y, x) : sum_row<T, Sum, false>(job, from_y, x);
+    }
     __syncthreads();
     if (x >= job.width)
         return;
 
     Sum sum[general_rows][4] = {};
     const int first = ty * general_rows;
-    for (int r = 0; r < general_rows + job.filter_height - 1; r++) {
+    auto add_row = [&](int r, auto is_whole) {
         const quad<Sum> four = sums[first + r][tx];
 #pragma unroll
         for (int k = 0; k < general_rows; k++) {
-            if (r < k || r - k >= job.filter_height)
+            if (!decltype(is_whole)::value && (r < k || r - k >= job.filter_height))
                 continue;
             const tap_of<Sum> tap = weight<tap_of<Sum>>(taps[FILTER_MAX + r - k]);
 #pragma unroll
             for (int c = 0; c < 4; c++)
                 sum[k][c] += tap * four.v[c];
         }
-    }
+    };
+    /* At row r, sum[k] has filter row r - k over it, if there is one. */
+    int r = 0;
+    for (; r < general_rows - 1; r++)
+        add_row(r, known<false>());
+#pragma unroll 4
+    for (; r < job.filter_height; r++)
+        add_row(r, known<true>());
+    for (; r < general_rows + job.filter_height - 1; r++)
+        add_row(r, known<false>());
 #pragma unroll
     for (int k = 0; k < general_rows; k++)
         if (tile_y + first + k < job.height)

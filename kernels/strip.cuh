@@ -213,30 +213,13 @@ __device__ __forceinline__ raw_quad<uint16_t> read_ring<uint16_t>(uint32_t from)
     return raw;
 }
 
-/* A quad of samples as sums are made of them. */
-template <typename Sum, typename Raw>
-static __device__ __forceinline__ quad<Sum> unpack(const Raw &raw)
-{
-    return raw.template unpack<Sum>();
-}
-
-template <>
-__device__ __forceinline__ quad<float> unpack<float>(const raw_quad<uint8_t> &raw)
-{
-    quad<float> four;
-#pragma unroll
-    for (int k = 0; k < 4; k++)
-        four.v[k] = byte_as<float>(raw.word, k);
-    return four;
-}
-
 /* The window of COUNT samples from the ring. */
 template <typename T, typename Sum, int COUNT>
 static __device__ __forceinline__ void read_window(uint32_t from, Sum (&v)[COUNT])
 {
 #pragma unroll
     for (int k = 0; k < COUNT; k += 4) {
-        const quad<Sum> four = unpack<Sum>(read_ring<T>(from + k * (int)sizeof(T)));
+        const quad<Sum> four = read_ring<T>(from + k * (int)sizeof(T)).template unpack<Sum>();
 #pragma unroll
         for (int c = 0; c < 4; c++)
             v[k + c] = four.v[c];
