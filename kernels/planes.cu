@@ -347,8 +347,7 @@ __device__ __forceinline__ void flatten(uint16_t value, const struct linear *lin
     *sample = linear ? __ldg(&linear->to16[value]) : value;
 }
 
-constexpr int deep_columns =
-    4; /* pixels of a thread, a warp's width apart, so that their loads are under way at once */
+constexpr int deep_columns = 4; /* pixels of a thread, a warp's width apart: as many loads are under way at once */
 constexpr int deep_width = deep_columns * threads_x;
 
 /* A kernel for samples of T. */

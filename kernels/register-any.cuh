@@ -11,7 +11,8 @@
  * A turn of the loop takes four columns of taps: 256 multiply-adds, which fit the instruction cache whatever the
  * filter's size, for 8 loads of samples and 16 taps. The lane's next quad stands 128 columns on, so that a warp reads
  * and writes side by side. At the ends of a tile some rows of taps do not exist, and at the end of a row some columns:
- * they are skipped, not padded, because 0 times a sample that is not finite is not 0.
+ * they are skipped, not padded, because 0 times a sample that is not finite is not 0. Sums by halves take two
+ * registers: then a warp makes 256 x 4 outputs, and a lane keeps two quads of four rows.
  *
  * Few taps are operands out of uniform registers, loaded from constant memory: such multiply-adds read two registers
  * and never wait for a third. Many taps miss its cache, and come through L1 to registers instead: FAR. */
@@ -22,7 +23,7 @@
 
 static constexpr int any_rows = 4; /* outputs of a lane: rows, and quads in each */
 template <typename Sum>
-constexpr int any_quads = 16 / (int)sizeof(Sum);
+constexpr int any_quads = 16 / (int)sizeof(Sum); /* 4, and 2 of halves */
 template <typename Sum>
 constexpr int any_width = any_quads<Sum> *strip_width;
 static constexpr int any_slots = 3; /* rows of a ring: a row takes long, and one on its way is enough */

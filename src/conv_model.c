@@ -31,16 +31,52 @@ static double gpu_seconds(const struct work *work, double sample_seconds)
     return launch_seconds + samples_of(work) * fmax(sample_seconds, copy);
 }
 
+/* How the GPU sums samples of uint16_t: in whole floats, or by halves, in floats or integers. */
+enum sums { SUMS_WHOLE, SUMS_FLOAT, SUMS_INT };
+
+static enum sums sums_of(const struct filter *filter)
+{
+    return filter->absolute_sum * 65535 < 1 << 24 ? SUMS_WHOLE
+           : filter->absolute_sum * 255 < 1 << 24 ? SUMS_FLOAT
+                                                  : SUMS_INT;
+}
+
+static double register_tiled_words(const struct filter *filter)
+{
+    const double taps = filter->width * filter->height;
+    const bool walks = filter_is_centred_square(filter) && filter->width >= 3 && filter->width <= 9;
+    switch (sums_of(filter)) {
+    case SUMS_WHOLE:
+        return walks ? 0.75e-12 + 0.041e-12 * taps : 1.5e-12 + 0.0548e-12 * taps;
+    case SUMS_FLOAT:
+        return walks ? 0.9e-12 + 0.075e-12 * taps : 4.3e-12 + 0.09e-12 * taps;
+    default:
+        return 2.4e-12 + 0.126e-12 * taps;
+    }
+}
+
+static double separable_words(const struct filter *filter)
+{
+    const double taps = filter->width + filter->height;
+    const bool walks = filter_is_centred_square(filter) && filter->width >= 3 && filter->width <= 15;
+    switch (sums_of(filter)) {
+    case SUMS_WHOLE:
+        return walks ? 0.9e-12 + 0.042e-12 * taps + 0.00046e-12 * taps * taps : 2.2e-12 + 0.06e-12 * taps;
+    case SUMS_FLOAT:
+        return walks ? 0.8e-12 + 0.092e-12 * taps + 0.0007e-12 * taps * taps : 1.2e-12 + 0.14e-12 * taps;
+    default:
+        return walks ? 0.9e-12 + 0.106e-12 * taps + 0.0008e-12 * taps * taps
+                     : 0.9e-12 + 0.17e-12 * taps + 0.0003e-12 * taps * taps;
+    }
+}
+
 double register_tiled_seconds(const struct filter *filter, const struct work *work)
 {
     const double taps = filter->width * filter->height;
     const bool exact = filter->absolute_sum * 255 < 1 << 24; /* else integers, at half the rate */
     const bool any = !filter_is_centred_square(filter) || filter->width > 15;
-    if (work->sample == SAMPLE_U16) {
-        if (!any && filter->width <= 9 && exact)
-            return gpu_seconds(work, filter->width <= 7 ? 0.9e-12 + 0.075e-12 * taps : 0.117e-12 * taps);
-        return gpu_seconds(work, exact ? 4.3e-12 + 0.09e-12 * taps : 2.4e-12 + 0.126e-12 * taps);
-    }
+    if (work->sample == SAMPLE_U16)
+        return gpu_seconds(work, register_tiled_words(filter));
     if (any) {
         if (work->sample == SAMPLE_F32)
             return gpu_seconds(work, fmax(1.12 * float_sample, 1.3e-12 + 0.044e-12 * taps));
@@ -54,18 +90,15 @@ double register_tiled_seconds(const struct filter *filter, const struct work *wo
 double separable_seconds(const struct filter *filter, const struct work *work)
 {
     const double taps = filter->width + filter->height;
-    const bool square = filter_is_centred_square(filter);
-    if (work->sample == SAMPLE_U16) {
-        const double integers = filter->absolute_sum * 255 < 1 << 24 ? 1 : 1.15;
-        return gpu_seconds(work, square && filter->width <= 15
-                                     ? integers * (0.8e-12 + 0.092e-12 * taps + 0.0007e-12 * taps * taps)
-                                     : 2.8e-12 + 0.32e-12 * taps);
-    }
-    const double general = square && filter->width <= 31 ? 1 : 3;
+    const bool walks = filter_is_centred_square(filter) && filter->width >= 3 && filter->width <= 31;
+    if (work->sample == SAMPLE_U16)
+        return gpu_seconds(work, separable_words(filter));
     if (work->sample == SAMPLE_F32)
-        return gpu_seconds(work, general * fmax(1.1 * float_sample, 1e-12 + 0.043e-12 * taps));
+        return gpu_seconds(work,
+                           walks ? fmax(1.1 * float_sample, 1e-12 + 0.043e-12 * taps) : 2.45e-12 + 0.0862e-12 * taps);
     /* Beyond 15 taps the sums take more and more of the registers. */
-    return gpu_seconds(work, general * (0.6e-12 + 0.04e-12 * taps + 0.00086e-12 * taps * taps));
+    return gpu_seconds(work,
+                       walks ? 0.6e-12 + 0.04e-12 * taps + 0.00086e-12 * taps * taps : 2.3e-12 + 0.103e-12 * taps);
 }
 
 /* Parts of int8 that the largest tap is cut into. */
@@ -144,7 +177,7 @@ double gradient_seconds(const struct filter *filter, const struct work *work)
     if (work->sample == SAMPLE_U8 && filter_is_centred_square(filter) && filter->width == 3) /* slopes, as a rule */
         return gpu_seconds(work, 0.9e-12);
     if (work->sample == SAMPLE_U16)
-        return gpu_seconds(work, 0.18e-12 * taps + 11e-12);
+        return gpu_seconds(work, 0.078e-12 * taps + 6.1e-12);
     return gpu_seconds(work, 0.11e-12 * taps + 3.3e-12);
 }
 
