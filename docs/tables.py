@@ -80,6 +80,17 @@ class Results:
                 lines.append(line(cells))
         return lines
 
+    def words(self):
+        lines = ["| filter | variant | `uint16_t` ms | × copy |", "| --- | --- | --- | --- |"]
+        lines.append(line(["*device-to-device copy*", "", milliseconds(self.copy["uint16"]), "1.00"]))
+        for row in self.rows:
+            if row["sample"] == "uint16" and row["chosen"]:
+                kind, _, side = row["filter"].partition("-")
+                name = f"{side} × {side} {KINDS[kind]}" if kind in KINDS else f"`{row['filter']}`"
+                lines.append(line([name, row["variant"], milliseconds(row["median_ms"]),
+                                   f"{row['median_ms'] / self.copy['uint16']:.2f}"]))
+        return lines
+
 
 def load(path):
     with open(path, encoding="utf-8") as file:
