@@ -298,10 +298,11 @@ template <typename Sum>
 static __device__ __forceinline__ void join_sums(const struct job &job, const struct join &join, const int64_t *,
                                                  const Sum &first, const Sum &second, uint16_t *to)
 {
+    const struct rounding16 rounding = rounding16_of(job);
     const double a = fabs(whole_of(first)), b = fabs(whole_of(second));
     *to = join.combine == COMBINE_MAGNITUDE
               ? root16_level(&join.root16, a, b)
-              : rounding16_apply(&job.rounding16, join.combine == COMBINE_MAX ? fmax(a, b) : a + b);
+              : rounding16_apply(&rounding, join.combine == COMBINE_MAX ? fmax(a, b) : a + b);
 }
 
 /* Each row goes by in quads, two of them in registers at a time, as in register-tiled. */

@@ -346,7 +346,8 @@ static __device__ __forceinline__ int quick_level16(const struct job &job, const
     constexpr uint32_t raised = 0x4b400000; /* 1.5 * 2^23 */
     const uint32_t high = __float_as_uint(sum.high + 12582912.0f), low = __float_as_uint(sum.low + 12582912.0f);
     const double whole = double_of(256 * high + low - 257 * raised + 0x80000000);
-    const double value = (job.rounding16.absolute ? fabs(whole) : whole) * job.rounding16.factor + job.rounding16.term;
+    const struct rounding16 rounding = rounding16_of(job);
+    const double value = (rounding.absolute ? fabs(whole) : whole) * rounding.factor + rounding.term;
     /* 32 bits hold it: |value| <= 2^22 / 255 * 65535 + 257 * 65535 + 1 < 2^31, as |O| <= 65535. */
     return __double2loint(__dadd_rd(value, 6755399441055744.0)); /* 1.5 * 2^52 */
 }
