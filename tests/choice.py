@@ -19,10 +19,12 @@ ALLOWED = 1.10
 
 
 def filter_text(name, facts):
-    rows = [facts["taps"][i * facts["width"]:(i + 1) * facts["width"]] for i in range(facts["height"])]
+    width, height = facts["width"], facts["height"]
+    rows = [" ".join(map(str, facts["taps"][i:i + width])) for i in range(0, len(facts["taps"]), width)]
+    grids = ["\n".join(rows[i:i + height]) for i in range(0, len(rows), height)]
     return "".join([f"title {name}\nscale {facts['scale']}\noffset {facts['offset']:.17g}\n",
                     "abs\n" if facts["absolute"] else "",
-                    "\n".join(" ".join(map(str, row)) for row in rows), "\n"])
+                    f"combine {facts['combine']}\n" if len(grids) > 1 else "", "\n---\n".join(grids), "\n"])
 
 
 def main():

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which variant would be chosen: for each line `FILTER-FILE uint8|float WIDTH HEIGHT PLANES` of standard input, the
+ * Which variant would be chosen: for each line `FILTER-FILE SAMPLE WIDTH HEIGHT PLANES` of standard input, the
  * name of the CUDA variant that the automatic choice takes for planes of that size. For choice.py. */
 #include "conv.h"
 
@@ -19,7 +19,13 @@ int main(void)
             fprintf(stderr, "%s\n", error.message);
             return 1;
         }
-        work.sample = strcmp(sample, "float") == 0 ? SAMPLE_F32 : SAMPLE_U8;
+        work.sample = 0;
+        while (work.sample < SAMPLE_COUNT && strcmp(sample, sample_name(work.sample)) != 0)
+            work.sample++;
+        if (work.sample == SAMPLE_COUNT) {
+            fprintf(stderr, "no samples are called %s\n", sample);
+            return 1;
+        }
         puts(conv_choose(filter, BACKEND_CUDA, &work)->name);
     }
     free(filter);
