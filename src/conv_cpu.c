@@ -308,7 +308,7 @@ static const void *row_ahead(const struct job *job, const struct tile *tile, int
 /* The rows of the output that a group writes; those below the tile go to a spare row. */
 static void group_outs(const struct job *job, const struct tile *tile, int y, char *spare, void **outs)
 {
-    for (int a = 0; a < job->last->group; a++)
+    for (int a = 0; a < GROUP_MAX; a++)
         outs[a] = y + a < tile->y1 ? (char *)row_to(job->out, tile->channel, y + a) +
                                          (size_t)tile->x0 * sample_bytes(job->out->sample)
                                    : spare;
@@ -339,8 +339,9 @@ static int64_t sum_at(const struct job *job, void *const *rows, int x)
 /* Levels of COMBINE_MAGNITUDE that doubles may miss by one or two. */
 static void join_roots(const struct job *job, void *const *sums, int width, uint16_t *out)
 {
+    void *const *const second = job->digits == 1 ? sums + 1 : sums + 2;
     for (int x = 0; x < width; x++)
-        out[x] = root16_level(&job->plan->root16, (double)sum_at(job, sums, x), (double)sum_at(job, sums + job->digits, x));
+        out[x] = root16_level(&job->plan->root16, (double)sum_at(job, sums, x), (double)sum_at(job, second, x));
 }
 
 /* Join the rows of sums of a group, of which row Y is the first, to the rows of outputs that are in the tile. */
