@@ -22,6 +22,8 @@
  *                 because a fused multiply-add rounds once
  *     ROOT_STEPS  the filter's steps, in 64 bits, for sums of any size: eight comparisons
  *
+ * For planes of uint16_t it is computed in doubles, and, where they may be wrong, tested in 128 bits (root16_level).
+ *
  * Limits: filters of two grids. */
 #include "strip.cuh"
 

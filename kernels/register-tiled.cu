@@ -12,8 +12,9 @@
  * the latter is near the ridge of today's GPUs, beyond it the multiply-add rate bounds, as no barrier joins warps.
  *
  * Sums: float for planes of float, and for uint8_t where sum|q| * 255 < 2^24, because there float sums are exact and
- * float multiply-adds have twice the rate of integer ones; else int32. Either way the canonical bytes. Of uint16_t both
- * bytes are summed so, each by itself, at twice the multiply-adds.
+ * float multiply-adds have twice the rate of integer ones; else int32. Either way the canonical bytes. Of uint16_t,
+ * floats where they hold the whole sums; else both bytes are summed as uint8_t is, each by itself, at twice the
+ * multiply-adds.
  *
  * Limits: none. Square filters of 3 to 15 taps with the anchor in the centre have kernels of their own (of uint16_t,
  * those of 3 to 9 with sums of float); all others take the one in register-any.cuh, which keeps 16 x 4 outputs and
