@@ -217,11 +217,6 @@ struct halves {
     {
         return halves(high + other.high, low + other.low);
     }
-
-    __device__ __forceinline__ double joined() const
-    {
-        return 256.0 * (double)high + (double)low;
-    }
 };
 
 /* An int as a double without a conversion, of which the GPU does few: 2^52 + 2^31 + n has n + 2^31 in its lower word.
@@ -229,12 +224,6 @@ struct halves {
 static __device__ __forceinline__ double double_of(uint32_t n_raised)
 {
     return __hiloint2double(0x43300000, (int)n_raised) - 4503601774854144.0;
-}
-
-template <>
-__device__ __forceinline__ double halves<int>::joined() const
-{
-    return fma(256.0, double_of((uint32_t)high + 0x80000000), double_of((uint32_t)low + 0x80000000));
 }
 
 template <typename T>
@@ -258,10 +247,14 @@ template <typename Sum>
 using tap_of = typename tap_type<Sum>::type;
 
 /* A sum of samples of uint16_t. */
-template <typename T>
-static __device__ __forceinline__ double whole_of(const halves<T> &sum)
+static __device__ __forceinline__ double whole_of(const halves<float> &sum)
 {
-    return sum.joined();
+    return 256.0 * (double)sum.high + (double)sum.low;
+}
+
+static __device__ __forceinline__ double whole_of(const halves<int> &sum)
+{
+    return fma(256.0, double_of((uint32_t)sum.high + 0x80000000), double_of((uint32_t)sum.low + 0x80000000));
 }
 
 static __device__ __forceinline__ double whole_of(float sum)

@@ -34,12 +34,6 @@ struct alignas(CHANNELS == 3 ? 4 : 4 * CHANNELS) group {
     uint32_t word[CHANNELS];
 };
 
-/* Byte K of a word. */
-__device__ __forceinline__ unsigned byte_of(uint32_t word, int k)
-{
-    return __byte_perm(word, 0, 0x4440 + (unsigned)k);
-}
-
 /* The word of 4 bytes out of some words: byte I of it is byte from(I) of them. */
 template <typename From>
 __device__ __forceinline__ uint32_t pick(const uint32_t *words, From from)
@@ -53,19 +47,13 @@ __device__ __forceinline__ uint32_t pick(const uint32_t *words, From from)
     return __byte_perm(half[0], half[1], 0x5410);
 }
 
-/* Byte K of a word as a float: 2^23 + byte is a float whose lowest byte it is. */
-__device__ __forceinline__ float float_of(uint32_t word, int k)
-{
-    return __uint_as_float(__byte_perm(word, 0x4b000000, 0x7440 + (unsigned)k)) - 8388608.0f;
-}
-
 /* 4 samples of a colour times those of alpha. */
 __device__ __forceinline__ uint32_t premultiply(uint32_t colours, uint32_t alphas)
 {
     uint32_t product[4];
 #pragma unroll
     for (int k = 0; k < 4; k++)
-        product[k] = premultiply_sample(byte_of(colours, k), byte_of(alphas, k));
+        product[k] = premultiply_sample((unsigned)byte_as<int>(colours, k), (unsigned)byte_as<int>(alphas, k));
     return pick(product, [](int i) { return 4 * i; });
 }
 
@@ -83,7 +71,7 @@ __device__ __forceinline__ void unpremultiply(uint32_t (&word)[CHANNELS])
     float half[4], inverse[4]; /* alpha + 1/2, 1 / (2 alpha) */
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-        const float alpha = float_of(word[CHANNELS - 1], k);
+        const float alpha = byte_as<float>(word[CHANNELS - 1], k);
         half[k] = alpha + 0.5f;
         inverse[k] = alpha == 0.0f ? 0.0f : __fdividef(0.5f, alpha); /* 0 makes -1/2, which rounds to even: 0 */
     }
@@ -92,7 +80,7 @@ __device__ __forceinline__ void unpremultiply(uint32_t (&word)[CHANNELS])
         uint32_t bits[4];
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const float n = __fmaf_rn(float_of(word[c], k), 510.0f, half[k]);
+            const float n = __fmaf_rn(byte_as<float>(word[c], k), 510.0f, half[k]);
             bits[k] = __float_as_uint(fminf(__fmaf_rn(n, inverse[k], -0.5f), 255.0f) + 12582912.0f);
         }
         word[c] = pick(bits, [](int i) { return 4 * i; });

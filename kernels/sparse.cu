@@ -114,7 +114,7 @@ static __device__ __forceinline__ void add(int (&sum)[columns], uint32_t word, u
     if (WIDE) {
 #pragma unroll
         for (int c = 0; c < columns; c++)
-            sum[c] += (int)weight * (int)__byte_perm(word, 0, 0x4440 + (unsigned)c);
+            sum[c] += (int)weight * byte_as<int>(word, c);
     } else {
         const uint32_t first = weight & 0xffff, second = weight << 16;
         sum[0] = dot_lower(first, word, sum[0]);
