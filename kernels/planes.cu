@@ -341,21 +341,29 @@ constexpr int deep_width = deep_columns * threads_x;
 /* A kernel for samples of T. */
 using deep_kernel = void(struct job job, unsigned char *image, struct deep deep);
 
-template <typename T, int CHANNELS>
-__global__ void __launch_bounds__(threads_x *threads_y)
-    split_deep(struct job job, unsigned char *image, struct deep deep)
+/* Let WORK(row of PLANES, pixel, column) do the thread's pixels of IMAGE. */
+template <int CHANNELS, typename T, typename Plane, typename Work>
+__device__ __forceinline__ void each_pixel(const struct job &job, T *image, Plane *planes, size_t row_bytes, Work work)
 {
     const int2 tile = block_tile(job);
     const int x = tile.x * deep_width + (int)threadIdx.x, y = tile.y * threads_y + (int)threadIdx.y;
     if (y >= job.height)
         return;
-    const T *from = (const T *)image + ((size_t)y * job.width + x) * CHANNELS;
-    unsigned char *to = job.out + y * job.out_row;
+    T *pixel = image + ((size_t)y * job.width + x) * CHANNELS;
+    Plane *row = planes + y * row_bytes;
 #pragma unroll
-    for (int k = 0; k < deep_columns; k++, from += threads_x * CHANNELS) {
+    for (int k = 0; k < deep_columns; k++, pixel += threads_x * CHANNELS) {
         const int at = x + threads_x * k;
-        if (at >= job.width)
-            continue;
+        if (at < job.width)
+            work(row, pixel, at);
+    }
+}
+
+template <typename T, int CHANNELS>
+__global__ void __launch_bounds__(threads_x *threads_y)
+    split_deep(struct job job, unsigned char *image, struct deep deep)
+{
+    each_pixel<CHANNELS>(job, (const T *)image, job.out, job.out_row, [=](unsigned char *to, const T *from, int at) {
         uint16_t value[CHANNELS];
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
@@ -366,24 +374,14 @@ __global__ void __launch_bounds__(threads_x *threads_y)
                 ((uint16_t *)(to + c * job.out_plane))[at] = deep.premultiply && is_colour<CHANNELS>(c)
                                                                  ? premultiply_sample16(value[c], value[CHANNELS - 1])
                                                                  : value[c];
-    }
+    });
 }
 
 template <typename T, int CHANNELS>
 __global__ void __launch_bounds__(threads_x *threads_y)
     merge_deep(struct job job, unsigned char *image, struct deep deep)
 {
-    const int2 tile = block_tile(job);
-    const int x = tile.x * deep_width + (int)threadIdx.x, y = tile.y * threads_y + (int)threadIdx.y;
-    if (y >= job.height)
-        return;
-    T *to = (T *)image + ((size_t)y * job.width + x) * CHANNELS;
-    const unsigned char *from = job.in + y * job.in_row;
-#pragma unroll
-    for (int k = 0; k < deep_columns; k++, to += threads_x * CHANNELS) {
-        const int at = x + threads_x * k;
-        if (at >= job.width)
-            continue;
+    each_pixel<CHANNELS>(job, (T *)image, job.in, job.in_row, [=](const unsigned char *from, T *to, int at) {
         uint16_t value[CHANNELS];
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
@@ -395,7 +393,7 @@ __global__ void __launch_bounds__(threads_x *threads_y)
                             ? unpremultiply_sample16(value[c], value[CHANNELS - 1])
                             : value[c],
                         is_colour<CHANNELS>(c) ? deep.linear : NULL, &to[c]);
-    }
+    });
 }
 
 deep_kernel *const deep_splits[2][4] = {
