@@ -184,14 +184,9 @@ static __device__ __forceinline__ void finish(const struct job &job, float sum, 
     *to = (job.rounding.absolute ? fabsf(sum) : sum) + job.offset;
 }
 
-/* Do floats hold all sums of samples of uint16_t exactly? */
-static inline bool sums_whole(const struct plan *plan)
-{
-    return plan->filter->absolute_sum * 65535 < 1 << 24;
-}
-
-/* Where they do not: such samples, and their sums, by their bytes: 256 high + low. Both are summed by themselves, in a
- * T that holds such sums exactly, as it does those of uint8_t, and joined in the end; the whole may take 40 bits. */
+/* Samples of uint16_t, and their sums where floats do not hold them, by their bytes: 256 high + low. Both are summed by
+ * themselves, in a T that holds such sums exactly, as it does those of uint8_t, and joined in the end; the whole may
+ * take 40 bits. */
 template <typename T>
 struct halves {
     T high, low;

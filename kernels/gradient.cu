@@ -450,7 +450,8 @@ extern "C" bool gradient_launch(const struct plan *plan, struct device *device, 
     if (plan->sample == SAMPLE_F32)
         return launch_general<float, float>(plan, join, device, in, out, error);
     if (plan->sample == SAMPLE_U16)
-        return sums_whole(plan)    ? launch_general<uint16_t, float>(plan, join, device, in, out, error)
+        return sums_fit_float(plan->filter, SAMPLE_U16)
+                   ? launch_general<uint16_t, float>(plan, join, device, in, out, error)
                : plan->float_exact ? launch_general<uint16_t, halves<float>>(plan, join, device, in, out, error)
                                    : launch_general<uint16_t, halves<int>>(plan, join, device, in, out, error);
     if (!plan->float_exact)

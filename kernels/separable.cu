@@ -276,9 +276,9 @@ extern "C" bool separable_launch(const struct plan *plan, struct device *device,
                                  const struct plane *out, struct error *error)
 {
     if (plan->sample == SAMPLE_U16)
-        return sums_whole(plan)    ? launch<uint16_t, float>(plan, device, in, out, error)
-               : plan->float_exact ? launch<uint16_t, halves<float>>(plan, device, in, out, error)
-                                   : launch<uint16_t, halves<int>>(plan, device, in, out, error);
+        return sums_fit_float(plan->filter, SAMPLE_U16) ? launch<uint16_t, float>(plan, device, in, out, error)
+               : plan->float_exact                      ? launch<uint16_t, halves<float>>(plan, device, in, out, error)
+                                                        : launch<uint16_t, halves<int>>(plan, device, in, out, error);
     return plan->sample == SAMPLE_F32 ? launch<float, float>(plan, device, in, out, error)
            : plan->float_exact        ? launch<uint8_t, float>(plan, device, in, out, error)
                                       : launch<uint8_t, int>(plan, device, in, out, error);

@@ -262,8 +262,9 @@ static inline struct level level_of(const struct plan *plan)
     const struct filter *filter = plan->filter;
     struct level level = {};
     if (plan->sample != SAMPLE_U8) {
-        level.quick = plan->sample == SAMPLE_F32 ? !filter->absolute
-                                                 : !sums_whole(plan) && filter->absolute_sum * 255 <= most_quick_half;
+        level.quick = plan->sample == SAMPLE_F32
+                          ? !filter->absolute
+                          : !sums_fit_float(filter, SAMPLE_U16) && filter->absolute_sum * 255 <= most_quick_half;
         return level;
     }
     const double scale = filter->scale, bias = (double)filter->bias + 0.5;

@@ -280,7 +280,7 @@ bool plan_make(struct plan *plan, const struct filter *filter, enum border borde
         .sample = sample,
         .variant = variant,
         .offset = (float)filter->offset,
-        .float_exact = filter->absolute_sum * 255 < 1 << 24,
+        .float_exact = sums_fit_float(filter, SAMPLE_U8),
     };
     rounding_make(filter, &plan->rounding);
     rounding16_make(filter, &plan->rounding16);

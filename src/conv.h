@@ -152,7 +152,7 @@ struct plan {
     struct rounding16 rounding16; /* for planes of uint16_t; there |sums| are below 2^31 * 257 < 2^40 */
     struct root16 root16;         /* the same, of COMBINE_MAGNITUDE */
     float offset;                 /* for planes of float */
-    bool float_exact;             /* sum|q|*255 < 2^24: sums of uint8_t samples are exact in float, in any order */
+    bool float_exact;             /* sums_fit_float for uint8_t */
     bool root_in_float;           /* of COMBINE_MAGNITUDE: see root_fits_float */
     int32_t twice_bias;           /* if so, 2 D (O + 1/2) */
     int tap_count;                /* taps that are not zero */
@@ -164,6 +164,13 @@ struct plan {
 /* Derive the numbers and check that the variant takes this filter and sample type and that this build has it. */
 bool plan_make(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,
                const struct variant *variant, struct error *error);
+
+/* Do floats hold all sums of samples of SAMPLE, _U8 or _U16, exactly, in any order? Every partial sum is an integer of
+ * at most sum|q| times the highest sample, and floats hold those up to 2^24. */
+static inline bool sums_fit_float(const struct filter *filter, enum sample sample)
+{
+    return filter->absolute_sum * (sample == SAMPLE_U16 ? 65535 : 255) < 1 << 24;
+}
 
 /* The most by which an output of the plan's variant may differ from the reference's: nothing for planes of
  * uint8_t and uint16_t where the variant is canonical or its sums are exact in float, one level where they are not, and

@@ -927,7 +927,7 @@ static bool make_shift16(struct job *job)
 static bool make_job16(struct job *job)
 {
     const struct filter *f = job->plan->filter;
-    const bool words = job->loops->words, float_exact = f->absolute_sum * 65535 < 1 << 24;
+    const bool words = job->loops->words, float_exact = sums_fit_float(f, SAMPLE_U16);
     const bool narrow = f->absolute_sum <= NARROW_SUM;
     job->shift_tap = f->combine == COMBINE_NONE ? find_shift(f) : -1;
     if (job->shift_tap >= 0)

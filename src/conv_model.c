@@ -36,9 +36,7 @@ enum sums { SUMS_WHOLE, SUMS_FLOAT, SUMS_INT };
 
 static enum sums sums_of(const struct filter *filter)
 {
-    return filter->absolute_sum * 65535 < 1 << 24 ? SUMS_WHOLE
-           : filter->absolute_sum * 255 < 1 << 24 ? SUMS_FLOAT
-                                                  : SUMS_INT;
+    return sums_fit_float(filter, SAMPLE_U16) ? SUMS_WHOLE : sums_fit_float(filter, SAMPLE_U8) ? SUMS_FLOAT : SUMS_INT;
 }
 
 static double register_tiled_words(const struct filter *filter)
@@ -73,7 +71,7 @@ static double separable_words(const struct filter *filter)
 double register_tiled_seconds(const struct filter *filter, const struct work *work)
 {
     const double taps = filter->width * filter->height;
-    const bool exact = filter->absolute_sum * 255 < 1 << 24; /* else integers, at half the rate */
+    const bool exact = sums_fit_float(filter, SAMPLE_U8); /* else integers, at half the rate */
     const bool any = !filter_is_centred_square(filter) || filter->width > 15;
     if (work->sample == SAMPLE_U16)
         return gpu_seconds(work, register_tiled_words(filter));
