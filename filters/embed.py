@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Write filter files into a C file: embed.py OUTPUT.c FILE...
 
-The C file defines builtin_filters, sorted by name, and builtin_filter_count, which src/filter.h declares.
+The C file defines builtin_filters, sorted by name, and builtin_filter_count, which src/filter/filter.h declares.
 """
 
 import pathlib
 import sys
 
 HEAD = """/* Written by filters/embed.py from the files in filters/; do not edit. */
-#include "filter.h"
+#include "filter/filter.h"
 
 const struct builtin_filter builtin_filters[] = {
 """

@@ -14,7 +14,7 @@
  * memory sees each sample about once. What bounds it is the number of load instructions.
  *
  * Limits: none. Threads whose window leaves the image take the slow loop, which asks the border for each sample. */
-#include "conv.cuh"
+#include "kernels/shared/conv.cuh"
 
 static __device__ float taps[max_taps];
 

@@ -14,7 +14,7 @@
  * instead, and shares samples.
  *
  * Limits: none. */
-#include "conv.cuh"
+#include "kernels/shared/conv.cuh"
 
 static __constant__ float taps[max_taps];
 

@@ -13,7 +13,7 @@
  *
  * Limits: none. Square sizes 3, 5, 7 and 9 are unrolled, others loop and load each tap. 127 x 127 taps fill constant
  * memory, of which only 8 KB is cached near a multiprocessor: beyond 45 x 45 taps come from the next cache. */
-#include "conv.cuh"
+#include "kernels/shared/conv.cuh"
 
 static __constant__ float taps[max_taps];
 

@@ -14,7 +14,7 @@
  * loop, not as much as the slowest thread.
  *
  * Limits: filters of one tap equal to the scale, without offset and abs. */
-#include "conv.cuh"
+#include "kernels/shared/conv.cuh"
 
 static constexpr int rows = 4;                      /* of a thread: 4 or 8 loads of 16 bytes under way */
 static constexpr int threads_x = 32, threads_y = 8; /* a warp works on one row at a time */

@@ -25,7 +25,7 @@
  * For planes of uint16_t it is computed in doubles, and, where they may be wrong, tested in 128 bits (root16_level).
  *
  * Limits: filters of two grids. */
-#include "strip.cuh"
+#include "kernels/shared/strip.cuh"
 
 #include <math.h>
 #include <stddef.h>

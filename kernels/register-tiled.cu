@@ -19,7 +19,7 @@
  * Limits: none. Square filters of 3 to 15 taps with the anchor in the centre have kernels of their own (of uint16_t,
  * those of 3 to 9 with sums of float); all others take the one in register-any.cuh, which keeps 16 x 4 outputs and
  * loads taps as it goes. */
-#include "register-any.cuh"
+#include "kernels/shared/register-any.cuh"
 
 #include <type_traits>
 

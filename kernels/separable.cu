@@ -30,7 +30,7 @@
  * int32 sums, and of halves, holds for the row sums too, and the bytes are the canonical ones.
  *
  * Limits: rank 1 (the filter factors it exactly, in integers). */
-#include "strip.cuh"
+#include "kernels/shared/strip.cuh"
 
 /* First the row, then the column. */
 static __constant__ uint32_t taps[2 * FILTER_MAX];

@@ -21,7 +21,7 @@
  *
  * Limits: SPARSE_MAX taps that are not zero. Worth it where few are: with most taps not zero, the variants that keep a
  * window of samples in registers load each of them once for many taps. */
-#include "conv.cuh"
+#include "kernels/shared/conv.cuh"
 
 #include <string.h>
 

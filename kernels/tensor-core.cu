@@ -28,10 +28,10 @@
  * to 9 x 9, so rounding counts: it takes one multiplication and half a clamping conversion an output (quick_make).
  *
  * Limits: none. */
-#include "tensor-group.cuh"
-#include "tensor-passes.cuh"
-#include "tensor-walk.cuh"
-#include "tensor-wide.cuh"
+#include "kernels/tensor-core/tensor-group.cuh"
+#include "kernels/tensor-core/tensor-passes.cuh"
+#include "kernels/tensor-core/tensor-walk.cuh"
+#include "kernels/tensor-core/tensor-wide.cuh"
 
 #include <math.h>
 #include <stdlib.h>

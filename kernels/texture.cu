@@ -12,7 +12,7 @@
  * and 21.3 were measured. Texture memory was the way to cached reads when global memory had no L1 cache.
  *
  * Limits: planes up to 131072 samples wide, 65000 high and 2 MiB a row: CUDA's for textures on pitched memory. */
-#include "conv.cuh"
+#include "kernels/shared/conv.cuh"
 
 static __constant__ float taps[max_taps];
 

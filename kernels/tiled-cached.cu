@@ -20,7 +20,7 @@
  * to basic too, by a factor of 4. The trick was a gain where L1 did not cache global memory.
  *
  * Limits: none. */
-#include "conv.cuh"
+#include "kernels/shared/conv.cuh"
 
 static __constant__ float taps[max_taps];
 

@@ -16,7 +16,7 @@
  * Limits: none, because a filter larger than 17 in a direction is cut into panels of at most 17: the block keeps its
  * outputs' sums in registers, loads the panel's input tile, adds, and goes on. The output tile is then 16 in that
  * direction. */
-#include "conv.cuh"
+#include "kernels/shared/conv.cuh"
 
 static __constant__ float taps[max_taps];
 

@@ -17,7 +17,7 @@
  *
  * Limits: none, because a filter larger than 33 in a direction is cut into panels of at most 33 (as in tiled-input):
  * the input tile is 64 x 64 at most, 16 KB of float. */
-#include "conv.cuh"
+#include "kernels/shared/conv.cuh"
 
 static __constant__ float taps[max_taps];
 

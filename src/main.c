@@ -2,22 +2,22 @@
  *
  * parse -> run -> exit code. The only file that prints to the user: what was asked for goes to standard output, errors,
  * warnings and --verbose to standard error. */
-#include "batch.h"
-#include "batch_print.h"
-#include "bench.h"
-#include "cli.h"
-#include "codec.h"
-#include "conv.h"
-#include "device.h"
-#include "error.h"
-#include "file.h"
-#include "filter.h"
-#include "image.h"
-#include "jobs.h"
-#include "linear.h"
-#include "metadata.h"
-#include "parallel.h"
-#include "pipeline.h"
+#include "app/options.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/parallel.h"
+#include "batch/batch.h"
+#include "batch/file_list.h"
+#include "batch/report.h"
+#include "bench/bench.h"
+#include "codec/codec.h"
+#include "filter/filter.h"
+#include "image/image.h"
+#include "image/linear.h"
+#include "kernels/device/device.h"
+#include "metadata/metadata.h"
+#include "pipeline/pipeline.h"
+#include "plan/plan.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -16,7 +16,7 @@ import zlib
 from fractions import Fraction
 
 sys.dont_write_bytecode = True  # nothing is left in the sources
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import linear  # noqa: E402
 from read_png import PASSES, read_plain  # noqa: E402
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fuzzing the filters: any text is a filter that holds what filter.h promises, or is refused with one sentence. */
-#include "filter.h"
+#include "filter/filter.h"
 
 #include "fuzz.h"
 

@@ -3,10 +3,10 @@
  * Fuzzing the way of an image: any bytes are decoded, filtered, encoded and decoded again, or refused with one
  * sentence. What codec_inspect says is what codec_decode gives; a PNG comes back sample by sample; a JPEG keeps its
  * size; every codec is tried; the fast CPU variant gives the reference's bytes, with 8 and 16 bits a sample. */
-#include "codec.h"
-#include "conv.h"
-#include "filter.h"
-#include "linear.h"
+#include "codec/codec.h"
+#include "filter/filter.h"
+#include "image/linear.h"
+#include "plan/plan.h"
 
 #include "fuzz.h"
 

@@ -2,9 +2,9 @@
  *
  * Fuzzing metadata: what any file says is written into a file of each format and read again. That must be a fixed
  * point: what has been written once is neither damaged nor left out, and says the same when it is written again. */
-#include "metadata.h"
-#include "codec.h"
-#include "image.h"
+#include "metadata/metadata.h"
+#include "codec/codec.h"
+#include "image/image.h"
 
 #include "fuzz.h"
 

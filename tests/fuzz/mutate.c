@@ -7,8 +7,8 @@
  * decoders are reached. The inputs are run in processes of their own: one that crashes, is reported by a sanitizer or
  * takes more than 10 seconds of a processor is written to the folder that the program runs in, and the others go on.
  * Exit status 1 if there was one, or if hardly any input came as far as the decoders. */
-#include "codec.h"
-#include "file.h"
+#include "base/file.h"
+#include "codec/codec.h"
 
 #include "fuzz.h"
 

@@ -2,7 +2,7 @@
  *
  * Run files through a fuzzer without libFuzzer: replay FILE|FOLDER... Ends by abort where something does not hold, with
  * exit status 1 where there is nothing to read or an input takes too long. */
-#include "file.h"
+#include "base/file.h"
 
 #include "fuzz.h"
 

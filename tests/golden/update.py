@@ -15,7 +15,7 @@ import tempfile
 from fractions import Fraction
 
 sys.dont_write_bytecode = True  # nothing is left in the sources
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import linear  # noqa: E402
 from read_png import read_plain  # noqa: E402
 

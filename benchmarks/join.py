@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Join the results of several runs into one file. A later run's row takes the place of an earlier one's.
+
+    join.py bench RUN.json... > bench-h200.json             runs of gpuconv --bench --json
+    join.py peers BENCH.json RUN.json... > peers-h200.json  runs of benchmarks/peers.py; ratios anew, to BENCH.json
+
+Runs of different cards, and of different filters under one name, are refused. The first run's date, processor and peaks
+stay. A peer's row that was not timed goes when a later run timed that peer and case.
+"""
+
+import json
+import sys
+
+import peers
+
+
+def load(path):
+    with open(path) as file:
+        return json.load(file)
+
+
+def rows_by(key, runs):
+    rows = {}
+    for run in runs:
+        for row in run["rows"]:
+            rows[tuple(row[k] for k in key)] = row
+    return list(rows.values())
+
+
+def join_bench(runs):
+    first = runs[0]
+    names = {run["device"]["name"] for run in runs}
+    if len(names) > 1:
+        raise SystemExit(f"these are runs of different cards: {', '.join(sorted(names))}; join runs of one")
+    for run in runs:
+        for name, peak in run["peaks"].items():  # that of a backend that was not asked for is not known
+            first["peaks"][name] = first["peaks"].get(name) or peak
+        for name, facts in run["filters"].items():
+            if first["filters"].setdefault(name, facts) != facts:
+                raise SystemExit(f"the filter {name} is not the same in all runs; join runs of one version")
+    first["rows"] = rows_by(("variant", "backend", "filter", "sample", "width", "height", "planes"), runs)
+    return first
+
+
+def join_peers(bench, runs):
+    first = runs[0]
+    for run in runs[1:]:
+        first["libraries"].update(run["libraries"])
+    case = ("filter", "sample", "width", "height")
+    rows = rows_by(("peer", "part") + case, runs)
+    timed = {tuple(row[k] for k in case) + (row["peer"].split()[0].rstrip(","),) for row in rows if row["status"] == "ok"}
+    first["rows"] = []
+    for row in rows:
+        if row["status"] != "ok" and tuple(row[k] for k in case) + (row["peer"].split()[0],) in timed:
+            continue
+        row["gpuconv_ms"], row["gpuconv_variant"] = peers.gpuconv_time(bench, row)
+        row["ratio"] = row["median_ms"] / row["gpuconv_ms"] if row["median_ms"] and row["gpuconv_ms"] else None
+        first["rows"].append(row)
+    first["absent"] = {name: why for name, why in first["absent"].items()
+                       if not any(row["peer"].startswith(name) and row["status"] == "ok" for row in rows)}
+    return first
+
+
+def write(result):
+    """A row a line: what changed between two results can be read."""
+    head = {key: value for key, value in result.items() if key != "rows"}
+    sys.stdout.write(json.dumps(head, indent=1)[:-2].rstrip() + ',\n "rows": [\n  ')
+    sys.stdout.write(",\n  ".join(json.dumps(row) for row in result["rows"]) + "\n ]\n}\n")
+
+
+def main():
+    if len(sys.argv) < 3 or sys.argv[1] not in ("bench", "peers"):
+        raise SystemExit(__doc__)
+    files = [load(path) for path in sys.argv[2:]]
+    write(join_bench(files) if sys.argv[1] == "bench" else join_peers(files[0], files[1:]))
+
+
+if __name__ == "__main__":
+    main()

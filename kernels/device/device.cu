@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * device.h, and what the variants need of a device besides: its stream, uploads to constant memory, textures. */
+#include "kernels/shared/conv.cuh"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+namespace
+{
+/* A texture object and what it was made for. */
+struct texture {
+    cudaTextureObject_t object;
+    const void *data;
+    size_t row_bytes;
+    int width, height;
+    enum sample sample;
+    bool zero;
+};
+
+/* Enough for the 128 buffers of 4 planes that the benchmark takes in turn. */
+constexpr int max_textures = 512;
+
+constexpr size_t row_alignment = 128; /* bytes: a full cache line, and four times what textures ask for */
+constexpr size_t base_alignment = 512;
+
+size_t round_up(size_t value, size_t multiple)
+{
+    return (value + multiple - 1) / multiple * multiple;
+}
+} // namespace
+
+struct device {
+    int index;
+    cudaStream_t stream;
+    struct device_info facts;
+    cudaEvent_t marks[DEVICE_MARKS];
+    struct texture textures[max_textures];
+    int next_texture; /* the oldest, to be replaced next */
+    void *table;
+    size_t table_bytes; /* reserved for it */
+};
+
+bool cuda_failure(cudaError_t status, const char *call, struct error *error)
+{
+    cudaGetLastError(); /* so that the next call does not report this one again */
+    if (status == cudaErrorMemoryAllocation)
+        return error_set(error, ERROR_WORK,
+                         "the GPU has not enough free memory; close what uses it or run with --backend cpu (%s)",
+                         cudaGetErrorString(status));
+    return error_set(error, ERROR_WORK, "the GPU failed in %.*s: %s; run with --backend cpu to do without it",
+                     (int)strcspn(call, "("), call, cudaGetErrorString(status));
+}
+
+cudaStream_t device_stream(const struct device *device)
+{
+    return device->stream;
+}
+
+int device_driver_version(void)
+{
+    int version = 0;
+    if (cudaDriverGetVersion(&version) != cudaSuccess) {
+        cudaGetLastError();
+        return 0;
+    }
+    return version;
+}
+
+bool device_count(int *count, struct error *error)
+{
+    *count = 0;
+    const cudaError_t status = cudaGetDeviceCount(count);
+    if (status == cudaSuccess && *count > 0)
+        return true;
+    *count = 0;
+    cudaGetLastError();
+    /* Without a driver the runtime answers that the driver is insufficient, as it does for one that is too old. */
+    const int version = device_driver_version();
+    if (status == cudaErrorInsufficientDriver && version > 0)
+        return error_set(error, ERROR_WORK,
+                         "the NVIDIA driver is too old: it supports CUDA %d.%d, and CUDA %d.%d is needed",
+                         version / 1000, version % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    if (version == 0)
+        return error_set(error, ERROR_WORK, "there is no NVIDIA driver on this machine");
+    if (status == cudaErrorNoDevice || status == cudaSuccess)
+        return error_set(error, ERROR_WORK, "the NVIDIA driver finds no GPU");
+    return error_set(error, ERROR_WORK, "CUDA does not start: %s", cudaGetErrorString(status));
+}
+
+bool device_describe(int index, struct device_info *info, struct error *error)
+{
+    cudaDeviceProp properties;
+    CUDA_TRY(cudaGetDeviceProperties(&properties, index), error);
+    memset(info, 0, sizeof *info);
+    snprintf(info->name, sizeof info->name, "%s", properties.name);
+    info->capability = 10 * properties.major + properties.minor;
+    info->memory = properties.totalGlobalMem;
+    info->multiprocessors = properties.multiProcessorCount;
+    info->l2_bytes = properties.l2CacheSize;
+    return true;
+}
+
+static bool device_start(struct device *device, struct error *error)
+{
+    CUDA_TRY(cudaSetDevice(device->index), error);
+    if (!device_describe(device->index, &device->facts, error))
+        return false;
+    CUDA_TRY(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking), error);
+    for (int i = 0; i < DEVICE_MARKS; i++)
+        CUDA_TRY(cudaEventCreate(&device->marks[i]), error);
+    return true;
+}
+
+bool device_open(int index, struct device **opened, struct error *error)
+{
+    int count = 0;
+    *opened = NULL;
+    if (!device_count(&count, error))
+        return false;
+    if (index < 0 || index >= count)
+        return error_set(error, ERROR_WORK, "there is no CUDA device %d; gpuconv --devices lists the %d there %s",
+                         index, count, count == 1 ? "is" : "are");
+    struct device *device = (struct device *)calloc(1, sizeof *device);
+    if (!device)
+        return error_set(error, ERROR_WORK, "not enough memory; close other programs");
+    device->index = index;
+    if (!device_start(device, error)) {
+        device_close(device);
+        return false;
+    }
+    *opened = device;
+    return true;
+}
+
+/* Textures look at buffers, and go when one of those does. */
+static void forget_textures(struct device *device)
+{
+    for (int i = 0; i < max_textures; i++)
+        if (device->textures[i].object)
+            cudaDestroyTextureObject(device->textures[i].object);
+    memset(device->textures, 0, sizeof device->textures);
+}
+
+void device_close(struct device *device)
+{
+    if (!device)
+        return;
+    forget_textures(device);
+    for (int i = 0; i < DEVICE_MARKS; i++)
+        if (device->marks[i])
+            cudaEventDestroy(device->marks[i]);
+    cudaFree(device->table);
+    if (device->stream)
+        cudaStreamDestroy(device->stream);
+    free(device);
+}
+
+const struct device_info *device_facts(const struct device *device)
+{
+    return &device->facts;
+}
+
+bool device_allocate(struct device *device, size_t size, void **buffer, struct error *error)
+{
+    (void)device;
+    *buffer = NULL;
+    CUDA_TRY(cudaMalloc(buffer, size), error);
+    return true;
+}
+
+void device_release(struct device *device, void *buffer)
+{
+    forget_textures(device);
+    cudaFree(buffer);
+}
+
+bool device_allocate_locked(struct device *device, size_t size, void **buffer, struct error *error)
+{
+    (void)device;
+    *buffer = NULL;
+    CUDA_TRY(cudaMallocHost(buffer, size), error);
+    return true;
+}
+
+void device_release_locked(struct device *device, void *buffer)
+{
+    (void)device;
+    if (buffer)
+        cudaFreeHost(buffer);
+}
+
+size_t device_plane_layout(enum sample sample, int width, int height, int count, size_t extra, struct plane *plane)
+{
+    plane->sample = sample;
+    plane->width = width;
+    plane->height = height;
+    plane->count = count;
+    plane->row_bytes = round_up((size_t)width * sample_bytes(sample), row_alignment) + extra;
+    plane->plane_bytes = round_up(plane->row_bytes * (size_t)height, base_alignment);
+    plane->data = NULL;
+    return plane->plane_bytes * (size_t)count;
+}
+
+bool device_plane_allocate(struct device *device, enum sample sample, int width, int height, int count, size_t extra,
+                           struct plane *plane, struct error *error)
+{
+    return device_allocate(device, device_plane_layout(sample, width, height, count, extra, plane), &plane->data,
+                           error);
+}
+
+bool device_upload(struct device *device, void *to, const void *from, size_t size, struct error *error)
+{
+    CUDA_TRY(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, device->stream), error);
+    return true;
+}
+
+bool device_download(struct device *device, void *to, const void *from, size_t size, struct error *error)
+{
+    CUDA_TRY(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, device->stream), error);
+    return true;
+}
+
+bool device_copy(struct device *device, void *to, const void *from, size_t size, struct error *error)
+{
+    CUDA_TRY(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, device->stream), error);
+    return true;
+}
+
+bool device_fill(struct device *device, void *buffer, uint8_t value, size_t size, struct error *error)
+{
+    CUDA_TRY(cudaMemsetAsync(buffer, value, size, device->stream), error);
+    return true;
+}
+
+bool device_wait(struct device *device, struct error *error)
+{
+    CUDA_TRY(cudaStreamSynchronize(device->stream), error);
+    return true;
+}
+
+bool device_mark(struct device *device, int mark, struct error *error)
+{
+    CUDA_TRY(cudaEventRecord(device->marks[mark], device->stream), error);
+    return true;
+}
+
+bool device_elapsed(struct device *device, int from, int to, float *milliseconds, struct error *error)
+{
+    CUDA_TRY(cudaEventSynchronize(device->marks[to]), error);
+    CUDA_TRY(cudaEventElapsedTime(milliseconds, device->marks[from], device->marks[to]), error);
+    return true;
+}
+
+bool upload_words(struct device *device, const void *symbol, const void *words, int count, struct error *error)
+{
+    /* The source is pageable: the call returns once it has been read, so it may be a local array. */
+    CUDA_TRY(cudaMemcpyToSymbolAsync(symbol, words, (size_t)count * 4, 0, cudaMemcpyHostToDevice, device->stream),
+             error);
+    return true;
+}
+
+bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error)
+{
+    if (device->table_bytes < bytes) {
+        CUDA_TRY(cudaFree(device->table), error); /* waits for the kernels that read it */
+        device->table = NULL;
+        device->table_bytes = 0;
+        CUDA_TRY(cudaMalloc(&device->table, bytes), error);
+        device->table_bytes = bytes;
+    }
+    CUDA_TRY(cudaMemcpyAsync(device->table, words, bytes, cudaMemcpyHostToDevice, device->stream), error);
+    return true;
+}
+
+const void *device_table(const struct device *device)
+{
+    return device->table;
+}
+
+bool upload_taps(const struct plan *plan, struct device *device, const void *taps, struct error *error)
+{
+    const struct filter *filter = plan->filter;
+    const int count = filter->width * filter->height;
+    const double divisor = plan->sample == SAMPLE_U8 ? 1 : filter->scale;
+    float values[max_taps];
+    for (int i = 0; i < count; i++)
+        values[i] = (float)(filter->taps[i] / divisor);
+    return upload_words(device, taps, values, count, error);
+}
+
+bool device_texture(struct device *device, const struct plane *plane, int index, enum border border,
+                    cudaTextureObject_t *texture, struct error *error)
+{
+    struct texture wanted;
+    wanted.object = 0;
+    wanted.data = (const char *)plane->data + (size_t)index * plane->plane_bytes;
+    wanted.row_bytes = plane->row_bytes;
+    wanted.width = plane->width;
+    wanted.height = plane->height;
+    wanted.sample = plane->sample;
+    wanted.zero = border == BORDER_ZERO;
+    for (int i = 0; i < max_textures; i++) {
+        const struct texture *have = &device->textures[i];
+        if (have->object && have->data == wanted.data && have->row_bytes == wanted.row_bytes &&
+            have->width == wanted.width && have->height == wanted.height && have->sample == wanted.sample &&
+            have->zero == wanted.zero) {
+            *texture = have->object;
+            return true;
+        }
+    }
+
+    cudaResourceDesc resource;
+    memset(&resource, 0, sizeof resource);
+    resource.resType = cudaResourceTypePitch2D;
+    resource.res.pitch2D.devPtr = const_cast<void *>(wanted.data);
+    resource.res.pitch2D.desc =
+        plane->sample == SAMPLE_U8 ? cudaCreateChannelDesc<unsigned char>() : cudaCreateChannelDesc<float>();
+    resource.res.pitch2D.width = (size_t)plane->width;
+    resource.res.pitch2D.height = (size_t)plane->height;
+    resource.res.pitch2D.pitchInBytes = plane->row_bytes;
+    cudaTextureDesc description;
+    memset(&description, 0, sizeof description);
+    description.addressMode[0] = wanted.zero ? cudaAddressModeBorder : cudaAddressModeClamp;
+    description.addressMode[1] = description.addressMode[0];
+    description.filterMode = cudaFilterModePoint;
+    description.readMode = cudaReadModeElementType;
+
+    struct texture *slot = &device->textures[device->next_texture];
+    if (slot->object) {
+        /* Kernels that read through it may still be queued. */
+        CUDA_TRY(cudaStreamSynchronize(device->stream), error);
+        CUDA_TRY(cudaDestroyTextureObject(slot->object), error);
+        slot->object = 0;
+    }
+    CUDA_TRY(cudaCreateTextureObject(&wanted.object, &resource, &description, NULL), error);
+    device->next_texture = (device->next_texture + 1) % max_textures;
+    *slot = wanted;
+    *texture = wanted.object;
+    return true;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The GPU's peak rates of multiply-adds, measured: what the benchmark holds the variants against.
+ *
+ * A kernel a unit. Each thread (for the tensor cores, each warp) keeps a few sums in registers and adds products to
+ * them in turn, so that the sums do not wait for each other; operands never leave the registers, and memory is written
+ * once, at the end, so that the sums are not optimised away. Blocks fill every multiprocessor whatever the number of
+ * threads that it holds. The rate is that of the best of several launches of some milliseconds each.
+ *
+ * The tensor cores' rate is that of mma.sync, which all chips from sm_75 on have; from sm_90 on there are instructions
+ * for groups of warps besides, which reach more. */
+#include "kernels/shared/conv.cuh"
+
+namespace
+{
+constexpr int sums = 4;      /* independent ones a thread; few, so that a multiprocessor holds all the threads it can */
+constexpr int unrolled = 32; /* steps of each sum a round, so that the loop's own instructions do not count */
+constexpr int block_size = 256;
+constexpr int blocks_a_multiprocessor = 24; /* whole waves, whether a multiprocessor holds 4, 6 or 8 blocks */
+static_assert(blocks_a_multiprocessor % 4 == 0 && blocks_a_multiprocessor % 6 == 0 && blocks_a_multiprocessor % 8 == 0,
+              "1024, 1536 or 2048 threads a multiprocessor");
+
+/* Multiply-adds of a warp's product of matrices: 16 x 8 x 32, and before sm_80 8 x 8 x 16. */
+constexpr double mma_new = 16 * 8 * 32, mma_old = 8 * 8 * 16;
+} // namespace
+
+static __global__ void __launch_bounds__(block_size) peak_fma(int *to, int seed, int rounds)
+{
+    const float factor = 1.0f - (float)seed / (1 << 20), term = (float)seed / (1 << 10);
+    float sum[sums];
+#pragma unroll
+    for (int i = 0; i < sums; i++)
+        sum[i] = (float)((int)threadIdx.x + i);
+    for (int round = 0; round < rounds; round++)
+#pragma unroll
+        for (int i = 0; i < sums * unrolled; i++)
+            sum[i % sums] = fmaf(sum[i % sums], factor, term);
+    float total = 0;
+#pragma unroll
+    for (int i = 0; i < sums; i++)
+        total += sum[i];
+    to[blockIdx.x * block_size + threadIdx.x] = __float_as_int(total);
+}
+
+static __global__ void __launch_bounds__(block_size) peak_dp4a(int *to, int seed, int rounds)
+{
+    const int a = seed * 0x01010101 + (int)threadIdx.x, b = seed * 0x01020304;
+    int sum[sums] = {};
+    for (int round = 0; round < rounds; round++)
+#pragma unroll
+        for (int i = 0; i < sums * unrolled; i++)
+            asm volatile("dp4a.u32.s32 %0, %1, %2, %0;" : "+r"(sum[i % sums]) : "r"(a), "r"(b));
+    int total = 0;
+#pragma unroll
+    for (int i = 0; i < sums; i++)
+        total += sum[i];
+    to[blockIdx.x * block_size + threadIdx.x] = total;
+}
+
+static __global__ void __launch_bounds__(block_size) peak_tensor(int *to, int seed, int rounds)
+{
+    const int a = seed * 0x01010101 + (int)threadIdx.x, b = seed * 0x01020304;
+    int sum[sums][4] = {};
+    for (int round = 0; round < rounds; round++)
+#pragma unroll
+        for (int i = 0; i < sums * unrolled; i++) {
+            int *s = sum[i % sums];
+#if __CUDA_ARCH__ >= 800
+            asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %4, %5}, "
+                         "{%6, %4}, {%0, %1, %2, %3};"
+                         : "+r"(s[0]), "+r"(s[1]), "+r"(s[2]), "+r"(s[3])
+                         : "r"(a), "r"(b), "r"(seed));
+#else
+            asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.u8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                         : "+r"(s[0]), "+r"(s[1])
+                         : "r"(a), "r"(b));
+#endif
+        }
+    int total = 0;
+#pragma unroll
+    for (int i = 0; i < sums; i++)
+        total += sum[i][0] + sum[i][1] + sum[i][2] + sum[i][3];
+    to[blockIdx.x * block_size + threadIdx.x] = total;
+}
+
+/* The milliseconds of one launch. */
+static bool time_launch(void (*kernel)(int *, int, int), struct device *device, int *to, int blocks, int rounds,
+                        float *milliseconds, struct error *error)
+{
+    if (!device_mark(device, 0, error))
+        return false;
+    kernel<<<(unsigned)blocks, block_size, 0, device_stream(device)>>>(to, 3, rounds);
+    CUDA_TRY(cudaGetLastError(), error);
+    return device_mark(device, 1, error) && device_elapsed(device, 0, 1, milliseconds, error);
+}
+
+/* The multiply-adds a second of a kernel that does MACS a thread for each of a round's steps. */
+static bool measure(void (*kernel)(int *, int, int), double macs, struct device *device, int *to, int blocks,
+                    double *rate, struct error *error)
+{
+    constexpr float least = 4;    /* milliseconds of a launch: beside them what a launch costs does not show */
+    constexpr float warm_up = 60; /* milliseconds in which an idle GPU raises its clock */
+    constexpr int runs = 7;
+    constexpr int most_rounds = 1 << 24; /* seconds, on any GPU */
+    int rounds = 64;
+    float milliseconds = 0, warm = 0;
+    while (milliseconds < least || warm < warm_up) {
+        if (!time_launch(kernel, device, to, blocks, rounds, &milliseconds, error))
+            return false;
+        warm += milliseconds;
+        if (milliseconds < least && rounds < most_rounds)
+            rounds *= 2;
+        else if (milliseconds < least)
+            return error_set(error, ERROR_WORK, "the GPU's clock stands still; its peak cannot be measured");
+    }
+    *rate = 0;
+    for (int run = 0; run < runs; run++) {
+        if (!time_launch(kernel, device, to, blocks, rounds, &milliseconds, error))
+            return false;
+        const double done = macs * sums * unrolled * (double)rounds * (double)blocks * block_size;
+        if (done / (milliseconds * 1e-3) > *rate)
+            *rate = done / (milliseconds * 1e-3);
+    }
+    return true;
+}
+
+extern "C" bool device_peaks(struct device *device, struct device_peaks *peaks, struct error *error)
+{
+    const int blocks = device_facts(device)->multiprocessors * blocks_a_multiprocessor;
+    void *to;
+    /* The device code that runs may be older than the device. */
+    cudaFuncAttributes attributes;
+    CUDA_TRY(cudaFuncGetAttributes(&attributes, (const void *)peak_tensor), error);
+    const double mma = attributes.ptxVersion >= 80 ? mma_new : mma_old;
+    if (!device_allocate(device, (size_t)blocks * block_size * sizeof(int), &to, error))
+        return false;
+    const bool done = measure(peak_fma, 1, device, (int *)to, blocks, &peaks->fma, error) &&
+                      measure(peak_dp4a, 4, device, (int *)to, blocks, &peaks->dp4a, error) &&
+                      measure(peak_tensor, mma / 32, device, (int *)to, blocks, &peaks->tensor, error);
+    device_release(device, to);
+    return done;
+}

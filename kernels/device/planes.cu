@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Split and merge on the device: interleaved image to planes and back, with alpha premultiplied, and samples taken to
+ * linear light and back, on the way where that is asked for.
+ *
+ * Of planes of uint8_t memory sees whole aligned words on both sides; a thread makes groups of 4 pixels, in 4 rows:
+ *
+ *     image    rgbr gbrg brgb    4 pixels are CHANNELS words of 4 bytes,
+ *     planes   rrrr gggg bbbb    and one word of each plane
+ *
+ * A row of the image starts at any byte, a row of a plane at an aligned one, so one side's words are not the other's.
+ * The side that is written counts its groups from aligned words; the side that is read loads one word more and shifts
+ * its bytes into place. Bytes change places in registers (__byte_perm). Three channels' words go through shared memory,
+ * so that each store of a warp is 128 bytes side by side: with 12 bytes from thread to thread, each 32-byte sector
+ * would be written in three parts.
+ *
+ * Of planes of uint16_t a thread makes pixels one by one; a warp's are side by side. */
+#include "image/linear.h"
+#include "kernels/shared/conv.cuh"
+
+namespace
+{
+constexpr int rows = 4;                      /* of a thread */
+constexpr int threads_x = 32, threads_y = 8; /* a warp works on one row at a time */
+constexpr int tile_width = threads_x * 4;
+constexpr int sector = 32; /* bytes; as pixels, they are whole sectors for each number of channels */
+
+/* A kernel for CHANNELS of the image, which is aligned to 16 bytes, and PLANES, which may be fewer. */
+using kernel = void(struct job job, unsigned char *image);
+
+/* 4 pixels in the image: one access of memory for 1, 2 and 4 channels. */
+template <int CHANNELS>
+struct alignas(CHANNELS == 3 ? 4 : 4 * CHANNELS) group {
+    uint32_t word[CHANNELS];
+};
+
+/* The word of 4 bytes out of some words: byte I of it is byte from(I) of them. */
+template <typename From>
+__device__ __forceinline__ uint32_t pick(const uint32_t *words, From from)
+{
+    uint32_t half[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int a = from(2 * i), b = from(2 * i + 1);
+        half[i] = __byte_perm(words[a / 4], words[b / 4], (unsigned)(a % 4 + 16 * (4 + b % 4)));
+    }
+    return __byte_perm(half[0], half[1], 0x5410);
+}
+
+/* 4 samples of a colour times those of alpha. */
+__device__ __forceinline__ uint32_t premultiply(uint32_t colours, uint32_t alphas)
+{
+    uint32_t product[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        product[k] = premultiply_sample((unsigned)byte_as<int>(colours, k), (unsigned)byte_as<int>(alphas, k));
+    return pick(product, [](int i) { return 4 * i; });
+}
+
+/* unpremultiply_sample of 4 samples of each colour, the last word being alpha.
+ *
+ * It is floor(n / d) with n = 510 colour + alpha < 2^17 and d = 2 alpha <= 510, at most 255. Here it is (n + 1/2) / d -
+ * 1/2, rounded to nearest. n + 1/2 is exact in float; (n + 1/2) / d is at least 1 / (2 d) > 2^-10 away from every
+ * integer. The quotient 1 / d is within 2 ulp, and its product with n + 1/2 less 1/2 is rounded once: together a
+ * relative error below 2^-21, which up to 256 is less than 2^-13. So below 256 it rounds to the floor, and from 256 on
+ * to 255 or more, of which the minimum makes 255. Adding 1.5 * 2^23, around which floats are 1 apart, rounds, and
+ * leaves the integer in the lowest byte. */
+template <int CHANNELS>
+__device__ __forceinline__ void unpremultiply(uint32_t (&word)[CHANNELS])
+{
+    float half[4], inverse[4]; /* alpha + 1/2, 1 / (2 alpha) */
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const float alpha = byte_as<float>(word[CHANNELS - 1], k);
+        half[k] = alpha + 0.5f;
+        inverse[k] = alpha == 0.0f ? 0.0f : __fdividef(0.5f, alpha); /* 0 makes -1/2, which rounds to even: 0 */
+    }
+#pragma unroll
+    for (int c = 0; c < CHANNELS - 1; c++) {
+        uint32_t bits[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const float n = __fmaf_rn(byte_as<float>(word[c], k), 510.0f, half[k]);
+            bits[k] = __float_as_uint(fminf(__fmaf_rn(n, inverse[k], -0.5f), 255.0f) + 12582912.0f);
+        }
+        word[c] = pick(bits, [](int i) { return 4 * i; });
+    }
+}
+
+/* Split the pixels at x to x + 3 of row y that are inside the image, byte by byte. */
+template <int CHANNELS, int PLANES, bool PREMULTIPLY>
+__device__ __forceinline__ void split_pixels(const struct job &job, unsigned char *image, int y, int x)
+{
+    const unsigned char *pixel = image + ((size_t)y * job.width + x) * CHANNELS;
+    unsigned char *to = job.out + y * job.out_row + x;
+#pragma unroll
+    for (int k = 0; k < 4; k++, pixel += CHANNELS, to++) {
+        if (x + k >= job.width)
+            continue;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            if (c < PLANES)
+                to[c * job.out_plane] =
+                    (unsigned char)(PREMULTIPLY && c < CHANNELS - 1 ? premultiply_sample(pixel[c], pixel[CHANNELS - 1])
+                                                                    : pixel[c]);
+    }
+}
+
+/* Are the pixels at x to x + 3, whose bytes start at FROM, inside the row, and their words inside the image? */
+template <int CHANNELS>
+__device__ __forceinline__ bool split_whole(const struct job &job, int x, size_t from)
+{
+    return x + 4 <= job.width && from / 4 * 4 + 4 * (CHANNELS + 1) <= (size_t)job.height * job.width * CHANNELS;
+}
+
+template <int CHANNELS, int PLANES, bool PREMULTIPLY = false>
+__global__ void __launch_bounds__(threads_x *threads_y, 4) split(struct job job, unsigned char *image)
+{
+    const int2 tile = block_tile(job);
+    const int x = tile.x * tile_width + (int)threadIdx.x * 4;
+    const int y = (tile.y * threads_y + (int)threadIdx.y) * rows;
+    if (x >= job.width)
+        return;
+    const size_t row_bytes = (size_t)job.width * CHANNELS;
+    const size_t first = ((size_t)y * job.width + x) * CHANNELS;
+
+    uint32_t word[rows][CHANNELS + 1];
+    bool whole[rows];
+    bool all = true;
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+        const size_t from = first + r * row_bytes, skip = from & 3;
+        whole[r] = split_whole<CHANNELS>(job, x, from);
+        all &= whole[r];
+        const uint32_t *words = (const uint32_t *)(image + (from - skip));
+#pragma unroll
+        for (int k = 0; k <= CHANNELS; k++)
+            word[r][k] = whole[r] && (k < CHANNELS || skip != 0) ? words[k] : 0;
+    }
+    unsigned char *to = job.out + y * job.out_row + x;
+#pragma unroll
+    for (int r = 0; r < rows; r++, to += job.out_row) {
+        uint32_t sample[CHANNELS];
+#pragma unroll
+        for (int k = 0; k < CHANNELS; k++)
+            word[r][k] = __funnelshift_r(word[r][k], word[r][k + 1], 8 * (unsigned)(first + r * row_bytes & 3));
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            sample[c] = CHANNELS == 1 ? word[r][0] : pick(word[r], [=](int i) { return i * CHANNELS + c; });
+        if (PREMULTIPLY)
+#pragma unroll
+            for (int c = 0; c < CHANNELS - 1; c++)
+                sample[c] = premultiply(sample[c], sample[CHANNELS - 1]);
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            if (whole[r] && c < PLANES)
+                *(uint32_t *)(to + c * job.out_plane) = sample[c];
+    }
+    if (all)
+        return;
+#pragma unroll 1
+    for (int r = 0; r < rows && y + r < job.height; r++)
+        if (!split_whole<CHANNELS>(job, x, first + r * row_bytes))
+            split_pixels<CHANNELS, PLANES, PREMULTIPLY>(job, image, y + r, x);
+}
+
+/* A warp's words of three channels: thread t has words 3 t to 3 t + 2 of 96, and gets words t, t + 32 and t + 64. */
+__device__ __forceinline__ void exchange(uint32_t *shared, uint32_t (&word)[3])
+{
+    const int t = (int)threadIdx.x;
+    __syncwarp(); /* the last row's have been read */
+#pragma unroll
+    for (int k = 0; k < 3; k++)
+        shared[3 * t + k] = word[k]; /* no two threads in one bank: 3 and 32 have no common factor */
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < 3; k++)
+        word[k] = shared[t + threads_x * k];
+}
+
+/* Merge the pixels at x to x + 3 of row y that are inside the image, byte by byte. */
+template <int CHANNELS, int PLANES, bool PREMULTIPLY>
+__device__ __forceinline__ void merge_pixels(const struct job &job, unsigned char *image, int y, int x)
+{
+    unsigned char *pixel = image + ((ptrdiff_t)y * job.width + x) * CHANNELS;
+    const unsigned char *from = job.in + y * job.in_row + x;
+#pragma unroll
+    for (int k = 0; k < 4; k++, pixel += CHANNELS, from++) {
+        if (x + k < 0 || x + k >= job.width)
+            continue;
+        const unsigned alpha = PREMULTIPLY ? from[(CHANNELS - 1) * job.in_plane] : 255;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            if (c < PLANES) {
+                const unsigned value = from[c * job.in_plane];
+                pixel[c] =
+                    (unsigned char)(PREMULTIPLY && c < CHANNELS - 1 ? unpremultiply_sample(value, alpha) : value);
+            }
+    }
+}
+
+/* A row is taken to start up to sector - 1 columns early, so that groups start at words, and warps at sectors, of the
+ * image. This is the first column of the thread's group, which may be outside the image. */
+__device__ __forceinline__ int merge_column(const struct job &job, int group_x, int y)
+{
+    return group_x - (int)((size_t)y * job.width % sector);
+}
+
+/* Are the pixels at x to x + 3 inside the row, and the words of planes that hold them? */
+__device__ __forceinline__ bool merge_whole(const struct job &job, int x)
+{
+    return x - (x & 3) >= 0 && x - (x & 3) + ((x & 3) == 0 ? 4 : 8) <= job.width;
+}
+
+template <int CHANNELS, int PLANES, bool PREMULTIPLY = false>
+__global__ void __launch_bounds__(threads_x *threads_y, PLANES < CHANNELS ? 3 : 4)
+    merge(struct job job, unsigned char *image)
+{
+    __shared__ uint32_t shared[CHANNELS == 3 ? threads_y : 1][threads_x * 3];
+    const int2 tile = block_tile(job);
+    const int warp_x = tile.x * tile_width, group_x = warp_x + (int)threadIdx.x * 4;
+    const int y = (tile.y * threads_y + (int)threadIdx.y) * rows, count = min(rows, job.height - y);
+
+    uint32_t low[rows][CHANNELS], high[rows][CHANNELS];
+    group<CHANNELS> old[rows] = {}; /* what the image holds, where some of it is kept */
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+        const int x = merge_column(job, group_x, y + r), skip = x & 3;
+        const bool whole = r < count && merge_whole(job, x);
+        const unsigned char *from = job.in + (y + r) * job.in_row + (x - skip);
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++, from += job.in_plane) {
+            low[r][c] = whole && c < PLANES ? ((const uint32_t *)from)[0] : 0;
+            high[r][c] = whole && c < PLANES && skip != 0 ? ((const uint32_t *)from)[1] : 0;
+        }
+        if (PLANES < CHANNELS && whole)
+            old[r] = *(const group<CHANNELS> *)(image + ((ptrdiff_t)(y + r) * job.width + x) * CHANNELS);
+    }
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+        if (r >= count) /* the whole warp */
+            break;
+        const int x = merge_column(job, group_x, y + r);
+        const bool whole = merge_whole(job, x);
+        unsigned char *to = image + ((ptrdiff_t)(y + r) * job.width + x) * CHANNELS;
+        uint32_t sample[CHANNELS];
+        group<CHANNELS> out;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            sample[c] = __funnelshift_r(low[r][c], high[r][c], 8 * (unsigned)(x & 3));
+        if constexpr (PREMULTIPLY)
+            unpremultiply(sample);
+#pragma unroll
+        for (int k = 0; k < CHANNELS; k++) {
+            out.word[k] = CHANNELS == 1 ? sample[0] : pick(sample, [=](int i) {
+                const int b = 4 * k + i; /* byte of the group: channel b % CHANNELS of pixel b / CHANNELS */
+                return b % CHANNELS * 4 + b / CHANNELS;
+            });
+            uint32_t kept = 0; /* the bytes of channels that have no plane */
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                kept |= (4 * k + i) % CHANNELS >= PLANES ? 255u << 8 * i : 0;
+            out.word[k] = (out.word[k] & ~kept) | (old[r].word[k] & kept);
+        }
+        if constexpr (CHANNELS == 3) {
+            exchange(shared[threadIdx.y], out.word);
+            to -= 12 * threadIdx.x; /* to the warp's first word */
+#pragma unroll
+            for (int k = 0; k < 3; k++) {
+                const int index = (int)threadIdx.x + threads_x * k; /* a word of group index / 3 */
+                if (merge_whole(job, x - 4 * (int)threadIdx.x + index / 3 * 4))
+                    *(uint32_t *)(to + 4 * index) = out.word[k];
+            }
+        } else if (whole) {
+            *(group<CHANNELS> *)to = out;
+        }
+    }
+#pragma unroll 1
+    for (int r = 0; r < count; r++) {
+        const int x = merge_column(job, group_x, y + r);
+        if (!merge_whole(job, x) && x + 4 > 0 && x < job.width)
+            merge_pixels<CHANNELS, PLANES, PREMULTIPLY>(job, image, y + r, x);
+    }
+}
+
+/* By channels and planes, and for premultiplied colours, which take all planes. */
+kernel *const splits[4][4] = {
+    {split<1, 1>},
+    {split<2, 1>, split<2, 2>},
+    {split<3, 1>, split<3, 2>, split<3, 3>},
+    {split<4, 1>, split<4, 2>, split<4, 3>, split<4, 4>},
+};
+kernel *const premultiplying_splits[4] = {split<1, 1>, split<2, 2, true>, split<3, 3>, split<4, 4, true>};
+kernel *const merges[4][4] = {
+    {merge<1, 1>},
+    {merge<2, 1>, merge<2, 2>},
+    {merge<3, 1>, merge<3, 2>, merge<3, 3>},
+    {merge<4, 1>, merge<4, 2>, merge<4, 3>, merge<4, 4>},
+};
+kernel *const premultiplying_merges[4] = {merge<1, 1>, merge<2, 2, true>, merge<3, 3>, merge<4, 4, true>};
+
+/* Planes of uint16_t. */
+
+/* What happens to samples on the way. */
+struct deep {
+    int planes;
+    bool premultiply;            /* colours by the last channel */
+    const struct linear *linear; /* of the device; NULL: none */
+};
+
+/* Is channel C a colour? */
+template <int CHANNELS>
+__device__ __forceinline__ bool is_colour(int c)
+{
+    return CHANNELS % 2 == 1 || c < CHANNELS - 1;
+}
+
+__device__ __forceinline__ uint16_t deepen(uint8_t sample, const struct linear *linear)
+{
+    return linear ? __ldg(&linear->from8[sample]) : widen_sample(sample);
+}
+
+__device__ __forceinline__ uint16_t deepen(uint16_t sample, const struct linear *linear)
+{
+    return linear ? __ldg(&linear->from16[sample]) : sample;
+}
+
+__device__ __forceinline__ void flatten(uint16_t value, const struct linear *linear, uint8_t *sample)
+{
+    *sample = linear ? __ldg(&linear->to8[value]) : reduce_sample(value);
+}
+
+__device__ __forceinline__ void flatten(uint16_t value, const struct linear *linear, uint16_t *sample)
+{
+    *sample = linear ? __ldg(&linear->to16[value]) : value;
+}
+
+constexpr int deep_columns = 4; /* pixels of a thread, a warp's width apart: as many loads are under way at once */
+constexpr int deep_width = deep_columns * threads_x;
+
+/* A kernel for samples of T. */
+using deep_kernel = void(struct job job, unsigned char *image, struct deep deep);
+
+/* Let WORK(row of PLANES, pixel, column) do the thread's pixels of IMAGE. */
+template <int CHANNELS, typename T, typename Plane, typename Work>
+__device__ __forceinline__ void each_pixel(const struct job &job, T *image, Plane *planes, size_t row_bytes, Work work)
+{
+    const int2 tile = block_tile(job);
+    const int x = tile.x * deep_width + (int)threadIdx.x, y = tile.y * threads_y + (int)threadIdx.y;
+    if (y >= job.height)
+        return;
+    T *pixel = image + ((size_t)y * job.width + x) * CHANNELS;
+    Plane *row = planes + y * row_bytes;
+#pragma unroll
+    for (int k = 0; k < deep_columns; k++, pixel += threads_x * CHANNELS) {
+        const int at = x + threads_x * k;
+        if (at < job.width)
+            work(row, pixel, at);
+    }
+}
+
+template <typename T, int CHANNELS>
+__global__ void __launch_bounds__(threads_x *threads_y)
+    split_deep(struct job job, unsigned char *image, struct deep deep)
+{
+    each_pixel<CHANNELS>(job, (const T *)image, job.out, job.out_row, [=](unsigned char *to, const T *from, int at) {
+        uint16_t value[CHANNELS];
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            value[c] = deepen(from[c], is_colour<CHANNELS>(c) ? deep.linear : NULL);
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            if (c < deep.planes)
+                ((uint16_t *)(to + c * job.out_plane))[at] = deep.premultiply && is_colour<CHANNELS>(c)
+                                                                 ? premultiply_sample16(value[c], value[CHANNELS - 1])
+                                                                 : value[c];
+    });
+}
+
+template <typename T, int CHANNELS>
+__global__ void __launch_bounds__(threads_x *threads_y)
+    merge_deep(struct job job, unsigned char *image, struct deep deep)
+{
+    each_pixel<CHANNELS>(job, (T *)image, job.in, job.in_row, [=](const unsigned char *from, T *to, int at) {
+        uint16_t value[CHANNELS];
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            value[c] = c < deep.planes ? ((const uint16_t *)(from + c * job.in_plane))[at] : 0;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            if (c < deep.planes)
+                flatten(deep.premultiply && is_colour<CHANNELS>(c)
+                            ? unpremultiply_sample16(value[c], value[CHANNELS - 1])
+                            : value[c],
+                        is_colour<CHANNELS>(c) ? deep.linear : NULL, &to[c]);
+    });
+}
+
+deep_kernel *const deep_splits[2][4] = {
+    {split_deep<uint8_t, 1>, split_deep<uint8_t, 2>, split_deep<uint8_t, 3>, split_deep<uint8_t, 4>},
+    {split_deep<uint16_t, 1>, split_deep<uint16_t, 2>, split_deep<uint16_t, 3>, split_deep<uint16_t, 4>},
+};
+deep_kernel *const deep_merges[2][4] = {
+    {merge_deep<uint8_t, 1>, merge_deep<uint8_t, 2>, merge_deep<uint8_t, 3>, merge_deep<uint8_t, 4>},
+    {merge_deep<uint16_t, 1>, merge_deep<uint16_t, 2>, merge_deep<uint16_t, 3>, merge_deep<uint16_t, 4>},
+};
+
+struct job job_of(const struct plane *planes)
+{
+    struct job job = {};
+    job.in = (const unsigned char *)planes->data;
+    job.out = (unsigned char *)planes->data;
+    job.in_row = job.out_row = planes->row_bytes;
+    job.in_plane = job.out_plane = planes->plane_bytes;
+    job.width = planes->width;
+    job.height = planes->height;
+    return job;
+}
+
+bool run(kernel *kernel, int lead, struct device *device, const struct plane *planes, const struct image *image,
+         struct error *error)
+{
+    return launch_job(kernel, job_of(planes), 1, device,
+                      {tile_width, threads_y * rows, dim3(threads_x, threads_y), 0, lead}, error,
+                      (unsigned char *)image->samples);
+}
+
+bool run_deep(deep_kernel *const kernels[2][4], enum alpha alpha, const struct linear *linear, struct device *device,
+              const struct plane *planes, const struct image *image, struct error *error)
+{
+    const struct deep deep = {planes->count, alpha == ALPHA_PREMULTIPLY && image_has_alpha(image), linear};
+    return launch_job(kernels[image->bits > 8][image->channels - 1], job_of(planes), 1, device,
+                      {deep_width, threads_y, dim3(threads_x, threads_y)}, error, (unsigned char *)image->samples,
+                      deep);
+}
+} // namespace
+
+bool device_split(struct device *device, const struct image *image, enum alpha alpha, const struct linear *linear,
+                  const struct plane *planes, struct error *error)
+{
+    if (planes->sample == SAMPLE_U16)
+        return run_deep(deep_splits, alpha, linear, device, planes, image, error);
+    const int channels = image->channels;
+    return run(alpha == ALPHA_PREMULTIPLY ? premultiplying_splits[channels - 1]
+                                          : splits[channels - 1][planes->count - 1],
+               0, device, planes, image, error);
+}
+
+bool device_merge(struct device *device, const struct plane *planes, enum alpha alpha, const struct linear *linear,
+                  const struct image *image, struct error *error)
+{
+    if (planes->sample == SAMPLE_U16)
+        return run_deep(deep_merges, alpha, linear, device, planes, image, error);
+    const int channels = image->channels;
+    const int lead = planes->width % sector == 0 ? 0 : sector - 1; /* the most that a row starts early */
+    return run(alpha == ALPHA_PREMULTIPLY ? premultiplying_merges[channels - 1]
+                                          : merges[channels - 1][planes->count - 1],
+               lead, device, planes, image, error);
+}

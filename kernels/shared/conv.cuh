@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the kernels share: the job (a plan and its planes as a kernel takes them), samples with their border, sums to
+ * outputs, and the launch. */
+#ifndef GPUCONV_CONV_CUH
+#define GPUCONV_CONV_CUH
+
+#include "kernels/device/device.h"
+#include "plan/plan.h"
+
+#include <cuda_runtime.h>
+#include <string.h>
+
+/* Return false from the calling function, with a sentence, where a call of the CUDA runtime fails. */
+#define CUDA_TRY(call, error)                                                                                          \
+    do {                                                                                                               \
+        const cudaError_t status_ = (call);                                                                            \
+        if (status_ != cudaSuccess)                                                                                    \
+            return cuda_failure(status_, #call, error);                                                                \
+    } while (0)
+
+/* Fill ERROR with what CUDA says of STATUS and return false. (device.cu) */
+bool cuda_failure(cudaError_t status, const char *call, struct error *error);
+
+/* The device's stream. (device.cu) */
+cudaStream_t device_stream(const struct device *device);
+
+/* Taps of the largest filter: what each variant's symbol in constant memory must hold. */
+constexpr int max_taps = FILTER_MAX * FILTER_MAX;
+static_assert(max_taps * 4 <= 65536, "constant memory is 64 KB a module, and each variant's file is one");
+
+/* Queue the plan's taps to the symbol TAPS of max_taps floats, row by row: q for planes of uint8_t, so that sums are
+ * integers, and q / D for planes of float. (device.cu) */
+bool upload_taps(const struct plan *plan, struct device *device, const void *taps, struct error *error);
+
+/* Queue COUNT words of 4 bytes to a symbol. (device.cu) */
+bool upload_words(struct device *device, const void *symbol, const void *words, int count, struct error *error);
+
+/* Queue BYTES of words to a table in device memory that the device owns, for taps that constant memory cannot hold or
+ * serve. It replaces the table before it, in the stream's order. (device.cu) */
+bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error);
+
+/* The table that was uploaded last. (device.cu) */
+const void *device_table(const struct device *device);
+
+/* A texture object over plane INDEX of PLANE, reading 0 outside where BORDER is zero and the nearest sample elsewhere.
+ * It is kept by the device and stays valid until device_close. (device.cu) */
+bool device_texture(struct device *device, const struct plane *plane, int index, enum border border,
+                    cudaTextureObject_t *texture, struct error *error);
+
+/* What a kernel gets, by value. Coordinates are int, as image sides are; offsets in bytes are size_t, as planes exceed
+ * 2 GiB. */
+struct job {
+    const unsigned char *in;
+    unsigned char *out;
+    size_t in_row, in_plane, out_row, out_plane; /* strides in bytes */
+    int width, height;
+    int filter_width, filter_height, anchor_x, anchor_y;
+    int tiles_x; /* blocks that stand side by side */
+    int strip;   /* rows of a thread, where a variant chooses them at launch */
+    enum border border;
+    struct rounding rounding; /* for planes of uint16_t, the bytes of a struct rounding16: see rounding16_of */
+    float offset;
+};
+
+/* A member more, or a union, made the compiler order all kernels anew: sparse took 1.2 times as long, tiled-cached 1.6
+ * times. */
+static_assert(sizeof(struct rounding16) <= sizeof(struct rounding), "one takes the other's place");
+
+static __device__ __forceinline__ struct rounding16 rounding16_of(const struct job &job)
+{
+    struct rounding16 rounding;
+    memcpy(&rounding, &job.rounding, sizeof rounding);
+    return rounding;
+}
+
+static inline struct job make_job(const struct plan *plan, const struct plane *in, const struct plane *out)
+{
+    struct job job;
+    job.in = (const unsigned char *)in->data;
+    job.out = (unsigned char *)out->data;
+    job.in_row = in->row_bytes;
+    job.in_plane = in->plane_bytes;
+    job.out_row = out->row_bytes;
+    job.out_plane = out->plane_bytes;
+    job.width = in->width;
+    job.height = in->height;
+    job.filter_width = plan->filter->width;
+    job.filter_height = plan->filter->height;
+    job.anchor_x = plan->filter->anchor_x;
+    job.anchor_y = plan->filter->anchor_y;
+    job.tiles_x = job.strip = 0;
+    job.border = plan->border;
+    job.rounding = plan->rounding;
+    if (plan->sample == SAMPLE_U16)
+        memcpy(&job.rounding, &plan->rounding16, sizeof plan->rounding16);
+    job.offset = plan->offset;
+    return job;
+}
+
+/* How a launch is laid out: a block of threads a tile of outputs. */
+struct layout {
+    int tile_width, tile_height;
+    dim3 block;
+    int strip;     /* rows of a thread, where a variant chooses them at launch */
+    int lead;      /* columns before the image that the tiles cover too */
+    size_t shared; /* bytes of shared memory that a block asks for */
+};
+
+/* Launch KERNEL over JOB's image, PLANES times. The tiles are numbered along grid.x alone, row after row, because
+ * grid.y ends at 65535 and an image may be 2^24 rows high; grid.z is the plane. */
+template <typename... Arguments>
+static inline bool launch_job(void (*kernel)(struct job, Arguments...), struct job job, int planes,
+                              struct device *device, const struct layout &layout, struct error *error,
+                              Arguments... arguments)
+{
+    job.tiles_x = (job.width + layout.lead + layout.tile_width - 1) / layout.tile_width;
+    job.strip = layout.strip;
+    const int tiles_y = (job.height + layout.tile_height - 1) / layout.tile_height;
+    const dim3 grid((unsigned)job.tiles_x * (unsigned)tiles_y, 1, (unsigned)planes);
+    kernel<<<grid, layout.block, layout.shared, device_stream(device)>>>(job, arguments...);
+    CUDA_TRY(cudaGetLastError(), error);
+    return true;
+}
+
+/* Launch a variant's KERNEL over all planes. */
+static inline bool launch_tiles(void (*kernel)(struct job), const struct plan *plan, struct device *device,
+                                const struct plane *in, const struct plane *out, const struct layout &layout,
+                                struct error *error)
+{
+    return launch_job(kernel, make_job(plan, in, out), in->count, device, layout, error);
+}
+
+/* Column and row of the block's tile. */
+static __device__ __forceinline__ int2 block_tile(const struct job &job)
+{
+    return make_int2((int)blockIdx.x % job.tiles_x, (int)blockIdx.x / job.tiles_x);
+}
+
+/* Row y of the block's plane. */
+template <typename T>
+static __device__ __forceinline__ const T *in_row(const struct job &job, int y)
+{
+    return (const T *)(job.in + blockIdx.z * job.in_plane + (size_t)y * job.in_row);
+}
+
+template <typename T>
+static __device__ __forceinline__ T *out_row(const struct job &job, int y)
+{
+    return (T *)(job.out + blockIdx.z * job.out_plane + (size_t)y * job.out_row);
+}
+
+/* in(y, x), border included. */
+template <typename T>
+static __device__ float load(const struct job &job, int y, int x)
+{
+    const int from_y = border_index(y, job.height, job.border);
+    const int from_x = border_index(x, job.width, job.border);
+    return from_y < 0 || from_x < 0 ? 0.0f : (float)in_row<T>(job, from_y)[from_x];
+}
+
+/* Does the filter at (y, x) lie wholly inside the image? */
+static __device__ __forceinline__ bool window_inside(const struct job &job, int y, int x)
+{
+    return y >= job.anchor_y && x >= job.anchor_x && y - job.anchor_y + job.filter_height <= job.height &&
+           x - job.anchor_x + job.filter_width <= job.width;
+}
+
+/* An integer sum to a sample of uint8_t. */
+static __device__ __forceinline__ uint8_t finish_sum(const struct job &job, int sum)
+{
+    return rounding_apply(&job.rounding, sum);
+}
+
+/* A float sum to a sample. For uint8_t the sum stands for an integer; a float that was rounded up to 2^31 converts to
+ * the ends of int, of which only the lower has no absolute value. */
+static __device__ __forceinline__ void finish(const struct job &job, float sum, uint8_t *to)
+{
+    *to = finish_sum(job, max(__float2int_rn(sum), -INT32_MAX));
+}
+
+static __device__ __forceinline__ void finish(const struct job &job, float sum, float *to)
+{
+    *to = (job.rounding.absolute ? fabsf(sum) : sum) + job.offset;
+}
+
+/* Samples of uint16_t, and their sums where floats do not hold them, by their bytes: 256 high + low. Both are summed by
+ * themselves, in a T that holds such sums exactly, as it does those of uint8_t, and joined in the end; the whole may
+ * take 40 bits. */
+template <typename T>
+struct halves {
+    T high, low;
+
+    halves() = default;
+
+    __device__ __forceinline__ halves(T high, T low) : high(high), low(low)
+    {
+    }
+
+    __device__ __forceinline__ explicit halves(int sample) : high((T)(sample >> 8)), low((T)(sample & 255))
+    {
+    }
+
+    __device__ __forceinline__ halves &operator+=(const halves &other)
+    {
+        high += other.high;
+        low += other.low;
+        return *this;
+    }
+
+    __device__ __forceinline__ halves operator+(const halves &other) const
+    {
+        return halves(high + other.high, low + other.low);
+    }
+};
+
+/* An int as a double without a conversion, of which the GPU does few: 2^52 + 2^31 + n has n + 2^31 in its lower word.
+ */
+static __device__ __forceinline__ double double_of(uint32_t n_raised)
+{
+    return __hiloint2double(0x43300000, (int)n_raised) - 4503601774854144.0;
+}
+
+template <typename T>
+static __device__ __forceinline__ halves<T> operator*(T tap, const halves<T> &sample)
+{
+    return halves<T>(tap * sample.high, tap * sample.low);
+}
+
+/* What a tap is where sums are of that type. */
+template <typename Sum>
+struct tap_type {
+    using type = Sum;
+};
+
+template <typename T>
+struct tap_type<halves<T>> {
+    using type = T;
+};
+
+template <typename Sum>
+using tap_of = typename tap_type<Sum>::type;
+
+/* A sum of samples of uint16_t. */
+static __device__ __forceinline__ double whole_of(const halves<float> &sum)
+{
+    return 256.0 * (double)sum.high + (double)sum.low;
+}
+
+static __device__ __forceinline__ double whole_of(const halves<int> &sum)
+{
+    return fma(256.0, double_of((uint32_t)sum.high + 0x80000000), double_of((uint32_t)sum.low + 0x80000000));
+}
+
+static __device__ __forceinline__ double whole_of(float sum)
+{
+    return double_of((uint32_t)__float2int_rn(sum) + 0x80000000);
+}
+
+/* To a level that is yet to be clamped to 0 to 65535: rounding16_apply but for that. */
+template <typename Sum>
+static __device__ __forceinline__ int level16(const struct job &job, const Sum &sum)
+{
+    const struct rounding16 rounding = rounding16_of(job);
+    const double whole = whole_of(sum);
+    return __double2int_rd((rounding.absolute ? fabs(whole) : whole) * rounding.factor + rounding.term);
+}
+
+/* Two levels, clamped, to a word. */
+static __device__ __forceinline__ uint32_t pack_levels16(int first, int second)
+{
+    uint32_t word;
+    asm("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(word) : "r"(second), "r"(first));
+    return word;
+}
+
+/* The words of four samples to TO, of which LEFT are inside the image. */
+static __device__ __forceinline__ void store_words16(uint16_t *to, uint32_t first, uint32_t second, int left)
+{
+    if (left >= 4) {
+        __stcs((uint2 *)to, make_uint2(first, second));
+        return;
+    }
+    if (left > 0)
+        to[0] = (uint16_t)first;
+    if (left > 1)
+        to[1] = (uint16_t)(first >> 16);
+    if (left > 2)
+        to[2] = (uint16_t)second;
+}
+
+/* Four neighbouring samples as sums are made of them: the unit in which the fast variants load and store. */
+template <typename Sum>
+struct alignas(16) quad {
+    Sum v[4];
+};
+
+/* Byte K of a word as a number. */
+template <typename T>
+static __device__ __forceinline__ T byte_as(uint32_t word, int k);
+
+template <>
+__device__ __forceinline__ int byte_as<int>(uint32_t word, int k)
+{
+    return (int)__byte_perm(word, 0, 0x4440 + (unsigned)k);
+}
+
+/* To float without conversions, of which the GPU does few: a byte as the last of 2^23's is 2^23 + byte. */
+template <>
+__device__ __forceinline__ float byte_as<float>(uint32_t word, int k)
+{
+    return __uint_as_float(__byte_perm(word, 0x4b000000, 0x7440 + (unsigned)k)) - 8388608.0f;
+}
+
+/* Half K of a word, a sample of uint16_t, as sums are made of it. */
+template <typename Sum>
+static __device__ __forceinline__ Sum word_as(uint32_t word, int k)
+{
+    if constexpr (sizeof(Sum) == 8)
+        return Sum(byte_as<tap_of<Sum>>(word, 2 * k + 1), byte_as<tap_of<Sum>>(word, 2 * k));
+    else
+        return __uint_as_float(__byte_perm(word, 0x4b000000, k == 0 ? 0x7610 : 0x7632)) - 8388608.0f;
+}
+
+/* A quad as memory holds it: one aligned load, since rows are aligned and columns start at multiples of 4. */
+template <typename T>
+struct raw_quad;
+
+template <>
+struct raw_quad<uint8_t> {
+    uint32_t word;
+
+    template <typename Sum>
+    __device__ __forceinline__ quad<Sum> unpack() const
+    {
+        return {{byte_as<Sum>(word, 0), byte_as<Sum>(word, 1), byte_as<Sum>(word, 2), byte_as<Sum>(word, 3)}};
+    }
+};
+
+template <>
+struct raw_quad<uint16_t> {
+    uint2 words;
+
+    template <typename Sum>
+    __device__ __forceinline__ quad<Sum> unpack() const
+    {
+        quad<Sum> four;
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            four.v[k] = word_as<Sum>(k < 2 ? words.x : words.y, k % 2);
+        return four;
+    }
+};
+
+template <>
+struct raw_quad<float> {
+    float4 four;
+
+    template <typename Sum>
+    __device__ __forceinline__ quad<Sum> unpack() const
+    {
+        return {{four.x, four.y, four.z, four.w}};
+    }
+};
+
+template <typename T>
+static __device__ __forceinline__ raw_quad<T> read_quad(const T *from)
+{
+    return *(const raw_quad<T> *)from;
+}
+
+/* The quad at columns x to x + 3 of row Y (as border_index gave it), some of them outside the image. Not inlined: few
+ * threads come here, and all others are faster without its instructions among theirs. */
+template <typename T, typename Sum>
+static __device__ __noinline__ quad<Sum> gather_quad(const T *row, int x, int width, enum border border)
+{
+    quad<Sum> four;
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const int from = border_index(x + k, width, border);
+        four.v[k] = from < 0 ? (Sum)0 : (Sum)row[from];
+    }
+    return four;
+}
+
+template <typename T, typename Sum>
+static __device__ __forceinline__ quad<Sum> load_quad(const struct job &job, int from_y, int x)
+{
+    if (from_y < 0)
+        return {};
+    const T *row = in_row<T>(job, from_y);
+    return x >= 0 && x + 4 <= job.width ? read_quad(row + x).template unpack<Sum>()
+                                        : gather_quad<T, Sum>(row, x, job.width, job.border);
+}
+
+static __device__ __forceinline__ void finish(const struct job &job, int sum, uint8_t *to)
+{
+    *to = finish_sum(job, sum);
+}
+
+/* Four sums to the samples at columns x to x + 3 of row y, but those outside the image. */
+template <typename Sum>
+static __device__ __forceinline__ void store_quad(const struct job &job, int y, int x, const Sum *sum, uint8_t *)
+{
+    uint8_t *to = out_row<uint8_t>(job, y) + x;
+    union {
+        uint8_t bytes[4];
+        uint32_t word;
+    } four;
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        finish(job, sum[k], &four.bytes[k]);
+    if (x + 4 <= job.width)
+        *(uint32_t *)to = four.word;
+    else
+        for (int k = 0; k < job.width - x; k++)
+            to[k] = (uint8_t)(four.word >> 8 * k);
+}
+
+template <typename Sum>
+static __device__ __forceinline__ void store_quad(const struct job &job, int y, int x, const Sum *sum, uint16_t *)
+{
+    store_words16(out_row<uint16_t>(job, y) + x, pack_levels16(level16(job, sum[0]), level16(job, sum[1])),
+                  pack_levels16(level16(job, sum[2]), level16(job, sum[3])), job.width - x);
+}
+
+static __device__ __forceinline__ void store_quad(const struct job &job, int y, int x, const float *sum, float *)
+{
+    float *to = out_row<float>(job, y) + x;
+    float4 four;
+    finish(job, sum[0], &four.x);
+    finish(job, sum[1], &four.y);
+    finish(job, sum[2], &four.z);
+    finish(job, sum[3], &four.w);
+    if (x + 4 <= job.width) {
+        *(float4 *)to = four;
+        return;
+    }
+    to[0] = four.x;
+    if (x + 1 < job.width)
+        to[1] = four.y;
+    if (x + 2 < job.width)
+        to[2] = four.z;
+}
+
+/* A word of constant memory as what sums are made of. */
+template <typename Sum>
+static __device__ __forceinline__ Sum weight(uint32_t word);
+
+template <>
+__device__ __forceinline__ float weight<float>(uint32_t word)
+{
+    return __uint_as_float(word);
+}
+
+template <>
+__device__ __forceinline__ int weight<int>(uint32_t word)
+{
+    return (int)word;
+}
+
+/* Choose a kernel template's instance: by the planes' sample type and, for square filters of 3, 5, 7 and 9 taps, by a
+ * size known at compile time, so that its loops unroll; 0 stands for all other sizes. */
+template <typename Kernel>
+static Kernel *kernel_of_size(const struct filter *filter, Kernel *any, Kernel *three, Kernel *five, Kernel *seven,
+                              Kernel *nine)
+{
+    if (filter->width != filter->height)
+        return any;
+    switch (filter->width) {
+    case 3:
+        return three;
+    case 5:
+        return five;
+    case 7:
+        return seven;
+    case 9:
+        return nine;
+    default:
+        return any;
+    }
+}
+
+#define KERNEL_OF_SIZE(kernel, type, filter)                                                                           \
+    kernel_of_size(filter, kernel<type, 0>, kernel<type, 3>, kernel<type, 5>, kernel<type, 7>, kernel<type, 9>)
+#define KERNEL_FOR(plan, kernel)                                                                                       \
+    ((plan)->sample == SAMPLE_U8 ? KERNEL_OF_SIZE(kernel, uint8_t, (plan)->filter)                                     \
+                                 : KERNEL_OF_SIZE(kernel, float, (plan)->filter))
+
+#endif

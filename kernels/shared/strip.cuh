@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A warp's walk down a strip of rows, shared by register-tiled and separable.
+ *
+ *     rows on their way, in shared memory       4 columns of one lane        sums of the outputs that a row
+ *     [....|...........  row r + 6  ..|....]                                 belongs to, in registers
+ *     [....|...........  ...........  ..|....]    [....][iiii][....]  ---->  [oooo] [oooo] [oooo] ...
+ *     [....|...........  row r      ..|....]
+ *
+ * Each warp has a ring of rows of its own in shared memory, 128 columns wide and as much more on both sides as the
+ * filter reaches. Copies to it are asynchronous (sm_80 and later) and several rows ahead, so that no lane waits for
+ * memory with a result at stake, and no barrier joins warps. What stands outside the image is filled in on the way into
+ * the ring: behind it all rows and columns are alike.
+ *
+ * A row is read from the ring once and added at once to every output it belongs to: SIZE rows of outputs, whose sums
+ * are in registers. The sum of the output that has filter row i over this row moves up one place as it is added to,
+ * from sum[i] to sum[i + 1], for i from the last to the first, which costs no instruction: a multiply-add may write to
+ * another register than it reads. So the loop's body is one row, or two, and stays in the instruction cache. */
+#ifndef GPUCONV_STRIP_CUH
+#define GPUCONV_STRIP_CUH
+
+#include "kernels/shared/conv.cuh"
+#include "kernels/shared/copies.cuh"
+
+#include <string.h>
+
+static constexpr int columns = 4;     /* outputs of a lane side by side: a quad */
+static constexpr int strip_warps = 4; /* of a block, side by side, so that what runs at one time is compact in memory */
+static constexpr int strip_width = 32 * columns;
+
+/* Rows of a ring: enough on their way to hide memory's latency. A row of uint8_t is a quarter of the bytes. */
+template <typename T>
+constexpr int ring_slots = sizeof(T) == 1 ? 16 : 8;
+
+static __host__ __device__ constexpr int round_up(int value, int multiple)
+{
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+/* Samples that stand before the window so that it starts at a multiple of 4. */
+static __host__ __device__ constexpr int lead_of(int anchor_x)
+{
+    return (4 - anchor_x % 4) % 4;
+}
+
+/* Samples of a row that a lane reads for SIZE taps with the anchor in the centre. */
+template <int SIZE>
+constexpr int window_of = round_up(lead_of(SIZE / 2) + SIZE + columns - 1, 4);
+
+/* A row of a ring, of which some is outside the image, a word of 4 bytes after another. Not inlined, and given values
+ * instead of the job: few warps come here. */
+template <typename T>
+static __device__ __noinline__ void load_border(const unsigned char *plane, size_t in_row, int width, int height,
+                                                enum border border, int y, int x, uint32_t to, int words)
+{
+    constexpr int word = 4 / (int)sizeof(T); /* samples of 4 bytes */
+    const int from_y = border_index(y, height, border);
+    const T *row = (const T *)(plane + (size_t)max(from_y, 0) * in_row);
+#pragma unroll 1
+    for (int k = (int)threadIdx.x; k < words; k += 32) {
+        const int from_x = x + k * word;
+        if (from_y >= 0 && from_x >= 0 && from_x + word <= width) {
+            copy_start<4, false>(to + 4 * k, row + from_x);
+            continue;
+        }
+        uint32_t four = 0;
+        if (sizeof(T) == 4) {
+            const int at = border_index(from_x, width, border);
+            if (from_y >= 0 && at >= 0) {
+                copy_start<4, false>(to + 4 * k, row + at);
+                continue;
+            }
+        } else if (from_y >= 0) {
+#pragma unroll
+            for (int b = 0; b < word; b++) {
+                const int at = border_index(from_x + b, width, border);
+                four |= (at < 0 ? 0 : (uint32_t)row[at]) << 8 * (int)sizeof(T) * b;
+            }
+        }
+        write_shared(to + 4 * k, four);
+    }
+}
+
+/* A warp's ring of SLOTS rows, loaded and used TURN at a time. Its rows start BEFORE samples left of the strip, and so
+ * at a multiple of 16 bytes. */
+template <typename T, int REACH, int TURN>
+struct ring {
+    static constexpr int slots = ring_slots<T>, turn = TURN;
+    static constexpr int unit = 16 / (int)sizeof(T); /* samples of a copy */
+    static constexpr bool wide = sizeof(T) == 1;     /* wider rows were faster without */
+    static constexpr int before = round_up(REACH, unit), samples = strip_width + 2 * before, copies = samples / unit;
+    static constexpr int row_bytes = samples * (int)sizeof(T), bytes = slots * row_bytes;
+    static constexpr int together = copies <= 16 ? turn : 1; /* rows that one instruction copies */
+    static constexpr int lanes = 32 / together;              /* of a row */
+    static_assert(turn <= 2 && slots % turn == 0, "the rows of a turn stand in a row");
+
+    uint32_t first;            /* the shared address of slot 0 */
+    uint32_t to;               /* that of the slot to load next */
+    const unsigned char *from; /* where this lane copies it from, if it stands wholly inside the image */
+    int x;                     /* the image's column at which rows start */
+    int next;                  /* the image's row to load next */
+    int end;                   /* the row after the last that the strip needs */
+    bool inside;               /* are all columns inside the image? */
+    bool clear;                /* and all rows but those of the first turns? */
+
+    static __device__ __forceinline__ int lane()
+    {
+        return (int)threadIdx.x % lanes;
+    }
+
+    static __device__ __forceinline__ uint32_t lane_bytes()
+    {
+        return threadIdx.x / lanes * row_bytes + 16 * lane();
+    }
+
+    __device__ __forceinline__ ring(const struct job &job, const unsigned char *memory, int strip_x, int y, int rows)
+    {
+        first = shared_address(memory);
+        to = first;
+        x = strip_x - before;
+        next = y;
+        end = y + rows;
+        inside = x >= 0 && x + samples <= job.width;
+        clear = inside && end + turn - 1 <= job.height;
+        from = job.in + blockIdx.z * job.in_plane + (int64_t)(next + (int)threadIdx.x / lanes) * (int64_t)job.in_row +
+               (x + unit * lane()) * (int)sizeof(T);
+    }
+
+    /* Start the copy of the next turn's rows. CLEAR: `clear` is set and the first rows have gone by. A loop that knows
+     * this calls no function, across which uniform registers would not keep the taps. */
+    template <bool CLEAR>
+    __device__ __forceinline__ void load(const struct job &job)
+    {
+        if (next < end) {
+            if (CLEAR || (inside && next >= 0 && next + turn <= job.height)) {
+#pragma unroll
+                for (int i = 0; i < turn; i += together)
+#pragma unroll
+                    for (int k = 0; k < copies; k += lanes)
+                        if (k + lanes <= copies || lane() < copies - k)
+                            copy_start<16, wide>(to + lane_bytes() + i * row_bytes + 16 * k,
+                                                 from + i * job.in_row + 16 * k);
+            } else {
+#pragma unroll 1
+                for (int i = 0; i < turn; i++)
+                    load_border<T>(job.in + blockIdx.z * job.in_plane, job.in_row, job.width, job.height, job.border,
+                                   next + i, x, to + i * row_bytes, row_bytes / 4);
+            }
+            next += turn;
+            from += turn * job.in_row;
+            to += turn * row_bytes;
+            if (to == first + bytes)
+                to = first;
+        }
+        copy_commit();
+    }
+
+    /* Fill the ring but for one turn's rows. */
+    __device__ __forceinline__ void start(const struct job &job)
+    {
+#pragma unroll 1
+        for (int r = 0; r < slots - turn; r += turn)
+            load<false>(job);
+    }
+
+    /* Wait for the rows of the turn to work on: those of all turns but it, and the one that it frees, may be on their
+     * way. */
+    __device__ __forceinline__ void wait() const
+    {
+        copy_wait<slots / turn - 2>();
+    }
+
+    /* Where the lane's window begins in slot 0, for a filter that starts LEAD samples into it. */
+    __device__ __forceinline__ uint32_t window(int lead) const
+    {
+        return first + (before - REACH - lead + columns * (int)threadIdx.x) * (int)sizeof(T);
+    }
+
+    /* A window's place a turn later. */
+    __device__ __forceinline__ uint32_t following(uint32_t from, uint32_t begin) const
+    {
+        const uint32_t next_from = from + turn * row_bytes;
+        return next_from == begin + bytes ? begin : next_from;
+    }
+};
+
+template <typename T>
+static __device__ __forceinline__ raw_quad<T> read_ring(uint32_t from);
+
+template <>
+__device__ __forceinline__ raw_quad<float> read_ring<float>(uint32_t from)
+{
+    raw_quad<float> raw;
+    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
+                 : "=f"(raw.four.x), "=f"(raw.four.y), "=f"(raw.four.z), "=f"(raw.four.w)
+                 : "r"(from));
+    return raw;
+}
+
+template <>
+__device__ __forceinline__ raw_quad<uint8_t> read_ring<uint8_t>(uint32_t from)
+{
+    raw_quad<uint8_t> raw;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(raw.word) : "r"(from));
+    return raw;
+}
+
+template <>
+__device__ __forceinline__ raw_quad<uint16_t> read_ring<uint16_t>(uint32_t from)
+{
+    raw_quad<uint16_t> raw;
+    asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(raw.words.x), "=r"(raw.words.y) : "r"(from));
+    return raw;
+}
+
+/* The window of COUNT samples from the ring. */
+template <typename T, typename Sum, int COUNT>
+static __device__ __forceinline__ void read_window(uint32_t from, Sum (&v)[COUNT])
+{
+#pragma unroll
+    for (int k = 0; k < COUNT; k += 4) {
+        const quad<Sum> four = read_ring<T>(from + k * (int)sizeof(T)).template unpack<Sum>();
+#pragma unroll
+        for (int c = 0; c < 4; c++)
+            v[k + c] = four.v[c];
+    }
+}
+
+/* The same column of the row below. */
+template <typename T>
+static __device__ __forceinline__ T *next_row(T *at, size_t row_bytes)
+{
+    return (T *)((char *)at + row_bytes);
+}
+
+/* How sums become samples: FINISH_ANY as conv.cuh's finish does it; FINISH_QUICK where a float sum of a plane of float
+ * began with the offset and is the sample, where a float sum of a plane of uint8_t is worth two multiply-adds, or where
+ * float sums of a plane of uint16_t convert quickly. */
+enum finish { FINISH_ANY, FINISH_QUICK };
+
+/* What FINISH_QUICK takes besides the job. For uint8_t, with an integer S = |S| where absolute,
+ *
+ *     floor((S + B) / D) = floor(x),  x = (S + B + 1/2) / D,  v = saturate(S scale + bias) ~ x / 255
+ *
+ * where saturate clamps to [0, 1] and is a part of the multiply-add. The sample is the last byte of 255 v + 2^23,
+ * rounded down: floor(255 v). x is at least 1 / (2 D) away from integers, and floor(255 v) is right if 255 v errs by
+ * less. With u = 2^-24 and b = (|B| + 1/2) / D, for x from 0 to 256, the rounding of scale, of bias and of the sum make
+ * 255 v err by no more than u (256 + b), u b and 255 u 256 / 255 < 258 u. Beyond, v is no nearer to [0, 1], as it rises
+ * with S. */
+struct level {
+    float scale, bias;
+    uint32_t mask; /* of S, without the sign where absolute */
+    bool quick;
+};
+
+/* Halves of sums of uint16_t up to this are quick: 1.5 * 2^23 + n is a float whose last bits n is, for |n| up to 2^22;
+ * the whole sum is below 2^31. */
+static constexpr int most_quick_half = 1 << 22;
+
+static inline struct level level_of(const struct plan *plan)
+{
+    const struct filter *filter = plan->filter;
+    struct level level = {};
+    if (plan->sample != SAMPLE_U8) {
+        level.quick = plan->sample == SAMPLE_F32
+                          ? !filter->absolute
+                          : !sums_fit_float(filter, SAMPLE_U16) && filter->absolute_sum * 255 <= most_quick_half;
+        return level;
+    }
+    const double scale = filter->scale, bias = (double)filter->bias + 0.5;
+    const double b = (bias < 0 ? 1 - bias : bias) / scale;
+    level.scale = (float)(1 / (255 * scale));
+    level.bias = (float)(bias / (255 * scale));
+    level.mask = filter->absolute ? 0x7fffffff : 0xffffffff;
+    level.quick = plan->float_exact && 2 * scale * (256 + b + b + 258) < 1 << 24;
+    return level;
+}
+
+/* Where sums start. */
+template <typename T, typename Sum, int FINISH>
+static __device__ __forceinline__ Sum sum_start(const struct job &job)
+{
+    if constexpr (sizeof(T) == 4 && FINISH == FINISH_QUICK)
+        return job.offset;
+    else
+        return (Sum)0;
+}
+
+/* Has a kernel with such samples and sums FINISH_QUICK too? */
+template <typename T, typename Sum>
+constexpr bool may_be_quick = false;
+
+template <>
+constexpr bool may_be_quick<float, float> = true;
+
+template <>
+constexpr bool may_be_quick<uint8_t, float> = true;
+
+template <>
+constexpr bool may_be_quick<uint16_t, halves<float>> = true;
+
+/* The low bytes of four words. */
+static __device__ __forceinline__ uint32_t pack_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+}
+
+static __device__ __forceinline__ uint32_t finish_quick(const struct level &level, float sum)
+{
+    const float s = __uint_as_float(__float_as_uint(sum) & level.mask);
+    return __float_as_uint(__fmaf_rd(__saturatef(fmaf(s, level.scale, level.bias)), 255, 8388608));
+}
+
+static __device__ __forceinline__ uint32_t finish_quick(const struct level &, int)
+{
+    return 0; /* never called: sums of int have FINISH_ANY */
+}
+
+/* Four sums to the samples at TO, of which LEFT are inside the image. The outputs are not read again, so they should
+ * leave L2 before the inputs, which the strips below may read. */
+template <int FINISH, typename Sum>
+static __device__ __forceinline__ void store_sums(const struct job &job, const struct level &level, uint8_t *to,
+                                                  int left, const Sum *sum)
+{
+    uint32_t word;
+    if (FINISH == FINISH_QUICK) {
+        word = pack_bytes(finish_quick(level, sum[0]), finish_quick(level, sum[1]), finish_quick(level, sum[2]),
+                          finish_quick(level, sum[3]));
+    } else {
+        uint8_t bytes[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            finish(job, sum[k], &bytes[k]);
+        word = pack_bytes(bytes[0], bytes[1], bytes[2], bytes[3]);
+    }
+    if (left >= 4)
+        __stcs((uint32_t *)to, word);
+    else
+#pragma unroll 1
+        for (int k = 0; k < left; k++)
+            to[k] = (uint8_t)(word >> 8 * k);
+}
+
+/* The level of a sum of uint16_t that is quick, as level16 gives it, without conversions. */
+static __device__ __forceinline__ int quick_level16(const struct job &job, const halves<float> &sum)
+{
+    constexpr uint32_t raised = 0x4b400000; /* 1.5 * 2^23 */
+    const uint32_t high = __float_as_uint(sum.high + 12582912.0f), low = __float_as_uint(sum.low + 12582912.0f);
+    const double whole = double_of(256 * high + low - 257 * raised + 0x80000000);
+    const struct rounding16 rounding = rounding16_of(job);
+    const double value = (rounding.absolute ? fabs(whole) : whole) * rounding.factor + rounding.term;
+    /* 32 bits hold it: |value| <= 2^22 / 255 * 65535 + 257 * 65535 + 1 < 2^31, as |O| <= 65535. */
+    return __double2loint(__dadd_rd(value, 6755399441055744.0)); /* 1.5 * 2^52 */
+}
+
+template <typename Sum>
+static __device__ __forceinline__ int quick_level16(const struct job &, const Sum &)
+{
+    return 0; /* never called: other sums have FINISH_ANY */
+}
+
+template <int FINISH, typename Sum>
+static __device__ __forceinline__ void store_sums(const struct job &job, const struct level &, uint16_t *to, int left,
+                                                  const Sum *sum)
+{
+    int level[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        level[k] = FINISH == FINISH_QUICK ? quick_level16(job, sum[k]) : level16(job, sum[k]);
+    store_words16(to, pack_levels16(level[0], level[1]), pack_levels16(level[2], level[3]), left);
+}
+
+template <int FINISH>
+static __device__ __forceinline__ void store_sums(const struct job &job, const struct level &, float *to, int left,
+                                                  const float *sum)
+{
+    float4 four = {sum[0], sum[1], sum[2], sum[3]};
+    if (FINISH == FINISH_ANY) {
+        finish(job, sum[0], &four.x);
+        finish(job, sum[1], &four.y);
+        finish(job, sum[2], &four.z);
+        finish(job, sum[3], &four.w);
+    }
+    if (left >= 4) {
+        __stcs((float4 *)to, four);
+        return;
+    }
+    if (left > 0)
+        to[0] = four.x;
+    if (left > 1)
+        to[1] = four.y;
+    if (left > 2)
+        to[2] = four.z;
+}
+
+/* A bool that a lambda's body knows at compile time. */
+template <bool VALUE>
+struct known {
+    static constexpr bool value = VALUE;
+};
+
+/* Where a warp works: a strip of the image. */
+struct strip {
+    int x, y, rows; /* of its outputs */
+};
+
+static __device__ __forceinline__ struct strip find_strip(const struct job &job)
+{
+    const int2 tile = block_tile(job);
+    struct strip strip;
+    /* The warp's number is the same for all lanes, which the compiler sees only where one has told the others. */
+    strip.x = (tile.x * strip_warps + __shfl_sync(~0u, (int)threadIdx.y, 0)) * strip_width;
+    strip.y = tile.y * job.strip;
+    strip.rows = min(job.strip, job.height - strip.y);
+    return strip;
+}
+
+/* Rows of a strip: LONGEST or fewer. Long strips load fewer halo rows; short ones make enough warps to fill the GPU:
+ * 24 a multiprocessor, as many as run at one time at 80 registers a thread. */
+static inline int strip_rows(int longest, const struct device *device, const struct plane *in)
+{
+    const int64_t wanted = (int64_t)device_facts(device)->multiprocessors * 24;
+    const int64_t across = (int64_t)(in->width + strip_width - 1) / strip_width * in->count;
+    int rows = longest;
+    while (rows > 8 && across * (in->height / rows) < wanted)
+        rows /= 2;
+    return rows;
+}
+
+/* A tap as what sums are made of: q for planes of integers, q / DIVISOR for planes of float. */
+static inline uint32_t tap_word(const struct plan *plan, int32_t q, int32_t divisor)
+{
+    if (plan->sample != SAMPLE_F32 && !plan->float_exact)
+        return (uint32_t)q;
+    const float tap = (float)(plan->sample != SAMPLE_F32 ? q : (double)q / divisor);
+    uint32_t word;
+    memcpy(&word, &tap, sizeof word);
+    return word;
+}
+
+/* A kernel that walks down strips. */
+typedef void walk_kernel(struct job, struct level);
+
+/* Launch it, in strips of LONGEST rows where the image is large. */
+static inline bool launch_walk(walk_kernel *kernel, const struct level &level, int longest, const struct plan *plan,
+                               struct device *device, const struct plane *in, const struct plane *out,
+                               struct error *error)
+{
+    const int strip = strip_rows(longest, device, in);
+    return launch_job(kernel, make_job(plan, in, out), in->count, device,
+                      {strip_warps * strip_width, strip, dim3(32, strip_warps), strip}, error, level);
+}
+
+#endif

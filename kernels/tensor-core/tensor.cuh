@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the kernels of tensor-core share: tiles, rows of samples on their way to shared memory, products of matrices,
+ * and sums to samples. tensor-core.cu says how they belong together. */
+#ifndef GPUCONV_TENSOR_CUH
+#define GPUCONV_TENSOR_CUH
+
+#include "kernels/shared/conv.cuh"
+#include "kernels/shared/copies.cuh"
+
+/* What a launch needs beyond the job. */
+struct tensor_job {
+    struct job job;
+    const uint32_t *table; /* taps as the kernel's matrices hold them */
+    int strip;             /* output rows of a tile */
+    int columns, tiles_y;  /* tiles side by side, and one below the other */
+    int tiles;             /* of all planes */
+    int parts;             /* of taps */
+    int lead;              /* samples from the first of a window to its first output */
+    int slots;             /* stages in the ring */
+    int pitch, before;     /* tensor_group: bytes of a ring's row, and those left of the tile */
+    int blocks, steps;     /* tensor_group: column blocks, pairs of filter rows */
+    int terms;             /* tensor_wide: products of a part */
+    int first;             /* tensor_passes: where sums start */
+    int planes;            /* tensor_passes */
+    int short_strip;       /* tensor_passes: output rows of a tile of those below the others */
+    int short_y;           /* tensor_passes: such tiles, one below the other */
+    bool quick;            /* level = (sum + bias) * multiplier >> 32 >> shift; otherwise the plan's rounding */
+    int bias, multiplier, shift;
+};
+
+/* A tile of outputs, and its plane. */
+struct tile {
+    int x, y, rows;
+    const uint8_t *in;
+    uint8_t *out;
+};
+
+/* Tiles are numbered along rows of tiles, then down, then from plane to plane: those that run at one time are near each
+ * other in memory, so that halo rows are still in L2. */
+template <int COLUMNS>
+static __device__ __forceinline__ struct tile find_tile(const struct tensor_job &tensor, int index)
+{
+    const struct job &job = tensor.job;
+    const int across = index / tensor.columns, plane = across / tensor.tiles_y;
+    struct tile tile;
+    tile.x = (index - across * tensor.columns) * COLUMNS;
+    tile.y = (across - plane * tensor.tiles_y) * tensor.strip;
+    tile.rows = min(tensor.strip, job.height - tile.y);
+    tile.in = job.in + plane * job.in_plane;
+    tile.out = job.out + plane * job.out_plane;
+    return tile;
+}
+
+static __device__ __forceinline__ uint32_t read_shared(uint32_t from)
+{
+    uint32_t word;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(from));
+    return word;
+}
+
+static __device__ __forceinline__ uint4 read_shared16(uint32_t from)
+{
+    uint4 four;
+    asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w)
+                 : "r"(from)
+                 : "memory");
+    return four;
+}
+
+/* Rows of samples, to the ring of rows in shared memory. */
+
+/* ROWS rows from row Y on, BYTES of each from column X on. They are inside the image's columns, and perhaps outside its
+ * rows. */
+template <int ROWS, int BYTES>
+static __device__ __forceinline__ void load_column(const struct job &job, const uint8_t *plane, int y, int x,
+                                                   uint32_t to, int pitch)
+{
+    if (y >= 0 && y + ROWS <= job.height) {
+        const uint8_t *from = plane + y * job.in_row + x;
+#pragma unroll
+        for (int k = 0; k < ROWS; k++)
+            copy_start<BYTES, true>(to + k * pitch, from + k * job.in_row);
+        return;
+    }
+#pragma unroll 1
+    for (int k = 0; k < ROWS; k++) {
+        const int from_y = border_index(y + k, job.height, job.border);
+        if (from_y >= 0)
+            copy_start<BYTES, true>(to + k * pitch, plane + from_y * job.in_row + x);
+        else
+            for (int byte = 0; byte < BYTES; byte += 4)
+                write_shared(to + k * pitch + byte, 0);
+    }
+}
+
+/* Words of the ring's rows that stand outside the image: those before FIRST, and those from LAST to WORDS, beyond which
+ * nobody looks. FIRST and LAST are multiples of 16 bytes from the row's start, so some samples of these are inside. */
+struct edges {
+    int first, last, words;
+};
+
+/* For rows of WORDS words from column X on, of which windows see REACH samples beyond the image. */
+static __device__ __forceinline__ struct edges find_edges(int x, int words, int reach, int width)
+{
+    struct edges e;
+    e.first = x < 0 ? (-x + 15) / 16 * 4 : 0;
+    e.last = width - x >= 4 * words ? words : (width - x) / 16 * 4;
+    e.words = min(words, (width - x + reach + 3) / 4);
+    e.first = min(e.first, e.words);
+    e.last = max(e.last, e.first);
+    return e;
+}
+
+/* WORDS times 4 samples from column X on, of ROWS rows from row Y on, some of them outside the image. The threads share
+ * them out. Not inlined, and given values instead of the job: few tiles come here. */
+static __device__ __noinline__ void gather_words(const uint8_t *plane, size_t row_bytes, int width, int height,
+                                                 enum border border, int y, int rows, int x, int words, uint32_t to,
+                                                 int pitch, int thread, int threads)
+{
+    for (int k = thread; k < rows * words; k += threads) {
+        const int i = k / words, w = k % words;
+        const int from_y = border_index(y + i, height, border);
+        quad<uint32_t> four = {};
+        if (from_y >= 0)
+            four = gather_quad<uint8_t, uint32_t>(plane + from_y * row_bytes, x + 4 * w, width, border);
+        write_shared(to + i * pitch + 4 * w, four.v[0] | four.v[1] << 8 | four.v[2] << 16 | four.v[3] << 24);
+    }
+}
+
+static __device__ __forceinline__ void gather_edges(const struct job &job, const uint8_t *plane, const struct edges &e,
+                                                    int y, int rows, int x, uint32_t to, int pitch, int thread,
+                                                    int threads)
+{
+    if (e.first > 0)
+        gather_words(plane, job.in_row, job.width, job.height, job.border, y, rows, x, e.first, to, pitch, thread,
+                     threads);
+    if (e.words > e.last)
+        gather_words(plane, job.in_row, job.width, job.height, job.border, y, rows, x + 4 * e.last, e.words - e.last,
+                     to + 4 * e.last, pitch, thread, threads);
+}
+
+/* Products by mma.sync. A holds samples: a row of the matrix is a chunk of 8 outputs' window, lane (g, t) = (lane / 4,
+ * lane % 4) has bytes 4 t to 4 t + 3 of rows g and g + 8. B holds taps: lane (g, t) has bytes 4 t to 4 t + 3 of column
+ * g. C holds sums: lane (g, t) has columns 2 t and 2 t + 1 of rows g and g + 8. (PTX ISA, Matrix fragments for
+ * mma.m16n8k16 and .m16n8k32 with 8-bit types.) */
+
+static constexpr int chunk = 8;                 /* outputs of a row of the matrix */
+static constexpr int tile_columns = 16 * chunk; /* outputs of a matrix */
+static constexpr int warps = 4;                 /* of a block */
+
+struct matrix {
+    int v[4];
+};
+
+/* Turing has the same product for 8 rows and 16 bytes. */
+#define MMA8(c0, c1, a, b)                                                                                             \
+    asm("mma.sync.aligned.m8n8k16.row.col.s32.u8.s8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};"                                 \
+        : "+r"(c0), "+r"(c1)                                                                                           \
+        : "r"(a), "r"(b))
+
+/* D = A B + C over 32 bytes: a[0] and a[1] are 16 bytes of rows g and g + 8, a[2] and a[3] another 16. */
+static __device__ __forceinline__ void multiply32(matrix &d, const uint32_t *a, const uint32_t *b, const matrix &c)
+{
+#if __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
+        : "=r"(d.v[0]), "=r"(d.v[1]), "=r"(d.v[2]), "=r"(d.v[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]),
+          "r"(c.v[3]));
+#else
+    d = c;
+    MMA8(d.v[0], d.v[1], a[0], b[0]);
+    MMA8(d.v[2], d.v[3], a[1], b[0]);
+    MMA8(d.v[0], d.v[1], a[2], b[1]);
+    MMA8(d.v[2], d.v[3], a[3], b[1]);
+#endif
+}
+
+/* The same over 16 bytes. */
+static __device__ __forceinline__ void multiply16(matrix &d, const uint32_t *a, uint32_t b, const matrix &c)
+{
+#if __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
+        : "=r"(d.v[0]), "=r"(d.v[1]), "=r"(d.v[2]), "=r"(d.v[3])
+        : "r"(a[0]), "r"(a[1]), "r"(b), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]), "r"(c.v[3]));
+#else
+    d = c;
+    MMA8(d.v[0], d.v[1], a[0], b);
+    MMA8(d.v[2], d.v[3], a[1], b);
+#endif
+}
+
+/* Sums to samples. */
+
+/* How a quick sum is finished: multiplied, multiplied and shifted, or its absolute value so. */
+enum finish { FINISH_SCALE, FINISH_SHIFT, FINISH_ABSOLUTE };
+
+/* A sum, into which the bias went but for FINISH_ABSOLUTE, to a level that is yet to be clamped. */
+template <int FINISH>
+static __device__ __forceinline__ int quick_level(const struct tensor_job &tensor, int sum)
+{
+    if (FINISH == FINISH_ABSOLUTE)
+        sum = abs(sum) + tensor.bias;
+    const int level = __mulhi(sum, tensor.multiplier);
+    return FINISH == FINISH_SCALE ? level : level >> tensor.shift;
+}
+
+/* Two levels, clamped to 0 to 255, to the low half of a word whose high half is ABOVE's low half. */
+static __device__ __forceinline__ uint32_t pack_pair(int first, int second, uint32_t above)
+{
+    uint32_t word;
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(word) : "r"(second), "r"(first), "r"(above));
+    return word;
+}
+
+/* A lane has a pair of samples in each half of a word, and a lane whose number differs in the bit DISTANCE has their
+ * neighbours. One of the two takes the low halves, the other one the high halves. So each has four samples in a row,
+ * and a warp stores whole cache lines. */
+static __device__ __forceinline__ uint32_t swap_pairs(uint32_t pairs, int distance, uint32_t selector)
+{
+    return __byte_perm(pairs, __shfl_xor_sync(~0u, pairs, distance), selector);
+}
+
+static __device__ __forceinline__ uint32_t swap_selector(int odd)
+{
+    return odd % 2 ? 0x3276 : 0x5410;
+}
+
+/* Where the four samples of a lane's matrix are in its tile, after a swap over the lowest bit. */
+static __device__ __forceinline__ int quad_offset(int lane)
+{
+    return lane % 2 * (tile_columns / 2) + lane / 4 * chunk + lane % 4 / 2 * 4;
+}
+
+/* Four samples, of which LEFT are inside the image. */
+static __device__ __noinline__ void store_guarded(uint8_t *to, uint32_t word, int left)
+{
+    if (left >= 4) {
+        *(uint32_t *)to = word;
+        return;
+    }
+    for (int k = 0; k < left; k++)
+        to[k] = (uint8_t)(word >> 8 * k);
+}
+
+#endif

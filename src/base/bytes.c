@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/bytes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool bytes_contain(const uint8_t *bytes, size_t size, const char *text)
+{
+    return memmem(bytes, size, text, strlen(text)) != NULL;
+}
+
+/* What is reserved for so many bytes. Doubling keeps the time of appending to that of the bytes. */
+static size_t capacity_of(size_t size)
+{
+    size_t capacity = 64;
+
+    while (capacity < size) /* all sizes are far below 2^63 */
+        capacity *= 2;
+    return size > 0 ? capacity : 0;
+}
+
+uint8_t *blob_extend(struct blob *blob, size_t size)
+{
+    const size_t capacity = capacity_of(blob->size + size);
+
+    if (capacity > capacity_of(blob->size)) {
+        uint8_t *const larger = realloc(blob->bytes, capacity);
+        if (!larger)
+            return NULL;
+        blob->bytes = larger;
+    }
+    blob->size += size;
+    return blob->bytes + blob->size - size;
+}
+
+bool blob_append(struct blob *blob, const void *bytes, size_t size)
+{
+    uint8_t *const to = size > 0 ? blob_extend(blob, size) : NULL;
+
+    if (size > 0 && to)
+        memcpy(to, bytes, size);
+    return size == 0 || to;
+}
+
+void blob_free(struct blob *blob)
+{
+    free(blob->bytes);
+    *blob = (struct blob){0};
+}

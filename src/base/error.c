@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filling in an error, and guessing which name a mistyped word was meant to be. */
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Longer words are no typing errors of a name: names are short, and two fixed rows of distances will do. */
+#define LONGEST_WORD 64
+
+#undef error_set /* a macro for static analysers */
+
+bool error_set(struct error *error, enum error_code code, const char *format, ...)
+{
+    if (!error)
+        return false;
+
+    /* Formatted aside first, so that an argument may be the very message that is replaced. */
+    char message[sizeof error->message];
+    va_list arguments;
+    va_start(arguments, format);
+    if (vsnprintf(message, sizeof message, format, arguments) < 0)
+        message[0] = '\0';
+    va_end(arguments);
+
+    error->code = code;
+    memcpy(error->message, message, strlen(message) + 1);
+    return false;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The optimal string alignment distance of two words of at most LONGEST_WORD letters: row I of the table holds the
+ * distances of the first I letters of A to every beginning of B; a swap looks two rows back. */
+static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    size_t rows[3][LONGEST_WORD + 1];
+    for (size_t j = 0; j <= b_length; j++)
+        rows[0][j] = j;
+
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i - 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            const size_t replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
+            row[j] = smaller(replaced, smaller(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = smaller(row[j], rows[(i - 2) % 3][j - 2] + 1);
+        }
+    }
+    return rows[a_length % 3][b_length];
+}
+
+const char *error_nearest(const char *word, const char *const *names, size_t count)
+{
+    const size_t length = strlen(word);
+    if (length > LONGEST_WORD)
+        return NULL;
+
+    const char *nearest = NULL;
+    size_t best = (length + 2) / 3 + 1; /* one more than the distance that is still allowed */
+    for (size_t i = 0; i < count; i++) {
+        const size_t name_length = strlen(names[i]);
+        if (name_length > LONGEST_WORD || !strpbrk(word, names[i]))
+            continue;
+        const size_t far = distance(word, length, names[i], name_length);
+        if (far < best) {
+            best = far;
+            nearest = names[i];
+        }
+    }
+    return nearest;
+}
+
+bool error_unknown(struct error *error, const char *kind, const char *name, const char *nearest, const char *list)
+{
+    if (nearest)
+        return error_set(error, ERROR_USAGE, "there is no %s named \"%s\"; did you mean \"%s\"? (gpuconv %s shows all)",
+                         kind, name, nearest, list);
+    return error_set(error, ERROR_USAGE, "there is no %s named \"%s\"; gpuconv %s shows all", kind, name, list);
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whole files in and out. What is written goes to a temporary file that is renamed when it is complete. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Where reading from a pipe begins; doubled as needed. */
+enum { FIRST_CAPACITY = 1 << 16 };
+
+bool file_is_standard(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+/* ---- Reading ---- */
+
+/* Read FD to its end. The buffer begins at CAPACITY bytes, which is one more than a regular file's size, so that the
+ * read that finds the end needs no larger one. */
+static bool read_all(int fd, const char *name, size_t limit, size_t capacity, uint8_t **bytes, size_t *size,
+                     struct error *error)
+{
+    uint8_t *buffer = malloc(capacity), *larger;
+    size_t used = 0;
+
+    while (buffer) {
+        const ssize_t got = read(fd, buffer + used, capacity - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            error_set(error, ERROR_WORK, "%s: cannot be read: %s", name, strerror(errno));
+            goto fail;
+        }
+        used += (size_t)got;
+        if (used > limit) {
+            error_set(error, ERROR_WORK, "%s: is larger than the %zu bytes that are read at most; give a smaller file",
+                      name, limit);
+            goto fail;
+        }
+        if (got == 0) {
+            *bytes = buffer;
+            *size = used;
+            return true;
+        }
+        if (used == capacity) {
+            larger = capacity <= SIZE_MAX / 2 ? realloc(buffer, capacity * 2) : NULL;
+            if (!larger)
+                break;
+            buffer = larger;
+            capacity *= 2;
+        }
+    }
+    error_set(error, ERROR_WORK, "%s: there is not enough memory to read it", name);
+fail:
+    free(buffer);
+    return false;
+}
+
+/* Read a file, which may be empty. There is a byte of room behind it. */
+static bool read_file(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct error *error)
+{
+    const char *const name = file_is_standard(path) ? "standard input" : path;
+    const int fd = file_is_standard(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct stat status;
+    bool done = false;
+
+    *bytes = NULL;
+    *size = 0;
+    if (fd < 0 || fstat(fd, &status) != 0)
+        error_set(error, ERROR_WORK, "%s: cannot be read: %s", name, strerror(errno));
+    else if (S_ISDIR(status.st_mode))
+        error_set(error, ERROR_WORK, "%s: is a folder; give the path of a file", name);
+    else if (S_ISREG(status.st_mode) && status.st_size > 0 && (uintmax_t)status.st_size > limit)
+        error_set(error, ERROR_WORK, "%s: is larger than the %zu bytes that are read at most; give a smaller file",
+                  name, limit);
+    else if (S_ISREG(status.st_mode) && status.st_size > 0)
+        done = read_all(fd, name, limit, (size_t)status.st_size + 1, bytes, size, error);
+    else
+        done = read_all(fd, name, limit, FIRST_CAPACITY, bytes, size, error);
+    if (fd > STDERR_FILENO)
+        close(fd);
+    return done;
+}
+
+bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct error *error)
+{
+    if (!read_file(path, limit, bytes, size, error))
+        return false;
+    if (*size > 0)
+        return true;
+    free(*bytes);
+    *bytes = NULL;
+    return error_set(error, ERROR_WORK, "%s: is empty (0 bytes); give a file with something in it",
+                     file_is_standard(path) ? "standard input" : path);
+}
+
+bool file_read_text(const char *path, size_t limit, char **text, size_t *size, struct error *error)
+{
+    uint8_t *bytes;
+    const bool done = read_file(path, limit, &bytes, size, error);
+    *text = (char *)bytes;
+    if (done)
+        (*text)[*size] = '\0';
+    return done;
+}
+
+/* ---- Writing ---- */
+
+/* Say why PATH cannot be written, by errno, and what to do where that is clear. */
+static bool write_failed(const char *path, struct error *error)
+{
+    const int reason = errno;
+    const char *advice = "";
+
+    if (reason == EACCES || reason == EPERM || reason == EROFS)
+        advice = "; choose a file and a folder that you may write to";
+    else if (reason == ENOSPC || reason == EDQUOT || reason == EFBIG)
+        advice = "; make room or choose another folder";
+    else if (reason == ENOENT || reason == ENOTDIR)
+        advice = "; its folder must exist";
+    return error_set(error, ERROR_WORK, "%s: cannot be written: %s%s", path, strerror(reason), advice);
+}
+
+static bool write_all(int fd, const uint8_t *bytes, size_t size)
+{
+    while (size > 0) {
+        const ssize_t wrote = write(fd, bytes, size);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote < 0)
+            return false;
+        bytes += wrote;
+        size -= (size_t)wrote;
+    }
+    return true;
+}
+
+/* Write to what is no regular file: a pipe, a terminal, a device. */
+static bool write_direct(const char *path, const uint8_t *bytes, size_t size, struct error *error)
+{
+    const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    bool done = fd >= 0 && write_all(fd, bytes, size);
+
+    if (!done)
+        write_failed(path, error);
+    if (fd >= 0 && close(fd) != 0 && done)
+        done = write_failed(path, error);
+    return done;
+}
+
+/* The name of a temporary file: hidden, and random. */
+struct temporary {
+    char name[sizeof ".gpuconv-0123456789abcdef"]; /* empty: it has none */
+};
+
+/* Give a new name in FOLDER to a new file of MODE, or to the file that UNNAMED is open on where that is not -1. Returns
+ * the open file, or -1. */
+static int temporary_name(int folder, mode_t mode, int unnamed, struct temporary *temporary)
+{
+    for (int attempt = 0; attempt < 100; attempt++) { /* a second one is never needed unless somebody plays tricks */
+        uint64_t random = 0;
+        int fd = -1;
+        if (getrandom(&random, sizeof(random), 0) < 0)
+            break;
+        snprintf(temporary->name, sizeof temporary->name, ".gpuconv-%016llx", (unsigned long long)random);
+        if (unnamed < 0) {
+            fd = openat(folder, temporary->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        } else {
+            char link[32];
+            snprintf(link, sizeof(link), "/proc/self/fd/%d", unnamed);
+            if (linkat(AT_FDCWD, link, folder, temporary->name, AT_SYMLINK_FOLLOW) == 0)
+                fd = unnamed;
+        }
+        if (fd >= 0)
+            return fd;
+        if (errno != EEXIST)
+            break;
+    }
+    temporary->name[0] = '\0';
+    return -1;
+}
+
+/* Open a new file in FOLDER. Where the file system can, it has no name, and is gone whatever ends the process;
+ * elsewhere it has one from the beginning. */
+static int temporary_open(int folder, mode_t mode, struct temporary *temporary)
+{
+    const int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+
+    temporary->name[0] = '\0';
+    if (fd >= 0 && access("/proc/self/fd", X_OK) == 0) /* it gets its name through there */
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return temporary_name(folder, mode, -1, temporary);
+}
+
+/* Make what was renamed in FOLDER last through a power cut. Some file systems cannot (EINVAL), and a folder that may be
+ * written but not read cannot be opened; neither harms the file. */
+static bool folder_flush(int folder)
+{
+    const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool done = fd < 0 || fsync(fd) == 0 || errno == EINVAL;
+
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
+/* Write the file NAME in FOLDER anew, with MODE less the umask, or over a file whose MODE is KEPT; it is no symbolic
+ * link. The folder is open, so that all happens in the same one even if it is renamed meanwhile. Signals wait until no
+ * temporary file is left, because most of them end a program. */
+static bool write_renamed(int folder, const char *name, mode_t mode, bool kept, const uint8_t *bytes, size_t size)
+{
+    sigset_t all, before;
+    struct temporary temporary;
+    bool done;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+
+    const int fd = temporary_open(folder, mode, &temporary);
+    done = fd >= 0 && (!kept || fchmod(fd, mode) == 0) && write_all(fd, bytes, size) &&
+           (!kept || fsync(fd) == 0 || errno == EINVAL) &&
+           (temporary.name[0] != '\0' || temporary_name(folder, mode, fd, &temporary) >= 0);
+    int reason = errno;
+    if (fd >= 0 && close(fd) != 0 && done) {
+        reason = errno;
+        done = false;
+    }
+    if (done && renameat(folder, temporary.name, folder, name) != 0) {
+        reason = errno;
+        done = false;
+    }
+    if (!done && temporary.name[0] != '\0')
+        unlinkat(folder, temporary.name, 0);
+    if (done && kept && !folder_flush(folder)) {
+        reason = errno;
+        done = false;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = reason;
+    return done;
+}
+
+char *file_folder(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+
+    return slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+bool file_write(const char *path, const uint8_t *bytes, size_t size, struct error *error)
+{
+    struct stat status;
+    char *target = NULL, *folder = NULL;
+    bool done = false;
+
+    if (file_is_standard(path) || strcmp(path, "/dev/stdout") == 0)
+        return write_all(STDOUT_FILENO, bytes, size) || write_failed("standard output", error);
+    const bool exists = stat(path, &status) == 0;
+    if (!exists && errno != ENOENT)
+        return write_failed(path, error);
+    if (exists && S_ISDIR(status.st_mode))
+        return error_set(error, ERROR_WORK, "%s: is a folder; give the path of a file", path);
+    if (exists && !S_ISREG(status.st_mode))
+        return write_direct(path, bytes, size, error);
+    if (!exists && lstat(path, &status) == 0)
+        return error_set(error, ERROR_WORK,
+                         "%s: is a symbolic link to a file that does not exist; remove it or give the file's own path",
+                         path);
+    if (!exists && (path[0] == '\0' || path[strlen(path) - 1] == '/'))
+        return error_set(error, ERROR_WORK, "%s: names a folder; give the path of a file", path);
+    /* Renaming needs no right to write the old file, but its owner took that right away for a reason. */
+    if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
+        return write_failed(path, error);
+
+    target = exists ? realpath(path, NULL) : strdup(path);
+    folder = target ? file_folder(target) : NULL;
+    const int open_folder = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (open_folder >= 0) {
+        const char *const slash = strrchr(target, '/');
+        done = write_renamed(open_folder, slash ? slash + 1 : target, exists ? status.st_mode & 0777 : 0666, exists,
+                             bytes, size);
+    }
+    if (!done)
+        write_failed(path, error);
+    if (open_folder >= 0)
+        close(open_folder);
+    free(folder);
+    free(target);
+    return done;
+}
+
+/* ---- Text in memory ---- */
+
+static ssize_t text_grow(void *context, const char *bytes, size_t size)
+{
+    struct file_text *text = context;
+
+    if (size >= text->capacity - text->size) {                  /* there must be room for the NUL, too */
+        const size_t capacity = 2 * (text->size + size) + 1024; /* text is nowhere near half of the address space */
+        char *const larger = realloc(text->bytes, capacity);
+        if (!larger)
+            return 0;
+        text->bytes = larger;
+        text->capacity = capacity;
+    }
+    memcpy(text->bytes + text->size, bytes, size);
+    text->size += size;
+    text->bytes[text->size] = '\0';
+    return (ssize_t)size;
+}
+
+FILE *file_text_open(struct file_text *text)
+{
+    FILE *stream = NULL;
+
+    *text = (struct file_text){0};
+    text_grow(text, "", 0);
+    if (text->bytes)
+        stream = fopencookie(text, "w", (cookie_io_functions_t){.write = text_grow});
+    if (!stream) {
+        free(text->bytes);
+        *text = (struct file_text){0};
+    }
+    return stream;
+}
+
+bool file_text_close(FILE *stream, struct file_text *text)
+{
+    const bool failed = fflush(stream) != 0 || ferror(stream) != 0;
+
+    if (fclose(stream) == 0 && !failed)
+        return true;
+    free(text->bytes);
+    *text = (struct file_text){0};
+    return false;
+}
+
+/* ---- Folders ---- */
+
+bool file_make_folders(const char *path, struct error *error)
+{
+    struct stat status;
+    char *folder = strdup(path);
+    bool done = folder != NULL;
+
+    errno = ENOMEM;
+    for (char *at = folder; done && *at != '\0';) {
+        at += strspn(at, "/");
+        at += strcspn(at, "/");
+        const char kept = *at;
+        *at = '\0';
+        if (mkdir(folder, 0777) != 0) { /* perhaps because it is there, or somebody made it at the same time */
+            const int reason = errno;
+            const bool there = stat(folder, &status) == 0;
+            done = there && S_ISDIR(status.st_mode);
+            errno = there ? ENOTDIR : reason;
+        }
+        *at = kept;
+    }
+    free(folder);
+    return done || error_set(error, ERROR_WORK, "%s: the folder cannot be made: %s; choose one that you may write to",
+                             path, strerror(errno));
+}
+
+bool file_same(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+
+    return !file_is_standard(a) && !file_is_standard(b) && stat(a, &of_a) == 0 && stat(b, &of_b) == 0 &&
+           S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}

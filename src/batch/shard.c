@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shards: from a word or the environment, and the files of each. */
+#include "batch/shard.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The variable that says how many there are where the engine does not. */
+#define SHARDS_VARIABLE "GPUCONV_SHARDS"
+
+/* ---- From text and environment ---- */
+
+/* Read a number of 1 to 9 digits from TEXT to END. */
+static bool read_number(const char *text, const char *end, int *number)
+{
+    const size_t digits = strspn(text, "0123456789");
+
+    if (digits == 0 || digits > 9 || text + digits != end)
+        return false;
+    *number = atoi(text);
+    return true;
+}
+
+/* An empty variable is none: that is how scripts unset them. */
+static bool is_set(const char *variable)
+{
+    const char *const value = getenv(variable);
+
+    return value && *value != '\0';
+}
+
+/* The number that VARIABLE, which is set, holds. */
+static bool read_variable(const char *variable, int *number, struct error *error)
+{
+    const char *const found = getenv(variable), *const value = found ? found : "";
+
+    return read_number(value, value + strlen(value), number) ||
+           error_set(error, ERROR_USAGE,
+                     "--shard auto: the environment variable %s is \"%s\", not a number from 0 to %d; give --shard I/N",
+                     variable, value, SHARD_MAX);
+}
+
+/* An engine that gives each process a number and their count. */
+struct engine {
+    const char *name;
+    const char *index, *count;
+    const char *other_count; /* taken where COUNT is not set; NULL: none */
+    int first;               /* what INDEX counts from */
+    bool (*take)(const struct engine *engine, struct shard *shard, struct error *error);
+};
+
+/* Take the shard from ENGINE, whose index is set. */
+static bool take(const struct engine *engine, struct shard *shard, struct error *error)
+{
+    const bool other = engine->other_count && !is_set(engine->count);
+    const char *const count = other ? engine->other_count : engine->count;
+    int index;
+
+    if (!is_set(count))
+        return error_set(error, ERROR_USAGE,
+                         "--shard auto: %s sets the environment variable %s, but %s, the number of processes, is not "
+                         "set; set it or give --shard I/N",
+                         engine->name, engine->index, count);
+    if (!read_variable(engine->index, &index, error) || !read_variable(count, &shard->count, error))
+        return false;
+    shard->index = index - engine->first;
+    if (shard->index < 0 || shard->index >= shard->count)
+        return error_set(error, ERROR_USAGE,
+                         "--shard auto: the environment variables contradict each other: %s is %d and %s is %d; give "
+                         "--shard I/N",
+                         engine->index, index, count, shard->count);
+    return true;
+}
+
+/* A task of srun. The script of a batch job is told its job's number of tasks, too, and that it is the first, though
+ * nobody has started the others: they would never do their share. Only srun sets the variables of a step. */
+static bool take_slurm(const struct engine *engine, struct shard *shard, struct error *error)
+{
+    if (!take(engine, shard, error))
+        return false;
+    if (!is_set("SLURM_JOB_ID") || is_set("SLURM_STEP_ID") || is_set(engine->count))
+        return true;
+    if (shard->count > 1 && !is_set("SLURM_ARRAY_TASK_ID"))
+        return error_set(error, ERROR_USAGE,
+                         "--shard auto: this is the script of a Slurm job of %d tasks, and none of the tasks; start "
+                         "gpuconv with srun",
+                         shard->count);
+    *shard = (struct shard){0, 1};
+    return true;
+}
+
+/* A Slurm job array, whose numbers need not begin at 0 nor follow each other. */
+static bool take_array(const struct engine *engine, struct shard *shard, struct error *error)
+{
+    const char *const names[] = {engine->index, "SLURM_ARRAY_TASK_MIN", engine->count, "SLURM_ARRAY_TASK_MAX",
+                                 "SLURM_ARRAY_TASK_STEP"};
+    enum { ID, MIN, COUNT, MAX, STEP, VARIABLES };
+    static_assert(sizeof names / sizeof *names == VARIABLES, "a variable has no name");
+    int values[VARIABLES];
+
+    for (int i = 0; i < VARIABLES; i++) {
+        if (!is_set(names[i]))
+            return error_set(error, ERROR_USAGE,
+                             "--shard auto: %s sets the environment variable %s, but %s is not set; give --shard I/N",
+                             engine->name, names[ID], names[i]);
+        if (!read_variable(names[i], &values[i], error))
+            return false;
+    }
+    const int step = values[STEP] > 0 ? values[STEP] : 1, past = values[ID] - values[MIN];
+    *shard = (struct shard){past / step, values[COUNT]};
+    if (past < 0 || past % step != 0 || values[ID] > values[MAX] ||
+        (values[MAX] - values[MIN]) / step + 1 != values[COUNT])
+        return error_set(error, ERROR_USAGE,
+                         "--shard auto: number %d of a Slurm job array of %d tasks from %d to %d in steps of %d cannot "
+                         "be placed; submit it with --array=0-%d",
+                         values[ID], values[COUNT], values[MIN], values[MAX], step,
+                         values[COUNT] > 0 ? values[COUNT] - 1 : 0);
+    return true;
+}
+
+/* In the order of the header. */
+static const struct engine engines[] = {
+    {"GNU parallel", "PARALLEL_SEQ", SHARDS_VARIABLE, NULL, 1, take},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", NULL, 0, take},
+    {"PMI", "PMI_RANK", "PMI_SIZE", NULL, 0, take},
+    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", 0, take_slurm},
+    {"Slurm", "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", NULL, 0, take_array},
+    {"Kubernetes", "JOB_COMPLETION_INDEX", SHARDS_VARIABLE, NULL, 0, take},
+};
+
+enum { ENGINES = sizeof engines / sizeof *engines };
+
+static bool from_environment(struct shard *shard, struct error *error)
+{
+    bool found = false;
+
+    for (const struct engine *engine = engines; engine < engines + ENGINES; engine++) {
+        /* Whoever names no number of shards runs parallel, or a pod, for another reason. */
+        if (!is_set(engine->index) || (strcmp(engine->count, SHARDS_VARIABLE) == 0 && !is_set(SHARDS_VARIABLE)))
+            continue;
+        if (!engine->take(engine, shard, error))
+            return false;
+        found = true;
+        if (shard->count > 1)
+            break;
+    }
+    if (found)
+        return true;
+    for (const struct engine *engine = engines; engine < engines + ENGINES; engine++)
+        if (is_set(engine->index))
+            return engine->take(engine, shard, error); /* says that the number is missing */
+    return error_set(error, ERROR_USAGE,
+                     "--shard auto: no engine is known here; looked for the environment variables PARALLEL_SEQ, "
+                     "OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID, SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX; give "
+                     "--shard I/N");
+}
+
+bool shard_parse(const char *text, struct shard *shard, struct error *error)
+{
+    const char *const slash = strchr(text, '/');
+    int number, count;
+
+    if (strcmp(text, "auto") == 0)
+        return from_environment(shard, error);
+    if (!slash || !read_number(text, slash, &number) || !read_number(slash + 1, text + strlen(text), &count))
+        return error_set(error, ERROR_USAGE,
+                         "--shard takes I/N, such as 2/8 for the second of eight, or auto, not \"%s\"", text);
+    if (count < 1)
+        return error_set(error, ERROR_USAGE, "--shard %s: there is no such shard; give at least one, as in 1/1", text);
+    if (number < 1 || number > count)
+        return error_set(error, ERROR_USAGE, "--shard %s: there is no such shard; give one from 1/%d to %d/%d", text,
+                         count, count, count);
+    *shard = (struct shard){number - 1, count};
+    return true;
+}
+
+/* ---- The files of each ---- */
+
+struct file {
+    uint64_t size;
+    size_t index;
+};
+
+struct load {
+    uint64_t bytes;
+    size_t files;
+    int shard;
+};
+
+/* The largest first, of equal ones the first in the list. No two files are equal, so that the order does not depend on
+ * how qsort works. */
+static int compare_files(const void *a, const void *b)
+{
+    const struct file *const left = a, *const right = b;
+
+    if (left->size != right->size)
+        return left->size > right->size ? -1 : 1;
+    return left->index < right->index ? -1 : 1;
+}
+
+static bool is_less(const struct load *a, const struct load *b)
+{
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes;
+    if (a->files != b->files)
+        return a->files < b->files;
+    return a->shard < b->shard;
+}
+
+/* Let the first of COUNT loads sink to its place in the heap, whose first is the least. */
+static void sink(struct load *loads, size_t count)
+{
+    size_t at = 0;
+
+    for (size_t child = 1; child < count; child = 2 * at + 1) {
+        if (child + 1 < count && is_less(&loads[child + 1], &loads[child]))
+            child++;
+        if (!is_less(&loads[child], &loads[at]))
+            return;
+        const struct load moved = loads[at];
+        loads[at] = loads[child];
+        loads[child] = moved;
+        at = child;
+    }
+}
+
+bool shard_select(const struct shard *shard, const uint64_t *sizes, size_t count, bool *mine, struct error *error)
+{
+    /* Shards beyond the number of files get nothing: the first ones are the least full then. */
+    const size_t shards = (size_t)shard->count < count ? (size_t)shard->count : count;
+    struct file *const files = calloc(count > 0 ? count : 1, sizeof *files);
+    struct load *const loads = calloc(shards > 0 ? shards : 1, sizeof *loads);
+    const bool done = files && loads;
+
+    for (size_t i = 0; done && i < count; i++)
+        files[i] = (struct file){sizes[i], i};
+    for (size_t i = 0; done && i < shards; i++)
+        loads[i].shard = (int)i; /* equal loads in ascending order are a heap */
+    if (done)
+        qsort(files, count, sizeof *files, compare_files);
+    for (size_t i = 0; done && i < count; i++) {
+        struct load *const least = &loads[0];
+        mine[files[i].index] = least->shard == shard->index;
+        least->bytes = least->bytes > UINT64_MAX - files[i].size ? UINT64_MAX : least->bytes + files[i].size;
+        least->files++;
+        sink(loads, shards);
+    }
+    free(files);
+    free(loads);
+    return done || error_set(error, ERROR_WORK, "there is not enough memory to share out %zu files", count);
+}

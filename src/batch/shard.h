@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One shard of a batch: which of COUNT processes this one is, on whatever engine started them, and which of the files
+ * are its own. The processes need not talk to each other. Knows nothing of images. */
+#ifndef GPUCONV_SHARD_H
+#define GPUCONV_SHARD_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* People count from 1 (`--shard 1/8` is the first of eight); INDEX counts from 0. */
+struct shard {
+    int index, count; /* 0 <= index < count */
+};
+
+/* The most shards: nine digits fit in an int, and no engine starts more processes. */
+#define SHARD_MAX 999999999
+
+/* Read `I/N`, or take both numbers from the environment where TEXT is `auto`. Of the engines below, the first that is
+ * there and has more than one process counts; if all that are there have one, so has the batch. The innermost stands
+ * first: mpirun may run inside a Slurm job.
+ *
+ *     GNU parallel             PARALLEL_SEQ (from 1), and GPUCONV_SHARDS, which the user sets: parallel does not say
+ *                              how many jobs there are
+ *     Open MPI's mpirun        OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE
+ *     MPICH, Intel MPI (PMI)   PMI_RANK, PMI_SIZE
+ *     Slurm's srun             SLURM_PROCID, SLURM_STEP_NUM_TASKS or else SLURM_NTASKS
+ *     Slurm job array          SLURM_ARRAY_TASK_ID, and _MIN, _MAX, _STEP and _COUNT of the same
+ *     Kubernetes Indexed Job   JOB_COMPLETION_INDEX (from 0), and GPUCONV_SHARDS, which the user sets to the job's
+ *                              completions: Kubernetes does not hand them on
+ *
+ * A variable that makes no sense, or half of a pair, is an error: a process that guessed could leave files undone. */
+bool shard_parse(const char *text, struct shard *shard, struct error *error);
+
+/* Say in MINE[i] whether file i, of SIZES[i] bytes, is of this shard. Each file is in exactly one of the COUNT shards,
+ * and every process that is given the same sizes in the same order finds the same: the largest file first, each goes to
+ * the shard with the fewest bytes so far (of these the one with the fewest files, of these the first). So the fullest
+ * shard exceeds the emptiest by no more than one file. Fails where there is not enough memory. */
+bool shard_select(const struct shard *shard, const uint64_t *sizes, size_t count, bool *mine, struct error *error);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The CPU's peak rate of float multiply-adds, measured: what the benchmark holds the CPU's variants against. It is
+ * compiled as conv_cpu.c is, for the same instruction sets. */
+#include "bench/bench.h"
+
+#include <time.h>
+
+#ifdef GPUCONV_CLONES
+#define CLONES __attribute__((target_clones(GPUCONV_CLONES)))
+#else
+#define CLONES
+#endif
+
+enum { STEPS = 1 << 16 }; /* of a call: some tens of microseconds, so that the clock may be asked after each */
+
+/* COUNT sums in registers of LANES floats that do not wait for each other. How many there must be depends on how long a
+ * multiply-add takes, how many there may be and how long they are on the registers: so several are tried. */
+#define DEFINE_PEAK(lanes, count)                                                                                      \
+    CLONES static float peak_##lanes##_##count(float factor, float term)                                               \
+    {                                                                                                                  \
+        typedef float vector __attribute__((vector_size(4 * lanes)));                                                  \
+        vector sums[count];                                                                                            \
+        for (int i = 0; i < count; i++)                                                                                \
+            sums[i] = (vector){(float)i};                                                                              \
+        for (int step = 0; step < STEPS; step++)                                                                       \
+            _Pragma("GCC unroll 16") for (int i = 0; i < count; i++) sums[i] = sums[i] * factor + term;                \
+        vector total = {0};                                                                                            \
+        for (int i = 0; i < count; i++)                                                                                \
+            total += sums[i];                                                                                          \
+        return total[0] + total[lanes - 1];                                                                            \
+    }
+
+DEFINE_PEAK(16, 8) /* AVX-512 */
+DEFINE_PEAK(16, 12)
+DEFINE_PEAK(8, 10) /* AVX2: 16 registers */
+DEFINE_PEAK(8, 12)
+DEFINE_PEAK(4, 8) /* SSE, NEON */
+DEFINE_PEAK(4, 12)
+
+static const struct {
+    float (*run)(float factor, float term);
+    int lanes, count;
+} loops[] = {{peak_16_8, 16, 8}, {peak_16_12, 16, 12}, {peak_8_10, 8, 10},
+             {peak_8_12, 8, 12}, {peak_4_8, 4, 8},     {peak_4_12, 4, 12}};
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Calls of a loop by one thread for so many seconds, and what came out of it. */
+static double calls_in(size_t loop, double seconds, float *out)
+{
+    const double start = seconds_now();
+    double calls = 0;
+    do {
+        *out += loops[loop].run(0.999f, 0.001f);
+        calls++;
+    } while (seconds_now() - start < seconds);
+    return calls / (seconds_now() - start);
+}
+
+double peak_cpu(int threads)
+{
+    const double warm_up = 0.05, seconds = 0.02; /* enough to raise the clock; enough calls to count */
+    const int runs = 3;
+    double best = 0;
+    for (size_t loop = 0; loop < sizeof loops / sizeof loops[0]; loop++)
+        for (int run = 0; run < runs; run++) {
+            double calls = 0; /* a second, of all threads together */
+            float kept = 0;
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads) reduction(+ : calls, kept)
+#endif
+            calls += calls_in(loop, loop == 0 && run == 0 ? warm_up : seconds, &kept);
+            (void)threads;
+            /* KEPT is a number: the comparison only lets no compiler see that it is not needed. */
+            const double rate = calls * STEPS * loops[loop].lanes * loops[loop].count;
+            if (kept == kept && rate > best)
+                best = rate;
+        }
+    return best;
+}

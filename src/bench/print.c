@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The benchmark's rows as a table for people, and as JSON and CSV for machines. The two machine formats have the same
+ * fields, which write_fields lists once. */
+#include "bench/bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char *backend_word(enum backend backend)
+{
+    return backend == BACKEND_CUDA ? "cuda" : "cpu";
+}
+
+/* Today, as YYYY-MM-DD in UTC. */
+static void print_date(char *text, size_t size)
+{
+    const time_t now = time(NULL);
+    struct tm parts;
+    if (gmtime_r(&now, &parts) == NULL || strftime(text, size, "%Y-%m-%d", &parts) == 0)
+        snprintf(text, size, "unknown");
+}
+
+/* JSON and CSV. */
+
+static void json_text(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (const char *c = text; *c != '\0'; c++)
+        if (*c == '"' || *c == '\\')
+            fprintf(file, "\\%c", *c);
+        else if ((unsigned char)*c < ' ')
+            fprintf(file, "\\u%04x", (unsigned)*c);
+        else
+            fputc(*c, file);
+    fputc('"', file);
+}
+
+static void csv_text(FILE *file, const char *text)
+{
+    if (strpbrk(text, ",\"\r\n") == NULL) {
+        fputs(text, file);
+        return;
+    }
+    fputc('"', file);
+    for (const char *c = text; *c != '\0'; c++)
+        fprintf(file, *c == '"' ? "\"\"" : "%c", *c);
+    fputc('"', file);
+}
+
+/* Where the fields of a row go. */
+struct fields {
+    FILE *file;
+    enum bench_format format;
+    bool names; /* CSV's first line */
+    bool begun; /* a field has been written */
+};
+
+/* What stands before a value. False where there is to be none. */
+static bool begin_field(struct fields *fields, const char *name)
+{
+    if (fields->begun)
+        fputs(fields->format == BENCH_JSON ? ", " : ",", fields->file);
+    fields->begun = true;
+    if (fields->format == BENCH_JSON)
+        fprintf(fields->file, "\"%s\": ", name);
+    else if (fields->names)
+        fputs(name, fields->file);
+    return !fields->names;
+}
+
+static void text_field(struct fields *fields, const char *name, const char *value)
+{
+    if (begin_field(fields, name))
+        (fields->format == BENCH_JSON ? json_text : csv_text)(fields->file, value);
+}
+
+static void whole_field(struct fields *fields, const char *name, uint64_t value)
+{
+    if (begin_field(fields, name))
+        fprintf(fields->file, "%llu", (unsigned long long)value);
+}
+
+static void bool_field(struct fields *fields, const char *name, bool value)
+{
+    if (begin_field(fields, name))
+        fputs(value ? "true" : "false", fields->file);
+}
+
+/* A number to six digits, or nothing where it was not MEASURED. */
+static void number_field(struct fields *fields, const char *name, double value, bool measured)
+{
+    if (!begin_field(fields, name))
+        return;
+    if (measured)
+        fprintf(fields->file, "%.6g", value);
+    else if (fields->format == BENCH_JSON)
+        fputs("null", fields->file);
+}
+
+static void write_fields(struct fields *fields, const struct bench_row *row)
+{
+    const bool timed = row->runs > 0;
+    text_field(fields, "variant", row->variant);
+    text_field(fields, "backend", backend_word(row->backend));
+    text_field(fields, "filter", row->filter != NULL ? row->filter->name : "");
+    whole_field(fields, "filter_width", row->filter != NULL ? (uint64_t)row->filter->width : 0);
+    whole_field(fields, "filter_height", row->filter != NULL ? (uint64_t)row->filter->height : 0);
+    text_field(fields, "sample", sample_name(row->sample));
+    whole_field(fields, "width", (uint64_t)row->size.width);
+    whole_field(fields, "height", (uint64_t)row->size.height);
+    whole_field(fields, "planes", (uint64_t)row->size.planes);
+    text_field(fields, "border", border_name(row->border));
+    whole_field(fields, "runs", (uint64_t)row->runs);
+    number_field(fields, "median_ms", row->median_ms, timed);
+    number_field(fields, "min_ms", row->min_ms, timed);
+    number_field(fields, "max_ms", row->max_ms, timed);
+    number_field(fields, "spread", row->spread, timed);
+    number_field(fields, "gpixel_s", row->gpixel_s, timed);
+    number_field(fields, "gb_s", row->gb_s, timed);
+    number_field(fields, "tmac_s", row->tmac_s, timed);
+    number_field(fields, "intensity", row->intensity, timed);
+    number_field(fields, "x_copy", row->x_copy, timed);
+    number_field(fields, "percent_copy", row->percent_copy, timed);
+    number_field(fields, "percent_peak", row->percent_peak, timed);
+    text_field(fields, "bound", row->memory_bound ? "memory" : "arithmetic");
+    number_field(fields, "upload_ms", row->upload_ms, true);
+    number_field(fields, "download_ms", row->download_ms, true);
+    bool_field(fields, "canonical", row->canonical);
+    whole_field(fields, "different", row->different);
+    text_field(fields, "status", row->wrong ? "wrong" : "ok");
+    bool_field(fields, "chosen", row->chosen);
+}
+
+static void csv_begin(FILE *file)
+{
+    struct fields fields = {.file = file, .format = BENCH_CSV, .names = true};
+    const struct bench_row none = {.variant = ""};
+    write_fields(&fields, &none);
+    fputc('\n', file);
+}
+
+static void json_filter(FILE *file, const struct filter *filter)
+{
+    json_text(file, filter->name);
+    fprintf(file,
+            ": {\"width\": %d, \"height\": %d, \"scale\": %d, \"offset\": %.17g, \"absolute\": %s, \"separable\": %s,\n"
+            "      \"combine\": \"%s\", \"taps\": [",
+            filter->width, filter->height, filter->scale, filter->offset, filter->absolute ? "true" : "false",
+            filter->separable ? "true" : "false", combine_name(filter->combine));
+    for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++)
+        fprintf(file, "%s%d", i > 0 ? ", " : "", filter->taps[i]);
+    fputs("]}", file);
+}
+
+/* Tera-multiply-adds a second, or null where it was not measured. */
+static void json_peak(FILE *file, const char *name, double peak)
+{
+    fprintf(file, "\"%s\": ", name);
+    if (peak > 0)
+        fprintf(file, "%.6g", peak / 1e12);
+    else
+        fputs("null", file);
+}
+
+static void json_begin(FILE *file, const struct bench *bench)
+{
+    char date[16];
+    print_date(date, sizeof date);
+    fprintf(file, "{\n  \"version\": \"%s\",\n  \"date\": \"%s\",\n  \"device\": ", GPUCONV_VERSION, date);
+    if (bench->device != NULL) {
+        fputs("{\"name\": ", file);
+        json_text(file, bench->facts.name);
+        fprintf(file,
+                ", \"capability\": %d, \"multiprocessors\": %d, \"memory\": %zu, \"l2_bytes\": %d, \"driver\": %d}",
+                bench->facts.capability, bench->facts.multiprocessors, bench->facts.memory, bench->facts.l2_bytes,
+                bench->driver);
+    } else {
+        fputs("null", file);
+    }
+    fputs(",\n  \"cpu\": {\"name\": ", file);
+    json_text(file, bench->cpu);
+    fprintf(file, ", \"threads\": %d},\n  \"peaks\": {", bench->threads);
+    json_peak(file, "fma_tmac_s", bench->peaks.fma);
+    fputs(", ", file);
+    json_peak(file, "dp4a_tmac_s", bench->peaks.dp4a);
+    fputs(", ", file);
+    json_peak(file, "tensor_tmac_s", bench->peaks.tensor);
+    fputs(", ", file);
+    json_peak(file, "cpu_fma_tmac_s", bench->cpu_peak);
+    fputs("},\n  \"filters\": {", file);
+    for (size_t i = 0; i < bench->request->filter_count; i++) {
+        fputs(i > 0 ? ",\n    " : "\n    ", file);
+        json_filter(file, &bench->request->filters[i]);
+    }
+    fputs("\n  },\n  \"rows\": [", file);
+}
+
+/* The table. */
+
+/* A number of WIDTH columns, with fewer decimals where it is too long for them. */
+static void print_number(FILE *file, int width, int decimals, double value)
+{
+    while (decimals > 0 && snprintf(NULL, 0, "%.*f", decimals, value) > width)
+        decimals--;
+    fprintf(file, " %*.*f", width, decimals, value);
+}
+
+static void table_begin(FILE *file, const struct bench *bench)
+{
+    char date[16];
+    print_date(date, sizeof date);
+    fprintf(file, "gpuconv " GPUCONV_VERSION ", %s\n", date);
+    if (bench->device != NULL)
+        fprintf(file,
+                "GPU: %s, compute capability %d.%d, %d multiprocessors, L2 %.0f MiB, driver for CUDA %d.%d\n"
+                "     peaks: float %.2f TMAC/s, dp4a %.2f, tensor cores (int8) %.1f\n",
+                bench->facts.name, bench->facts.capability / 10, bench->facts.capability % 10,
+                bench->facts.multiprocessors, (double)bench->facts.l2_bytes / (1 << 20), bench->driver / 1000,
+                bench->driver % 1000 / 10, bench->peaks.fma / 1e12, bench->peaks.dp4a / 1e12,
+                bench->peaks.tensor / 1e12);
+    else if (bench->no_device.code != ERROR_NONE)
+        fprintf(file, "GPU: none: %s\n", bench->no_device.message);
+    fprintf(file, "CPU: %s, %d thread%s\n", bench->cpu, bench->threads, bench->threads == 1 ? "" : "s");
+    if (bench->cpu_peak > 0)
+        fprintf(file, "     peak: float %.4f TMAC/s\n", bench->cpu_peak / 1e12);
+    if (bench->left_out > 0)
+        fprintf(file, "%zu larger sizes are left out: they do not fit into memory\n", bench->left_out);
+    fputs(
+        "Every row was checked before it was timed. * is the automatic choice of its backend; ~ differs from the\n"
+        "canonical samples within its tolerance. Times are of one launch; ops/B are operations a byte, 2 a tap; bound\n"
+        "says whether copy speed or the arithmetic's peak allows less at that intensity; up and down are transfers.\n",
+        file);
+}
+
+static bool same_group(const struct bench_row *a, const struct bench_row *b)
+{
+    return a->filter == b->filter && a->sample == b->sample && a->size.width == b->size.width &&
+           a->size.height == b->size.height && a->size.planes == b->size.planes;
+}
+
+static void group_header(FILE *file, const struct bench_row *row)
+{
+    fprintf(file, "\n%d x %d, %d plane%s, %s, ", row->size.width, row->size.height, row->size.planes,
+            row->size.planes == 1 ? "" : "s", sample_name(row->sample));
+    if (row->filter != NULL)
+        fprintf(file, "%s (%d x %d taps, %s), border %s\n", row->filter->name, row->filter->width, row->filter->height,
+                row->filter->separable ? "separable" : "not separable", border_name(row->border));
+    else
+        fputs("copies\n", file);
+    fprintf(file, " %-15s %9s %9s %6s %4s %8s %7s %7s %7s %6s %6s %-6s %8s %8s\n", "variant", "median ms", "min ms",
+            "spread", "runs", "Gpixel/s", "GB/s", "TMAC/s", "ops/B", "% copy", "% peak", "bound", "up ms", "down ms");
+}
+
+/* Judge the automatic choice in the group that has ended. */
+static void judge_group(struct bench_writer *writer)
+{
+    const struct bench_row *row = &writer->last;
+    for (int backend = 0; backend < 2; backend++) {
+        const double chosen = writer->chosen_ms[backend], best = writer->best_ms[backend];
+        writer->chosen_ms[backend] = writer->best_ms[backend] = 0;
+        if (chosen <= 0 || best <= 0)
+            continue;
+        writer->cases++;
+        if (chosen <= 1.1 * best) {
+            writer->near++;
+            continue;
+        }
+        fprintf(writer->misses_file, "  %dx%dx%d %s %s: %s took %.4f ms, %s %.4f ms (%.2f times as long)\n",
+                row->size.width, row->size.height, row->size.planes, sample_name(row->sample), row->filter->name,
+                writer->chosen_name[backend], chosen, writer->best_name[backend], best, chosen / best);
+    }
+}
+
+/* Remember what judge_group needs. */
+static void note_choice(struct bench_writer *writer, const struct bench_row *row)
+{
+    const int backend = (int)row->backend;
+    if (row->filter == NULL || row->runs == 0 || !row->canonical)
+        return;
+    if (row->chosen) {
+        writer->chosen_ms[backend] = row->median_ms;
+        writer->chosen_name[backend] = row->variant;
+    }
+    if (writer->best_ms[backend] <= 0 || row->median_ms < writer->best_ms[backend]) {
+        writer->best_ms[backend] = row->median_ms;
+        writer->best_name[backend] = row->variant;
+    }
+}
+
+static void table_row(struct bench_writer *writer, const struct bench_row *row)
+{
+    FILE *file = writer->file;
+    if (writer->rows == 0 || !same_group(&writer->last, row)) {
+        judge_group(writer);
+        group_header(file, row);
+    }
+    note_choice(writer, row);
+    writer->last = *row;
+    fprintf(file, "%c%-15s", row->chosen ? '*' : row->different > 0 && !row->wrong ? '~' : ' ', row->variant);
+    if (row->wrong) {
+        fprintf(file, " WRONG, and so not timed: samples that differ from what must come out: %llu\n",
+                (unsigned long long)row->different);
+        return;
+    }
+    print_number(file, 9, 4, row->median_ms);
+    print_number(file, 9, 4, row->min_ms);
+    fprintf(file, " %5.1f%% %4d", 100 * row->spread, row->runs);
+    print_number(file, 8, 3, row->gpixel_s);
+    print_number(file, 7, 1, row->gb_s);
+    if (row->filter != NULL) {
+        print_number(file, 7, 3, row->tmac_s);
+        print_number(file, 7, 1, row->intensity);
+        print_number(file, 6, 1, row->percent_copy);
+        print_number(file, 6, 1, row->percent_peak);
+    } else {
+        fprintf(file, " %7s %7s %6.1f %6s", "", "", row->percent_copy, "");
+    }
+    fprintf(file, row->backend == BACKEND_CUDA ? " %-6s" : " %s", row->memory_bound ? "memory" : "arith");
+    if (row->backend == BACKEND_CUDA) {
+        print_number(file, 8, 2, row->upload_ms);
+        print_number(file, 8, 2, row->download_ms);
+    }
+    fputc('\n', file);
+}
+
+static void table_end(struct bench_writer *writer)
+{
+    judge_group(writer);
+    if (writer->cases == 0 || writer->narrowed)
+        return;
+    fprintf(writer->file,
+            "\nThe automatic choice was within 10%% of the fastest canonical variant in %d of %d cases%s\n",
+            writer->near, writer->cases, writer->near < writer->cases ? "; not in these:" : ".");
+    fflush(writer->misses_file);
+    fputs(writer->misses.bytes, writer->file);
+}
+
+bool bench_write_begin(struct bench_writer *writer, FILE *file, enum bench_format format, const struct bench *bench,
+                       struct error *error)
+{
+    *writer = (struct bench_writer){.file = file, .format = format, .narrowed = bench->request->variant != NULL};
+    writer->misses_file = file_text_open(&writer->misses);
+    if (writer->misses_file == NULL)
+        return error_set(error, ERROR_WORK, "not enough memory for the benchmark's table; free some");
+    if (format == BENCH_JSON)
+        json_begin(file, bench);
+    else if (format == BENCH_CSV)
+        csv_begin(file);
+    else
+        table_begin(file, bench);
+    return true;
+}
+
+void bench_write_row(struct bench_writer *writer, const struct bench_row *row)
+{
+    if (writer->format == BENCH_TABLE) {
+        table_row(writer, row);
+    } else {
+        struct fields fields = {.file = writer->file, .format = writer->format};
+        if (writer->format == BENCH_JSON)
+            fputs(writer->rows > 0 ? ",\n    {" : "\n    {", writer->file);
+        write_fields(&fields, row);
+        fputs(writer->format == BENCH_JSON ? "}" : "\n", writer->file);
+    }
+    writer->rows++;
+    fflush(writer->file);
+}
+
+void bench_write_end(struct bench_writer *writer)
+{
+    if (writer->format == BENCH_JSON)
+        fputs("\n  ]\n}\n", writer->file);
+    else if (writer->format == BENCH_TABLE)
+        table_end(writer);
+    if (file_text_close(writer->misses_file, &writer->misses))
+        free(writer->misses.bytes);
+}

@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Blocks with codes of their own (RFC 1951, 3.2.7), found in three steps: sequences of literals and a repetition, how
+ * often each symbol occurs, the bits. */
+#include "codec/deflate.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCK = 65535,   /* bytes of a block: the most that a stored block holds, so that each may be one */
+    WINDOW = 32768,  /* how far back a repetition may lie */
+    MATCH_MAX = 258, /* bytes of a repetition */
+    MATCH_MIN = 8,   /* bytes that are compared at once; fewer seldom pay */
+    /* Length and distance, besides the distance's extra bits, in 1/16 bit: as measured, a guess is good enough. */
+    REPETITION_PRICE = 12 * 16,
+    /* After 2^PATIENCE_BITS bytes without a repetition, twice and so on, the search advances by a byte more, up to
+     * STEP_MAX. One that gains nothing counts as REJECTED bytes, as it took as long; a bit gained takes one back. */
+    PATIENCE_BITS = 6,
+    REJECTED = 4,
+    STEP_MAX = 32,
+    GAIN_MAX = 256,  /* bits; above, it is not counted how much is gained */
+    INSERT_STEP = 4, /* inside a repetition one position in so many is remembered */
+    HASH_BITS = 14,
+    LITERALS = 256,
+    END = 256, /* the symbol that ends a block */
+    LENGTH_FIRST = 257,
+    LITLENS = 286,
+    DISTANCES = 30,
+    PRECODES = 19,
+    /* Codes of at most 12 bits: four literals and what waits for a whole byte, 4 x 12 + 7 bits, fit in 64. So do length
+     * and distance with their extra bits, 12 + 5 + 12 + 13 + 7. */
+    CODE_MAX = 12,
+    PRECODE_MAX = 7, /* as 3 bits hold */
+    SYMBOLS_MAX = LITLENS,
+    /* Each repetition has at least MATCH_MIN bytes; the last sequence has none. */
+    SEQUENCES = BLOCK / MATCH_MIN + 1,
+    BLOCK_SLACK = 16, /* what writing 8 bytes at once may touch behind the end, and the bytes of an empty block */
+};
+
+struct sequence {
+    uint16_t literals;         /* bytes to be copied first */
+    uint16_t length, distance; /* 0, 0: none */
+    uint8_t length_symbol, distance_symbol;
+};
+
+struct code {
+    uint16_t bits; /* in the order in which they are sent: the lowest first */
+    uint16_t length;
+};
+
+struct deflate_space {
+    uint32_t latest[1 << HASH_BITS]; /* 1 + where the bytes of that hash last stood in the band; 0: nowhere yet */
+    struct sequence sequences[SEQUENCES];
+    size_t count;
+    uint16_t prices[LITERALS];
+    uint32_t litlen_uses[SYMBOLS_MAX], distance_uses[DISTANCES];
+    struct code litlens[SYMBOLS_MAX], distances[DISTANCES], precodes[PRECODES];
+};
+
+/* Bits on their way to bytes. */
+struct bits {
+    uint64_t held;
+    unsigned count; /* below 8 after a flush */
+    uint8_t *next;
+};
+
+struct deflate_space *deflate_space_new(void)
+{
+    return malloc(sizeof(struct deflate_space));
+}
+
+size_t deflate_bound(size_t size)
+{
+    const size_t stored = 5; /* the header of a stored block, at most a byte of which was begun before */
+
+    return size + (size / BLOCK + 1) * (stored + 1) + BLOCK_SLACK;
+}
+
+static uint64_t load64(const uint8_t *bytes)
+{
+    uint64_t value;
+
+    memcpy(&value, bytes, sizeof(value));
+    return value;
+}
+
+/* ---- Bits ---- */
+
+static void bits_put(struct bits *bits, uint64_t value, unsigned count)
+{
+    bits->held |= value << bits->count;
+    bits->count += count;
+}
+
+/* Write the whole bytes, and up to 8 that the next flush writes again. */
+static void bits_flush(struct bits *bits)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(bits->next, &bits->held, sizeof(bits->held));
+#else
+    for (unsigned i = 0; i < sizeof(bits->held); i++)
+        bits->next[i] = (uint8_t)(bits->held >> 8 * i);
+#endif
+    bits->next += bits->count >> 3;
+    bits->held >>= bits->count & ~7u;
+    bits->count &= 7;
+}
+
+static void bits_put_code(struct bits *bits, struct code code)
+{
+    bits_put(bits, code.bits, code.length);
+}
+
+/* Fill the byte with zeros. */
+static void bits_align(struct bits *bits)
+{
+    bits->count = (bits->count + 7) & ~7u;
+    bits_flush(bits);
+}
+
+/* ---- Codes ---- */
+
+static int compare_uses(const void *a, const void *b)
+{
+    const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+    return left < right ? -1 : left > right;
+}
+
+/* The lengths of a Huffman code for COUNT weights in rising order, in falling order: Moffat and Katajainen's way, in
+ * place. */
+static void huffman_lengths(uint32_t *weights, int count)
+{
+    int leaf = 0, root = 0;
+
+    for (int next = 0; next < count - 1; next++) { /* pairs; a tree's weight becomes the number of its parent */
+        uint32_t sum = 0;
+        for (int part = 0; part < 2; part++) {
+            if (leaf >= count || (root < next && weights[root] < weights[leaf])) {
+                sum += weights[root];
+                weights[root++] = (uint32_t)next;
+            } else {
+                sum += weights[leaf++];
+            }
+        }
+        weights[next] = sum;
+    }
+    weights[count - 2] = 0;
+    for (int next = count - 3; next >= 0; next--) /* how deep each inner node lies */
+        weights[next] = weights[weights[next]] + 1;
+    for (int depth = 0, free_nodes = 1, inner = count - 2, next = count - 1; free_nodes > 0; depth++) {
+        int used = 0;
+        while (inner >= 0 && weights[inner] == (uint32_t)depth) {
+            used++;
+            inner--;
+        }
+        for (; free_nodes > used; free_nodes--)
+            weights[next--] = (uint32_t)depth;
+        free_nodes = 2 * used;
+    }
+}
+
+/* A code for symbols that occur USES times each, of at most LIMIT bits. There are always two symbols, because some
+ * decoders refuse a code of one. */
+static void code_make(const uint32_t *uses, int symbols, int limit, struct code *codes)
+{
+    uint32_t sorted[SYMBOLS_MAX], weights[SYMBOLS_MAX];
+    unsigned lengths[CODE_MAX + 1] = {0}, next[CODE_MAX + 1];
+    int count = 0;
+
+    static_assert(SYMBOLS_MAX < 1 << 9 && BLOCK < 1 << 23, "uses and symbol share 32 bits");
+    for (int i = 0; i < symbols; i++) {
+        codes[i] = (struct code){0, 0};
+        if (uses[i] > 0)
+            sorted[count++] = uses[i] << 9 | (uint32_t)i;
+    }
+    for (int i = 0; count < 2; i++)
+        if (uses[i] == 0)
+            sorted[count++] = 1u << 9 | (uint32_t)i;
+    qsort(sorted, (size_t)count, sizeof(sorted[0]), compare_uses);
+    for (int i = 0; i < count; i++)
+        weights[i] = sorted[i] >> 9;
+    huffman_lengths(weights, count);
+
+    /* What is too long becomes as long as may be; then the shorter codes pay until the sum of 2^-length is 1. */
+    unsigned space = 0;
+    for (int i = 0; i < count; i++) {
+        const unsigned length = weights[i] < (uint32_t)limit ? weights[i] : (unsigned)limit;
+        lengths[length]++;
+        space += 1u << ((unsigned)limit - length);
+    }
+    for (; space > 1u << limit; space--) {
+        int length = limit - 1;
+        while (lengths[length] == 0)
+            length--;
+        lengths[length]--;
+        lengths[length + 1] += 2;
+        lengths[limit]--;
+    }
+
+    unsigned first = 0;
+    for (int length = 1; length <= limit; length++) {
+        next[length] = first;
+        first = (first + lengths[length]) << 1;
+    }
+    for (int i = 0, length = limit; i < count; i++) { /* the rarest get the longest */
+        while (lengths[length] == 0)
+            length--;
+        lengths[length]--;
+        codes[sorted[i] & 511].length = (uint16_t)length;
+    }
+    for (int i = 0; i < symbols; i++) {
+        const unsigned length = codes[i].length;
+        unsigned code = length > 0 ? next[length]++ : 0;
+        for (unsigned bit = 0; bit < length; bit++, code >>= 1)
+            codes[i].bits = (uint16_t)(2u * codes[i].bits | (code & 1));
+    }
+}
+
+static uint64_t code_cost(const uint32_t *uses, const struct code *codes, int symbols)
+{
+    uint64_t cost = 0;
+
+    for (int i = 0; i < symbols; i++)
+        cost += (uint64_t)uses[i] * codes[i].length;
+    return cost;
+}
+
+/* ---- Lengths and distances ---- */
+
+static unsigned log2_floor(unsigned value)
+{
+    return 31u - (unsigned)__builtin_clz(value);
+}
+
+/* Lengths less 3 and distances less 1 share a scheme: up to 2^(STEPS+1) a symbol each, then 2^STEPS symbols for each
+ * power of two. */
+static unsigned scheme_symbol(unsigned value, unsigned steps)
+{
+    if (value < 2u << steps)
+        return value;
+    const unsigned power = log2_floor(value);
+    return ((power - steps) << steps) + (value >> (power - steps));
+}
+
+static unsigned scheme_extra(unsigned symbol, unsigned steps)
+{
+    return symbol < 2u << steps ? 0 : (symbol >> steps) - 1;
+}
+
+enum { LENGTH_STEPS = 2, DISTANCE_STEPS = 1, LENGTH_LAST = 28 };
+
+/* The longest repetition has a symbol of its own. */
+static unsigned length_symbol(unsigned length)
+{
+    return length == MATCH_MAX ? LENGTH_LAST : scheme_symbol(length - 3, LENGTH_STEPS);
+}
+
+static unsigned length_extra(unsigned symbol)
+{
+    return symbol == LENGTH_LAST ? 0 : scheme_extra(symbol, LENGTH_STEPS);
+}
+
+/* ---- Sequences ---- */
+
+static uint32_t hash(uint64_t value)
+{
+    return (uint32_t)((value * 0x9e3779b97f4a7c15u) >> (64 - HASH_BITS)); /* 2^64 over the golden ratio */
+}
+
+static void sequence_add(struct deflate_space *space, size_t literals, size_t length, size_t distance)
+{
+    struct sequence *const s = &space->sequences[space->count++];
+
+    *s = (struct sequence){(uint16_t)literals, (uint16_t)length, (uint16_t)distance, 0, 0};
+    if (length == 0)
+        return;
+    s->length_symbol = (uint8_t)length_symbol((unsigned)length);
+    s->distance_symbol = (uint8_t)scheme_symbol((unsigned)distance - 1, DISTANCE_STEPS);
+    space->litlen_uses[LENGTH_FIRST + s->length_symbol]++;
+    space->distance_uses[s->distance_symbol]++;
+}
+
+/* Count the bytes of a block as if all were literals; four tables, so that equal neighbours need not wait for each
+ * other. */
+static void count_bytes(struct deflate_space *space, const uint8_t *bytes, size_t size)
+{
+    uint32_t uses[4][LITERALS] = {{0}};
+    size_t at = 0;
+
+    for (; at + 4 <= size; at += 4)
+        for (size_t i = 0; i < 4; i++)
+            uses[i][bytes[at + i]]++;
+    for (; at < size; at++)
+        uses[0][bytes[at]]++;
+    for (int i = 0; i < LITERALS; i++)
+        space->litlen_uses[i] = uses[0][i] + uses[1][i] + uses[2][i] + uses[3][i];
+}
+
+/* log2 of a value from 1 on in 1/16, the fraction taken as linear: whole numbers, which are the same everywhere. */
+static unsigned log2_sixteenths(unsigned value)
+{
+    const unsigned power = log2_floor(value);
+
+    return 16 * power + (unsigned)(((uint64_t)value << 4 >> power) & 15);
+}
+
+/* What each literal will take, in 1/16 bit, going by how often it occurs. */
+static void price_literals(struct deflate_space *space, size_t size)
+{
+    const unsigned all = log2_sixteenths((unsigned)size);
+
+    for (int i = 0; i < LITERALS; i++) {
+        const unsigned uses = space->litlen_uses[i];
+        const unsigned price = all - (uses > 0 ? log2_sixteenths(uses) : 0);
+        space->prices[i] = (uint16_t)(price > 16 ? price : 16); /* no code has less than one bit */
+    }
+}
+
+/* How many bits a repetition takes less than its bytes as literals, 0 where not any, up to GAIN_MAX. */
+static size_t gain(const struct deflate_space *space, const uint8_t *bytes, size_t length, size_t distance)
+{
+    const unsigned price = REPETITION_PRICE + 16 * log2_floor((unsigned)distance);
+    unsigned literals = 0;
+
+    for (size_t i = 0; i < length && literals < price + 16 * GAIN_MAX; i++)
+        literals += space->prices[bytes[i]];
+    return literals > price ? (literals - price) / 16 : 0;
+}
+
+/* How far A and B agree, at most LIMIT bytes. */
+static size_t agreement(const uint8_t *a, const uint8_t *b, size_t limit)
+{
+    size_t length = 0;
+
+    while (length + 8 <= limit) {
+        const uint64_t difference = load64(a + length) ^ load64(b + length);
+        if (difference != 0) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+            return length + (size_t)__builtin_ctzll(difference) / 8;
+#else
+            return length + (size_t)__builtin_clzll(difference) / 8;
+#endif
+        }
+        length += 8;
+    }
+    while (length < limit && a[length] == b[length])
+        length++;
+    return length;
+}
+
+/* How many bytes from AT on stood in the window before, 0 where too few did, and FROM where. */
+static size_t find_repetition(struct deflate_space *space, const uint8_t *band, size_t at, size_t end, size_t *from)
+{
+    const uint64_t here = load64(band + at);
+    uint32_t *const latest = &space->latest[hash(here)];
+
+    *from = *latest - 1;
+    const bool found = *latest > 0 && at - *from <= WINDOW && load64(band + *from) == here;
+    *latest = (uint32_t)at + 1;
+    return found ? MATCH_MIN + agreement(band + at + MATCH_MIN, band + *from + MATCH_MIN, end - at - MATCH_MIN) : 0;
+}
+
+/* Split a block, which begins at START of the band and ends at END, in sequences. */
+static void find_sequences(struct deflate_space *space, const uint8_t *band, size_t start, size_t end)
+{
+    size_t at = start, literal = start, misses = 0;
+
+    space->count = 0;
+    memset(space->litlen_uses, 0, sizeof(space->litlen_uses));
+    memset(space->distance_uses, 0, sizeof(space->distance_uses));
+    count_bytes(space, band + start, end - start);
+    price_literals(space, end - start);
+    while (at + sizeof(uint64_t) <= end) {
+        size_t from, length = find_repetition(space, band, at, end, &from), back = 0;
+        while (length > 0 && back < at - literal && back < from && band[at - back - 1] == band[from - back - 1])
+            back++; /* what a long step went past */
+        const size_t gained = length > 0 ? gain(space, band + at - back, back + length, at - from) : 0;
+        if (gained == 0) {
+            misses += length > 0 ? REJECTED : 1;
+            const size_t step = 1 + (misses >> PATIENCE_BITS);
+            at += step < STEP_MAX ? step : STEP_MAX;
+            continue;
+        }
+        at -= back;
+        from -= back;
+        misses -= gained < misses ? gained : misses;
+        for (size_t i = back + INSERT_STEP; i + sizeof(uint64_t) <= length && at + i + 8 <= end; i += INSERT_STEP)
+            space->latest[hash(load64(band + at + i))] = (uint32_t)(at + i) + 1;
+        length += back;
+        for (size_t part; length >= MATCH_MIN; length -= part, at += part, literal = at) {
+            part = length < MATCH_MAX ? length : MATCH_MAX;
+            for (size_t i = 0; i < part; i++)
+                space->litlen_uses[band[at + i]]--;
+            sequence_add(space, at - literal, part, at - from);
+            from += part;
+        }
+    }
+    sequence_add(space, end - literal, 0, 0);
+    space->litlen_uses[END] = 1;
+}
+
+/* ---- Blocks ---- */
+
+/* The lengths of both codes as symbols of a third: 16 repeats the last 3 to 6 times, 17 and 18 are 3 to 10 and 11 to
+ * 138 zeros. Each item is a symbol and, above it, its extra bits. */
+static int describe_codes(const uint8_t *lengths, int count, uint16_t *items)
+{
+    int used = 0;
+
+    for (int i = 0; i < count;) {
+        const int limit = count - i < 138 ? count - i : 138;
+        int run = 1;
+        while (run < limit && lengths[i + run] == lengths[i])
+            run++;
+        if (lengths[i] == 0 && run >= 3) {
+            items[used++] = (uint16_t)(run < 11 ? 17 | (run - 3) << 5 : 18 | (run - 11) << 5);
+        } else if (run >= 4) {
+            run = run < 7 ? run : 7;
+            items[used++] = lengths[i];
+            items[used++] = (uint16_t)(16 | (run - 4) << 5);
+        } else {
+            run = 1;
+            items[used++] = lengths[i];
+        }
+        i += run;
+    }
+    return used;
+}
+
+/* How the codes of a block are told. */
+struct description {
+    uint16_t items[LITLENS + DISTANCES];
+    int count, litlens, distances, precodes;
+};
+
+/* The order in which the lengths of the third code are told: the rare ones last. */
+static const uint8_t precode_order[PRECODES] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+
+static const unsigned precode_extra[PRECODES] = {[16] = 2, [17] = 3, [18] = 7};
+
+/* Make all codes of the block and say how many bits it takes with them. */
+static uint64_t make_codes(struct deflate_space *space, struct description *told)
+{
+    uint8_t lengths[LITLENS + DISTANCES];
+    uint32_t uses[PRECODES] = {0};
+    uint64_t cost;
+
+    code_make(space->litlen_uses, LITLENS, CODE_MAX, space->litlens);
+    code_make(space->distance_uses, DISTANCES, CODE_MAX, space->distances);
+    for (told->litlens = LITLENS; space->litlens[told->litlens - 1].length == 0;)
+        told->litlens--;
+    for (told->distances = DISTANCES; space->distances[told->distances - 1].length == 0;)
+        told->distances--;
+    for (int i = 0; i < told->litlens; i++)
+        lengths[i] = (uint8_t)space->litlens[i].length;
+    for (int i = 0; i < told->distances; i++)
+        lengths[told->litlens + i] = (uint8_t)space->distances[i].length;
+    told->count = describe_codes(lengths, told->litlens + told->distances, told->items);
+    for (int i = 0; i < told->count; i++)
+        uses[told->items[i] & 31]++;
+    code_make(uses, PRECODES, PRECODE_MAX, space->precodes);
+    for (told->precodes = PRECODES; space->precodes[precode_order[told->precodes - 1]].length == 0;)
+        told->precodes--;
+
+    cost = 3 + 5 + 5 + 4 + 3 * (uint64_t)told->precodes + code_cost(uses, space->precodes, PRECODES);
+    for (int i = 0; i < PRECODES; i++)
+        cost += (uint64_t)uses[i] * precode_extra[i];
+    cost += code_cost(space->litlen_uses, space->litlens, LITLENS);
+    cost += code_cost(space->distance_uses, space->distances, DISTANCES);
+    for (unsigned i = 0; i <= LENGTH_LAST; i++)
+        cost += (uint64_t)space->litlen_uses[LENGTH_FIRST + i] * length_extra(i);
+    for (unsigned i = 0; i < DISTANCES; i++)
+        cost += (uint64_t)space->distance_uses[i] * scheme_extra(i, DISTANCE_STEPS);
+    return cost;
+}
+
+static void put_description(const struct deflate_space *space, const struct description *told, bool last,
+                            struct bits *bits)
+{
+    bits_put(bits, last | 2u << 1, 3); /* with codes of its own */
+    bits_put(bits, (uint64_t)(told->litlens - 257), 5);
+    bits_put(bits, (uint64_t)(told->distances - 1), 5);
+    bits_put(bits, (uint64_t)(told->precodes - 4), 4);
+    bits_flush(bits);
+    for (int i = 0; i < told->precodes; i++) {
+        bits_put(bits, space->precodes[precode_order[i]].length, 3);
+        bits_flush(bits);
+    }
+    for (int i = 0; i < told->count; i++) {
+        bits_put_code(bits, space->precodes[told->items[i] & 31]);
+        bits_put(bits, told->items[i] >> 5, precode_extra[told->items[i] & 31]);
+        bits_flush(bits);
+    }
+}
+
+static void put_sequences(const struct deflate_space *space, const uint8_t *bytes, struct bits *out)
+{
+    const struct code *const litlens = space->litlens;
+    struct bits bits = *out;
+
+    for (size_t i = 0; i < space->count; i++) {
+        const struct sequence *const s = &space->sequences[i];
+        size_t at = 0;
+        for (; at + 4 <= s->literals; at += 4) {
+            bits_put_code(&bits, litlens[bytes[at]]);
+            bits_put_code(&bits, litlens[bytes[at + 1]]);
+            bits_put_code(&bits, litlens[bytes[at + 2]]);
+            bits_put_code(&bits, litlens[bytes[at + 3]]);
+            bits_flush(&bits);
+        }
+        for (; at < s->literals; at++) {
+            bits_put_code(&bits, litlens[bytes[at]]);
+            bits_flush(&bits);
+        }
+        bytes += (size_t)s->literals + s->length;
+        if (s->length == 0)
+            continue;
+        bits_put_code(&bits, litlens[LENGTH_FIRST + s->length_symbol]);
+        const unsigned extra = length_extra(s->length_symbol);
+        bits_put(&bits, (s->length - 3u) & ((1u << extra) - 1), extra);
+        bits_put_code(&bits, space->distances[s->distance_symbol]);
+        const unsigned far = scheme_extra(s->distance_symbol, DISTANCE_STEPS);
+        bits_put(&bits, (s->distance - 1u) & ((1u << far) - 1), far);
+        bits_flush(&bits);
+    }
+    bits_put_code(&bits, litlens[END]);
+    bits_flush(&bits);
+    *out = bits;
+}
+
+static void put_stored(const uint8_t *bytes, size_t size, bool last, struct bits *bits)
+{
+    bits_put(bits, last, 3);
+    bits_align(bits);
+    bits_put(bits, size | (~size & 0xffff) << 16, 32);
+    bits_flush(bits);
+    if (size > 0)
+        memcpy(bits->next, bytes, size);
+    bits->next += size;
+}
+
+size_t deflate_band(struct deflate_space *space, const uint8_t *bytes, size_t size, bool last, uint8_t *out)
+{
+    struct bits bits = {.next = out};
+
+    memset(space->latest, 0, sizeof(space->latest));
+    for (size_t start = 0, end; start < size; start = end) {
+        struct description told;
+        end = size - start < BLOCK ? size : start + BLOCK;
+        const bool final = last && end == size;
+        find_sequences(space, bytes, start, end);
+        if (make_codes(space, &told) < 8 * (uint64_t)(end - start)) {
+            put_description(space, &told, final, &bits);
+            put_sequences(space, bytes + start, &bits);
+        } else {
+            put_stored(bytes + start, end - start, final, &bits);
+        }
+    }
+    if (last)
+        bits_align(&bits);
+    else
+        put_stored(NULL, 0, false, &bits); /* ends at a whole byte */
+    return (size_t)(bits.next - out);
+}
+
+size_t deflate_store(const uint8_t *bytes, size_t size, bool last, uint8_t *out)
+{
+    struct bits bits = {.next = out};
+
+    for (size_t start = 0, end; start < size; start = end) {
+        end = size - start < BLOCK ? size : start + BLOCK;
+        put_stored(bytes + start, end - start, last && end == size, &bits);
+    }
+    return (size_t)(bits.next - out);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The codec `libspng`: PNG by a second, independent library. Slower than the codec `libdeflate`, and so only used where
+ * it is asked for. */
+#include "codec/codec_internal.h"
+
+#include <spng.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool decode_failed(const struct codec_input *input, int reason, struct error *error)
+{
+    return reason == SPNG_EMEM ? codec_no_memory(input, error) : codec_damaged(input, spng_strerror(reason), error);
+}
+
+/* Of the colour that is transparent only as many bits count as a sample has (PNG, 11.3.2.1); the library compares all.
+ * A file without one, or with a palette, is left as it is. */
+static void mask_transparency(spng_ctx *context)
+{
+    struct spng_ihdr header;
+    struct spng_trns colour;
+
+    if (spng_get_ihdr(context, &header) || header.color_type == SPNG_COLOR_TYPE_INDEXED ||
+        spng_get_trns(context, &colour))
+        return;
+    const uint16_t mask = (uint16_t)((1u << header.bit_depth) - 1);
+    colour.gray &= mask;
+    colour.red &= mask;
+    colour.green &= mask;
+    colour.blue &= mask;
+    spng_set_trns(context, &colour);
+}
+
+/* Decode to SAMPLES: of 16 bits without alpha as many channels as the file, else 3, or 4 with alpha. */
+static int decode_samples(const struct codec_input *input, bool alpha, uint8_t *samples, size_t size)
+{
+    const bool deep = input->info->bits == 16;
+    const int format = alpha ? (deep ? SPNG_FMT_RGBA16 : SPNG_FMT_RGBA8) : (deep ? SPNG_FMT_PNG : SPNG_FMT_RGB8);
+    spng_ctx *const context = spng_ctx_new(0);
+    int reason = context ? 0 : SPNG_EMEM;
+
+    if (!reason) /* codec.c has looked at the checksums */
+        reason = spng_set_crc_action(context, SPNG_CRC_USE, SPNG_CRC_USE);
+    if (!reason)
+        reason = spng_set_png_buffer(context, input->bytes, input->size);
+    if (!reason && alpha)
+        mask_transparency(context);
+    if (!reason)
+        reason = spng_decode_image(context, samples, size, format, alpha ? SPNG_DECODE_TRNS : 0);
+    spng_ctx_free(context);
+    return reason;
+}
+
+/* Grey of all depths, but for 16 bits without alpha, the library only gives as three equal channels. */
+static void keep_grey(const struct image *colours, struct image *grey)
+{
+    const size_t pixels = (size_t)grey->width * (size_t)grey->height, bytes = image_sample_bytes(grey);
+    const size_t from = image_pixel_bytes(colours), to = image_pixel_bytes(grey);
+
+    for (size_t i = 0; i < pixels; i++) {
+        memcpy(grey->samples + i * to, colours->samples + i * from, bytes);
+        if (to > bytes)
+            memcpy(grey->samples + i * to + bytes, colours->samples + i * from + 3 * bytes, bytes);
+    }
+}
+
+bool spng_decode(const struct codec_input *input, struct image *image, struct error *error)
+{
+    const struct codec_info *const info = input->info;
+    const bool alpha = info->channels == 2 || info->channels == 4;
+    const int channels = alpha ? 4 : info->bits == 16 ? info->channels : 3;
+    struct image colours;
+
+    if (!image_allocate(&colours, info->width, info->height, channels, info->bits, error))
+        return false;
+    const int reason = decode_samples(input, alpha, colours.samples, image_bytes(&colours));
+    if (reason) {
+        image_free(&colours);
+        return decode_failed(input, reason, error);
+    }
+    if (channels == info->channels) {
+        *image = colours;
+        return true;
+    }
+    const bool done = image_allocate(image, info->width, info->height, info->channels, info->bits, error);
+    if (done)
+        keep_grey(&colours, image);
+    image_free(&colours);
+    return done;
+}
+
+bool spng_encode(const struct image *image, enum format format, const struct codec_settings *settings, uint8_t **bytes,
+                 size_t *size, struct error *error)
+{
+    static const uint8_t types[] = {[1] = SPNG_COLOR_TYPE_GRAYSCALE,
+                                    SPNG_COLOR_TYPE_GRAYSCALE_ALPHA,
+                                    SPNG_COLOR_TYPE_TRUECOLOR,
+                                    SPNG_COLOR_TYPE_TRUECOLOR_ALPHA};
+    struct spng_ihdr header = {.width = (uint32_t)image->width,
+                               .height = (uint32_t)image->height,
+                               .bit_depth = (uint8_t)image->bits,
+                               .color_type = types[image->channels]};
+    spng_ctx *const context = spng_ctx_new(SPNG_CTX_ENCODER);
+    int reason = context ? 0 : SPNG_EMEM;
+
+    if (!reason)
+        reason = spng_set_option(context, SPNG_ENCODE_TO_BUFFER, 1);
+    if (!reason)
+        reason = spng_set_option(context, SPNG_IMG_COMPRESSION_LEVEL, settings->compression);
+    if (!reason)
+        reason = spng_set_ihdr(context, &header);
+    if (!reason)
+        reason = spng_encode_image(context, image->samples, image_bytes(image), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE);
+    if (!reason)
+        *bytes = spng_get_png_buffer(context, size, &reason);
+    spng_ctx_free(context);
+    return reason ? codec_no_room(image, format, error) : true; /* nothing else of these can fail */
+}

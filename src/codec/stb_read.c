@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stb_image's implementation, for PNG and JPEG from memory. codec.c checks every file before stb sees it. Compile with
+ * -fwrapv (the JPEG decoder's sums may overflow on damaged files) and without warnings. */
+#include "codec/stb_read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local size_t limit;
+static _Thread_local bool refused;
+
+void stb_read_limit(size_t size)
+{
+    limit = size;
+    refused = false;
+}
+
+bool stb_read_refused(void)
+{
+    return refused;
+}
+
+/* What is added is zero, as in new blocks: distance codes 30 and 31, which stb_image 2.27 takes, copy bytes that nobody
+ * wrote. */
+static void *grow(void *block, size_t old_size, size_t size)
+{
+    refused |= size > limit;
+    void *const larger = size > limit ? NULL : realloc(block, size);
+    if (larger && size > old_size)
+        memset((char *)larger + old_size, 0, size - old_size);
+    return larger;
+}
+
+#define STB_IMAGE_IMPLEMENTATION
+#define STBI_ONLY_PNG
+#define STBI_ONLY_JPEG
+#define STBI_NO_STDIO
+#define STBI_NO_LINEAR
+
+/* stb_image 2.27 leaves its JPEG tables and the planes of components without a scan undefined: zeros, so that a
+ * damaged file gives the same picture each time, and never bytes of something else. */
+#define STBI_MALLOC(size) calloc(1, size)
+#define STBI_REALLOC(block, size) realloc(block, size) /* stb insists on both; PNG and JPEG use the next only */
+#define STBI_REALLOC_SIZED(block, old_size, size) grow(block, old_size, size)
+#define STBI_FREE(block) free(block)
+
+/* A damaged file must not end the process. What the assertions guard is either certain for the files that codec.c lets
+ * pass, or harmless (a wrong symbol of a damaged Huffman code). */
+#define STBI_ASSERT(condition) ((void)0)
+
+#include <stb_image.h>

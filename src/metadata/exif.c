@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * EXIF's block: directories of entries in TIFF's form (EXIF 2.32, 4.5 and 4.6; TIFF 6.0, section 2). It may be damaged:
+ * each place and length is held against what is there, and directories are only followed downwards. */
+#include "metadata/exif.h"
+
+#include <string.h>
+
+/* The directories of EXIF, each reached by a tag of one further up in this list, so that no file makes them a loop. */
+enum directory { DIRECTORY_IMAGE, DIRECTORY_EXIF, DIRECTORY_GPS, DIRECTORY_INTEROP, DIRECTORIES };
+
+enum tag {
+    TAG_WIDTH = 0x0100,
+    TAG_HEIGHT = 0x0101,
+    TAG_ORIENTATION = 0x0112,
+    TAG_ACROSS = 0x011a, /* XResolution */
+    TAG_DOWN = 0x011b,
+    TAG_EXIF = 0x8769,
+    TAG_GPS = 0x8825,
+    TAG_SUBJECT_AREA = 0x9214,
+    TAG_EXIF_WIDTH = 0xa002,
+    TAG_EXIF_HEIGHT = 0xa003,
+    TAG_INTEROP = 0xa005,
+    TAG_FOCAL_ACROSS = 0xa20e,
+    TAG_FOCAL_DOWN = 0xa20f,
+    TAG_SUBJECT_LOCATION = 0xa214,
+};
+
+enum { TYPE_BYTE = 1, TYPE_SHORT = 3, TYPE_LONG = 4, TYPE_RATIONAL = 5, TYPE_UNDEFINED = 7, TYPE_IFD = 13 };
+
+/* A block of bytes that may be damaged. TURNED: what says where something is in the picture no longer holds. */
+struct tiff {
+    const uint8_t *bytes;
+    size_t size;
+    bool big; /* the order of its numbers' bytes */
+    bool turned;
+    size_t at[DIRECTORIES];    /* where each directory is; 0: there is none */
+    size_t count[DIRECTORIES]; /* of its entries that are carried */
+};
+
+enum { TIFF_HEADER = 8, ENTRY = 12 };
+
+static unsigned get16(bool big, const uint8_t *bytes)
+{
+    return big ? big16(bytes) : (unsigned)bytes[1] << 8 | bytes[0];
+}
+
+static uint32_t get32(bool big, const uint8_t *bytes)
+{
+    return big ? big32(bytes)
+               : (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
+}
+
+static void put16(bool big, uint8_t *bytes, unsigned value)
+{
+    bytes[big] = (uint8_t)value;
+    bytes[!big] = (uint8_t)(value >> 8);
+}
+
+static void put32(bool big, uint8_t *bytes, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        bytes[big ? 3 - i : i] = (uint8_t)(value >> (8 * i));
+}
+
+/* One entry of a directory. */
+struct entry {
+    unsigned tag, type;
+    uint32_t count;
+    const uint8_t *value;
+    size_t size;              /* of the value in bytes */
+    enum directory directory; /* that it refers to; DIRECTORY_IMAGE: none */
+    size_t at;                /* where that is */
+};
+
+/* A way through a directory's entries. */
+struct walk {
+    const struct tiff *tiff;
+    enum directory directory;
+    size_t at, left;         /* the next entry, and how many there are from there on */
+    size_t budget;           /* bytes of values that may still be looked at: they may overlap, and must not take long */
+    uint8_t seen[65536 / 8]; /* which tags there have been */
+};
+
+/* Begin with a directory. Where there is none, it has no entries. */
+static void walk_begin(struct walk *walk, const struct tiff *tiff, enum directory directory)
+{
+    const size_t at = tiff->at[directory];
+
+    *walk = (struct walk){.tiff = tiff, .directory = directory, .at = at + 2, .budget = 2 * tiff->size};
+    if (at < TIFF_HEADER || at > tiff->size || tiff->size - at < 2)
+        return;
+    const size_t claimed = get16(tiff->big, tiff->bytes + at), there = (tiff->size - at - 2) / ENTRY;
+    walk->left = claimed < there ? claimed : there;
+}
+
+/* The directory that an entry refers to, or DIRECTORY_IMAGE for none. */
+static enum directory directory_below(enum directory directory, unsigned tag)
+{
+    if (directory == DIRECTORY_IMAGE && tag == TAG_EXIF)
+        return DIRECTORY_EXIF;
+    if (directory == DIRECTORY_IMAGE && tag == TAG_GPS)
+        return DIRECTORY_GPS;
+    if (directory == DIRECTORY_EXIF && tag == TAG_INTEROP)
+        return DIRECTORY_INTEROP;
+    return DIRECTORY_IMAGE;
+}
+
+/* What is not carried: where a picture, or a part of the file, is or may be, and what describes how it was stored. */
+static bool unwanted(enum directory directory, unsigned tag, bool turned)
+{
+    static const uint16_t image[] = {
+        0x0102, 0x0103, 0x0106, 0x0111, 0x0115, 0x0116, 0x0117, 0x011c, /* bits, compression, strips, planes ... */
+        0x0142, 0x0143, 0x0144, 0x0145,                                 /* tiles */
+        0x014a, 0x0201, 0x0202,                                         /* directories and pictures in JPEG */
+        0x02bc, 0x83bb, 0x8649, 0x8773,                                 /* XMP, IPTC, Photoshop, ICC: apart from here */
+        0x501b, 0xc634, 0xea1c, /* GDI+'s thumbnail, DNG's maker notes, padding */
+    };
+    static const uint16_t exif[] = {0x927c, 0xea1c}; /* maker's notes, padding */
+
+    if (directory == DIRECTORY_IMAGE)
+        for (size_t i = 0; i < sizeof image / sizeof *image; i++)
+            if (tag == image[i])
+                return true;
+    if (directory == DIRECTORY_EXIF)
+        for (size_t i = 0; i < sizeof exif / sizeof *exif; i++)
+            if (tag == exif[i])
+                return true;
+    if ((tag == TAG_EXIF || tag == TAG_GPS || tag == TAG_INTEROP) && directory_below(directory, tag) == DIRECTORY_IMAGE)
+        return true; /* has no place there */
+    return turned && directory == DIRECTORY_EXIF && (tag == TAG_SUBJECT_AREA || tag == TAG_SUBJECT_LOCATION);
+}
+
+/* The bytes of one value of a type, 0 for a type that there is not. */
+static size_t type_size(unsigned type)
+{
+    static const uint8_t sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4};
+
+    return type < sizeof sizes ? sizes[type] : type == 129 ? 1 : 0; /* 129: UTF-8 */
+}
+
+/* The entry at BYTES, if it can be carried. */
+static bool entry_read(struct walk *walk, const uint8_t *bytes, struct entry *entry)
+{
+    const struct tiff *const tiff = walk->tiff;
+
+    *entry = (struct entry){
+        .tag = get16(tiff->big, bytes),
+        .type = get16(tiff->big, bytes + 2),
+        .count = get32(tiff->big, bytes + 4),
+        .value = bytes + 8,
+    };
+    entry->size = (size_t)entry->count * type_size(entry->type);
+    if (entry->size == 0 || entry->size > walk->budget || unwanted(walk->directory, entry->tag, tiff->turned))
+        return false;
+    walk->budget -= entry->size;
+    if (entry->size > 4) {
+        const size_t at = get32(tiff->big, bytes + 8);
+        if (at > tiff->size || entry->size > tiff->size - at)
+            return false;
+        entry->value = tiff->bytes + at;
+    }
+    if ((entry->type == TYPE_BYTE || entry->type == TYPE_UNDEFINED) &&
+        bytes_contain(entry->value, entry->size, "\xff\xd8\xff"))
+        return false; /* a JPEG */
+    entry->directory = directory_below(walk->directory, entry->tag);
+    if (entry->directory == DIRECTORY_IMAGE)
+        return true;
+    entry->at = get32(tiff->big, entry->value);
+    return (entry->type == TYPE_LONG || entry->type == TYPE_IFD) && entry->count == 1 &&
+           tiff->count[entry->directory] > 0;
+}
+
+/* The next entry that is carried. Of several with the same tag only the first is looked at. */
+static bool walk_next(struct walk *walk, struct entry *entry)
+{
+    while (walk->left > 0) {
+        const uint8_t *const bytes = walk->tiff->bytes + walk->at;
+        const unsigned tag = get16(walk->tiff->big, bytes), bit = 1u << (tag & 7);
+        const bool again = walk->seen[tag >> 3] & bit;
+        walk->at += ENTRY;
+        walk->left--;
+        walk->seen[tag >> 3] |= (uint8_t)bit;
+        if (!again && entry_read(walk, bytes, entry))
+            return true;
+    }
+    return false;
+}
+
+/* Open a block and find its directories, and how much of each is carried. */
+static bool tiff_open(const uint8_t *bytes, size_t size, bool turned, struct tiff *tiff)
+{
+    struct walk walk;
+    struct entry entry;
+
+    *tiff = (struct tiff){.bytes = bytes, .size = size, .big = size > 0 && bytes[0] == 'M', .turned = turned};
+    if (size < TIFF_HEADER || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0))
+        return false;
+    tiff->at[DIRECTORY_IMAGE] = get32(tiff->big, bytes + 4);
+    for (int d = 0; d < DIRECTORIES; d++)
+        tiff->count[d] = 1; /* not known yet: none is empty */
+    for (int d = 0; d < DIRECTORIES; d++) {
+        walk_begin(&walk, tiff, (enum directory)d);
+        while (walk_next(&walk, &entry))
+            if (entry.directory != DIRECTORY_IMAGE)
+                tiff->at[entry.directory] = entry.at;
+    }
+    for (int d = DIRECTORIES - 1; d >= 0; d--) { /* from below: what refers to an empty one is not carried */
+        size_t count = 0;
+        walk_begin(&walk, tiff, (enum directory)d);
+        while (walk_next(&walk, &entry))
+            count++;
+        tiff->count[d] = count;
+    }
+    return tiff->count[DIRECTORY_IMAGE] > 0;
+}
+
+/* Append SIZE zeros at an even place of a block that is being built, and give that; 0 where there is no memory. */
+static size_t tiff_extend(struct blob *out, size_t size)
+{
+    const size_t added = (out->size & 1) + size;
+    uint8_t *const bytes = blob_extend(out, added);
+
+    if (!bytes)
+        return 0;
+    memset(bytes, 0, added);
+    return out->size - size;
+}
+
+/* Copy a directory to the end of OUT. PLACES are where OUT refers to each directory. */
+static bool tiff_copy(const struct tiff *tiff, enum directory directory, size_t *places, struct blob *out)
+{
+    struct walk walk;
+    struct entry entry;
+    const size_t table = tiff_extend(out, 2 + tiff->count[directory] * ENTRY + 4); /* 4: no further directory */
+    size_t at = table + 2;
+
+    if (table == 0)
+        return false;
+    put32(tiff->big, out->bytes + places[directory], (uint32_t)table);
+    put16(tiff->big, out->bytes + table, (unsigned)tiff->count[directory]);
+    walk_begin(&walk, tiff, directory);
+    for (; walk_next(&walk, &entry); at += ENTRY) {
+        uint8_t *const to = out->bytes + at;
+        put16(tiff->big, to, entry.tag);
+        put16(tiff->big, to + 2, entry.type);
+        put32(tiff->big, to + 4, entry.count);
+        if (entry.directory != DIRECTORY_IMAGE) {
+            places[entry.directory] = at + 8;
+        } else if (entry.size <= 4) {
+            memcpy(to + 8, entry.value, entry.size);
+        } else {
+            const size_t value = tiff_extend(out, entry.size);
+            if (value == 0)
+                return false;
+            memcpy(out->bytes + value, entry.value, entry.size);
+            put32(tiff->big, out->bytes + at + 8, (uint32_t)value); /* fits: four directories of twice 16 MB at most */
+        }
+    }
+    return true;
+}
+
+/* Build a block anew from what is carried of another. False where there is no memory. */
+static bool tiff_rebuild(const struct tiff *tiff, struct blob *out)
+{
+    size_t places[DIRECTORIES] = {[DIRECTORY_IMAGE] = 4};
+
+    if (!blob_append(out, tiff->bytes, TIFF_HEADER))
+        return false;
+    for (int d = 0; d < DIRECTORIES; d++)
+        if (tiff->count[d] > 0 && (d == DIRECTORY_IMAGE || places[d] > 0) &&
+            !tiff_copy(tiff, (enum directory)d, places, out))
+            return false;
+    return true;
+}
+
+/* The entry of TAG in a block that tiff_rebuild has built, or NULL. */
+static uint8_t *exif_entry(const struct blob *exif, enum directory directory, unsigned tag)
+{
+    struct tiff tiff;
+    struct walk walk;
+    struct entry entry;
+
+    if (!exif->bytes || !tiff_open(exif->bytes, exif->size, false, &tiff))
+        return NULL;
+    walk_begin(&walk, &tiff, directory);
+    while (walk_next(&walk, &entry))
+        if (entry.tag == tag)
+            return exif->bytes + walk.at - ENTRY;
+    return NULL;
+}
+
+int exif_orientation(const struct blob *exif)
+{
+    const uint8_t *const entry = exif_entry(exif, DIRECTORY_IMAGE, TAG_ORIENTATION);
+    const bool big = entry && exif->bytes[0] == 'M';
+
+    if (!entry || get16(big, entry + 2) != TYPE_SHORT || get32(big, entry + 4) != 1)
+        return 1;
+    const unsigned value = get16(big, entry + 8);
+    return value >= 1 && value <= 8 ? (int)value : 1;
+}
+
+/* Set a number where there is one, and only one: more would stand elsewhere. */
+static void exif_set(struct blob *exif, enum directory directory, unsigned tag, unsigned type, uint32_t value)
+{
+    uint8_t *const entry = exif_entry(exif, directory, tag);
+    const bool big = entry && exif->bytes[0] == 'M';
+    const unsigned had = entry ? get16(big, entry + 2) : 0;
+
+    if ((had != TYPE_SHORT && had != TYPE_LONG) || get32(big, entry + 4) != 1)
+        return;
+    put16(big, entry + 2, type);
+    memset(entry + 8, 0, 4);
+    if (type == TYPE_SHORT)
+        put16(big, entry + 8, value);
+    else
+        put32(big, entry + 8, value);
+}
+
+static void swap_bytes(uint8_t *a, uint8_t *b, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        const uint8_t byte = a[i];
+        a[i] = b[i];
+        b[i] = byte;
+    }
+}
+
+/* Swap the values of two tags, where both are there and each a pair of numbers. */
+static void exif_swap(struct blob *exif, enum directory directory, unsigned a, unsigned b)
+{
+    const uint8_t *const p = exif_entry(exif, directory, a), *const q = exif_entry(exif, directory, b);
+    const bool big = p && exif->bytes[0] == 'M';
+
+    for (int i = 0; i < 2; i++) {
+        const uint8_t *const entry = i == 0 ? p : q;
+        if (!entry || get16(big, entry + 2) != TYPE_RATIONAL || get32(big, entry + 4) != 1)
+            return;
+    }
+    swap_bytes(exif->bytes + get32(big, p + 8), exif->bytes + get32(big, q + 8), 8);
+}
+
+bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *exif)
+{
+    struct tiff tiff;
+    struct blob built = {0};
+
+    const bool done = !tiff_open(bytes, size, turned, &tiff) || tiff_rebuild(&tiff, &built);
+    if (done)
+        *exif = built;
+    else
+        blob_free(&built);
+    return done;
+}
+
+void exif_set_upright(struct blob *exif)
+{
+    exif_set(exif, DIRECTORY_IMAGE, TAG_ORIENTATION, TYPE_SHORT, 1);
+}
+
+void exif_set_sides(struct blob *exif, int width, int height)
+{
+    exif_set(exif, DIRECTORY_IMAGE, TAG_WIDTH, TYPE_LONG, (uint32_t)width);
+    exif_set(exif, DIRECTORY_IMAGE, TAG_HEIGHT, TYPE_LONG, (uint32_t)height);
+    exif_set(exif, DIRECTORY_EXIF, TAG_EXIF_WIDTH, TYPE_LONG, (uint32_t)width);
+    exif_set(exif, DIRECTORY_EXIF, TAG_EXIF_HEIGHT, TYPE_LONG, (uint32_t)height);
+}
+
+void exif_swap_densities(struct blob *exif)
+{
+    exif_swap(exif, DIRECTORY_IMAGE, TAG_ACROSS, TAG_DOWN);
+    exif_swap(exif, DIRECTORY_EXIF, TAG_FOCAL_ACROSS, TAG_FOCAL_DOWN);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a variant is expected to take: a small model of operations and bytes, by which the automatic choice among
+ * variants, and between CPU and GPU, is made. It never decides what is computed, as all that it chooses among return
+ * the same bytes.
+ *
+ * The times are those of one NVIDIA H200 and of one core of an EPYC with AVX-512, in nanoseconds a sample; other
+ * machines are slower or faster by about the same factor for all. tests/choice.py holds the choice against the
+ * committed measurements, docs/bench-h200.json: the chosen variant may take 10% longer than the fastest. */
+#include "variants/cost_model.h"
+
+#include <math.h>
+#include <string.h>
+
+static double samples_of(const struct work *work)
+{
+    return (double)work->width * work->height * work->planes;
+}
+
+/* The GPU's variants. Each takes what its arithmetic takes or what memory does, and a launch. 2^28 samples take 1 ms
+ * where one takes 3.7 ps. */
+
+static const double launch_seconds = 5e-6;
+static const double byte_sample = 0.49e-12, word_sample = 0.97e-12, float_sample = 1.9e-12; /* in and out, as a copy */
+
+static double gpu_seconds(const struct work *work, double sample_seconds)
+{
+    const double copy = work->sample == SAMPLE_U8    ? byte_sample
+                        : work->sample == SAMPLE_U16 ? word_sample
+                                                     : float_sample;
+    return launch_seconds + samples_of(work) * fmax(sample_seconds, copy);
+}
+
+/* How the GPU sums samples of uint16_t: in whole floats, or by halves, in floats or integers. */
+enum sums { SUMS_WHOLE, SUMS_FLOAT, SUMS_INT };
+
+static enum sums sums_of(const struct filter *filter)
+{
+    return sums_fit_float(filter, SAMPLE_U16) ? SUMS_WHOLE : sums_fit_float(filter, SAMPLE_U8) ? SUMS_FLOAT : SUMS_INT;
+}
+
+static double register_tiled_words(const struct filter *filter)
+{
+    const double taps = filter->width * filter->height;
+    const bool walks = filter_is_centred_square(filter) && filter->width >= 3 && filter->width <= 9;
+    switch (sums_of(filter)) {
+    case SUMS_WHOLE:
+        return walks ? 0.75e-12 + 0.041e-12 * taps : 1.5e-12 + 0.0548e-12 * taps;
+    case SUMS_FLOAT:
+        return walks ? 0.9e-12 + 0.075e-12 * taps : 4.3e-12 + 0.09e-12 * taps;
+    default:
+        return 2.4e-12 + 0.126e-12 * taps;
+    }
+}
+
+static double separable_words(const struct filter *filter)
+{
+    const double taps = filter->width + filter->height;
+    const bool walks = filter_is_centred_square(filter) && filter->width >= 3 && filter->width <= 15;
+    switch (sums_of(filter)) {
+    case SUMS_WHOLE:
+        return walks ? 0.9e-12 + 0.042e-12 * taps + 0.00046e-12 * taps * taps : 2.2e-12 + 0.06e-12 * taps;
+    case SUMS_FLOAT:
+        return walks ? 0.8e-12 + 0.092e-12 * taps + 0.0007e-12 * taps * taps : 1.2e-12 + 0.14e-12 * taps;
+    default:
+        return walks ? 0.9e-12 + 0.106e-12 * taps + 0.0008e-12 * taps * taps
+                     : 0.9e-12 + 0.17e-12 * taps + 0.0003e-12 * taps * taps;
+    }
+}
+
+double register_tiled_seconds(const struct filter *filter, const struct work *work)
+{
+    const double taps = filter->width * filter->height;
+    const bool exact = sums_fit_float(filter, SAMPLE_U8); /* else integers, at half the rate */
+    const bool any = !filter_is_centred_square(filter) || filter->width > 15;
+    if (work->sample == SAMPLE_U16)
+        return gpu_seconds(work, register_tiled_words(filter));
+    if (any) {
+        if (work->sample == SAMPLE_F32)
+            return gpu_seconds(work, fmax(1.12 * float_sample, 1.3e-12 + 0.044e-12 * taps));
+        return gpu_seconds(work, exact ? 2.5e-12 + 0.058e-12 * taps : 4.5e-12 + 0.064e-12 * taps);
+    }
+    if (work->sample == SAMPLE_F32)
+        return gpu_seconds(work, fmax(1.15 * float_sample, 0.0405e-12 * taps));
+    return gpu_seconds(work, 0.37e-12 + (exact ? 0.043e-12 : 0.067e-12) * taps);
+}
+
+double separable_seconds(const struct filter *filter, const struct work *work)
+{
+    const double taps = filter->width + filter->height;
+    const bool walks = filter_is_centred_square(filter) && filter->width >= 3 && filter->width <= 31;
+    if (work->sample == SAMPLE_U16)
+        return gpu_seconds(work, separable_words(filter));
+    if (work->sample == SAMPLE_F32)
+        return gpu_seconds(work,
+                           walks ? fmax(1.1 * float_sample, 1e-12 + 0.043e-12 * taps) : 2.45e-12 + 0.0862e-12 * taps);
+    /* Beyond 15 taps the sums take more and more of the registers. */
+    return gpu_seconds(work,
+                       walks ? 0.6e-12 + 0.04e-12 * taps + 0.00086e-12 * taps * taps : 2.3e-12 + 0.103e-12 * taps);
+}
+
+/* Parts of int8 that the largest tap is cut into. */
+static int parts_of(const struct filter *filter)
+{
+    int64_t largest = 0;
+    for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++) {
+        const int64_t size = filter->taps[i] < 0 ? -(int64_t)filter->taps[i] : filter->taps[i];
+        largest = size > largest ? size : largest;
+    }
+    int parts = 1;
+    for (int64_t reach = 127; reach < largest; reach = reach * 256 + 127)
+        parts++;
+    return parts;
+}
+
+/* What tensor-core's two passes take a sample, in seconds; 0 where they do not take the filter. */
+static double passes_seconds(const struct filter *filter)
+{
+    int64_t largest = 0, least = 0, row_sum = 0;
+    for (int k = 0; k < filter->width + filter->height; k++) {
+        const int64_t tap = k < filter->width ? filter->row[k] : filter->column[k - filter->width];
+        const int64_t size = tap < 0 ? -tap : tap;
+        largest = size > largest ? size : largest;
+        least = tap < least ? tap : least;
+        row_sum += k < filter->width ? size : 0;
+    }
+    const bool wide = filter->width > 17 || filter->height > 17;
+    if (!filter->separable || filter->width > 33 || filter->height > 33 || largest > 32639 || row_sum * 255 >= 1 << 24)
+        return 0;
+    if (largest > (least < 0 ? 127 : 255))
+        return wide ? 1.23e-12 : 0.99e-12;
+    /* Sums are shifted, or multiplied, or, where one multiplication does not do, finished in four steps. */
+    const bool power = (filter->scale & (filter->scale - 1)) == 0;
+    const bool quick = power || filter->scale <= 4096;
+    if (filter->absolute || !quick)
+        return row_sum * 255 >= 1 << 16 || largest > 127 ? 1.16e-12 : 0.84e-12;
+    if (row_sum * 255 >= 1 << 16 || largest > 127)
+        return 0.78e-12;
+    return power ? (wide ? 0.62e-12 : 0.58e-12) : (wide ? 0.71e-12 : 0.61e-12);
+}
+
+double tensor_core_seconds(const struct filter *filter, const struct work *work)
+{
+    const int parts = parts_of(filter), height = filter->height;
+    if (filter->width <= 9 && height <= 9 && parts <= 2)
+        return gpu_seconds(work, 0.52e-12 + (0.011e-12 + 0.035e-12 * (parts - 1)) * height);
+    const double passes = passes_seconds(filter);
+    if (passes > 0)
+        return gpu_seconds(work, passes);
+    /* Hopper's kernel keeps all taps in shared memory: 2 KB a product, beside about 100 KB of samples. */
+    const double products = (height + 3) * (filter->width <= 17 ? 1 : 1.5) * parts;
+    if (filter->width <= 33 && products <= 56)
+        return gpu_seconds(work, 0.35e-12 + 0.0417e-12 * products);
+    const double words = (filter->width + 11) / 4;
+    return gpu_seconds(work, 0.75e-12 + 0.0089e-12 * words * height * parts);
+}
+
+double sparse_seconds(const struct filter *filter, const struct work *work)
+{
+    const double taps = filter_tap_count(filter);
+    if (work->sample == SAMPLE_F32)
+        return gpu_seconds(work, fmax(1.9e-12 + 0.075e-12 * taps, 0.9e-12 + 0.151e-12 * taps));
+    return gpu_seconds(work, 0.93e-12 + 0.0925e-12 * taps);
+}
+
+double copy_seconds(const struct filter *filter, const struct work *work)
+{
+    (void)filter;
+    return gpu_seconds(work, 0);
+}
+
+double gradient_seconds(const struct filter *filter, const struct work *work)
+{
+    const double taps = filter_grids(filter) * filter->width * filter->height;
+    if (work->sample == SAMPLE_U8 && filter_is_centred_square(filter) && filter->width == 3) /* slopes, as a rule */
+        return gpu_seconds(work, 0.9e-12);
+    if (work->sample == SAMPLE_U16)
+        return gpu_seconds(work, 0.078e-12 * taps + 6.1e-12);
+    return gpu_seconds(work, 0.11e-12 * taps + 3.3e-12);
+}
+
+/* The CPU's variants. */
+
+static int threads_of(const struct work *work)
+{
+    return work->threads > 0 ? work->threads : 1;
+}
+
+double reference_seconds(const struct filter *filter, const struct work *work)
+{
+    return samples_of(work) * filter_grids(filter) * filter->width * filter->height * 1e-9 / threads_of(work);
+}
+
+/* The instruction set is that of AVX-512 with VNNI, or this many times as slow. */
+static double instruction_set_factor(void)
+{
+    static const struct {
+        const char *name;
+        double factor;
+    } sets[] = {{"vnni", 1}, {"avx512", 2}, {"avx2", 2.5}, {"sse2", 5}, {"portable", 9}};
+    const char *name;
+    struct error error;
+    if (cpu_instruction_set(&name, &error))
+        for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+            if (strcmp(sets[i].name, name) == 0)
+                return sets[i].factor;
+    return sets[4].factor;
+}
+
+double cpu_seconds(const struct filter *filter, const struct work *work)
+{
+    const double taps = filter_tap_count(filter), passes = filter->width + filter->height;
+    if (work->sample == SAMPLE_U16) { /* two taps an instruction; sums of two parts beyond 32 bits */
+        const double parts = filter->absolute_sum > INT16_MAX ? 2 : 1;
+        const double dense = 0.010e-9 * parts * taps, separable = 0.025e-9 * parts * passes;
+        const double least = filter->separable && separable < dense ? separable : dense;
+        return samples_of(work) * (least * instruction_set_factor() + 0.25e-9) / threads_of(work);
+    }
+    const double dense_tap = work->sample == SAMPLE_F32 ? 0.023e-9 : parts_of(filter) == 1 ? 0.005e-9 : 0.011e-9;
+    const double dense = dense_tap * taps, separable = 0.022e-9 * passes;
+    const double least = filter->separable && separable < dense ? separable : dense;
+    return samples_of(work) * (least * instruction_set_factor() + 0.1e-9) / threads_of(work);
+}
+
+/* From an image to an image. */
+
+double conv_cpu_seconds(const struct filter *filters, size_t count, const struct work *work)
+{
+    double seconds = samples_of(work) * 0.9e-9; /* split, merge and fresh memory, on one thread */
+    for (size_t i = 0; i < count; i++)
+        seconds += conv_variant_seconds(conv_choose(&filters[i], BACKEND_CPU, work), &filters[i], work);
+    return seconds;
+}
+
+static const double context_seconds = 0.3;
+
+/* Of all filters in turn. */
+static double kernel_seconds(const struct filter *filters, size_t count, const struct work *work)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct variant *variant = conv_choose(&filters[i], BACKEND_CUDA, work);
+        seconds += conv_variant_seconds(variant, &filters[i], work);
+    }
+    return seconds;
+}
+
+double conv_cuda_seconds(const struct filter *filters, size_t count, const struct work *work)
+{
+    const double transfer = 2 / 9e9; /* up and down a byte of pageable memory */
+    return context_seconds + samples_of(work) * (double)sample_bytes(work->sample) * transfer +
+           kernel_seconds(filters, count, work);
+}
+
+/* Of many images. */
+
+double conv_batch_cpu_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
+                              int workers)
+{
+    return images * conv_cpu_seconds(filters, count, work) / workers;
+}
+
+double conv_batch_cuda_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
+                               int workers, int gpus)
+{
+    const double locking = 0.43e-9;                  /* a byte of page-locked memory, once a worker */
+    const double copy = 0.1e-9, transfer = 2 / 50e9; /* a byte to page-locked memory, and from there up and down */
+    const double bytes = samples_of(work) * (double)sample_bytes(work->sample);
+    /* One image after the other, while the workers copy theirs. */
+    const double gpu = bytes * transfer + kernel_seconds(filters, count, work);
+    return context_seconds + workers * bytes * locking + images * fmax(gpu / gpus, bytes * copy / workers);
+}

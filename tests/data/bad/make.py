@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Make the bad inputs of this folder, each with one thing wrong. The tests read the committed files; run this
+again only to change them: tests/data/bad/make.py"""
+import pathlib
+import struct
+import zlib
+
+HERE = pathlib.Path(__file__).parent
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+def chunk(name, data=b""):
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def ihdr(width, height, bits=8, colour=2):
+    return chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0))
+
+
+def idat(width, height, channels=3):
+    rows = b"".join(b"\0" + bytes((5 * x + 3 * y) % 256 for x in range(width * channels)) for y in range(height))
+    return chunk(b"IDAT", zlib.compress(rows, 9))
+
+
+def flipped(data, at):
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
+
+
+def jpeg_segment(marker, data):
+    return bytes([0xFF, marker]) + struct.pack(">H", len(data) + 2) + data
+
+
+END = chunk(b"IEND")
+GOOD = SIGNATURE + ihdr(8, 8) + idat(8, 8) + END
+
+# A grey JPEG of 8 x 8 pixels, written out: one quantization table of ones, a DC and an AC Huffman table with the one
+# symbol 0 each (of one bit, 0), and a scan of these two bits.
+JPEG_TABLES = jpeg_segment(0xDB, b"\0" + b"\1" * 64)
+JPEG_HUFFMAN = b"".join(jpeg_segment(0xC4, bytes([kind, 1]) + bytes(15) + b"\0") for kind in (0x00, 0x10))
+JPEG_SCAN = jpeg_segment(0xDA, b"\1\1\0\0\x3f\0") + b"\x3f"
+
+
+def frame(marker=0xC0, bits=8, height=8, width=8):
+    return jpeg_segment(marker, struct.pack(">BHHB", bits, height, width, 1) + b"\1\x11\0")
+
+
+def jpeg(*, header=frame(), huffman=JPEG_HUFFMAN, end=b"\xff\xd9"):
+    return b"\xff\xd8" + JPEG_TABLES + header + huffman + JPEG_SCAN + end
+
+
+FILES = {
+    # Not images.
+    "empty.png": b"",
+    "not-an-image.png": b"This is a text, whatever its name says.\n",
+    "gif.png": b"GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\1\0\1\0\0\2\2D\1\0;",
+    "webp.jpg": b"RIFF\x1a\0\0\0WEBPVP8L\x0d\0\0\0\x2f\0\0\0\x10\7\x10\x11\x11\x88\x88\xfe\7\0",
+    "svg.png": b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>\n',
+    # PNG.
+    "truncated.png": GOOD[:-20],
+    "crc.png": flipped(GOOD, 8 + 25 + 8 + 20),
+    "signature.png": flipped(GOOD, 6),
+    "no-ihdr.png": SIGNATURE + idat(8, 8) + END,
+    "no-idat.png": SIGNATURE + ihdr(8, 8) + END,
+    "no-iend.png": SIGNATURE + ihdr(8, 8) + idat(8, 8),
+    "no-palette.png": SIGNATURE + ihdr(8, 8, colour=3) + idat(8, 8, 1) + END,
+    "huge.png": SIGNATURE + ihdr(100000, 100000) + idat(8, 8) + END,
+    "wide.png": SIGNATURE + ihdr(0x7FFFFFFF, 1) + idat(8, 1) + END,
+    "zero-width.png": SIGNATURE + ihdr(0, 8) + idat(8, 8) + END,
+    "depth.png": SIGNATURE + ihdr(8, 8, bits=4) + idat(8, 8) + END,
+    "long-chunk.png": SIGNATURE + ihdr(8, 8) + b"\xff\xff\xff\xffIDAT" + idat(8, 8)[8:] + END,
+    "unknown-chunk.png": SIGNATURE + ihdr(8, 8) + chunk(b"NEWS", b"1") + idat(8, 8) + END,
+    "few-rows.png": SIGNATURE + ihdr(8, 8) + idat(8, 4) + END,
+    "not-deflate.png": SIGNATURE + ihdr(8, 8) + chunk(b"IDAT", b"\x78\x9c" + b"\xff" * 40) + END,
+    # 1 MiB of zeros for a picture of 200 bytes.
+    "bomb.png": SIGNATURE + ihdr(8, 8) + chunk(b"IDAT", zlib.compress(bytes(1 << 20), 9)) + END,
+    # JPEG.
+    "truncated.jpg": jpeg(end=b""),
+    "no-scan.jpg": b"\xff\xd8" + JPEG_TABLES + frame() + b"\xff\xd9",
+    "no-frame.jpg": jpeg(header=b""),
+    "zero-width.jpg": jpeg(header=frame(width=0)),
+    "12-bit.jpg": jpeg(header=frame(0xC1, bits=12)),
+    "lossless.jpg": jpeg(header=frame(0xC3)),
+    "arithmetic.jpg": jpeg(header=frame(0xC9)),
+    "segment.jpg": b"\xff\xd8\xff\xe0\xff\xffJFIF",
+    # 101 scans of the same.
+    "scans.jpg": jpeg(end=JPEG_SCAN * 100 + b"\xff\xd9"),
+    # 16 x 200 symbols in one table: stb_image 2.27 would write them past its table's end.
+    "huffman.jpg": jpeg(huffman=jpeg_segment(0xC4, b"\0" + b"\xc8" * 16 + bytes(3200))),
+    # Filters.
+    "empty.txt": b"",
+    "comment.txt": b"# only a comment\n",
+    "ragged.txt": b"1 2 1\n2 4\n1 2 1\n",
+    "wide.txt": b"1 " * 127 + b"1\n",
+    "tall.txt": b"1\n" * 128,
+    "nan.txt": b"1 2 1\n2 nan 2\n1 2 1\n",
+    "infinity.txt": b"1 2 1\n2 inf 2\n1 2 1\n",
+    "overflow.txt": b"1 2 1\n2 99999999999999999999 2\n1 2 1\n",
+    "exponent.txt": b"1 1e999 1\n",
+    "word.txt": b"1 two 1\n",
+    "zero-scale.txt": b"scale 0\n1 2 1\n2 4 2\n1 2 1\n",
+    "zero-denominator.txt": b"1/0 1 1\n",
+    "anchor.txt": b"anchor 3 0\n1 2 1\n",
+    "binary.txt": b"1 2 1\n2 \0\xfe\xff 2\n1 2 1\n",
+}
+
+for name, data in FILES.items():
+    (HERE / name).write_bytes(data)

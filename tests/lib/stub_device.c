@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A GPU made of the CPU, for tests of what happens around one: device.h, and the rows of the table that are CUDA's. It
+ * does at once what a GPU queues. $GPUCONV_STUB_GPUS says how many there are (default 2). $GPUCONV_STUB_FAIL breaks
+ * them: CALL:N, where from the Nth call on, of all streams together, CALL fails, or CALL:N! where the Nth alone does:
+ * open, allocate, locked, upload, split, prepare, launch, merge, mark, wait, download, elapsed, or any, which counts
+ * them all.
+ *
+ * Like CUDA's, its constant memory is one for all streams of a GPU. A stream that prepares a variant while another one
+ * has not waited for its own is told so, and fails. */
+#include "kernels/device/device.h"
+#include "plan/plan.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { GPUS_MOST = 8, PLANE_ALIGNMENT = 512 };
+
+struct device {
+    struct device_info facts;
+    int index;
+    struct timespec marks[DEVICE_MARKS];
+};
+
+enum call {
+    CALL_OPEN,
+    CALL_ALLOCATE,
+    CALL_LOCKED,
+    CALL_UPLOAD,
+    CALL_SPLIT,
+    CALL_PREPARE,
+    CALL_LAUNCH,
+    CALL_MERGE,
+    CALL_MARK,
+    CALL_WAIT,
+    CALL_DOWNLOAD,
+    CALL_ELAPSED,
+    CALL_ANY,
+    CALL_COUNT
+};
+
+static const char *const call_names[CALL_COUNT] = {"open",     "allocate", "locked", "upload", "split",
+                                                   "prepare",  "launch",   "merge",  "mark",   "wait",
+                                                   "download", "elapsed",  "any"};
+
+/* What all streams share: how often each call was made, and who uses a GPU's constant memory. */
+static atomic_long calls[CALL_COUNT];
+static _Atomic(struct device *) users[GPUS_MOST];
+
+static int gpus(void)
+{
+    const char *text = getenv("GPUCONV_STUB_GPUS");
+    const int count = text != NULL ? atoi(text) : 2;
+    return count < GPUS_MOST ? count : GPUS_MOST;
+}
+
+/* Does this call of the kind still work? */
+static bool works(enum call call, struct error *error)
+{
+    const char *fail = getenv("GPUCONV_STUB_FAIL");
+    const enum call meant = fail != NULL && strncmp(fail, "any:", 4) == 0 ? CALL_ANY : call;
+    const long number = atomic_fetch_add(&calls[meant], 1) + 1;
+    const size_t length = strlen(call_names[meant]);
+    if (fail == NULL || strncmp(fail, call_names[meant], length) != 0 || fail[length] != ':' ||
+        number < atol(fail + length + 1) || (strchr(fail, '!') != NULL && number != atol(fail + length + 1)))
+        return true;
+    return error_set(error, ERROR_WORK, "the GPU failed in %s", call_names[call]);
+}
+
+bool device_count(int *count, struct error *error)
+{
+    *count = gpus();
+    return *count > 0 || error_set(error, ERROR_WORK, "there is no NVIDIA driver on this machine");
+}
+
+bool device_describe(int index, struct device_info *info, struct error *error)
+{
+    (void)index, (void)error;
+    *info = (struct device_info){.name = "stub", .capability = 90, .memory = (size_t)1 << 33, .multiprocessors = 1};
+    return true;
+}
+
+int device_driver_version(void)
+{
+    return 0;
+}
+
+bool device_open(int index, struct device **device, struct error *error)
+{
+    *device = NULL;
+    if (!works(CALL_OPEN, error))
+        return false;
+    if (index >= gpus())
+        return error_set(error, ERROR_WORK, "there is no CUDA device %d", index);
+    *device = calloc(1, sizeof **device);
+    if (*device == NULL)
+        return error_set(error, ERROR_WORK, "not enough memory");
+    (*device)->index = index;
+    return device_describe(index, &(*device)->facts, error);
+}
+
+void device_close(struct device *device)
+{
+    free(device);
+}
+
+const struct device_info *device_facts(const struct device *device)
+{
+    return &device->facts;
+}
+
+bool device_allocate(struct device *device, size_t size, void **buffer, struct error *error)
+{
+    (void)device;
+    *buffer = works(CALL_ALLOCATE, error) ? malloc(size) : NULL;
+    return *buffer != NULL;
+}
+
+void device_release(struct device *device, void *buffer)
+{
+    (void)device;
+    free(buffer);
+}
+
+bool device_allocate_locked(struct device *device, size_t size, void **buffer, struct error *error)
+{
+    (void)device;
+    *buffer = works(CALL_LOCKED, error) ? malloc(size) : NULL;
+    return *buffer != NULL;
+}
+
+void device_release_locked(struct device *device, void *buffer)
+{
+    (void)device;
+    free(buffer);
+}
+
+size_t device_plane_layout(enum sample sample, int width, int height, int count, size_t extra, struct plane *plane)
+{
+    const size_t row = ((size_t)width * sample_bytes(sample) + 127) / 128 * 128 + extra;
+    *plane = (struct plane){.sample = sample, .width = width, .height = height, .count = count, .row_bytes = row};
+    plane->plane_bytes = (row * (size_t)height + PLANE_ALIGNMENT - 1) / PLANE_ALIGNMENT * PLANE_ALIGNMENT;
+    return plane->plane_bytes * (size_t)count;
+}
+
+bool device_plane_allocate(struct device *device, enum sample sample, int width, int height, int count, size_t extra,
+                           struct plane *plane, struct error *error)
+{
+    return device_allocate(device, device_plane_layout(sample, width, height, count, extra, plane), &plane->data,
+                           error);
+}
+
+bool device_copy(struct device *device, void *to, const void *from, size_t size, struct error *error)
+{
+    (void)device, (void)error;
+    memcpy(to, from, size);
+    return true;
+}
+
+bool device_upload(struct device *device, void *to, const void *from, size_t size, struct error *error)
+{
+    return works(CALL_UPLOAD, error) && device_copy(device, to, from, size, error);
+}
+
+/* A download that fails has already overwritten a part. */
+bool device_download(struct device *device, void *to, const void *from, size_t size, struct error *error)
+{
+    const bool done = works(CALL_DOWNLOAD, error);
+    if (!done)
+        memset(to, 0x55, size);
+    return done && device_copy(device, to, from, size, error);
+}
+
+bool device_fill(struct device *device, void *buffer, uint8_t value, size_t size, struct error *error)
+{
+    (void)device, (void)error;
+    memset(buffer, value, size);
+    return true;
+}
+
+bool device_wait(struct device *device, struct error *error)
+{
+    struct device *self = device;
+    atomic_compare_exchange_strong(&users[device->index], &self, NULL);
+    return works(CALL_WAIT, error);
+}
+
+bool device_mark(struct device *device, int mark, struct error *error)
+{
+    clock_gettime(CLOCK_MONOTONIC, &device->marks[mark]);
+    return works(CALL_MARK, error);
+}
+
+bool device_elapsed(struct device *device, int from, int to, float *milliseconds, struct error *error)
+{
+    const struct timespec *a = &device->marks[from], *b = &device->marks[to];
+    *milliseconds = (float)((double)(b->tv_sec - a->tv_sec) * 1e3 + (double)(b->tv_nsec - a->tv_nsec) / 1e6);
+    return works(CALL_ELAPSED, error);
+}
+
+bool device_peaks(struct device *device, struct device_peaks *peaks, struct error *error)
+{
+    (void)device, (void)peaks;
+    return error_set(error, ERROR_WORK, "the stub has no peaks");
+}
+
+bool device_split(struct device *device, const struct image *image, enum alpha alpha, const struct linear *linear,
+                  const struct plane *planes, struct error *error)
+{
+    (void)device;
+    image_split(image, alpha, linear, planes);
+    return works(CALL_SPLIT, error);
+}
+
+bool device_merge(struct device *device, const struct plane *planes, enum alpha alpha, const struct linear *linear,
+                  const struct image *image, struct error *error)
+{
+    (void)device;
+    struct image merged = *image;
+    image_merge(planes, alpha, linear, &merged);
+    return works(CALL_MERGE, error);
+}
+
+/* ---- The rows of the table ---- */
+
+bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                struct error *error);
+
+/* CUDA_FUNCTION of conv.c makes every row of the GPU's call these. */
+bool stub_prepare(const struct plan *plan, struct device *device, struct error *error);
+bool stub_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                 struct error *error);
+
+bool stub_prepare(const struct plan *plan, struct device *device, struct error *error)
+{
+    (void)plan;
+    struct device *nobody = NULL;
+    if (atomic_compare_exchange_strong(&users[device->index], &nobody, device) || nobody == device)
+        return works(CALL_PREPARE, error);
+    return error_set(error, ERROR_WORK, "two streams use the constant memory of GPU %d at once", device->index);
+}
+
+bool stub_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                 struct error *error)
+{
+    /* Time for another stream to come between. */
+    const struct timespec millisecond = {.tv_nsec = 1000000};
+    nanosleep(&millisecond, NULL);
+    return works(CALL_LAUNCH, error) && cpu_launch(plan, device, in, out, error);
+}

@@ -1,0 +1,1133 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The codecs, every row of the table that was built in: every kind of PNG against pixels computed here, round trips
+ * from each to each, files cut at every byte and flipped at every bit, the committed bad files, limits. */
+#include "base/file.h"
+#include "codec/codec.h"
+
+#include <libdeflate.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- The rows of the table ---- */
+
+/* The row number I that was built in and reads FORMAT, or writes it; NULL behind the last. */
+static const struct codec *row_of(enum format format, bool writes, size_t i)
+{
+    size_t count;
+    const struct codec *const table = codecs(&count);
+
+    for (size_t k = 0; k < count; k++)
+        if (table[k].decode && (writes ? table[k].writes : table[k].reads) >> format & 1 && i-- == 0)
+            return &table[k];
+    return NULL;
+}
+
+#define EACH_READER(row, format)                                                                                       \
+    size_t reader_ = 0;                                                                                                \
+    for (const struct codec *row; (row = row_of(format, false, reader_)) != NULL; reader_++)
+#define EACH_WRITER(row, format)                                                                                       \
+    size_t writer_ = 0;                                                                                                \
+    for (const struct codec *row; (row = row_of(format, true, writer_)) != NULL; writer_++)
+
+static struct codec_settings settings_of(const struct codec *codec)
+{
+    return (struct codec_settings){
+        .codec = codec, .quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION, .threads = 1};
+}
+
+/* ---- Bytes put together ---- */
+
+struct buffer {
+    uint8_t bytes[1 << 16];
+    size_t size;
+};
+
+static void put(struct buffer *buffer, const void *bytes, size_t size)
+{
+    assert_true(buffer->size + size <= sizeof(buffer->bytes));
+    if (size > 0)
+        memcpy(buffer->bytes + buffer->size, bytes, size);
+    buffer->size += size;
+}
+
+static void put8(struct buffer *buffer, unsigned value)
+{
+    const uint8_t byte = (uint8_t)value;
+
+    put(buffer, &byte, 1);
+}
+
+static void put16(struct buffer *buffer, unsigned value)
+{
+    put8(buffer, value >> 8);
+    put8(buffer, value);
+}
+
+static void put32(struct buffer *buffer, uint32_t value)
+{
+    put16(buffer, value >> 16);
+    put16(buffer, value);
+}
+
+static void put_chunk(struct buffer *png, const char *type, const void *data, size_t size)
+{
+    put32(png, (uint32_t)size);
+    const size_t start = png->size;
+    put(png, type, 4);
+    put(png, data, size);
+    put32(png, libdeflate_crc32(0, png->bytes + start, png->size - start));
+}
+
+/* A kind of PNG, and the sample that stands at (x, y) in channel c: a value of `bits` bits. */
+struct kind {
+    unsigned colour, bits, channels;
+    bool interlaced, transparent;
+};
+
+static unsigned kind_sample(const struct kind *kind, unsigned x, unsigned y, unsigned c)
+{
+    return (x * 7349 + y * 2741 + c * 12289 + x * y) & ((1u << kind->bits) - 1);
+}
+
+/* The palette: entry i is (i * 3, 255 - i, i * i), alpha 255 - 2 * i for the first 8. */
+static unsigned palette_sample(unsigned i, unsigned c)
+{
+    return (c == 0 ? i * 3 : c == 1 ? 255 - i : c == 2 ? i * i : i < 8 ? 255 - 2 * i : 255) & 255;
+}
+
+/* What the standard subtracts from a byte whose neighbours are LEFT, ABOVE and CORNER. */
+static unsigned predicted(unsigned filter, int left, int above, int corner)
+{
+    const int guess = left + above - corner;
+    const int a = abs(guess - left), b = abs(guess - above), c = abs(guess - corner);
+
+    switch (filter) {
+    case 0:
+        return 0;
+    case 1:
+        return (unsigned)left;
+    case 2:
+        return (unsigned)above;
+    case 3:
+        return (unsigned)(left + above) / 2;
+    default:
+        return (unsigned)(a <= b && a <= c ? left : b <= c ? above : corner);
+    }
+}
+
+/* The rows of a pass: pixels at x0, x0 + dx, ... of rows y0, y0 + dy, ..., each row after its filter's number: all in
+ * turn. */
+static void put_pass(struct buffer *raw, const struct kind *kind, unsigned width, unsigned height, unsigned x0,
+                     unsigned y0, unsigned dx, unsigned dy)
+{
+    static struct buffer row, above;
+    const unsigned pixel = kind->bits * kind->channels > 8 ? kind->bits * kind->channels / 8 : 1;
+
+    if (x0 >= width)
+        return;
+    memset(&above, 0, sizeof(above));
+    for (unsigned y = y0, filter = x0 + y0; y < height; y += dy, filter++) {
+        unsigned held = 0, bits = 0; /* bits that do not fill a byte yet */
+        row.size = 0;
+        for (unsigned x = x0; x < width; x += dx) {
+            for (unsigned c = 0; c < kind->channels; c++) {
+                held = held << kind->bits | kind_sample(kind, x, y, c);
+                for (bits += kind->bits; bits >= 8; bits -= 8)
+                    put8(&row, held >> (bits - 8));
+            }
+        }
+        if (bits > 0)
+            put8(&row, held << (8 - bits));
+        put8(raw, filter % 5);
+        for (unsigned i = 0; i < row.size; i++) {
+            const bool first = i < pixel;
+            put8(raw, row.bytes[i] - predicted(filter % 5, first ? 0 : row.bytes[i - pixel], above.bytes[i],
+                                               first ? 0 : above.bytes[i - pixel]));
+        }
+        above = row;
+    }
+}
+
+static void make_png(struct buffer *png, const struct kind *kind, unsigned width, unsigned height)
+{
+    static const unsigned passes[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                                          {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+    static struct buffer raw, part;
+    uint8_t compressed[1 << 16];
+
+    *png = (struct buffer){.size = 0};
+    put(png, "\x89PNG\r\n\x1a\n", 8);
+    part.size = 0;
+    put32(&part, width);
+    put32(&part, height);
+    const uint8_t tail[5] = {(uint8_t)kind->bits, (uint8_t)kind->colour, 0, 0, kind->interlaced};
+    put(&part, tail, sizeof(tail));
+    put_chunk(png, "IHDR", part.bytes, part.size);
+    put_chunk(png, "tEXt", "Comment\0any", 11);
+    if (kind->colour == 3) {
+        part.size = 0;
+        for (unsigned i = 0; i < 1u << kind->bits; i++)
+            for (unsigned c = 0; c < 3; c++)
+                put8(&part, palette_sample(i, c));
+        put_chunk(png, "PLTE", part.bytes, part.size);
+    }
+    if (kind->transparent) { /* the palette's first entries, or the colour of pixel (1, 0) */
+        part.size = 0;
+        for (unsigned i = 0; kind->colour == 3 && i < 8 && i < 1u << kind->bits; i++)
+            put8(&part, palette_sample(i, 3));
+        for (unsigned c = 0; kind->colour != 3 && c < kind->channels; c++)
+            put16(&part, kind_sample(kind, 1, 0, c));
+        put_chunk(png, "tRNS", part.bytes, part.size);
+    }
+    raw.size = 0;
+    if (!kind->interlaced)
+        put_pass(&raw, kind, width, height, 0, 0, 1, 1);
+    for (int i = 0; kind->interlaced && i < 7; i++)
+        put_pass(&raw, kind, width, height, passes[i][0], passes[i][1], passes[i][2], passes[i][3]);
+    struct libdeflate_compressor *const compressor = libdeflate_alloc_compressor(6);
+    const size_t size = libdeflate_zlib_compress(compressor, raw.bytes, raw.size, compressed, sizeof(compressed));
+    libdeflate_free_compressor(compressor);
+    assert_true(size > 2);
+    put_chunk(png, "IDAT", compressed, 2); /* the stream may be cut anywhere */
+    put_chunk(png, "IDAT", compressed + 2, size - 2);
+    put_chunk(png, "IEND", NULL, 0);
+}
+
+/* The sample that the codec must give for channel c at (x, y), of 16 bits where the kind has them. */
+static unsigned expected_sample(const struct kind *kind, unsigned x, unsigned y, unsigned c)
+{
+    if (kind->colour == 3)
+        return palette_sample(kind_sample(kind, x, y, 0), c);
+    if (c == kind->channels) {
+        bool same = true;
+        for (unsigned i = 0; i < kind->channels; i++)
+            same &= kind_sample(kind, x, y, i) == kind_sample(kind, 1, 0, i);
+        return same ? 0 : kind->bits == 16 ? 65535 : 255;
+    }
+    const unsigned value = kind_sample(kind, x, y, c);
+    return kind->bits == 16 ? value : value * 255 / ((1u << kind->bits) - 1);
+}
+
+/* Sample number I of an image. */
+static unsigned sample_of(const struct image *image, size_t i)
+{
+    uint16_t deep;
+
+    if (image->bits == 8)
+        return image->samples[i];
+    memcpy(&deep, image->samples + 2 * i, sizeof(deep));
+    return deep;
+}
+
+/* What is to become of a sample of FROM bits where TO are wanted. */
+static unsigned with_bits(unsigned value, int from, int to)
+{
+    return from == to ? value : to == 16 ? value * 257 : (2 * value * 255 + 65535) / (2 * 65535);
+}
+
+/* WANTED bits a sample; 0: those of the file. */
+static void check_kind(const struct codec *codec, const struct buffer *png, const struct kind *kind, unsigned width,
+                       unsigned height, int wanted)
+{
+    const unsigned channels = (kind->colour == 3 ? 3 : kind->channels) + kind->transparent;
+    const int bits = kind->bits == 16 ? 16 : 8;
+    struct codec_settings settings = settings_of(codec);
+    struct error error = {0};
+    struct codec_info info;
+    struct image image;
+
+    settings.bits = wanted;
+    if (!codec_decode(png->bytes, png->size, "x.png", &settings, &image, &info, &error))
+        fail_msg("%s, colour %u, %u bits: %s", codec->name, kind->colour, kind->bits, error.message);
+    assert_int_equal(info.format, FORMAT_PNG);
+    assert_ptr_equal(info.codec, codec);
+    assert_int_equal(info.bits, bits);
+    assert_int_equal(codec_bits(&info, &settings), image.bits);
+    assert_int_equal(image.bits, wanted > 0 ? wanted : bits);
+    assert_int_equal(image.width, width);
+    assert_int_equal(image.height, height);
+    assert_int_equal(image.channels, channels);
+    for (unsigned y = 0, at = 0; y < height; y++)
+        for (unsigned x = 0; x < width; x++)
+            for (unsigned c = 0; c < channels; c++, at++) {
+                const unsigned expected = with_bits(expected_sample(kind, x, y, c), bits, image.bits);
+                if (sample_of(&image, at) != expected)
+                    fail_msg("%s, colour %u, %u bits, %d wanted, (%u, %u) channel %u: %u, expected %u", codec->name,
+                             kind->colour, kind->bits, wanted, x, y, c, sample_of(&image, at), expected);
+            }
+    image_free(&image);
+}
+
+/* Every reader, every kind, as it is and with 8 and 16 bits: so all of them give the same samples. */
+static void test_png_kinds(void **state)
+{
+    static const unsigned colours[][2] = {{0, 1}, {2, 3}, {3, 1}, {4, 2}, {6, 4}};
+    static const unsigned sizes[][2] = {{1, 1}, {3, 1}, {1, 5}, {13, 11}, {37, 12}};
+    static struct buffer png;
+    int kinds = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 5 * 5 * 2 * 2 * 5; i++) {
+        const unsigned width = sizes[i / 100][0], height = sizes[i / 100][1];
+        const struct kind kind = {.colour = colours[i % 5][0],
+                                  .channels = colours[i % 5][1],
+                                  .bits = 1u << i / 5 % 5,
+                                  .interlaced = i / 25 % 2,
+                                  .transparent = i / 50 % 2};
+
+        if ((kind.colour != 0 && kind.colour != 3 && kind.bits < 8) || (kind.colour == 3 && kind.bits > 8) ||
+            (kind.colour >= 4 && kind.transparent))
+            continue;
+        kinds++;
+        make_png(&png, &kind, width, height);
+        EACH_READER(codec, FORMAT_PNG)
+        {
+            for (int wanted = 0; wanted <= 16; wanted += 8)
+                check_kind(codec, &png, &kind, width, height, wanted);
+        }
+    }
+    assert_int_equal(kinds,
+                     (15 + 11) * 2 * 5); /* 15 kinds by the standard, of which 11 may name a transparent colour */
+}
+
+/* ---- JPEG ---- */
+
+static void put_segment(struct buffer *jpeg, unsigned marker, const void *data, size_t size)
+{
+    put16(jpeg, 0xff00 | marker);
+    put16(jpeg, (unsigned)size + 2);
+    put(jpeg, data, size);
+}
+
+/* A progressive grey JPEG of 8 x 8 pixels whose one difference is 50: with a quantizer of 8, all are 128 + 50. */
+static void make_progressive(struct buffer *jpeg)
+{
+    const uint8_t frame[9] = {8, 0, 8, 0, 8, 1, 1, 0x11, 0};
+    const uint8_t dc[18] = {0x00, 1, [17] = 6}, ac[18] = {0x10, 1, [17] = 0}; /* one code, 0, for the symbols 6 and 0 */
+    const uint8_t dc_scan[6] = {1, 1, 0, 0, 0, 0}, ac_scan[6] = {1, 1, 0, 1, 63, 0};
+    uint8_t quantizers[65] = {0};
+
+    memset(quantizers + 1, 8, 64);
+    *jpeg = (struct buffer){.size = 0};
+    put16(jpeg, 0xffd8);
+    put_segment(jpeg, 0xe0, "JFIF\0\1\1\0\0\1\0\1\0\0", 14);
+    put_segment(jpeg, 0xdb, quantizers, sizeof(quantizers));
+    put_segment(jpeg, 0xc2, frame, sizeof(frame));
+    put_segment(jpeg, 0xc4, dc, sizeof(dc));
+    put_segment(jpeg, 0xda, dc_scan, sizeof(dc_scan));
+    put8(jpeg, 0x65); /* 0, then 50 in 6 bits, then padding */
+    put_segment(jpeg, 0xc4, ac, sizeof(ac));
+    put_segment(jpeg, 0xda, ac_scan, sizeof(ac_scan));
+    put8(jpeg, 0x7f);
+    put16(jpeg, 0xffd9);
+}
+
+static void test_progressive_jpeg(void **state)
+{
+    static struct buffer jpeg;
+
+    (void)state;
+    make_progressive(&jpeg);
+    EACH_READER(codec, FORMAT_JPEG)
+    {
+        const struct codec_settings settings = settings_of(codec);
+        struct error error = {0};
+        struct codec_info info;
+        struct image image;
+
+        if (!codec_decode(jpeg.bytes, jpeg.size, "x.jpg", &settings, &image, &info, &error))
+            fail_msg("%s: %s", codec->name, error.message);
+        assert_int_equal(info.format, FORMAT_JPEG);
+        assert_ptr_equal(info.codec, codec);
+        assert_int_equal(info.bits, 8);
+        assert_int_equal(image.width, 8);
+        assert_int_equal(image.height, 8);
+        assert_int_equal(image.channels, 1);
+        for (int i = 0; i < 64; i++)
+            assert_int_equal(image.samples[i], 178);
+        image_free(&image);
+    }
+}
+
+/* A grey JPEG of 16 x 8 pixels with a restart after each of its two blocks, whose differences are 50 and -50: the
+ * second counts from 0 again. */
+static void test_jpeg_with_restarts(void **state)
+{
+    const uint8_t frame[9] = {8, 0, 8, 0, 16, 1, 1, 0x11, 0}, interval[2] = {0, 1};
+    const uint8_t dc[18] = {0x00, 1, [17] = 6}, ac[18] = {0x10, 1, [17] = 0}, scan[6] = {1, 1, 0, 0, 63, 0};
+    uint8_t quantizers[65] = {0};
+    static struct buffer jpeg;
+
+    (void)state;
+    memset(quantizers + 1, 8, 64);
+    put16(&jpeg, 0xffd8);
+    put_segment(&jpeg, 0xdb, quantizers, sizeof(quantizers));
+    put_segment(&jpeg, 0xc0, frame, sizeof(frame));
+    put_segment(&jpeg, 0xc4, dc, sizeof(dc));
+    put_segment(&jpeg, 0xc4, ac, sizeof(ac));
+    put_segment(&jpeg, 0xdd, interval, sizeof(interval));
+    put_segment(&jpeg, 0xda, scan, sizeof(scan));
+    put8(&jpeg, 0x64); /* 0, 50 in 6 bits, 0 */
+    put16(&jpeg, 0xffd0);
+    put8(&jpeg, 0x1a); /* 0, -50 in 6 bits, 0 */
+    put16(&jpeg, 0xffd9);
+    EACH_READER(codec, FORMAT_JPEG)
+    {
+        const struct codec_settings settings = settings_of(codec);
+        struct error error = {0};
+        struct image image;
+
+        if (!codec_decode(jpeg.bytes, jpeg.size, "x.jpg", &settings, &image, NULL, &error))
+            fail_msg("%s: %s", codec->name, error.message);
+        assert_int_equal(image.width, 16);
+        for (int i = 0; i < 16 * 8; i++)
+            assert_int_equal(image.samples[i], i % 16 < 8 ? 178 : 78);
+        image_free(&image);
+    }
+}
+
+/* A JPEG of four channels goes to the codec that takes it, and no other says that it could. */
+static void test_jpeg_of_inks(void **state)
+{
+    const uint8_t frame[18] = {8, 0, 8, 0, 8, 4, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0, 4, 0x11, 0};
+    const uint8_t dc[18] = {0x00, 1, [17] = 6}, ac[18] = {0x10, 1, [17] = 0};
+    const uint8_t scan[12] = {4, 1, 0, 2, 0, 3, 0, 4, 0, 0, 63, 0};
+    const struct codec_settings any = settings_of(NULL), turbo = settings_of(codec_find("libjpeg-turbo", NULL));
+    uint8_t quantizers[65] = {0};
+    static struct buffer jpeg;
+    struct error error = {0};
+    struct codec_info info;
+    struct image image;
+
+    (void)state;
+    memset(quantizers + 1, 8, 64);
+    put16(&jpeg, 0xffd8);
+    put_segment(&jpeg, 0xee, "Adobe\0d\0\0\0\0\0", 12); /* inks, not differences of colour */
+    put_segment(&jpeg, 0xdb, quantizers, sizeof(quantizers));
+    put_segment(&jpeg, 0xc0, frame, sizeof(frame));
+    put_segment(&jpeg, 0xc4, dc, sizeof(dc));
+    put_segment(&jpeg, 0xc4, ac, sizeof(ac));
+    put_segment(&jpeg, 0xda, scan, sizeof(scan));
+    for (int i = 0; i < 4; i++)
+        put8(&jpeg, 0x64); /* 0, 50 in 6 bits, 0 */
+    put16(&jpeg, 0xffd9);
+    if (!codec_decode(jpeg.bytes, jpeg.size, "x", &any, &image, &info, &error))
+        fail_msg("%s", error.message);
+    assert_true(info.inks);
+    assert_string_equal(info.codec->name, "stb");
+    assert_int_equal(image.channels, 3);
+    for (int i = 0; i < 64 * 3; i++)
+        assert_in_range(image.samples[i], 178 * 178 / 255 - 1, 178 * 178 / 255 + 1); /* inverted ink times black */
+    image_free(&image);
+    if (!turbo.codec)
+        return;
+    assert_false(codec_decode(jpeg.bytes, jpeg.size, "x", &turbo, &image, NULL, &error));
+    assert_string_equal(error.message,
+                        "x: the codec libjpeg-turbo reads no JPEG of 4 channels; leave --codec out, or give stb");
+}
+
+/* ---- Round trips ---- */
+
+static struct image make_image(int width, int height, int channels, int bits, bool smooth)
+{
+    struct image image;
+    unsigned noise = 12345;
+
+    assert_true(image_allocate(&image, width, height, channels, bits, NULL));
+    for (int y = 0, i = 0; y < height; y++)
+        for (int x = 0; x < width; x++)
+            for (int c = 0; c < channels; c++, i++) {
+                noise = noise * 1664525 + 1013904223;
+                const int level = smooth ? 40 + 2 * x + 3 * y + 20 * c : (int)(noise >> 24);
+                const uint16_t deep = (uint16_t)((unsigned)level << 8 | (noise >> 8 & 255));
+                if (bits == 8)
+                    image.samples[i] = (uint8_t)level;
+                else
+                    memcpy(image.samples + 2 * i, &deep, sizeof(deep));
+            }
+    return image;
+}
+
+/* Decode what WRITER made of IMAGE with READER. */
+static void check_back(const struct image *image, enum format format, const struct codec *writer,
+                       const struct codec *reader, const uint8_t *bytes, size_t size)
+{
+    const struct codec_settings settings = settings_of(reader);
+    const bool png = format == FORMAT_PNG, grey = image->channels < 3 && strcmp(writer->name, "stb") != 0;
+    const size_t channels = (size_t)image->channels;
+    struct codec_info info;
+    struct error error = {0};
+    struct image back;
+
+    if (!codec_decode(bytes, size, "x", &settings, &back, &info, &error))
+        fail_msg("%s, %s: %s", writer->name, reader->name, error.message);
+    assert_int_equal(info.format, format);
+    assert_int_equal(info.bits, png ? image->bits : 8);
+    assert_int_equal(back.width, image->width);
+    assert_int_equal(back.height, image->height);
+    assert_int_equal(back.channels, png ? image->channels : grey ? 1 : 3); /* stb writes a grey JPEG in colour */
+    for (size_t p = 0; p < (size_t)(image->width * image->height); p++)
+        for (size_t c = 0; c < (size_t)back.channels; c++) {
+            const unsigned sample = sample_of(image, p * channels + (png || channels >= 3 ? c : 0));
+            const int a = (int)with_bits(sample, image->bits, back.bits);
+            const int b = (int)sample_of(&back, p * (size_t)back.channels + c);
+            if (abs(a - b) > (png ? 0 : 4))
+                fail_msg("%s, %s, %d channels, pixel %zu, channel %zu: %d became %d", writer->name, reader->name,
+                         image->channels, p, c, a, b);
+        }
+    image_free(&back);
+}
+
+static void check_all_back(const struct image *image, enum format format, const struct codec *writer,
+                           const struct codec_settings *settings)
+{
+    struct error error = {0};
+    uint8_t *bytes;
+    size_t size;
+
+    if (!codec_encode(image, format, settings, &bytes, &size, &error))
+        fail_msg("%s: %s", writer->name, error.message);
+    EACH_READER(reader, format)
+    {
+        check_back(image, format, writer, reader, bytes, size);
+    }
+    free(bytes);
+}
+
+static void test_round_trips(void **state)
+{
+    static const int sizes[][2] = {{1, 1}, {1, 31}, {31, 1}, {17, 13}, {64, 48}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) * 4 * 2; i++) {
+        const int bits = i % 2 ? 16 : 8, channels = (int)(i / 2 % 4) + 1;
+        for (enum format format = FORMAT_PNG; format < FORMAT_COUNT; format++) {
+            struct image image = make_image(sizes[i / 8][0], sizes[i / 8][1], channels, bits, format == FORMAT_JPEG);
+            EACH_WRITER(writer, format)
+            {
+                struct codec_settings settings = settings_of(writer);
+                settings.quality = 100;
+                if (codec_writer(format, bits, &settings, NULL))
+                    check_all_back(&image, format, writer, &settings);
+                else
+                    assert_true(format == FORMAT_PNG && writer->write_bits < bits);
+            }
+            image_free(&image);
+        }
+    }
+}
+
+/* Who writes only 8 bits says so of an image of 16, and whom to take instead; a JPEG never has more. */
+static void test_write_bits(void **state)
+{
+    struct image image = make_image(5, 4, 3, 16, false);
+    int refusals = 0;
+
+    (void)state;
+    EACH_WRITER(writer, FORMAT_PNG)
+    {
+        const struct codec_settings settings = settings_of(writer);
+        struct error error = {0};
+        uint8_t *bytes;
+        size_t size;
+
+        if (writer->write_bits == 16)
+            continue;
+        refusals++;
+        assert_false(codec_encode(&image, FORMAT_PNG, &settings, &bytes, &size, &error));
+        assert_null(bytes);
+        assert_int_equal(error.code, ERROR_WORK);
+        assert_non_null(strstr(error.message, "writes 8 bits a sample, and the image has 16; give --codec libdeflate"));
+        assert_ptr_equal(codec_writer(FORMAT_PNG, 8, &settings, NULL), writer);
+        assert_ptr_equal(codec_writer(FORMAT_JPEG, 16, &settings, NULL), writer);
+    }
+    assert_int_equal(refusals, 1); /* stb */
+    assert_int_equal(codec_writer(FORMAT_PNG, 16, &(struct codec_settings){.compression = 1}, NULL)->write_bits, 16);
+    image_free(&image);
+}
+
+/* Several bands, the last of them shorter: one file, whatever the threads, that all read. */
+static void test_bands(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        const int channels = i / 2 + 1;
+        struct image image = make_image(1400, 1100, channels, i % 2 ? 16 : 8, channels % 2 == 0);
+        struct codec_settings settings = settings_of(NULL);
+        size_t size[3];
+        uint8_t *bytes[3];
+        static const int threads[3] = {1, 4, 0};
+
+        for (int k = 0; k < 3; k++) {
+            settings.threads = threads[k];
+            assert_true(codec_encode(&image, FORMAT_PNG, &settings, &bytes[k], &size[k], NULL));
+            assert_int_equal(size[k], size[0]);
+            assert_memory_equal(bytes[k], bytes[0], size[0]);
+        }
+        EACH_READER(reader, FORMAT_PNG)
+        {
+            check_back(&image, FORMAT_PNG, codec_writer(FORMAT_PNG, image.bits, &settings, NULL), reader, bytes[0],
+                       size[0]);
+        }
+        for (int k = 0; k < 3; k++)
+            free(bytes[k]);
+        image_free(&image);
+    }
+}
+
+/* Of each depth, level 0 stores, the others compress, the last not worse than the first of its library, and all are
+ * read by all. */
+static void check_compression(int bits)
+{
+    struct image image = make_image(700, 400, 3, 8, true), deep;
+
+    for (size_t i = 0; i < image_samples(&image); i++)
+        image.samples[i] = (uint8_t)(image.samples[i] + (i * i >> 7 & 3)); /* neither noise nor empty */
+    if (bits == 16) {
+        assert_true(image_convert(&image, bits, &deep, NULL));
+        image_free(&image);
+        image = deep;
+    }
+    EACH_WRITER(writer, FORMAT_PNG)
+    {
+        if (writer->write_bits < bits)
+            continue;
+        struct codec_settings settings = settings_of(writer);
+        size_t sizes[10] = {0};
+
+        for (int level = 0; level < 10; level++) {
+            struct error error = {0};
+            uint8_t *bytes;
+
+            settings.compression = level;
+            if (!codec_encode(&image, FORMAT_PNG, &settings, &bytes, &sizes[level], &error)) {
+                assert_false(writer->levels);
+                assert_int_not_equal(level, CODEC_COMPRESSION);
+                assert_int_equal(error.code, ERROR_USAGE);
+                continue;
+            }
+            EACH_READER(reader, FORMAT_PNG)
+            {
+                check_back(&image, FORMAT_PNG, writer, reader, bytes, sizes[level]);
+            }
+            free(bytes);
+        }
+        if (!writer->levels)
+            continue;
+        assert_true(sizes[0] > image_bytes(&image));
+        for (int level = 1; level < 10; level++)
+            assert_true(2 * sizes[level] < sizes[0]);
+        assert_true(sizes[9] <= sizes[1]);
+    }
+    image_free(&image);
+}
+
+static void test_compression(void **state)
+{
+    (void)state;
+    check_compression(8);
+    check_compression(16);
+}
+
+/* A lower quality gives a smaller file. */
+static void test_quality(void **state)
+{
+    struct image image = make_image(64, 48, 3, 8, false);
+
+    (void)state;
+    EACH_WRITER(writer, FORMAT_JPEG)
+    {
+        struct codec_settings settings = settings_of(writer);
+        size_t low, high;
+        uint8_t *bytes;
+
+        settings.quality = 20;
+        assert_true(codec_encode(&image, FORMAT_JPEG, &settings, &bytes, &low, NULL));
+        free(bytes);
+        settings.quality = 95;
+        assert_true(codec_encode(&image, FORMAT_JPEG, &settings, &bytes, &high, NULL));
+        free(bytes);
+        assert_true(2 * low < high);
+    }
+    image_free(&image);
+}
+
+/* The sampling that is asked for is in the file, and the picture in colour with it. */
+static void test_sampling(void **state)
+{
+    static const struct sampling samplings[] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}};
+    struct codec_settings settings = settings_of(codec_find("libjpeg-turbo", NULL));
+    struct image image = make_image(20, 18, 3, 8, true);
+
+    (void)state;
+    if (!settings.codec) {
+        image_free(&image);
+        print_message("libjpeg-turbo was not built in\n");
+        skip();
+    }
+    settings.quality = 100;
+    for (size_t i = 0; i < sizeof(samplings) / sizeof(samplings[0]); i++) {
+        struct codec_info info;
+        uint8_t *bytes;
+        size_t size;
+
+        settings.sampling = samplings[i];
+        assert_true(codec_encode(&image, FORMAT_JPEG, &settings, &bytes, &size, NULL));
+        assert_true(codec_inspect(bytes, size, "x", NULL, &info, NULL));
+        assert_int_equal(info.sampling.across, samplings[i].across);
+        assert_int_equal(info.sampling.down, samplings[i].down);
+        free(bytes);
+        check_all_back(&image, FORMAT_JPEG, settings.codec, &settings);
+    }
+    /* Without a wish the quality decides, as it does in stb. */
+    for (int quality = 90; quality <= 91; quality++) {
+        EACH_WRITER(writer, FORMAT_JPEG)
+        {
+            struct codec_settings plain = settings_of(writer);
+            struct codec_info info;
+            uint8_t *bytes;
+            size_t size;
+
+            plain.quality = quality;
+            assert_true(codec_encode(&image, FORMAT_JPEG, &plain, &bytes, &size, NULL));
+            assert_true(codec_inspect(bytes, size, "x", NULL, &info, NULL));
+            assert_int_equal(info.sampling.across, quality == 90 ? 2 : 1);
+            assert_int_equal(info.sampling.down, quality == 90 ? 2 : 1);
+            free(bytes);
+        }
+    }
+    image_free(&image);
+}
+
+/* The two decoders of JPEG are close to each other, and stb's is not the one that is taken by itself. */
+static void test_jpeg_decoders(void **state)
+{
+    const struct codec_settings stb = settings_of(codec_find("stb", NULL)), best = settings_of(NULL);
+    struct codec_settings settings = settings_of(NULL);
+    struct image image = make_image(80, 60, 3, 8, true), a, b;
+    struct image_difference difference;
+    struct codec_info info;
+    uint8_t *bytes;
+    size_t size;
+
+    (void)state;
+    settings.sampling = (struct sampling){2, 2};
+    assert_true(codec_encode(&image, FORMAT_JPEG, &settings, &bytes, &size, NULL));
+    assert_true(codec_decode(bytes, size, "x", &stb, &a, NULL, NULL));
+    assert_true(codec_decode(bytes, size, "x", &best, &b, &info, NULL));
+    assert_ptr_equal(info.codec, row_of(FORMAT_JPEG, false, 0));
+    image_compare(&a, &b, &difference);
+    assert_true(difference.same_shape);
+    assert_in_range(difference.largest, 0, 3);
+    free(bytes);
+    image_free(&image);
+    image_free(&a);
+    image_free(&b);
+}
+
+/* A codec that is named does what it can, and says what it cannot. */
+static void test_choice(void **state)
+{
+    const struct codec_settings png = settings_of(codec_find("libdeflate", NULL));
+    static struct buffer jpeg;
+    struct error error = {0};
+    struct image image;
+
+    (void)state;
+    make_progressive(&jpeg);
+    assert_non_null(png.codec);
+    assert_false(codec_decode(jpeg.bytes, jpeg.size, "x", &png, &image, NULL, &error));
+    assert_non_null(strstr(error.message, "x: the codec libdeflate reads no JPEG; leave --codec out, or give "));
+    assert_null(codec_writer(FORMAT_JPEG, 8, &png, &error));
+    assert_int_equal(error.code, ERROR_USAGE);
+    assert_null(codec_find("libtiff", &error));
+    assert_non_null(strstr(error.message, "there is no codec named \"libtiff\""));
+    assert_null(codec_find("libdeflat", &error));
+    assert_non_null(strstr(error.message, "did you mean \"libdeflate\""));
+}
+
+/* ---- Damage ---- */
+
+/* Decode, and expect success or failure (-1: either). The bytes stand in a block of their own size, so that a sanitizer
+ * sees a read past their end. */
+static void decode_copy(const struct codec *codec, const uint8_t *bytes, size_t size, int expected, const char *what,
+                        size_t at)
+{
+    const struct codec_settings settings = settings_of(codec);
+    uint8_t *const copy = malloc(size ? size : 1);
+    struct error error = {0};
+    struct image image;
+
+    assert_non_null(copy);
+    memcpy(copy, bytes, size);
+    const bool done = codec_decode(copy, size, "x", &settings, &image, NULL, &error);
+    if (expected >= 0 && done != expected)
+        fail_msg("%s: %s at %zu: %s", codec->name, what, at, done ? "decoded" : error.message);
+    if (done) {
+        assert_true(image.width > 0 && image.height > 0 && image.samples);
+    } else {
+        assert_null(image.samples);
+        assert_int_equal(error.code, ERROR_WORK);
+        assert_memory_equal(error.message, "x: ", 3);
+    }
+    image_free(&image);
+    free(copy);
+}
+
+static void cut_and_flip(const struct codec *codec, const uint8_t *bytes, size_t size, int flipped)
+{
+    uint8_t *const copy = malloc(size + 3);
+
+    assert_non_null(copy);
+    memcpy(copy, bytes, size);
+    memcpy(copy + size, "\r\n", 3);
+    decode_copy(codec, copy, size + 3, true, "trailing bytes", size);
+    for (size_t i = 0; i < size; i++)
+        decode_copy(codec, copy, i, false, "cut", i);
+    for (size_t i = 0; i < size; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            copy[i] ^= (uint8_t)(1 << bit);
+            decode_copy(codec, copy, size, flipped, "flip", i);
+            copy[i] ^= (uint8_t)(1 << bit);
+        }
+    free(copy);
+}
+
+static void test_damaged_png(void **state)
+{
+    const struct kind kind = {.colour = 3, .bits = 4, .channels = 1, .interlaced = true, .transparent = true};
+    static struct buffer png;
+
+    (void)state;
+    make_png(&png, &kind, 13, 11);
+    EACH_READER(codec, FORMAT_PNG)
+    {
+        cut_and_flip(codec, png.bytes, png.size, false);
+    }
+}
+
+static void test_damaged_jpeg(void **state)
+{
+    const struct codec_settings settings = settings_of(NULL);
+    struct image image = make_image(17, 9, 3, 8, true);
+    static struct buffer jpeg;
+    uint8_t *bytes;
+    size_t size;
+
+    (void)state;
+    make_progressive(&jpeg);
+    assert_true(codec_encode(&image, FORMAT_JPEG, &settings, &bytes, &size, NULL));
+    EACH_READER(codec, FORMAT_JPEG)
+    {
+        cut_and_flip(codec, jpeg.bytes, jpeg.size, -1);
+        cut_and_flip(codec, bytes, size, -1);
+    }
+    free(bytes);
+    image_free(&image);
+}
+
+/* The chunks' CRCs hide the decoders from damage; make them right again after each flip of the data. */
+static void flip_data(const struct codec *codec, struct buffer *png)
+{
+    const size_t idat = png->size - 12 - 4; /* ends here: its CRC, then IEND */
+    const uint8_t *type = memmem(png->bytes, idat, "IDAT", 4);
+    assert_non_null(type);
+    type = memmem(type + 4, idat - (size_t)(type + 4 - png->bytes), "IDAT", 4); /* the second has all but 2 bytes */
+    assert_non_null(type);
+    const size_t start = (size_t)(type - png->bytes);
+
+    for (size_t i = start + 4; i < idat; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            png->bytes[i] ^= (uint8_t)(1 << bit);
+            const size_t size = png->size;
+            png->size = idat;
+            put32(png, libdeflate_crc32(0, png->bytes + start, idat - start));
+            png->size = size;
+            decode_copy(codec, png->bytes, png->size, -1, "flip", i);
+            png->bytes[i] ^= (uint8_t)(1 << bit);
+        }
+}
+
+static void test_damaged_png_data(void **state)
+{
+    static const struct kind kinds[] = {
+        {.colour = 2, .bits = 8, .channels = 3},
+        {.colour = 3, .bits = 2, .channels = 1, .interlaced = true, .transparent = true},
+        {.colour = 2, .bits = 16, .channels = 3, .interlaced = true, .transparent = true},
+    };
+    static struct buffer png;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        make_png(&png, &kinds[i], 13, 11);
+        EACH_READER(codec, FORMAT_PNG)
+        {
+            flip_data(codec, &png);
+        }
+    }
+}
+
+/* Insert a chunk before the one of type BEFORE. */
+static void insert_chunk(struct buffer *png, const char *before, const char *type, const void *data, size_t size)
+{
+    static struct buffer rest;
+    const uint8_t *const at = memmem(png->bytes, png->size, before, 4);
+
+    assert_non_null(at);
+    rest.size = 0;
+    put(&rest, at - 4, (size_t)(png->bytes + png->size - (at - 4)));
+    png->size = (size_t)(at - 4 - png->bytes);
+    put_chunk(png, type, data, size);
+    put(png, rest.bytes, rest.size);
+}
+
+/* Indices without a colour are opaque black. */
+static void test_short_palette(void **state)
+{
+    const struct kind kind = {.colour = 3, .bits = 8, .channels = 1, .transparent = true};
+    static struct buffer png;
+
+    (void)state;
+    make_png(&png, &kind, 13, 11);
+    uint8_t *const palette = memmem(png.bytes, png.size, "PLTE", 4);
+    assert_non_null(palette);
+    const size_t at = (size_t)(palette - png.bytes), cut = 3 * (256 - 9); /* leaves 9 colours */
+    memmove(palette + 4 + 27, palette + 4 + 768, png.size - at - 4 - 768);
+    png.bytes[at - 2] = 0;
+    png.bytes[at - 1] = 27;
+    const size_t size = png.size - cut;
+    png.size = at + 4 + 27;
+    put32(&png, libdeflate_crc32(0, palette, 4 + 27));
+    png.size = size;
+    EACH_READER(codec, FORMAT_PNG)
+    {
+        const struct codec_settings settings = settings_of(codec);
+        struct error error = {0};
+        struct image image;
+
+        if (!codec_decode(png.bytes, png.size, "x", &settings, &image, NULL, &error))
+            fail_msg("%s: %s", codec->name, error.message);
+        for (unsigned i = 0; i < 13 * 11; i++) {
+            const unsigned index = kind_sample(&kind, i % 13, i / 13, 0);
+            for (unsigned c = 0; c < 4; c++)
+                assert_int_equal(image.samples[4 * i + c], index < 9 ? palette_sample(index, c) : c < 3 ? 0 : 255);
+        }
+        image_free(&image);
+    }
+}
+
+/* A stream that goes on a little behind the picture is read, one that ends before it is not: by all alike. */
+static void test_stream_lengths(void **state)
+{
+    static const struct {
+        int extra;
+        bool reads;
+    } cases[] = {{0, true}, {1, true}, {1000, true}, {-1, false}, {-40, false}};
+    static struct buffer png;
+    uint8_t raw[11 * 40 + 1000] = {0}, compressed[4096];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const size_t size = (size_t)(11 * 40 + cases[i].extra);
+        struct libdeflate_compressor *const compressor = libdeflate_alloc_compressor(6);
+        const size_t used = libdeflate_zlib_compress(compressor, raw, size, compressed, sizeof(compressed));
+        libdeflate_free_compressor(compressor);
+        png.size = 0;
+        put(&png, "\x89PNG\r\n\x1a\n", 8);
+        put_chunk(&png, "IHDR", "\0\0\0\15\0\0\0\13\10\2\0\0\0", 13); /* 13 x 11 pixels of 3 channels */
+        put_chunk(&png, "IDAT", compressed, used);
+        put_chunk(&png, "IEND", NULL, 0);
+        EACH_READER(codec, FORMAT_PNG)
+        {
+            decode_copy(codec, png.bytes, png.size, cases[i].reads, "extra", (size_t)cases[i].extra);
+        }
+    }
+}
+
+/* Chunks of colours that are not where or as they must be, which the libraries take differently. */
+static void test_misplaced_chunks(void **state)
+{
+    static const struct {
+        unsigned colour, channels;
+        const char *before, *type;
+        size_t size;
+        const char *message;
+    } cases[] = {
+        {3, 1, "IDAT", "PLTE", 12, "chunk PLTE at byte 80 stands there a second time"},
+        {3, 1, "PLTE", "tRNS", 1, "chunk tRNS at byte 56 stands before PLTE"},
+        {3, 1, "IEND", "tRNS", 1, "stands too late"},
+        {3, 1, "IDAT", "tRNS", 5, "its tRNS chunk has 5 bytes"},
+        {2, 3, "IDAT", "PLTE", 10, "its PLTE chunk has 10 bytes"},
+        {2, 3, "IDAT", "PLTE", 769, "its PLTE chunk has 769 bytes"},
+        {2, 3, "IEND", "PLTE", 3, "stands too late"},
+        {2, 3, "IDAT", "tRNS", 2, "its tRNS chunk has 2 bytes"},
+        {6, 4, "IDAT", "tRNS", 6, "it has an alpha channel and chunk tRNS"},
+    };
+    static const uint8_t data[1024];
+    static struct buffer png;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct kind kind = {
+            .colour = cases[i].colour, .bits = cases[i].colour == 3 ? 2 : 8, .channels = cases[i].channels};
+        struct codec_info info;
+        struct error error = {0};
+
+        make_png(&png, &kind, 3, 3);
+        assert_true(codec_inspect(png.bytes, png.size, "x", NULL, &info, &error));
+        insert_chunk(&png, cases[i].before, cases[i].type, data, cases[i].size);
+        assert_false(codec_inspect(png.bytes, png.size, "x", NULL, &info, &error));
+        if (!strstr(error.message, cases[i].message))
+            fail_msg("expected \"%s\", got \"%s\"", cases[i].message, error.message);
+    }
+}
+
+static void test_bad_files(void **state)
+{
+    static const char *const files[][2] = {
+        {"empty.png", "is empty"},
+        {"not-an-image.png", "is neither a PNG nor a JPEG"},
+        {"gif.png", "is a GIF image"},
+        {"webp.jpg", "is a WebP image"},
+        {"svg.png", "is an SVG drawing"},
+        {"truncated.png", "truncated: chunk IDAT at byte 33 claims 152 bytes and 144 are left"},
+        {"crc.png", "the checksum of chunk IDAT at byte 33 is wrong"},
+        {"signature.png", "signature"},
+        {"no-ihdr.png", "chunk IDAT at byte 8 stands where IHDR must be"},
+        {"no-idat.png", "it holds no IDAT chunk"},
+        {"no-iend.png", "truncated: it ends after 197 bytes without an IEND chunk"},
+        {"no-palette.png", "it holds no PLTE chunk before byte 33"},
+        {"huge.png", "100000 x 100000 pixels of 3 channels are too many"},
+        {"wide.png", "2147483647 x 1 pixels of 3 channels are too many"},
+        {"zero-width.png", "it claims 0 x 8 pixels"},
+        {"depth.png", "there is no colour type 2 with 4 bits a sample"},
+        {"long-chunk.png", "chunk IDAT at byte 33 claims 4294967295 bytes"},
+        {"unknown-chunk.png", "chunk NEWS at byte 33"},
+        {"few-rows.png", "its data cannot be decoded ("},
+        {"not-deflate.png", "its data cannot be decoded"},
+        {"bomb.png", "its data cannot be decoded (it "},
+        {"truncated.jpg", "truncated: it ends after 139 bytes without an end marker"},
+        {"no-scan.jpg", "it holds no picture"},
+        {"no-frame.jpg", "it holds no frame header"},
+        {"zero-width.jpg", "it claims 0 pixels a row"},
+        {"12-bit.jpg", "12 bits a sample"},
+        {"lossless.jpg", "of the lossless kind"},
+        {"arithmetic.jpg", "of the arithmetic-coded kind"},
+        {"segment.jpg", "truncated: segment E0 at byte 2 claims 65535 bytes and 6 are left"},
+        {"scans.jpg", "more than 100 scans"},
+        {"huffman.jpg", "the Huffman tables at byte 84 are wrong"},
+    };
+    const char *const root = getenv("GPUCONV_SOURCE_ROOT");
+
+    (void)state;
+    if (!root)
+        fail_msg("GPUCONV_SOURCE_ROOT is not set to the folder of the sources");
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        const enum format format = codec_format_of_path(files[i][0]);
+        uint8_t *bytes;
+        size_t size;
+        char path[4096];
+
+        snprintf(path, sizeof(path), "%s/tests/data/bad/%s", root, files[i][0]);
+        EACH_READER(codec, format)
+        {
+            if (strcmp(files[i][0], "bomb.png") == 0 && strcmp(codec->name, "libspng") == 0)
+                continue; /* it stops at the last row and never inflates the rest */
+            const struct codec_settings settings = settings_of(codec);
+            struct error error = {0};
+            struct image image = {0};
+
+            if (file_read(path, 1 << 20, &bytes, &size, &error) &&
+                codec_decode(bytes, size, path, &settings, &image, NULL, &error))
+                fail_msg("%s was decoded by %s", files[i][0], codec->name);
+            free(bytes);
+            assert_null(image.samples);
+            assert_int_equal(error.code, ERROR_WORK);
+            if (strncmp(error.message, path, strlen(path)) != 0 || !strstr(error.message, files[i][1]))
+                fail_msg("%s by %s: expected \"%s\", got \"%s\"", files[i][0], codec->name, files[i][1], error.message);
+        }
+    }
+}
+
+static void test_limits(void **state)
+{
+    const struct kind kind = {.colour = 0, .bits = 16, .channels = 1};
+    const struct codec_settings settings = settings_of(NULL);
+    static struct buffer png;
+    struct error error = {0};
+    struct image image;
+    uint8_t sample = 0, *bytes;
+    size_t size;
+
+    (void)state;
+    /* 2^30 - 2^15 samples: few enough of 8 bits, too many of 16, which stb decodes to 2 bytes each. */
+    make_png(&png, &kind, 1, 1);
+    png.size = 16;
+    put32(&png, 32767);
+    put32(&png, 32768);
+    png.size = 29;
+    put32(&png, libdeflate_crc32(0, png.bytes + 12, 17));
+    assert_false(codec_decode(png.bytes, sizeof(png.bytes), "x", &settings, &image, NULL, &error));
+    assert_non_null(strstr(error.message, "too many"));
+    png.bytes[24] = 8;
+    png.size = 29;
+    put32(&png, libdeflate_crc32(0, png.bytes + 12, 17));
+    assert_false(codec_decode(png.bytes, sizeof(png.bytes), "x", &settings, &image, NULL, &error));
+    assert_null(strstr(error.message, "too many"));
+
+    const struct image wide = {.width = 65536, .height = 1, .channels = 1, .bits = 8, .samples = &sample};
+    assert_false(codec_encode(&wide, FORMAT_JPEG, &settings, &bytes, &size, &error));
+    assert_non_null(strstr(error.message, "too many for a JPEG file"));
+    assert_null(bytes);
+    struct image large = {.width = 32768, .height = 32769, .channels = 1, .bits = 8, .samples = &sample};
+    assert_false(codec_encode(&large, FORMAT_PNG, &settings, &bytes, &size, &error));
+    assert_non_null(strstr(error.message, "too many for a PNG file: at most 1073741824 samples"));
+    large.height = 16385;
+    large.bits = 16;
+    assert_false(codec_encode(&large, FORMAT_PNG, &settings, &bytes, &size, &error));
+    assert_non_null(strstr(error.message, "too many for a PNG file: at most 536870912 samples"));
+}
+
+static void test_formats(void **state)
+{
+    (void)state;
+    assert_int_equal(codec_format_of_path("a.png"), FORMAT_PNG);
+    assert_int_equal(codec_format_of_path("a.b/c.JPG"), FORMAT_JPEG);
+    assert_int_equal(codec_format_of_path(".jpeg"), FORMAT_JPEG);
+    assert_int_equal(codec_format_of_path("a.png/b"), FORMAT_UNKNOWN);
+    assert_int_equal(codec_format_of_path("png"), FORMAT_UNKNOWN);
+    assert_int_equal(codec_format_of_path("a.pngx"), FORMAT_UNKNOWN);
+    assert_int_equal(codec_format_of_path("-"), FORMAT_UNKNOWN);
+    assert_int_equal(codec_format_of_name("PNG"), FORMAT_PNG);
+    assert_int_equal(codec_format_of_name("jpg"), FORMAT_JPEG);
+    assert_int_equal(codec_format_of_name("gif"), FORMAT_UNKNOWN);
+    assert_string_equal(codec_format_name(FORMAT_PNG), "PNG");
+    assert_string_equal(codec_format_name(FORMAT_JPEG), "JPEG");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_formats),          cmocka_unit_test(test_png_kinds),
+        cmocka_unit_test(test_progressive_jpeg), cmocka_unit_test(test_jpeg_with_restarts),
+        cmocka_unit_test(test_jpeg_of_inks),     cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_write_bits),       cmocka_unit_test(test_bands),
+        cmocka_unit_test(test_compression),      cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_jpeg_decoders),    cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_misplaced_chunks), cmocka_unit_test(test_short_palette),
+        cmocka_unit_test(test_stream_lengths),   cmocka_unit_test(test_quality),
+        cmocka_unit_test(test_damaged_png),      cmocka_unit_test(test_damaged_jpeg),
+        cmocka_unit_test(test_damaged_png_data), cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_limits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The deflate for PNG: bytes of many kinds and sizes, in bands, against libdeflate's inflation. */
+#include "codec/deflate.h"
+
+#include <libdeflate.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* What the bytes hold. */
+enum kind { ZEROS, NOISE, FEW_VALUES, SKEWED, RUNS, TEXT, MIXED, KINDS };
+
+static uint32_t next_random(uint32_t *state)
+{
+    uint32_t value = *state += 0x9e3779b9; /* mixed well, as repeated low bits would be found */
+
+    value = (value ^ value >> 16) * 0x21f0aaad;
+    value = (value ^ value >> 15) * 0x735a2d97;
+    return (value ^ value >> 15) >> 8;
+}
+
+static void fill(uint8_t *bytes, size_t size, enum kind kind, uint32_t seed)
+{
+    for (size_t i = 0; i < size;) {
+        const uint32_t random = next_random(&seed);
+        size_t run = 1;
+        switch (kind) {
+        case ZEROS:
+            bytes[i] = 0;
+            break;
+        case NOISE:
+            bytes[i] = (uint8_t)random;
+            break;
+        case FEW_VALUES:
+            bytes[i] = (uint8_t)(random % 3);
+            break;
+        case SKEWED: /* each value half as often as the one before: codes as long as may be, and longer */
+            bytes[i] = (uint8_t)__builtin_ctz(random | 1u << 23);
+            break;
+        case RUNS:
+            run = random % 700 + 1;
+            run = run < size - i ? run : size - i;
+            memset(bytes + i, (int)(random >> 10), run);
+            break;
+        case TEXT: /* repeats what stood up to 40000 bytes before, which is farther than the format allows */
+            run = random % 300 + 1;
+            run = run < size - i ? run : size - i;
+            for (size_t k = 0, back = next_random(&seed) % 40000 + 1; k < run; k++)
+                bytes[i + k] = i + k >= back && random & 1 << 12 ? bytes[i + k - back] : (uint8_t)next_random(&seed);
+            break;
+        default:
+            run = size - i < 20000 ? size - i : 20000;
+            fill(bytes + i, run, (enum kind)(random % MIXED), seed);
+        }
+        i += run;
+    }
+}
+
+/* Compress in bands, and back. Behind each band's bound stand bytes that must stay. */
+static size_t check(struct deflate_space *space, const uint8_t *bytes, size_t size, size_t band, bool store)
+{
+    const size_t bands = (size - 1) / band + 1, room = bands * deflate_bound(band) + 1;
+    uint8_t *const out = malloc(room), *const guarded = malloc(deflate_bound(band) + 8), *const back = malloc(size);
+    struct libdeflate_decompressor *const decompressor = libdeflate_alloc_decompressor();
+    size_t used = 0, consumed, given;
+
+    assert_non_null(out);
+    assert_non_null(guarded);
+    assert_non_null(back);
+    for (size_t at = 0; at < size; at += band) {
+        const size_t part = size - at < band ? size - at : band;
+        uint8_t *const copy = malloc(part); /* of its own size, so that a sanitizer sees a read past its end */
+        assert_non_null(copy);
+        memcpy(copy, bytes + at, part);
+        memset(guarded, 0xa5, deflate_bound(band) + 8);
+        const bool last = at + part == size;
+        const size_t made =
+            store ? deflate_store(copy, part, last, guarded) : deflate_band(space, copy, part, last, guarded);
+        assert_true(made > 0 && made <= deflate_bound(part));
+        for (size_t i = deflate_bound(part); i < deflate_bound(band) + 8; i++)
+            assert_int_equal(guarded[i], 0xa5);
+        memcpy(out + used, guarded, made);
+        used += made;
+        free(copy);
+    }
+    out[used] = 0xff; /* nobody's */
+    assert_int_equal(libdeflate_deflate_decompress_ex(decompressor, out, used + 1, back, size, &consumed, &given),
+                     LIBDEFLATE_SUCCESS);
+    assert_int_equal(consumed, used);
+    assert_int_equal(given, size);
+    assert_memory_equal(back, bytes, size);
+    libdeflate_free_decompressor(decompressor);
+    free(out);
+    free(guarded);
+    free(back);
+    return used;
+}
+
+static void test_all_kinds(void **state)
+{
+    static const size_t sizes[] = {1, 2, 7, 8, 9, 15, 257, 258, 259, 1000, 65534, 65535, 65536, 131071, 300000};
+    struct deflate_space *const space = deflate_space_new();
+    uint8_t *const bytes = malloc(300000);
+
+    (void)state;
+    assert_non_null(space);
+    assert_non_null(bytes);
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+        for (enum kind kind = ZEROS; kind < KINDS; kind++) {
+            fill(bytes, sizes[s], kind, (uint32_t)(s * KINDS + kind));
+            check(space, bytes, sizes[s], sizes[s], false);
+            check(space, bytes, sizes[s], sizes[s] / 3 + 1, false);
+            check(space, bytes, sizes[s], sizes[s] / 2 + 1, true);
+        }
+    free(bytes);
+    free(space);
+}
+
+static void test_random(void **state)
+{
+    struct deflate_space *const space = deflate_space_new();
+    uint8_t *const bytes = malloc(20000);
+    uint32_t random = 1;
+
+    (void)state;
+    assert_non_null(space);
+    assert_non_null(bytes);
+    for (int i = 0; i < 600; i++) {
+        const size_t size = next_random(&random) % (i % 3 == 0 ? 20000 : 400) + 1;
+        fill(bytes, size, (enum kind)(next_random(&random) % KINDS), random);
+        check(space, bytes, size, next_random(&random) % size + 1, false);
+    }
+    free(bytes);
+    free(space);
+}
+
+/* It does compress: no more than the entropy and the codes' description, and repetitions away. */
+static void test_sizes(void **state)
+{
+    enum { SIZE = 262144 };
+    struct deflate_space *const space = deflate_space_new();
+    uint8_t *const bytes = malloc(SIZE);
+
+    (void)state;
+    assert_non_null(space);
+    assert_non_null(bytes);
+    fill(bytes, SIZE, ZEROS, 1);
+    assert_in_range(check(space, bytes, SIZE, SIZE, false), 1, SIZE / 200);
+    fill(bytes, SIZE, NOISE, 2);
+    assert_in_range(check(space, bytes, SIZE, SIZE, false), SIZE, SIZE + 64); /* stored */
+    fill(bytes, SIZE, FEW_VALUES, 3);
+    assert_in_range(check(space, bytes, SIZE, SIZE, false), SIZE / 8,
+                    SIZE / 4 * 1.02); /* 2 bits: the end of a block is a fourth symbol */
+    fill(bytes, SIZE, SKEWED, 4);
+    assert_in_range(check(space, bytes, SIZE, SIZE, false), SIZE / 4, SIZE / 4 * 1.02); /* 2 bits */
+    fill(bytes, SIZE, RUNS, 5);
+    assert_in_range(check(space, bytes, SIZE, SIZE, false), 1, SIZE / 40);
+    fill(bytes, 16000, NOISE, 6); /* noise that comes again and again */
+    for (size_t i = 16000; i < SIZE; i++)
+        bytes[i] = bytes[i - 16000];
+    assert_in_range(check(space, bytes, SIZE, SIZE, false), 16000, 24000);
+    free(bytes);
+    free(space);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_kinds),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_sizes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Errors: filling one in, and the guess at a mistyped name. */
+#include "base/error.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static void test_set(void **state)
+{
+    (void)state;
+    struct error error = {ERROR_NONE, ""};
+    assert_false(error_set(&error, ERROR_USAGE, "%s: %d of %d", "a.png", 3, 4));
+    assert_int_equal(error.code, ERROR_USAGE);
+    assert_string_equal(error.message, "a.png: 3 of 4");
+
+    assert_false(error_set(&error, ERROR_WORK, "filter 2: %s", error.message));
+    assert_int_equal(error.code, ERROR_WORK);
+    assert_string_equal(error.message, "filter 2: a.png: 3 of 4");
+}
+
+static void test_set_nothing(void **state)
+{
+    (void)state;
+    assert_false(error_set(NULL, ERROR_WORK, "%s", "dropped"));
+}
+
+static void test_set_cuts(void **state)
+{
+    (void)state;
+    struct error error;
+    const size_t size = 2 * sizeof error.message;
+    char *text = malloc(size + 1);
+    assert_non_null(text);
+    memset(text, 'x', size);
+    text[size] = '\0';
+    assert_false(error_set(&error, ERROR_WORK, "%s", text));
+    assert_int_equal(strlen(error.message), sizeof error.message - 1);
+    free(text);
+}
+
+static const char *const names[] = {"blur", "edge", "gaussian3", "gaussian5", "sobel-x", "shift"};
+
+static void check_nearest(const char *word, const char *expected)
+{
+    const char *const nearest = error_nearest(word, names, COUNT(names));
+    if (!expected)
+        assert_null(nearest);
+    else if (!nearest)
+        fail_msg("nothing is near %s; expected %s", word, expected);
+    else
+        assert_string_equal(nearest, expected);
+}
+
+static void test_nearest(void **state)
+{
+    (void)state;
+    check_nearest("blur", "blur");
+    check_nearest("blurr", "blur");          /* one too many */
+    check_nearest("blr", "blur");            /* one too few */
+    check_nearest("blux", "blur");           /* another */
+    check_nearest("egde", "edge");           /* two swapped */
+    check_nearest("edeg", "edge");           /* two swapped, at the end */
+    check_nearest("guassain5", "gaussian5"); /* two swaps: 2 of 3 */
+    check_nearest("sobelx", "sobel-x");
+    check_nearest("gaussian", "gaussian3"); /* of two equally near, the first */
+}
+
+static void test_nearest_limit(void **state)
+{
+    (void)state;
+    check_nearest("", NULL);
+    check_nearest("zzzz", NULL);
+    check_nearest("bl", NULL);          /* 2 away, and a third of 2 is 1 */
+    check_nearest("blue", "blur");      /* 1 away of 2 */
+    check_nearest("blxy", "blur");      /* 2 away of 2 */
+    check_nearest("xyzr", NULL);        /* 3 away of 2 */
+    check_nearest("shiftxyz", "shift"); /* 3 away of 3 */
+    check_nearest("shiftwxyz", NULL);   /* 4 away of 3 */
+    assert_null(error_nearest("blur", names, 0));
+
+    /* A swap costs 1, not 2; and swapped letters are not touched again: "ca" to "abc" is 3. */
+    const char *const short_names[] = {"ab"};
+    assert_string_equal(error_nearest("ba", short_names, 1), "ab");
+    const char *const abc[] = {"abc----"};
+    assert_null(error_nearest("ca----", abc, 1));
+
+    /* Within the limit, but without a letter in common. */
+    const char *const digit[] = {"1"};
+    assert_null(error_nearest("2", digit, 1));
+}
+
+static void test_nearest_long(void **state)
+{
+    (void)state;
+    char word[5000];
+    memset(word, 'b', sizeof word);
+    word[sizeof word - 1] = '\0';
+    check_nearest(word, NULL);
+
+    const char *const long_names[] = {word, "blur"};
+    assert_string_equal(error_nearest("blur", long_names, 2), "blur");
+
+    char name[65];
+    memset(name, 'b', 64);
+    name[64] = '\0';
+    const char *const longest[] = {name};
+    assert_ptr_equal(error_nearest(name + 1, longest, 1), name);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_set),     cmocka_unit_test(test_set_nothing),   cmocka_unit_test(test_set_cuts),
+        cmocka_unit_test(test_nearest), cmocka_unit_test(test_nearest_limit), cmocka_unit_test(test_nearest_long),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1629 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filters: the text format and its messages, exact and rounded taps, the bias, factoring, flips, libvips matrices, the
+ * parametric filters, the shipped ones, the search path, and what no text may break. */
+#include "filter/filter.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* ---- Helpers ---- */
+
+/* 64-bit xorshift: the same numbers on every machine. */
+static uint64_t draw(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+static uint64_t below(uint64_t *seed, uint64_t limit)
+{
+    return (draw(seed) >> 11) % limit;
+}
+
+static int64_t tap(const struct filter *filter, int x, int y)
+{
+    return filter->taps[y * filter->width + x];
+}
+
+/* By its minors, which is another way than src/filter/filter.c goes: all taps are multiples through one that is not
+ * zero. */
+static bool has_rank_one(const struct filter *filter)
+{
+    const int count = filter->width * filter->height;
+    int pivot = 0;
+    while (pivot < count && filter->taps[pivot] == 0)
+        pivot++;
+    if (pivot == count)
+        return true;
+    const int px = pivot % filter->width, py = pivot / filter->width;
+    for (int y = 0; y < filter->height; y++) {
+        for (int x = 0; x < filter->width; x++) {
+            if (tap(filter, x, y) * tap(filter, px, py) != tap(filter, px, y) * tap(filter, x, py))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* What holds for every filter there is. */
+static void check_invariants(const struct filter *filter)
+{
+    assert_in_range(filter->width, 1, FILTER_MAX);
+    assert_in_range(filter->height, 1, FILTER_MAX);
+    assert_in_range(filter->anchor_x, 0, filter->width - 1);
+    assert_in_range(filter->anchor_y, 0, filter->height - 1);
+    assert_in_range(filter->scale, 1, 1 << 30);
+    assert_true(strlen(filter->name) < sizeof filter->name);
+    assert_true(strlen(filter->title) < sizeof filter->title);
+
+    int64_t sum = 0, absolute_sum = 0;
+    for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++) {
+        sum += i < filter->width * filter->height ? filter->taps[i] : 0;
+        absolute_sum += llabs(filter->taps[i]);
+    }
+    assert_true(filter->tap_sum == sum);
+    assert_true(filter->absolute_sum == absolute_sum);
+    assert_true(absolute_sum * 255 <= INT32_MAX);
+
+    /* The offset is the nearest double, so the bias may be off by what that loses. */
+    assert_true(fabs(filter->offset) <= 65535.0);
+    const long double bias = filter->scale * ((long double)filter->offset + 0.5L);
+    assert_true((long double)filter->bias <= bias + 1e-3L && (long double)filter->bias > bias - 1.001L);
+
+    assert_true(filter->largest_error >= 0.0);
+    assert_true(!filter->exact || filter->largest_error == 0.0);
+
+    if (filter->combine == COMBINE_MAGNITUDE) {
+        assert_true(filter->steps[0] == 0);
+        for (int n = 1; n < FILTER_LEVELS; n++)
+            assert_true(filter->steps[n] >= filter->steps[n - 1]);
+    }
+    assert_false(filter->combine != COMBINE_NONE && (filter->separable || filter->absolute));
+    if (filter->combine == COMBINE_NONE)
+        assert_int_equal(filter->separable, has_rank_one(filter));
+    for (int y = 0; filter->separable && y < filter->height; y++) {
+        for (int x = 0; x < filter->width; x++)
+            assert_true((int64_t)filter->column[y] * filter->row[x] == tap(filter, x, y));
+    }
+}
+
+static void parse_bytes(const char *text, size_t size, struct filter *filter)
+{
+    struct error error = {ERROR_NONE, ""};
+    if (!filter_parse(text, size, "test.txt", filter, &error))
+        fail_msg("%s", error.message);
+    assert_string_equal(filter->name, "test.txt");
+    check_invariants(filter);
+}
+
+static void parse(const char *text, struct filter *filter)
+{
+    parse_bytes(text, strlen(text), filter);
+}
+
+static void refuse_bytes(const char *text, size_t size, const char *message)
+{
+    struct filter filter;
+    struct error error = {ERROR_NONE, ""};
+    if (filter_parse(text, size, "test.txt", &filter, &error))
+        fail_msg("was read; expected: %s", message);
+    assert_string_equal(error.message, message);
+    assert_int_equal(error.code, ERROR_WORK);
+    assert_false(filter_parse(text, size, "test.txt", &filter, NULL));
+}
+
+static void refuse(const char *text, const char *message)
+{
+    refuse_bytes(text, strlen(text), message);
+}
+
+static void find(const char *spec, struct filter *filter)
+{
+    struct error error = {ERROR_NONE, ""};
+    if (!filter_find(spec, filter, &error))
+        fail_msg("%s", error.message);
+    assert_string_equal(filter->name, spec);
+    check_invariants(filter);
+}
+
+static void refuse_find(const char *spec, enum error_code code, const char *message)
+{
+    struct filter filter;
+    struct error error = {ERROR_NONE, ""};
+    if (filter_find(spec, &filter, &error))
+        fail_msg("%s was found; expected: %s", spec, message);
+    assert_string_equal(error.message, message);
+    assert_int_equal(error.code, code);
+}
+
+static void check_taps(const struct filter *filter, int width, int height, const int32_t *taps, int32_t scale)
+{
+    assert_int_equal(filter->width, width);
+    assert_int_equal(filter->height, height);
+    assert_int_equal(filter->scale, scale);
+    for (int i = 0; i < width * height; i++)
+        assert_int_equal(filter->taps[i], taps[i]);
+}
+
+static void check_same(const struct filter *a, const struct filter *b)
+{
+    check_taps(a, b->width, b->height, b->taps, b->scale);
+    assert_int_equal(a->anchor_x, b->anchor_x);
+    assert_int_equal(a->anchor_y, b->anchor_y);
+    assert_true(a->bias == b->bias);
+    assert_int_equal(a->absolute, b->absolute);
+    assert_int_equal(a->combine, b->combine);
+    assert_memory_equal(a->taps, b->taps, sizeof a->taps);
+    assert_memory_equal(a->steps, b->steps, sizeof a->steps);
+    assert_int_equal(a->separable, b->separable);
+    assert_memory_equal(a->column, b->column, sizeof a->column);
+    assert_memory_equal(a->row, b->row, sizeof a->row);
+}
+
+/* Is it the same after half a turn and, if MIRRORED, in mirrors along x and along the diagonal too? */
+static bool is_symmetric(const struct filter *filter, bool mirrored)
+{
+    const int w = filter->width, h = filter->height;
+    for (int y = 0; y < h; y++) {
+        for (int x = 0; x < w; x++) {
+            if (tap(filter, x, y) != tap(filter, w - 1 - x, h - 1 - y))
+                return false;
+            if (mirrored &&
+                (w != h || tap(filter, x, y) != tap(filter, w - 1 - x, y) || tap(filter, x, y) != tap(filter, y, x)))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ---- The text ---- */
+
+static void test_plain(void **state)
+{
+    (void)state;
+    struct filter filter;
+    parse("1 2 3\n4 5 6\n", &filter);
+    check_taps(&filter, 3, 2, (const int32_t[]){1, 2, 3, 4, 5, 6}, 1);
+    assert_int_equal(filter.anchor_x, 1);
+    assert_int_equal(filter.anchor_y, 1);
+    assert_string_equal(filter.title, "");
+    assert_true(filter.offset == 0.0);
+    assert_true(filter.bias == 0);
+    assert_false(filter.absolute);
+    assert_true(filter.exact);
+    assert_int_equal(filter.tap_sum, 21);
+
+    parse("0", &filter);
+    check_taps(&filter, 1, 1, (const int32_t[]){0}, 1);
+    assert_true(filter.separable);
+}
+
+static void test_keywords(void **state)
+{
+    (void)state;
+    struct filter filter;
+    parse("title  Relief, from the left;  # not this\n"
+          "scale 7\n"
+          "offset 128\n"
+          "abs\n"
+          "anchor 2 0\n"
+          "1 2 3\n4 5 6\n",
+          &filter);
+    check_taps(&filter, 3, 2, (const int32_t[]){1, 2, 3, 4, 5, 6}, 7);
+    assert_string_equal(filter.title, "Relief, from the left");
+    assert_true(filter.offset == 128.0);
+    assert_true(filter.bias == 7 * 128 + 3);
+    assert_true(filter.absolute);
+    assert_int_equal(filter.anchor_x, 2);
+    assert_int_equal(filter.anchor_y, 0);
+
+    /* A negative scale turns the signs of the taps. */
+    parse("scale -7\n1 -2\n", &filter);
+    check_taps(&filter, 2, 1, (const int32_t[]){-1, 2}, 7);
+
+    /* Even sizes: the middle is right of and below the true one. */
+    parse("scale 1\n1 2\n3 4\n5 6\n7 9", &filter);
+    assert_int_equal(filter.anchor_x, 1);
+    assert_int_equal(filter.anchor_y, 2);
+
+    /* 127 bytes of title are the most. */
+    char text[200] = "title ";
+    memset(text + 6, 'x', 127);
+    strcpy(text + 6 + 127, "\n1");
+    parse(text, &filter);
+    assert_int_equal(strlen(filter.title), 127);
+    strcpy(text + 6 + 127, "x\n1");
+    refuse(text, "test.txt:1:7: expected a title of at most 127 bytes, found 128");
+}
+
+static void test_layout(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "1 2\n3 5\n",
+        "1 2\n3 5",
+        "1 2\r\n3 5\r\n",
+        "1 2\r\n3 5\r",
+        "\357\273\2771 2\n3 5\n", /* a byte order mark */
+        "\n \t\n# comment\n1,2 # tail\n\n;3\t,;5;\n#",
+        "  +1 2.0\n\n30e-1 5.\n",
+        "1/1 4/2\n1.5/.5 500e-2/1",
+        "# caf\xc3\xa9\n1 2\n3 5\n",
+    };
+    struct filter filter;
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        parse(texts[i], &filter);
+        check_taps(&filter, 2, 2, (const int32_t[]){1, 2, 3, 5}, 1);
+        assert_true(filter.exact);
+    }
+}
+
+static void test_messages(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"", "test.txt: the file holds no taps; expected at least one row of them"},
+        {"# only\n\n # comments", "test.txt: the file holds no taps; expected at least one row of them"},
+        {"scale 3\n", "test.txt: the file holds no taps; expected at least one row of them"},
+        {"1 2 3\n4 5", "test.txt:2:4: expected 3 taps as in line 1, found 2"},
+        {"# x\n1 2 9\n\n1 2 3 \n4 5 6   7 8", "test.txt:5:9: expected 3 taps as in line 2, found 5"},
+        {"9\n1 2", "test.txt:2:3: expected 1 tap as in line 1, found 2"},
+        {"1 2 3\n4 5 12abc", "test.txt:2:5: expected a tap such as 3, -0.5 or 1/16, found \"12abc\""},
+        {"1 0x10", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"0x10\""},
+        {"1 nan", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"nan\""},
+        {"1\t-inf", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"-inf\""},
+        {"nan",
+         "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, found \"nan\""},
+        {"1 -", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"-\""},
+        {"1 .", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \".\""},
+        {"1 1.2.3", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1.2.3\""},
+        {"1 1e", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1e\""},
+        {"1 1e+", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1e+\""},
+        {"1 --1", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"--1\""},
+        {"1 1/", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1/\""},
+        {"1 1/2/3", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1/2/3\""},
+        {"1 1/-2", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1/-2\""},
+        {"1 \xc3\xa9", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"\?\?\""},
+        {"1 12345678901234567890123456789012345678x",
+         "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"12345678901234567890123456789012...\""},
+        {"1 1e999", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1e999\", which is too large"},
+        {"1 -1e309", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"-1e309\", which is too large"},
+        {"1 1e300/1e-300",
+         "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1e300/1e-300\", which is too large"},
+        {"1 1/1e999", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1/1e999\", which is too large"},
+        {"1 1/0", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1/0\", which divides by 0"},
+        {"1 1/0.0e9", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1/0.0e9\", which divides by 0"},
+        {"9000000", "test.txt: the absolute values of the taps, divided by the scale, sum to 9000000, and at most "
+                    "8421504 fit in 32 bits; use smaller taps or a larger scale"},
+        {"scale 1e-300\n1e300 2",
+         "test.txt: the absolute values of the taps, divided by the scale, sum to inf, and at most 8421504 fit in 32 "
+         "bits; use smaller taps or a larger scale"},
+        {"scale 0\n1", "test.txt:1:7: expected a scale other than 0, by which the sum is divided"},
+        {"scale\n1", "test.txt:1:6: expected a scale such as 16 or 0.5, found the end of the line"},
+        {"scale x\n1", "test.txt:1:7: expected a scale such as 16 or 0.5, found \"x\""},
+        {"scale 1 2\n1", "test.txt:1:9: expected the end of the line, found \"2\""},
+        {"offset\n1", "test.txt:1:7: expected an offset such as 128 or -0.5, found the end of the line"},
+        {"offset 65535.1\n1", "test.txt:1:8: expected an offset from -65535 to 65535, found 65535.1"},
+        {"offset -65536\n1", "test.txt:1:8: expected an offset from -65535 to 65535, found -65536"},
+        {"offset 1e30\n1", "test.txt:1:8: expected an offset from -65535 to 65535, found 1e+30"},
+        {"abs 1\n1", "test.txt:1:5: expected the end of the line, found \"1\""},
+        {"title #x\n1", "test.txt:1:7: expected a title of a few words"},
+        {"title\n1", "test.txt:1:6: expected a title of a few words"},
+        {"anchor 1\n1 2", "test.txt:1:9: expected the anchor's column and row, counted from 0, found the end of the "
+                          "line"},
+        {"anchor 0.5 0\n1 2", "test.txt:1:8: expected the anchor's column and row, counted from 0, each a whole "
+                              "number from 0 to 126, found \"0.5\""},
+        {"anchor 0 -1\n1 2", "test.txt:1:10: expected the anchor's column and row, counted from 0, each a whole "
+                             "number from 0 to 126, found \"-1\""},
+        {"# x\nanchor  2 0\n1 2",
+         "test.txt:2:9: expected an anchor within the 2 x 1 taps: a column from 0 to 1 and a row from 0 to 0"},
+        {"anchor 0 1\n1 2",
+         "test.txt:1:8: expected an anchor within the 2 x 1 taps: a column from 0 to 1 and a row from 0 to 0"},
+        {"scale 1\nabs\nscale 2\n1",
+         "test.txt:3:1: expected \"scale\" only once, but line 1 has it too; remove one of the two"},
+        {"1\n scale 2", "test.txt:2:2: expected a row of taps, found \"scale\", which must stand before the first row"},
+        {"ofset 3\n1",
+         "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, found "
+         "\"ofset\"; did you mean \"offset\"?"},
+        {"Scale 3\n1",
+         "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, found "
+         "\"Scale\"; did you mean \"scale\"?"},
+        {"#!\x01\n", "test.txt:1:3: expected text, found the byte 0x01; this is no filter file"},
+        {"1 2\n1\r2", "test.txt:2:2: expected text, found the byte 0x0d; this is no filter file"},
+        {"1\x7f", "test.txt:1:2: expected text, found the byte 0x7f; this is no filter file"},
+        {"\x89PNG\r\n\x1a\n", "test.txt:2:1: expected text, found the byte 0x1a; this is no filter file"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        refuse(cases[i][0], cases[i][1]);
+    refuse_bytes("1 2\n3\0004", 7, "test.txt:2:2: expected text, found the byte 0x00; this is no filter file");
+}
+
+/* WIDTH x HEIGHT ones, then END, in a string to be freed. */
+static char *ones(int width, int height, const char *end)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    for (int i = 0; i < width * height; i++)
+        fputs(i % width == width - 1 ? "1\n" : "1 ", stream);
+    fputs(end, stream);
+    assert_int_equal(fclose(stream), 0);
+    return text;
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    struct filter filter;
+    char *text = ones(127, 127, "");
+    parse(text, &filter);
+    assert_int_equal(filter.tap_sum, 127 * 127);
+    free(text);
+
+    text = ones(128, 1, "");
+    refuse(text, "test.txt:1:255: expected at most 127 taps in a row");
+    free(text);
+    text = ones(1, 128, "");
+    refuse(text, "test.txt:128:1: expected at most 127 rows of taps");
+    free(text);
+    text = ones(1, 1000, "");
+    refuse(text, "test.txt:129:1: expected at most 127 rows of taps");
+    free(text);
+
+    /* The largest file, in one line: of taps, of one number, of a comment; and one byte more. */
+    const size_t size = FILTER_MAX_TEXT;
+    text = malloc(size + 1);
+    assert_non_null(text);
+    for (size_t i = 0; i <= size; i++)
+        text[i] = i % 2 ? ' ' : '1';
+    refuse_bytes(text, size, "test.txt:1:255: expected at most 127 taps in a row");
+    refuse_bytes(text, size + 1,
+                 "test.txt: the file is too large for a filter, of which at most 1048576 bytes are "
+                 "read");
+    memset(text, '1', size);
+    refuse_bytes(text, size,
+                 "test.txt:1:1: expected a tap such as 3, -0.5 or 1/16, found "
+                 "\"11111111111111111111111111111111...\", which is too large");
+    memset(text, '0', size);
+    text[0] = '.';
+    text[size - 1] = '1';
+    parse_bytes(text, size, &filter);
+    assert_int_equal(filter.taps[0], 0);
+    memset(text, 'x', size);
+    refuse_bytes(text, size,
+                 "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, found "
+                 "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"");
+    text[0] = '#';
+    text[size - 2] = '\n';
+    text[size - 1] = '7';
+    parse_bytes(text, size, &filter);
+    assert_int_equal(filter.taps[0], 7);
+    free(text);
+
+    /* Zeros times the largest powers of ten: in no time, where a loop over the power would take minutes. */
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+    assert_non_null(stream);
+    for (int i = 0; i < 127 * 127; i++)
+        fputs(i % 127 == 126 ? "0e9999999\n" : "0e9999999 ", stream);
+    assert_int_equal(fclose(stream), 0);
+    const clock_t start = clock();
+    parse(text, &filter);
+    assert_true(clock() - start < 5 * CLOCKS_PER_SEC);
+    assert_true(filter.exact);
+    assert_int_equal(filter.absolute_sum, 0);
+    free(text);
+}
+
+static void test_matrices(void **state)
+{
+    (void)state;
+    struct filter filter;
+    parse("3 3\n1 2 1\n2 4 2\n1 2 1\n", &filter);
+    check_taps(&filter, 3, 3, (const int32_t[]){1, 2, 1, 2, 4, 2, 1, 2, 1}, 1);
+
+    parse("# made by vips\n3 2 16 -1.5\n1 2 1\n2 4 3\n", &filter);
+    check_taps(&filter, 3, 2, (const int32_t[]){1, 2, 1, 2, 4, 3}, 16);
+    assert_true(filter.offset == -1.5);
+    assert_int_equal(filter.anchor_x, 1);
+    assert_int_equal(filter.anchor_y, 1);
+
+    parse("5,1,0.5\n1,2,3,4,5\n", &filter);
+    check_taps(&filter, 5, 1, (const int32_t[]){2, 4, 6, 8, 10}, 1);
+    parse("1 1\n9", &filter);
+    check_taps(&filter, 1, 1, (const int32_t[]){9}, 1);
+    parse("1 3\n9\n8\n7", &filter);
+    check_taps(&filter, 1, 3, (const int32_t[]){9, 8, 7}, 1);
+
+    refuse("3 1 0\n1 2 4\n\n",
+           "test.txt:1:1: these lines are 2 rows of 3 taps as well as a libvips matrix of 3 x 1; for "
+           "the rows put the line `scale 1` before them, for the matrix put `scale` and `offset` "
+           "lines in place of its first line");
+    refuse("2 1 0\n1 2", "test.txt:1:5: expected a scale other than 0, by which the sum is divided");
+    refuse("2 1 1 1e6\n1 2", "test.txt:1:7: expected an offset from -65535 to 65535, found 1000000");
+    refuse("5 3 25 0\n1 1 1 1 1\n1 1 1 1 1",
+           "test.txt:2:9: expected 4 taps as in line 1, found 5 (or, if line 1 begins "
+           "a libvips matrix, 3 rows of 5 taps in all)");
+    refuse("5 2 25 0\n1 1 1 1 1\n1 1 1 1",
+           "test.txt:2:9: expected 4 taps as in line 1, found 5 (or, if line 1 begins a "
+           "libvips matrix, 2 rows of 5 taps in all)");
+    refuse("128 1\n1 2 3", "test.txt:2:5: expected 2 taps as in line 1, found 3");
+
+    /* 127 rows behind a header of as many numbers as columns: as rows these would be one too many. */
+    char *text = ones(2, 127, "");
+    char *matrix = NULL;
+    assert_true(asprintf(&matrix, "2 127\n%s", text) > 0);
+    parse(matrix, &filter);
+    assert_int_equal(filter.height, 127);
+    free(matrix);
+    free(text);
+}
+
+static void test_not_matrices(void **state)
+{
+    (void)state;
+    struct filter filter;
+    parse("3 3\n1 2\n", &filter); /* would have rows of 3 */
+    check_taps(&filter, 2, 2, (const int32_t[]){3, 3, 1, 2}, 1);
+    parse("2 2\n1 2\n", &filter); /* would have 2 rows */
+    check_taps(&filter, 2, 2, (const int32_t[]){2, 2, 1, 2}, 1);
+    parse("1 1\n2 3\n", &filter);
+    check_taps(&filter, 2, 2, (const int32_t[]){1, 1, 2, 3}, 1);
+    parse("3 2 1.5\n2 4 2\n", &filter);
+    check_taps(&filter, 3, 2, (const int32_t[]){6, 4, 3, 4, 8, 4}, 2);
+    parse("2 1", &filter);
+    check_taps(&filter, 2, 1, (const int32_t[]){2, 1}, 1);
+    parse("2 -1\n1 1", &filter);
+    check_taps(&filter, 2, 2, (const int32_t[]){2, -1, 1, 1}, 1);
+
+    /* Both, until a keyword says rows, or an explicit scale says matrix. */
+    refuse("2 1\n1 7",
+           "test.txt:1:1: these lines are 2 rows of 2 taps as well as a libvips matrix of 2 x 1; for the "
+           "rows put the line `scale 1` before them, for the matrix put `scale` and `offset` lines in place "
+           "of its first line");
+    parse("scale 1\n2 1\n1 7", &filter);
+    check_taps(&filter, 2, 2, (const int32_t[]){2, 1, 1, 7}, 1);
+    parse("2 1 1\n1 7", &filter);
+    check_taps(&filter, 2, 1, (const int32_t[]){1, 7}, 1);
+    refuse("abs\n3 1\n1 1 1", "test.txt:3:5: expected 2 taps as in line 2, found 3");
+}
+
+/* ---- Numbers ---- */
+
+static void test_exact(void **state)
+{
+    (void)state;
+    struct filter filter;
+    parse("1/16 2/16 1/16\n0.125 1/4 .125\n1/16 125e-3 0.0625", &filter);
+    check_taps(&filter, 3, 3, (const int32_t[]){1, 2, 1, 2, 4, 2, 1, 2, 1}, 16);
+    assert_true(filter.exact);
+
+    parse("1/3 1/4 -1/6", &filter);
+    check_taps(&filter, 3, 1, (const int32_t[]){4, 3, -2}, 12);
+    parse("scale 16\n2 4 2", &filter); /* reduced */
+    check_taps(&filter, 3, 1, (const int32_t[]){1, 2, 1}, 8);
+    parse("scale 2/3\n1 1.5/4", &filter);
+    check_taps(&filter, 2, 1, (const int32_t[]){24, 9}, 16);
+    parse("scale 1e20\n1e20 3e20 25e19", &filter); /* beyond 64 bits: rounded, to the right thing */
+    check_taps(&filter, 3, 1, (const int32_t[]){1 << 20, 3 << 20, 5 << 19}, 1 << 20);
+    assert_false(filter.exact);
+    parse("scale 1e15\n1e15 3e15 25e14", &filter);
+    check_taps(&filter, 3, 1, (const int32_t[]){2, 6, 5}, 2);
+    assert_true(filter.exact);
+    parse("0 0\n0 0", &filter);
+    check_taps(&filter, 2, 2, (const int32_t[]){0, 0, 0, 0}, 1);
+    assert_true(filter.exact);
+    parse("0.250000000000000000000000000000", &filter); /* more digits than 64 bits, but zeros */
+    check_taps(&filter, 1, 1, (const int32_t[]){1}, 4);
+    assert_true(filter.exact);
+
+    /* The largest scale and the largest sum that are held exactly, and one beyond. */
+    parse("1/1073741824", &filter);
+    check_taps(&filter, 1, 1, (const int32_t[]){1}, 1 << 30);
+    assert_true(filter.exact);
+    parse("1/1073741825", &filter);
+    assert_false(filter.exact);
+    parse("1/32768 1/32769", &filter);
+    assert_false(filter.exact);
+    parse("8421503 -1", &filter);
+    check_taps(&filter, 2, 1, (const int32_t[]){8421503, -1}, 1);
+    assert_true(filter.absolute_sum == FILTER_MAX_SUM);
+    refuse("8421504 -1", "test.txt: the absolute values of the taps, divided by the scale, sum to 8421505, and at most "
+                         "8421504 fit in 32 bits; use smaller taps or a larger scale");
+    parse("4210752.5 4210751", &filter); /* exact over 2 is too much; over 1 the sum is kept: 8421503.5 rounds up */
+    check_taps(&filter, 2, 1, (const int32_t[]){4210753, 4210751}, 1);
+    assert_false(filter.exact);
+    assert_true(filter.largest_error == 127.5);
+}
+
+static void test_rounded(void **state)
+{
+    (void)state;
+    struct filter filter;
+    /* Thirds of 7 digits: the sum of 2^23 is kept, and what was missing goes to the tap nearest the anchor. */
+    parse("0.33333333333 0.33333333333 0.33333333333", &filter);
+    check_taps(&filter, 3, 1, (const int32_t[]){2796203, 2796202, 2796203}, 1 << 23);
+    assert_true(filter.tap_sum == filter.scale);
+    assert_false(filter.exact);
+
+    /* Four equal remainders of 1/4 and one of them to be raised: the anchor; then its neighbours in reading order. */
+    parse("anchor 2 0\nscale 16777216.0000001\n3000001 3000001 3000001 3000001", &filter);
+    check_taps(&filter, 4, 1, (const int32_t[]){1500000, 1500001, 1500001, 1500000}, 1 << 23);
+}
+
+/* Random taps that have no common denominator, checked against long double. */
+static void test_rounding_keeps_its_word(void **state)
+{
+    (void)state;
+    uint64_t seed = 20240607;
+    for (int round = 0; round < 300; round++) {
+        const int width = 1 + (int)below(&seed, round < 290 ? 12 : FILTER_MAX);
+        const int height = 1 + (int)below(&seed, round < 290 ? 12 : FILTER_MAX);
+        const long double scale = powl(10.0L, (long double)below(&seed, 9) - 4.0L) * 1.2345678901L;
+        char *text = NULL;
+        size_t size = 0;
+        long double *expected = malloc((size_t)(width * height) * sizeof *expected);
+        FILE *stream = open_memstream(&text, &size);
+        assert_non_null(expected);
+        assert_non_null(stream);
+        fprintf(stream, "scale %.20Lf\n", scale * 1e6L); /* so that sums come near 1 */
+        for (int i = 0; i < width * height; i++) {
+            /* Half of the filters have taps of both signs, whose sum is far below the sum of their sizes. */
+            char number[40];
+            const long shift = round % 2 ? 500000 : 0;
+            snprintf(number, sizeof number, "%ld.%012ld", (long)below(&seed, 1000000) - shift,
+                     (long)below(&seed, 1000000000000));
+            fprintf(stream, "%s%c", number, i % width == width - 1 ? '\n' : ' ');
+            expected[i] = strtold(number, NULL) / 1e6L / scale;
+        }
+        assert_int_equal(fclose(stream), 0);
+
+        struct filter filter;
+        struct error error = {ERROR_NONE, ""};
+        long double sum = 0.0L, absolute_sum = 0.0L, largest_error = 0.0L;
+        for (int i = 0; i < width * height; i++) {
+            sum += expected[i];
+            absolute_sum += fabsl(expected[i]);
+        }
+        const bool done = filter_parse(text, size, "test.txt", &filter, &error);
+        if (!done) {
+            assert_true(absolute_sum > FILTER_MAX_SUM - width * height);
+        } else {
+            check_invariants(&filter);
+            assert_false(filter.exact);
+            for (int i = 0; i < width * height; i++) {
+                const long double moved = fabsl((long double)filter.taps[i] / filter.scale - expected[i]);
+                assert_true(moved <= 1.000001L / filter.scale);
+                largest_error += 255.0L * moved;
+            }
+            /* A power of two, the sum kept, the finest that fits, the bound told. */
+            assert_int_equal(filter.scale & (filter.scale - 1), 0);
+            assert_true(filter.tap_sum == (int64_t)roundl(sum * filter.scale));
+            assert_true(filter.scale == 1 << 30 ||
+                        2.0L * absolute_sum * filter.scale > FILTER_MAX_SUM - width * height);
+            assert_true(fabsl(largest_error - (long double)filter.largest_error) <= 1e-9L * (1.0L + largest_error));
+        }
+        free(text);
+        free(expected);
+    }
+}
+
+static void test_bias(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t bias;
+    } cases[] = {
+        {"scale 2\n1", 1},               /* floor(2 * 0.5) */
+        {"scale 9\n1", 4},               /* floor(9 * 0.5) */
+        {"offset 128\n1", 128},          /* floor(128.5) */
+        {"offset -1\n1", -1},            /* floor(-0.5), not 0 */
+        {"offset -0.5\n1", 0},           /* floor(0) */
+        {"offset -0.6\n1", -1},          /* floor(-0.1) */
+        {"offset -1/2\nscale 3\n1", 0},  /* floor(0) */
+        {"offset -1\nscale 3\n1", -2},   /* floor(-1.5) */
+        {"offset 0.7\nscale 10\n1", 12}, /* exactly 12, where 10 * (0.7 + 0.5) in double may not be */
+        {"offset 1/3\nscale 6\n1", 5},   /* exactly 5 */
+        {"offset 65535\n1/1073741824", 65535 * ((int64_t)1 << 30) + ((int64_t)1 << 29)},
+        {"offset -65535\n1/1073741824", -65535 * ((int64_t)1 << 30) + ((int64_t)1 << 29)},
+        {"offset 0.5000000000000000000000001\n1", 1}, /* beyond 64 bits: as 0.5 */
+        {"offset 0.333333333333333333333\nscale 1048576\n1", 349525 + 524288},
+        {"offset -1e-300\n1", 0},
+    };
+    struct filter filter;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        parse(cases[i].text, &filter);
+        if (filter.bias != cases[i].bias)
+            fail_msg("%s: bias %lld", cases[i].text, (long long)filter.bias);
+    }
+    parse("offset 2.5\n1", &filter);
+    assert_true(filter.offset == 2.5);
+}
+
+/* ---- Factoring, turning ---- */
+
+static void check_vector(const int32_t *actual, const int32_t *expected, int count)
+{
+    for (int i = 0; i < FILTER_MAX; i++)
+        assert_int_equal(actual[i], i < count ? expected[i] : 0);
+}
+
+static void test_separable(void **state)
+{
+    (void)state;
+    struct filter filter;
+    parse("1 2 1\n2 4 2\n1 2 1", &filter);
+    assert_true(filter.separable);
+    check_vector(filter.column, (const int32_t[]){1, 2, 1}, 3);
+    check_vector(filter.row, (const int32_t[]){1, 2, 1}, 3);
+
+    /* The first row is zero, the row vector begins with zero and with a minus; signs go to the column. */
+    parse("0 0 0\n0 -6 9\n0 2 -3\n0 0 0", &filter);
+    assert_true(filter.separable);
+    check_vector(filter.row, (const int32_t[]){0, 2, -3}, 3);
+    check_vector(filter.column, (const int32_t[]){0, -3, 1, 0}, 4);
+
+    /* A factor that the first row lacks: 2 3 is already in lowest terms. */
+    parse("4 6\n2 3\n-6 -9", &filter);
+    assert_true(filter.separable);
+    check_vector(filter.row, (const int32_t[]){2, 3}, 2);
+    check_vector(filter.column, (const int32_t[]){2, 1, -3}, 3);
+
+    parse("-3 0 6", &filter);
+    assert_true(filter.separable);
+    check_vector(filter.row, (const int32_t[]){1, 0, -2}, 3);
+    check_vector(filter.column, (const int32_t[]){-3}, 1);
+    parse("0\n-5\n5", &filter);
+    assert_true(filter.separable);
+    check_vector(filter.row, (const int32_t[]){1}, 1);
+    check_vector(filter.column, (const int32_t[]){0, -5, 5}, 3);
+    parse("0 0\n0 0\n0 0", &filter);
+    assert_true(filter.separable);
+    check_vector(filter.row, NULL, 0);
+    check_vector(filter.column, NULL, 0);
+
+    /* Nearly rank 1: one unit off, in the last tap; a row that is zero only where the row vector begins. */
+    parse("1 2 1\n2 4 2\n1 2 2", &filter);
+    assert_false(filter.separable);
+    check_vector(filter.row, NULL, 0);
+    check_vector(filter.column, NULL, 0);
+    parse("scale 1\n1 2\n0 1", &filter);
+    assert_false(filter.separable);
+    parse("3 5\n2 3\n1 1\n", &filter);
+    assert_false(filter.separable);
+    parse("2000003 1999993\n1999993 1999983", &filter); /* its determinant is -100 of 4e12 */
+    assert_false(filter.separable);
+}
+
+static void test_flip(void **state)
+{
+    (void)state;
+    struct filter filter, again;
+    parse("anchor 0 1\nscale 1\n1 2 3\n4 5 7", &filter);
+    again = filter;
+    filter_flip(&filter);
+    check_invariants(&filter);
+    check_taps(&filter, 3, 2, (const int32_t[]){7, 5, 4, 3, 2, 1}, 1);
+    assert_int_equal(filter.anchor_x, 2);
+    assert_int_equal(filter.anchor_y, 0);
+    filter_flip(&filter);
+    check_same(&filter, &again);
+
+    parse("1 -2 0\n3 -6 0\n-1 2 0", &filter);
+    filter_flip(&filter);
+    check_invariants(&filter);
+    check_vector(filter.row, (const int32_t[]){0, 2, -1}, 3);
+    check_vector(filter.column, (const int32_t[]){1, -3, -1}, 3);
+    check_taps(&filter, 3, 3, (const int32_t[]){0, 2, -1, 0, -6, 3, 0, -2, 1}, 1);
+}
+
+/* ---- Parametric filters ---- */
+
+static void test_box(void **state)
+{
+    (void)state;
+    struct filter filter, shipped;
+    find("box:1", &filter);
+    find("box3", &shipped);
+    check_same(&filter, &shipped);
+    find("box:0", &filter);
+    check_taps(&filter, 1, 1, (const int32_t[]){1}, 1);
+    find("box:63", &filter);
+    assert_int_equal(filter.width, 127);
+    assert_int_equal(filter.scale, 127 * 127);
+    assert_int_equal(filter.tap_sum, 127 * 127);
+    assert_int_equal(filter.absolute_sum, 127 * 127);
+    assert_string_equal(filter.title, "mean of a square");
+}
+
+static void test_gaussian(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        double sigma;
+    } cases[] = {{"gaussian:0.3", 0.3}, {"gaussian:1/2", 0.5}, {"gaussian:0.8", 0.8}, {"gaussian:1", 1.0},
+                 {"gaussian:2.5", 2.5}, {"gaussian:7", 7.0},   {"gaussian:21", 21.0}};
+    struct filter filter;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        find(cases[i].spec, &filter);
+        assert_true(filter.separable);
+        assert_true(is_symmetric(&filter, true));
+        assert_int_equal(filter.tap_sum, filter.scale);
+        assert_int_equal(filter.absolute_sum, filter.scale);
+        assert_int_equal(filter.scale, 1 << 22);
+        for (int x = 0; x < filter.width; x++)
+            assert_true((int64_t)filter.column[x] * filter.row[0] == (int64_t)filter.row[x] * filter.column[0]);
+        assert_true(filter.width <= 2 * (int)ceil(3.0 * cases[i].sigma) + 1);
+        assert_true(filter.taps[filter.width / 2] > 0); /* trimmed */
+        assert_false(filter.exact);
+
+        /* Each weight of the vector is within 1/2^11 of the true one, and the bound on the error holds. */
+        const int radius = (int)ceil(3.0 * cases[i].sigma);
+        double sum = 0.0, error = 0.0;
+        for (int x = -radius; x <= radius; x++)
+            sum += exp(-x * x / (2.0 * cases[i].sigma * cases[i].sigma));
+        double row_sum = 0.0;
+        for (int x = 0; x < filter.width; x++)
+            row_sum += filter.row[x];
+        for (int y = -radius; y <= radius; y++) {
+            for (int x = -radius; x <= radius; x++) {
+                const double wx = exp(-x * x / (2.0 * cases[i].sigma * cases[i].sigma)) / sum;
+                const double wy = exp(-y * y / (2.0 * cases[i].sigma * cases[i].sigma)) / sum;
+                const int column = x + filter.anchor_x, row = y + filter.anchor_y;
+                const bool inside = column >= 0 && column < filter.width && row >= 0 && row < filter.height;
+                const double q = inside ? (double)tap(&filter, column, row) / filter.scale : 0.0;
+                error += 255.0 * fabs(q - wx * wy);
+                if (y == 0)
+                    assert_true(fabs((inside ? filter.row[column] / row_sum : 0.0) - wx) <= 1.0 / 2048);
+            }
+        }
+        assert_true(fabs(error - filter.largest_error) < 1e-6);
+    }
+
+    find("gaussian:1", &filter); /* as counted by hand from exp: 0.39905, 0.24204, 0.05400, 0.00443 times 2048 */
+    check_vector(filter.row, (const int32_t[]){9, 110, 496, 818, 496, 110, 9}, 7);
+    find("gaussian:1e-200", &filter);
+    check_taps(&filter, 1, 1, (const int32_t[]){1 << 22}, 1 << 22);
+    find("gaussian:21", &filter);
+    assert_true(filter.width <= FILTER_MAX);
+}
+
+static void test_motion(void **state)
+{
+    (void)state;
+    struct filter filter;
+    static const int32_t nine[] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    find("motion:9:0", &filter);
+    check_taps(&filter, 9, 1, nine, 9);
+    find("motion:9:180", &filter);
+    check_taps(&filter, 9, 1, nine, 9);
+    find("motion:9:90", &filter);
+    check_taps(&filter, 1, 9, nine, 9);
+    find("motion:9:-90", &filter);
+    check_taps(&filter, 1, 9, nine, 9);
+    find("motion:1:33", &filter);
+    check_taps(&filter, 1, 1, nine, 1);
+    find("motion:2:0", &filter); /* half a pixel at both ends */
+    check_taps(&filter, 3, 1, (const int32_t[]){1, 2, 1}, 4);
+    find("motion:127:0", &filter);
+    assert_int_equal(filter.width, 127);
+    assert_int_equal(filter.tap_sum, 127);
+    find("motion:127:45", &filter);
+    assert_int_equal(filter.height, filter.width);
+
+    /* Counter-clockwise: at 45 degrees the line goes from the lower left to the upper right. */
+    find("motion:5:45", &filter);
+    assert_true(tap(&filter, filter.width - 1, 0) > 0);
+    assert_true(tap(&filter, 0, 0) == 0);
+    find("motion:5:135", &filter);
+    assert_true(tap(&filter, filter.width - 1, 0) == 0);
+    assert_true(tap(&filter, 0, 0) > 0);
+    find("motion:15:20", &filter); /* flat: wider than high, and its right end above its left one */
+    assert_true(filter.width > filter.height);
+    assert_true(tap(&filter, filter.width - 2, 0) > 0);
+
+    struct filter turned;
+    static const char *const specs[][2] = {{"motion:15:30", "motion:15:210"}, {"motion:20.5:-17", "motion:20.5:163"}};
+    for (size_t i = 0; i < COUNT(specs); i++) {
+        find(specs[i][0], &filter);
+        find(specs[i][1], &turned);
+        check_same(&filter, &turned);
+        assert_true(is_symmetric(&filter, false));
+        assert_int_equal(filter.tap_sum, filter.scale);
+        assert_int_equal(filter.absolute_sum, filter.scale);
+    }
+}
+
+static void test_disk(void **state)
+{
+    (void)state;
+    struct filter filter;
+    static const char *const specs[] = {"disk:0.01", "disk:0.5", "disk:1", "disk:4.5", "disk:63"};
+    static const int sides[] = {1, 1, 3, 9, 127};
+    for (size_t i = 0; i < COUNT(specs); i++) {
+        find(specs[i], &filter);
+        assert_int_equal(filter.width, sides[i]);
+        assert_true(is_symmetric(&filter, true));
+        assert_int_equal(filter.tap_sum, filter.scale);
+        assert_int_equal(filter.absolute_sum, filter.scale);
+        assert_true(filter.exact);
+    }
+
+    /* The area of the disk, in pixels of 256 samples. */
+    find("disk:10", &filter);
+    const double area = (double)filter.tap_sum / (double)tap(&filter, filter.anchor_x, filter.anchor_y);
+    assert_true(fabs(area - 3.14159265 * 100.0) < 0.5);
+    find("disk:1.5", &filter);
+    check_taps(&filter, 3, 3, (const int32_t[]){137, 250, 137, 250, 256, 250, 137, 250, 137}, 1804);
+}
+
+static void test_log(void **state)
+{
+    (void)state;
+    struct filter filter;
+    static const char *const specs[] = {"log:0.2", "log:0.48", "log:1", "log:1.4", "log:5", "log:15.75"};
+    for (size_t i = 0; i < COUNT(specs); i++) {
+        find(specs[i], &filter);
+        assert_true(is_symmetric(&filter, true));
+        assert_int_equal(filter.tap_sum, 0);
+        assert_true(filter.absolute_sum > 0);
+        assert_true(tap(&filter, filter.anchor_x, filter.anchor_y) < 0);
+        assert_false(filter.exact);
+        assert_true(filter.largest_error < 1.0);
+    }
+
+    /* On x^2 a second derivative gives 2, here times sigma squared (and a little less, for what is cut off). */
+    find("log:3", &filter);
+    double response = 0.0;
+    for (int y = 0; y < filter.height; y++) {
+        for (int x = 0; x < filter.width; x++)
+            response += (double)tap(&filter, x, y) * (x - filter.anchor_x) * (x - filter.anchor_x) / filter.scale;
+    }
+    assert_true(response > 17.0 && response < 18.0);
+}
+
+static void test_forms(void **state)
+{
+    (void)state;
+    struct filter filter;
+    size_t count = 0;
+    for (; filter_forms[count][0]; count++) {
+        char spec[64];
+        snprintf(spec, sizeof spec, "%.*s%s", (int)strcspn(filter_forms[count][0], ":"), filter_forms[count][0],
+                 strstr(filter_forms[count][0], "ANGLE") ? ":3:30" : ":2");
+        find(spec, &filter);
+        assert_true(strlen(filter_forms[count][1]) > 0);
+    }
+    assert_int_equal(count, 5);
+
+    static const char *const cases[][2] = {
+        {"gaussian", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
+        {"gaussian:", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
+        {"gaussian:0", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
+        {"gaussian:-1", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
+        {"gaussian:21.01", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
+        {"gaussian:nan", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
+        {"gaussian:1e999", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
+        {"gaussian:2x", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
+        {"gaussian:2:3", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
+        {"gaussian:2:", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
+        {"box:1.5", "box:R takes one whole number from 0 to 63, for example box:2"},
+        {"box:-1", "box:R takes one whole number from 0 to 63, for example box:2"},
+        {"box:64", "box:R takes one whole number from 0 to 63, for example box:2"},
+        {"motion:9", "motion:LENGTH:ANGLE takes a length from 1 to 127 and an angle from -360 to 360 degrees, for "
+                     "example motion:15:30"},
+        {"motion:0.9:0", "motion:LENGTH:ANGLE takes a length from 1 to 127 and an angle from -360 to 360 degrees, for "
+                         "example motion:15:30"},
+        {"motion:127.1:0", "motion:LENGTH:ANGLE takes a length from 1 to 127 and an angle from -360 to 360 degrees, "
+                           "for example motion:15:30"},
+        {"motion:9:361", "motion:LENGTH:ANGLE takes a length from 1 to 127 and an angle from -360 to 360 degrees, for "
+                         "example motion:15:30"},
+        {"disk:0", "disk:R takes one number above 0 and up to 63, for example disk:4.5"},
+        {"disk:63.1", "disk:R takes one number above 0 and up to 63, for example disk:4.5"},
+        {"log:0.1", "log:SIGMA takes one number from 0.2 to 15.75, for example log:1.5"},
+        {"log:16", "log:SIGMA takes one number from 0.2 to 15.75, for example log:1.5"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char message[256];
+        snprintf(message, sizeof message, "there is no filter \"%s\": %s", cases[i][0], cases[i][1]);
+        refuse_find(cases[i][0], ERROR_USAGE, message);
+    }
+}
+
+/* ---- Two grids ---- */
+
+static void test_two_grids(void **state)
+{
+    (void)state;
+    struct filter filter;
+    parse("combine max\nscale 4\noffset 1\nanchor 2 0\n1 2 3\n4 5 6\n--- # and\n\n0 1/2 0\n7 -8 9\n", &filter);
+    assert_int_equal(filter.combine, COMBINE_MAX);
+    assert_int_equal(filter_grids(&filter), 2);
+    assert_int_equal(filter_tap_count(&filter), 10);
+    assert_int_equal(filter.scale, 8); /* common to both */
+    check_vector(filter.taps, (const int32_t[]){2, 4, 6, 8, 10, 12, 0, 1, 0, 14, -16, 18}, 12);
+    assert_int_equal(filter.width, 3);
+    assert_int_equal(filter.height, 2);
+    assert_int_equal(filter.anchor_x, 2);
+    assert_int_equal(filter.anchor_y, 0);
+    assert_int_equal(filter.absolute_sum, 42 + 49);
+    assert_true(filter.bias == 12);
+
+    /* Each grid turns by itself. */
+    filter_flip(&filter);
+    check_vector(filter.taps, (const int32_t[]){12, 10, 8, 6, 4, 2, 18, -16, 14, 0, 1, 0}, 12);
+    assert_int_equal(filter.anchor_x, 0);
+    assert_int_equal(filter.anchor_y, 1);
+
+    /* Each grid keeps its sum where its taps are rounded, and |s1| + |s2| stays in 32 bits. */
+    parse("combine sum\n0.123456789 0.876543211\n---\n0.333333333 1e-7\n", &filter);
+    assert_false(filter.exact);
+    assert_int_equal(filter.taps[0] + filter.taps[1], filter.scale);
+    assert_true(llabs(llround(0.3333334330 * filter.scale) - filter.taps[2] - filter.taps[3]) == 0);
+    parse("combine sum\n8421503\n---\n-1\n", &filter);
+    refuse(
+        "combine sum\n8421503\n---\n-2\n",
+        "test.txt: the absolute values of the taps, divided by the scale, sum to 8421505, and at most 8421504 fit in "
+        "32 bits; use smaller taps or a larger scale");
+
+    /* The largest. */
+    static char text[2 * FILTER_MAX * (2 * FILTER_MAX + 1) + 100];
+    char *at = text + sprintf(text, "combine magnitude\n");
+    for (int y = 0; y < 2 * FILTER_MAX; y++) {
+        if (y == FILTER_MAX)
+            at += sprintf(at, "---\n");
+        for (int x = 0; x < FILTER_MAX; x++)
+            at += sprintf(at, "%d%c", (x + y) % 7, x + 1 < FILTER_MAX ? ' ' : '\n');
+    }
+    parse(text, &filter);
+    assert_int_equal(filter.height, FILTER_MAX);
+    assert_int_equal(filter.taps[2 * FILTER_MAX * FILTER_MAX - 1], (3 * FILTER_MAX - 2) % 7);
+    strstr(text, "---")[0] = '#';
+    refuse(text, "test.txt:131:1: expected at most 127 rows of taps");
+}
+
+static void test_two_grids_messages(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"1 2\n---\n3 4", "test.txt:2:1: expected a row of taps, found \"---\", behind which a second grid begins; say "
+                          "before the first row how the sums of the two become one: combine magnitude, combine max or "
+                          "combine sum"},
+        {"1\n combine max\n2", "test.txt:2:2: expected a row of taps, found \"combine\", which must stand before the "
+                               "first row"},
+        {"  combine max\n1 2",
+         "test.txt:1:3: expected two grids of taps with a line --- between them, as combine makes "
+         "one sum of two; add the second grid or remove this line"},
+        {"combine max\n---\n1 2",
+         "test.txt:2:1: expected the rows of the first of two grids before the line --- between them"},
+        {"---", "test.txt:1:1: expected the rows of the first of two grids before the line --- between them"},
+        {"combine max\n1\n---\n1\n---\n1",
+         "test.txt:5:1: expected at most two grids, but the line --- before the second is line 3"},
+        {"combine max\n1\n --- 2\n1", "test.txt:3:6: expected the end of the line, found \"2\""},
+        {"combine max\n1\n ---",
+         "test.txt:3:2: expected 1 row of taps behind this line, as many as the first grid has, "
+         "found 0; fill the smaller grid up with zeros"},
+        {"combine max\n1\n2\n---\n1\n2\n3", "test.txt:4:1: expected 2 rows of taps behind this line, as many as the "
+                                            "first grid has, found 3; fill the smaller grid up with zeros"},
+        {"combine max\n1 2\n---\n1", "test.txt:4:2: expected 2 taps as in line 2, found 1"},
+        {"combine max\n1 2\n3\n---\n1", "test.txt:3:2: expected 2 taps as in line 2, found 1"},
+        {"combine\n1", "test.txt:1:8: expected magnitude, max or sum, by which the sums of two grids become one, found "
+                       "the end of the line"},
+        {"combine  mean\n1",
+         "test.txt:1:10: expected magnitude, max or sum, by which the sums of two grids become one, "
+         "found \"mean\""},
+        {"combine none\n1", "test.txt:1:9: expected magnitude, max or sum, by which the sums of two grids become one, "
+                            "found \"none\""},
+        {"combine max sum\n1", "test.txt:1:13: expected the end of the line, found \"sum\""},
+        {"combine max\ncombine max\n1",
+         "test.txt:2:1: expected \"combine\" only once, but line 1 has it too; remove one of the two"},
+        {"combine max\nabs\n1\n---\n1", "test.txt:2:1: expected no abs beside combine, which takes no sign from the "
+                                        "sums to the result; remove this line"},
+        {"combine max\n1\n----\n1", "test.txt:3:1: expected a tap such as 3, -0.5 or 1/16, found \"----\""},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        refuse(cases[i][0], cases[i][1]);
+}
+
+/* The steps against the definition, in 128 bits: N reaches n where 2 D (n - O) - D <= 2 sqrt(N), O = P / R. */
+static void check_steps(const char *text, int64_t scale, int64_t p, int64_t r)
+{
+    __extension__ typedef __int128 wide;
+    struct filter filter;
+    parse(text, &filter);
+    assert_int_equal(filter.scale, scale);
+    assert_true(filter.steps[0] == 0);
+    for (int n = 1; n < FILTER_LEVELS; n++) {
+        const wide least = 2 * scale * (n * r - p) - scale * r; /* <= 2 r sqrt(N) */
+        const wide step = filter.steps[n];
+        if (filter.steps[n] == INT64_MAX) {
+            assert_true(least >= 2 * r * ((wide)1 << 31));
+            continue;
+        }
+        assert_true(least <= 0 || least * least <= 4 * r * r * step);
+        assert_true(step == 0 || (least > 0 && least * least > 4 * r * r * (step - 1)));
+    }
+}
+
+static void test_steps(void **state)
+{
+    (void)state;
+    check_steps("combine magnitude\n1\n---\n1", 1, 0, 1);
+    check_steps("combine magnitude\nscale 16\n3\n---\n10", 16, 0, 1);
+    check_steps("combine magnitude\nscale 7\noffset -20.3\n3\n---\n10", 7, -203, 10);
+    check_steps("combine magnitude\noffset 128.5\n3\n---\n10", 1, 257, 2);
+    check_steps("combine magnitude\nscale 999983\noffset 1/3\n3\n---\n10", 999983, 1, 3);
+    check_steps("combine magnitude\nscale 1000000007\noffset -65535\n3\n---\n10", 1000000007, -65535, 1);
+    check_steps("combine magnitude\nscale 8421504\n3\n---\n10", 8421504, 0, 1); /* some within reach, some beyond */
+    /* 0.1000001 is rounded to 1/2^20: 104858 / 2^20. */
+    check_steps("combine magnitude\nscale 3\noffset 0.1000001\n1\n---\n1", 3, 52429, 1 << 19);
+}
+
+/* ---- The shipped filters ---- */
+
+static void shipped(const char *name, struct filter *filter)
+{
+    for (size_t i = 0; i < builtin_filter_count; i++) {
+        if (strcmp(builtin_filters[i].name, name) == 0) {
+            parse_bytes(builtin_filters[i].text, builtin_filters[i].size, filter);
+            return;
+        }
+    }
+    fail_msg("there is no filter %s", name);
+}
+
+static void test_shipped(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int width, height;
+        int64_t sum; /* over the scale */
+        bool separable, symmetric;
+    } cases[] = {
+        {"blur", 5, 5, 1, true, true},         {"box3", 3, 3, 1, true, true},
+        {"box5", 5, 5, 1, true, true},         {"box9", 9, 9, 1, true, true},
+        {"edge", 3, 3, 0, false, true},        {"emboss", 3, 3, 1, false, false},
+        {"gaussian3", 3, 3, 1, true, true},    {"gaussian5", 5, 5, 1, true, true},
+        {"gaussian7", 7, 7, 1, true, true},    {"gaussian9", 9, 9, 1, true, true},
+        {"identity", 1, 1, 1, true, true},     {"laplacian", 3, 3, 0, false, true},
+        {"prewitt", 3, 3, 0, false, false},    {"scharr", 3, 3, 0, false, false},
+        {"sharpen", 3, 3, 1, false, true},     {"shift", 3, 1, 1, true, false},
+        {"shift-down", 1, 3, 1, true, false},  {"shift-left", 3, 1, 1, true, false},
+        {"shift-right", 3, 1, 1, true, false}, {"shift-up", 1, 3, 1, true, false},
+        {"sobel", 3, 3, 0, false, false},      {"sobel-x", 3, 3, 0, true, false},
+        {"sobel-y", 3, 3, 0, true, false},     {"unsharp", 5, 5, 1, false, true},
+    };
+    struct filter filter;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        shipped(cases[i].name, &filter);
+        assert_int_equal(filter.width, cases[i].width);
+        assert_int_equal(filter.height, cases[i].height);
+        assert_int_equal(filter.anchor_x, cases[i].width / 2);
+        assert_int_equal(filter.anchor_y, cases[i].height / 2);
+        assert_int_equal(filter.tap_sum, cases[i].sum * filter.scale);
+        assert_int_equal(filter.separable, cases[i].separable);
+        assert_int_equal(is_symmetric(&filter, true), cases[i].symmetric);
+        assert_int_equal(filter.absolute, strncmp(cases[i].name, "sobel-", 6) == 0);
+        assert_true(filter.exact);
+        assert_true(filter.offset == 0.0);
+        assert_true(filter.absolute_sum * 255 < 1 << 24); /* exact in float too */
+        assert_true(strlen(filter.title) > 0);
+        assert_true(builtin_filters[i].text[0] == '#');
+        assert_true(strlen(builtin_filters[i].text) == builtin_filters[i].size);
+        assert_string_equal(builtin_filters[i].name, cases[i].name); /* sorted, and no others */
+    }
+    assert_int_equal(builtin_filter_count, COUNT(cases));
+}
+
+static void test_shipped_taps(void **state)
+{
+    (void)state;
+    struct filter filter;
+    shipped("sobel", &filter);
+    assert_int_equal(filter.combine, COMBINE_MAGNITUDE);
+    check_vector(filter.taps, (const int32_t[]){-1, 0, 1, -2, 0, 2, -1, 0, 1, -1, -2, -1, 0, 0, 0, 1, 2, 1}, 18);
+    shipped("prewitt", &filter);
+    check_vector(filter.taps, (const int32_t[]){-1, 0, 1, -1, 0, 1, -1, 0, 1, -1, -1, -1, 0, 0, 0, 1, 1, 1}, 18);
+    shipped("scharr", &filter);
+    assert_int_equal(filter.scale, 16);
+    check_vector(filter.taps, (const int32_t[]){-3, 0, 3, -10, 0, 10, -3, 0, 3, -3, -10, -3, 0, 0, 0, 3, 10, 3}, 18);
+
+    shipped("blur", &filter);
+    check_vector(filter.row, (const int32_t[]){1, 4, 6, 4, 1}, 5);
+    check_vector(filter.column, (const int32_t[]){1, 4, 6, 4, 1}, 5);
+    shipped("gaussian3", &filter);
+    check_vector(filter.row, (const int32_t[]){1, 2, 1}, 3);
+    shipped("gaussian9", &filter);
+    check_vector(filter.row, (const int32_t[]){4, 13, 30, 51, 60, 51, 30, 13, 4}, 9);
+    shipped("edge", &filter);
+    check_taps(&filter, 3, 3, (const int32_t[]){-1, -1, -1, -1, 8, -1, -1, -1, -1}, 1);
+    shipped("laplacian", &filter);
+    check_taps(&filter, 3, 3, (const int32_t[]){0, 1, 0, 1, -4, 1, 0, 1, 0}, 1);
+    shipped("sharpen", &filter);
+    check_taps(&filter, 3, 3, (const int32_t[]){0, -1, 0, -1, 5, -1, 0, -1, 0}, 1);
+    shipped("sobel-x", &filter);
+    check_taps(&filter, 3, 3, (const int32_t[]){-1, 0, 1, -2, 0, 2, -1, 0, 1}, 1);
+    shipped("sobel-y", &filter);
+    check_taps(&filter, 3, 3, (const int32_t[]){-1, -2, -1, 0, 0, 0, 1, 2, 1}, 1);
+
+    /* out(x) = in(x - 1) moves the picture to the right: the tap left of the anchor. */
+    shipped("shift", &filter);
+    check_taps(&filter, 3, 1, (const int32_t[]){1, 0, 0}, 1);
+    shipped("shift-right", &filter);
+    check_taps(&filter, 3, 1, (const int32_t[]){1, 0, 0}, 1);
+    shipped("shift-left", &filter);
+    check_taps(&filter, 3, 1, (const int32_t[]){0, 0, 1}, 1);
+    shipped("shift-down", &filter);
+    check_taps(&filter, 1, 3, (const int32_t[]){1, 0, 0}, 1);
+    shipped("shift-up", &filter);
+    check_taps(&filter, 1, 3, (const int32_t[]){0, 0, 1}, 1);
+
+    /* Twice the picture minus its blur. */
+    struct filter blur;
+    shipped("unsharp", &filter);
+    shipped("blur", &blur);
+    assert_int_equal(filter.scale, blur.scale);
+    for (int i = 0; i < 25; i++)
+        assert_int_equal(filter.taps[i], (i == 12 ? 512 : 0) - blur.taps[i]);
+}
+
+/* ---- Finding ---- */
+
+/* A folder of its own, which is the working folder while a test runs. */
+struct place {
+    char folder[64];
+};
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int enter(void **state)
+{
+    struct place *place = malloc(sizeof *place);
+    if (!place)
+        return -1;
+    strcpy(place->folder, "/tmp/gpuconv-test-XXXXXX");
+    if (!mkdtemp(place->folder) || chdir(place->folder) != 0)
+        return -1;
+    *state = place;
+    return 0;
+}
+
+static int leave(void **state)
+{
+    struct place *place = *state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", place->folder);
+    const bool done = chdir("/") == 0 && system(command) == 0;
+    unsetenv("GPUCONV_FILTERS");
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    free(place);
+    return done ? 0 : -1;
+}
+
+static void test_search_path(void **state)
+{
+    const struct place *place = *state;
+    struct filter filter;
+    find("blur", &filter);
+    assert_int_equal(filter.width, 5);
+
+    /* The user's folder overrides what is built in, and the variable's folders that, the first of them first. */
+    assert_int_equal(mkdir("config", 0700), 0);
+    assert_int_equal(mkdir("config/gpuconv", 0700), 0);
+    assert_int_equal(mkdir("config/gpuconv/filters", 0700), 0);
+    assert_int_equal(mkdir("one", 0700), 0);
+    assert_int_equal(mkdir("two", 0700), 0);
+    write_file("config/gpuconv/filters/blur.txt", "1 1");
+    write_file("config/gpuconv/filters/own.txt", "2 2 2");
+    char path[128], list[256];
+    snprintf(path, sizeof path, "%s/config", place->folder);
+    setenv("XDG_CONFIG_HOME", path, 1);
+    find("blur", &filter);
+    assert_int_equal(filter.width, 2);
+    find("own", &filter);
+    assert_int_equal(filter.width, 3);
+
+    write_file("two/blur.txt", "1 2 3 4");
+    snprintf(list, sizeof list, ":%s/missing::%s/one:%s/two:", place->folder, place->folder, place->folder);
+    setenv("GPUCONV_FILTERS", list, 1);
+    find("blur", &filter);
+    assert_int_equal(filter.width, 4);
+    write_file("one/blur.txt", "1 2 3 4 5 6");
+    find("blur", &filter);
+    assert_int_equal(filter.width, 6);
+    find("own", &filter);
+    assert_int_equal(filter.width, 3);
+
+    /* What is found but broken is an error, under the file's own name. */
+    char message[256];
+    write_file("one/blur.txt", "1 x");
+    snprintf(message, sizeof message, "%s/one/blur.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"x\"",
+             place->folder);
+    refuse_find("blur", ERROR_WORK, message);
+
+    /* A relative folder of configuration is ignored, and without one it is in the home. */
+    unsetenv("GPUCONV_FILTERS");
+    setenv("XDG_CONFIG_HOME", "config", 1);
+    find("blur", &filter);
+    assert_int_equal(filter.width, 5);
+    unsetenv("XDG_CONFIG_HOME");
+    snprintf(path, sizeof path, "%s/home", place->folder);
+    assert_int_equal(rename("config", "home"), 0);
+    assert_int_equal(mkdir("home/.config", 0700), 0);
+    assert_int_equal(rename("home/gpuconv", "home/.config/gpuconv"), 0);
+    char *const home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
+    setenv("HOME", path, 1);
+    find("blur", &filter);
+    assert_int_equal(filter.width, 2);
+    unsetenv("HOME");
+    find("blur", &filter);
+    assert_int_equal(filter.width, 5);
+    if (home)
+        setenv("HOME", home, 1);
+    free(home);
+}
+
+static void test_paths(void **state)
+{
+    (void)state;
+    struct filter filter;
+    write_file("blur", "7");
+    write_file("mine", "7 8");
+    write_file("a,b", "7 8 9");
+    write_file("big", "1");
+    assert_int_equal(truncate("big", FILTER_MAX_TEXT + 1), 0);
+    write_file("void", "");
+    assert_int_equal(mkdir("folder", 0700), 0);
+
+    find("./blur", &filter);
+    assert_int_equal(filter.width, 1);
+    find("blur", &filter); /* a name goes before a file */
+    assert_int_equal(filter.width, 5);
+    find("mine", &filter);
+    assert_int_equal(filter.width, 2);
+    find("a,b", &filter);
+    assert_int_equal(filter.width, 3);
+
+    refuse_find("./no/file", ERROR_WORK, "./no/file: the filter file cannot be opened: No such file or directory");
+    refuse_find("./folder", ERROR_WORK, "./folder: this is a folder; expected a filter file");
+    refuse_find("/dev/zero", ERROR_WORK, "/dev/zero: this is no regular file; expected a filter file");
+    refuse_find("./big", ERROR_WORK,
+                "./big: the file is too large for a filter, of which at most 1048576 bytes are read");
+    refuse_find("void", ERROR_WORK, "void: the file holds no taps; expected at least one row of them");
+    refuse_find("folder", ERROR_USAGE, "there is no filter named \"folder\"; gpuconv --list shows all");
+
+    /* A pipe. */
+    int ends[2];
+    const int input = dup(STDIN_FILENO);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "4 5 6 7 8", 9), 9);
+    close(ends[1]);
+    dup2(ends[0], STDIN_FILENO);
+    close(ends[0]);
+    find("/dev/stdin", &filter);
+    assert_int_equal(filter.width, 5);
+    dup2(input, STDIN_FILENO);
+    close(input);
+
+    /* A long path is whole in messages and cut in the name. */
+    char path[300];
+    snprintf(path, sizeof path, "%s%s", "./", "");
+    while (strlen(path) < 200)
+        strcat(path, "./");
+    strcat(path, "mine");
+    struct error error = {ERROR_NONE, ""};
+    assert_true(filter_find(path, &filter, &error));
+    assert_int_equal(strlen(filter.name), sizeof filter.name - 1);
+    assert_memory_equal(filter.name, path, sizeof filter.name - 1);
+}
+
+static void test_unknown(void **state)
+{
+    (void)state;
+    refuse_find("blurr", ERROR_USAGE,
+                "there is no filter named \"blurr\"; did you mean \"blur\"? (gpuconv --list shows all)");
+    refuse_find("sobelt", ERROR_USAGE,
+                "there is no filter named \"sobelt\"; did you mean \"sobel\"? (gpuconv --list shows all)");
+    refuse_find("gausian", ERROR_USAGE,
+                "there is no filter named \"gausian\"; did you mean \"gaussian:SIGMA\"? (gpuconv --list shows all)");
+    refuse_find("gausian3", ERROR_USAGE,
+                "there is no filter named \"gausian3\"; did you mean \"gaussian3\"? (gpuconv --list shows all)");
+    refuse_find("bx:3", ERROR_USAGE,
+                "there is no filter named \"bx:3\"; did you mean \"box:R\"? (gpuconv --list shows all)");
+    refuse_find("blur:3", ERROR_USAGE,
+                "there is no filter named \"blur:3\"; did you mean \"blur\"? (gpuconv --list shows all)");
+    refuse_find("quux", ERROR_USAGE, "there is no filter named \"quux\"; gpuconv --list shows all");
+    refuse_find("", ERROR_USAGE, "a filter's name is empty; gpuconv --list shows all filters");
+}
+
+static void test_find_all(void **state)
+{
+    (void)state;
+    struct filter *filters = NULL;
+    size_t count = 0;
+    struct error error = {ERROR_NONE, ""};
+    write_file("blur,edge", "3 4 5");
+    write_file("mine", "7 8");
+
+    assert_true(filter_find_all("blur,gaussian:2,./mine", &filters, &count, &error));
+    assert_int_equal(count, 3);
+    assert_string_equal(filters[0].name, "blur");
+    assert_string_equal(filters[1].name, "gaussian:2");
+    assert_string_equal(filters[2].name, "./mine");
+    assert_int_equal(filters[2].width, 2);
+    free(filters);
+
+    assert_true(filter_find_all("blur,edge", &filters, &count, &error)); /* such a file exists */
+    assert_int_equal(count, 1);
+    assert_int_equal(filters[0].width, 3);
+    assert_int_equal(filters[0].height, 1);
+    free(filters);
+
+    static const char *const cases[][2] = {
+        {"blur,,edge", "filter 2 of \"blur,,edge\" is empty; expected names with one comma in between"},
+        {",blur", "filter 1 of \",blur\" is empty; expected names with one comma in between"},
+        {"blur,", "filter 2 of \"blur,\" is empty; expected names with one comma in between"},
+        {"", "a filter's name is empty; gpuconv --list shows all filters"},
+        {"blur,edgy", "there is no filter named \"edgy\"; did you mean \"edge\"? (gpuconv --list shows all)"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        assert_false(filter_find_all(cases[i][0], &filters, &count, &error));
+        assert_null(filters);
+        assert_string_equal(error.message, cases[i][1]);
+        assert_int_equal(error.code, ERROR_USAGE);
+    }
+}
+
+static bool has(char **names, size_t count, const char *name)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += strcmp(names[i], name) == 0;
+    assert_true(found <= 1);
+    return found == 1;
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    char **names = NULL;
+    size_t count = 0, before = 0;
+    struct error error = {ERROR_NONE, ""};
+    assert_true(filter_names(&names, &before, &error));
+    assert_true(before >= builtin_filter_count);
+    for (size_t i = 0; i < builtin_filter_count; i++)
+        assert_true(has(names, before, builtin_filters[i].name));
+    assert_false(has(names, before, "mine"));
+    free(names);
+
+    write_file("mine.txt", "1");
+    write_file("blur.txt", "1");
+    write_file("notes.md", "1");
+    write_file(".hidden.txt", "1");
+    write_file(".txt", "1");
+    assert_int_equal(mkdir("folder.txt", 0700), 0);
+    setenv("GPUCONV_FILTERS", ".:.", 1);
+    assert_true(filter_names(&names, &count, &error));
+    assert_int_equal(count, before + 1);
+    assert_true(has(names, count, "mine"));
+    assert_true(has(names, count, "blur"));
+    for (size_t i = 1; i < count; i++)
+        assert_true(strcmp(names[i - 1], names[i]) < 0);
+    free(names);
+}
+
+/* ---- Describing ---- */
+
+static void check_description(const struct filter *filter, const char *expected)
+{
+    char *text = filter_describe(filter);
+    assert_non_null(text);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void test_describe(void **state)
+{
+    (void)state;
+    struct filter filter;
+    shipped("gaussian3", &filter);
+    check_description(&filter, "test.txt: 3x3 Gaussian blur\n"
+                               "  size       3 x 3, anchor 1 1\n"
+                               "  scale      16\n"
+                               "  sum        16: a constant image stays as it is\n"
+                               "  offset     0\n"
+                               "  taps       exact\n"
+                               "  separable  yes: column 1 2 1, row 1 2 1\n"
+                               "\n"
+                               "  1 2 1\n"
+                               "  2 4 2\n"
+                               "  1 2 1\n");
+
+    parse("abs\noffset 2.5\nscale 2\nanchor 0 0\n10 -1 7", &filter);
+    check_description(&filter, "test.txt\n"
+                               "  size       3 x 1, anchor 0 0\n"
+                               "  scale      2\n"
+                               "  sum        16: a constant image is multiplied by 8, then the offset is added\n"
+                               "  offset     2.5\n"
+                               "  abs        the sum's absolute value is taken\n"
+                               "  taps       exact\n"
+                               "  separable  yes: column 1, row 10 -1 7\n"
+                               "\n"
+                               "  10 -1  7\n");
+
+    parse("0.123456789 0.876543211\n1 -2", &filter);
+    check_description(&filter, "test.txt\n"
+                               "  size       2 x 2, anchor 1 1\n"
+                               "  scale      2097152\n"
+                               "  sum        0: a constant image becomes 0\n"
+                               "  offset     0\n"
+                               "  taps       rounded once to 1/2^21, largest error 8.5e-05 of 255 levels\n"
+                               "  separable  no\n"
+                               "\n"
+                               "    258908  1838244\n"
+                               "   2097152 -4194304\n");
+
+    parse("combine magnitude\nscale 2\n1 2\n---\n-1 5\n", &filter);
+    check_description(&filter, "test.txt\n"
+                               "  size       2 x 1, two grids, anchor 1 0\n"
+                               "  combine    magnitude: sqrt(s1^2 + s2^2) of the grids' sums\n"
+                               "  scale      2\n"
+                               "  sum        3 and 4: a constant image is multiplied by 2.5\n"
+                               "  offset     0\n"
+                               "  taps       exact\n"
+                               "\n"
+                               "   1  2\n"
+                               "  ---\n"
+                               "  -1  5\n");
+}
+
+/* ---- Any text ---- */
+
+/* Whatever the bytes are: a filter that keeps its word, or one sentence. */
+static void check_any(const char *text, size_t size)
+{
+    struct filter filter, turned;
+    struct error error = {ERROR_NONE, ""};
+    if (!filter_parse(text, size, "test.txt", &filter, &error)) {
+        assert_int_equal(error.code, ERROR_WORK);
+        assert_true(strncmp(error.message, "test.txt:", 9) == 0);
+        for (const char *at = error.message; *at != '\0'; at++)
+            assert_true(*at >= 0x20 && *at < 0x7f);
+        return;
+    }
+    check_invariants(&filter);
+    turned = filter;
+    filter_flip(&turned);
+    check_invariants(&turned);
+    filter_flip(&turned);
+    check_same(&filter, &turned);
+}
+
+static void test_random_text(void **state)
+{
+    (void)state;
+    static const char letters[] = "0123456789 0123456789 \n\n.-+/e,;#\tscaleoffsetanchorabs\r";
+    uint64_t seed = 4711;
+    char text[64];
+    for (int round = 0; round < 15000; round++) {
+        const size_t size = below(&seed, sizeof text);
+        for (size_t i = 0; i < size; i++)
+            text[i] = round % 4 == 0 ? (char)draw(&seed) : letters[below(&seed, sizeof letters - 1)];
+        check_any(text, size);
+    }
+}
+
+static void test_mutated_text(void **state)
+{
+    (void)state;
+    static const char *const extra[] = {
+        "scale -1/3\noffset 12.25\nabs\nanchor 0 0\n1/3 0.1 1e-3\n-2 7/9 3\n",
+        "3 2 8 0.5\n1 2 3\n4 5 6\n",
+        "0.123456789012345678901 3 99999999\nscale 1e15\n",
+        "scale 12345678\n9876543 1e15 -1e15\n",
+        "combine magnitude\noffset 0.12345678901\nscale 1/7\n1 2\n---\n-1/9 0.3\n",
+        "combine sum\n1 2 3\n4 5 6\n---\n3 2 8\n7 7 7\n",
+    };
+    static const char *const pieces[] = {
+        "e", "/", "-", ".", "0", "9999999", "\n", " ", "#", "1e18", "\xef\xbb\xbf", "scale ", "\n---\n"};
+    uint64_t seed = 815;
+    char text[4096];
+    for (int round = 0; round < 15000; round++) {
+        const uint64_t which = below(&seed, builtin_filter_count + 2 * COUNT(extra));
+        const char *const from =
+            which < builtin_filter_count ? builtin_filters[which].text : extra[(which - builtin_filter_count) / 2];
+        size_t size = strlen(from);
+        assert_true(size + 40 < sizeof text);
+        memcpy(text, from, size);
+        for (uint64_t changes = 1 + below(&seed, 4); changes > 0 && size > 0; changes--) {
+            const size_t at = below(&seed, size);
+            const char *const piece = pieces[below(&seed, COUNT(pieces))];
+            switch (below(&seed, 4)) {
+            case 0: /* another byte */
+                text[at] = (char)draw(&seed);
+                break;
+            case 1: /* one less */
+                memmove(text + at, text + at + 1, size - at - 1);
+                size--;
+                break;
+            case 2: /* something more */
+                memmove(text + at + strlen(piece), text + at, size - at);
+                memcpy(text + at, piece, strlen(piece));
+                size += strlen(piece);
+                break;
+            default: /* the end */
+                size = below(&seed, 8) == 0 ? at : size;
+                break;
+            }
+        }
+        check_any(text, size);
+    }
+}
+
+int main(void)
+{
+    /* The user's own filters are none of the tests' business. */
+    unsetenv("GPUCONV_FILTERS");
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_keywords),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_matrices),
+        cmocka_unit_test(test_not_matrices),
+        cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_rounded),
+        cmocka_unit_test(test_rounding_keeps_its_word),
+        cmocka_unit_test(test_bias),
+        cmocka_unit_test(test_separable),
+        cmocka_unit_test(test_flip),
+        cmocka_unit_test(test_box),
+        cmocka_unit_test(test_gaussian),
+        cmocka_unit_test(test_motion),
+        cmocka_unit_test(test_disk),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_two_grids),
+        cmocka_unit_test(test_two_grids_messages),
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_shipped),
+        cmocka_unit_test(test_shipped_taps),
+        cmocka_unit_test_setup_teardown(test_search_path, enter, leave),
+        cmocka_unit_test_setup_teardown(test_paths, enter, leave),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test_setup_teardown(test_find_all, enter, leave),
+        cmocka_unit_test_setup_teardown(test_names, enter, leave),
+        cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_random_text),
+        cmocka_unit_test(test_mutated_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shards: from text, from each engine's environment, and the files of each. */
+#include "batch/shard.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Make ASSIGNMENTS ("NAME=VALUE NAME=VALUE") the whole environment. */
+static void set_environment(const char *assignments)
+{
+    char text[512];
+
+    assert_true(strlen(assignments) < sizeof text);
+    strcpy(text, assignments);
+    clearenv();
+    char *rest = text;
+    for (char *word; (word = strsep(&rest, " "));) {
+        char *const value = strchr(word, '=');
+        if (!value)
+            continue;
+        *value = '\0';
+        assert_int_equal(setenv(word, value + 1, 1), 0);
+    }
+}
+
+static void check_shard(const char *text, int index, int count)
+{
+    struct error error = {ERROR_NONE, ""};
+    struct shard shard = {-1, -1};
+
+    if (!shard_parse(text, &shard, &error))
+        fail_msg("%s: %s", text, error.message);
+    assert_int_equal(shard.index, index);
+    assert_int_equal(shard.count, count);
+}
+
+/* TEXT is refused, with PART in the message. */
+static void check_refused(const char *text, const char *part)
+{
+    struct error error = {ERROR_NONE, ""};
+    struct shard shard;
+
+    assert_false(shard_parse(text, &shard, &error));
+    assert_int_equal(error.code, ERROR_USAGE);
+    if (!strstr(error.message, part))
+        fail_msg("\"%s\" is not in: %s", part, error.message);
+}
+
+static void test_text(void **state)
+{
+    (void)state;
+    check_shard("1/1", 0, 1);
+    check_shard("2/8", 1, 8);
+    check_shard("8/8", 7, 8);
+    check_shard("007/010", 6, 10); /* decimal, as seq -w writes it */
+    check_shard("1/999999999", 0, SHARD_MAX);
+
+    static const char *const wrong[] = {"",     "1",    "/",    "1/",   "/8",   "1/8/8",        "a/8",  "1/b", "1.5",
+                                        "-1/8", "+1/8", " 1/8", "1/8 ", "1 /8", "1/1000000000", "Auto", "1//8"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        check_refused(wrong[i], "--shard takes I/N");
+    check_refused("0/8", "from 1/8 to 8/8");
+    check_refused("9/8", "from 1/8 to 8/8");
+    check_refused("0/0", "at least one");
+    check_refused("1/0", "at least one");
+}
+
+static void test_engines(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *environment;
+        int index, count;
+    } cases[] = {
+        {"OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4", 3, 4},
+        {"PMI_RANK=0 PMI_SIZE=2", 0, 2},
+        {"SLURM_PROCID=5 SLURM_NTASKS=6", 5, 6},
+        {"SLURM_PROCID=0 SLURM_NTASKS=6", 0, 6},
+        /* A step of fewer tasks than the job. */
+        {"SLURM_JOB_ID=9 SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=6", 1, 2},
+        {"SLURM_JOB_ID=9 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=6", 0, 6},
+        {"SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=7 SLURM_ARRAY_TASK_STEP=1 "
+         "SLURM_ARRAY_TASK_COUNT=8",
+         7, 8},
+        /* --array=10-30:10 */
+        {"SLURM_ARRAY_TASK_ID=20 SLURM_ARRAY_TASK_MIN=10 SLURM_ARRAY_TASK_MAX=30 SLURM_ARRAY_TASK_STEP=10 "
+         "SLURM_ARRAY_TASK_COUNT=3",
+         1, 3},
+        /* --array=0-15:4: the last number is 12, and Slurm may give 15 as the largest. */
+        {"SLURM_ARRAY_TASK_ID=12 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=15 SLURM_ARRAY_TASK_STEP=4 "
+         "SLURM_ARRAY_TASK_COUNT=4",
+         3, 4},
+        {"PARALLEL_SEQ=1 GPUCONV_SHARDS=8", 0, 8},
+        {"PARALLEL_SEQ=8 GPUCONV_SHARDS=8", 7, 8},
+        {"JOB_COMPLETION_INDEX=0 GPUCONV_SHARDS=3", 0, 3},
+        {"JOB_COMPLETION_INDEX=2 GPUCONV_SHARDS=3", 2, 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        set_environment(cases[i].environment);
+        check_shard("auto", cases[i].index, cases[i].count);
+    }
+    set_environment("OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4");
+    check_shard("1/2", 0, 2); /* what is said counts */
+}
+
+static void test_engines_together(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *environment;
+        int index, count;
+    } cases[] = {
+        /* mpirun in the script of a Slurm job, and under srun with PMI. */
+        {"OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=4 SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_NTASKS=4", 2, 4},
+        {"PMI_RANK=1 PMI_SIZE=3 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=3", 1, 3},
+        /* An array of scripts: of one task each, and of two that nobody starts; then with srun in it. */
+        {"SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MIN=1 "
+         "SLURM_ARRAY_TASK_MAX=4 SLURM_ARRAY_TASK_STEP=1 SLURM_ARRAY_TASK_COUNT=4",
+         1, 4},
+        {"SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MIN=1 "
+         "SLURM_ARRAY_TASK_MAX=4 SLURM_ARRAY_TASK_STEP=1 SLURM_ARRAY_TASK_COUNT=4",
+         1, 4},
+        {"SLURM_JOB_ID=9 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MIN=1 "
+         "SLURM_ARRAY_TASK_MAX=4 SLURM_ARRAY_TASK_STEP=1 SLURM_ARRAY_TASK_COUNT=4",
+         1, 2},
+        /* One process of mpirun in a pod. */
+        {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 JOB_COMPLETION_INDEX=4 GPUCONV_SHARDS=5", 4, 5},
+        /* parallel in each task of srun: over shards where their number is given, over something else where not. */
+        {"PARALLEL_SEQ=3 GPUCONV_SHARDS=8 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2", 2, 8},
+        {"PARALLEL_SEQ=3 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2", 1, 2},
+        {"SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_NTASKS=1", 0, 1},
+        {"PMI_RANK= PMI_SIZE= SLURM_PROCID=1 SLURM_NTASKS=2", 1, 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        set_environment(cases[i].environment);
+        check_shard("auto", cases[i].index, cases[i].count);
+    }
+}
+
+static void test_engines_refused(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"",
+         "PARALLEL_SEQ, OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID, SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX"},
+        {"GPUCONV_SHARDS=4", "no engine"},
+        {"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE"},
+        {"OMPI_COMM_WORLD_RANK=x OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK is \"x\""},
+        {"OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=-2", "OMPI_COMM_WORLD_SIZE is \"-2\""},
+        {"OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=2", "contradict"},
+        {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=0", "contradict"},
+        {"PARALLEL_SEQ=0 GPUCONV_SHARDS=8", "contradict"},
+        {"PARALLEL_SEQ=9 GPUCONV_SHARDS=8", "contradict"},
+        {"PARALLEL_SEQ=1", "GPUCONV_SHARDS"},
+        {"JOB_COMPLETION_INDEX=0", "GPUCONV_SHARDS"},
+        {"SLURM_PROCID=1", "SLURM_NTASKS"},
+        {"SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_NTASKS=4", "srun"},
+        {"SLURM_ARRAY_TASK_ID=1", "SLURM_ARRAY_TASK_MIN"},
+        /* --array=1,2,4 */
+        {"SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_MAX=4 SLURM_ARRAY_TASK_STEP=1 "
+         "SLURM_ARRAY_TASK_COUNT=3",
+         "--array=0-2"},
+        {"SLURM_ARRAY_TASK_ID=5 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=8 SLURM_ARRAY_TASK_STEP=4 "
+         "SLURM_ARRAY_TASK_COUNT=3",
+         "cannot be placed"},
+        {"SLURM_ARRAY_TASK_ID=0 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_MAX=2 SLURM_ARRAY_TASK_STEP=1 "
+         "SLURM_ARRAY_TASK_COUNT=2",
+         "cannot be placed"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        set_environment(cases[i][0]);
+        check_refused("auto", cases[i][1]);
+    }
+}
+
+/* Select every one of SHARDS shards: each file must be in exactly one, and the fullest shard may exceed the emptiest by
+ * no more than the largest file. OWNERS[i] becomes the shard of file i. */
+static void check_select(const uint64_t *sizes, size_t count, int shards, int *owners)
+{
+    bool *const mine = malloc(count + 1);
+    uint64_t least = UINT64_MAX, most = 0, largest = 0;
+
+    assert_non_null(mine);
+    for (size_t i = 0; i < count; i++) {
+        owners[i] = -1;
+        if (sizes[i] > largest)
+            largest = sizes[i];
+    }
+    for (int index = 0; index < shards; index++) {
+        uint64_t bytes = 0;
+        memset(mine, 2, count); /* neither true nor false: every file must be decided */
+        assert_true(shard_select(&(struct shard){index, shards}, sizes, count, mine, NULL));
+        for (size_t i = 0; i < count; i++) {
+            unsigned char decided;
+            memcpy(&decided, &mine[i], 1);
+            assert_in_range(decided, 0, 1);
+            if (!mine[i])
+                continue;
+            assert_int_equal(owners[i], -1);
+            owners[i] = index;
+            bytes += sizes[i];
+        }
+        least = bytes < least ? bytes : least;
+        most = bytes > most ? bytes : most;
+    }
+    for (size_t i = 0; i < count; i++)
+        assert_int_not_equal(owners[i], -1);
+    assert_true(most - least <= largest);
+    free(mine);
+}
+
+static void test_select(void **state)
+{
+    (void)state;
+    enum { FILES = 1000 };
+    uint64_t sizes[FILES], seed = 1;
+    int owners[FILES];
+
+    for (size_t i = 0; i < FILES; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        sizes[i] = (seed >> 33) % 97 * ((seed >> 40) % 1000); /* many equal, many zero */
+    }
+    static const int shards[] = {1, 2, 3, 7, 64, 999, 1000, 1001, 5000};
+    for (size_t i = 0; i < sizeof shards / sizeof *shards; i++)
+        check_select(sizes, FILES, shards[i], owners);
+    check_select(sizes, 1, 3, owners);
+    check_select(sizes, 0, 3, owners);
+}
+
+/* Worked by hand: the promise is not only balance, but that every version does the same. */
+static void test_select_exactly(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {3, 5, 9, 5, 1, 8, 0, 0, 0};
+    int owners[9];
+
+    /* 9 goes to 0, 8 to 1, both 5 to 2 (which has 0, then 5), 3 to 1 (8), 1 to 0 (9). That makes 10, 11 and 10 bytes of
+     * two files each: the empty ones go to 0, to 2, and to 0. */
+    static const int expected[] = {1, 2, 0, 2, 0, 1, 0, 2, 0};
+    check_select(sizes, 9, 3, owners);
+    for (int i = 0; i < 9; i++)
+        assert_int_equal(owners[i], expected[i]);
+}
+
+/* Files without bytes are shared out by their number. */
+static void test_select_empty_files(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[12];
+    int owners[12];
+
+    check_select(sizes, 12, 4, owners);
+    for (int i = 0; i < 12; i++)
+        assert_int_equal(owners[i], i % 4);
+}
+
+static void test_select_huge_files(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 1};
+    bool mine[4];
+    int times[4] = {0};
+
+    for (int index = 0; index < 2; index++) {
+        assert_true(shard_select(&(struct shard){index, 2}, sizes, 4, mine, NULL));
+        for (int i = 0; i < 4; i++)
+            times[i] += mine[i];
+    }
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(times[i], 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_engines),
+        cmocka_unit_test(test_engines_together),
+        cmocka_unit_test(test_engines_refused),
+        cmocka_unit_test(test_select),
+        cmocka_unit_test(test_select_exactly),
+        cmocka_unit_test(test_select_empty_files),
+        cmocka_unit_test(test_select_huge_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

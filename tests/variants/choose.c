@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which variant would be chosen: for each line `FILTER-FILE SAMPLE WIDTH HEIGHT PLANES` of standard input, the
+ * name of the CUDA variant that the automatic choice takes for planes of that size. For choice.py. */
+#include "plan/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int main(void)
+{
+    char path[1024], sample[16];
+    struct work work = {.threads = 1};
+    struct filter *filter = malloc(sizeof *filter);
+    struct error error;
+    while (filter && scanf("%1023s %15s %d %d %d", path, sample, &work.width, &work.height, &work.planes) == 5) {
+        if (!filter_find(path, filter, &error)) {
+            fprintf(stderr, "%s\n", error.message);
+            return 1;
+        }
+        work.sample = 0;
+        while (work.sample < SAMPLE_COUNT && strcmp(sample, sample_name(work.sample)) != 0)
+            work.sample++;
+        if (work.sample == SAMPLE_COUNT) {
+            fprintf(stderr, "no samples are called %s\n", sample);
+            return 1;
+        }
+        puts(conv_choose(filter, BACKEND_CUDA, &work)->name);
+    }
+    free(filter);
+    return 0;
+}
