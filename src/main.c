@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/parallel.h"
+#include "base/text.h"
 #include "batch/batch.h"
 #include "batch/file_list.h"
 #include "batch/report.h"
@@ -31,24 +32,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Print TEXT, which may hold names of files, so that no control character in it can move the cursor or change the
- * terminal: as \n, \t or \x1b. C2 80 to C2 9F are UTF-8's other control characters. */
-static void print_escaped(FILE *file, const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
-        if (*c == '\n')
-            fputs("\\n", file);
-        else if (*c == '\t')
-            fputs("\\t", file);
-        else if (*c < ' ' || *c == 0x7f)
-            fprintf(file, "\\x%02x", *c);
-        else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
-            fprintf(file, "\\x%02x\\x%02x", c[0], c[1]), c++;
-        else
-            fputc(*c, file);
-    }
-}
-
 /* After a failure to write to standard output: where its reader has gone, end as other programs do, by the signal and
  * without a word, unless who started this one ignores the signal. */
 static void end_unheard(void)
@@ -65,8 +48,10 @@ static void end_unheard(void)
 /* "gpuconv: TEXT", and the exit status that the error asks for. */
 static int report(const struct error *error)
 {
+    char text[ERROR_TEXT];
+    error_text(error, text, sizeof text);
     fputs("gpuconv: ", stderr);
-    print_escaped(stderr, error->message);
+    text_print_escaped(stderr, text);
     fputc('\n', stderr);
     return (int)error->code;
 }
@@ -76,15 +61,9 @@ static void warn(const struct options *options, const char *name, const char *te
     if (options->quiet)
         return;
     fputs("gpuconv: warning: ", stderr);
-    print_escaped(stderr, name);
+    text_print_escaped(stderr, name);
     fputs(text, stderr);
     fputc('\n', stderr);
-}
-
-/* How a path is called in messages. */
-static const char *path_name(const char *path, const char *standard)
-{
-    return strcmp(path, "-") == 0 ? standard : path;
 }
 
 /* What the options say to the codec; the sampling is the input's. */
@@ -118,7 +97,7 @@ static void warn_left_out(const struct options *options, const char *name, uint3
 static bool load(const char *path, const struct options *options, struct stages *stages, struct image *image,
                  struct codec_info *info, struct metadata *metadata, struct error *error)
 {
-    const char *name = path_name(path, "standard input");
+    const char *name = file_input_name(path);
     uint8_t *bytes;
     size_t size;
     if (!file_read(path, CODEC_MAX_BYTES, &bytes, &size, error))
@@ -146,7 +125,7 @@ static bool save(const char *path, const struct options *options, enum format fo
                  const struct image *image, const struct metadata *metadata, struct stages *stages, size_t *size,
                  struct error *error)
 {
-    const char *name = path_name(path, "standard output");
+    const char *name = file_output_name(path);
     if (format == FORMAT_JPEG && image_has_alpha(image))
         warn(options, name, ": JPEG holds no alpha; the alpha channel is dropped");
     if (format == FORMAT_JPEG && image->bits > 8)
@@ -180,7 +159,7 @@ static bool check_output(const char *path, struct error *error)
         return true;
     }
     if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode))
-        return error_set(error, ERROR_WORK, "%s: is a folder; give the path of a file", path);
+        return error_about(error, ERROR_WORK, path, "is a folder; give the path of a file");
     char *folder = file_folder(path);
     if (folder == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for the name of a folder; free some");
@@ -190,7 +169,7 @@ static bool check_output(const char *path, struct error *error)
         errno = ENOTDIR;
     }
     if (!done)
-        error_set(error, ERROR_WORK, "%s: cannot be written: %s; its folder must exist", path, strerror(errno));
+        error_about(error, ERROR_WORK, path, "cannot be written: %s; its folder must exist", strerror(errno));
     free(folder);
     return done;
 }
@@ -237,7 +216,7 @@ static void tell(const char *word, const char *format, ...)
     vsnprintf(line.message, sizeof line.message, format, arguments);
     va_end(arguments);
     fprintf(stderr, "%-9s ", word);
-    print_escaped(stderr, line.message);
+    text_print_escaped(stderr, line.message);
     fputc('\n', stderr);
 }
 
@@ -251,7 +230,7 @@ static void tell_input(const char *name, const struct codec_info *info, const st
 static void tell_output(const struct options *options, enum format format, int bits, size_t size)
 {
     const struct codec_settings settings = codec_settings(options, (struct sampling){0, 0});
-    tell("output", "%s: %s by %s, %zu bytes", path_name(options->output, "standard output"), codec_format_name(format),
+    tell("output", "%s: %s by %s, %zu bytes", file_output_name(options->output), codec_format_name(format),
          codec_writer(format, bits, &settings, NULL)->name, size);
 }
 
@@ -362,7 +341,7 @@ static int run(const struct options *options)
     if (!done)
         goto out;
     if (options->verbose)
-        tell_input(path_name(options->input, "standard input"), &info, &image);
+        tell_input(file_input_name(options->input), &info, &image);
 
     const enum format format = options->format != FORMAT_UNKNOWN ? (enum format)options->format : info.format;
     const struct codec_settings settings = codec_settings(options, info.sampling);
@@ -424,18 +403,6 @@ static void record(void *context, const struct result *result)
     report(&error);
 }
 
-/* Report a file's error, which begins with a name unless it comes from where names are not known. */
-static void report_file(const struct result *result)
-{
-    const struct job *job = result->job;
-    const char *message = result->error.message;
-    const bool named = strncmp(message, job->input, strlen(job->input)) == 0 ||
-                       (job->output != NULL && strncmp(message, job->output, strlen(job->output)) == 0);
-    struct error error;
-    error_set(&error, result->error.code, "%s%s%s", named ? "" : job->input, named ? "" : ": ", message);
-    report(&error);
-}
-
 static void hear_result(void *context, const struct result *result)
 {
     struct batch_output *output = context;
@@ -446,7 +413,7 @@ static void hear_result(void *context, const struct result *result)
         clear_progress(output);
     warn_left_out(options, job->input, result->not_read);
     if (result->outcome == OUTCOME_FAILED) {
-        report_file(result);
+        report(&result->error);
         return;
     }
     if (result->reduced)
@@ -505,8 +472,8 @@ static bool find_devices(const struct options *options, struct request *request,
 
 static bool report_unwritten(const struct options *options, struct error *error)
 {
-    return error_set(error, ERROR_WORK, "%s: the report cannot be written: %s; choose another file", options->report,
-                     strerror(errno));
+    return error_about(error, ERROR_WORK, options->report, "the report cannot be written: %s; choose another file",
+                       strerror(errno));
 }
 
 /* A full disk may have cut the last line of a report that is gone on with: the next is to stand on its own. */
@@ -771,9 +738,9 @@ static void list_filter(const struct options *options, const char *name, int nam
     }
     char size[32];
     snprintf(size, sizeof size, "%dx%d", filter->width, filter->height);
-    print_escaped(stdout, name);
+    text_print_escaped(stdout, name);
     printf("%*s  %-7s  ", name_width - (int)strlen(name), "", size);
-    print_escaped(stdout, filter->title);
+    text_print_escaped(stdout, filter->title);
     putchar('\n');
 }
 
@@ -846,7 +813,7 @@ static int list_codecs(void)
 static void print_lines(char *text)
 {
     for (char *line; (line = strsep(&text, "\n")) != NULL && text != NULL;) {
-        print_escaped(stdout, line);
+        text_print_escaped(stdout, line);
         putchar('\n');
     }
 }
@@ -882,7 +849,7 @@ static int devices(void)
     int count;
     if (!device_count(&count, &error)) {
         fputs("no CUDA device: ", stdout);
-        print_escaped(stdout, error.message);
+        text_print_escaped(stdout, error.message);
         putchar('\n');
         return 0;
     }
@@ -913,7 +880,7 @@ static void show_progress(void *context, const char *what)
 {
     (void)context;
     fputs("\r\033[K", stderr); /* over what was said last */
-    print_escaped(stderr, what);
+    text_print_escaped(stderr, what);
     fflush(stderr);
 }
 

@@ -5,6 +5,7 @@
 #include "app/options.h"
 
 #include "base/file.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -456,9 +457,8 @@ static bool check_suffix(const char *path, struct error *error)
 {
     if (codec_format_of_path(path) != FORMAT_UNKNOWN)
         return true;
-    return error_set(error, ERROR_USAGE,
-                     "%s: gpuconv writes .png, .jpg and .jpeg; give the file such a name, or its format with --format",
-                     path);
+    return error_about(error, ERROR_USAGE, path,
+                       "gpuconv writes .png, .jpg and .jpeg; give the file such a name, or its format with --format");
 }
 
 /* The name of an option that is for many files only, of those that are given, or NULL. */
@@ -734,8 +734,8 @@ char *cli_help(bool of_bench)
         [GROUP_QUERY] = "Instead of work",
         [GROUP_BENCH] = "Benchmark",
     };
-    struct file_text text;
-    FILE *file = file_text_open(&text);
+    struct text_buffer text;
+    FILE *file = text_open(&text);
     if (file == NULL)
         return NULL;
 
@@ -750,5 +750,5 @@ char *cli_help(bool of_bench)
     }
     if (!of_bench)
         fputs(closing, file);
-    return file_text_close(file, &text) ? text.bytes : NULL;
+    return text_close(file, &text) ? text.bytes : NULL;
 }

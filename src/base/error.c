@@ -10,24 +10,51 @@
 /* Longer words are no typing errors of a name: names are short, and two fixed rows of distances will do. */
 #define LONGEST_WORD 64
 
-#undef error_set /* a macro for static analysers */
+#undef error_set /* macros for static analysers */
+#undef error_about
+
+/* Fill ERROR. The text is formatted aside first, because an argument may be what is replaced. */
+static void fill(struct error *error, enum error_code code, const char *subject, const char *format, va_list arguments)
+    ERROR_PRINTF(4, 0);
+
+static void fill(struct error *error, enum error_code code, const char *subject, const char *format, va_list arguments)
+{
+    if (error == NULL)
+        return;
+    struct error filled = {.code = code};
+    if (vsnprintf(filled.message, sizeof filled.message, format, arguments) < 0)
+        filled.message[0] = '\0';
+    snprintf(filled.subject, sizeof filled.subject, "%s", subject);
+    *error = filled;
+}
 
 bool error_set(struct error *error, enum error_code code, const char *format, ...)
 {
-    if (!error)
-        return false;
-
-    /* Formatted aside first, so that an argument may be the very message that is replaced. */
-    char message[sizeof error->message];
     va_list arguments;
     va_start(arguments, format);
-    if (vsnprintf(message, sizeof message, format, arguments) < 0)
-        message[0] = '\0';
+    fill(error, code, "", format, arguments);
     va_end(arguments);
-
-    error->code = code;
-    memcpy(error->message, message, strlen(message) + 1);
     return false;
+}
+
+bool error_about(struct error *error, enum error_code code, const char *subject, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, code, subject, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+void error_add_subject(struct error *error, const char *subject)
+{
+    if (error->subject[0] == '\0')
+        snprintf(error->subject, sizeof error->subject, "%s", subject);
+}
+
+void error_text(const struct error *error, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s%s", error->subject, error->subject[0] == '\0' ? "" : ": ", error->message);
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -80,7 +107,7 @@ const char *error_nearest(const char *word, const char *const *names, size_t cou
 
 bool error_unknown(struct error *error, const char *kind, const char *name, const char *nearest, const char *list)
 {
-    if (nearest)
+    if (nearest != NULL)
         return error_set(error, ERROR_USAGE, "there is no %s named \"%s\"; did you mean \"%s\"? (gpuconv %s shows all)",
                          kind, name, nearest, list);
     return error_set(error, ERROR_USAGE, "there is no %s named \"%s\"; gpuconv %s shows all", kind, name, list);

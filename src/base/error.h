@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One way to fail: a code, which is also the exit status, and one sentence that says what is wrong,
- * with which file, and what to do. The caller owns the struct; nothing here prints or exits. */
+ * One way to fail: a code, which is also the exit status, the file that failed, and one sentence that says what is wrong
+ * and what to do. The caller owns the struct; nothing here prints or exits. */
 #ifndef GPUCONV_ERROR_H
 #define GPUCONV_ERROR_H
 
@@ -20,8 +20,12 @@ enum error_code {
 
 struct error {
     enum error_code code;
-    char message[6144]; /* room for one path of 4096 bytes and a sentence; longer text is cut */
+    char subject[4097]; /* the file that the message is about, or empty; PATH_MAX is 4096 */
+    char message[6144]; /* one sentence, which may name another path; longer text is cut */
 };
+
+/* The most bytes of error_text, with its NUL. */
+#define ERROR_TEXT (sizeof(struct error))
 
 #if defined(__GNUC__)
 #define ERROR_PRINTF(text, first) __attribute__((format(printf, text, first)))
@@ -30,13 +34,24 @@ struct error {
 #endif
 
 /* Fill ERROR (may be NULL: the reason is then dropped) and return false, so that a function can
- * `return error_set(error, ...)`. The sentence has no final newline. */
+ * `return error_set(error, ...)`. The sentence has no final newline. There is no subject. */
 bool error_set(struct error *error, enum error_code code, const char *format, ...) ERROR_PRINTF(3, 4);
 
-/* Static analysers see one file at a time, and would go on where error_set returns true. */
+/* The same, about the file SUBJECT, which the sentence does not repeat. */
+bool error_about(struct error *error, enum error_code code, const char *subject, const char *format, ...)
+    ERROR_PRINTF(4, 5);
+
+/* Static analysers see one file at a time, and would go on where these return true. */
 #ifdef __clang_analyzer__
 #define error_set(...) (error_set(__VA_ARGS__), false)
+#define error_about(...) (error_about(__VA_ARGS__), false)
 #endif
+
+/* Let the error be about SUBJECT, unless it already has a subject. */
+void error_add_subject(struct error *error, const char *subject);
+
+/* Write "SUBJECT: MESSAGE", or the message where there is no subject, to TEXT of SIZE bytes. */
+void error_text(const struct error *error, char *text, size_t size);
 
 /* The one of COUNT names that WORD most probably meant, or NULL where none is near: the smallest
  * Damerau-Levenshtein distance (optimal string alignment: insert, delete, replace, swap neighbours),

@@ -21,6 +21,16 @@ bool file_is_standard(const char *path)
     return strcmp(path, "-") == 0;
 }
 
+const char *file_input_name(const char *path)
+{
+    return file_is_standard(path) ? "standard input" : path;
+}
+
+const char *file_output_name(const char *path)
+{
+    return file_is_standard(path) ? "standard output" : path;
+}
+
 /* ---- Reading ---- */
 
 /* Read FD to its end. The buffer begins at CAPACITY bytes, which is one more than a regular file's size, so that the
@@ -36,13 +46,13 @@ static bool read_all(int fd, const char *name, size_t limit, size_t capacity, ui
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {
-            error_set(error, ERROR_WORK, "%s: cannot be read: %s", name, strerror(errno));
+            error_about(error, ERROR_WORK, name, "cannot be read: %s", strerror(errno));
             goto fail;
         }
         used += (size_t)got;
         if (used > limit) {
-            error_set(error, ERROR_WORK, "%s: is larger than the %zu bytes that are read at most; give a smaller file",
-                      name, limit);
+            error_about(error, ERROR_WORK, name,
+                        "is larger than the %zu bytes that are read at most; give a smaller file", limit);
             goto fail;
         }
         if (got == 0) {
@@ -58,7 +68,7 @@ static bool read_all(int fd, const char *name, size_t limit, size_t capacity, ui
             capacity *= 2;
         }
     }
-    error_set(error, ERROR_WORK, "%s: there is not enough memory to read it", name);
+    error_about(error, ERROR_WORK, name, "there is not enough memory to read it");
 fail:
     free(buffer);
     return false;
@@ -67,7 +77,7 @@ fail:
 /* Read a file, which may be empty. There is a byte of room behind it. */
 static bool read_file(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct error *error)
 {
-    const char *const name = file_is_standard(path) ? "standard input" : path;
+    const char *const name = file_input_name(path);
     const int fd = file_is_standard(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat status;
     bool done = false;
@@ -75,12 +85,12 @@ static bool read_file(const char *path, size_t limit, uint8_t **bytes, size_t *s
     *bytes = NULL;
     *size = 0;
     if (fd < 0 || fstat(fd, &status) != 0)
-        error_set(error, ERROR_WORK, "%s: cannot be read: %s", name, strerror(errno));
+        error_about(error, ERROR_WORK, name, "cannot be read: %s", strerror(errno));
     else if (S_ISDIR(status.st_mode))
-        error_set(error, ERROR_WORK, "%s: is a folder; give the path of a file", name);
+        error_about(error, ERROR_WORK, name, "is a folder; give the path of a file");
     else if (S_ISREG(status.st_mode) && status.st_size > 0 && (uintmax_t)status.st_size > limit)
-        error_set(error, ERROR_WORK, "%s: is larger than the %zu bytes that are read at most; give a smaller file",
-                  name, limit);
+        error_about(error, ERROR_WORK, name, "is larger than the %zu bytes that are read at most; give a smaller file",
+                    limit);
     else if (S_ISREG(status.st_mode) && status.st_size > 0)
         done = read_all(fd, name, limit, (size_t)status.st_size + 1, bytes, size, error);
     else
@@ -98,8 +108,8 @@ bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, st
         return true;
     free(*bytes);
     *bytes = NULL;
-    return error_set(error, ERROR_WORK, "%s: is empty (0 bytes); give a file with something in it",
-                     file_is_standard(path) ? "standard input" : path);
+    return error_about(error, ERROR_WORK, file_input_name(path),
+                       "is empty (0 bytes); give a file with something in it");
 }
 
 bool file_read_text(const char *path, size_t limit, char **text, size_t *size, struct error *error)
@@ -126,7 +136,7 @@ static bool write_failed(const char *path, struct error *error)
         advice = "; make room or choose another folder";
     else if (reason == ENOENT || reason == ENOTDIR)
         advice = "; its folder must exist";
-    return error_set(error, ERROR_WORK, "%s: cannot be written: %s%s", path, strerror(reason), advice);
+    return error_about(error, ERROR_WORK, path, "cannot be written: %s%s", strerror(reason), advice);
 }
 
 static bool write_all(int fd, const uint8_t *bytes, size_t size)
@@ -269,15 +279,14 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, struct erro
     if (!exists && errno != ENOENT)
         return write_failed(path, error);
     if (exists && S_ISDIR(status.st_mode))
-        return error_set(error, ERROR_WORK, "%s: is a folder; give the path of a file", path);
+        return error_about(error, ERROR_WORK, path, "is a folder; give the path of a file");
     if (exists && !S_ISREG(status.st_mode))
         return write_direct(path, bytes, size, error);
     if (!exists && lstat(path, &status) == 0)
-        return error_set(error, ERROR_WORK,
-                         "%s: is a symbolic link to a file that does not exist; remove it or give the file's own path",
-                         path);
+        return error_about(error, ERROR_WORK, path,
+                           "is a symbolic link to a file that does not exist; remove it or give the file's own path");
     if (!exists && (path[0] == '\0' || path[strlen(path) - 1] == '/'))
-        return error_set(error, ERROR_WORK, "%s: names a folder; give the path of a file", path);
+        return error_about(error, ERROR_WORK, path, "names a folder; give the path of a file");
     /* Renaming needs no right to write the old file, but its owner took that right away for a reason. */
     if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
         return write_failed(path, error);
@@ -297,52 +306,6 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, struct erro
     free(folder);
     free(target);
     return done;
-}
-
-/* ---- Text in memory ---- */
-
-static ssize_t text_grow(void *context, const char *bytes, size_t size)
-{
-    struct file_text *text = context;
-
-    if (size >= text->capacity - text->size) {                  /* there must be room for the NUL, too */
-        const size_t capacity = 2 * (text->size + size) + 1024; /* text is nowhere near half of the address space */
-        char *const larger = realloc(text->bytes, capacity);
-        if (!larger)
-            return 0;
-        text->bytes = larger;
-        text->capacity = capacity;
-    }
-    memcpy(text->bytes + text->size, bytes, size);
-    text->size += size;
-    text->bytes[text->size] = '\0';
-    return (ssize_t)size;
-}
-
-FILE *file_text_open(struct file_text *text)
-{
-    FILE *stream = NULL;
-
-    *text = (struct file_text){0};
-    text_grow(text, "", 0);
-    if (text->bytes)
-        stream = fopencookie(text, "w", (cookie_io_functions_t){.write = text_grow});
-    if (!stream) {
-        free(text->bytes);
-        *text = (struct file_text){0};
-    }
-    return stream;
-}
-
-bool file_text_close(FILE *stream, struct file_text *text)
-{
-    const bool failed = fflush(stream) != 0 || ferror(stream) != 0;
-
-    if (fclose(stream) == 0 && !failed)
-        return true;
-    free(text->bytes);
-    *text = (struct file_text){0};
-    return false;
 }
 
 /* ---- Folders ---- */
@@ -368,8 +331,8 @@ bool file_make_folders(const char *path, struct error *error)
         *at = kept;
     }
     free(folder);
-    return done || error_set(error, ERROR_WORK, "%s: the folder cannot be made: %s; choose one that you may write to",
-                             path, strerror(errno));
+    return done || error_about(error, ERROR_WORK, path,
+                               "the folder cannot be made: %s; choose one that you may write to", strerror(errno));
 }
 
 bool file_same(const char *a, const char *b)

@@ -10,13 +10,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* The folder that holds PATH's last part, to be released with free; NULL where there is no memory. */
 char *file_folder(const char *path);
 
 /* Is PATH standard input or output? */
 bool file_is_standard(const char *path);
+
+/* What messages call PATH as an input, and as an output: "standard input" or "standard output" for "-". */
+const char *file_input_name(const char *path);
+const char *file_output_name(const char *path);
 
 /* Read a whole file of at most LIMIT bytes. *BYTES is to be released with free. Directories, missing, empty and too
  * large files are errors that name the path. */
@@ -34,19 +37,6 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, struct erro
 
 /* Make the folder PATH, and those above it, where they are not there. */
 bool file_make_folders(const char *path, struct error *error);
-
-/* Text that is printed into memory: SIZE bytes, then a NUL. */
-struct file_text {
-    char *bytes; /* to be released with free */
-    size_t size, capacity;
-};
-
-/* Open a stream that TEXT grows by; NULL where there is no memory. Unlike libc's open_memstream, which loses what it
- * has no memory for without a word, it has an error then. */
-FILE *file_text_open(struct file_text *text);
-
-/* Close it. Returns false, and releases the text, where a part was lost. */
-bool file_text_close(FILE *stream, struct file_text *text);
 
 /* Do the two paths name one existing file (by device and inode)? */
 bool file_same(const char *a, const char *b);

@@ -3,6 +3,7 @@
  * Workers, the limit on their memory, and the end of it all: by itself, by a failure, by a signal. */
 #include "batch/batch.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/parallel.h"
 #include "codec/codec.h"
@@ -177,8 +178,9 @@ static size_t image_need(const struct codec_info *info, int bits, size_t size)
 static bool too_large(const struct gate *gate, const struct job *job, size_t need, struct error *error)
 {
     const double mega = 1 << 20;
-    return error_set(error, ERROR_WORK, "%s: needs %.1f MiB of memory, and --memory allows %.1f MiB; allow more",
-                     job->input, (double)need / mega, (double)gate->limit / mega);
+    return error_about(error, ERROR_WORK, job->input,
+                       "needs %.1f MiB of memory, and --memory allows %.1f MiB; allow more", (double)need / mega,
+                       (double)gate->limit / mega);
 }
 
 /* Reserve memory for the job's image, given its file's bytes. With WAIT, the job has been admitted. */
@@ -438,7 +440,7 @@ static void do_job(struct worker *worker, const struct job *job)
     size_t size = 0;
     stages_begin(&result.stages);
     if (job->problem != NULL) {
-        error_set(&result.error, ERROR_WORK, "%s", job->problem);
+        error_about(&result.error, ERROR_WORK, job->input, "%s", job->problem);
     } else if (batch->request->skip_existing && is_there(job->output)) {
         result.outcome = OUTCOME_SKIPPED;
     } else if (load(worker, job, &image, &metadata, &settings.sampling, &result) &&
@@ -466,6 +468,8 @@ static void do_job(struct worker *worker, const struct job *job)
     conclude(worker, bytes, size, &result);
     free(bytes);
     release(worker);
+    if (result.outcome == OUTCOME_FAILED)
+        error_add_subject(&result.error, job->input);
     if (result.outcome == OUTCOME_FAILED && batch->request->fail_fast) {
         int running = STATE_RUN;
         atomic_compare_exchange_strong(&batch->state, &running, STATE_NO_MORE);
@@ -537,7 +541,7 @@ static bool wait_for_workers(struct batch *batch, int signals, int *number)
             return true;
         /* Who tells of something just now may wait for a pipe that nobody reads; a signal must still be heard here. */
         if (listener->progress != NULL && pthread_mutex_trylock(&batch->telling) == 0) {
-            batch->totals.milliseconds = stages_now() - batch->start;
+            batch->totals.milliseconds = clock_milliseconds() - batch->start;
             listener->progress(listener->context, &batch->totals);
             pthread_mutex_unlock(&batch->telling);
         }
@@ -687,7 +691,7 @@ bool batch_run(const struct batch_request *request, const struct batch_listener 
         return error_set(error, ERROR_WORK, "there is not enough memory to begin; free some");
     batch->request = request;
     batch->listener = listener;
-    batch->start = stages_now();
+    batch->start = clock_milliseconds();
 
     /* Blocked before any thread is there, so that all threads inherit it, CUDA's own too. */
     sigset_t signals, before;
@@ -710,7 +714,7 @@ bool batch_run(const struct batch_request *request, const struct batch_listener 
     if (done && batch->gpus != NULL && request->request->choice == CHOICE_AUTO && batch->choice == CHOICE_CUDA &&
         !atomic_load(&batch->gpus[0].ready))
         batch->totals.why = batch->gpus[0].reason;
-    batch->totals.milliseconds = stages_now() - batch->start;
+    batch->totals.milliseconds = clock_milliseconds() - batch->start;
     *totals = batch->totals;
     if (descriptor >= 0)
         close(descriptor);

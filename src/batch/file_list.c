@@ -98,7 +98,7 @@ static bool add_problem(struct maker *maker, const char *path)
     const int reason = errno;
     struct job *job = add(maker);
     if (job == NULL || (job->input = strdup(path)) == NULL ||
-        asprintf(&job->problem, "%s: cannot be read: %s", path, strerror(reason)) < 0)
+        asprintf(&job->problem, "cannot be read: %s", strerror(reason)) < 0)
         return no_memory(maker->error);
     return true;
 }
@@ -110,14 +110,12 @@ static bool add_file(struct maker *maker, const char *path, const char *relative
     struct error *error = maker->error;
     const enum format named = codec_format_of_path(path);
     if (request->format == FORMAT_UNKNOWN && named == FORMAT_UNKNOWN)
-        return error_set(error, ERROR_USAGE,
-                         "%s: its name does not say which format to write (.png, .jpg and .jpeg do); give --format",
-                         path);
+        return error_about(error, ERROR_USAGE, path,
+                           "its name does not say which format to write (.png, .jpg and .jpeg do); give --format");
     if (request->in_place && request->format != FORMAT_UNKNOWN && named != FORMAT_UNKNOWN && named != request->format)
-        return error_set(error, ERROR_USAGE,
-                         "%s: --in-place keeps the name, which is not one of the other format that --format asks for; "
-                         "leave one out",
-                         path);
+        return error_about(error, ERROR_USAGE, path,
+                           "--in-place keeps the name, which is not one of the other format that --format asks for; "
+                           "leave one out");
     struct job *job = add(maker);
     if (job == NULL)
         return no_memory(error);
@@ -266,7 +264,7 @@ static bool add_listed(struct maker *maker, const char *name)
 static bool add_list(struct maker *maker)
 {
     const struct job_request *request = maker->request;
-    const char *name = strcmp(request->files_from, "-") == 0 ? "standard input" : request->files_from;
+    const char *name = file_input_name(request->files_from);
     const int separator = request->null_separated ? '\0' : '\n';
     char *text;
     size_t size;
@@ -275,7 +273,7 @@ static bool add_list(struct maker *maker)
     bool done = true;
     text[size] = (char)separator;
     if (!request->null_separated && memchr(text, '\0', size) != NULL)
-        done = error_set(maker->error, ERROR_USAGE, "%s: holds a NUL byte, as lists of -0 do; give -0, too", name);
+        done = error_about(maker->error, ERROR_USAGE, name, "holds a NUL byte, as lists of -0 do; give -0, too");
     for (char *end, *at = text; done && at < text + size; at = end + 1) {
         end = memchr(at, separator, (size_t)(text + size + 1 - at));
         *end = '\0';
@@ -439,7 +437,7 @@ bool jobs_make(const struct job_request *request, struct job_list *list, struct 
     *list = (struct job_list){0};
     maker.output_exists = !request->in_place && stat(request->output, &maker.output) == 0;
     if (maker.output_exists && !S_ISDIR(maker.output.st_mode))
-        return error_set(error, ERROR_WORK, "%s: is no folder; name one for --output", request->output);
+        return error_about(error, ERROR_WORK, request->output, "is no folder; name one for --output");
     bool done = true;
     for (size_t i = 0; done && i < request->input_count; i++)
         done = add_input(&maker, request->inputs[i]);

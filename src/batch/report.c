@@ -4,6 +4,7 @@
 #include "batch/report.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "metadata/metadata.h"
 
 #include <errno.h>
@@ -57,46 +58,10 @@ void batch_print_summary(const struct batch_totals *totals, char *line, size_t s
 
 /* ---- JSON ---- */
 
-/* The length of the UTF-8 character that TEXT begins with; 0 where that is none. */
-static int utf8_length(const unsigned char *text)
-{
-    const int length = text[0] < 0x80                       ? 1
-                       : text[0] >= 0xc2 && text[0] <= 0xdf ? 2
-                       : text[0] >= 0xe0 && text[0] <= 0xef ? 3
-                       : text[0] >= 0xf0 && text[0] <= 0xf4 ? 4
-                                                            : 0;
-    for (int i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    const unsigned second = length > 1 ? text[1] : 0;
-    /* Not the shortest form, a surrogate, beyond U+10FFFF. */
-    if ((text[0] == 0xe0 && second < 0xa0) || (text[0] == 0xed && second > 0x9f) ||
-        (text[0] == 0xf0 && second < 0x90) || (text[0] == 0xf4 && second > 0x8f))
-        return 0;
-    return length;
-}
-
 static void print_text(FILE *file, const char *name, const char *text)
 {
     fprintf(file, ",\"%s\":", name);
-    if (text == NULL) {
-        fputs("null", file);
-        return;
-    }
-    fputc('"', file);
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
-        const int length = utf8_length(c);
-        if (length == 0)
-            fprintf(file, "\\udc%02x", *c);
-        else if (*c == '"' || *c == '\\')
-            fprintf(file, "\\%c", *c);
-        else if (*c < ' ' || *c == 0x7f)
-            fprintf(file, "\\u%04x", *c);
-        else
-            fwrite(c, 1, (size_t)length, file);
-        c += length > 0 ? length : 1;
-    }
-    fputc('"', file);
+    text_print_json(file, text);
 }
 
 static void print_result(FILE *file, const struct result *result)
@@ -127,8 +92,11 @@ static void print_result(FILE *file, const struct result *result)
         metadata_print_left_out(result->not_read | result->not_written, parts, sizeof parts);
         print_text(file, "metadata_left_out", parts);
     }
-    if (result->outcome == OUTCOME_FAILED)
-        print_text(file, "error", result->error.message);
+    if (result->outcome == OUTCOME_FAILED) {
+        char text[ERROR_TEXT];
+        error_text(&result->error, text, sizeof text);
+        print_text(file, "error", text);
+    }
     if (result->outcome != OUTCOME_SKIPPED) {
         fputs(",\"ms\":{", file);
         for (int stage = 0; stage < STAGE_COUNT; stage++)
@@ -141,20 +109,20 @@ static void print_result(FILE *file, const struct result *result)
 
 bool batch_report(int descriptor, const char *name, const struct result *result, struct error *error)
 {
-    struct file_text line;
-    FILE *file = file_text_open(&line);
+    struct text_buffer line;
+    FILE *file = text_open(&line);
     if (file == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for a line of the report %s; free some", name);
     print_result(file, result);
-    bool done = file_text_close(file, &line);
+    bool done = text_close(file, &line);
     if (!done) {
         error_set(error, ERROR_WORK, "not enough memory for a line of the report %s; free some", name);
     } else {
         const ssize_t wrote = write(descriptor, line.bytes, line.size);
         if (wrote != (ssize_t)line.size)
-            done =
-                error_set(error, ERROR_WORK, "%s: the report cannot be written: %s; make room or choose another file",
-                          name, wrote < 0 ? strerror(errno) : "it takes only a part of a line");
+            done = error_about(error, ERROR_WORK, name,
+                               "the report cannot be written: %s; make room or choose another file",
+                               wrote < 0 ? strerror(errno) : "it takes only a part of a line");
     }
     free(line.bytes);
     return done;

@@ -4,6 +4,9 @@
  * the check, the clocks of both backends, rows, cases. */
 #include "bench/bench.h"
 
+#include "base/clock.h"
+#include "base/text.h"
+
 #include "image/image.h"
 
 #include <assert.h>
@@ -26,13 +29,6 @@ static const double check_whole = 2e9, check_parts = 2e8;
 /* The reference is not timed where a run would take longer: its time is proportional to samples times taps, so that
  * larger cases say nothing that smaller ones do not. */
 static const double reference_seconds = 0.5;
-
-static double milliseconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
 
 /* splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014). */
 static uint64_t random_next(uint64_t *state)
@@ -172,15 +168,15 @@ static bool make_filter(enum kind kind, int side, struct filter *filter, struct 
     const double offset = kind == KIND_RANK_1 ? 0 : floor(128 - sum * 127.5 / scale);
 
     char name[32];
-    struct file_text text;
+    struct text_buffer text;
     snprintf(name, sizeof name, "%s-%d", names[kind], side);
-    FILE *stream = file_text_open(&text);
+    FILE *stream = text_open(&text);
     if (stream == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for the filter %s; free some", name);
     fprintf(stream, "scale %.0f\noffset %.0f\n", scale, offset);
     for (int i = 0; i < side * side; i++)
         fprintf(stream, "%d%c", taps[i], (i + 1) % side ? ' ' : '\n');
-    const bool done = file_text_close(stream, &text)
+    const bool done = text_close(stream, &text)
                           ? filter_parse(text.bytes, text.size, name, filter, error)
                           : error_set(error, ERROR_WORK, "not enough memory for the filter %s; free some", name);
     free(text.bytes);
@@ -394,9 +390,9 @@ static bool check_part(struct lab *lab, const struct plan *reference, const stru
         return false;
     }
     copy_window(lab, filter, part, &window);
-    const double start = milliseconds_now();
+    const double start = clock_milliseconds();
     const bool done = reference->variant->launch(reference, NULL, &window, &result, error);
-    lab->tap_seconds = (milliseconds_now() - start) / 1e3 / ((double)window.width * window.height * taps_of(filter));
+    lab->tap_seconds = (clock_milliseconds() - start) / 1e3 / ((double)window.width * window.height * taps_of(filter));
     if (done) {
         const struct plane expected = view(&lab->expected, part);
         const struct plane actual =
@@ -424,10 +420,10 @@ static bool check_expected(struct lab *lab, const struct filter *filter, double 
     const double work = taps_of(filter) * samples_of(&lab->size);
     *wrong = 0;
     if (work <= check_whole) {
-        const double start = milliseconds_now();
+        const double start = clock_milliseconds();
         if (!reference.variant->launch(&reference, NULL, &lab->in, &lab->actual, error))
             return false;
-        lab->tap_seconds = (milliseconds_now() - start) / 1e3 / work;
+        lab->tap_seconds = (clock_milliseconds() - start) / 1e3 / work;
         *wrong = bench_compare(&lab->expected, &lab->actual, allowed).wrong;
         return true;
     }
@@ -480,12 +476,12 @@ static bool time_cpu(struct lab *lab, const struct plan *plan, double first_ms, 
     double milliseconds[BENCH_RUNS];
     const int runs = runs_on_cpu(first_ms);
     for (int run = runs == BENCH_RUNS ? -WARM_UP : 0; run < runs; run++) {
-        const double start = milliseconds_now();
+        const double start = clock_milliseconds();
         if (plan == NULL)
             memcpy(lab->actual.data, lab->in.data, plane_size(&lab->in));
         else if (!plan->variant->launch(plan, NULL, &lab->in, &lab->actual, error))
             return false;
-        milliseconds[run < 0 ? 0 : run] = milliseconds_now() - start;
+        milliseconds[run < 0 ? 0 : run] = clock_milliseconds() - start;
     }
     bench_statistics(milliseconds, runs, row);
     return true;
@@ -584,15 +580,15 @@ static bool time_transfers(struct lab *lab, struct error *error)
     double up[TRANSFERS], down[TRANSFERS];
     struct bench_row median;
     for (int run = -1; run < TRANSFERS; run++) { /* the first finds fresh pages on both sides */
-        const double start = milliseconds_now();
+        const double start = clock_milliseconds();
         if (!device_upload(device, lab->device_in.data, lab->in.data, bytes, error) || !device_wait(device, error))
             return false;
-        const double between = milliseconds_now();
+        const double between = clock_milliseconds();
         if (!device_download(device, lab->actual.data, lab->device_in.data, bytes, error) ||
             !device_wait(device, error))
             return false;
         up[run < 0 ? 0 : run] = between - start;
-        down[run < 0 ? 0 : run] = milliseconds_now() - between;
+        down[run < 0 ? 0 : run] = clock_milliseconds() - between;
     }
     bench_statistics(up, TRANSFERS, &median);
     lab->upload_ms = median.median_ms;
@@ -823,11 +819,11 @@ static bool measure_row(struct lab *lab, const struct variant *variant, const st
     if (!make_plan(lab, filter, variant, &plan, error))
         return false;
     memset(lab->actual.data, 0xff, plane_size(&lab->actual)); /* poison; for floats NaN */
-    const double start = milliseconds_now();
+    const double start = clock_milliseconds();
     if (!(is_cuda(&row) ? run_cuda(lab, &plan, image, error)
                         : variant->launch(&plan, NULL, &lab->in, &lab->actual, error)))
         return false;
-    const double first_ms = milliseconds_now() - start;
+    const double first_ms = clock_milliseconds() - start;
     /* Two float sums were each rounded. */
     const double allowed = lab->sample == SAMPLE_F32 ? 2 * plan_tolerance(&plan) : plan_tolerance(&plan);
     const struct bench_difference difference = bench_compare(&lab->expected, &lab->actual, allowed);

@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "filter/filter.h"
 #include "kernels/device/device.h"
 #include "plan/plan.h"
@@ -152,8 +153,8 @@ struct bench_writer {
     double chosen_ms[2], best_ms[2]; /* of the group, by backend; 0: none yet */
     const char *chosen_name[2], *best_name[2];
     int cases, near;
-    bool narrowed;           /* to one variant: then nothing can be said about the choice */
-    struct file_text misses; /* lines about the cases where the choice was not near the best */
+    bool narrowed;             /* to one variant: then nothing can be said about the choice */
+    struct text_buffer misses; /* lines about the cases where the choice was not near the best */
     FILE *misses_file;
 };
 

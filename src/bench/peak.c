@@ -4,6 +4,7 @@
  * compiled as conv_cpu.c is, for the same instruction sets. */
 #include "bench/bench.h"
 
+#include "base/clock.h"
 #include <time.h>
 
 #ifdef GPUCONV_CLONES
@@ -44,23 +45,16 @@ static const struct {
 } loops[] = {{peak_16_8, 16, 8}, {peak_16_12, 16, 12}, {peak_8_10, 8, 10},
              {peak_8_12, 8, 12}, {peak_4_8, 4, 8},     {peak_4_12, 4, 12}};
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* Calls of a loop by one thread for so many seconds, and what came out of it. */
 static double calls_in(size_t loop, double seconds, float *out)
 {
-    const double start = seconds_now();
+    const double start = clock_milliseconds();
     double calls = 0;
     do {
         *out += loops[loop].run(0.999f, 0.001f);
         calls++;
-    } while (seconds_now() - start < seconds);
-    return calls / (seconds_now() - start);
+    } while (clock_milliseconds() - start < 1e3 * seconds);
+    return 1e3 * calls / (clock_milliseconds() - start);
 }
 
 double peak_cpu(int threads)

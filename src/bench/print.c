@@ -2,6 +2,7 @@
  *
  * The benchmark's rows as a table for people, and as JSON and CSV for machines. The two machine formats have the same
  * fields, which write_fields lists once. */
+#include "base/text.h"
 #include "bench/bench.h"
 
 #include <stdlib.h>
@@ -341,7 +342,7 @@ bool bench_write_begin(struct bench_writer *writer, FILE *file, enum bench_forma
                        struct error *error)
 {
     *writer = (struct bench_writer){.file = file, .format = format, .narrowed = bench->request->variant != NULL};
-    writer->misses_file = file_text_open(&writer->misses);
+    writer->misses_file = text_open(&writer->misses);
     if (writer->misses_file == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for the benchmark's table; free some");
     if (format == BENCH_JSON)
@@ -374,6 +375,6 @@ void bench_write_end(struct bench_writer *writer)
         fputs("\n  ]\n}\n", writer->file);
     else if (writer->format == BENCH_TABLE)
         table_end(writer);
-    if (file_text_close(writer->misses_file, &writer->misses))
+    if (text_close(writer->misses_file, &writer->misses))
         free(writer->misses.bytes);
 }

@@ -146,7 +146,7 @@ static const char *jpeg_unsupported(unsigned marker)
 }
 
 #define DAMAGED(input, format, ...)                                                                                    \
-    error_set((input)->error, ERROR_WORK, "%s: the " format "; get an intact copy", (input)->name, __VA_ARGS__)
+    error_about((input)->error, ERROR_WORK, (input)->name, "the " format "; get an intact copy", __VA_ARGS__)
 
 /* What the PNG chunks so far have said. */
 struct png_state {
@@ -248,9 +248,9 @@ static bool png_chunk(const struct input *input, size_t at, struct png_state *st
         return DAMAGED(input, "PNG file is damaged: %s",
                        length ? "its IEND chunk is not empty" : "it holds no IDAT chunk");
     if (isupper((unsigned char)type[0]) && !data && memcmp(type, "IEND", 4) != 0)
-        return error_set(input->error, ERROR_WORK,
-                         "%s: the PNG file needs a decoder for chunk %.4s at byte %zu; save it again as a plain PNG",
-                         input->name, type, at);
+        return error_about(input->error, ERROR_WORK, input->name,
+                           "the PNG file needs a decoder for chunk %.4s at byte %zu; save it again as a plain PNG",
+                           type, at);
     return true;
 }
 
@@ -306,9 +306,9 @@ static bool jpeg_frame(const struct input *input, unsigned marker, const uint8_t
     const char *const unsupported = jpeg_unsupported(marker);
 
     if (unsupported)
-        return error_set(input->error, ERROR_WORK,
-                         "%s: is a JPEG of the %s kind, which is not read; save it again as a plain JPEG or PNG",
-                         input->name, unsupported);
+        return error_about(input->error, ERROR_WORK, input->name,
+                           "is a JPEG of the %s kind, which is not read; save it again as a plain JPEG or PNG",
+                           unsupported);
     if (header->width > 0)
         return DAMAGED(input, "JPEG file is damaged: it has %s", "two frame headers");
     if (length < 6 || length != 6 + 3 * (size_t)data[5])
@@ -323,13 +323,12 @@ static bool jpeg_frame(const struct input *input, unsigned marker, const uint8_t
     if (data[5] == 3)
         header->sampling = jpeg_sampling(data + 6);
     if (header->bits != 8)
-        return error_set(input->error, ERROR_WORK,
-                         "%s: is a JPEG of %d bits a sample, and only 8 are read; save it again with 8 bits",
-                         input->name, header->bits);
+        return error_about(input->error, ERROR_WORK, input->name,
+                           "is a JPEG of %d bits a sample, and only 8 are read; save it again with 8 bits",
+                           header->bits);
     if (header->height == 0)
-        return error_set(input->error, ERROR_WORK,
-                         "%s: the JPEG file gives its height after the picture, which is not read; save it again",
-                         input->name);
+        return error_about(input->error, ERROR_WORK, input->name,
+                           "the JPEG file gives its height after the picture, which is not read; save it again");
     if (header->width == 0)
         return DAMAGED(input, "JPEG file is damaged: it claims %d pixels a row", 0);
     if (data[5] != 1 && data[5] != 3 && data[5] != 4)
@@ -428,16 +427,16 @@ static bool size_check(const struct header *header, size_t most, const char *nam
 
     if (header->width > MAX_SIDE || header->height > MAX_SIDE ||
         header->width * header->height > limit / header->channels)
-        return error_set(error, ERROR_WORK,
-                         "%s: %lld x %lld pixels of %d channels are too many: at most %lld samples and %d pixels on a "
-                         "side are read; cut it into pieces or scale it down",
-                         name, (long long)header->width, (long long)header->height, header->channels, (long long)limit,
-                         MAX_SIDE);
+        return error_about(error, ERROR_WORK, name,
+                           "%lld x %lld pixels of %d channels are too many: at most %lld samples and %d pixels on a "
+                           "side are read; cut it into pieces or scale it down",
+                           (long long)header->width, (long long)header->height, header->channels, (long long)limit,
+                           MAX_SIDE);
     if (most > 0 && (uint64_t)(header->width * header->height) > most)
-        return error_set(error, ERROR_WORK,
-                         "%s: %lld x %lld pixels are more than the %zu that --max-pixels allows; scale it down, or "
-                         "allow more",
-                         name, (long long)header->width, (long long)header->height, most);
+        return error_about(error, ERROR_WORK, name,
+                           "%lld x %lld pixels are more than the %zu that --max-pixels allows; scale it down, or "
+                           "allow more",
+                           (long long)header->width, (long long)header->height, most);
     return true;
 }
 
@@ -486,8 +485,8 @@ static const struct codec *reader(const struct codec_info *info, const struct co
         return best_reader(info);
     if (codec->reads >> info->format & 1 && (codec->inks || !info->inks))
         return codec;
-    error_set(error, ERROR_WORK, "%s: the codec %s reads no %s%s; leave --codec out, or give %s", name, codec->name,
-              codec_format_name(info->format), info->inks ? " of 4 channels" : "", best_reader(info)->name);
+    error_about(error, ERROR_WORK, name, "the codec %s reads no %s%s; leave --codec out, or give %s", codec->name,
+                codec_format_name(info->format), info->inks ? " of 4 channels" : "", best_reader(info)->name);
     return NULL;
 }
 
@@ -531,20 +530,19 @@ const struct codec *codec_writer(enum format format, int bits, const struct code
 /* The name of a file in messages. */
 static const char *input_name(const char *name)
 {
-    return file_is_standard(name) ? "standard input" : name;
+    return file_input_name(name);
 }
 
 bool codec_damaged(const struct codec_input *input, const char *reason, struct error *error)
 {
-    return error_set(error, ERROR_WORK,
-                     "%s: the %s file is damaged: its data cannot be decoded%s%s%s; get an intact copy", input->name,
-                     codec_format_name(input->info->format), reason ? " (" : "", reason ? reason : "",
-                     reason ? ")" : "");
+    return error_about(
+        error, ERROR_WORK, input->name, "the %s file is damaged: its data cannot be decoded%s%s%s; get an intact copy",
+        codec_format_name(input->info->format), reason ? " (" : "", reason ? reason : "", reason ? ")" : "");
 }
 
 bool codec_no_memory(const struct codec_input *input, struct error *error)
 {
-    return error_set(error, ERROR_WORK, "%s: there is not enough memory to decode it", input->name);
+    return error_about(error, ERROR_WORK, input->name, "there is not enough memory to decode it");
 }
 
 bool codec_no_room(const struct image *image, enum format format, struct error *error)
@@ -563,13 +561,13 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
     if (format == FORMAT_UNKNOWN) {
         const char *const foreign = foreign_format(bytes, size);
         if (foreign)
-            return error_set(error, ERROR_WORK, "%s: is %s, and gpuconv reads PNG and JPEG; convert it first",
-                             input.name, foreign);
-        return error_set(error, ERROR_WORK, "%s: is neither a PNG nor a JPEG; give an image in one of these formats",
-                         input.name);
+            return error_about(error, ERROR_WORK, input.name, "is %s, and gpuconv reads PNG and JPEG; convert it first",
+                               foreign);
+        return error_about(error, ERROR_WORK, input.name,
+                           "is neither a PNG nor a JPEG; give an image in one of these formats");
     }
     if (size > INT_MAX - 1024) /* stb counts bytes in int, and gets up to 1024 more (codec_stb.c) */
-        return error_set(error, ERROR_WORK, "%s: is larger than 2 GiB; give a smaller file", input.name);
+        return error_about(error, ERROR_WORK, input.name, "is larger than 2 GiB; give a smaller file");
     if (!(format == FORMAT_PNG ? png_check : jpeg_check)(&input, &header) ||
         !size_check(&header, settings ? settings->most_pixels : 0, input.name, error))
         return false;
@@ -613,9 +611,9 @@ bool codec_decode_inspected(const uint8_t *bytes, size_t size, const char *name,
     if (image->width != info->width || image->height != info->height || image->channels != info->channels ||
         image->bits != info->bits) {
         image_free(image);
-        return error_set(error, ERROR_WORK,
-                         "%s: the %s file is damaged: its headers contradict each other; get an intact copy",
-                         input.name, codec_format_name(info->format));
+        return error_about(error, ERROR_WORK, input.name,
+                           "the %s file is damaged: its headers contradict each other; get an intact copy",
+                           codec_format_name(info->format));
     }
     return convert(&input, image, error);
 }

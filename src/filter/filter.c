@@ -7,6 +7,7 @@
 #include "filter/filter.h"
 
 #include "base/file.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -373,7 +374,7 @@ static bool hold_rounded(struct filter *filter, const struct number *taps, const
 
     struct remainder *remainders = malloc((size_t)grid * sizeof *remainders);
     if (!remainders)
-        return error_set(error, ERROR_WORK, "%s: there is not enough memory to read this filter", name);
+        return error_about(error, ERROR_WORK, name, "there is not enough memory to read this filter");
     int k = 30;
     for (; k >= 0; k--) {
         /* Rounding moves the sum by less than COUNT: anything larger need not be tried, and would not fit. */
@@ -387,10 +388,10 @@ static bool hold_rounded(struct filter *filter, const struct number *taps, const
     }
     free(remainders);
     if (k < 0)
-        return error_set(error, ERROR_WORK,
-                         "%s: the absolute values of the taps, divided by the scale, sum to %.10g, and at most %d fit "
-                         "in 32 bits; use smaller taps or a larger scale",
-                         name, absolute_sum, FILTER_MAX_SUM);
+        return error_about(error, ERROR_WORK, name,
+                           "the absolute values of the taps, divided by the scale, sum to %.10g, and at most %d fit "
+                           "in 32 bits; use smaller taps or a larger scale",
+                           absolute_sum, FILTER_MAX_SUM);
 
     filter->scale = (int32_t)1 << k;
     filter->exact = false;
@@ -763,8 +764,8 @@ static bool parse_lines(struct parser *parser, const char *text, const char *end
         text = newline ? newline + 1 : end;
     }
     if (parser->count == 0)
-        return error_set(parser->error, ERROR_WORK, "%s: the file holds no taps; expected at least one row of them",
-                         parser->name);
+        return error_about(parser->error, ERROR_WORK, parser->name,
+                           "the file holds no taps; expected at least one row of them");
     return true;
 }
 
@@ -900,15 +901,14 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
     memset(filter, 0, sizeof *filter);
     set_name(filter, name);
     if (size > FILTER_MAX_TEXT)
-        return error_set(error, ERROR_WORK,
-                         "%s: the file is too large for a filter, of which at most %zu bytes are read", name,
-                         FILTER_MAX_TEXT);
+        return error_about(error, ERROR_WORK, name,
+                           "the file is too large for a filter, of which at most %zu bytes are read", FILTER_MAX_TEXT);
 
     bool done = false;
     struct parser *parser = calloc(1, sizeof *parser);
     struct number *numbers = calloc(2 * FILTER_MAX * FILTER_MAX, sizeof *numbers);
     if (!parser || !numbers) {
-        error_set(error, ERROR_WORK, "%s: there is not enough memory to read this filter", name);
+        error_about(error, ERROR_WORK, name, "there is not enough memory to read this filter");
         goto end;
     }
     parser->name = name;
@@ -1264,22 +1264,22 @@ static bool read_file(const char *path, const char *spec, struct filter *filter,
     FILE *file = fopen(path, "re");
     struct stat status;
     if (!file || fstat(fileno(file), &status) != 0) {
-        error_set(error, ERROR_WORK, "%s: the filter file cannot be opened: %s", path, strerror(errno));
+        error_about(error, ERROR_WORK, path, "the filter file cannot be opened: %s", strerror(errno));
         goto end;
     }
     if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) { /* a terminal or /dev/zero would never end */
-        error_set(error, ERROR_WORK, "%s: this is %s; expected a filter file", path,
-                  S_ISDIR(status.st_mode) ? "a folder" : "no regular file");
+        error_about(error, ERROR_WORK, path, "this is %s; expected a filter file",
+                    S_ISDIR(status.st_mode) ? "a folder" : "no regular file");
         goto end;
     }
     text = malloc(FILTER_MAX_TEXT + 1); /* one more than is taken, so that filter_parse sees what is too large */
     if (!text) {
-        error_set(error, ERROR_WORK, "%s: there is not enough memory to read this filter", path);
+        error_about(error, ERROR_WORK, path, "there is not enough memory to read this filter");
         goto end;
     }
     const size_t size = fread(text, 1, FILTER_MAX_TEXT + 1, file);
     if (ferror(file)) {
-        error_set(error, ERROR_WORK, "%s: the filter file cannot be read: %s", path, strerror(errno));
+        error_about(error, ERROR_WORK, path, "the filter file cannot be read: %s", strerror(errno));
         goto end;
     }
     done = filter_parse(text, size, path, filter, error);
@@ -1453,10 +1453,10 @@ static bool list_folder(const char *folder, FILE *stream, size_t *count)
 
 bool filter_names(char ***names, size_t *count, struct error *error)
 {
-    struct file_text text;
+    struct text_buffer text;
     char **list = NULL;
     size_t found = builtin_filter_count;
-    FILE *stream = file_text_open(&text);
+    FILE *stream = text_open(&text);
     if (!stream)
         goto end;
     for (size_t i = 0; i < builtin_filter_count; i++)
@@ -1465,7 +1465,7 @@ bool filter_names(char ***names, size_t *count, struct error *error)
     bool done = true;
     for (size_t i = 0; done && search_folder(i, folder, sizeof folder); i++)
         done = list_folder(folder, stream, &found);
-    if (!file_text_close(stream, &text) || !done)
+    if (!text_close(stream, &text) || !done)
         goto end;
 
     list = malloc(found * sizeof *list + text.size);
@@ -1577,8 +1577,8 @@ bool filter_is_centred_square(const struct filter *filter)
 
 char *filter_describe(const struct filter *filter)
 {
-    struct file_text text;
-    FILE *stream = file_text_open(&text);
+    struct text_buffer text;
+    FILE *stream = text_open(&text);
     if (!stream)
         return NULL;
     fprintf(stream, "%s%s%s\n", filter->name, filter->title[0] != '\0' ? ": " : "", filter->title);
@@ -1608,5 +1608,5 @@ char *filter_describe(const struct filter *filter)
         fprintf(stream, "no\n\n");
     }
     print_taps(stream, filter);
-    return file_text_close(stream, &text) ? text.bytes : NULL;
+    return text_close(stream, &text) ? text.bytes : NULL;
 }

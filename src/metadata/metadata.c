@@ -4,6 +4,7 @@
  * length is held against what is there, and whatever is read is copied once, so that the time is that of the bytes. */
 #include "metadata/metadata.h"
 
+#include "base/text.h"
 #include "metadata/exif.h"
 
 #include <assert.h>
@@ -526,20 +527,6 @@ static bool join_profile(struct metadata *metadata, const struct pieces *pieces,
     return done;
 }
 
-/* Does a text look like UTF-8? Latin-1 next to never does. */
-static bool is_utf8(const uint8_t *text, size_t size)
-{
-    for (size_t i = 0, follow; i < size; i += follow + 1) {
-        follow = text[i] < 0x80 ? 0 : text[i] >= 0xc2 && text[i] < 0xe0 ? 1 : (text[i] & 0xf0) == 0xe0 ? 2 : 3;
-        if (size - i <= follow || (follow == 3 && (text[i] < 0xf0 || text[i] > 0xf4)))
-            return false;
-        for (size_t k = 1; k <= follow; k++)
-            if ((text[i + k] & 0xc0) != 0x80)
-                return false;
-    }
-    return true;
-}
-
 static bool is_ascii(const uint8_t *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -558,7 +545,7 @@ static bool take_comment(struct metadata *metadata, const uint8_t *text, size_t 
         size--;
     if (size == 0 || memchr(text, 0, size))
         return size == 0 || leave_out(metadata, METADATA_TEXT, METADATA_DAMAGED);
-    const bool utf8 = !is_ascii(text, size) && is_utf8(text, size);
+    const bool utf8 = !is_ascii(text, size) && text_is_utf8(text, size); /* Latin-1 next to never is */
     bool done = (blob_append(&data, utf8 ? utf8_head : latin_head, utf8 ? sizeof utf8_head : sizeof latin_head) &&
                  blob_append(&data, text, size) && put_chunk(&chunk, utf8 ? "iTXt" : "tEXt", data.bytes, data.size)) ||
                 no_memory(error);

@@ -4,6 +4,7 @@
  * write in turn; merge and split stand at the ends, and between two filters where colours are premultiplied. */
 #include "pipeline/pipeline.h"
 
+#include "base/clock.h"
 #include "image/linear.h"
 #include "kernels/device/device.h"
 
@@ -11,24 +12,16 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-double stages_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
 
 void stages_begin(struct stages *stages)
 {
     *stages = (struct stages){0};
-    stages->start = stages->last = stages_now();
+    stages->start = stages->last = clock_milliseconds();
 }
 
 void stages_end(struct stages *stages, enum stage stage)
 {
-    const double now = stages_now();
+    const double now = clock_milliseconds();
     stages->milliseconds[stage] += now - stages->last;
     stages->last = now;
 }
@@ -475,7 +468,7 @@ static bool time_stages(struct pipeline *pipeline, struct error *error)
             return false;
         pipeline->stages->milliseconds[stages[mark]] += (double)milliseconds;
     }
-    pipeline->stages->last = stages_now();
+    pipeline->stages->last = clock_milliseconds();
     return true;
 }
 

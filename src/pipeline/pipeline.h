@@ -61,9 +61,6 @@ struct stages {
     double milliseconds[STAGE_COUNT];
 };
 
-/* Milliseconds of the monotonic clock. */
-double stages_now(void);
-
 /* Start the watch. */
 void stages_begin(struct stages *stages);
 

@@ -72,7 +72,7 @@ static bool is_parametric(const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct filter filter, again; /* too large for the stack of a thread */
-    struct error error = {ERROR_NONE, ""};
+    struct error error = {.code = ERROR_NONE};
     char *const text = malloc(size + 1);
 
     CHECK(text);
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CHECK(!strchr(error.message, '\n')); /* below, the name is quoted as it is; main escapes it */
     }
     if (is_parametric(text)) {
-        error = (struct error){ERROR_NONE, ""};
+        error = (struct error){.code = ERROR_NONE};
         if (filter_find(text, &filter, &error)) {
             CHECK(filter_find(text, &again, &error));
             check_use(&filter, &again);

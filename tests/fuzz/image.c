@@ -49,7 +49,7 @@ static void check_error(const struct error *error)
 /* Encode with CODEC, decode with the one that is chosen. */
 static void check_round_trip(const struct image *image, enum format format, const struct codec *codec, int quality)
 {
-    struct error error = {ERROR_NONE, ""};
+    struct error error = {.code = ERROR_NONE};
     struct codec_info info;
     struct image again;
     uint8_t *bytes;
@@ -74,7 +74,7 @@ static void check_codecs(const uint8_t *data, size_t size, const struct codec_in
     const struct codec *const table = codecs(&count);
 
     for (size_t i = 0; i < count; i++) {
-        struct error error = {ERROR_NONE, ""};
+        struct error error = {.code = ERROR_NONE};
         struct image other;
         if (!table[i].decode || !(table[i].reads >> inspected->format & 1))
             continue;
@@ -131,7 +131,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const specs[] = {"sharpen",    "blur",     "shift",       "emboss", "box9",
                                         "gaussian:2", "identity", "motion:9:30", "log:1",  "sobel-x"};
-    struct error error = {ERROR_NONE, ""};
+    struct error error = {.code = ERROR_NONE};
     struct codec_info inspected, decoded;
     struct image image;
 

@@ -17,7 +17,7 @@
 static void test_set(void **state)
 {
     (void)state;
-    struct error error = {ERROR_NONE, ""};
+    struct error error = {.code = ERROR_NONE};
     assert_false(error_set(&error, ERROR_USAGE, "%s: %d of %d", "a.png", 3, 4));
     assert_int_equal(error.code, ERROR_USAGE);
     assert_string_equal(error.message, "a.png: 3 of 4");
@@ -31,6 +31,32 @@ static void test_set_nothing(void **state)
 {
     (void)state;
     assert_false(error_set(NULL, ERROR_WORK, "%s", "dropped"));
+}
+
+/* A subject that stands in the message as well, or could be taken for its beginning, is no matter. */
+static void test_subject(void **state)
+{
+    (void)state;
+    struct error error;
+    char text[ERROR_TEXT];
+    assert_false(error_about(&error, ERROR_WORK, "the", "cannot be read: %d", 5));
+    error_text(&error, text, sizeof text);
+    assert_string_equal(text, "the: cannot be read: 5");
+    error_add_subject(&error, "other");
+    assert_string_equal(error.subject, "the");
+
+    assert_false(error_set(&error, ERROR_WORK, "the variant is not there"));
+    assert_string_equal(error.subject, "");
+    error_text(&error, text, sizeof text);
+    assert_string_equal(text, "the variant is not there");
+    error_add_subject(&error, "the");
+    error_text(&error, text, sizeof text);
+    assert_string_equal(text, "the: the variant is not there");
+
+    assert_false(error_about(&error, ERROR_WORK, error.subject, "%s", error.message));
+    error_text(&error, text, sizeof text);
+    assert_string_equal(text, "the: the variant is not there");
+    assert_false(error_about(NULL, ERROR_WORK, "the", "dropped"));
 }
 
 static void test_set_cuts(void **state)
@@ -119,8 +145,9 @@ static void test_nearest_long(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set),     cmocka_unit_test(test_set_nothing),   cmocka_unit_test(test_set_cuts),
-        cmocka_unit_test(test_nearest), cmocka_unit_test(test_nearest_limit), cmocka_unit_test(test_nearest_long),
+        cmocka_unit_test(test_set),          cmocka_unit_test(test_set_nothing), cmocka_unit_test(test_subject),
+        cmocka_unit_test(test_set_cuts),     cmocka_unit_test(test_nearest),     cmocka_unit_test(test_nearest_limit),
+        cmocka_unit_test(test_nearest_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static void set_environment(const char *assignments)
 
 static void check_shard(const char *text, int index, int count)
 {
-    struct error error = {ERROR_NONE, ""};
+    struct error error = {.code = ERROR_NONE};
     struct shard shard = {-1, -1};
 
     if (!shard_parse(text, &shard, &error))
@@ -44,7 +44,7 @@ static void check_shard(const char *text, int index, int count)
 /* TEXT is refused, with PART in the message. */
 static void check_refused(const char *text, const char *part)
 {
-    struct error error = {ERROR_NONE, ""};
+    struct error error = {.code = ERROR_NONE};
     struct shard shard;
 
     assert_false(shard_parse(text, &shard, &error));

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * UTF-8, escapes, JSON strings, numbers, and a stream that prints into memory. */
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- UTF-8 ---- */
+
+int text_utf8_length(const uint8_t *text, size_t size)
+{
+    if (size == 0)
+        return 0;
+    const int length = text[0] < 0x80                       ? 1
+                       : text[0] >= 0xc2 && text[0] <= 0xdf ? 2
+                       : text[0] >= 0xe0 && text[0] <= 0xef ? 3
+                       : text[0] >= 0xf0 && text[0] <= 0xf4 ? 4
+                                                            : 0;
+    if ((size_t)length > size)
+        return 0;
+    for (int i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    const unsigned second = length > 1 ? text[1] : 0;
+    /* Not the shortest form, a surrogate, beyond U+10FFFF. */
+    if ((text[0] == 0xe0 && second < 0xa0) || (text[0] == 0xed && second > 0x9f) ||
+        (text[0] == 0xf0 && second < 0x90) || (text[0] == 0xf4 && second > 0x8f))
+        return 0;
+    return length;
+}
+
+bool text_is_utf8(const uint8_t *text, size_t size)
+{
+    for (size_t i = 0; i < size;) {
+        const int length = text_utf8_length(text + i, size - i);
+        if (length == 0)
+            return false;
+        i += (size_t)length;
+    }
+    return true;
+}
+
+/* ---- Printing ---- */
+
+void text_print_escaped(FILE *file, const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+        if (*c == '\n')
+            fputs("\\n", file);
+        else if (*c == '\t')
+            fputs("\\t", file);
+        else if (*c < ' ' || *c == 0x7f)
+            fprintf(file, "\\x%02x", *c);
+        else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) /* UTF-8's other control characters */
+            fprintf(file, "\\x%02x\\x%02x", c[0], c[1]), c++;
+        else
+            fputc(*c, file);
+    }
+}
+
+void text_print_json(FILE *file, const char *text)
+{
+    if (text == NULL) {
+        fputs("null", file);
+        return;
+    }
+    const uint8_t *c = (const uint8_t *)text, *end = c + strlen(text);
+    fputc('"', file);
+    while (c < end) {
+        const int length = text_utf8_length(c, (size_t)(end - c));
+        if (length == 0)
+            fprintf(file, "\\udc%02x", *c);
+        else if (*c == '"' || *c == '\\')
+            fprintf(file, "\\%c", *c);
+        else if (*c < ' ' || *c == 0x7f)
+            fprintf(file, "\\u%04x", *c);
+        else
+            fwrite(c, 1, (size_t)length, file);
+        c += length > 0 ? length : 1;
+    }
+    fputc('"', file);
+}
+
+/* ---- Reading ---- */
+
+bool text_read_number(const char **text, int least, int most, int *number)
+{
+    const size_t digits = strspn(*text, "0123456789");
+    if (digits == 0 || digits > 9) /* nine digits fit in an int */
+        return false;
+    const int value = atoi(*text);
+    if (value < least || value > most)
+        return false;
+    *number = value;
+    *text += digits;
+    return true;
+}
+
+/* ---- In memory ---- */
+
+static ssize_t append(void *context, const char *bytes, size_t size)
+{
+    struct text_buffer *buffer = context;
+    if (size >= buffer->capacity - buffer->size) {                /* the NUL needs a byte, too */
+        const size_t capacity = 2 * (buffer->size + size) + 1024; /* text is nowhere near half of the address space */
+        char *larger = realloc(buffer->bytes, capacity);
+        if (larger == NULL)
+            return 0;
+        buffer->bytes = larger;
+        buffer->capacity = capacity;
+    }
+    memcpy(buffer->bytes + buffer->size, bytes, size);
+    buffer->size += size;
+    buffer->bytes[buffer->size] = '\0';
+    return (ssize_t)size;
+}
+
+FILE *text_open(struct text_buffer *buffer)
+{
+    FILE *stream = NULL;
+    *buffer = (struct text_buffer){0};
+    append(buffer, "", 0);
+    if (buffer->bytes != NULL)
+        stream = fopencookie(buffer, "w", (cookie_io_functions_t){.write = append});
+    if (stream == NULL) {
+        free(buffer->bytes);
+        *buffer = (struct text_buffer){0};
+    }
+    return stream;
+}
+
+bool text_close(FILE *stream, struct text_buffer *buffer)
+{
+    const bool failed = fflush(stream) != 0 || ferror(stream) != 0;
+    if (fclose(stream) == 0 && !failed)
+        return true;
+    free(buffer->bytes);
+    *buffer = (struct text_buffer){0};
+    return false;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What unit tests share. Include after cmocka.h. */
+#ifndef GPUCONV_HELPERS_H
+#define GPUCONV_HELPERS_H
+
+#include "base/error.h"
+
+/* The error reads as EXPECTED, its subject included: "SUBJECT: MESSAGE". */
+#define assert_error(error, expected)                                                                                  \
+    do {                                                                                                               \
+        char helpers_text[ERROR_TEXT];                                                                                 \
+        error_text(error, helpers_text, sizeof helpers_text);                                                          \
+        assert_string_equal(helpers_text, expected);                                                                   \
+    } while (0)
+
+#endif
