@@ -5,6 +5,7 @@
 #include "bench/bench.h"
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "base/text.h"
 
 #include "image/image.h"
@@ -29,15 +30,6 @@ static const double check_whole = 2e9, check_parts = 2e8;
 /* The reference is not timed where a run would take longer: its time is proportional to samples times taps, so that
  * larger cases say nothing that smaller ones do not. */
 static const double reference_seconds = 0.5;
-
-/* splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014). */
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
 
 /* Sizes. */
 

@@ -8,6 +8,7 @@
  * takes more than 10 seconds of a processor is written to the folder that the program runs in, and the others go on.
  * Exit status 1 if there was one, or if hardly any input came as far as the decoders. */
 #include "base/file.h"
+#include "base/random.h"
 #include "codec/codec.h"
 
 #include "fuzz.h"
@@ -58,13 +59,9 @@ struct progress {
 
 static uint64_t chance; /* the state of the random numbers: set before each input is made */
 
-/* Splitmix64. */
 static uint64_t next_chance(void)
 {
-    uint64_t z = chance += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return random_next(&chance);
 }
 
 /* In place of libFuzzer's: change 1 to 8 bytes. */

@@ -6,6 +6,7 @@
  * and around it, so that a read outside the image shows. Each variant writes into a buffer full of poison, guarded on
  * both sides: an output that is not written, and a write outside the image, show too. The poison of uint8_t planes
  * changes from case to case, so that it cannot always equal the right answer; that of float planes is NaN. */
+#include "base/random.h"
 #include "plan/plan.h"
 #ifdef GPUCONV_CUDA
 #include "image/linear.h"
@@ -51,15 +52,6 @@ static void *allocate(size_t size)
     if (!memory)
         fail("not enough memory");
     return memory;
-}
-
-/* splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014). */
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
 }
 
 static int random_between(uint64_t *state, int low, int high)
