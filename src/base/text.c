@@ -75,6 +75,8 @@ void text_print_json(FILE *file, const char *text)
             fprintf(file, "\\%c", *c);
         else if (*c < ' ' || *c == 0x7f)
             fprintf(file, "\\u%04x", *c);
+        else if (*c == 0xc2 && c[1] < 0xa0) /* UTF-8's other control characters */
+            fprintf(file, "\\u%04x", c[1]);
         else
             fwrite(c, 1, (size_t)length, file);
         c += length > 0 ? length : 1;

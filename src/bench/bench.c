@@ -33,27 +33,16 @@ static const double reference_seconds = 0.5;
 
 /* Sizes. */
 
-/* Read a number from 1 to MOST at *TEXT and step over it. */
-static bool take_number(const char **text, int most, int *number)
-{
-    const size_t digits = strspn(*text, "0123456789");
-    if (digits == 0 || digits > 9) /* nine digits fit in an int */
-        return false;
-    *number = atoi(*text);
-    *text += digits;
-    return *number >= 1 && *number <= most;
-}
-
 static bool take_size(const char **text, struct bench_size *size)
 {
     size->planes = 1;
-    if (!take_number(text, BENCH_SIDE, &size->width) || *(*text)++ != 'x' ||
-        !take_number(text, BENCH_SIDE, &size->height))
+    if (!text_read_number(text, 1, BENCH_SIDE, &size->width) || *(*text)++ != 'x' ||
+        !text_read_number(text, 1, BENCH_SIDE, &size->height))
         return false;
     if (**text != 'x')
         return true;
     (*text)++;
-    return take_number(text, BENCH_PLANES, &size->planes);
+    return text_read_number(text, 1, BENCH_PLANES, &size->planes);
 }
 
 bool bench_parse_sizes(const char *text, struct bench_size *sizes, size_t *count, struct error *error)

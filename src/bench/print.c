@@ -25,29 +25,24 @@ static void print_date(char *text, size_t size)
 
 /* JSON and CSV. */
 
-static void json_text(FILE *file, const char *text)
-{
-    fputc('"', file);
-    for (const char *c = text; *c != '\0'; c++)
-        if (*c == '"' || *c == '\\')
-            fprintf(file, "\\%c", *c);
-        else if ((unsigned char)*c < ' ')
-            fprintf(file, "\\u%04x", (unsigned)*c);
-        else
-            fputc(*c, file);
-    fputc('"', file);
-}
-
+/* A name may hold any bytes: control characters are escaped as everywhere, quotation marks doubled. */
 static void csv_text(FILE *file, const char *text)
 {
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        fputs(text, file);
-        return;
+    const bool quoted = strpbrk(text, ",\"") != NULL;
+    if (quoted)
+        fputc('"', file);
+    for (const char *part = text;; part++) {
+        char copy[sizeof((struct filter *)NULL)->name]; /* the longest text of a row */
+        const size_t length = strcspn(part, "\"");
+        snprintf(copy, sizeof copy, "%.*s", (int)length, part);
+        text_print_escaped(file, copy);
+        part += length;
+        if (*part == '\0')
+            break;
+        fputs("\"\"", file);
     }
-    fputc('"', file);
-    for (const char *c = text; *c != '\0'; c++)
-        fprintf(file, *c == '"' ? "\"\"" : "%c", *c);
-    fputc('"', file);
+    if (quoted)
+        fputc('"', file);
 }
 
 /* Where the fields of a row go. */
@@ -74,7 +69,7 @@ static bool begin_field(struct fields *fields, const char *name)
 static void text_field(struct fields *fields, const char *name, const char *value)
 {
     if (begin_field(fields, name))
-        (fields->format == BENCH_JSON ? json_text : csv_text)(fields->file, value);
+        (fields->format == BENCH_JSON ? text_print_json : csv_text)(fields->file, value);
 }
 
 static void whole_field(struct fields *fields, const char *name, uint64_t value)
@@ -144,7 +139,7 @@ static void csv_begin(FILE *file)
 
 static void json_filter(FILE *file, const struct filter *filter)
 {
-    json_text(file, filter->name);
+    text_print_json(file, filter->name);
     fprintf(file,
             ": {\"width\": %d, \"height\": %d, \"scale\": %d, \"offset\": %.17g, \"absolute\": %s, \"separable\": %s,\n"
             "      \"combine\": \"%s\", \"taps\": [",
@@ -172,7 +167,7 @@ static void json_begin(FILE *file, const struct bench *bench)
     fprintf(file, "{\n  \"version\": \"%s\",\n  \"date\": \"%s\",\n  \"device\": ", GPUCONV_VERSION, date);
     if (bench->device != NULL) {
         fputs("{\"name\": ", file);
-        json_text(file, bench->facts.name);
+        text_print_json(file, bench->facts.name);
         fprintf(file,
                 ", \"capability\": %d, \"multiprocessors\": %d, \"memory\": %zu, \"l2_bytes\": %d, \"driver\": %d}",
                 bench->facts.capability, bench->facts.multiprocessors, bench->facts.memory, bench->facts.l2_bytes,
@@ -181,7 +176,7 @@ static void json_begin(FILE *file, const struct bench *bench)
         fputs("null", file);
     }
     fputs(",\n  \"cpu\": {\"name\": ", file);
-    json_text(file, bench->cpu);
+    text_print_json(file, bench->cpu);
     fprintf(file, ", \"threads\": %d},\n  \"peaks\": {", bench->threads);
     json_peak(file, "fma_tmac_s", bench->peaks.fma);
     fputs(", ", file);
@@ -245,11 +240,13 @@ static void group_header(FILE *file, const struct bench_row *row)
 {
     fprintf(file, "\n%d x %d, %d plane%s, %s, ", row->size.width, row->size.height, row->size.planes,
             row->size.planes == 1 ? "" : "s", sample_name(row->sample));
-    if (row->filter != NULL)
-        fprintf(file, "%s (%d x %d taps, %s), border %s\n", row->filter->name, row->filter->width, row->filter->height,
+    if (row->filter != NULL) {
+        text_print_escaped(file, row->filter->name);
+        fprintf(file, " (%d x %d taps, %s), border %s\n", row->filter->width, row->filter->height,
                 row->filter->separable ? "separable" : "not separable", border_name(row->border));
-    else
+    } else {
         fputs("copies\n", file);
+    }
     fprintf(file, " %-15s %9s %9s %6s %4s %8s %7s %7s %7s %6s %6s %-6s %8s %8s\n", "variant", "median ms", "min ms",
             "spread", "runs", "Gpixel/s", "GB/s", "TMAC/s", "ops/B", "% copy", "% peak", "bound", "up ms", "down ms");
 }
@@ -268,8 +265,10 @@ static void judge_group(struct bench_writer *writer)
             writer->near++;
             continue;
         }
-        fprintf(writer->misses_file, "  %dx%dx%d %s %s: %s took %.4f ms, %s %.4f ms (%.2f times as long)\n",
-                row->size.width, row->size.height, row->size.planes, sample_name(row->sample), row->filter->name,
+        fprintf(writer->misses_file, "  %dx%dx%d %s ", row->size.width, row->size.height, row->size.planes,
+                sample_name(row->sample));
+        text_print_escaped(writer->misses_file, row->filter->name);
+        fprintf(writer->misses_file, ": %s took %.4f ms, %s %.4f ms (%.2f times as long)\n",
                 writer->chosen_name[backend], chosen, writer->best_name[backend], best, chosen / best);
     }
 }

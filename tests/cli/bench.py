@@ -7,9 +7,11 @@ import csv
 import io
 import json
 import math
+import os
 import re
 import subprocess
 import sys
+import tempfile
 
 SKIP = 77
 SIZES = [(64, 48, 1), (130, 67, 3)]
@@ -110,6 +112,30 @@ def check_table(text, rows):
     assert re.match(r"The automatic choice was within 10% .* of \d+ cases", lines[-1]) or "not in these:" in text
 
 
+def check_names(program, backend):
+    """A filter's name may hold any bytes; none of them may drive a terminal or spoil a format."""
+    name = b'loud\x1b[31m\n"\xff\xc2\x9b'
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder.encode(), name)
+        with open(path, "w") as file:
+            file.write("1 2 1\n")
+        command = [program, "--bench", "--backend", backend, "--threads", "1", "--bench-size", "64x48",
+                   "--bench-sample", "uint8", "--bench-filter", path]
+        table, as_json, as_csv = (subprocess.run([*command, *form], stdout=subprocess.PIPE, check=True).stdout
+                                  for form in ([], ["--json"], ["--csv"]))
+    for text in (table, as_json, as_csv):
+        assert not any(byte < 0x20 and byte != 0x0a or byte == 0x7f for byte in text), text
+        assert b"\xc2\x9b" not in text, text
+    result = json.loads(as_json.decode("utf-8"))
+    long = path.decode("utf-8", "surrogateescape")
+    assert list(result["filters"]) == [long], result["filters"]
+    assert {row["filter"] for row in result["rows"]} == {"", long}
+    lines = list(csv.reader(io.StringIO(as_csv.decode("utf-8", "surrogateescape"))))
+    assert all(len(line) == len(FIELDS) for line in lines)
+    assert lines[-1][2].endswith('loud\\x1b[31m\\n"\udcff\\xc2\\x9b'), lines[-1]
+    assert b'loud\\x1b[31m\\n"\xff\\xc2\\x9b (3 x 1 taps' in table, table
+
+
 def main():
     program, backend = sys.argv[1:]
     if backend == "cuda" and gpuconv(program, "--devices").startswith("no CUDA device"):
@@ -121,6 +147,7 @@ def main():
     rows = check_json(gpuconv(program, *common, "--json"), backend)
     check_csv(gpuconv(program, *common, "--csv"), rows)
     check_table(gpuconv(program, *common), rows)
+    check_names(program, backend)
 
     one = json.loads(gpuconv(program, "--bench", "--variant", rows[-1]["variant"], "--bench-sample", "float",
                              "--bench-size", "64x48", "--bench-filter", "shift", "--threads", "1", "--json"))["rows"]
