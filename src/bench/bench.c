@@ -5,6 +5,7 @@
 #include "bench/bench.h"
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "base/random.h"
 #include "base/text.h"
 
@@ -12,14 +13,11 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 enum { WARM_UP = 3 };
 
@@ -222,24 +220,42 @@ static struct bench_difference compare_rows(const void *expected, const void *ac
     return difference;
 }
 
-struct bench_difference bench_compare(const struct plane *expected, const struct plane *actual, double allowed)
+enum { COMPARED_ROWS = 16 }; /* that a thread compares at a time */
+
+struct comparison {
+    const struct plane *expected, *actual;
+    double allowed;
+    atomic_uint_least64_t different, wrong;
+};
+
+/* Compare rows number INDEX * COMPARED_ROWS and on, counted through all planes. */
+static void compare_some(void *context, int64_t index, int thread)
 {
+    struct comparison *comparison = context;
+    const struct plane *expected = comparison->expected;
     const int64_t rows = (int64_t)expected->height * expected->count;
-    uint64_t different = 0, wrong = 0;
-#ifdef _OPENMP
-#pragma omp parallel for reduction(+ : different, wrong) if (rows * expected->width > 1 << 20) /* else not worth it */
-#endif
-    for (int64_t i = 0; i < rows; i++) {
+    const int64_t first = index * COMPARED_ROWS;
+    (void)thread;
+    for (int64_t i = first; i < rows && i < first + COMPARED_ROWS; i++) {
         const int channel = (int)(i / expected->height), y = (int)(i % expected->height);
-        const void *e = row_at(expected, channel, y), *a = row_at(actual, channel, y);
+        const void *e = row_at(expected, channel, y), *a = row_at(comparison->actual, channel, y);
         if (expected->sample != SAMPLE_F32 &&
             memcmp(e, a, (size_t)expected->width * sample_bytes(expected->sample)) == 0)
             continue;
-        const struct bench_difference row = compare_rows(e, a, expected->sample, expected->width, allowed);
-        different += row.different;
-        wrong += row.wrong;
+        const struct bench_difference row = compare_rows(e, a, expected->sample, expected->width, comparison->allowed);
+        atomic_fetch_add(&comparison->different, row.different);
+        atomic_fetch_add(&comparison->wrong, row.wrong);
     }
-    return (struct bench_difference){different, wrong};
+}
+
+struct bench_difference bench_compare(const struct plane *expected, const struct plane *actual, double allowed,
+                                      int threads)
+{
+    struct comparison comparison = {.expected = expected, .actual = actual, .allowed = allowed};
+    const int64_t rows = (int64_t)expected->height * expected->count;
+    const bool small = rows * expected->width <= 1 << 20; /* starting threads would take longer */
+    parallel_for(small ? 1 : threads, (rows + COMPARED_ROWS - 1) / COMPARED_ROWS, compare_some, &comparison);
+    return (struct bench_difference){comparison.different, comparison.wrong};
 }
 
 /* A size and a sample type at work: what its cases share. */
@@ -378,7 +394,7 @@ static bool check_part(struct lab *lab, const struct plan *reference, const stru
         const struct plane expected = view(&lab->expected, part);
         const struct plane actual =
             view(&result, &(struct part){0, filter->anchor_x, filter->anchor_y, part->width, part->height});
-        *wrong += bench_compare(&expected, &actual, allowed).wrong;
+        *wrong += bench_compare(&expected, &actual, allowed, lab->bench->threads).wrong;
     }
     plane_free(&window);
     plane_free(&result);
@@ -405,7 +421,7 @@ static bool check_expected(struct lab *lab, const struct filter *filter, double 
         if (!reference.variant->launch(&reference, NULL, &lab->in, &lab->actual, error))
             return false;
         lab->tap_seconds = (clock_milliseconds() - start) / 1e3 / work;
-        *wrong = bench_compare(&lab->expected, &lab->actual, allowed).wrong;
+        *wrong = bench_compare(&lab->expected, &lab->actual, allowed, lab->bench->threads).wrong;
         return true;
     }
     /* Parts as wide as the image where that leaves at least 4 rows, else narrower ones of 4 rows. The reference also
@@ -807,7 +823,8 @@ static bool measure_row(struct lab *lab, const struct variant *variant, const st
     const double first_ms = clock_milliseconds() - start;
     /* Two float sums were each rounded. */
     const double allowed = lab->sample == SAMPLE_F32 ? 2 * plan_tolerance(&plan) : plan_tolerance(&plan);
-    const struct bench_difference difference = bench_compare(&lab->expected, &lab->actual, allowed);
+    const struct bench_difference difference =
+        bench_compare(&lab->expected, &lab->actual, allowed, lab->bench->threads);
     row.different = difference.different;
     row.wrong = difference.wrong > 0;
     if (!row.wrong &&
@@ -962,10 +979,7 @@ static bool check_variant(const struct bench *bench, struct error *error)
 
 bool bench_open(struct bench *bench, const struct bench_request *request, struct error *error)
 {
-    *bench = (struct bench){.request = request, .threads = 1};
-#ifdef _OPENMP
-    bench->threads = request->threads > 0 ? request->threads : omp_get_max_threads();
-#endif
+    *bench = (struct bench){.request = request, .threads = parallel_threads(request->threads)};
     if (request->cuda && !open_device(bench, &bench->no_device) && !request->cpu)
         return error_set(error, ERROR_WORK, "there is no GPU to work on: %s; --backend cpu works everywhere",
                          bench->no_device.message);
@@ -974,8 +988,8 @@ bool bench_open(struct bench *bench, const struct bench_request *request, struct
     if (bench->device != NULL && !measure_device(bench, error))
         return false;
     name_cpu(bench->cpu, sizeof bench->cpu);
-    if (request->cpu)
-        bench->cpu_peak = peak_cpu(bench->threads);
+    if (request->cpu && !peak_cpu(bench->threads, &bench->cpu_peak, error))
+        return false;
     set_sizes(bench);
     return true;
 }

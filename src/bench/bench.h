@@ -129,17 +129,19 @@ bool bench_run(struct bench *bench, const struct bench_listener *listener, size_
 
 void bench_close(struct bench *bench);
 
-/* How many samples differ at all, and how many by more than ALLOWED (a NaN does). */
+/* How many samples differ at all, and how many by more than ALLOWED (a NaN does). THREADS do the work. */
 struct bench_difference {
     uint64_t different, wrong;
 };
-struct bench_difference bench_compare(const struct plane *expected, const struct plane *actual, double allowed);
+struct bench_difference bench_compare(const struct plane *expected, const struct plane *actual, double allowed,
+                                      int threads);
 
 /* Sort RUNS times in milliseconds and set the row's runs, median, minimum, maximum and spread. */
 void bench_statistics(double *milliseconds, int runs, struct bench_row *row);
 
-/* The peak rate of float multiply-adds of THREADS threads of the CPU, a second (peak_cpu.c). */
-double peak_cpu(int threads);
+/* Set *PEAK to the highest rate at which THREADS threads of the CPU multiply and add floats, in multiply-adds a second.
+ * It fails only where memory is short (peak.c). */
+bool peak_cpu(int threads, double *peak, struct error *error);
 
 /* Writing rows (bench_print.c). */
 enum bench_format { BENCH_TABLE, BENCH_JSON, BENCH_CSV };

@@ -5,7 +5,10 @@
 #include "bench/bench.h"
 
 #include "base/clock.h"
-#include <time.h>
+#include "base/parallel.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #ifdef GPUCONV_CLONES
 #define CLONES __attribute__((target_clones(GPUCONV_CLONES)))
@@ -45,36 +48,58 @@ static const struct {
 } loops[] = {{peak_16_8, 16, 8}, {peak_16_12, 16, 12}, {peak_8_10, 8, 10},
              {peak_8_12, 8, 12}, {peak_4_8, 4, 8},     {peak_4_12, 4, 12}};
 
-/* Calls of a loop by one thread for so many seconds, and what came out of it. */
-static double calls_in(size_t loop, double seconds, float *out)
+/* What one thread measured. */
+struct thread_rate {
+    double calls; /* of the loop, a second */
+    float result; /* of the loop */
+};
+
+struct measurement {
+    size_t loop;
+    double milliseconds;
+    struct thread_rate *rates; /* one a thread */
+};
+
+/* Call the loop on this thread. A thread that is started so late that another one has taken its share counts as idle. */
+static void measure_thread(void *context, int64_t index, int thread)
 {
+    const struct measurement *measurement = context;
     const double start = clock_milliseconds();
-    double calls = 0;
+    double calls = 0, elapsed;
+    float result = 0;
+    (void)index;
     do {
-        *out += loops[loop].run(0.999f, 0.001f);
+        result += loops[measurement->loop].run(0.999f, 0.001f);
         calls++;
-    } while (clock_milliseconds() - start < 1e3 * seconds);
-    return 1e3 * calls / (clock_milliseconds() - start);
+        elapsed = clock_milliseconds() - start;
+    } while (elapsed < measurement->milliseconds);
+    measurement->rates[thread] = (struct thread_rate){1e3 * calls / elapsed, result};
 }
 
-double peak_cpu(int threads)
+bool peak_cpu(int threads, double *peak, struct error *error)
 {
-    const double warm_up = 0.05, seconds = 0.02; /* enough to raise the clock; enough calls to count */
+    const double warm_up_ms = 50, run_ms = 20; /* enough to raise the clock; enough calls to count */
     const int runs = 3;
-    double best = 0;
+    struct thread_rate *rates = calloc((size_t)threads, sizeof *rates);
+    if (rates == NULL)
+        return error_set(error, ERROR_WORK, "not enough memory for %d threads; free some, or set --threads", threads);
+    *peak = 0;
     for (size_t loop = 0; loop < sizeof loops / sizeof loops[0]; loop++)
         for (int run = 0; run < runs; run++) {
-            double calls = 0; /* a second, of all threads together */
-            float kept = 0;
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads) reduction(+ : calls, kept)
-#endif
-            calls += calls_in(loop, loop == 0 && run == 0 ? warm_up : seconds, &kept);
-            (void)threads;
-            /* KEPT is a number: the comparison only lets no compiler see that it is not needed. */
+            struct measurement measurement = {loop, loop == 0 && run == 0 ? warm_up_ms : run_ms, rates};
+            memset(rates, 0, (size_t)threads * sizeof *rates);
+            parallel_for(threads, threads, measure_thread, &measurement);
+            double calls = 0;
+            float result = 0;
+            for (int thread = 0; thread < threads; thread++) {
+                calls += rates[thread].calls;
+                result += rates[thread].result;
+            }
+            /* RESULT is a number: the comparison only lets no compiler see that it is not needed. */
             const double rate = calls * STEPS * loops[loop].lanes * loops[loop].count;
-            if (kept == kept && rate > best)
-                best = rate;
+            if (result == result && rate > *peak)
+                *peak = rate;
         }
-    return best;
+    free(rates);
+    return true;
 }

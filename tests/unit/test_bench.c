@@ -94,32 +94,53 @@ static void test_compare(void **state)
     uint8_t e[2 * 10] = {0}, a[2 * 10] = {0};
     struct plane expected = {SAMPLE_U8, 3, 2, 2, 4, 10, e}, actual = {SAMPLE_U8, 3, 2, 2, 4, 10, a};
     a[3] = a[9] = 77;
-    struct bench_difference difference = bench_compare(&expected, &actual, 0);
+    struct bench_difference difference = bench_compare(&expected, &actual, 0, 1);
     assert_int_equal(difference.different, 0);
     a[2] = 1;
     a[10 + 6] = 2;
-    difference = bench_compare(&expected, &actual, 0);
+    difference = bench_compare(&expected, &actual, 0, 1);
     assert_int_equal(difference.different, 2);
     assert_int_equal(difference.wrong, 2);
-    difference = bench_compare(&expected, &actual, 1);
+    difference = bench_compare(&expected, &actual, 1, 1);
     assert_int_equal(difference.different, 2);
     assert_int_equal(difference.wrong, 1);
 
     uint16_t v[3] = {0x0100, 0, 65535}, w[3] = {0x0200, 0, 65534}; /* one differs in its high byte only */
     expected = (struct plane){SAMPLE_U16, 3, 1, 1, 6, 6, v};
     actual = (struct plane){SAMPLE_U16, 3, 1, 1, 6, 6, w};
-    difference = bench_compare(&expected, &actual, 1);
+    difference = bench_compare(&expected, &actual, 1, 1);
     assert_int_equal(difference.different, 2);
     assert_int_equal(difference.wrong, 1);
 
     float x[4] = {0, 0.5f, 1, 0}, y[4] = {0, 0.625f, NAN, 0};
     expected = (struct plane){SAMPLE_F32, 4, 1, 1, 16, 16, x};
     actual = (struct plane){SAMPLE_F32, 4, 1, 1, 16, 16, y};
-    difference = bench_compare(&expected, &actual, 0.125);
+    difference = bench_compare(&expected, &actual, 0.125, 1);
     assert_int_equal(difference.different, 2);
     assert_int_equal(difference.wrong, 1); /* the NaN */
-    difference = bench_compare(&expected, &actual, 0.1);
+    difference = bench_compare(&expected, &actual, 0.1, 1);
     assert_int_equal(difference.wrong, 2);
+}
+
+/* Large enough for several threads: the same counts with any number of them. */
+static void test_compare_on_threads(void **state)
+{
+    (void)state;
+    enum { WIDTH = 1031, HEIGHT = 523, PLANES = 2, BYTES = WIDTH * HEIGHT * PLANES };
+    uint8_t *e = calloc(1, BYTES), *a = calloc(1, BYTES);
+    assert_non_null(e);
+    assert_non_null(a);
+    for (size_t i = 0; i < BYTES; i += 1000)
+        a[i] = i % 3000 == 0 ? 2 : 1;
+    const struct plane expected = {SAMPLE_U8, WIDTH, HEIGHT, PLANES, WIDTH, WIDTH * HEIGHT, e};
+    const struct plane actual = {SAMPLE_U8, WIDTH, HEIGHT, PLANES, WIDTH, WIDTH * HEIGHT, a};
+    for (int threads = 1; threads <= 3; threads++) {
+        const struct bench_difference difference = bench_compare(&expected, &actual, 1, threads);
+        assert_int_equal(difference.different, (BYTES + 999) / 1000);
+        assert_int_equal(difference.wrong, (BYTES + 2999) / 3000);
+    }
+    free(e);
+    free(a);
 }
 
 /* What a run handed over. */
@@ -308,8 +329,13 @@ static void test_print(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),   cmocka_unit_test(test_filters),     cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_compare), cmocka_unit_test(test_run_default), cmocka_unit_test(test_run_in_parts),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_compare_on_threads),
+        cmocka_unit_test(test_run_default),
+        cmocka_unit_test(test_run_in_parts),
         cmocka_unit_test(test_print),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
