@@ -1,23 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Write the tables of README.md and docs/benchmarks.md from the committed results.
+"""Write the tables of README.md and of docs/ from the program and from the committed results:
 
-    tables.py                    rewrites what stands between <!-- table: NAME --> and <!-- end --> in both
-    tables.py --check            rewrites nothing and fails where a table is not what the results say
+    tables.py GPUCONV            rewrites what stands between <!-- table: NAME --> and <!-- end -->
+    tables.py GPUCONV --check    rewrites nothing, and fails where a table is out of date
 
-They are of one plane of 16384 x 16384, from benchmarks/bench-h200.json and benchmarks/peers-h200.json.
+The lists of variants and filters are what GPUCONV prints. GPU times are those of one plane of 16384 x 16384, from
+bench-h200.json and peers-h200.json. Whole runs on photos are from photos.json.
 """
 
 import json
 import os
 import re
+import subprocess
 import sys
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+PAGES = ["README.md", "docs/benchmarks.md", "docs/manual.md"]
 SIDE = 16384
-VARIANTS = ["basic", "constant", "coarsened", "tiled-input", "tiled-output", "tiled-cached", "texture", "register-tiled",
-            "separable", "tensor-core", "sparse"]
-KINDS = {"int8": "dense, taps of 8 bits", "int16": "dense, 16 bits", "rank1": "separable"}
+KINDS = {"int8": "dense, taps of 8 bits", "int16": "dense, taps of 16 bits", "rank1": "separable"}
+SIDES = [3, 5, 7, 9, 15, 31]
 SAMPLES = ["uint8", "float"]
+README_FILTERS = [("int8", 3), ("int8", 9), ("int8", 31), ("rank1", 9), ("rank1", 31)]
 
 
 def milliseconds(value):
@@ -28,12 +33,44 @@ def line(cells):
     return ("| " + " | ".join(cells) + " |").replace("|  |", "| |").replace("|  |", "| |")
 
 
-class Results:
-    def __init__(self, bench, peers):
+def head(*cells):
+    return [line(cells), line(["---"] * len(cells))]
+
+
+def words(kind, side):
+    return f"{side} × {side} {KINDS[kind]}"
+
+
+class Program:
+    """What the binary says about itself, without the filters of whoever runs this."""
+
+    def __init__(self, gpuconv):
+        self.gpuconv = gpuconv
+
+    def print(self, option):
+        clean = {**os.environ, "GPUCONV_FILTERS": "", "HOME": "/nonexistent", "XDG_CONFIG_HOME": "/nonexistent"}
+        result = subprocess.run([self.gpuconv, option], check=True, capture_output=True, text=True, env=clean)
+        return [row for row in (re.split(" {2,}", text) for text in result.stdout.splitlines()) if len(row) > 2]
+
+    def variants(self):
+        """Name, backend, least GPU, bits, which filters, summary."""
+        return self.print("--list-variants")
+
+    def filters(self):
+        """Name, size, title."""
+        return self.print("--list")
+
+
+class Tables:
+    """A function a table. The name of the function is the name in the page."""
+
+    def __init__(self, program, bench, peers, photos):
+        self.program = program
         self.rows = [row for row in bench["rows"] if row["backend"] == "cuda" and
                      (row["width"], row["height"], row["planes"]) == (SIDE, SIDE, 1)]
         self.peers = [row for row in peers["rows"] if row["width"] == SIDE and row["status"] == "ok"]
         self.copy = {row["sample"]: row["median_ms"] for row in self.rows if row["variant"] == "(copy)"}
+        self.photos = photos
 
     def find(self, name, sample, **wanted):
         for row in self.rows:
@@ -41,81 +78,127 @@ class Results:
                 return row["median_ms"]
         return None
 
+    def nine(self, variant, sample):
+        """The variant's time for 9 x 9 random taps. Those of a separable variant are of rank 1."""
+        return self.find("rank1-9" if variant == "separable" else "int8-9", sample, variant=variant)
+
     def fastest_peer(self, name, sample):
-        """Of each peer its bare call, on an input that is as it wants it; where there is no such row, all of it."""
+        """The fastest call of any peer. A peer that has no rows for its bare call counts as a whole."""
         rows = [row for row in self.peers if row["filter"] == name and row["sample"] == sample]
         bare = {row["peer"] for row in rows if row["part"] == "call"}
         rows = [row for row in rows if row["part"] == "call" or row["peer"] not in bare]
         return min(rows, key=lambda row: row["median_ms"])
 
+    def beside_peer(self, name, sample):
+        """Cells: gpuconv's time, its ratio to a copy, the peer's time and name, the ratio of both."""
+        time = self.find(name, sample, chosen=True)
+        if time is None:
+            return [""] * 4
+        peer = self.fastest_peer(name, sample)
+        return [milliseconds(time), f"{time / self.copy[sample]:.2f}",
+                f"{milliseconds(peer['median_ms'])} ({peer['peer'].replace(' correlate', '')})",
+                f"{peer['median_ms'] / time:.1f}"]
+
     def variants(self):
-        lines = ["| variant | `uint8_t` ms | × copy | `float` ms | × copy |", "| --- | --- | --- | --- | --- |"]
+        lines = head("variant", "backend", "samples", "filters", "the idea", "9 × 9, ms")
+        for name, backend, _, bits, filters, summary in self.program.variants():
+            time = self.nine(name, "uint8")
+            lines.append(line([name, backend, bits, filters, summary, milliseconds(time) if time else ""]))
+        return lines
+
+    def peers_short(self):
+        lines = head("filter", "gpuconv ms", "× copy", "fastest peer ms", "ratio")
+        return lines + [line([words(kind, side)] + self.beside_peer(f"{kind}-{side}", "uint8"))
+                        for kind, side in README_FILTERS]
+
+    def times(self):
+        lines = head("variant", "`uint8_t` ms", "× copy", "`float` ms", "× copy")
         lines.append(line(["*device-to-device copy*"] +
                           [cell for sample in SAMPLES for cell in (milliseconds(self.copy[sample]), "1.00")]))
-        for variant in VARIANTS:
-            name = "rank1-9" if variant == "separable" else "int8-9"
-            cells = [variant]
-            for sample in SAMPLES:
-                time = self.find(name, sample, variant=variant)
-                cells += [milliseconds(time), f"{time / self.copy[sample]:.2f}"] if time else ["", ""]
-            lines.append(line(cells))
+        for variant in (row[0] for row in self.program.variants()):
+            times = [(self.nine(variant, sample), self.copy[sample]) for sample in SAMPLES]
+            if any(time for time, _ in times):
+                lines.append(line([variant] + [cell for time, copy in times for cell in (
+                    (milliseconds(time), f"{time / copy:.2f}") if time else ("", ""))]))
         return lines
 
-    def filters(self):
-        lines = ["| filter | `uint8_t`: gpuconv ms | × copy | fastest peer ms | ratio | `float`: gpuconv ms | × copy | "
-                 "fastest peer ms | ratio |", "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
-        for kind, words in KINDS.items():
-            for side in (3, 5, 7, 9, 15, 31):
-                name = f"{kind}-{side}"
-                cells = [f"{side} × {side} {words}"]
-                for sample in SAMPLES:
-                    time = self.find(name, sample, chosen=True)
-                    if time is None:
-                        cells += [""] * 4
-                        continue
-                    peer = self.fastest_peer(name, sample)
-                    cells += [milliseconds(time), f"{time / self.copy[sample]:.2f}",
-                              f"{milliseconds(peer['median_ms'])} ({peer['peer'].replace(' correlate', '')})",
-                              f"{peer['median_ms'] / time:.1f}"]
-                lines.append(line(cells))
-        return lines
+    def peers_all(self):
+        lines = head("filter", "`uint8_t`: gpuconv ms", "× copy", "fastest peer ms", "ratio",
+                     "`float`: gpuconv ms", "× copy", "fastest peer ms", "ratio")
+        return lines + [line([words(kind, side)] + [cell for sample in SAMPLES
+                                                    for cell in self.beside_peer(f"{kind}-{side}", sample)])
+                        for kind in KINDS for side in SIDES]
 
-    def words(self):
-        lines = ["| filter | variant | `uint16_t` ms | × copy |", "| --- | --- | --- | --- |"]
+    def sixteen_bits(self):
+        lines = head("filter", "variant", "`uint16_t` ms", "× copy")
         lines.append(line(["*device-to-device copy*", "", milliseconds(self.copy["uint16"]), "1.00"]))
         for row in self.rows:
             if row["sample"] == "uint16" and row["chosen"]:
                 kind, _, side = row["filter"].partition("-")
-                name = f"{side} × {side} {KINDS[kind]}" if kind in KINDS else f"`{row['filter']}`"
+                name = words(kind, int(side)) if kind in KINDS else f"`{row['filter']}`"
                 lines.append(line([name, row["variant"], milliseconds(row["median_ms"]),
                                    f"{row['median_ms'] / self.copy['uint16']:.2f}"]))
         return lines
 
+    def photo(self):
+        lines = head("work", "gpuconv", "vips", "ratio", "MB written: gpuconv", "vips")
+        return lines + [line([row["work"], f"{row['gpuconv_s']:.3f} s", f"{row['vips_s']:.3f} s",
+                              f"{row['gpuconv_s'] / row['vips_s']:.2f}", f"{row['gpuconv_mb']}", f"{row['vips_mb']}"])
+                        for row in self.photos["photo"]]
 
-def load(path):
-    with open(path, encoding="utf-8") as file:
+    def batch(self):
+        lines, machine = head("machine", "", "images/s", "of codec", "memory, MB"), None
+        for row in self.photos["batch"]:
+            percent = row["percent_of_codec"]
+            lines.append(line(["" if row["machine"] == machine else row["machine"], row["program"],
+                               f"{row['images_per_s']}", "" if percent is None else f"{percent}%",
+                               f"{row['memory_mb']}"]))
+            machine = row["machine"]
+        return lines
+
+    def batch_short(self):
+        lines = head("machine", "gpuconv, CPU", "gpuconv, 1 GPU", "OpenCV, a process a core", "vips, `xargs`")
+        rates = {(row["machine"], row["column"]): f"{row['images_per_s']}" for row in self.photos["batch"]}
+        for machine in dict.fromkeys(row["machine"] for row in self.photos["batch"]):
+            lines.append(line([machine] + [rates.get((machine, column), "")
+                                           for column in ("cpu", "gpu", "opencv", "vips")]))
+        return lines
+
+    def filters_shipped(self):
+        return head("filter", "what it does") + [line([f"`{name}`", title]) for name, size, title
+                                                 in self.program.filters() if size != "any"]
+
+    def filters_parametric(self):
+        return head("filter", "what it does") + [line([f"`{name}`", title]) for name, size, title
+                                                 in self.program.filters() if size == "any"]
+
+
+def load(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as file:
         return json.load(file)
 
 
 def main():
-    here = os.path.dirname(os.path.abspath(__file__))
-    results = Results(load(os.path.join(here, "bench-h200.json")), load(os.path.join(here, "peers-h200.json")))
+    operands = [word for word in sys.argv[1:] if not word.startswith("--")]
+    if len(operands) != 1:
+        sys.exit(__doc__)
+    tables = Tables(Program(operands[0]), load("bench-h200.json"), load("peers-h200.json"), load("photos.json"))
     stale = 0
-    for path in (os.path.join(here, "..", "README.md"), os.path.join(here, "..", "docs", "benchmarks.md")):
-        with open(path, encoding="utf-8") as file:
+
+    def table(match):
+        rows = getattr(tables, match.group(1))()
+        return f"<!-- table: {match.group(1)} -->\n" + "\n".join(rows) + "\n<!-- end -->"
+
+    for page in PAGES:
+        with open(os.path.join(ROOT, page), encoding="utf-8") as file:
             text = file.read()
-
-        def table(match):
-            rows = getattr(results, match.group(1))()
-            return f"<!-- table: {match.group(1)} -->\n" + "\n".join(rows) + "\n<!-- end -->"
-
         fresh, count = re.subn(r"<!-- table: (\w+) -->\n.*?\n?<!-- end -->", table, text, flags=re.S)
-        assert count > 0, path
+        assert count > 0, f"{page} has no table"
         if fresh != text and "--check" in sys.argv:
-            print(f"{os.path.normpath(path)}: a table is not what the results say; run benchmarks/tables.py")
+            print(f"{page}: a table is out of date; run benchmarks/tables.py {operands[0]}")
             stale += 1
         elif fresh != text:
-            with open(path, "w", encoding="utf-8") as file:
+            with open(os.path.join(ROOT, page), "w", encoding="utf-8") as file:
                 file.write(fresh)
     return 1 if stale else 0
 
