@@ -733,7 +733,9 @@ static void list_filter(const struct options *options, const char *name, int nam
 {
     struct error error;
     if (!filter_find(name, filter, &error)) {
-        warn(options, error.message, "");
+        char text[ERROR_TEXT];
+        error_text(&error, text, sizeof text);
+        warn(options, text, "");
         return;
     }
     char size[32];

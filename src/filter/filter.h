@@ -100,8 +100,8 @@ struct builtin_filter {
 extern const struct builtin_filter builtin_filters[];
 extern const size_t builtin_filter_count;
 
-/* Read a filter from SIZE bytes of text; NAME is for messages and becomes filter->name. The messages name line and
- * column and say what was expected there. */
+/* Read a filter from SIZE bytes of text; NAME becomes filter->name. An error's subject is "NAME:LINE:COLUMN", and its
+ * sentence says what was expected there; where the error has no place in the text, the subject is NAME. */
 bool filter_parse(const char *text, size_t size, const char *name, struct filter *filter, struct error *error);
 
 /* Make the filter that SPEC names: a parametric one (`gaussian:2.5`), a path (it has a slash, or such a file exists and

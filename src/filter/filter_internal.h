@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of this room share: from numbers to a filter's taps, and the generators of parametric filters. */
+#ifndef GPUCONV_FILTER_INTERNAL_H
+#define GPUCONV_FILTER_INTERNAL_H
+
+#include "filter/filter.h"
+#include "filter/number.h"
+
+/* The line between two grids. */
+#define GRID_SEPARATOR "---"
+
+/* Set filter->name to as much of NAME as fits. */
+void filter_set_name(struct filter *filter, const char *name);
+
+/* ---- Taps ---- */
+
+/* Set the filter's taps, scale, exactness and largest error from TAPS: the numbers of all grids, divided by the scale of
+ * the text. The grids' size, the anchor and `combine` are already set. Taps that have a small enough common denominator
+ * are exact; others are rounded once. Fails if their sum is too large, or for want of memory; NAME is the error's
+ * subject. */
+bool filter_set_taps(struct filter *filter, const struct number *taps, const char *name, struct error *error);
+
+/* Cancel what taps and scale have in common. Then set everything that follows from taps, scale and OFFSET: sums, biases,
+ * steps, column and row. OFFSET is exact and at most 65535 in absolute value. */
+void filter_derive(struct filter *filter, struct number offset);
+
+/* ---- Generators ---- */
+
+#define MAX_PARAMETERS 2
+
+/* A kind of parametric filter. */
+struct generator {
+    const char *name; /* before the first colon */
+    int parameters;   /* how many it takes, at most MAX_PARAMETERS */
+    const char *title;
+    const char *usage;
+    bool (*make)(const struct number *parameters, struct filter *filter); /* false if a parameter is out of range */
+};
+
+#define GENERATOR_COUNT 5
+
+/* All generators, in the order of filter_forms. */
+extern const struct generator generators[GENERATOR_COUNT];
+
+/* The index of the generator whose name is the first LENGTH bytes of SPEC, or GENERATOR_COUNT if there is none. */
+size_t generator_index(const char *spec, size_t length);
+
+/* Make the filter SPEC, such as `motion:15:30`, by the generator INDEX, whose name SPEC begins with. */
+bool filter_generate(const char *spec, size_t index, struct filter *filter, struct error *error);
+
+#endif

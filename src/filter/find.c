@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filters by name: the search path, the built-in filters, and the list of all. */
+#include "base/file.h"
+#include "base/text.h"
+#include "filter/filter_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_file(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
+}
+
+/* Read the filter in the file PATH; SPEC becomes its name. Only regular files and pipes are read: a terminal would never
+ * end. */
+static bool read_filter_file(const char *path, const char *spec, struct filter *filter, struct error *error)
+{
+    struct stat status;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode) && !S_ISDIR(status.st_mode))
+        return error_about(error, ERROR_WORK, path, "is no regular file; give the path of a filter file");
+    char *text;
+    size_t size;
+    const char *file = file_is_standard(path) ? "./-" : path; /* "-" is a name here, not standard input */
+    bool done = file_read_text(file, FILTER_MAX_TEXT, &text, &size, error);
+    if (done) {
+        done = filter_parse(text, size, path, filter, error);
+        filter_set_name(filter, spec);
+    }
+    free(text);
+    return done;
+}
+
+/* Write the search path's folder INDEX to FOLDER, of SIZE bytes. False where there are no more. */
+static bool search_folder(size_t index, char *folder, size_t size)
+{
+    const char *list = getenv("GPUCONV_FILTERS");
+    for (size_t length; list && *list != '\0'; list += length + (list[length] == ':')) {
+        length = strcspn(list, ":");
+        if (length > 0 && index-- == 0)
+            return snprintf(folder, size, "%.*s", (int)length, list) >= 0;
+    }
+
+    const char *const config = getenv("XDG_CONFIG_HOME"), *const home = getenv("HOME");
+    if (config && *config == '/') { /* the XDG standard says to ignore relative ones */
+        if (index-- == 0)
+            return snprintf(folder, size, "%s/gpuconv/filters", config) >= 0;
+    } else if (home && *home != '\0') {
+        if (index-- == 0)
+            return snprintf(folder, size, "%s/.config/gpuconv/filters", home) >= 0;
+    }
+#ifdef GPUCONV_FILTER_DIR
+    if (index == 0)
+        return snprintf(folder, size, "%s", GPUCONV_FILTER_DIR) >= 0;
+#endif
+    return false;
+}
+
+/* Find a filter by name alone. *IS_THERE says whether there is one; if so, the result says whether it could be read. */
+static bool find_named(const char *name, bool *is_there, struct filter *filter, struct error *error)
+{
+    char folder[PATH_MAX], path[PATH_MAX];
+    *is_there = true;
+    for (size_t i = 0; search_folder(i, folder, sizeof folder); i++) {
+        const int length = snprintf(path, sizeof path, "%s/%s.txt", folder, name);
+        if (length > 0 && (size_t)length < sizeof path && is_file(path))
+            return read_filter_file(path, name, filter, error);
+    }
+    for (size_t i = 0; i < builtin_filter_count; i++) {
+        if (strcmp(builtin_filters[i].name, name) == 0)
+            return filter_parse(builtin_filters[i].text, builtin_filters[i].size, name, filter, error);
+    }
+    *is_there = false;
+    return false;
+}
+
+/* There is no filter SPEC: say so, and which may have been meant. */
+static bool fail_unknown(const char *spec, struct error *error)
+{
+    char word[65] = ""; /* what stands before a colon; error_nearest takes no longer words */
+    const size_t length = strcspn(spec, ":");
+    if (length < sizeof word)
+        memcpy(word, spec, length);
+
+    const char *candidates[GENERATOR_COUNT + 1];
+    for (size_t i = 0; i < GENERATOR_COUNT; i++)
+        candidates[i] = generators[i].name;
+    char **names = NULL;
+    size_t count = 0, candidate_count = GENERATOR_COUNT;
+    if (filter_names(&names, &count, NULL)) {
+        const char *const name = error_nearest(word, (const char *const *)names, count);
+        if (name)
+            candidates[candidate_count++] = name;
+    }
+
+    const char *nearest = error_nearest(word, candidates, candidate_count);
+    const size_t generator = nearest ? generator_index(nearest, strlen(nearest)) : GENERATOR_COUNT;
+    if (generator < GENERATOR_COUNT)
+        nearest = filter_forms[generator][0];
+    error_unknown(error, "filter", spec, nearest, "--list");
+    free(names);
+    return false;
+}
+
+bool filter_find(const char *spec, struct filter *filter, struct error *error)
+{
+    if (*spec == '\0')
+        return error_set(error, ERROR_USAGE, "a filter's name is empty; gpuconv --list shows all filters");
+    const size_t word = strcspn(spec, ":");
+    const size_t generator = generator_index(spec, word);
+    if (generator < GENERATOR_COUNT && spec[word] == ':')
+        return filter_generate(spec, generator, filter, error);
+    if (strchr(spec, '/'))
+        return read_filter_file(spec, spec, filter, error);
+
+    bool is_there;
+    const bool done = find_named(spec, &is_there, filter, error);
+    if (is_there)
+        return done;
+    if (is_file(spec))
+        return read_filter_file(spec, spec, filter, error);
+    if (generator < GENERATOR_COUNT)
+        return filter_generate(spec, generator, filter, error); /* says which parameters are missing */
+    return fail_unknown(spec, error);
+}
+
+bool filter_find_all(const char *argument, struct filter **filters, size_t *count, struct error *error)
+{
+    const bool one_file = is_file(argument);
+    *count = 1;
+    for (const char *at = argument; *at != '\0'; at++)
+        *count += *at == ',' && !one_file;
+
+    bool done = false;
+    *filters = calloc(*count, sizeof **filters);
+    char *copy = strdup(argument);
+    if (!*filters || !copy) {
+        error_set(error, ERROR_WORK, "there is not enough memory for %zu filters", *count);
+        goto end;
+    }
+    char *spec = copy;
+    for (size_t i = 0; i < *count; i++) {
+        char *next = spec + (one_file ? strlen(spec) : strcspn(spec, ","));
+        if (*next == ',')
+            *next++ = '\0';
+        if (*spec == '\0' && *count > 1) {
+            error_set(error, ERROR_USAGE, "filter %zu of \"%s\" is empty; expected names with one comma in between",
+                      i + 1, argument);
+            goto end;
+        }
+        if (!filter_find(spec, &(*filters)[i], error))
+            goto end;
+        spec = next;
+    }
+    done = true;
+end:
+    free(copy);
+    if (!done) {
+        free(*filters);
+        *filters = NULL;
+    }
+    return done;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const char *const *left = a, *const *right = b;
+    return strcmp(*left, *right);
+}
+
+/* Write the names of the filters in FOLDER to STREAM, each with its final NUL, and add their number to COUNT. Fails
+ * only for want of memory or descriptors: folders of the search path need not exist. */
+static bool list_folder(const char *folder, FILE *stream, size_t *count)
+{
+    DIR *directory = opendir(folder);
+    if (!directory)
+        return errno != ENOMEM && errno != EMFILE && errno != ENFILE;
+    for (const struct dirent *entry; (entry = readdir(directory));) {
+        const char *const name = entry->d_name, *const suffix = ".txt";
+        const size_t length = strlen(name), rest = strlen(suffix);
+        char path[PATH_MAX];
+        if (length <= rest || name[0] == '.' || strcmp(name + length - rest, suffix) != 0)
+            continue;
+        const int path_length = snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (path_length < 0 || (size_t)path_length >= sizeof path || !is_file(path))
+            continue;
+        fprintf(stream, "%.*s%c", (int)(length - rest), name, '\0');
+        ++*count;
+    }
+    closedir(directory);
+    return true;
+}
+
+bool filter_names(char ***names, size_t *count, struct error *error)
+{
+    struct text_buffer text;
+    char **list = NULL;
+    size_t found = builtin_filter_count;
+    FILE *stream = text_open(&text);
+    if (!stream)
+        goto end;
+    for (size_t i = 0; i < builtin_filter_count; i++)
+        fprintf(stream, "%s%c", builtin_filters[i].name, '\0');
+    char folder[PATH_MAX];
+    bool done = true;
+    for (size_t i = 0; done && search_folder(i, folder, sizeof folder); i++)
+        done = list_folder(folder, stream, &found);
+    if (!text_close(stream, &text) || !done)
+        goto end;
+
+    list = malloc(found * sizeof *list + text.size);
+    if (!list)
+        goto end;
+    char *name = memcpy((void *)(list + found), text.bytes, text.size);
+    for (size_t i = 0; i < found; i++, name += strlen(name) + 1)
+        list[i] = name;
+    qsort(list, found, sizeof *list, compare_names);
+
+    *count = 0;
+    for (size_t i = 0; i < found; i++) {
+        if (i == 0 || strcmp(list[i], list[*count - 1]) != 0)
+            list[(*count)++] = list[i];
+    }
+    *names = list;
+end:
+    free(text.bytes);
+    return list || error_set(error, ERROR_WORK, "there is not enough memory to list the filters");
+}

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From the text of a filter to numbers, and from these to the filter. */
+#include "base/text.h"
+#include "filter/filter_internal.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+__extension__ typedef __int128 int128;
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* One row more than a grid has, for the first line of a libvips matrix, and the second grid. */
+#define MAX_LINES (FILTER_MAX + 1 + FILTER_MAX)
+
+enum keyword {
+    KEYWORD_TITLE,
+    KEYWORD_SCALE,
+    KEYWORD_OFFSET,
+    KEYWORD_ABS,
+    KEYWORD_ANCHOR,
+    KEYWORD_COMBINE,
+    KEYWORD_COUNT
+};
+
+static const char *const keywords[KEYWORD_COUNT] = {"title", "scale", "offset", "abs", "anchor", "combine"};
+
+/* A line of taps as it was read. */
+struct line {
+    size_t number;                     /* in the file, from 1 */
+    int count;                         /* of taps */
+    uint32_t columns[FILTER_MAX + 1];  /* where each tap begins, from 1, and where the line ends */
+    struct number numbers[FILTER_MAX]; /* the taps */
+};
+
+struct parser {
+    const char *name; /* for messages */
+    struct error *error;
+    const char *start, *at, *end; /* of the line, without its comment */
+    size_t number;                /* of the line, from 1 */
+
+    size_t seen[KEYWORD_COUNT];    /* the line of each keyword, 0 for none */
+    size_t columns[KEYWORD_COUNT]; /* and where it begins */
+    uint32_t anchor_column;        /* where its numbers begin */
+    int64_t anchor_x, anchor_y;
+    struct number scale, offset;
+    size_t separator;        /* the line between two grids, 0 for none */
+    size_t separator_column; /* where it begins */
+    int first_count;         /* of lines before it */
+    int count;
+    struct line lines[MAX_LINES];
+};
+
+static bool fail_at(struct parser *parser, size_t line, size_t column, const char *format, ...) ERROR_PRINTF(4, 5);
+
+/* Say what is wrong at LINE and COLUMN. */
+static bool fail_at(struct parser *parser, size_t line, size_t column, const char *format, ...)
+{
+    char sentence[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    if (vsnprintf(sentence, sizeof sentence, format, arguments) < 0)
+        sentence[0] = '\0';
+    va_end(arguments);
+    char place[sizeof parser->error->subject]; /* a name that is too long is cut, the numbers are not */
+    snprintf(place, sizeof place, "%.*s:%zu:%zu", (int)sizeof place - 48, parser->name, line, column);
+    return error_about(parser->error, ERROR_WORK, place, "%s", sentence);
+}
+
+static size_t column_of(const struct parser *parser, const char *at)
+{
+    return (size_t)(at - parser->start) + 1;
+}
+
+static bool is_separator(char c)
+{
+    return c == ' ' || c == '\t' || c == ',' || c == ';';
+}
+
+/* Skip separators. Is there anything behind them? */
+static bool more(struct parser *parser)
+{
+    while (parser->at < parser->end && is_separator(*parser->at))
+        parser->at++;
+    return parser->at < parser->end;
+}
+
+static const char *token_end(const struct parser *parser)
+{
+    const char *end = parser->at;
+    while (end < parser->end && !is_separator(*end))
+        end++;
+    return end;
+}
+
+/* What stands at the parser, for a message: a word in quotes, cut where it is long, or `the end of the line`. */
+struct found {
+    char text[48];
+};
+
+static struct found found(struct parser *parser)
+{
+    struct found found = {"the end of the line"};
+    if (!more(parser))
+        return found;
+    const size_t longest = 32;
+    const size_t length = (size_t)(token_end(parser) - parser->at);
+    char *to = found.text;
+    *to++ = '"';
+    for (size_t i = 0; i < length && i < longest; i++) /* a terminal may read bytes that are not ASCII as commands */
+        *to++ = parser->at[i] >= 0x20 && parser->at[i] < 0x7f ? parser->at[i] : '?';
+    strcpy(to, length > longest ? "...\"" : "\"");
+    return found;
+}
+
+/* Take the next number of the line; EXPECTED says what it is. */
+static bool take_number(struct parser *parser, const char *expected, struct number *number)
+{
+    const struct found text = found(parser);
+    const size_t column = column_of(parser, parser->at);
+    const char *const end = token_end(parser);
+    switch (number_read(parser->at, end, number)) {
+    case NUMBER_MALFORMED:
+        return fail_at(parser, parser->number, column, "expected %s, found %s", expected, text.text);
+    case NUMBER_TOO_LARGE:
+        return fail_at(parser, parser->number, column, "expected %s, found %s, which is too large", expected,
+                       text.text);
+    case NUMBER_OVER_ZERO:
+        return fail_at(parser, parser->number, column, "expected %s, found %s, which divides by 0", expected,
+                       text.text);
+    case NUMBER_FINE:
+        break;
+    }
+    parser->at = end;
+    return true;
+}
+
+static bool take_scale(struct parser *parser, size_t line, size_t column, struct number scale)
+{
+    if (scale.value == 0.0)
+        return fail_at(parser, line, column, "expected a scale other than 0, by which the sum is divided");
+    parser->scale = scale;
+    return true;
+}
+
+static bool take_offset(struct parser *parser, size_t line, size_t column, struct number offset)
+{
+    if (offset.denominator == 0 && fabs(offset.value) <= 65536.0)
+        offset = number_round(offset); /* more digits than a fraction holds */
+    /* 8-bit levels need no more, and 16-bit ones end there. */
+    const int128 most = (int128)65535 * offset.denominator;
+    if (offset.denominator == 0 || offset.numerator > most || offset.numerator < -most)
+        return fail_at(parser, line, column, "expected an offset from -65535 to 65535, found %.10g", offset.value);
+    parser->offset = offset;
+    return true;
+}
+
+static bool take_anchor(struct parser *parser, int64_t *place)
+{
+    const char *const expected = "the anchor's column and row, counted from 0";
+    const struct found text = found(parser);
+    const size_t column = column_of(parser, parser->at);
+    struct number number;
+    if (!take_number(parser, expected, &number))
+        return false;
+    if (!number_is_integer(number, 0, FILTER_MAX - 1))
+        return fail_at(parser, parser->number, column, "expected %s, each a whole number from 0 to %d, found %s",
+                       expected, FILTER_MAX - 1, text.text);
+    *place = number.numerator;
+    return true;
+}
+
+static bool take_title(struct parser *parser, char *title, size_t size)
+{
+    if (!more(parser))
+        return fail_at(parser, parser->number, column_of(parser, parser->at), "expected a title of a few words");
+    const char *end = parser->end;
+    while (is_separator(end[-1]))
+        end--;
+    const size_t length = (size_t)(end - parser->at);
+    if (length >= size)
+        return fail_at(parser, parser->number, column_of(parser, parser->at),
+                       "expected a title of at most %zu bytes, found %zu", size - 1, length);
+    memcpy(title, parser->at, length);
+    title[length] = '\0';
+    parser->at = parser->end;
+    return true;
+}
+
+static bool take_combine(struct parser *parser, enum combine *combine)
+{
+    const struct found word = found(parser);
+    const char *const start = parser->at;
+    parser->at = token_end(parser);
+    for (int i = COMBINE_NONE + 1; i < COMBINE_COUNT; i++) {
+        const size_t length = strlen(combine_name(i));
+        if ((size_t)(parser->at - start) == length && memcmp(start, combine_name(i), length) == 0) {
+            *combine = (enum combine)i;
+            return true;
+        }
+    }
+    return fail_at(parser, parser->number, column_of(parser, start),
+                   "expected magnitude, max or sum, by which the sums of two grids become one, found %s", word.text);
+}
+
+/* The line begins with a letter: find which keyword its first word is, and step over it. */
+static bool parse_keyword(struct parser *parser, enum keyword *found_keyword)
+{
+    const struct found word = found(parser);
+    const char *const start = parser->at;
+    const char *const end = token_end(parser);
+    const size_t column = column_of(parser, start), length = (size_t)(end - start);
+    int keyword = 0;
+    while (keyword < KEYWORD_COUNT &&
+           (strlen(keywords[keyword]) != length || memcmp(start, keywords[keyword], length) != 0))
+        keyword++;
+
+    if (keyword == KEYWORD_COUNT) {
+        char copy[48] = "";
+        if (length < sizeof copy)
+            memcpy(copy, start, length);
+        const char *const nearest = error_nearest(copy, keywords, KEYWORD_COUNT);
+        return fail_at(parser, parser->number, column,
+                       "expected a row of taps or one of title, scale, offset, abs, anchor and combine, found %s%s%s%s",
+                       word.text, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    }
+    if (parser->count > 0)
+        return fail_at(parser, parser->number, column,
+                       "expected a row of taps, found %s, which must stand before the first row", word.text);
+    if (parser->seen[keyword] != 0)
+        return fail_at(parser, parser->number, column,
+                       "expected %s only once, but line %zu has it too; remove one of the two", word.text,
+                       parser->seen[keyword]);
+    parser->seen[keyword] = parser->number;
+    parser->columns[keyword] = column;
+    parser->at = end;
+    *found_keyword = (enum keyword)keyword;
+    return true;
+}
+
+/* Read what follows KEYWORD in its line. */
+static bool parse_value(struct parser *parser, enum keyword keyword, struct filter *filter)
+{
+    more(parser);
+    const size_t column = column_of(parser, parser->at);
+    struct number number;
+    switch (keyword) {
+    case KEYWORD_TITLE:
+        return take_title(parser, filter->title, sizeof filter->title);
+    case KEYWORD_SCALE:
+        return take_number(parser, "a scale such as 16 or 0.5", &number) &&
+               take_scale(parser, parser->number, column, number);
+    case KEYWORD_OFFSET:
+        return take_number(parser, "an offset such as 128 or -0.5", &number) &&
+               take_offset(parser, parser->number, column, number);
+    case KEYWORD_ABS:
+        filter->absolute = true;
+        break;
+    case KEYWORD_ANCHOR:
+        parser->anchor_column = (uint32_t)column;
+        return take_anchor(parser, &parser->anchor_x) && take_anchor(parser, &parser->anchor_y);
+    case KEYWORD_COMBINE:
+        return take_combine(parser, &filter->combine);
+    case KEYWORD_COUNT:
+        break;
+    }
+    return true;
+}
+
+/* Nothing but separators may be left in the line. */
+static bool parse_line_end(struct parser *parser)
+{
+    return !more(parser) || fail_at(parser, parser->number, column_of(parser, parser->at),
+                                    "expected the end of the line, found %s", found(parser).text);
+}
+
+/* A line such as `scale 16`. */
+static bool parse_setting(struct parser *parser, struct filter *filter)
+{
+    enum keyword keyword = KEYWORD_COUNT;
+    return parse_keyword(parser, &keyword) && parse_value(parser, keyword, filter) && parse_line_end(parser);
+}
+
+static bool is_grid_separator(const struct parser *parser)
+{
+    const size_t length = strlen(GRID_SEPARATOR);
+    return (size_t)(token_end(parser) - parser->at) == length && memcmp(parser->at, GRID_SEPARATOR, length) == 0;
+}
+
+static bool parse_separator(struct parser *parser)
+{
+    const size_t column = column_of(parser, parser->at);
+    if (parser->count == 0)
+        return fail_at(parser, parser->number, column,
+                       "expected the rows of the first of two grids before the line %s between them", GRID_SEPARATOR);
+    if (parser->separator != 0)
+        return fail_at(parser, parser->number, column,
+                       "expected at most two grids, but the line %s before the second is line %zu", GRID_SEPARATOR,
+                       parser->separator);
+    if (parser->seen[KEYWORD_COMBINE] == 0)
+        return fail_at(parser, parser->number, column,
+                       "expected a row of taps, found \"%s\", behind which a second grid begins; say before the first "
+                       "row how the sums of the two become one: combine magnitude, combine max or combine sum",
+                       GRID_SEPARATOR);
+    parser->separator = parser->number;
+    parser->separator_column = column;
+    parser->first_count = parser->count;
+    parser->at = token_end(parser);
+    return parse_line_end(parser);
+}
+
+static bool parse_row(struct parser *parser)
+{
+    const int most = parser->separator == 0 ? FILTER_MAX + 1 : parser->first_count + FILTER_MAX;
+    if (parser->count == most)
+        return fail_at(parser, parser->number, column_of(parser, parser->at), "expected at most %d rows of taps",
+                       FILTER_MAX);
+    struct line *line = &parser->lines[parser->count++];
+    line->number = parser->number;
+    line->count = 0;
+    do {
+        const size_t column = column_of(parser, parser->at);
+        if (line->count == FILTER_MAX)
+            return fail_at(parser, parser->number, column, "expected at most %d taps in a row", FILTER_MAX);
+        line->columns[line->count] = (uint32_t)column;
+        if (!take_number(parser, "a tap such as 3, -0.5 or 1/16", &line->numbers[line->count]))
+            return false;
+        line->count++;
+        line->columns[line->count] = (uint32_t)column_of(parser, parser->at);
+    } while (more(parser));
+    return true;
+}
+
+/* Text holds no control bytes but tabs and line ends (with a CR before them or without). */
+static bool check_bytes(struct parser *parser, const char *text, const char *end)
+{
+    size_t line = 1;
+    const char *start = text;
+    for (const char *at = text; at < end; at++) {
+        if (*at == '\n') {
+            line++;
+            start = at + 1;
+            continue;
+        }
+        const unsigned char byte = (unsigned char)*at;
+        const bool line_end = byte == '\r' && (at + 1 == end || at[1] == '\n');
+        if ((byte < 0x20 && byte != '\t' && !line_end) || byte == 0x7f)
+            return fail_at(parser, line, (size_t)(at - start) + 1,
+                           "expected text, found the byte 0x%02x; this is no filter file", byte);
+    }
+    return true;
+}
+
+/* Read all lines of the text. */
+static bool parse_lines(struct parser *parser, const char *text, const char *end, struct filter *filter)
+{
+    while (text < end) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        const char *const line_end = newline ? newline : end;
+        const char *const comment = memchr(text, '#', (size_t)(line_end - text));
+        parser->number++;
+        parser->start = parser->at = text;
+        parser->end = comment ? comment : line_end;
+        if (parser->end > text && parser->end[-1] == '\r')
+            parser->end--;
+        if (more(parser) && !(is_letter(*parser->at)      ? parse_setting(parser, filter)
+                              : is_grid_separator(parser) ? parse_separator(parser)
+                                                          : parse_row(parser)))
+            return false;
+        text = newline ? newline + 1 : end;
+    }
+    if (parser->count == 0)
+        return error_about(parser->error, ERROR_WORK, parser->name,
+                           "the file holds no taps; expected at least one row of them");
+    return true;
+}
+
+/* Have the lines from FIRST on each COUNT taps? Returns the first that has not, or the number of lines. */
+static int first_ragged(const struct parser *parser, int first, int64_t count)
+{
+    while (first < parser->count && parser->lines[first].count == count)
+        first++;
+    return first;
+}
+
+/* Could the first line be the one of a libvips matrix: WIDTH HEIGHT [SCALE [OFFSET]], and no keyword before it? */
+static bool is_matrix_header(const struct parser *parser)
+{
+    for (int i = 0; i < KEYWORD_COUNT; i++) {
+        if (parser->seen[i] != 0)
+            return false;
+    }
+    const struct line *line = &parser->lines[0];
+    return line->count >= 2 && line->count <= 4 && number_is_integer(line->numbers[0], 1, FILTER_MAX) &&
+           number_is_integer(line->numbers[1], 1, FILTER_MAX);
+}
+
+/* Decide what the lines are, and give the number of the first row of taps: 0, or 1 behind the header of a matrix.
+ *
+ * The text is a matrix if its first line can be the header of one and exactly HEIGHT lines of WIDTH taps follow, and it
+ * is rows of taps if all lines have as many taps as the first. Both hold only where the header has as many numbers as
+ * the matrix has columns, 2 to 4, as in `3 3 9` and three lines of three. Guessing wrong would silently make another
+ * picture, so such a text is refused, with the way to say which is meant. */
+static bool find_rows(struct parser *parser, int *first)
+{
+    const struct line *header = &parser->lines[0];
+    const int ragged = first_ragged(parser, 0, header->count);
+    const bool plain = ragged == parser->count && parser->count <= FILTER_MAX;
+    const bool headed = is_matrix_header(parser);
+    const int64_t width = headed ? header->numbers[0].numerator : 0;
+    const int64_t height = headed ? header->numbers[1].numerator : 0;
+    const bool matrix = headed && parser->count == height + 1 && first_ragged(parser, 1, width) == parser->count;
+
+    *first = matrix;
+    if (matrix && plain)
+        return fail_at(parser, header->number, header->columns[0],
+                       "these lines are %d rows of %d taps as well as a libvips matrix of %d x %d; for the rows put "
+                       "the line `scale 1` before them, for the matrix put `scale` and `offset` lines in place of its "
+                       "first line",
+                       parser->count, header->count, (int)width, (int)height);
+    if (matrix)
+        return (header->count < 3 || take_scale(parser, header->number, header->columns[2], header->numbers[2])) &&
+               (header->count < 4 || take_offset(parser, header->number, header->columns[3], header->numbers[3]));
+    if (plain)
+        return true;
+    if (ragged == parser->count)
+        return fail_at(parser, parser->lines[FILTER_MAX].number, parser->lines[FILTER_MAX].columns[0],
+                       "expected at most %d rows of taps", FILTER_MAX);
+
+    char hint[128] = "";
+    if (headed && parser->lines[1].count == width)
+        snprintf(hint, sizeof hint, " (or, if line %zu begins a libvips matrix, %d rows of %d taps in all)",
+                 header->number, (int)height, (int)width);
+    const struct line *line = &parser->lines[ragged];
+    const int column = line->count < header->count ? line->count : header->count;
+    return fail_at(parser, line->number, line->columns[column], "expected %d tap%s as in line %zu, found %d%s",
+                   header->count, header->count == 1 ? "" : "s", header->number, line->count, hint);
+}
+
+/* Are the lines two grids of one size? Taps that stand over the same sample are then at the same place in both. */
+static bool check_grids(struct parser *parser)
+{
+    const size_t combine = parser->seen[KEYWORD_COMBINE], column = parser->columns[KEYWORD_COMBINE];
+    if (parser->separator == 0)
+        return fail_at(parser, combine, column,
+                       "expected two grids of taps with a line %s between them, as combine makes one sum of two; add "
+                       "the second grid or remove this line",
+                       GRID_SEPARATOR);
+    if (parser->seen[KEYWORD_ABS] != 0)
+        return fail_at(parser, parser->seen[KEYWORD_ABS], parser->columns[KEYWORD_ABS],
+                       "expected no abs beside combine, which takes no sign from the sums to the result; remove this "
+                       "line");
+    const int rows = parser->first_count, second_rows = parser->count - rows;
+    if (rows > FILTER_MAX)
+        return fail_at(parser, parser->lines[FILTER_MAX].number, parser->lines[FILTER_MAX].columns[0],
+                       "expected at most %d rows of taps", FILTER_MAX);
+    const struct line *const first = &parser->lines[0];
+    const int ragged = first_ragged(parser, 0, first->count);
+    if (ragged < parser->count) {
+        const struct line *const line = &parser->lines[ragged];
+        return fail_at(parser, line->number, line->columns[line->count < first->count ? line->count : first->count],
+                       "expected %d tap%s as in line %zu, found %d", first->count, first->count == 1 ? "" : "s",
+                       first->number, line->count);
+    }
+    if (second_rows != rows)
+        return fail_at(parser, parser->separator, parser->separator_column,
+                       "expected %d row%s of taps behind this line, as many as the first grid has, found %d; fill the "
+                       "smaller grid up with zeros",
+                       rows, rows == 1 ? "" : "s", second_rows);
+    return true;
+}
+
+/* From the lines to the filter's shape and, divided by the scale, its taps in NUMBERS. */
+static bool shape(struct parser *parser, struct filter *filter, struct number *numbers)
+{
+    const bool two = filter->combine != COMBINE_NONE;
+    int first = 0;
+    if (!(two ? check_grids(parser) : find_rows(parser, &first)))
+        return false;
+    filter->width = parser->lines[first].count;
+    filter->height = two ? parser->first_count : parser->count - first;
+    filter->anchor_x = filter->width / 2;
+    filter->anchor_y = filter->height / 2;
+    if (parser->seen[KEYWORD_ANCHOR] != 0) {
+        if (parser->anchor_x >= filter->width || parser->anchor_y >= filter->height)
+            return fail_at(parser, parser->seen[KEYWORD_ANCHOR], parser->anchor_column,
+                           "expected an anchor within the %d x %d taps: a column from 0 to %d and a row from 0 to %d",
+                           filter->width, filter->height, filter->width - 1, filter->height - 1);
+        filter->anchor_x = (int)parser->anchor_x;
+        filter->anchor_y = (int)parser->anchor_y;
+    }
+    for (int y = 0; first + y < parser->count; y++) {
+        for (int x = 0; x < filter->width; x++)
+            numbers[y * filter->width + x] = number_divide(parser->lines[first + y].numbers[x], parser->scale);
+    }
+    return true;
+}
+
+bool filter_parse(const char *text, size_t size, const char *name, struct filter *filter, struct error *error)
+{
+    memset(filter, 0, sizeof *filter);
+    filter_set_name(filter, name);
+    if (size > FILTER_MAX_TEXT)
+        return error_about(error, ERROR_WORK, name,
+                           "is larger than the %zu bytes that are read at most; give a smaller file", FILTER_MAX_TEXT);
+
+    bool done = false;
+    struct parser *parser = calloc(1, sizeof *parser);
+    struct number *numbers = calloc(2 * FILTER_MAX * FILTER_MAX, sizeof *numbers);
+    if (!parser || !numbers) {
+        error_about(error, ERROR_WORK, name, "there is not enough memory to read this filter");
+        goto end;
+    }
+    parser->name = name;
+    parser->error = error;
+    parser->scale = NUMBER_ONE;
+    parser->offset = NUMBER_ZERO;
+
+    const char *const end = text + size;
+    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+        text += 3; /* editors on Windows begin UTF-8 files with this mark */
+    if (!check_bytes(parser, text, end) || !parse_lines(parser, text, end, filter) || !shape(parser, filter, numbers))
+        goto end;
+    if (!filter_set_taps(filter, numbers, name, error))
+        goto end;
+    filter_derive(filter, parser->offset);
+    done = true;
+end:
+    free(numbers);
+    free(parser);
+    return done;
+}

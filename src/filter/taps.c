@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From numbers to integer taps, and everything that follows from the taps. */
+#include "filter/filter_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+__extension__ typedef __int128 int128;
+
+/* Fill column and row if the taps are their product. The row is the first row of taps that is not zero, divided by
+ * its gcd, with its first tap that is not zero above 0. As its entries have no common divisor, any integer row that
+ * is a multiple of it is an integer multiple, so this finds a factoring in integers whenever there is one. And
+ * sum|column| * sum|row| = sum|q|, so both passes stay in 32 bits too. */
+static void factor(struct filter *filter)
+{
+    const int width = filter->width;
+    const int count = width * filter->height;
+    memset(filter->column, 0, sizeof filter->column);
+    memset(filter->row, 0, sizeof filter->row);
+    filter->separable = filter->combine == COMBINE_NONE;
+    if (!filter->separable)
+        return;
+
+    int first = 0; /* the first tap that is not zero */
+    while (first < count && filter->taps[first] == 0)
+        first++;
+    if (first == count)
+        return;
+
+    const int lead = first % width;
+    const int32_t *row = filter->taps + (first - lead);
+    int64_t divisor = 0;
+    for (int x = 0; x < width; x++)
+        divisor = greatest_common_divisor(divisor, row[x]);
+    if (row[lead] < 0)
+        divisor = -divisor;
+    for (int x = 0; x < width; x++)
+        filter->row[x] = (int32_t)(row[x] / divisor);
+
+    for (int y = 0; y < filter->height; y++)
+        filter->column[y] = filter->taps[y * width + lead] / filter->row[lead];
+    for (int i = 0; i < count; i++) {
+        const int64_t product = (int64_t)filter->column[i / width] * filter->row[i % width];
+        if (product != filter->taps[i])
+            filter->separable = false;
+    }
+    if (!filter->separable) {
+        memset(filter->column, 0, sizeof filter->column);
+        memset(filter->row, 0, sizeof filter->row);
+    }
+}
+
+/* Level n is reached where sqrt(N) >= a = D (n - O - 1/2), so where a <= 0 or N >= a^2: its step is ceil(a^2).
+ *
+ * With O = p/r, a = u / w where u = D (2rn - 2p - r) and w = 2r. As r <= 2^20, |p| <= 2^16 r and D <= 2^30, |u| is
+ * below 2^70. With i = floor(a) and rest = u - i w, a^2 = i^2 + (2 i rest w + rest^2) / w^2. sqrt(N) <= |s1| + |s2| <
+ * 2^31, so that i >= 2^31 is out of reach; below, i^2 < 2^62 and 2 i rest w < 2^74. */
+static void make_steps(struct filter *filter, struct number offset)
+{
+    const int128 w = 2 * (int128)offset.denominator;
+    for (int n = 0; n < FILTER_LEVELS; n++) {
+        const int128 u = filter->scale * (n * w - 2 * (int128)offset.numerator - offset.denominator);
+        const int128 i = u / w, rest = u % w;
+        if (n == 0 || u <= 0)
+            filter->steps[n] = 0;
+        else if (i > INT32_MAX)
+            filter->steps[n] = INT64_MAX;
+        else
+            filter->steps[n] = (int64_t)(i * i + (2 * i * rest * w + rest * rest + w * w - 1) / (w * w));
+    }
+}
+
+/* floor(D * (k p/r + 1/2)) = floor(D * (2kp + r) / 2r), where an offset of p/r levels is k p/r of finer ones: D has up
+ * to 30 bits, p 63 and k 9, which 128 hold. As |p/r| < 2^16, the result is below 2^55. */
+static int64_t bias_of(int32_t scale, struct number offset, int finer)
+{
+    const int128 dividend = (2 * finer * (int128)offset.numerator + offset.denominator) * scale;
+    const int128 divisor = 2 * (int128)offset.denominator;
+    const int128 quotient = dividend / divisor;
+    return (int64_t)(quotient - (dividend % divisor < 0));
+}
+
+void filter_derive(struct filter *filter, struct number offset)
+{
+    const int count = filter_grids(filter) * filter->width * filter->height;
+    int64_t common = filter->exact ? filter->scale : 1; /* what was rounded stays over its power of two */
+    for (int i = 0; i < count; i++)
+        common = greatest_common_divisor(common, filter->taps[i]);
+
+    filter->scale = (int32_t)(filter->scale / common);
+    filter->tap_sum = 0;
+    filter->absolute_sum = 0;
+    for (int i = 0; i < count; i++) {
+        filter->taps[i] = (int32_t)(filter->taps[i] / common);
+        filter->tap_sum += i < filter->width * filter->height ? filter->taps[i] : 0;
+        filter->absolute_sum += filter->taps[i] < 0 ? -filter->taps[i] : filter->taps[i];
+    }
+
+    if (filter->combine != COMBINE_NONE && offset.denominator > 1 << 20)
+        offset = number_round(offset); /* so that 128 bits hold what make_steps needs */
+    if (filter->combine == COMBINE_MAGNITUDE)
+        make_steps(filter, offset);
+
+    filter->bias = bias_of(filter->scale, offset, 1);
+    filter->bias16 = bias_of(filter->scale, offset, 257);
+    filter->offset_numerator = offset.numerator;
+    filter->offset_denominator = offset.denominator;
+    filter->offset = offset.value;
+    factor(filter);
+}
+
+/* Hold the taps exactly, over their common denominator, if that and the sum are small enough. Every tap is in lowest
+ * terms, so the least common denominator leaves nothing to cancel. */
+static bool hold_exactly(struct filter *filter, const struct number *taps)
+{
+    const int count = filter_grids(filter) * filter->width * filter->height;
+    int64_t scale = 1;
+    for (int i = 0; i < count; i++) {
+        const int64_t denominator = taps[i].denominator;
+        if (denominator == 0 ||
+            __builtin_mul_overflow(scale / greatest_common_divisor(scale, denominator), denominator, &scale) ||
+            scale > (int64_t)1 << 30)
+            return false;
+    }
+
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++) {
+        int64_t tap;
+        if (__builtin_mul_overflow(taps[i].numerator, scale / taps[i].denominator, &tap) || tap > FILTER_MAX_SUM ||
+            tap < -FILTER_MAX_SUM)
+            return false;
+        filter->taps[i] = (int32_t)tap;
+        sum += tap < 0 ? -tap : tap;
+    }
+    filter->scale = (int32_t)scale;
+    filter->exact = true;
+    filter->largest_error = 0.0;
+    return sum <= FILTER_MAX_SUM;
+}
+
+/* What rounding took from a tap. */
+struct remainder {
+    double value;
+    int distance; /* to the anchor, squared */
+    int index;
+};
+
+/* qsort's order of the taps that take up what is missing in the sum: the largest remainder first. */
+static int compare_remainders(const void *a, const void *b)
+{
+    const struct remainder *left = a, *right = b;
+    if (left->value != right->value)
+        return left->value > right->value ? -1 : 1;
+    if (left->distance != right->distance)
+        return left->distance - right->distance;
+    return left->index - right->index;
+}
+
+/* Round TAPS times 2^K to the integers TO whose sum is that of TAPS times 2^K, rounded. |taps| * 2^K must fit in 32
+ * bits. Returns the sum of their absolute values. */
+static int64_t round_taps(const struct filter *filter, const struct number *taps, int k, struct remainder *remainders,
+                          int32_t *to)
+{
+    const int count = filter->width * filter->height;
+    double sum = 0.0;
+    for (int i = 0; i < count; i++)
+        sum += taps[i].value;
+    int64_t missing = (int64_t)round(ldexp(sum, k));
+    for (int i = 0; i < count; i++) {
+        const double tap = ldexp(taps[i].value, k);
+        const int dx = i % filter->width - filter->anchor_x, dy = i / filter->width - filter->anchor_y;
+        to[i] = (int32_t)round(tap); /* half away from zero, so that it keeps symmetry */
+        remainders[i] = (struct remainder){tap - to[i], dx * dx + dy * dy, i};
+        missing -= to[i];
+    }
+
+    /* Each remainder is at most a half, so fewer taps than there are need one step each. */
+    const int32_t step = missing < 0 ? -1 : 1;
+    for (int i = 0; i < count; i++)
+        remainders[i].value *= step;
+    if (missing != 0)
+        qsort(remainders, (size_t)count, sizeof *remainders, compare_remainders);
+    for (int i = 0; i < missing * step; i++)
+        to[remainders[i].index] += step;
+
+    int64_t absolute_sum = 0;
+    for (int i = 0; i < count; i++)
+        absolute_sum += to[i] < 0 ? -to[i] : to[i];
+    return absolute_sum;
+}
+
+/* Round the taps once, to the finest power of two that FILTER_MAX_SUM allows. Each grid keeps its sum. Of two, C moves
+ * by no more than their sums do together, whichever it is, so that the bound below holds for both. */
+static bool hold_rounded(struct filter *filter, const struct number *taps, const char *name, struct error *error)
+{
+    const int grid = filter->width * filter->height, count = filter_grids(filter) * grid;
+    double absolute_sum = 0.0;
+    for (int i = 0; i < count; i++)
+        absolute_sum += fabs(taps[i].value);
+
+    struct remainder *remainders = malloc((size_t)grid * sizeof *remainders);
+    if (!remainders)
+        return error_about(error, ERROR_WORK, name, "there is not enough memory to read this filter");
+    int k = 30;
+    for (; k >= 0; k--) {
+        /* Rounding moves the sum by less than COUNT: anything larger need not be tried, and would not fit. */
+        if (!(ldexp(absolute_sum, k) <= FILTER_MAX_SUM + count))
+            continue;
+        int64_t rounded_sum = 0;
+        for (int i = 0; i < count; i += grid)
+            rounded_sum += round_taps(filter, taps + i, k, remainders, filter->taps + i);
+        if (rounded_sum <= FILTER_MAX_SUM)
+            break;
+    }
+    free(remainders);
+    if (k < 0)
+        return error_about(error, ERROR_WORK, name,
+                           "the absolute values of the taps, divided by the scale, sum to %.10g, and at most %d fit "
+                           "in 32 bits; use smaller taps or a larger scale",
+                           absolute_sum, FILTER_MAX_SUM);
+
+    filter->scale = (int32_t)1 << k;
+    filter->exact = false;
+    filter->largest_error = 0.0;
+    for (int i = 0; i < count; i++)
+        filter->largest_error += 255.0 * fabs(ldexp(filter->taps[i], -k) - taps[i].value);
+    return true;
+}
+
+bool filter_set_taps(struct filter *filter, const struct number *taps, const char *name, struct error *error)
+{
+    return hold_exactly(filter, taps) || hold_rounded(filter, taps, name, error);
+}
+
+/* ---- A filter as a whole ---- */
+
+void filter_set_name(struct filter *filter, const char *name)
+{
+    snprintf(filter->name, sizeof filter->name, "%.*s", (int)sizeof filter->name - 1, name);
+}
+
+void filter_flip(struct filter *filter)
+{
+    const int count = filter->width * filter->height;
+    for (int grid = 0; grid < filter_grids(filter); grid++) {
+        int32_t *const taps = filter->taps + grid * count;
+        for (int i = 0; i < count / 2; i++) {
+            const int32_t tap = taps[i];
+            taps[i] = taps[count - 1 - i];
+            taps[count - 1 - i] = tap;
+        }
+    }
+    filter->anchor_x = filter->width - 1 - filter->anchor_x;
+    filter->anchor_y = filter->height - 1 - filter->anchor_y;
+    factor(filter);
+}
+
+int filter_grids(const struct filter *filter)
+{
+    return filter->combine == COMBINE_NONE ? 1 : 2;
+}
+
+int filter_tap_count(const struct filter *filter)
+{
+    int count = 0;
+    for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++)
+        count += filter->taps[i] != 0;
+    return count;
+}
+
+bool filter_is_centred_square(const struct filter *filter)
+{
+    return filter->width == filter->height && filter->width % 2 == 1 && filter->anchor_x == filter->width / 2 &&
+           filter->anchor_y == filter->height / 2;
+}
