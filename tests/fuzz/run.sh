@@ -2,20 +2,25 @@
 # SPDX-License-Identifier: MIT
 # Look for inputs that break something: tests/fuzz/run.sh NAME SECONDS [--merge]
 #
-# NAME is filter, image, ... as in tests/fuzz/NAME.c. Begins with the committed inputs, in the folder $BUILD (default
-# build-fuzz), which is set up for clang and its sanitizers where it is not there. What crashes, leaks or takes more
-# than $TIMEOUT (default 10) seconds ends the run with an exit status other than 0 and stays in $BUILD/found-NAME;
-# mended, it goes into tests/data/bad. The last lines are the edges (cov) and features (ft) that were reached, and the
-# executions. With --merge those of the new inputs that reach more than the committed ones are added to these.
+# NAME is filter, image or metadata, as in tests/fuzz/NAME.c. The search starts from the committed inputs. It uses the
+# build folder $BUILD (default build-fuzz), and sets it up with clang and its sanitizers if it is missing.
+#
+# An input that crashes, leaks or takes more than $TIMEOUT (default 10) seconds ends the run with an exit status other
+# than 0. It is kept in $BUILD/found-NAME; once the bug is fixed, add it to tests/data/bad.
+#
+# The last lines report the edges (cov) and features (ft) that were reached, and the executions. With --merge the new
+# inputs that reach more than the committed ones are added to tests/fuzz/corpus/NAME.tar.xz.
 set -eu
 [ $# -ge 2 ] || { echo 'usage: tests/fuzz/run.sh NAME SECONDS [--merge]' >&2; exit 2; }
 name=$1 seconds=$2 merge=${3-}
 cd "$(dirname "$0")/../.."
-build=${BUILD:-build-fuzz} corpus=tests/fuzz/corpus/$name
+build=${BUILD:-build-fuzz}
 [ -d "$build" ] || CC=clang meson setup "$build" -Dfuzz=true -Dwerror=true -Dcuda=disabled -Dopenmp=disabled \
     -Doptimization=1 -Ddebug=true -Db_sanitize=address,undefined -Db_lundef=false
-ninja -C "$build" "tests/fuzz/fuzz_$name" >"$build/$name.log" || { cat "$build/$name.log"; exit 1; }
-fuzzer=$build/tests/fuzz/fuzz_$name found=$build/found-$name log=$build/$name.log status=0
+ninja -C "$build" "tests/fuzz/fuzz_$name" "tests/fuzz/corpus-$name.txt" >"$build/$name.log" ||
+    { cat "$build/$name.log"; exit 1; }
+fuzzer=$build/tests/fuzz/fuzz_$name corpus=$build/tests/fuzz/corpus/$name
+found=$build/found-$name log=$build/$name.log status=0
 mkdir -p "$found/new"
 set -- "$found/new" "$corpus" tests/data/bad
 [ "$name" != image ] || set -- "$@" tests/data/pngsuite
@@ -28,6 +33,6 @@ grep '^#.* cov: ' "$log" | tail -n 1
 grep '^stat::' "$log" || true
 if [ "$merge" = --merge ] && [ $status -eq 0 ]; then
     "$fuzzer" -merge=1 -max_len=20000 "$corpus" "$found/new" 2>&1 | grep 'MERGE-OUTER: .* new files'
-    du -sh --apparent-size "$corpus"
+    python3 tests/fuzz/pack.py add "$name" "$corpus"
 fi
 exit $status
