@@ -44,7 +44,7 @@ static __global__ void basic(struct job job)
     finish(job, sum, &out_row<T>(job, y)[x]);
 }
 
-extern "C" bool basic_prepare(const struct plan *plan, struct device *device, struct error *error)
+extern "C" bool basic_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     return upload_taps(plan, device, taps, error);
 }

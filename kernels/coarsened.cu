@@ -65,7 +65,7 @@ static __global__ void coarsened(struct job job)
             finish(job, sum[k], &out_row<T>(job, y + k * block_height)[x]);
 }
 
-extern "C" bool coarsened_prepare(const struct plan *plan, struct device *device, struct error *error)
+extern "C" bool coarsened_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     return upload_taps(plan, device, taps, error);
 }

@@ -50,7 +50,7 @@ static __global__ void constant(struct job job)
     finish(job, sum, &out_row<T>(job, y)[x]);
 }
 
-extern "C" bool constant_prepare(const struct plan *plan, struct device *device, struct error *error)
+extern "C" bool constant_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     return upload_taps(plan, device, taps, error);
 }

@@ -98,7 +98,7 @@ static __global__ void __launch_bounds__(threads_x *threads_y, 4) copy(struct jo
     }
 }
 
-extern "C" bool copy_prepare(const struct plan *, struct device *, struct error *)
+extern "C" bool copy_prepare(struct plan *, struct device *, struct error *)
 {
     return true; /* the offset is a parameter of the kernel */
 }

@@ -387,7 +387,7 @@ static bool find_slope(const struct filter *filter, struct slope *slope)
     return false;
 }
 
-extern "C" bool gradient_prepare(const struct plan *plan, struct device *device, struct error *error)
+extern "C" bool gradient_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     const struct filter *filter = plan->filter;
     const int count = filter->width * filter->height;

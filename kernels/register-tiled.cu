@@ -166,7 +166,7 @@ static int table_quads(const struct filter *filter)
     return (filter->width + 3) / 4 * filter->height + 2 * any_slack;
 }
 
-extern "C" bool register_tiled_prepare(const struct plan *plan, struct device *device, struct error *error)
+extern "C" bool register_tiled_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     const struct filter *filter = plan->filter;
     const bool square = is_square(plan);

@@ -247,7 +247,7 @@ static walk_kernel *kernel_of_square(int size, bool quick)
 }
 
 /* q / D of a float plane is split between the vectors: row by 1, column by D. */
-extern "C" bool separable_prepare(const struct plan *plan, struct device *device, struct error *error)
+extern "C" bool separable_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     const struct filter *filter = plan->filter;
     uint32_t words[2 * FILTER_MAX] = {};

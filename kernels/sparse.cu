@@ -220,7 +220,7 @@ static __global__ void __launch_bounds__(threads_x *threads_y) sparse_floats(str
                 finish(job, sum[k][c], out_row<float>(job, y + k) + x + threads_x * c);
 }
 
-extern "C" bool sparse_prepare(const struct plan *plan, struct device *device, struct error *error)
+extern "C" bool sparse_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     const struct filter *filter = plan->filter;
     struct tap list[SPARSE_MAX];

@@ -356,7 +356,7 @@ static size_t table_bytes(const struct arrangement *a)
     }
 }
 
-extern "C" bool tensor_core_prepare(const struct plan *plan, struct device *device, struct error *error)
+extern "C" bool tensor_core_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     struct arrangement a;
     arrange(plan, device, &a);

@@ -56,7 +56,7 @@ static __global__ void texture(struct job job, struct textures textures)
     finish(job, sum, &out_row<T>(job, y)[x]);
 }
 
-extern "C" bool texture_prepare(const struct plan *plan, struct device *device, struct error *error)
+extern "C" bool texture_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     return upload_taps(plan, device, taps, error);
 }

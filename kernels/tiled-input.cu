@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(block *block) tiled_input(struct job jo
         finish(job, sum, &out_row<T>(job, y)[x]);
 }
 
-extern "C" bool tiled_input_prepare(const struct plan *plan, struct device *device, struct error *error)
+extern "C" bool tiled_input_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     return upload_taps(plan, device, taps, error);
 }

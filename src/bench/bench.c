@@ -297,14 +297,14 @@ static double taps_of(const struct filter *filter)
     return (double)filter_grids(filter) * filter->width * filter->height;
 }
 
-/* A plan of VARIANT for the lab's sample type. */
+/* A plan of VARIANT for the lab's sample type, prepared if it is one of the CPU. Release it with plan_free. */
 static bool make_plan(const struct lab *lab, const struct filter *filter, const struct variant *variant,
                       struct plan *plan, struct error *error)
 {
     if (!plan_make(plan, filter, lab->bench->request->border, lab->sample, variant, error))
         return false;
     plan->threads = lab->bench->threads;
-    return true;
+    return variant->backend != BACKEND_CPU || plan_prepare(plan, NULL, error);
 }
 
 static bool no_memory(const struct bench_size *size, struct error *error)
@@ -407,18 +407,15 @@ static int limited(double value, int least, int most)
 }
 
 /* Compare the expected image with the reference's: how many samples are WRONG. */
-static bool check_expected(struct lab *lab, const struct filter *filter, double allowed, uint64_t *wrong,
-                           struct error *error)
+static bool check_by_plan(struct lab *lab, const struct plan *reference, double allowed, uint64_t *wrong,
+                          struct error *error)
 {
-    size_t count;
-    struct plan reference;
-    if (!make_plan(lab, filter, &variants(&count)[0], &reference, error))
-        return false;
+    const struct filter *filter = reference->filter;
     const double work = taps_of(filter) * samples_of(&lab->size);
     *wrong = 0;
     if (work <= check_whole) {
         const double start = clock_milliseconds();
-        if (!reference.variant->launch(&reference, NULL, &lab->in, &lab->actual, error))
+        if (!reference->variant->launch(reference, NULL, &lab->in, &lab->actual, error))
             return false;
         lab->tap_seconds = (clock_milliseconds() - start) / 1e3 / work;
         *wrong = bench_compare(&lab->expected, &lab->actual, allowed, lab->bench->threads).wrong;
@@ -438,9 +435,21 @@ static bool check_expected(struct lab *lab, const struct filter *filter, double 
         {lab->size.planes - 1, right, bottom, part_width, part_height},
     };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (!check_part(lab, &reference, &parts[i], allowed, wrong, error))
+        if (!check_part(lab, reference, &parts[i], allowed, wrong, error))
             return false;
     return true;
+}
+
+static bool check_expected(struct lab *lab, const struct filter *filter, double allowed, uint64_t *wrong,
+                           struct error *error)
+{
+    size_t count;
+    struct plan reference;
+    if (!make_plan(lab, filter, &variants(&count)[0], &reference, error))
+        return false;
+    const bool done = check_by_plan(lab, &reference, allowed, wrong, error);
+    plan_free(&reference);
+    return done;
 }
 
 /* Would a variant pass that returns a saturated or constant image? The default filters are made so that none does. */
@@ -553,15 +562,14 @@ static bool time_cuda(struct lab *lab, const struct plan *plan, bool image, stru
 
 /* Run PLAN once, its output buffer poisoned, and bring the output to the host; with IMAGE out of the merged image, of
  * which the input is made first. */
-static bool run_cuda(struct lab *lab, const struct plan *plan, bool image, struct error *error)
+static bool run_cuda(struct lab *lab, struct plan *plan, bool image, struct error *error)
 {
     struct device *device = lab->bench->device;
     const struct plane *in = &lab->device_in, *out = &lab->device_out;
     const size_t bytes = plane_size(in);
     const struct image pixels = image_of(lab, 0);
     return (!image || device_merge(device, in, ALPHA_FILTER, NULL, &pixels, error)) &&
-           device_fill(device, out->data, 0xff, bytes, error) &&
-           (plan->variant->prepare == NULL || plan->variant->prepare(plan, device, error)) &&
+           device_fill(device, out->data, 0xff, bytes, error) && plan_prepare(plan, device, error) &&
            queue(lab, plan, image, 0, error) &&
            (!image || (device_fill(device, out->data, 0xff, bytes, error) &&
                        device_split(device, &pixels, ALPHA_FILTER, NULL, out, error))) &&
@@ -665,7 +673,7 @@ static bool time_cuda(struct lab *lab, const struct plan *plan, bool image, stru
     return error_set(error, ERROR_WORK, "this gpuconv was built without CUDA");
 }
 
-static bool run_cuda(struct lab *lab, const struct plan *plan, bool image, struct error *error)
+static bool run_cuda(struct lab *lab, struct plan *plan, bool image, struct error *error)
 {
     return time_cuda(lab, plan, image, NULL, error);
 }
@@ -802,37 +810,46 @@ static bool is_wanted(const struct bench *bench, const struct variant *variant, 
     return kind == KIND_INT8 || (variant->seconds && variant != &variants(&count)[0]);
 }
 
-/* Check VARIANT against the expected image and time it where it is right; with IMAGE from an interleaved image to one.
- */
-static bool measure_row(struct lab *lab, const struct variant *variant, const struct filter *filter, bool image,
-                        const struct work *work, struct error *error)
+/* Check PLAN's variant against the expected image and time it where it is right; with IMAGE from an interleaved image
+ * to one. */
+static bool measure_plan(struct lab *lab, struct plan *plan, bool image, const struct work *work, struct error *error)
 {
-    struct plan plan;
+    const struct variant *variant = plan->variant;
+    const struct filter *filter = plan->filter;
     struct bench_row row = new_row(lab, image ? "(image)" : variant->name, variant->backend);
     row.filter = filter;
     row.canonical = variant->seconds != NULL;
     row.chosen = !image && conv_choose(filter, variant->backend, work) == variant;
-    tell(lab, row.variant, filter);
-    if (!make_plan(lab, filter, variant, &plan, error))
-        return false;
     memset(lab->actual.data, 0xff, plane_size(&lab->actual)); /* poison; for floats NaN */
     const double start = clock_milliseconds();
-    if (!(is_cuda(&row) ? run_cuda(lab, &plan, image, error)
-                        : variant->launch(&plan, NULL, &lab->in, &lab->actual, error)))
+    if (!(is_cuda(&row) ? run_cuda(lab, plan, image, error)
+                        : variant->launch(plan, NULL, &lab->in, &lab->actual, error)))
         return false;
     const double first_ms = clock_milliseconds() - start;
     /* Two float sums were each rounded. */
-    const double allowed = lab->sample == SAMPLE_F32 ? 2 * plan_tolerance(&plan) : plan_tolerance(&plan);
+    const double allowed = lab->sample == SAMPLE_F32 ? 2 * plan_tolerance(plan) : plan_tolerance(plan);
     const struct bench_difference difference =
         bench_compare(&lab->expected, &lab->actual, allowed, lab->bench->threads);
     row.different = difference.different;
     row.wrong = difference.wrong > 0;
     if (!row.wrong &&
-        !(is_cuda(&row) ? time_cuda(lab, &plan, image, &row, error) : time_cpu(lab, &plan, first_ms, &row, error)))
+        !(is_cuda(&row) ? time_cuda(lab, plan, image, &row, error) : time_cpu(lab, plan, first_ms, &row, error)))
         return false;
     set_rates(lab, image ? NULL : variant, &row);
     hand_over(lab, &row);
     return true;
+}
+
+static bool measure_row(struct lab *lab, const struct variant *variant, const struct filter *filter, bool image,
+                        const struct work *work, struct error *error)
+{
+    struct plan plan;
+    tell(lab, image ? "(image)" : variant->name, filter);
+    if (!make_plan(lab, filter, variant, &plan, error))
+        return false;
+    const bool done = measure_plan(lab, &plan, image, work, error);
+    plan_free(&plan);
+    return done;
 }
 
 /* The whole way of an image on the device, with the variant that is chosen or named. */
@@ -871,9 +888,12 @@ static bool measure_case(struct lab *lab, const struct filter *filter, struct er
     struct plan plan;
     uint64_t wrong;
     tell(lab, "what must come out", filter);
-    if (!make_plan(lab, filter, canonical, &plan, error) ||
-        !canonical->launch(&plan, NULL, &lab->in, &lab->expected, error) ||
-        !check_expected(lab, filter, plan_tolerance(&plan), &wrong, error))
+    if (!make_plan(lab, filter, canonical, &plan, error))
+        return false;
+    const bool made = canonical->launch(&plan, NULL, &lab->in, &lab->expected, error);
+    const double allowed = plan_tolerance(&plan);
+    plan_free(&plan);
+    if (!made || !check_expected(lab, filter, allowed, &wrong, error))
         return false;
     if (wrong > 0) { /* and then there is nothing to check the others against */
         struct bench_row row = new_row(lab, canonical->name, BACKEND_CPU);

@@ -28,9 +28,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* These two are named in the table only. */
+/* These are named in the table only. */
 bool reference_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                       struct error *error);
+bool cpu_prepare(struct plan *plan, struct device *device, struct error *error);
 bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                 struct error *error);
 
@@ -181,10 +182,8 @@ enum {
     PAST_CACHES_BYTES = 16 << 20, /* of output that no later pass finds in a cache */
 };
 
-/* What all tiles share. */
-struct job {
-    const struct plan *plan;
-    const struct plane *in, *out;
+/* What cpu_prepare derives from a plan. It does not depend on the planes, and launches only read it. */
+struct program {
     const struct loops *loops;
     struct pass *first, *last; /* the same where there is one pass */
     struct pass *second;       /* of the second grid, after the first; NULL where there is one grid */
@@ -195,8 +194,16 @@ struct job {
     struct join join;     /* of the two */
     struct join16 join16; /* of all SUMS, for samples of uint16_t */
     int shift_tap;        /* where outputs are samples: the tap that takes them; else -1 */
-    bool is_window;       /* of equal taps: no program */
-    bool in_place;        /* samples are read where they stand, away from the border */
+    bool is_window;       /* of equal taps: no steps */
+};
+
+/* One launch: what all its tiles share. */
+struct launch {
+    const struct plan *plan;
+    const struct program *program;
+    const struct plane *in, *out;
+    bool past_caches; /* outputs are written past the caches */
+    bool in_place;    /* samples are read where they stand, away from the border */
     int first_width, tile_width, tile_height, tiles_x, tiles_y; /* the first column of tiles has a width of its own */
     int input_sets, input_rows;                                 /* of a thread's scratch */
     int ring_rows; /* for each digit a ring of the first pass's sums, where there are two passes */
@@ -216,22 +223,23 @@ static size_t round_up(size_t value, size_t multiple)
     return (value + multiple - 1) / multiple * multiple;
 }
 
-static void copy_samples(const struct job *job, enum share share, const void *row, int x, int count, char *to)
+static void copy_samples(const struct launch *launch, enum share share, const void *row, int x, int count, char *to)
 {
-    if (job->plan->sample == SAMPLE_F32)
+    if (launch->plan->sample == SAMPLE_F32)
         memcpy(to, (const float *)row + x, (size_t)count * sizeof(float));
-    else if (job->plan->sample == SAMPLE_U16)
-        job->loops->widen16(job->first->arithmetic, share, (const uint16_t *)row + x, count, to);
+    else if (launch->plan->sample == SAMPLE_U16)
+        launch->program->loops->widen16(launch->program->first->arithmetic, share, (const uint16_t *)row + x, count,
+                                        to);
     else
-        job->loops->widen(job->first->arithmetic, (const uint8_t *)row + x, count, to);
+        launch->program->loops->widen(launch->program->first->arithmetic, (const uint8_t *)row + x, count, to);
 }
 
 /* COUNT samples of 0. */
-static void copy_zeros(const struct job *job, enum share share, int count, char *to)
+static void copy_zeros(const struct launch *launch, enum share share, int count, char *to)
 {
     const int16_t centred = INT16_MIN; /* 0 - 32768 */
     if (share != SHARE_CENTRED) {
-        memset(to, 0, (size_t)count * column_bytes(job->first->arithmetic));
+        memset(to, 0, (size_t)count * column_bytes(launch->program->first->arithmetic));
         return;
     }
     for (int k = 0; k < count; k++)
@@ -247,21 +255,21 @@ static void copy_cell(char *to, const char *from, size_t size)
 }
 
 /* A row for the first pass: to[k] = in(y, x0 + k), or the SHARE of it, for k from 0 to COUNT, border included. */
-static void load_row(const struct job *job, enum share share, int channel, int y, int x0, int count, char *to)
+static void load_row(const struct launch *launch, enum share share, int channel, int y, int x0, int count, char *to)
 {
-    const enum border border = job->plan->border;
-    const size_t size = column_bytes(job->first->arithmetic);
-    const int from_y = border_index(y, job->in->height, border);
+    const enum border border = launch->plan->border;
+    const size_t size = column_bytes(launch->program->first->arithmetic);
+    const int from_y = border_index(y, launch->in->height, border);
     if (from_y < 0) {
-        copy_zeros(job, share, count, to);
+        copy_zeros(launch, share, count, to);
         return;
     }
-    const void *row = row_at(job->in, channel, from_y);
-    const int width = job->in->width;
+    const void *row = row_at(launch->in, channel, from_y);
+    const int width = launch->in->width;
     const int before = x0 < 0 ? (-x0 < count ? -x0 : count) : 0; /* columns left of the image */
     const int after = width - x0 < count ? width - x0 : count;   /* the first column right of it */
     if (after > before)
-        copy_samples(job, share, row, x0 + before, after - before, to + (size_t)before * size);
+        copy_samples(launch, share, row, x0 + before, after - before, to + (size_t)before * size);
     for (int k = before > 0 || after <= before ? 0 : after; k < count; k++) {
         if (k == before && after > before)
             k = after;
@@ -269,11 +277,11 @@ static void load_row(const struct job *job, enum share share, int channel, int y
             break;
         const int x = border_index(x0 + k, width, border);
         if (x < 0)
-            copy_zeros(job, share, 1, to + (size_t)k * size);
+            copy_zeros(launch, share, 1, to + (size_t)k * size);
         else if (x >= x0 + before && x < x0 + after) /* it is in the row already */
             copy_cell(to + (size_t)k * size, to + (size_t)(x - x0) * size, size);
         else
-            copy_samples(job, share, row, x, 1, to + (size_t)k * size);
+            copy_samples(launch, share, row, x, 1, to + (size_t)k * size);
     }
 }
 
@@ -284,114 +292,120 @@ struct tile {
 
 /* Input row ROW of the tile, for the first pass, a SHARE of its samples: where it stands, if the pass reads samples as
  * they are and all that it reads is inside the image; else a copy in TO. */
-static const void *tile_row(const struct job *job, enum share share, const struct tile *tile, int row, char *to)
+static const void *tile_row(const struct launch *launch, enum share share, const struct tile *tile, int row, char *to)
 {
-    const struct filter *f = job->plan->filter;
+    const struct filter *f = launch->plan->filter;
     const int y = tile->y0 + row - f->anchor_y, x = tile->x0 - f->anchor_x;
     const int count = tile->x1 - tile->x0 + f->width - 1;
-    if (job->in_place && x >= 0 && x + count + ROW_SLACK <= job->in->width) {
-        const int from_y = border_index(y, job->in->height, job->plan->border);
+    if (launch->in_place && x >= 0 && x + count + ROW_SLACK <= launch->in->width) {
+        const int from_y = border_index(y, launch->in->height, launch->plan->border);
         if (from_y >= 0)
-            return (const char *)row_at(job->in, tile->channel, from_y) + (size_t)x * sample_bytes(job->in->sample);
+            return (const char *)row_at(launch->in, tile->channel, from_y) +
+                   (size_t)x * sample_bytes(launch->in->sample);
     }
-    load_row(job, share, tile->channel, y, x, count, to);
+    load_row(launch, share, tile->channel, y, x, count, to);
     return to;
 }
 
 /* Where the image's row stands that is tile row ROW: to be fetched ahead, border or not. */
-static const void *row_ahead(const struct job *job, const struct tile *tile, int row)
+static const void *row_ahead(const struct launch *launch, const struct tile *tile, int row)
 {
-    const int y = tile->y0 + row - job->plan->filter->anchor_y, last = job->in->height - 1;
-    return (const char *)row_at(job->in, tile->channel, y < 0 ? 0 : y > last ? last : y) + tile->x0;
+    const int y = tile->y0 + row - launch->plan->filter->anchor_y, last = launch->in->height - 1;
+    return (const char *)row_at(launch->in, tile->channel, y < 0 ? 0 : y > last ? last : y) + tile->x0;
 }
 
 /* The rows of the output that a group writes; those below the tile go to a spare row. */
-static void group_outs(const struct job *job, const struct tile *tile, int y, char *spare, void **outs)
+static void group_outs(const struct launch *launch, const struct tile *tile, int y, char *spare, void **outs)
 {
     for (int a = 0; a < GROUP_MAX; a++)
-        outs[a] = y + a < tile->y1 ? (char *)row_to(job->out, tile->channel, y + a) +
-                                         (size_t)tile->x0 * sample_bytes(job->out->sample)
+        outs[a] = y + a < tile->y1 ? (char *)row_to(launch->out, tile->channel, y + a) +
+                                         (size_t)tile->x0 * sample_bytes(launch->out->sample)
                                    : spare;
 }
 
-/* Where the rows of sums of a group stand that are joined. Those that the job does not have are never looked at. */
-static void group_sums(const struct job *job, char *from, void *sums[SUMS_MAX][GROUP_MAX])
+/* Where the rows of sums of a group stand that are joined. Those that the program does not have are never looked at. */
+static void group_sums(const struct launch *launch, char *from, void *sums[SUMS_MAX][GROUP_MAX])
 {
-    const int group = job->last->group;
+    const int group = launch->program->last->group;
     for (int sum = 0; sum < SUMS_MAX; sum++)
         for (int a = 0; a < GROUP_MAX; a++)
-            sums[sum][a] = from + (sum < job->sums && a < group ? (size_t)(sum * group + a) * job->ring_bytes : 0);
+            sums[sum][a] =
+                from + (sum < launch->program->sums && a < group ? (size_t)(sum * group + a) * launch->ring_bytes : 0);
 }
 
 /* The sum of column X that stands in ROWS, for samples of uint16_t. */
-static int64_t sum_at(const struct job *job, void *const *rows, int x)
+static int64_t sum_at(const struct launch *launch, void *const *rows, int x)
 {
-    const int lanes = job->loops->lanes, k = x % (4 * lanes);
-    if (job->join16.layout == LAYOUT_TWOS)
+    const int lanes = launch->program->loops->lanes, k = x % (4 * lanes);
+    if (launch->program->join16.layout == LAYOUT_TWOS)
         x += (k / (2 * lanes) * 2 + k % 2) * lanes + k % (2 * lanes) / 2 - k;
     const union cell first = ((const union cell *)rows[0])[x];
-    const int64_t value = job->join16.is_float ? (int64_t)first.f : first.i;
-    return job->digits == 1
+    const int64_t value = launch->program->join16.is_float ? (int64_t)first.f : first.i;
+    return launch->program->digits == 1
                ? value
-               : (int64_t)job->join16.unit * value + ((const union cell *)rows[1])[x].i + (int64_t)job->join16.base;
+               : (int64_t)launch->program->join16.unit * value + ((const union cell *)rows[1])[x].i +
+                     (int64_t)launch->program->join16.base;
 }
 
 /* Levels of COMBINE_MAGNITUDE that doubles may miss by one or two. */
-static void join_roots(const struct job *job, void *const *sums, int width, uint16_t *out)
+static void join_roots(const struct launch *launch, void *const *sums, int width, uint16_t *out)
 {
-    void *const *const second = job->digits == 1 ? sums + 1 : sums + 2;
+    void *const *const second = launch->program->digits == 1 ? sums + 1 : sums + 2;
     for (int x = 0; x < width; x++)
-        out[x] = root16_level(&job->plan->root16, (double)sum_at(job, sums, x), (double)sum_at(job, second, x));
+        out[x] =
+            root16_level(&launch->plan->root16, (double)sum_at(launch, sums, x), (double)sum_at(launch, second, x));
 }
 
 /* Join the rows of sums of a group, of which row Y is the first, to the rows of outputs that are in the tile. */
-static void join_group(const struct job *job, const struct tile *tile, int y, void *sums[SUMS_MAX][GROUP_MAX],
+static void join_group(const struct launch *launch, const struct tile *tile, int y, void *sums[SUMS_MAX][GROUP_MAX],
                        void *const *outs)
 {
     const int width = tile->x1 - tile->x0;
-    for (int a = 0; a < job->last->group && y + a < tile->y1; a++) {
+    for (int a = 0; a < launch->program->last->group && y + a < tile->y1; a++) {
         void *const of_row[SUMS_MAX] = {sums[0][a], sums[1][a], sums[2][a], sums[3][a]};
-        if (job->plan->sample != SAMPLE_U16)
-            job->loops->join(&job->join, of_row[0], of_row[1], width, outs[a]);
-        else if (job->is_root16)
-            join_roots(job, of_row, width, outs[a]);
+        if (launch->plan->sample != SAMPLE_U16)
+            launch->program->loops->join(&launch->program->join, of_row[0], of_row[1], width, launch->past_caches,
+                                         outs[a]);
+        else if (launch->program->is_root16)
+            join_roots(launch, of_row, width, outs[a]);
         else
-            job->loops->join16(&job->join16, of_row, width, outs[a]);
+            launch->program->loops->join16(&launch->program->join16, of_row, width, launch->past_caches, outs[a]);
     }
 }
 
-static void convolve_at_once(const struct job *job, const struct tile *tile, char *scratch)
+static void convolve_at_once(const struct launch *launch, const struct tile *tile, char *scratch)
 {
-    const struct pass *pass = job->first;
+    const struct pass *pass = launch->program->first;
     const int width = tile->x1 - tile->x0;
-    char *first_sum = scratch + (size_t)(job->input_sets * job->input_rows) * job->input_bytes;
-    char *spare = first_sum + (size_t)job->sum_rows * job->ring_bytes;
+    char *first_sum = scratch + (size_t)(launch->input_sets * launch->input_rows) * launch->input_bytes;
+    char *spare = first_sum + (size_t)launch->sum_rows * launch->ring_bytes;
     const void *ring[2][FILTER_MAX + GROUP_MAX], *rows[2][FILTER_MAX + GROUP_MAX];
     void *outs[GROUP_MAX] = {NULL}, *sums[SUMS_MAX][GROUP_MAX] = {{NULL}};
-    group_sums(job, first_sum, sums);
+    group_sums(launch, first_sum, sums);
     int loaded = 0;
     for (int y = tile->y0; y < tile->y1; y += pass->group) {
         const int top = y - tile->y0;
         for (; loaded < top + pass->row_count; loaded++)
-            for (int set = 0; set < job->input_sets; set++) {
-                const int slot = loaded % job->input_rows;
-                ring[set][slot] = tile_row(job, job->shares[set], tile, loaded,
-                                           scratch + (size_t)(set * job->input_rows + slot) * job->input_bytes);
+            for (int set = 0; set < launch->input_sets; set++) {
+                const int slot = loaded % launch->input_rows;
+                ring[set][slot] = tile_row(launch, launch->program->shares[set], tile, loaded,
+                                           scratch + (size_t)(set * launch->input_rows + slot) * launch->input_bytes);
             }
-        for (int set = 0; set < job->input_sets; set++)
+        for (int set = 0; set < launch->input_sets; set++)
             for (int r = 0; r < pass->row_count; r++)
-                rows[set][r] = ring[set][(top + r) % job->input_rows];
-        group_outs(job, tile, y, spare, outs);
-        if (job->sums == 0) {
-            job->loops->run(pass, rows[0], width, outs);
+                rows[set][r] = ring[set][(top + r) % launch->input_rows];
+        group_outs(launch, tile, y, spare, outs);
+        if (launch->program->sums == 0) {
+            launch->program->loops->run(pass, rows[0], width, launch->past_caches, outs);
             continue;
         }
-        for (int digit = 0; digit < job->digits; digit++) {
-            job->loops->run(pass, rows[digit], width, sums[digit]);
-            if (job->second != NULL)
-                job->loops->run(job->second, rows[digit], width, sums[job->digits + digit]);
+        for (int digit = 0; digit < launch->program->digits; digit++) {
+            launch->program->loops->run(pass, rows[digit], width, false, sums[digit]);
+            if (launch->program->second != NULL)
+                launch->program->loops->run(launch->program->second, rows[digit], width, false,
+                                            sums[launch->program->digits + digit]);
         }
-        join_group(job, tile, y, sums, outs);
+        join_group(launch, tile, y, sums, outs);
     }
 }
 
@@ -401,101 +415,106 @@ static int rows_in_one(enum target target)
     return target == TARGET_PAIRS || target == TARGET_PAIR_HALVES ? 2 : 1;
 }
 
-static void convolve_in_passes(const struct job *job, const struct tile *tile, char *scratch)
+static void convolve_in_passes(const struct launch *launch, const struct tile *tile, char *scratch)
 {
-    const struct pass *first = job->first, *last = job->last;
+    const struct pass *first = launch->program->first, *last = launch->program->last;
+    const bool joined = launch->program->sums > 0;
     const int width = tile->x1 - tile->x0;
-    char *rings = scratch + (size_t)job->input_rows * job->input_bytes;
-    char *first_sum = rings + (size_t)(job->digits * job->ring_rows) * job->ring_bytes;
-    char *spare = first_sum + (size_t)job->sum_rows * job->ring_bytes;
+    char *rings = scratch + (size_t)launch->input_rows * launch->input_bytes;
+    char *first_sum = rings + (size_t)(launch->program->digits * launch->ring_rows) * launch->ring_bytes;
+    char *spare = first_sum + (size_t)launch->sum_rows * launch->ring_bytes;
     const int unit = rows_in_one(first->target);
     const void *rows[FILTER_MAX + GROUP_MAX];
     void *outs[2 * GROUP_MAX], *sums[SUMS_MAX][GROUP_MAX] = {{NULL}};
-    group_sums(job, first_sum, sums);
+    group_sums(launch, first_sum, sums);
     int summed = 0; /* rows of the ring */
     for (int y = tile->y0; y < tile->y1; y += last->group) {
         const int top = (y - tile->y0) / unit;
         while (summed < top + last->row_count) {
             for (int a = 0; a < first->group; a++)
-                rows[a] =
-                    tile_row(job, job->shares[0], tile, summed * unit + a, scratch + (size_t)a * job->input_bytes);
+                rows[a] = tile_row(launch, launch->program->shares[0], tile, summed * unit + a,
+                                   scratch + (size_t)a * launch->input_bytes);
             for (int a = 0; a < first->group / unit; a++)
-                for (int digit = 0; digit < job->digits; digit++)
+                for (int digit = 0; digit < launch->program->digits; digit++)
                     outs[digit * first->group + a] =
-                        rings + (size_t)(digit * job->ring_rows + (summed + a) % job->ring_rows) * job->ring_bytes;
-            job->loops->run(first, rows, width, outs);
+                        rings +
+                        (size_t)(digit * launch->ring_rows + (summed + a) % launch->ring_rows) * launch->ring_bytes;
+            launch->program->loops->run(first, rows, width, false, outs);
             summed += first->group / unit;
         }
-        group_outs(job, tile, y, spare, outs);
-        for (int digit = 0; digit < job->digits; digit++) {
+        group_outs(launch, tile, y, spare, outs);
+        for (int digit = 0; digit < launch->program->digits; digit++) {
             for (int r = 0; r < last->row_count; r++)
-                rows[r] = rings + (size_t)(digit * job->ring_rows + (top + r) % job->ring_rows) * job->ring_bytes;
-            job->loops->run(last, rows, width, job->sums > 0 ? sums[digit] : outs);
+                rows[r] =
+                    rings + (size_t)(digit * launch->ring_rows + (top + r) % launch->ring_rows) * launch->ring_bytes;
+            launch->program->loops->run(last, rows, width, !joined && launch->past_caches, joined ? sums[digit] : outs);
         }
-        if (job->sums > 0)
-            join_group(job, tile, y, sums, outs);
+        if (joined)
+            join_group(launch, tile, y, sums, outs);
     }
 }
 
 /* A window of equal taps: sums of its columns slide down, the window slides along them. */
-static void convolve_window(const struct job *job, const struct tile *tile, char *scratch)
+static void convolve_window(const struct launch *launch, const struct tile *tile, char *scratch)
 {
-    const struct filter *f = job->plan->filter;
+    const struct filter *f = launch->plan->filter;
     const int width = tile->x1 - tile->x0, count = width + f->width - 1;
-    char *entering = scratch, *leaving = entering + job->input_bytes;
-    uint16_t *columns = (uint16_t *)(void *)(leaving + job->input_bytes);
+    char *entering = scratch, *leaving = entering + launch->input_bytes;
+    uint16_t *columns = (uint16_t *)(void *)(leaving + launch->input_bytes);
     const struct window window = {f->width, f->taps[0],
-                                  (int32_t *)(void *)(scratch + (size_t)job->input_rows * job->input_bytes)};
-    memset(columns, 0, 2 * job->input_bytes);
-    memset(leaving, 0, job->input_bytes);
+                                  (int32_t *)(void *)(scratch + (size_t)launch->input_rows * launch->input_bytes)};
+    memset(columns, 0, 2 * launch->input_bytes);
+    memset(leaving, 0, launch->input_bytes);
     for (int row = 0; row < tile->y1 - tile->y0 + f->height - 1; row++) {
-        const uint8_t *in = tile_row(job, SHARE_ALL, tile, row, entering);
+        const uint8_t *in = tile_row(launch, SHARE_ALL, tile, row, entering);
         const uint8_t *gone =
-            row < f->height ? (const void *)leaving : tile_row(job, SHARE_ALL, tile, row - f->height, leaving);
-        job->loops->slide(in, gone, count, columns);
+            row < f->height ? (const void *)leaving : tile_row(launch, SHARE_ALL, tile, row - f->height, leaving);
+        launch->program->loops->slide(in, gone, count, columns);
         const int y = tile->y0 + row - (f->height - 1);
         if (y >= tile->y0)
-            job->loops->slide_across(job->last, &window, columns, width, row_ahead(job, tile, row + 1),
-                                     row_ahead(job, tile, row + 1 - f->height),
-                                     (uint8_t *)row_to(job->out, tile->channel, y) + tile->x0);
+            launch->program->loops->slide_across(launch->program->last, &window, columns, width, launch->past_caches,
+                                                 row_ahead(launch, tile, row + 1),
+                                                 row_ahead(launch, tile, row + 1 - f->height),
+                                                 (uint8_t *)row_to(launch->out, tile->channel, y) + tile->x0);
     }
 }
 
 /* The picture moved, or left where it is: every row of outputs is a row of samples, border included. */
-static void convolve_shift(const struct job *job, const struct tile *tile)
+static void convolve_shift(const struct launch *launch, const struct tile *tile)
 {
-    const struct filter *f = job->plan->filter;
-    const int down = job->shift_tap / f->width - f->anchor_y, right = job->shift_tap % f->width - f->anchor_x;
+    const struct filter *f = launch->plan->filter;
+    const int down = launch->program->shift_tap / f->width - f->anchor_y,
+              right = launch->program->shift_tap % f->width - f->anchor_x;
     for (int y = tile->y0; y < tile->y1; y++)
-        load_row(job, SHARE_ALL, tile->channel, y + down, tile->x0 + right, tile->x1 - tile->x0,
-                 (char *)row_to(job->out, tile->channel, y) + (size_t)tile->x0 * sample_bytes(job->out->sample));
+        load_row(launch, SHARE_ALL, tile->channel, y + down, tile->x0 + right, tile->x1 - tile->x0,
+                 (char *)row_to(launch->out, tile->channel, y) + (size_t)tile->x0 * sample_bytes(launch->out->sample));
 }
 
 static void convolve_numbered_tile(void *context, int64_t index, int thread)
 {
-    const struct job *job = context;
-    const int width = job->in->width, height = job->in->height;
-    const int column = (int)(index % job->tiles_x);
-    const int x0 = column == 0 ? 0 : (column - 1) * job->tile_width + job->first_width;
-    const int y0 = (int)(index / job->tiles_x % job->tiles_y) * job->tile_height;
+    const struct launch *launch = context;
+    const int width = launch->in->width, height = launch->in->height;
+    const int column = (int)(index % launch->tiles_x);
+    const int x0 = column == 0 ? 0 : (column - 1) * launch->tile_width + launch->first_width;
+    const int y0 = (int)(index / launch->tiles_x % launch->tiles_y) * launch->tile_height;
     const struct tile tile = {
-        .channel = (int)(index / job->tiles_x / job->tiles_y),
+        .channel = (int)(index / launch->tiles_x / launch->tiles_y),
         .y0 = y0,
-        .y1 = height - y0 < job->tile_height ? height : y0 + job->tile_height,
+        .y1 = height - y0 < launch->tile_height ? height : y0 + launch->tile_height,
         .x0 = x0,
-        .x1 = column == 0                    ? job->first_width
-              : width - x0 < job->tile_width ? width
-                                             : x0 + job->tile_width,
+        .x1 = column == 0                       ? launch->first_width
+              : width - x0 < launch->tile_width ? width
+                                                : x0 + launch->tile_width,
     };
-    char *scratch = job->scratch + (size_t)thread * job->scratch_bytes;
-    if (job->shift_tap >= 0)
-        convolve_shift(job, &tile);
-    else if (job->is_window)
-        convolve_window(job, &tile, scratch);
-    else if (job->first == job->last)
-        convolve_at_once(job, &tile, scratch);
+    char *scratch = launch->scratch + (size_t)thread * launch->scratch_bytes;
+    if (launch->program->shift_tap >= 0)
+        convolve_shift(launch, &tile);
+    else if (launch->program->is_window)
+        convolve_window(launch, &tile, scratch);
+    else if (launch->program->first == launch->program->last)
+        convolve_at_once(launch, &tile, scratch);
     else
-        convolve_in_passes(job, &tile, scratch);
+        convolve_in_passes(launch, &tile, scratch);
 }
 
 /* Programs. */
@@ -681,13 +700,14 @@ static void finish_make(const struct plan *plan, struct finish *finish)
 }
 
 /* The cheaper arithmetic on samples of uint8_t for these weights. */
-static enum arithmetic sample_arithmetic(const struct job *job, const struct weights *w)
+static enum arithmetic sample_arithmetic(const struct plan *plan, const struct program *program,
+                                         const struct weights *w)
 {
-    if (!job->loops->words)
-        return job->plan->float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
+    if (!program->loops->words)
+        return plan->float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
     const int bytes = weights_parts(w, 8) * ((w->width + 3) / 4), words = weights_parts(w, 16) * ((w->width + 1) / 2);
-    return job->loops->bytes && bytes <= words && weights_parts(w, 8) <= PARTS_MOST ? ARITHMETIC_BYTES
-                                                                                    : ARITHMETIC_WORDS;
+    return program->loops->bytes && bytes <= words && weights_parts(w, 8) <= PARTS_MOST ? ARITHMETIC_BYTES
+                                                                                        : ARITHMETIC_WORDS;
 }
 
 /* Multiply-adds of a vector of outputs. */
@@ -735,31 +755,30 @@ static bool is_window(const struct filter *f)
 }
 
 /* A pass for each of the two grids, over the same rows of samples, and what joins their sums. */
-static bool make_grids(struct job *job)
+static bool make_grids(const struct plan *plan, struct program *program)
 {
-    const struct plan *plan = job->plan;
     const struct filter *f = plan->filter;
     const bool planes = plan->sample == SAMPLE_F32;
     const double divisor = planes ? f->scale : 1;
     const struct weights both = {f->width, 2 * f->height, f->taps, divisor};
-    const enum arithmetic arithmetic = planes ? ARITHMETIC_FLOATS : sample_arithmetic(job, &both);
+    const enum arithmetic arithmetic = planes ? ARITHMETIC_FLOATS : sample_arithmetic(plan, program, &both);
     const size_t columns = (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width;
-    struct pass **const passes[] = {&job->last, &job->second};
+    struct pass **const passes[] = {&program->last, &program->second};
     for (int grid = 0; grid < 2; grid++) {
         const struct weights w = {f->width, f->height, f->taps + grid * f->width * f->height, divisor};
         if (!pass_allocate(passes[grid], (planes ? 1 : PARTS_MOST) * columns))
             return false;
         struct pass *pass = *passes[grid];
-        pass->group = job->loops->group;
+        pass->group = program->loops->group;
         pass->arithmetic = arithmetic;
         pass->target = arithmetic == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
         pass_fill(pass, &w);
     }
-    job->first = job->last;
-    job->shift_tap = -1;
-    job->sums = 2;
+    program->first = program->last;
+    program->shift_tap = -1;
+    program->sums = 2;
 
-    struct join *join = &job->join;
+    struct join *join = &program->join;
     *join = (struct join){
         .combine = f->combine,
         .is_float = arithmetic == ARITHMETIC_FLOATS,
@@ -830,145 +849,145 @@ static void finish16_make(const struct plan *plan, struct finish *finish)
 }
 
 /* Numbers for joining sums to outputs of uint16_t. */
-static void join16_make(struct job *job, bool is_float)
+static void join16_make(const struct plan *plan, struct program *program, bool is_float)
 {
-    const struct plan *plan = job->plan;
     const struct filter *f = plan->filter;
-    job->sums = job->digits * filter_grids(f);
-    job->join16 = (struct join16){
+    program->sums = program->digits * filter_grids(f);
+    program->join16 = (struct join16){
         .combine = f->combine,
-        .layout = job->loops->words ? LAYOUT_TWOS : LAYOUT_STRAIGHT,
+        .layout = program->loops->words ? LAYOUT_TWOS : LAYOUT_STRAIGHT,
         .is_float = is_float,
-        .digits = job->digits,
+        .digits = program->digits,
         .unit = 256,
         .rounding = f->combine == COMBINE_MAGNITUDE ? plan->root16.rounding : plan->rounding16,
     };
-    job->is_root16 = f->combine == COMBINE_MAGNITUDE && !plan->root16.fits;
+    program->is_root16 = f->combine == COMBINE_MAGNITUDE && !plan->root16.fits;
 }
 
 /* The program of one grid, whose sums are JOINED with others. */
-static bool make_grid16(struct job *job, enum arithmetic arithmetic, int grid, bool joined, struct pass **made)
+static bool make_grid16(const struct plan *plan, struct program *program, enum arithmetic arithmetic, int grid,
+                        bool joined, struct pass **made)
 {
-    const struct filter *f = job->plan->filter;
+    const struct filter *f = plan->filter;
     const struct weights w = {f->width, f->height, f->taps + grid * f->width * f->height, 1};
     if (!pass_allocate(made, PARTS_MOST * (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width))
         return false;
     struct pass *pass = *made;
-    pass->group = job->loops->group;
+    pass->group = program->loops->group;
     pass->arithmetic = arithmetic;
     pass->target = !joined ? TARGET_U16 : arithmetic == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
-    pass->start = job->shares[0] == SHARE_CENTRED ? centred_start(&w) : 0;
-    finish16_make(job->plan, &pass->finish);
+    pass->start = program->shares[0] == SHARE_CENTRED ? centred_start(&w) : 0;
+    finish16_make(plan, &pass->finish);
     pass_fill(pass, &w);
     return true;
 }
 
 /* One program for each grid, over samples as they are or, where 32 bits do not hold the sums, over their bytes. */
-static bool make_at_once16(struct job *job, enum arithmetic arithmetic)
+static bool make_at_once16(const struct plan *plan, struct program *program, enum arithmetic arithmetic)
 {
-    const bool grids = job->plan->filter->combine != COMBINE_NONE, joined = job->digits == 2 || grids;
-    if (job->digits == 2) {
-        job->shares[0] = SHARE_HIGH;
-        job->shares[1] = SHARE_LOW;
+    const bool grids = plan->filter->combine != COMBINE_NONE, joined = program->digits == 2 || grids;
+    if (program->digits == 2) {
+        program->shares[0] = SHARE_HIGH;
+        program->shares[1] = SHARE_LOW;
     }
-    if (!make_grid16(job, arithmetic, 0, joined, &job->last) ||
-        (grids && !make_grid16(job, arithmetic, 1, joined, &job->second)))
+    if (!make_grid16(plan, program, arithmetic, 0, joined, &program->last) ||
+        (grids && !make_grid16(plan, program, arithmetic, 1, joined, &program->second)))
         return false;
-    job->first = job->last;
+    program->first = program->last;
     if (joined)
-        join16_make(job, arithmetic == ARITHMETIC_FLOATS);
+        join16_make(plan, program, arithmetic == ARITHMETIC_FLOATS);
     return true;
 }
 
 /* A row, whose sums 32 bits hold, then a column: in floats where they hold all sums, else, unless plain integers do,
  * once for the upper and once for the lower halves of the row's sums. */
-static bool make_passes16(struct job *job, enum arithmetic across, enum arithmetic down)
+static bool make_passes16(const struct plan *plan, struct program *program, enum arithmetic across,
+                          enum arithmetic down)
 {
-    const struct filter *f = job->plan->filter;
+    const struct filter *f = plan->filter;
     const struct weights row = {f->width, 1, f->row, 1}, column = {1, f->height, f->column, 1};
-    if (!pass_allocate(&job->first, PARTS_MOST * GROUP_MAX * (size_t)f->width) ||
-        !pass_allocate(&job->last, PARTS_MOST * (size_t)(f->height + GROUP_MAX - 1)))
+    if (!pass_allocate(&program->first, PARTS_MOST * GROUP_MAX * (size_t)f->width) ||
+        !pass_allocate(&program->last, PARTS_MOST * (size_t)(f->height + GROUP_MAX - 1)))
         return false;
-    struct pass *first = job->first, *last = job->last;
-    first->group = last->group = job->loops->group;
+    struct pass *first = program->first, *last = program->last;
+    first->group = last->group = program->loops->group;
     first->arithmetic = across;
-    first->start = job->shares[0] == SHARE_CENTRED ? centred_start(&row) : 0;
+    first->start = program->shares[0] == SHARE_CENTRED ? centred_start(&row) : 0;
     first->target = down == ARITHMETIC_FLOATS  ? TARGET_FLOATS
-                    : job->digits == 1         ? TARGET_INTS
+                    : program->digits == 1     ? TARGET_INTS
                     : down == ARITHMETIC_PAIRS ? TARGET_PAIR_HALVES
                                                : TARGET_HALVES;
     pass_fill(first, &row);
     last->arithmetic = down;
-    last->target = job->digits == 1 ? TARGET_U16 : TARGET_INTS;
+    last->target = program->digits == 1 ? TARGET_U16 : TARGET_INTS;
     last->layout = across == ARITHMETIC_WORDS ? LAYOUT_TWOS : LAYOUT_STRAIGHT;
-    finish16_make(job->plan, &last->finish);
+    finish16_make(plan, &last->finish);
     pass_fill(last, &column);
-    if (job->digits == 2) {
-        join16_make(job, false);
-        job->join16.unit = 65536;
-        job->join16.base = down == ARITHMETIC_PAIRS ? 32768.0 * (double)plain_sum(f->column, f->height) : 0;
+    if (program->digits == 2) {
+        join16_make(plan, program, false);
+        program->join16.unit = 65536;
+        program->join16.base = down == ARITHMETIC_PAIRS ? 32768.0 * (double)plain_sum(f->column, f->height) : 0;
     }
     return true;
 }
 
 /* A filter that moves the picture: rows are copied. */
-static bool make_shift16(struct job *job)
+static bool make_shift16(struct program *program)
 {
-    if (!pass_allocate(&job->last, 1))
+    if (!pass_allocate(&program->last, 1))
         return false;
-    job->first = job->last;
-    job->last->arithmetic = ARITHMETIC_WORDS; /* rows as they are */
-    job->last->group = job->loops->group;
-    job->last->row_count = 1; /* of scratch, which tiles are fitted to */
+    program->first = program->last;
+    program->last->arithmetic = ARITHMETIC_WORDS; /* rows as they are */
+    program->last->group = program->loops->group;
+    program->last->row_count = 1; /* of scratch, which tiles are fitted to */
     return true;
 }
 
-/* Choose the arithmetic for samples of uint16_t and make the job's passes. */
-static bool make_job16(struct job *job)
+/* Choose the arithmetic for samples of uint16_t and make the program's passes. */
+static bool make_program16(const struct plan *plan, struct program *program)
 {
-    const struct filter *f = job->plan->filter;
-    const bool words = job->loops->words, float_exact = sums_fit_float(f, SAMPLE_U16);
+    const struct filter *f = plan->filter;
+    const bool words = program->loops->words, float_exact = sums_fit_float(f, SAMPLE_U16);
     const bool narrow = f->absolute_sum <= NARROW_SUM;
-    job->shift_tap = f->combine == COMBINE_NONE ? find_shift(f) : -1;
-    if (job->shift_tap >= 0)
-        return make_shift16(job);
+    program->shift_tap = f->combine == COMBINE_NONE ? find_shift(f) : -1;
+    if (program->shift_tap >= 0)
+        return make_shift16(program);
     const enum arithmetic once = words ? ARITHMETIC_WORDS : float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
-    job->shares[0] = words ? SHARE_CENTRED : SHARE_ALL;
-    job->digits = narrow ? 1 : 2;
+    program->shares[0] = words ? SHARE_CENTRED : SHARE_ALL;
+    program->digits = narrow ? 1 : 2;
     if (f->separable && f->width > 1 && f->height > 1 && absolute_sum(f->row, f->width) <= NARROW_SUM &&
         absolute_sum(f->column, f->height) <= NARROW_SUM) {
         const struct weights all = {f->width, f->height, f->taps, 1}, row = {f->width, 1, f->row, 1};
-        if (3 * pass_cost(once, &row) + f->height + 6 < job->digits * pass_cost(once, &all)) {
+        if (3 * pass_cost(once, &row) + f->height + 6 < program->digits * pass_cost(once, &all)) {
             const enum arithmetic down = float_exact ? ARITHMETIC_FLOATS : words ? ARITHMETIC_PAIRS : ARITHMETIC_INTS;
-            job->digits = down == ARITHMETIC_PAIRS ? 2 : job->digits;
-            return make_passes16(job, once, down);
+            program->digits = down == ARITHMETIC_PAIRS ? 2 : program->digits;
+            return make_passes16(plan, program, once, down);
         }
     }
-    return make_at_once16(job, once);
+    return make_at_once16(plan, program, once);
 }
 
-/* Choose the arithmetic and make the job's passes. */
-static bool make_passes(struct job *job)
+/* Choose the arithmetic and make the program's passes. */
+static bool make_passes(const struct plan *plan, struct program *program)
 {
-    const struct plan *plan = job->plan;
     const struct filter *f = plan->filter;
     const bool planes = plan->sample == SAMPLE_F32;
     if (plan->sample == SAMPLE_U16)
-        return make_job16(job);
+        return make_program16(plan, program);
     if (f->combine != COMBINE_NONE)
-        return make_grids(job);
+        return make_grids(plan, program);
     const struct weights all = {f->width, f->height, f->taps, planes ? f->scale : 1};
     const struct weights row = {f->width, 1, f->row, 1}, column = {1, f->height, f->column, all.divisor};
-    const enum arithmetic once = planes ? ARITHMETIC_FLOATS : sample_arithmetic(job, &all);
+    const enum arithmetic once = planes ? ARITHMETIC_FLOATS : sample_arithmetic(plan, program, &all);
     enum arithmetic across = once, down = once;
     int32_t start = 0;
-    job->shift_tap = find_shift(f);
-    job->is_window = job->shift_tap < 0 && !planes && is_window(f);
-    bool passes = f->separable && f->width > 1 && f->height > 1 && job->shift_tap < 0 && !job->is_window;
+    program->shift_tap = find_shift(f);
+    program->is_window = program->shift_tap < 0 && !planes && is_window(f);
+    bool passes = f->separable && f->width > 1 && f->height > 1 && program->shift_tap < 0 && !program->is_window;
     if (passes && !planes) {
-        across = sample_arithmetic(job, &row);
+        across = sample_arithmetic(plan, program, &row);
         down = plan->float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
-        if (job->loops->words && fits_pairs(f, &start))
+        if (program->loops->words && fits_pairs(f, &start))
             down = ARITHMETIC_PAIRS;
     }
     if (passes) {
@@ -978,29 +997,29 @@ static bool make_passes(struct job *job)
 
     const size_t columns = (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width;
     const size_t parts = planes ? 1 : PARTS_MOST;
-    if (!pass_allocate(&job->last, parts * columns) ||
-        (passes && !pass_allocate(&job->first, parts * GROUP_MAX * (size_t)f->width)))
+    if (!pass_allocate(&program->last, parts * columns) ||
+        (passes && !pass_allocate(&program->first, parts * GROUP_MAX * (size_t)f->width)))
         return false;
-    struct pass *last = job->last;
-    last->group = job->loops->group;
+    struct pass *last = program->last;
+    last->group = program->loops->group;
     last->target = planes ? TARGET_F32 : TARGET_U8;
     last->offset = plan->offset;
     last->absolute = f->absolute;
     finish_make(plan, &last->finish);
-    if (job->shift_tap >= 0 || job->is_window) {
-        job->first = last;
+    if (program->shift_tap >= 0 || program->is_window) {
+        program->first = last;
         last->arithmetic = planes ? ARITHMETIC_FLOATS : ARITHMETIC_BYTES; /* rows as they are */
         last->row_count = WINDOW_ROWS;
         return true;
     }
     if (!passes) {
-        job->first = last;
+        program->first = last;
         last->arithmetic = once;
         pass_fill(last, &all);
         return true;
     }
-    struct pass *first = job->first;
-    first->group = job->loops->group;
+    struct pass *first = program->first;
+    first->group = program->loops->group;
     first->arithmetic = across;
     first->target = down == ARITHMETIC_PAIRS ? TARGET_PAIRS : down == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
     pass_fill(first, &row);
@@ -1020,53 +1039,55 @@ static bool make_passes(struct job *job)
 }
 
 /* Choose the tiles: as wide as a ring in L1 allows, and enough of them for the threads. */
-static void make_tiles(struct job *job, int threads)
+static void make_tiles(struct launch *launch, int threads)
 {
-    const struct filter *f = job->plan->filter;
-    const bool passes = job->first != job->last;
-    const int width = job->in->width, height = job->in->height;
-    const int made =
-        job->first->group / rows_in_one(job->first->target); /* of a ring, that the first pass makes at once */
-    job->input_sets = passes ? 1 : job->digits;
-    job->input_rows = job->first->row_count;
-    job->ring_rows = passes ? (job->last->row_count + made - 1) / made * made : 0;
-    job->sum_rows = job->sums * job->last->group;
-    const size_t sample = column_bytes(job->first->arithmetic);
-    const size_t column = (size_t)(job->input_sets * job->input_rows) * sample +
-                          (size_t)(job->digits * job->ring_rows + job->sum_rows) * sizeof(union cell);
+    const struct filter *f = launch->plan->filter;
+    const bool passes = launch->program->first != launch->program->last;
+    const int width = launch->in->width, height = launch->in->height;
+    const int made = launch->program->first->group /
+                     rows_in_one(launch->program->first->target); /* of a ring, that the first pass makes at once */
+    launch->input_sets = passes ? 1 : launch->program->digits;
+    launch->input_rows = launch->program->first->row_count;
+    launch->ring_rows = passes ? (launch->program->last->row_count + made - 1) / made * made : 0;
+    launch->sum_rows = launch->program->sums * launch->program->last->group;
+    const size_t sample = column_bytes(launch->program->first->arithmetic);
+    const size_t column = (size_t)(launch->input_sets * launch->input_rows) * sample +
+                          (size_t)(launch->program->digits * launch->ring_rows + launch->sum_rows) * sizeof(union cell);
     int most = (int)(TILE_BYTES / column);
     most = most < TILE_WIDTH_LEAST ? TILE_WIDTH_LEAST : most > TILE_WIDTH_MOST ? TILE_WIDTH_MOST : most;
     /* What is read in place has narrow tiles at the left and the right, which are not. */
     const int narrow = (int)round_up((size_t)f->width + ROW_SLACK, BLOCK_MAX);
-    job->in_place = (job->plan->sample == SAMPLE_F32 || job->first->arithmetic == ARITHMETIC_BYTES) &&
-                    width >= IN_PLACE_WIDTHS * narrow;
-    const int edge = job->in_place ? narrow : 0;
+    launch->in_place = (launch->plan->sample == SAMPLE_F32 || launch->program->first->arithmetic == ARITHMETIC_BYTES) &&
+                       width >= IN_PLACE_WIDTHS * narrow;
+    const int edge = launch->in_place ? narrow : 0;
     const int inner = width - 2 * edge;
     const int columns_x = (inner + most - 1) / most;
-    job->tile_width = (int)round_up((size_t)((inner + columns_x - 1) / columns_x), BLOCK_MAX);
-    job->first_width = edge > 0 ? edge : job->tile_width < width ? job->tile_width : width;
-    job->tiles_x = 1 + (width - job->first_width + job->tile_width - 1) / job->tile_width;
+    launch->tile_width = (int)round_up((size_t)((inner + columns_x - 1) / columns_x), BLOCK_MAX);
+    launch->first_width = edge > 0 ? edge : launch->tile_width < width ? launch->tile_width : width;
+    launch->tiles_x = 1 + (width - launch->first_width + launch->tile_width - 1) / launch->tile_width;
 
-    const int height_most = job->is_window ? WINDOW_HEIGHT_MOST : TILE_HEIGHT_MOST;
+    const int height_most = launch->program->is_window ? WINDOW_HEIGHT_MOST : TILE_HEIGHT_MOST;
     int tile_height = 4 * f->height > height_most ? 4 * f->height : height_most;
-    const int64_t columns = (int64_t)job->tiles_x * job->in->count;
+    const int64_t columns = (int64_t)launch->tiles_x * launch->in->count;
     const int64_t wanted = (threads > 1 ? (int64_t)TILES_A_THREAD * threads : 1) / columns + 1;
     if (height / wanted < tile_height)
         tile_height = (int)(height / wanted) > f->height ? (int)(height / wanted) : f->height;
-    job->tile_height = (int)round_up((size_t)tile_height, GROUP_MAX);
-    job->tiles_y = (height + job->tile_height - 1) / job->tile_height;
+    launch->tile_height = (int)round_up((size_t)tile_height, GROUP_MAX);
+    launch->tiles_y = (height + launch->tile_height - 1) / launch->tile_height;
 
-    const size_t reach = (size_t)(job->tile_width + f->width - 1 + ROW_SLACK);
-    job->input_bytes = round_up(reach * sample, ALIGNMENT);
-    job->ring_bytes = (size_t)(job->tile_width + ROW_SLACK) * sizeof(union cell);
-    if (job->is_window) {
-        job->input_bytes = round_up(reach + 2 * BLOCK_MAX, ALIGNMENT);
-        job->ring_rows = 1;
-        job->ring_bytes = round_up(PREFIX_CELLS(reach), BLOCK_MAX) * sizeof(int32_t);
+    const size_t reach = (size_t)(launch->tile_width + f->width - 1 + ROW_SLACK);
+    launch->input_bytes = round_up(reach * sample, ALIGNMENT);
+    launch->ring_bytes = (size_t)(launch->tile_width + ROW_SLACK) * sizeof(union cell);
+    if (launch->program->is_window) {
+        launch->input_bytes = round_up(reach + 2 * BLOCK_MAX, ALIGNMENT);
+        launch->ring_rows = 1;
+        launch->ring_bytes = round_up(PREFIX_CELLS(reach), BLOCK_MAX) * sizeof(int32_t);
     }
-    job->spare_bytes = round_up((size_t)job->tile_width * sample_bytes(job->in->sample), ALIGNMENT);
-    job->scratch_bytes = (size_t)(job->input_sets * job->input_rows) * job->input_bytes +
-                         (size_t)(job->digits * job->ring_rows + job->sum_rows) * job->ring_bytes + job->spare_bytes;
+    launch->spare_bytes = round_up((size_t)launch->tile_width * sample_bytes(launch->in->sample), ALIGNMENT);
+    launch->scratch_bytes =
+        (size_t)(launch->input_sets * launch->input_rows) * launch->input_bytes +
+        (size_t)(launch->program->digits * launch->ring_rows + launch->sum_rows) * launch->ring_bytes +
+        launch->spare_bytes;
 }
 
 /* The instruction sets from the plain to the fast; each needs what those before it need. */
@@ -1132,38 +1153,63 @@ static bool goes_past_caches(const struct plane *out)
            ((uintptr_t)out->data | out->row_bytes | (out->count > 1 ? out->plane_bytes : 0)) % ALIGNMENT == 0;
 }
 
+static bool no_memory(const struct plan *plan, struct error *error)
+{
+    return error_set(error, ERROR_WORK, "not enough memory for the filter %s; close other programs or lower --threads",
+                     plan->filter->name);
+}
+
+static void program_free(void *prepared)
+{
+    struct program *program = prepared;
+    if (program == NULL)
+        return;
+    if (program->first != program->last)
+        pass_free(program->first);
+    pass_free(program->second);
+    pass_free(program->last);
+    free(program);
+}
+
+bool cpu_prepare(struct plan *plan, struct device *device, struct error *error)
+{
+    (void)device;
+    const struct loops *loops = find_loops(error);
+    if (plan->prepared != NULL || loops == NULL)
+        return loops != NULL;
+    struct program *program = calloc(1, sizeof *program);
+    if (program != NULL) {
+        program->loops = loops;
+        program->digits = 1;
+    }
+    if (program == NULL || !make_passes(plan, program)) {
+        program_free(program);
+        return no_memory(plan, error);
+    }
+    plan->prepared = program;
+    plan->release = program_free;
+    return true;
+}
+
 bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                 struct error *error)
 {
     (void)device;
     const struct filter *f = plan->filter;
-    struct job job = {.plan = plan, .in = in, .out = out, .loops = find_loops(error), .digits = 1};
-    if (job.loops == NULL)
-        return false;
+    struct launch launch = {
+        .plan = plan, .program = plan->prepared, .in = in, .out = out, .past_caches = goes_past_caches(out)};
+    assert(launch.program != NULL);
     const double work = (double)in->width * in->height * in->count * f->width * f->height * filter_grids(f);
     int threads = work < PARALLEL_WORK ? 1 : parallel_threads(plan->threads);
-    bool ok = make_passes(&job);
-    if (ok) {
-        make_tiles(&job, threads);
-        job.last->past_caches = job.sums == 0 && goes_past_caches(out);
-        job.join.past_caches = job.join16.past_caches = goes_past_caches(out);
-        const int64_t tiles = (int64_t)job.tiles_x * job.tiles_y * in->count;
-        threads = tiles < threads ? (int)tiles : threads;
-        job.scratch = aligned_alloc(ALIGNMENT, (size_t)threads * job.scratch_bytes);
-        ok = job.scratch != NULL;
-        /* Vectors reach a little beyond a row, with taps of 0: let nothing stand there that nobody wrote. */
-        if (ok) {
-            memset(job.scratch, 0, (size_t)threads * job.scratch_bytes);
-            parallel_for(threads, tiles, convolve_numbered_tile, &job);
-        }
-    }
-    if (!ok)
-        error_set(error, ERROR_WORK, "not enough memory for the filter %s; close other programs or lower --threads",
-                  f->name);
-    free(job.scratch);
-    if (job.first != job.last)
-        pass_free(job.first);
-    pass_free(job.second);
-    pass_free(job.last);
-    return ok;
+    make_tiles(&launch, threads);
+    const int64_t tiles = (int64_t)launch.tiles_x * launch.tiles_y * in->count;
+    threads = tiles < threads ? (int)tiles : threads;
+    launch.scratch = aligned_alloc(ALIGNMENT, (size_t)threads * launch.scratch_bytes);
+    if (launch.scratch == NULL)
+        return no_memory(plan, error);
+    /* Vectors reach a little beyond a row, with taps of 0: let nothing stand there that nobody wrote. */
+    memset(launch.scratch, 0, (size_t)threads * launch.scratch_bytes);
+    parallel_for(threads, tiles, convolve_numbered_tile, &launch);
+    free(launch.scratch);
+    return true;
 }

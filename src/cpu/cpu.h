@@ -112,7 +112,6 @@ struct pass {
     int32_t start;                /* what integer sums begin with */
     float offset;                 /* TARGET_F32: what is added */
     bool absolute;                /* TARGET_F32: of the sum's absolute value */
-    bool past_caches;             /* outputs are written past the caches; they begin at multiples of a vector */
     struct finish finish;
     struct step steps[STEPS_MAX];
     struct column *columns;
@@ -121,11 +120,10 @@ struct pass {
 /* How the sums of two grids become outputs: rows of sums that two passes of one arithmetic left. */
 struct join {
     enum combine combine;
-    bool is_float;      /* the sums are float */
-    enum target target; /* TARGET_U8 or TARGET_F32 */
-    enum layout layout; /* of the sums */
-    float offset;       /* TARGET_F32: what is added */
-    bool past_caches;
+    bool is_float;        /* the sums are float */
+    enum target target;   /* TARGET_U8 or TARGET_F32 */
+    enum layout layout;   /* of the sums */
+    float offset;         /* TARGET_F32: what is added */
     struct finish finish; /* of COMBINE_MAX and _SUM; of COMBINE_MAGNITUDE, which makes levels, that changes nothing */
 
     /* Of COMBINE_MAGNITUDE. In float, as root_fits_float says: truncate(sqrt(N) * factor + term) is the level or one
@@ -146,7 +144,6 @@ struct join16 {
     int digits;         /* rows of a sum: 1 or 2 */
     double unit, base;
     struct rounding16 rounding;
-    bool past_caches;
 };
 
 /* Rows of sums that are joined, at most: two of each of two grids. */
@@ -169,22 +166,24 @@ struct loops {
     bool bytes;       /* has it ARITHMETIC_BYTES? */
     bool words;       /* ARITHMETIC_WORDS and _PAIRS? */
 
-    /* Do PASS from ROWS, of which the first WIDTH outputs' first column stands at each row's beginning, to OUTS. */
-    void (*run)(const struct pass *pass, const void *const *rows, int width, void *const *outs);
+    /* Do PASS from ROWS, of which the first WIDTH outputs' first column stands at each row's beginning, to OUTS. With PAST_CACHES, outputs are written past the
+     * caches; they then begin at multiples of a vector. The same holds for the functions below. */
+    void (*run)(const struct pass *pass, const void *const *rows, int width, bool past_caches, void *const *outs);
 
     /* For a window of equal taps. Slide a row of column sums down: add ENTERING, take off LEAVING. */
     void (*slide)(const uint8_t *entering, const uint8_t *leaving, int count, uint16_t *columns);
 
-    /* Slide the window along a row of column sums: outputs of WIDTH windows, as FINISH and PAST_CACHES of the pass say.
+    /* Slide the window along a row of column sums: outputs of WIDTH windows, as the pass's FINISH says.
      * Meanwhile fetch the samples that enter at NEXT and leave at GONE. */
     void (*slide_across)(const struct pass *pass, const struct window *window, const uint16_t *columns, int width,
-                         const uint8_t *next, const uint8_t *gone, uint8_t *out);
+                         bool past_caches, const uint8_t *next, const uint8_t *gone, uint8_t *out);
 
     /* Join two rows of sums to WIDTH outputs. */
-    void (*join)(const struct join *join, const void *first, const void *second, int width, void *out);
+    void (*join)(const struct join *join, const void *first, const void *second, int width, bool past_caches,
+                 void *out);
 
     /* Join rows of sums, those of a grid one after the other, to WIDTH outputs of uint16_t. */
-    void (*join16)(const struct join16 *join, void *const *sums, int width, uint16_t *out);
+    void (*join16)(const struct join16 *join, void *const *sums, int width, bool past_caches, uint16_t *out);
 
     /* Copy COUNT samples of uint8_t into a row for ARITHMETIC. */
     void (*widen)(enum arithmetic arithmetic, const uint8_t *from, int count, void *to);

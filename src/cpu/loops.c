@@ -692,7 +692,7 @@ INLINE ints pair_low(ints first, ints second)
               pair_low(c##a##2, c##b##2), pair_low(c##a##3, c##b##3), false);
 
 /* Blocks from column X on, while there are COUNT outputs left of which at least one is in the block. */
-INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, int count, char *const *outs,
+INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, int count, bool past, char *const *outs,
                        const enum arithmetic arithmetic)
 {
     const bool is_float = arithmetic == ARITHMETIC_FLOATS;
@@ -705,7 +705,7 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
                                                                 : pass->layout;
     const struct finish finish = pass->finish; /* copies: what is stored could be the pass, as a compiler sees it */
     const float offset = pass->offset;
-    const bool absolute = pass->absolute, past = pass->past_caches;
+    const bool absolute = pass->absolute;
     const struct step *const end = pass->steps + pass->step_count;
     const ints start = is_float ? (ints){0} : repeat(pass->start);
     char *to[2 * GROUP];
@@ -776,7 +776,7 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
 }
 
 /* Whole blocks to their places; what is left by way of a block of its own, except where rows have room for it. */
-INLINE void run_pass(const struct pass *pass, const void *const *rows, int width, void *const *outs,
+INLINE void run_pass(const struct pass *pass, const void *const *rows, int width, bool past, void *const *outs,
                      const enum arithmetic arithmetic)
 {
     const bool exact = pass->target == TARGET_U8 || pass->target == TARGET_U16 || pass->target == TARGET_F32;
@@ -790,10 +790,10 @@ INLINE void run_pass(const struct pass *pass, const void *const *rows, int width
         count = x < whole ? whole : width - whole;
         for (int a = 0; a < (halves ? 2 : 1) * GROUP; a++)
             to[a] = x < whole ? outs[a] : (char *)rest[a];
-        run_blocks(pass, rows, x, count, to, arithmetic);
+        run_blocks(pass, rows, x, count, past, to, arithmetic);
     }
 #if HAS_WORDS
-    if (pass->past_caches)
+    if (past)
         _mm_sfence(); /* before another thread is told that the outputs are there */
 #endif
     if (whole < width)
@@ -801,23 +801,23 @@ INLINE void run_pass(const struct pass *pass, const void *const *rows, int width
             memcpy((char *)outs[a] + (size_t)whole * output_bytes, rest[a], (size_t)(width - whole) * output_bytes);
 }
 
-static void run(const struct pass *pass, const void *const *rows, int width, void *const *outs)
+static void run(const struct pass *pass, const void *const *rows, int width, bool past, void *const *outs)
 {
     switch (pass->arithmetic) {
     case ARITHMETIC_BYTES:
-        run_pass(pass, rows, width, outs, ARITHMETIC_BYTES);
+        run_pass(pass, rows, width, past, outs, ARITHMETIC_BYTES);
         break;
     case ARITHMETIC_WORDS:
-        run_pass(pass, rows, width, outs, ARITHMETIC_WORDS);
+        run_pass(pass, rows, width, past, outs, ARITHMETIC_WORDS);
         break;
     case ARITHMETIC_PAIRS:
-        run_pass(pass, rows, width, outs, ARITHMETIC_PAIRS);
+        run_pass(pass, rows, width, past, outs, ARITHMETIC_PAIRS);
         break;
     case ARITHMETIC_FLOATS:
-        run_pass(pass, rows, width, outs, ARITHMETIC_FLOATS);
+        run_pass(pass, rows, width, past, outs, ARITHMETIC_FLOATS);
         break;
     case ARITHMETIC_INTS:
-        run_pass(pass, rows, width, outs, ARITHMETIC_INTS);
+        run_pass(pass, rows, width, past, outs, ARITHMETIC_INTS);
         break;
     }
 }
@@ -832,10 +832,9 @@ static void slide(const uint8_t *entering, const uint8_t *leaving, int count, ui
 /* The window's sum at column x is P[x + window - 1] - P[x - 1], where P[k] is the sum of all columns up to k; it is
  * right modulo 2^32 whatever P does. P of even and of odd columns stand apart, as the two loads of LAYOUT_TWOS do. */
 static void slide_across(const struct pass *pass, const struct window *of, const uint16_t *columns, int width,
-                         const uint8_t *next, const uint8_t *gone, uint8_t *out)
+                         bool past, const uint8_t *next, const uint8_t *gone, uint8_t *out)
 {
     const struct finish finish = pass->finish;
-    const bool past = pass->past_caches;
     const int window = of->columns;
     const int32_t tap = of->tap;
     const int count = (width + window + BLOCK - 1) / (2 * LANES) + 1; /* vectors of two columns a lane */
@@ -870,11 +869,11 @@ static void slide_across(const struct pass *pass, const struct window *of, const
 }
 #else
 static void slide_across(const struct pass *pass, const struct window *of, const uint16_t *columns, int width,
-                         const uint8_t *next, const uint8_t *gone, uint8_t *out)
+                         bool past, const uint8_t *next, const uint8_t *gone, uint8_t *out)
 {
     const int window = of->columns;
     int32_t *prefixes = of->prefixes;
-    (void)next, (void)gone;
+    (void)past, (void)next, (void)gone;
     int32_t sum = 0;
     for (int k = 0; k < window - 1; k++)
         sum += columns[k];
@@ -977,7 +976,7 @@ NOT_INLINED static void join_each(const struct join *j, const int32_t *first, co
     }
 }
 
-static void join(const struct join *from, const void *first, const void *second, int width, void *out)
+static void join(const struct join *from, const void *first, const void *second, int width, bool past_caches, void *out)
 {
     const struct join j = *from; /* a copy: what is stored could be it, as a compiler sees it */
     const bool each = j.combine == COMBINE_MAGNITUDE && j.target == TARGET_U8 && !j.in_float;
@@ -992,7 +991,7 @@ static void join(const struct join *from, const void *first, const void *second,
             continue;
         }
         void *to = left >= BLOCK ? (char *)out + (size_t)x * output_bytes : (char *)rest;
-        const bool past = j.past_caches && left >= BLOCK;
+        const bool past = past_caches && left >= BLOCK;
         const ints c0 = join_vector(&j, load(a), load(b));
         const ints c1 = join_vector(&j, load(a + LANES), load(b + LANES));
         const ints c2 = join_vector(&j, load(a + 2 * LANES), load(b + 2 * LANES));
@@ -1006,7 +1005,7 @@ static void join(const struct join *from, const void *first, const void *second,
             memcpy((char *)out + (size_t)x * output_bytes, rest, (size_t)left * output_bytes);
     }
 #if HAS_WORDS
-    if (j.past_caches)
+    if (past_caches)
         _mm_sfence();
 #endif
 }
@@ -1044,7 +1043,7 @@ INLINE ints join16_vector(const struct join16 *j, void *const *sums, int x)
     return join_doubles(join16_half(j, sums, x, false), join16_half(j, sums, x, true));
 }
 
-static void join16(const struct join16 *from, void *const *sums, int width, uint16_t *out)
+static void join16(const struct join16 *from, void *const *sums, int width, bool past_caches, uint16_t *out)
 {
     const struct join16 j = *from; /* a copy: what is stored could be it, as a compiler sees it */
     for (int x = 0; x < width; x += BLOCK) {
@@ -1052,11 +1051,11 @@ static void join16(const struct join16 *from, void *const *sums, int width, uint
         const bool whole = width - x >= BLOCK;
         store_words(join16_vector(&j, sums, x), join16_vector(&j, sums, x + LANES),
                     join16_vector(&j, sums, x + 2 * LANES), join16_vector(&j, sums, x + 3 * LANES), j.layout,
-                    j.past_caches && whole, whole ? out + x : rest);
+                    past_caches && whole, whole ? out + x : rest);
         if (!whole)
             memcpy(out + x, rest, (size_t)(width - x) * sizeof *rest);
     }
-    if (j.past_caches)
+    if (past_caches)
         _mm_sfence();
 }
 #else
@@ -1067,9 +1066,10 @@ INLINE double join16_sum(const struct join16 *j, void *const *rows, int x)
     return j->digits == 1 ? value : value * j->unit + (((const union cell *)rows[1])[x].i + j->base);
 }
 
-static void join16(const struct join16 *from, void *const *sums, int width, uint16_t *out)
+static void join16(const struct join16 *from, void *const *sums, int width, bool past_caches, uint16_t *out)
 {
     const struct join16 j = *from;
+    (void)past_caches;
     for (int x = 0; x < width; x++) {
         double value = join16_sum(&j, sums, x);
         if (j.combine != COMBINE_NONE) {

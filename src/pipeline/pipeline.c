@@ -48,6 +48,8 @@ int pipeline_processors(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+/* Make the plans for pipeline->work. A plan of the last image is kept where it would be the same: only the variant and
+ * the sample type can differ, as the request stands. */
 static bool make_plans(struct pipeline *pipeline, struct error *error)
 {
     const struct request *request = pipeline->request;
@@ -57,9 +59,18 @@ static bool make_plans(struct pipeline *pipeline, struct error *error)
         const struct filter *filter = &request->filters[i];
         const struct variant *variant =
             named ? request->variant : conv_choose(filter, pipeline->backend, &pipeline->work);
-        if (!plan_make(&pipeline->plans[i], filter, request->border, pipeline->work.sample, variant, error))
+        struct plan *plan = &pipeline->plans[i];
+        if (plan->variant == variant && plan->sample == pipeline->work.sample)
+            continue;
+        plan_free(plan);
+        if (!plan_make(plan, filter, request->border, pipeline->work.sample, variant, error))
             return false;
-        pipeline->plans[i].threads = request->threads;
+        plan->threads = request->threads;
+        /* On a GPU, the upload of the taps waits until constant memory is this pipeline's: see run_filters. */
+        if (variant->backend == BACKEND_CPU && !plan_prepare(plan, NULL, error)) {
+            plan_free(plan);
+            return false;
+        }
     }
     return true;
 }
@@ -395,15 +406,14 @@ static bool queue_filters(struct pipeline *pipeline, const struct image *image, 
     struct device *device = pipeline->device;
     *in = 0;
     for (size_t i = 0; i < request->count; i++, *in = !*in) {
-        const struct plan *plan = &pipeline->plans[i];
+        struct plan *plan = &pipeline->plans[i];
         const struct plane *from = &buffers->planes[*in];
         if (i > 0 && merges_between(pipeline, image) &&
             (!device_merge(device, from, request->alpha, buffers->linear, &buffers->image, error) ||
              !device_split(device, &buffers->image, request->alpha, buffers->linear, from, error)))
             return false;
-        if (plan->variant->prepare != NULL && !plan->variant->prepare(plan, device, error))
-            return false;
-        if (!plan->variant->launch(plan, device, from, &buffers->planes[!*in], error))
+        if (!plan_prepare(plan, device, error) ||
+            !plan->variant->launch(plan, device, from, &buffers->planes[!*in], error))
             return false;
     }
     return true;
@@ -697,6 +707,8 @@ void pipeline_close(struct pipeline *pipeline)
 {
     shrink_host(pipeline);
     close_device(pipeline);
+    for (size_t i = 0; pipeline->plans != NULL && i < pipeline->request->count; i++)
+        plan_free(&pipeline->plans[i]);
     free(pipeline->plans);
     pipeline->plans = NULL;
 }

@@ -15,9 +15,9 @@
 #define F32 (1u << SAMPLE_F32)
 #define VARIANTS(CPU, CUDA)                                                                                            \
     /*   function        name            samples  fits  seconds  capability  unit  summary */                          \
-    CPU(reference, "reference", U8 | U16 | F32, FITS_ALL, reference_seconds, 0, UNIT_FMA,                              \
+    CPU(reference, NULL, "reference", U8 | U16 | F32, FITS_ALL, reference_seconds, 0, UNIT_FMA,                        \
         "four loops, 64-bit integers: the truth for all others")                                                       \
-    CPU(cpu, "cpu", U8 | U16 | F32, FITS_ALL, cpu_seconds, 0, UNIT_FMA,                                                \
+    CPU(cpu, cpu_prepare, "cpu", U8 | U16 | F32, FITS_ALL, cpu_seconds, 0, UNIT_FMA,                                   \
         "vectors and threads over rows; two passes for rank 1")                                                        \
     CUDA(basic, "basic", U8 | F32, FITS_ONE_GRID, NULL, 75, UNIT_FMA, "a thread a pixel, taps in global memory")       \
     CUDA(constant, "constant", U8 | F32, FITS_ONE_GRID, NULL, 75, UNIT_FMA,                                            \
@@ -43,7 +43,7 @@
     CUDA(gradient, "gradient", U8 | U16 | F32, FITS_TWO_GRIDS, gradient_seconds, 75, UNIT_FMA,                         \
          "both sums of a filter with two grids, and their root")
 
-typedef bool prepare_function(const struct plan *plan, struct device *device, struct error *error);
+typedef bool prepare_function(struct plan *plan, struct device *device, struct error *error);
 typedef bool launch_function(const struct plan *plan, struct device *device, const struct plane *in,
                              const struct plane *out, struct error *error);
 
@@ -52,10 +52,11 @@ typedef bool launch_function(const struct plan *plan, struct device *device, con
 #define CUDA_FUNCTION(function, step) function##_##step
 #endif
 
-/* The CPU's variants have nothing to prepare. */
+/* On the CPU only one variant has something to prepare. */
+prepare_function cpu_prepare;
 #define DECLARE_CPU(function, ...) launch_function function##_launch;
-#define ROW_CPU(function, name, samples, fits, seconds, capability, unit, summary)                                     \
-    {name, summary, BACKEND_CPU, samples, fits, seconds, capability, unit, NULL, function##_launch},
+#define ROW_CPU(function, prepare, name, samples, fits, seconds, capability, unit, summary)                            \
+    {name, summary, BACKEND_CPU, samples, fits, seconds, capability, unit, prepare, function##_launch},
 #ifdef GPUCONV_CUDA
 #define CUDA_FUNCTIONS(function) CUDA_FUNCTION(function, prepare), CUDA_FUNCTION(function, launch)
 #define DECLARE_CUDA(function, ...)                                                                                    \
@@ -295,6 +296,18 @@ bool plan_make(struct plan *plan, const struct filter *filter, enum border borde
             plan->shift_y = i / filter->width % filter->height - filter->anchor_y;
         }
     return true;
+}
+
+bool plan_prepare(struct plan *plan, struct device *device, struct error *error)
+{
+    return plan->variant->prepare == NULL || plan->variant->prepare(plan, device, error);
+}
+
+void plan_free(struct plan *plan)
+{
+    if (plan->release != NULL)
+        plan->release(plan->prepared);
+    *plan = (struct plan){0};
 }
 
 double plan_tolerance(const struct plan *plan)

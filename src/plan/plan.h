@@ -120,8 +120,10 @@ struct variant {
     int capability; /* the least compute capability, times 10; 0 on the CPU */
     enum unit unit; /* for the benchmark */
 
-    /* Upload what the launch needs beyond the planes (taps). Not timed. May be NULL. */
-    bool (*prepare)(const struct plan *plan, struct device *device, struct error *error);
+    /* Get ready for launches of PLAN; not timed. NULL where there is nothing to do. On the CPU it is called once for a
+     * plan and leaves its result in plan->prepared (a second call does nothing). On a device it uploads the taps to
+     * constant memory, which all streams share, and is called before the launches of each image. */
+    bool (*prepare)(struct plan *plan, struct device *device, struct error *error);
 
     /* Convolve all of IN's planes to OUT's: two buffers of one shape that do not overlap. On a device the work is
      * queued on the device's stream and errors of the kernels themselves show at the next synchronisation. DEVICE is
@@ -159,11 +161,22 @@ struct plan {
     int32_t largest_tap;          /* the largest |q| */
     int shift_x, shift_y;         /* the last of them is a weight of in(y + shift_y, x + shift_x) */
     int threads;                  /* for variants of the CPU; 0: as many as OpenMP gives */
+
+    /* What the variant's prepare derived, owned by the plan, and what frees it; NULL: nothing. Launches only read it. */
+    void *prepared;
+    void (*release)(void *prepared);
 };
 
-/* Derive the numbers and check that the variant takes this filter and sample type and that this build has it. */
+/* Derive the numbers and check that the variant takes this filter and sample type and that this build has it. Free what
+ * plan_prepare adds to the plan with plan_free. */
 bool plan_make(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,
                const struct variant *variant, struct error *error);
+
+/* Call the variant's prepare, if it has one. It is needed before the first launch. DEVICE is NULL on the CPU. */
+bool plan_prepare(struct plan *plan, struct device *device, struct error *error);
+
+/* Free what was prepared; the plan becomes all zeros. A plan of zeros is allowed. */
+void plan_free(struct plan *plan);
 
 /* Do floats hold all sums of samples of SAMPLE, _U8 or _U16, exactly, in any order? Every partial sum is an integer of
  * at most sum|q| times the highest sample, and floats hold those up to 2^24. */

@@ -113,8 +113,9 @@ static void check_filter(struct image *image, const char *spec, enum border bord
         CHECK(variant && plan_make(&plan, &filter, border, sample, variant, &error));
         plan.threads = 1;
         CHECK(plane_allocate(&out[i], sample, image->width, image->height, planes, &error));
-        CHECK(!variant->prepare || variant->prepare(&plan, NULL, &error));
+        CHECK(plan_prepare(&plan, NULL, &error));
         CHECK(variant->launch(&plan, NULL, &in, &out[i], &error));
+        plan_free(&plan);
     }
     for (int p = 0; p < planes; p++)
         for (int y = 0; y < image->height; y++)

@@ -225,20 +225,20 @@ bool device_merge(struct device *device, const struct plane *planes, enum alpha 
 
 /* ---- The rows of the table ---- */
 
+bool cpu_prepare(struct plan *plan, struct device *device, struct error *error);
 bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                 struct error *error);
 
 /* CUDA_FUNCTION of conv.c makes every row of the GPU's call these. */
-bool stub_prepare(const struct plan *plan, struct device *device, struct error *error);
+bool stub_prepare(struct plan *plan, struct device *device, struct error *error);
 bool stub_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                  struct error *error);
 
-bool stub_prepare(const struct plan *plan, struct device *device, struct error *error)
+bool stub_prepare(struct plan *plan, struct device *device, struct error *error)
 {
-    (void)plan;
     struct device *nobody = NULL;
     if (atomic_compare_exchange_strong(&users[device->index], &nobody, device) || nobody == device)
-        return works(CALL_PREPARE, error);
+        return works(CALL_PREPARE, error) && cpu_prepare(plan, NULL, error);
     return error_set(error, ERROR_WORK, "two streams use the constant memory of GPU %d at once", device->index);
 }
 

@@ -238,7 +238,9 @@ static void test_sixteen_bits_by_hand(void **state)
             if (table[i].backend != BACKEND_CPU || !variant_takes(&table[i], &filter, SAMPLE_U16))
                 continue;
             assert_true(plan_make(&plan, &filter, cases[c].border, SAMPLE_U16, &table[i], NULL));
+            assert_true(plan_prepare(&plan, NULL, NULL));
             assert_true(table[i].launch(&plan, NULL, &from, &to, NULL));
+            plan_free(&plan);
             assert_memory_equal(out, cases[c].out, sizeof out);
             rows++;
         }

@@ -433,7 +433,7 @@ static void place_reserve(struct place *place, size_t size)
 #endif
 
 /* Run PLAN on IN to OUT, whatever the backend; OUT's whole buffer is as the variant left it. */
-static bool run_variant(const struct plan *plan, struct place *place, const struct guarded *in, struct guarded *out,
+static bool run_variant(struct plan *plan, struct place *place, const struct guarded *in, struct guarded *out,
                         struct error *error)
 {
 #ifdef GPUCONV_CUDA
@@ -444,13 +444,13 @@ static bool run_variant(const struct plan *plan, struct place *place, const stru
         from.data = (char *)place->in + GUARD;
         to.data = (char *)place->out + GUARD;
         return device_upload(device, place->in, in->memory, in->size, error) &&
-               device_upload(device, place->out, out->memory, out->size, error) &&
-               plan->variant->prepare(plan, device, error) && plan->variant->launch(plan, device, &from, &to, error) &&
+               device_upload(device, place->out, out->memory, out->size, error) && plan_prepare(plan, device, error) &&
+               plan->variant->launch(plan, device, &from, &to, error) &&
                device_download(device, out->memory, place->out, out->size, error) && device_wait(device, error);
     }
 #endif
     (void)place;
-    return plan->variant->launch(plan, NULL, &in->plane, &out->plane, error);
+    return plan_prepare(plan, NULL, error) && plan->variant->launch(plan, NULL, &in->plane, &out->plane, error);
 }
 
 static double value_of(enum sample sample, const void *row, int x)
@@ -523,6 +523,7 @@ static void check_row(const struct test_case *c, const struct variant *row, cons
         fail("%s %s: %s: %s", row->name, set, c->what, error.message);
     int where[3] = {0};
     const uint64_t wrong = count_mismatches(&c->expected->plane, &c->actual->plane, plan_tolerance(&plan), where);
+    plan_free(&plan);
     const bool intact = guards_intact(c->actual, c->poison);
     tally->cases++;
     if (wrong == 0 && intact)
@@ -578,9 +579,10 @@ static void check_case(const struct options *options, struct place *place, const
     const struct variant *rows = variants(&count);
     struct plan plan;
     struct error error = {0};
-    if (!plan_make(&plan, filter, border, sample, &rows[0], &error) ||
+    if (!plan_make(&plan, filter, border, sample, &rows[0], &error) || !plan_prepare(&plan, NULL, &error) ||
         !plan.variant->launch(&plan, NULL, &in.plane, &expected.plane, &error))
         fail("%s", error.message);
+    plan_free(&plan);
     char what[256];
     snprintf(what, sizeof what, "%d x %d taps, combine %s, anchor %d %d, %d x %d %s, %d planes, border %s",
              filter->width, filter->height, combine_name(filter->combine), filter->anchor_x, filter->anchor_y, width,
@@ -736,8 +738,10 @@ static void check_extreme(const struct options *options, struct place *place, co
         struct plan plan;
         size_t rows;
         if (!plan_make(&plan, filter, BORDER_WRAP, sample, variants(&rows), &error) ||
+            !plan_prepare(&plan, NULL, &error) ||
             !plan.variant->launch(&plan, NULL, &in.plane, &expected.plane, &error))
             fail("%s", error.message);
+        plan_free(&plan);
         snprintf(what, sizeof what, "%d x %d taps that sum to %lld, kind %d, %s", e->width, e->height, (long long)sum,
                  kind, sample_name(sample));
         const struct test_case c = {place, filter, BORDER_WRAP, sample, what, 0x5a, &in, &expected, &actual};
@@ -895,6 +899,7 @@ static void check_properties(const struct options *options, struct place *place,
             if (!plan_make(&plan, filter, BORDER_REFLECT101, SAMPLE_U8, &rows[i], &error) ||
                 !run_variant(&plan, place, &in, &out, &error))
                 fail("%s: %s", rows[i].name, error.message);
+            plan_free(&plan);
             tally->cases++;
             if (!property->holds(&in.plane, &out.plane, filter)) {
                 tally->mismatches++;

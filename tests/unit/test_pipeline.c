@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Plans are made and prepared once for many images, not once an image or a band: while images of one kind pass through
+ * a pipeline, nothing is allocated but the threads' scratch, once a launch. The linker passes the allocations of the
+ * program's own code to the functions here (-Wl,--wrap). */
+#include "base/error.h"
+#include "filter/filter.h"
+#include "image/image.h"
+#include "pipeline/pipeline.h"
+#include "plan/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static size_t allocations, scratches;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    allocations++;
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    allocations++;
+    return __real_calloc(count, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    scratches++;
+    return __real_aligned_alloc(alignment, size);
+}
+
+/* Images of 8 bits that go through the pipeline in bands, and of both depths. */
+enum { WIDTH = 1500, HEIGHT = 1800 };
+
+static struct image make_image(int bits)
+{
+    struct image image;
+    assert_true(image_allocate(&image, WIDTH, HEIGHT, 3, bits, NULL));
+    for (size_t i = 0; i < image_bytes(&image); i++)
+        image.samples[i] = (uint8_t)(i * i >> 5);
+    return image;
+}
+
+/* Filter an image of so many BITS; *ALLOCATED and *LAUNCHES become what that took. */
+static void filter_image(struct pipeline *pipeline, int bits, size_t *allocated, size_t *launches)
+{
+    struct stages stages;
+    struct image image = make_image(bits), result;
+    stages_begin(&stages);
+    const size_t before = allocations, launched = scratches;
+    assert_true(pipeline_plan(pipeline, &image, &stages, NULL));
+    assert_true(pipeline_run(pipeline, &image, &result, NULL));
+    *allocated = allocations - before;
+    *launches = scratches - launched;
+    image_free(&image);
+}
+
+static void test_an_image_like_the_last_needs_no_new_plans(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"sharpen", "blur", "gaussian:3", "box9", "sobel", "unsharp"};
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        static struct filter filter;
+        assert_true(filter_find(specs[i], &filter, NULL));
+        const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU, .threads = 1};
+        struct pipeline pipeline;
+        size_t allocated, launches;
+        assert_true(pipeline_open(&pipeline, &request, NULL));
+        filter_image(&pipeline, 8, &allocated, &launches);
+        assert_true(allocated > 0);
+        assert_true(launches > 1);
+        filter_image(&pipeline, 8, &allocated, &launches);
+        assert_int_equal(allocated, 0);
+        assert_true(launches > 1);
+        /* Samples of 16 bits need plans of their own, and larger planes. */
+        filter_image(&pipeline, 16, &allocated, &launches);
+        assert_true(allocated > 0);
+        filter_image(&pipeline, 16, &allocated, &launches);
+        assert_int_equal(allocated, 0);
+        pipeline_close(&pipeline);
+    }
+}
+
+static void test_a_plan_is_prepared_once(void **state)
+{
+    (void)state;
+    enum { SIDE = 40 };
+    static uint8_t in[SIDE * SIDE], out[2][SIDE * SIDE];
+    static struct filter filter;
+    struct plan plan;
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i] = (uint8_t)(i * i >> 3);
+    assert_true(filter_find("gaussian:2", &filter, NULL));
+    assert_true(plan_make(&plan, &filter, BORDER_REFLECT, SAMPLE_U8, variant_find("cpu", NULL), NULL));
+    assert_null(plan.prepared);
+    assert_true(plan_prepare(&plan, NULL, NULL));
+    const void *prepared = plan.prepared;
+    assert_non_null(prepared);
+    assert_true(plan_prepare(&plan, NULL, NULL));
+    assert_ptr_equal(plan.prepared, prepared);
+    for (int k = 0; k < 2; k++) {
+        const struct plane from = {SAMPLE_U8, SIDE, SIDE, 1, SIDE, sizeof in, in};
+        const struct plane to = {SAMPLE_U8, SIDE, SIDE, 1, SIDE, sizeof out[k], out[k]};
+        const size_t before = allocations, launched = scratches;
+        assert_true(plan.variant->launch(&plan, NULL, &from, &to, NULL));
+        assert_int_equal(allocations, before);
+        assert_int_equal(scratches, launched + 1);
+        assert_ptr_equal(plan.prepared, prepared);
+    }
+    assert_memory_equal(out[0], out[1], sizeof out[0]);
+    plan_free(&plan);
+    assert_null(plan.prepared);
+    plan_free(&plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_image_like_the_last_needs_no_new_plans),
+        cmocka_unit_test(test_a_plan_is_prepared_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
