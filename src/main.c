@@ -12,6 +12,7 @@
 #include "batch/report.h"
 #include "bench/bench.h"
 #include "codec/codec.h"
+#include "compare/compare.h"
 #include "filter/filter.h"
 #include "image/image.h"
 #include "image/linear.h"
@@ -653,7 +654,7 @@ static bool save_picture(const struct options *options, const struct image *expe
     struct image picture;
     const struct metadata none = {0};
     size_t size;
-    if (!image_difference_picture(expected, actual, &picture, error))
+    if (!difference_picture(expected, actual, &picture, error))
         return false;
     const enum format format =
         options->format != FORMAT_UNKNOWN ? (enum format)options->format : codec_format_of_path(options->picture);
@@ -690,7 +691,7 @@ static void print_shapes(const struct image *expected, const struct image *actua
            actual->channels, actual->channels == 1 ? "" : "s");
 }
 
-static void print_difference(const struct image *image, const struct image_difference *difference)
+static void print_difference(const struct image *image, const struct difference *difference)
 {
     printf("%llu of %llu pixels differ, first at x %d y %d channel %d, largest difference %d, PSNR %.2f dB\n",
            (unsigned long long)difference->pixels, (unsigned long long)image->width * (unsigned long long)image->height,
@@ -703,7 +704,7 @@ static int compare(const struct options *options)
     struct stages stages = {0};
     struct error error;
     struct image expected = {0}, actual = {0};
-    struct image_difference difference;
+    struct difference difference;
     struct codec_info info;
     int status = 1;
     if (!check_picture(options, &error) || !load(options->expected, options, &stages, &expected, &info, NULL, &error) ||
@@ -711,7 +712,7 @@ static int compare(const struct options *options)
         status = report(&error);
         goto out;
     }
-    image_compare(&expected, &actual, &difference);
+    compare_images(&expected, &actual, &difference);
     if (!difference.same_shape) {
         print_shapes(&expected, &actual);
     } else if (difference.pixels == 0) {

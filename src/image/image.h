@@ -57,15 +57,6 @@ enum alpha {
     ALPHA_FILTER,      /* alpha is filtered as any other channel */
 };
 
-/* How two images of one size differ. */
-struct image_difference {
-    bool same_shape;                     /* width, height, channels and bits agree; if not, nothing below is set */
-    uint64_t pixels;                     /* pixels with at least one sample that differs */
-    int first_x, first_y, first_channel; /* the first differing sample in reading order; -1 where none differs */
-    int largest;                         /* largest absolute difference of two samples */
-    double psnr; /* 10 log10(peak^2 / mean square error) in dB, peak 255 or 65535; INFINITY where equal */
-};
-
 /* Bytes of one sample of a plane. */
 static inline size_t sample_bytes(enum sample sample)
 {
@@ -97,6 +88,18 @@ static inline size_t image_pixel_bytes(const struct image *image)
 static inline size_t image_bytes(const struct image *image)
 {
     return (size_t)image->width * (size_t)image->height * image_pixel_bytes(image);
+}
+
+/* Row Y of an image. */
+static inline uint8_t *image_row(const struct image *image, int y)
+{
+    return image->samples + (size_t)y * (size_t)image->width * image_pixel_bytes(image);
+}
+
+/* The samples of an image of 16 bits. */
+static inline uint16_t *image_samples16(const struct image *image)
+{
+    return (uint16_t *)(void *)image->samples;
 }
 
 /* Has it an alpha channel (always the last)? */
@@ -185,15 +188,6 @@ HOST_DEVICE static inline uint16_t unpremultiply_sample16(uint64_t colour, uint6
     const uint64_t value = (2 * colour * 65535 + alpha) / (2 * alpha);
     return (uint16_t)(value < 65535 ? value : 65535);
 }
-
-/* Compare two images sample by sample. */
-void image_compare(const struct image *expected, const struct image *actual, struct image_difference *difference);
-
-/* A picture of 8 bits of where and how much two images of one shape differ: grey or RGB, black where equal, otherwise
- * the absolute difference of each colour scaled so that the largest is 255; a difference in alpha alone shows as its
- * grey. The result is to be released with image_free. */
-bool image_difference_picture(const struct image *expected, const struct image *actual, struct image *picture,
-                              struct error *error);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
  * from each to each, files cut at every byte and flipped at every bit, the committed bad files, limits. */
 #include "base/file.h"
 #include "codec/codec.h"
+#include "compare/compare.h"
 
 #include <libdeflate.h>
 #include <setjmp.h>
@@ -714,7 +715,7 @@ static void test_jpeg_decoders(void **state)
     const struct codec_settings stb = settings_of(codec_find("stb", NULL)), best = settings_of(NULL);
     struct codec_settings settings = settings_of(NULL);
     struct image image = make_image(80, 60, 3, 8, true), a, b;
-    struct image_difference difference;
+    struct difference difference;
     struct codec_info info;
     uint8_t *bytes;
     size_t size;
@@ -725,7 +726,7 @@ static void test_jpeg_decoders(void **state)
     assert_true(codec_decode(bytes, size, "x", &stb, &a, NULL, NULL));
     assert_true(codec_decode(bytes, size, "x", &best, &b, &info, NULL));
     assert_ptr_equal(info.codec, row_of(FORMAT_JPEG, false, 0));
-    image_compare(&a, &b, &difference);
+    compare_images(&a, &b, &difference);
     assert_true(difference.same_shape);
     assert_in_range(difference.largest, 0, 3);
     free(bytes);

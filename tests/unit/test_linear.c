@@ -37,9 +37,8 @@ static void test_margins(void **state)
 /* 8 bits are lossless, and what 16 lose is what linear.h says: 13 dark levels share one. */
 static void test_round_trips(void **state)
 {
-    struct linear *const linear = linear_make(NULL);
+    struct linear *linear = linear_make(NULL);
     int off = 0;
-
     (void)state;
     assert_non_null(linear);
     for (int i = 0; i < 256; i++)
@@ -62,7 +61,6 @@ static void test_round_trips(void **state)
 static uint32_t checksum(const void *table, size_t count, size_t bytes)
 {
     static uint8_t ordered[131072];
-
     for (size_t i = 0; i < count; i++) {
         const unsigned value = bytes == 1 ? ((const uint8_t *)table)[i] : ((const uint16_t *)table)[i];
         if (bytes == 2)
@@ -74,8 +72,7 @@ static uint32_t checksum(const void *table, size_t count, size_t bytes)
 
 static void test_checksums(void **state)
 {
-    struct linear *const linear = linear_make(NULL);
-
+    struct linear *linear = linear_make(NULL);
     (void)state;
     assert_non_null(linear);
     assert_int_equal(checksum(linear->from8, 256, 2), 0xec968dba);
@@ -92,6 +89,5 @@ int main(void)
         cmocka_unit_test(test_round_trips),
         cmocka_unit_test(test_checksums),
     };
-
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

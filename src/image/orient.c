@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The EXIF tag Orientation: an image is turned and mirrored as the tag says. */
+#include "image/image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Copy WIDTH x HEIGHT pixels of BYTES each: the next in a row stands IN_STEP bytes further in the input, the next row
+ * IN_ROW; steps may be negative. In squares, so that where rows become columns neither side leaves the cache: a
+ * square's 32 lines on each side hold at most 32 x 8 bytes. */
+static inline void copy_pixels(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t in_row, uint8_t *out, int width,
+                               int height, size_t bytes)
+{
+    enum { SQUARE = 32 };
+    for (int y0 = 0; y0 < height; y0 += SQUARE)
+        for (int x0 = 0; x0 < width; x0 += SQUARE)
+            for (int y = y0; y < height && y < y0 + SQUARE; y++)
+                for (int x = x0; x < width && x < x0 + SQUARE; x++)
+                    memcpy(out + ((size_t)y * (size_t)width + (size_t)x) * bytes, in + x * in_step + y * in_row, bytes);
+}
+
+/* The same, with a loop of its own for each size that a pixel can have, so that memcpy is a move or two. */
+static void copy_pixels_of(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t in_row, uint8_t *out, int width, int height,
+                           size_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        copy_pixels(in, in_step, in_row, out, width, height, 1);
+        break;
+    case 2:
+        copy_pixels(in, in_step, in_row, out, width, height, 2);
+        break;
+    case 3:
+        copy_pixels(in, in_step, in_row, out, width, height, 3);
+        break;
+    case 4:
+        copy_pixels(in, in_step, in_row, out, width, height, 4);
+        break;
+    case 6: /* of 16 bits a sample, as are 8 and some of those above */
+        copy_pixels(in, in_step, in_row, out, width, height, 6);
+        break;
+    default:
+        copy_pixels(in, in_step, in_row, out, width, height, bytes);
+    }
+}
+
+bool image_orient(struct image *image, int orientation, struct error *error)
+{
+    const size_t bytes = image_pixel_bytes(image), width = (size_t)image->width, height = (size_t)image->height;
+    const size_t row_bytes = width * bytes;
+    /* From which end the input's rows and columns are read, and whether its columns become rows. */
+    const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+    const bool from_below = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+    const bool swapped = orientation >= 5;
+
+    if (orientation < 2 || orientation > 8)
+        return true;
+    uint8_t *turned = malloc(row_bytes * height);
+    if (!turned)
+        return error_set(error, ERROR_WORK, "there is not enough memory to turn an image of %d x %d pixels",
+                         image->width, image->height);
+    const uint8_t *first =
+        image->samples + (from_below ? (height - 1) * row_bytes : 0) + (from_right ? row_bytes - bytes : 0);
+    const ptrdiff_t column = from_right ? -(ptrdiff_t)bytes : (ptrdiff_t)bytes;
+    const ptrdiff_t row = from_below ? -(ptrdiff_t)row_bytes : (ptrdiff_t)row_bytes;
+    if (swapped) {
+        image->width = (int)height;
+        image->height = (int)width;
+    }
+    copy_pixels_of(first, swapped ? row : column, swapped ? column : row, turned, image->width, image->height, bytes);
+    free(image->samples);
+    image->samples = turned;
+    return true;
+}
