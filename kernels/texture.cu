@@ -68,11 +68,10 @@ extern "C" bool texture_launch(const struct plan *plan, struct device *device, c
         return error_set(error, ERROR_WORK,
                          "the variant %s takes images up to 131072 x 65000, and this one is %d x %d; choose another "
                          "--variant",
-                         plan->variant->name, in->width, in->height);
+                         "texture", in->width, in->height);
     struct textures textures = {};
     if (in->count > (int)(sizeof textures.planes / sizeof textures.planes[0]))
-        return error_set(error, ERROR_WORK, "the variant %s takes at most 4 planes, not %d", plan->variant->name,
-                         in->count);
+        return error_set(error, ERROR_WORK, "the variant %s takes at most 4 planes, not %d", "texture", in->count);
     for (int i = 0; i < in->count; i++)
         if (!device_texture(device, in, i, plan->border, &textures.planes[i], error))
             return false;

@@ -13,13 +13,15 @@
 #include "bench/bench.h"
 #include "codec/codec.h"
 #include "compare/compare.h"
+#include "cpu/instruction_sets.h"
 #include "filter/filter.h"
 #include "image/image.h"
 #include "image/linear.h"
 #include "kernels/device/device.h"
 #include "metadata/metadata.h"
 #include "pipeline/pipeline.h"
-#include "plan/plan.h"
+#include "plan/border.h"
+#include "variants/choose.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -253,12 +255,12 @@ static void tell_pipeline(const struct pipeline *pipeline)
     for (size_t i = 0; i < request->count; i++) {
         const struct filter *filter = &request->filters[i];
         const struct variant *variant = pipeline->plans[i].variant;
-        const struct variant *other = conv_runner_up(filter, variant, &pipeline->work);
+        const struct variant *other = variant_runner_up(filter, variant, &pipeline->work);
         char why[128] = "asked for";
         if (request->variant == NULL && other != NULL)
             snprintf(why, sizeof why, "expected to take %.3f ms, %s %.3f ms",
-                     1e3 * conv_variant_seconds(variant, filter, &pipeline->work), other->name,
-                     1e3 * conv_variant_seconds(other, filter, &pipeline->work));
+                     1e3 * cost_variant_seconds(variant, filter, &pipeline->work), other->name,
+                     1e3 * cost_variant_seconds(other, filter, &pipeline->work));
         tell("variant", "%s for %s: %s; %d x %d taps, %s", variant->name, filter->name, why, filter->width,
              filter->height, filter->separable ? "separable" : "not separable");
     }
@@ -789,7 +791,7 @@ static int list_variants(void)
         if (v->backend == BACKEND_CUDA)
             snprintf(gpu, sizeof gpu, "sm_%d", v->capability);
         printf("%-*s  %-4s  %-5s  %-8s  %-14s  %s\n", width, v->name, v->backend == BACKEND_CUDA ? "cuda" : "cpu", gpu,
-               v->samples & 1u << SAMPLE_U16 ? "8/16 bit" : "8 bit", fits_name(v->fits), v->summary);
+               v->samples & 1u << SAMPLE_U16 ? "8/16 bit" : "8 bit", accepts_name(v->accepts), v->summary);
     }
     if (!pipeline_has_cuda)
         puts("This gpuconv was built without CUDA: the variants of the backend cuda cannot run.");

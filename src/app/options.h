@@ -11,7 +11,8 @@
 #include "codec/codec.h"
 #include "image/image.h"
 #include "pipeline/pipeline.h"
-#include "plan/plan.h"
+#include "plan/border.h"
+#include "variants/table.h"
 
 #include <stdbool.h>
 

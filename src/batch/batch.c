@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "codec/codec.h"
 #include "metadata/metadata.h"
-#include "plan/plan.h"
+#include "variants/choose.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -311,8 +311,8 @@ static void choose(struct batch *batch, const struct image *image, const struct 
         .threads = batch->threads,
     };
     const int gpus = (int)batch->request->device_count, workers = batch->worker_count;
-    const double cpu = conv_batch_cpu_seconds(request->filters, request->count, &work, images, workers);
-    const double cuda = conv_batch_cuda_seconds(request->filters, request->count, &work, images, workers, gpus);
+    const double cpu = cost_batch_cpu_seconds(request->filters, request->count, &work, images, workers);
+    const double cuda = cost_batch_cuda_seconds(request->filters, request->count, &work, images, workers, gpus);
     batch->choice = cuda < cpu ? CHOICE_CUDA : CHOICE_CPU;
     error_set(&batch->totals.why, ERROR_NONE,
               batch->choice == CHOICE_CUDA

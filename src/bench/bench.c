@@ -301,10 +301,10 @@ static double taps_of(const struct filter *filter)
 static bool make_plan(const struct lab *lab, const struct filter *filter, const struct variant *variant,
                       struct plan *plan, struct error *error)
 {
-    if (!plan_make(plan, filter, lab->bench->request->border, lab->sample, variant, error))
+    if (!variant_plan(plan, filter, lab->bench->request->border, lab->sample, variant, error))
         return false;
     plan->threads = lab->bench->threads;
-    return variant->backend != BACKEND_CPU || plan_prepare(plan, NULL, error);
+    return variant->backend != BACKEND_CPU || variant_prepare(plan, NULL, error);
 }
 
 static bool no_memory(const struct bench_size *size, struct error *error)
@@ -443,9 +443,8 @@ static bool check_by_plan(struct lab *lab, const struct plan *reference, double 
 static bool check_expected(struct lab *lab, const struct filter *filter, double allowed, uint64_t *wrong,
                            struct error *error)
 {
-    size_t count;
     struct plan reference;
-    if (!make_plan(lab, filter, &variants(&count)[0], &reference, error))
+    if (!make_plan(lab, filter, variant_reference(), &reference, error))
         return false;
     const bool done = check_by_plan(lab, &reference, allowed, wrong, error);
     plan_free(&reference);
@@ -569,7 +568,7 @@ static bool run_cuda(struct lab *lab, struct plan *plan, bool image, struct erro
     const size_t bytes = plane_size(in);
     const struct image pixels = image_of(lab, 0);
     return (!image || device_merge(device, in, ALPHA_FILTER, NULL, &pixels, error)) &&
-           device_fill(device, out->data, 0xff, bytes, error) && plan_prepare(plan, device, error) &&
+           device_fill(device, out->data, 0xff, bytes, error) && variant_prepare(plan, device, error) &&
            queue(lab, plan, image, 0, error) &&
            (!image || (device_fill(device, out->data, 0xff, bytes, error) &&
                        device_split(device, &pixels, ALPHA_FILTER, NULL, out, error))) &&
@@ -743,7 +742,8 @@ static void set_rates(const struct lab *lab, const struct variant *variant, stru
     if (variant == NULL)
         return;
     const struct filter *filter = row->filter;
-    const double macs = samples * (variant->fits == FITS_RANK_1 ? filter->width + filter->height : taps_of(filter));
+    const double macs =
+        samples * (variant->accepts == ACCEPTS_RANK_1 ? filter->width + filter->height : taps_of(filter));
     const double peak = peak_of(lab->bench, variant, lab->sample);
     row->tmac_s = macs / seconds / 1e12;
     row->intensity = 2 * macs / bytes;
@@ -795,8 +795,7 @@ static bool is_wanted(const struct bench *bench, const struct variant *variant, 
                       enum sample sample)
 {
     const struct bench_request *request = bench->request;
-    size_t count;
-    if (variant->launch == NULL || !variant_takes(variant, filter, sample) ||
+    if (variant->launch == NULL || !variant_accepts(variant, filter, sample) ||
         (request->variant != NULL && request->variant != variant))
         return false;
     if (variant->backend == BACKEND_CPU ? !request->cpu
@@ -807,7 +806,7 @@ static bool is_wanted(const struct bench *bench, const struct variant *variant, 
     const enum kind kind = (enum kind)((filter - request->filters) % KIND_COUNT);
     if (sample == SAMPLE_F32 && kind == KIND_INT16)
         return false; /* to floats all dense taps are the same */
-    return kind == KIND_INT8 || (variant->seconds && variant != &variants(&count)[0]);
+    return kind == KIND_INT8 || (variant->seconds != NULL && !variant->is_reference);
 }
 
 /* Check PLAN's variant against the expected image and time it where it is right; with IMAGE from an interleaved image
@@ -819,7 +818,7 @@ static bool measure_plan(struct lab *lab, struct plan *plan, bool image, const s
     struct bench_row row = new_row(lab, image ? "(image)" : variant->name, variant->backend);
     row.filter = filter;
     row.canonical = variant->seconds != NULL;
-    row.chosen = !image && conv_choose(filter, variant->backend, work) == variant;
+    row.chosen = !image && variant_choose(filter, variant->backend, work) == variant;
     memset(lab->actual.data, 0xff, plane_size(&lab->actual)); /* poison; for floats NaN */
     const double start = clock_milliseconds();
     if (!(is_cuda(&row) ? run_cuda(lab, plan, image, error)
@@ -827,7 +826,7 @@ static bool measure_plan(struct lab *lab, struct plan *plan, bool image, const s
         return false;
     const double first_ms = clock_milliseconds() - start;
     /* Two float sums were each rounded. */
-    const double allowed = lab->sample == SAMPLE_F32 ? 2 * plan_tolerance(plan) : plan_tolerance(plan);
+    const double allowed = lab->sample == SAMPLE_F32 ? 2 * variant_tolerance(plan) : variant_tolerance(plan);
     const struct bench_difference difference =
         bench_compare(&lab->expected, &lab->actual, allowed, lab->bench->threads);
     row.different = difference.different;
@@ -858,7 +857,7 @@ static bool measure_image(struct lab *lab, const struct filter *filter, const st
     const struct bench *bench = lab->bench;
     const struct variant *variant = bench->request->variant;
     if (variant == NULL)
-        variant = conv_choose(filter, BACKEND_CUDA, work);
+        variant = variant_choose(filter, BACKEND_CUDA, work);
     if (lab->images == NULL || variant->backend != BACKEND_CUDA || !is_wanted(bench, variant, filter, lab->sample))
         return true;
     /* The splits write over the inputs. */
@@ -868,8 +867,7 @@ static bool measure_image(struct lab *lab, const struct filter *filter, const st
 /* Would the reference take too long? It is timed all the same where it is named. */
 static bool is_too_slow(const struct lab *lab, const struct variant *variant, const struct filter *filter)
 {
-    size_t count;
-    return variant == &variants(&count)[0] && lab->bench->request->variant != variant &&
+    return variant->is_reference && lab->bench->request->variant != variant &&
            lab->tap_seconds * taps_of(filter) * samples_of(&lab->size) > reference_seconds;
 }
 
@@ -884,14 +882,14 @@ static bool measure_case(struct lab *lab, const struct filter *filter, struct er
         return true;
 
     const struct work work = {lab->size.width, lab->size.height, lab->size.planes, lab->sample, bench->threads};
-    const struct variant *canonical = conv_choose(filter, BACKEND_CPU, &work);
+    const struct variant *canonical = variant_choose(filter, BACKEND_CPU, &work);
     struct plan plan;
     uint64_t wrong;
     tell(lab, "what must come out", filter);
     if (!make_plan(lab, filter, canonical, &plan, error))
         return false;
     const bool made = canonical->launch(&plan, NULL, &lab->in, &lab->expected, error);
-    const double allowed = plan_tolerance(&plan);
+    const double allowed = variant_tolerance(&plan);
     plan_free(&plan);
     if (!made || !check_expected(lab, filter, allowed, &wrong, error))
         return false;
@@ -994,7 +992,7 @@ static bool check_variant(const struct bench *bench, struct error *error)
                          "--bench-filter",
                          variant->name);
     struct plan plan;
-    return plan_make(&plan, &request->filters[0], request->border, first, variant, error);
+    return variant_plan(&plan, &request->filters[0], request->border, first, variant, error);
 }
 
 bool bench_open(struct bench *bench, const struct bench_request *request, struct error *error)

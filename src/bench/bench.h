@@ -26,6 +26,7 @@
 #include "filter/filter.h"
 #include "kernels/device/device.h"
 #include "plan/plan.h"
+#include "variants/choose.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,7 +84,7 @@ struct bench_row {
     double spread;                    /* third quartile less first, over the median */
     double gpixel_s;                  /* 10^9 samples a second, of all planes */
     double gb_s;                      /* 10^9 bytes a second, each sample read once and written once */
-    double tmac_s;                    /* 10^12 multiply-adds a second: a tap a sample, for a variant of FITS_RANK_1
+    double tmac_s;                    /* 10^12 multiply-adds a second: a tap a sample, for a variant of ACCEPTS_RANK_1
                                          a row and a column of taps. One that finds that it has less to do (zeros, two
                                          passes of its own) may exceed its peak. */
     double intensity;                 /* operations (2 a multiply-add) a byte */

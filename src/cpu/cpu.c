@@ -861,7 +861,7 @@ static void join16_make(const struct plan *plan, struct program *program, bool i
         .unit = 256,
         .rounding = f->combine == COMBINE_MAGNITUDE ? plan->root16.rounding : plan->rounding16,
     };
-    program->is_root16 = f->combine == COMBINE_MAGNITUDE && !plan->root16.fits;
+    program->is_root16 = f->combine == COMBINE_MAGNITUDE && !plan->root16.is_exact;
 }
 
 /* The program of one grid, whose sums are JOINED with others. */

@@ -6,6 +6,7 @@
 #ifndef GPUCONV_CONV_CPU_H
 #define GPUCONV_CONV_CPU_H
 
+#include "cpu/instruction_sets.h"
 #include "plan/plan.h"
 
 #include <stdbool.h>

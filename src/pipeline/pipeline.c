@@ -58,16 +58,16 @@ static bool make_plans(struct pipeline *pipeline, struct error *error)
     for (size_t i = 0; i < request->count; i++) {
         const struct filter *filter = &request->filters[i];
         const struct variant *variant =
-            named ? request->variant : conv_choose(filter, pipeline->backend, &pipeline->work);
+            named ? request->variant : variant_choose(filter, pipeline->backend, &pipeline->work);
         struct plan *plan = &pipeline->plans[i];
         if (plan->variant == variant && plan->sample == pipeline->work.sample)
             continue;
         plan_free(plan);
-        if (!plan_make(plan, filter, request->border, pipeline->work.sample, variant, error))
+        if (!variant_plan(plan, filter, request->border, pipeline->work.sample, variant, error))
             return false;
         plan->threads = request->threads;
         /* On a GPU, the upload of the taps waits until constant memory is this pipeline's: see run_filters. */
-        if (variant->backend == BACKEND_CPU && !plan_prepare(plan, NULL, error)) {
+        if (variant->backend == BACKEND_CPU && !variant_prepare(plan, NULL, error)) {
             plan_free(plan);
             return false;
         }
@@ -412,7 +412,7 @@ static bool queue_filters(struct pipeline *pipeline, const struct image *image, 
             (!device_merge(device, from, request->alpha, buffers->linear, &buffers->image, error) ||
              !device_split(device, &buffers->image, request->alpha, buffers->linear, from, error)))
             return false;
-        if (!plan_prepare(plan, device, error) ||
+        if (!variant_prepare(plan, device, error) ||
             !plan->variant->launch(plan, device, from, &buffers->planes[!*in], error))
             return false;
     }
@@ -576,7 +576,7 @@ static bool check_variant(const struct request *request, enum sample sample, str
 {
     struct plan plan;
     for (size_t i = 0; request->variant != NULL && i < request->count; i++)
-        if (!plan_make(&plan, &request->filters[i], request->border, sample, request->variant, error))
+        if (!variant_plan(&plan, &request->filters[i], request->border, sample, request->variant, error))
             return false;
     return true;
 }
@@ -598,8 +598,8 @@ bool pipeline_check(const struct request *request, struct error *error)
 static bool choose(struct pipeline *pipeline, struct error *error)
 {
     const struct request *request = pipeline->request;
-    const double cpu = 1e3 * conv_cpu_seconds(request->filters, request->count, &pipeline->work);
-    const double cuda = 1e3 * conv_cuda_seconds(request->filters, request->count, &pipeline->work);
+    const double cpu = 1e3 * cost_cpu_seconds(request->filters, request->count, &pipeline->work);
+    const double cuda = 1e3 * cost_cuda_seconds(request->filters, request->count, &pipeline->work);
     if (cpu > cuda && open_device(pipeline, &pipeline->why)) {
         error_set(&pipeline->why, ERROR_NONE, "a GPU is expected to take %.1f ms with its start-up, the CPU %.1f ms",
                   cuda, cpu);

@@ -10,6 +10,7 @@
 #include "filter/filter.h"
 #include "image/image.h"
 #include "plan/plan.h"
+#include "variants/choose.h"
 
 #include <pthread.h>
 #include <stdbool.h>

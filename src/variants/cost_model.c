@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a variant is expected to take: a small model of operations and bytes, by which the automatic choice among
- * variants, and between CPU and GPU, is made. It never decides what is computed, as all that it chooses among return
- * the same bytes.
+ * A small model of operations and bytes. The automatic choice among variants, and between CPU and GPU, goes by it. It
+ * never changes a result, because all variants that may be chosen return the same bytes.
  *
- * The times are those of one NVIDIA H200 and of one core of an EPYC with AVX-512, in nanoseconds a sample; other
- * machines are slower or faster by about the same factor for all. tests/choice.py holds the choice against the
- * committed measurements, docs/bench-h200.json: the chosen variant may take 10% longer than the fastest. */
+ * The constants were measured on one NVIDIA H200 and on one core of an EPYC with AVX-512. Other machines are slower or
+ * faster by about the same factor for all variants. tests/variants/choice.py compares the choice with the committed
+ * measurements, benchmarks/bench-h200.json: the chosen variant may take at most 10% longer than the fastest. */
 #include "variants/cost_model.h"
+
+#include "cpu/instruction_sets.h"
+#include "plan/rounding.h"
 
 #include <math.h>
 #include <string.h>
 
-static double samples_of(const struct work *work)
-{
-    return (double)work->width * work->height * work->planes;
-}
+/* ---- The GPU's variants ---- */
 
-/* The GPU's variants. Each takes what its arithmetic takes or what memory does, and a launch. 2^28 samples take 1 ms
- * where one takes 3.7 ps. */
+/* Each takes the time of its arithmetic or of its memory traffic, whichever is longer, and a launch. At 3.7 ps a sample,
+ * 2^28 samples take 1 ms. */
 
 static const double launch_seconds = 5e-6;
 static const double byte_sample = 0.49e-12, word_sample = 0.97e-12, float_sample = 1.9e-12; /* in and out, as a copy */
@@ -28,7 +27,7 @@ static double gpu_seconds(const struct work *work, double sample_seconds)
     const double copy = work->sample == SAMPLE_U8    ? byte_sample
                         : work->sample == SAMPLE_U16 ? word_sample
                                                      : float_sample;
-    return launch_seconds + samples_of(work) * fmax(sample_seconds, copy);
+    return launch_seconds + work_samples(work) * fmax(sample_seconds, copy);
 }
 
 /* How the GPU sums samples of uint16_t: in whole floats, or by halves, in floats or integers. */
@@ -68,7 +67,7 @@ static double separable_words(const struct filter *filter)
     }
 }
 
-double register_tiled_seconds(const struct filter *filter, const struct work *work)
+double register_tiled_cost(const struct filter *filter, const struct work *work)
 {
     const double taps = filter->width * filter->height;
     const bool exact = sums_fit_float(filter, SAMPLE_U8); /* else integers, at half the rate */
@@ -85,7 +84,7 @@ double register_tiled_seconds(const struct filter *filter, const struct work *wo
     return gpu_seconds(work, 0.37e-12 + (exact ? 0.043e-12 : 0.067e-12) * taps);
 }
 
-double separable_seconds(const struct filter *filter, const struct work *work)
+double separable_cost(const struct filter *filter, const struct work *work)
 {
     const double taps = filter->width + filter->height;
     const bool walks = filter_is_centred_square(filter) && filter->width >= 3 && filter->width <= 31;
@@ -139,7 +138,7 @@ static double passes_seconds(const struct filter *filter)
     return power ? (wide ? 0.62e-12 : 0.58e-12) : (wide ? 0.71e-12 : 0.61e-12);
 }
 
-double tensor_core_seconds(const struct filter *filter, const struct work *work)
+double tensor_core_cost(const struct filter *filter, const struct work *work)
 {
     const int parts = parts_of(filter), height = filter->height;
     if (filter->width <= 9 && height <= 9 && parts <= 2)
@@ -155,7 +154,7 @@ double tensor_core_seconds(const struct filter *filter, const struct work *work)
     return gpu_seconds(work, 0.75e-12 + 0.0089e-12 * words * height * parts);
 }
 
-double sparse_seconds(const struct filter *filter, const struct work *work)
+double sparse_cost(const struct filter *filter, const struct work *work)
 {
     const double taps = filter_tap_count(filter);
     if (work->sample == SAMPLE_F32)
@@ -163,13 +162,13 @@ double sparse_seconds(const struct filter *filter, const struct work *work)
     return gpu_seconds(work, 0.93e-12 + 0.0925e-12 * taps);
 }
 
-double copy_seconds(const struct filter *filter, const struct work *work)
+double copy_cost(const struct filter *filter, const struct work *work)
 {
     (void)filter;
     return gpu_seconds(work, 0);
 }
 
-double gradient_seconds(const struct filter *filter, const struct work *work)
+double gradient_cost(const struct filter *filter, const struct work *work)
 {
     const double taps = filter_grids(filter) * filter->width * filter->height;
     if (work->sample == SAMPLE_U8 && filter_is_centred_square(filter) && filter->width == 3) /* slopes, as a rule */
@@ -179,16 +178,16 @@ double gradient_seconds(const struct filter *filter, const struct work *work)
     return gpu_seconds(work, 0.11e-12 * taps + 3.3e-12);
 }
 
-/* The CPU's variants. */
+/* ---- The CPU's variants ---- */
 
 static int threads_of(const struct work *work)
 {
     return work->threads > 0 ? work->threads : 1;
 }
 
-double reference_seconds(const struct filter *filter, const struct work *work)
+double reference_cost(const struct filter *filter, const struct work *work)
 {
-    return samples_of(work) * filter_grids(filter) * filter->width * filter->height * 1e-9 / threads_of(work);
+    return work_samples(work) * filter_grids(filter) * filter->width * filter->height * 1e-9 / threads_of(work);
 }
 
 /* The instruction set is that of AVX-512 with VNNI, or this many times as slow. */
@@ -207,66 +206,17 @@ static double instruction_set_factor(void)
     return sets[4].factor;
 }
 
-double cpu_seconds(const struct filter *filter, const struct work *work)
+double cpu_cost(const struct filter *filter, const struct work *work)
 {
     const double taps = filter_tap_count(filter), passes = filter->width + filter->height;
     if (work->sample == SAMPLE_U16) { /* two taps an instruction; sums of two parts beyond 32 bits */
         const double parts = filter->absolute_sum > INT16_MAX ? 2 : 1;
         const double dense = 0.010e-9 * parts * taps, separable = 0.025e-9 * parts * passes;
         const double least = filter->separable && separable < dense ? separable : dense;
-        return samples_of(work) * (least * instruction_set_factor() + 0.25e-9) / threads_of(work);
+        return work_samples(work) * (least * instruction_set_factor() + 0.25e-9) / threads_of(work);
     }
     const double dense_tap = work->sample == SAMPLE_F32 ? 0.023e-9 : parts_of(filter) == 1 ? 0.005e-9 : 0.011e-9;
     const double dense = dense_tap * taps, separable = 0.022e-9 * passes;
     const double least = filter->separable && separable < dense ? separable : dense;
-    return samples_of(work) * (least * instruction_set_factor() + 0.1e-9) / threads_of(work);
-}
-
-/* From an image to an image. */
-
-double conv_cpu_seconds(const struct filter *filters, size_t count, const struct work *work)
-{
-    double seconds = samples_of(work) * 0.9e-9; /* split, merge and fresh memory, on one thread */
-    for (size_t i = 0; i < count; i++)
-        seconds += conv_variant_seconds(conv_choose(&filters[i], BACKEND_CPU, work), &filters[i], work);
-    return seconds;
-}
-
-static const double context_seconds = 0.3;
-
-/* Of all filters in turn. */
-static double kernel_seconds(const struct filter *filters, size_t count, const struct work *work)
-{
-    double seconds = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct variant *variant = conv_choose(&filters[i], BACKEND_CUDA, work);
-        seconds += conv_variant_seconds(variant, &filters[i], work);
-    }
-    return seconds;
-}
-
-double conv_cuda_seconds(const struct filter *filters, size_t count, const struct work *work)
-{
-    const double transfer = 2 / 9e9; /* up and down a byte of pageable memory */
-    return context_seconds + samples_of(work) * (double)sample_bytes(work->sample) * transfer +
-           kernel_seconds(filters, count, work);
-}
-
-/* Of many images. */
-
-double conv_batch_cpu_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
-                              int workers)
-{
-    return images * conv_cpu_seconds(filters, count, work) / workers;
-}
-
-double conv_batch_cuda_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
-                               int workers, int gpus)
-{
-    const double locking = 0.43e-9;                  /* a byte of page-locked memory, once a worker */
-    const double copy = 0.1e-9, transfer = 2 / 50e9; /* a byte to page-locked memory, and from there up and down */
-    const double bytes = samples_of(work) * (double)sample_bytes(work->sample);
-    /* One image after the other, while the workers copy theirs. */
-    const double gpu = bytes * transfer + kernel_seconds(filters, count, work);
-    return context_seconds + workers * bytes * locking + images * fmax(gpu / gpus, bytes * copy / workers);
+    return work_samples(work) * (least * instruction_set_factor() + 0.1e-9) / threads_of(work);
 }

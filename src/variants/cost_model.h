@@ -1,15 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
- * The columns of the variant table that say what a row is expected to take, in seconds, for planes that are where the
- * variant wants them. One function a row that the automatic choice may pick. */
-#ifndef GPUCONV_CONV_MODEL_H
-#define GPUCONV_CONV_MODEL_H
+ * The cost model of the table's canonical rows. Each function gives the expected seconds of one variant, for planes that
+ * are in the variant's memory. */
+#ifndef GPUCONV_COST_MODEL_H
+#define GPUCONV_COST_MODEL_H
 
-#include "plan/plan.h"
+#include "filter/filter.h"
+#include "image/image.h"
 
-typedef double seconds_function(const struct filter *filter, const struct work *work);
+/* The work that a cost depends on, beside the filter. */
+struct work {
+    int width, height, planes;
+    enum sample sample;
+    int threads; /* of the CPU */
+};
 
-seconds_function reference_seconds, cpu_seconds, register_tiled_seconds, separable_seconds, tensor_core_seconds,
-    sparse_seconds, copy_seconds, gradient_seconds;
+/* The samples of all planes. */
+static inline double work_samples(const struct work *work)
+{
+    return (double)work->width * work->height * work->planes;
+}
+
+double reference_cost(const struct filter *filter, const struct work *work);
+double cpu_cost(const struct filter *filter, const struct work *work);
+double register_tiled_cost(const struct filter *filter, const struct work *work);
+double separable_cost(const struct filter *filter, const struct work *work);
+double tensor_core_cost(const struct filter *filter, const struct work *work);
+double sparse_cost(const struct filter *filter, const struct work *work);
+double copy_cost(const struct filter *filter, const struct work *work);
+double gradient_cost(const struct filter *filter, const struct work *work);
 
 #endif

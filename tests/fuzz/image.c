@@ -7,6 +7,7 @@
 #include "filter/filter.h"
 #include "image/linear.h"
 #include "plan/plan.h"
+#include "variants/table.h"
 
 #include "fuzz.h"
 
@@ -110,10 +111,10 @@ static void check_filter(struct image *image, const char *spec, enum border bord
     for (int i = 0; i < 2; i++) {
         const struct variant *const variant = variant_find(i == 0 ? "reference" : "cpu", &error);
         struct plan plan;
-        CHECK(variant && plan_make(&plan, &filter, border, sample, variant, &error));
+        CHECK(variant && variant_plan(&plan, &filter, border, sample, variant, &error));
         plan.threads = 1;
         CHECK(plane_allocate(&out[i], sample, image->width, image->height, planes, &error));
-        CHECK(plan_prepare(&plan, NULL, &error));
+        CHECK(variant_prepare(&plan, NULL, &error));
         CHECK(variant->launch(&plan, NULL, &in, &out[i], &error));
         plan_free(&plan);
     }

@@ -229,7 +229,7 @@ bool cpu_prepare(struct plan *plan, struct device *device, struct error *error);
 bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                 struct error *error);
 
-/* CUDA_FUNCTION of conv.c makes every row of the GPU's call these. */
+/* CUDA_FUNCTION of src/variants/table.c makes every row of the GPU call these. */
 bool stub_prepare(struct plan *plan, struct device *device, struct error *error);
 bool stub_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                  struct error *error);

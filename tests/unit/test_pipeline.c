@@ -107,12 +107,12 @@ static void test_a_plan_is_prepared_once(void **state)
     for (size_t i = 0; i < sizeof in; i++)
         in[i] = (uint8_t)(i * i >> 3);
     assert_true(filter_find("gaussian:2", &filter, NULL));
-    assert_true(plan_make(&plan, &filter, BORDER_REFLECT, SAMPLE_U8, variant_find("cpu", NULL), NULL));
+    assert_true(variant_plan(&plan, &filter, BORDER_REFLECT, SAMPLE_U8, variant_find("cpu", NULL), NULL));
     assert_null(plan.prepared);
-    assert_true(plan_prepare(&plan, NULL, NULL));
+    assert_true(variant_prepare(&plan, NULL, NULL));
     const void *prepared = plan.prepared;
     assert_non_null(prepared);
-    assert_true(plan_prepare(&plan, NULL, NULL));
+    assert_true(variant_prepare(&plan, NULL, NULL));
     assert_ptr_equal(plan.prepared, prepared);
     for (int k = 0; k < 2; k++) {
         const struct plane from = {SAMPLE_U8, SIDE, SIDE, 1, SIDE, sizeof in, in};

@@ -7,7 +7,9 @@
  * both sides: an output that is not written, and a write outside the image, show too. The poison of uint8_t planes
  * changes from case to case, so that it cannot always equal the right answer; that of float planes is NaN. */
 #include "base/random.h"
+#include "cpu/instruction_sets.h"
 #include "plan/plan.h"
+#include "variants/table.h"
 #ifdef GPUCONV_CUDA
 #include "image/linear.h"
 #include "kernels/device/device.h"
@@ -444,13 +446,13 @@ static bool run_variant(struct plan *plan, struct place *place, const struct gua
         from.data = (char *)place->in + GUARD;
         to.data = (char *)place->out + GUARD;
         return device_upload(device, place->in, in->memory, in->size, error) &&
-               device_upload(device, place->out, out->memory, out->size, error) && plan_prepare(plan, device, error) &&
-               plan->variant->launch(plan, device, &from, &to, error) &&
+               device_upload(device, place->out, out->memory, out->size, error) &&
+               variant_prepare(plan, device, error) && plan->variant->launch(plan, device, &from, &to, error) &&
                device_download(device, out->memory, place->out, out->size, error) && device_wait(device, error);
     }
 #endif
     (void)place;
-    return plan_prepare(plan, NULL, error) && plan->variant->launch(plan, NULL, &in->plane, &out->plane, error);
+    return variant_prepare(plan, NULL, error) && plan->variant->launch(plan, NULL, &in->plane, &out->plane, error);
 }
 
 static double value_of(enum sample sample, const void *row, int x)
@@ -518,11 +520,11 @@ static void check_row(const struct test_case *c, const struct variant *row, cons
     struct plan plan;
     struct error error = {0};
     memset(c->actual->memory, c->poison, c->actual->size);
-    if (!plan_make(&plan, c->filter, c->border, c->sample, row, &error) ||
+    if (!variant_plan(&plan, c->filter, c->border, c->sample, row, &error) ||
         !run_variant(&plan, c->place, c->in, c->actual, &error))
         fail("%s %s: %s: %s", row->name, set, c->what, error.message);
     int where[3] = {0};
-    const uint64_t wrong = count_mismatches(&c->expected->plane, &c->actual->plane, plan_tolerance(&plan), where);
+    const uint64_t wrong = count_mismatches(&c->expected->plane, &c->actual->plane, variant_tolerance(&plan), where);
     plan_free(&plan);
     const bool intact = guards_intact(c->actual, c->poison);
     tally->cases++;
@@ -542,9 +544,9 @@ static void check_rows(const struct options *options, const struct test_case *c,
 {
     size_t count;
     const struct variant *rows = variants(&count);
-    for (size_t i = 1; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct variant *row = &rows[i];
-        if (!row->launch || !variant_takes(row, c->filter, c->sample) ||
+        if (row->is_reference || !row->launch || !variant_accepts(row, c->filter, c->sample) ||
             (options->variant && strcmp(options->variant, row->name) != 0) ||
             !(row->backend == BACKEND_CPU ? options->cpu : options->cuda))
             continue;
@@ -575,12 +577,10 @@ static void check_case(const struct options *options, struct place *place, const
     memset(expected.memory, 0, expected.size);
     fill_random(&in.plane, state);
 
-    size_t count;
-    const struct variant *rows = variants(&count);
     struct plan plan;
     struct error error = {0};
-    if (!plan_make(&plan, filter, border, sample, &rows[0], &error) || !plan_prepare(&plan, NULL, &error) ||
-        !plan.variant->launch(&plan, NULL, &in.plane, &expected.plane, &error))
+    if (!variant_plan(&plan, filter, border, sample, variant_reference(), &error) ||
+        !variant_prepare(&plan, NULL, &error) || !plan.variant->launch(&plan, NULL, &in.plane, &expected.plane, &error))
         fail("%s", error.message);
     plan_free(&plan);
     char what[256];
@@ -736,9 +736,8 @@ static void check_extreme(const struct options *options, struct place *place, co
                        sample_bytes(sample));
             }
         struct plan plan;
-        size_t rows;
-        if (!plan_make(&plan, filter, BORDER_WRAP, sample, variants(&rows), &error) ||
-            !plan_prepare(&plan, NULL, &error) ||
+        if (!variant_plan(&plan, filter, BORDER_WRAP, sample, variant_reference(), &error) ||
+            !variant_prepare(&plan, NULL, &error) ||
             !plan.variant->launch(&plan, NULL, &in.plane, &expected.plane, &error))
             fail("%s", error.message);
         plan_free(&plan);
@@ -891,12 +890,12 @@ static void check_properties(const struct options *options, struct place *place,
         const struct variant *rows = variants(&count);
         for (size_t i = 0; i < count; i++) {
             struct plan plan;
-            if (!rows[i].launch || !variant_takes(&rows[i], filter, SAMPLE_U8) ||
+            if (!rows[i].launch || !variant_accepts(&rows[i], filter, SAMPLE_U8) ||
                 !(rows[i].backend == BACKEND_CPU ? options->cpu : options->cuda) ||
                 (options->variant && strcmp(options->variant, rows[i].name) != 0))
                 continue;
             memset(out.memory, 0xa5, out.size);
-            if (!plan_make(&plan, filter, BORDER_REFLECT101, SAMPLE_U8, &rows[i], &error) ||
+            if (!variant_plan(&plan, filter, BORDER_REFLECT101, SAMPLE_U8, &rows[i], &error) ||
                 !run_variant(&plan, place, &in, &out, &error))
                 fail("%s: %s", rows[i].name, error.message);
             plan_free(&plan);
@@ -1137,8 +1136,9 @@ int main(int argc, char **argv)
 #endif
     size_t count;
     const struct variant *rows = variants(&count);
-    for (size_t i = 1; i < count; i++)
-        tally.rows += rows[i].launch && (rows[i].backend == BACKEND_CPU ? options.cpu : options.cuda) &&
+    for (size_t i = 0; i < count; i++)
+        tally.rows += !rows[i].is_reference && rows[i].launch &&
+                      (rows[i].backend == BACKEND_CPU ? options.cpu : options.cuda) &&
                       (!options.variant || strcmp(options.variant, rows[i].name) == 0);
     printf("%" PRIu64 " rows, %" PRIu64 " cases, %" PRIu64 " mismatches\n", tally.rows, tally.cases, tally.mismatches);
     if (tally.cases == 0)

@@ -2,7 +2,7 @@
  *
  * Which variant would be chosen: for each line `FILTER-FILE SAMPLE WIDTH HEIGHT PLANES` of standard input, the
  * name of the CUDA variant that the automatic choice takes for planes of that size. For choice.py. */
-#include "plan/plan.h"
+#include "variants/choose.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ int main(void)
             fprintf(stderr, "no samples are called %s\n", sample);
             return 1;
         }
-        puts(conv_choose(filter, BACKEND_CUDA, &work)->name);
+        puts(variant_choose(filter, BACKEND_CUDA, &work)->name);
     }
     free(filter);
     return 0;

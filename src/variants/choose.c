@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "variants/choose.h"
+
+#include <math.h>
+
+/* ---- Variants ---- */
+
+/* The canonical row with the lowest cost, except EXCEPT. */
+static const struct variant *find_cheapest(const struct filter *filter, enum backend backend, const struct work *work,
+                                           const struct variant *except)
+{
+    const struct variant *best = NULL;
+    double least = 0;
+    size_t count;
+    const struct variant *table = variants(&count);
+    for (const struct variant *row = table; row < table + count; row++) {
+        if (row->backend != backend || row == except || row->seconds == NULL ||
+            !variant_accepts(row, filter, work->sample))
+            continue;
+        const double seconds = row->seconds(filter, work);
+        if (best == NULL || seconds < least) {
+            best = row;
+            least = seconds;
+        }
+    }
+    return best;
+}
+
+const struct variant *variant_choose(const struct filter *filter, enum backend backend, const struct work *work)
+{
+    return find_cheapest(filter, backend, work, NULL);
+}
+
+const struct variant *variant_runner_up(const struct filter *filter, const struct variant *chosen,
+                                        const struct work *work)
+{
+    return find_cheapest(filter, chosen->backend, work, chosen);
+}
+
+double cost_variant_seconds(const struct variant *variant, const struct filter *filter, const struct work *work)
+{
+    return variant->seconds(filter, work);
+}
+
+/* ---- Backends ---- */
+
+static const double context_seconds = 0.3; /* to create a CUDA context */
+
+/* The chosen variants' seconds for all filters in turn, with planes in place. */
+static double chosen_seconds(const struct filter *filters, size_t count, enum backend backend, const struct work *work)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct variant *variant = variant_choose(&filters[i], backend, work);
+        seconds += cost_variant_seconds(variant, &filters[i], work);
+    }
+    return seconds;
+}
+
+double cost_cpu_seconds(const struct filter *filters, size_t count, const struct work *work)
+{
+    const double image = 0.9e-9; /* split, merge and fresh memory for a sample, on one thread */
+    return work_samples(work) * image + chosen_seconds(filters, count, BACKEND_CPU, work);
+}
+
+double cost_cuda_seconds(const struct filter *filters, size_t count, const struct work *work)
+{
+    const double transfer = 2 / 9e9; /* a byte of pageable memory, up and down */
+    return context_seconds + work_samples(work) * (double)sample_bytes(work->sample) * transfer +
+           chosen_seconds(filters, count, BACKEND_CUDA, work);
+}
+
+double cost_batch_cpu_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
+                              int workers)
+{
+    return images * cost_cpu_seconds(filters, count, work) / workers;
+}
+
+double cost_batch_cuda_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
+                               int workers, int gpus)
+{
+    const double locking = 0.43e-9;                  /* a byte of page-locked memory, once a worker */
+    const double copy = 0.1e-9, transfer = 2 / 50e9; /* a byte to page-locked memory, and from there up and down */
+    const double bytes = work_samples(work) * (double)sample_bytes(work->sample);
+    /* A GPU works on one image after the other, while the workers copy theirs. */
+    const double gpu = bytes * transfer + chosen_seconds(filters, count, BACKEND_CUDA, work);
+    return context_seconds + workers * bytes * locking + images * fmax(gpu / gpus, bytes * copy / workers);
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of variants, from the one to read to the one to run. A variant is named here, in its file, and in its line
+ * of meson.build. --list-variants, the automatic choice, check_variants and the benchmark walk this table. */
+#include "variants/table.h"
+
+#include "variants/cost_model.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef bool prepare_function(struct plan *plan, struct device *device, struct error *error);
+typedef bool launch_function(const struct plan *plan, struct device *device, const struct plane *in,
+                             const struct plane *out, struct error *error);
+
+launch_function reference_launch, cpu_launch, basic_launch, constant_launch, coarsened_launch, tiled_input_launch,
+    tiled_output_launch, tiled_cached_launch, texture_launch, register_tiled_launch, separable_launch,
+    tensor_core_launch, sparse_launch, copy_launch, gradient_launch;
+prepare_function cpu_prepare, basic_prepare, constant_prepare, coarsened_prepare, tiled_input_prepare,
+    tiled_output_prepare, tiled_cached_prepare, texture_prepare, register_tiled_prepare, separable_prepare,
+    tensor_core_prepare, sparse_prepare, copy_prepare, gradient_prepare;
+
+/* A function of a CUDA row: NULL in a build without CUDA. Tests with a stub in place of the GPU define the macro, so
+ * that all rows call one function of the stub. */
+#ifdef CUDA_FUNCTION
+launch_function CUDA_FUNCTION(any, launch);
+prepare_function CUDA_FUNCTION(any, prepare);
+#elif defined GPUCONV_CUDA
+#define CUDA_FUNCTION(variant, step) variant##_##step
+#else
+#define CUDA_FUNCTION(variant, step) NULL
+#endif
+
+#define U8 (1u << SAMPLE_U8)
+#define U16 (1u << SAMPLE_U16)
+#define F32 (1u << SAMPLE_F32)
+
+static const struct variant table[] = {
+    {
+        .name = "reference",
+        .summary = "four loops, 64-bit integers: the truth for all others",
+        .backend = BACKEND_CPU,
+        .is_reference = true,
+        .samples = U8 | U16 | F32,
+        .accepts = ACCEPTS_ALL,
+        .seconds = reference_cost,
+        .launch = reference_launch,
+    },
+    {
+        .name = "cpu",
+        .summary = "vectors and threads over rows; two passes for rank 1",
+        .backend = BACKEND_CPU,
+        .samples = U8 | U16 | F32,
+        .accepts = ACCEPTS_ALL,
+        .seconds = cpu_cost,
+        .prepare = cpu_prepare,
+        .launch = cpu_launch,
+    },
+    {
+        .name = "basic",
+        .summary = "a thread a pixel, taps in global memory",
+        .backend = BACKEND_CUDA,
+        .samples = U8 | F32,
+        .accepts = ACCEPTS_ONE_GRID,
+        .capability = 75,
+        .prepare = CUDA_FUNCTION(basic, prepare),
+        .launch = CUDA_FUNCTION(basic, launch),
+    },
+    {
+        .name = "constant",
+        .summary = "taps in constant memory, small sizes unrolled",
+        .backend = BACKEND_CUDA,
+        .samples = U8 | F32,
+        .accepts = ACCEPTS_ONE_GRID,
+        .capability = 75,
+        .prepare = CUDA_FUNCTION(constant, prepare),
+        .launch = CUDA_FUNCTION(constant, launch),
+    },
+    {
+        .name = "coarsened",
+        .summary = "constant, each thread strides over several pixels",
+        .backend = BACKEND_CUDA,
+        .samples = U8 | F32,
+        .accepts = ACCEPTS_ONE_GRID,
+        .capability = 75,
+        .prepare = CUDA_FUNCTION(coarsened, prepare),
+        .launch = CUDA_FUNCTION(coarsened, launch),
+    },
+    {
+        .name = "tiled-input",
+        .summary = "shared tile, a thread an input sample",
+        .backend = BACKEND_CUDA,
+        .samples = U8 | F32,
+        .accepts = ACCEPTS_ONE_GRID,
+        .capability = 75,
+        .prepare = CUDA_FUNCTION(tiled_input, prepare),
+        .launch = CUDA_FUNCTION(tiled_input, launch),
+    },
+    {
+        .name = "tiled-output",
+        .summary = "shared tile, a thread an output",
+        .backend = BACKEND_CUDA,
+        .samples = U8 | F32,
+        .accepts = ACCEPTS_ONE_GRID,
+        .capability = 75,
+        .prepare = CUDA_FUNCTION(tiled_output, prepare),
+        .launch = CUDA_FUNCTION(tiled_output, launch),
+    },
+    {
+        .name = "tiled-cached",
+        .summary = "interior in shared memory, halo through caches",
+        .backend = BACKEND_CUDA,
+        .samples = U8 | F32,
+        .accepts = ACCEPTS_ONE_GRID,
+        .capability = 75,
+        .prepare = CUDA_FUNCTION(tiled_cached, prepare),
+        .launch = CUDA_FUNCTION(tiled_cached, launch),
+    },
+    {
+        .name = "texture",
+        .summary = "input through the texture path",
+        .backend = BACKEND_CUDA,
+        .samples = U8 | F32,
+        .accepts = ACCEPTS_ONE_GRID,
+        .capability = 75,
+        .prepare = CUDA_FUNCTION(texture, prepare),
+        .launch = CUDA_FUNCTION(texture, launch),
+    },
+    {
+        .name = "register-tiled",
+        .summary = "a window of outputs in registers a thread",
+        .backend = BACKEND_CUDA,
+        .samples = U8 | U16 | F32,
+        .accepts = ACCEPTS_ONE_GRID,
+        .capability = 75,
+        .seconds = register_tiled_cost,
+        .prepare = CUDA_FUNCTION(register_tiled, prepare),
+        .launch = CUDA_FUNCTION(register_tiled, launch),
+    },
+    {
+        .name = "separable",
+        .summary = "row and column pass fused in one kernel; rank 1 only",
+        .backend = BACKEND_CUDA,
+        .samples = U8 | U16 | F32,
+        .accepts = ACCEPTS_RANK_1,
+        .capability = 75,
+        .seconds = separable_cost,
+        .prepare = CUDA_FUNCTION(separable, prepare),
+        .launch = CUDA_FUNCTION(separable, launch),
+    },
+    {
+        .name = "tensor-core",
+        .summary = "banded int8 matrix products on the tensor cores",
+        .backend = BACKEND_CUDA,
+        .samples = U8,
+        .accepts = ACCEPTS_ONE_GRID,
+        .capability = 75,
+        .unit = UNIT_TENSOR,
+        .seconds = tensor_core_cost,
+        .prepare = CUDA_FUNCTION(tensor_core, prepare),
+        .launch = CUDA_FUNCTION(tensor_core, launch),
+    },
+    {
+        .name = "sparse",
+        .summary = "only the taps that are not zero, from a list",
+        .backend = BACKEND_CUDA,
+        .samples = U8 | F32,
+        .accepts = ACCEPTS_FEW_TAPS,
+        .capability = 75,
+        .seconds = sparse_cost,
+        .prepare = CUDA_FUNCTION(sparse, prepare),
+        .launch = CUDA_FUNCTION(sparse, launch),
+    },
+    {
+        .name = "copy",
+        .summary = "16 bytes a thread, moved by the filter's one offset",
+        .backend = BACKEND_CUDA,
+        .samples = U8 | U16 | F32,
+        .accepts = ACCEPTS_SHIFT,
+        .capability = 75,
+        .seconds = copy_cost,
+        .prepare = CUDA_FUNCTION(copy, prepare),
+        .launch = CUDA_FUNCTION(copy, launch),
+    },
+    {
+        .name = "gradient",
+        .summary = "both sums of a filter with two grids, and their root",
+        .backend = BACKEND_CUDA,
+        .samples = U8 | U16 | F32,
+        .accepts = ACCEPTS_TWO_GRIDS,
+        .capability = 75,
+        .seconds = gradient_cost,
+        .prepare = CUDA_FUNCTION(gradient, prepare),
+        .launch = CUDA_FUNCTION(gradient, launch),
+    },
+};
+
+enum { TABLE_ROWS = sizeof table / sizeof table[0] };
+
+const struct variant *variants(size_t *count)
+{
+    *count = TABLE_ROWS;
+    return table;
+}
+
+const struct variant *variant_reference(void)
+{
+    const struct variant *row = table;
+    while (!row->is_reference)
+        row++;
+    return row;
+}
+
+const struct variant *variant_find(const char *name, struct error *error)
+{
+    const char *names[TABLE_ROWS];
+    for (size_t i = 0; i < TABLE_ROWS; i++) {
+        if (strcmp(name, table[i].name) == 0)
+            return &table[i];
+        names[i] = table[i].name;
+    }
+    error_unknown(error, "variant", name, error_nearest(name, names, TABLE_ROWS), "--list-variants");
+    return NULL;
+}
+
+static bool is_shift(const struct filter *filter)
+{
+    bool kept = true;
+    for (int i = 0; i < filter->width * filter->height; i++)
+        kept &= filter->taps[i] == 0 || filter->taps[i] == filter->scale;
+    return filter_tap_count(filter) == 1 && kept && filter->offset == 0 && !filter->absolute;
+}
+
+bool variant_accepts(const struct variant *variant, const struct filter *filter, enum sample sample)
+{
+    const bool two = filter_grids(filter) == 2;
+    if (!(variant->samples & 1u << sample))
+        return false;
+    switch (variant->accepts) {
+    case ACCEPTS_ALL:
+        break;
+    case ACCEPTS_ONE_GRID:
+        return !two;
+    case ACCEPTS_RANK_1:
+        return !two && filter->separable;
+    case ACCEPTS_SHIFT:
+        return !two && is_shift(filter);
+    case ACCEPTS_FEW_TAPS:
+        return !two && filter_tap_count(filter) <= SPARSE_MAX;
+    case ACCEPTS_TWO_GRIDS:
+        return two;
+    }
+    return true;
+}
+
+const char *accepts_name(enum accepts accepts)
+{
+    static const char *const names[] = {
+        [ACCEPTS_ALL] = "any filter",        [ACCEPTS_ONE_GRID] = "one grid", [ACCEPTS_TWO_GRIDS] = "two grids",
+        [ACCEPTS_RANK_1] = "separable only", [ACCEPTS_SHIFT] = "shifts only", [ACCEPTS_FEW_TAPS] = "few taps"};
+    return names[accepts];
+}
+
+/* Say why VARIANT does not accept FILTER. */
+static bool refuse_filter(const struct variant *variant, const struct filter *filter, struct error *error)
+{
+    if (variant->accepts == ACCEPTS_TWO_GRIDS)
+        return error_set(error, ERROR_USAGE,
+                         "the variant %s takes only filters of two grids, and %s has one; leave --variant out or "
+                         "choose another",
+                         variant->name, filter->name);
+    if (filter_grids(filter) == 2)
+        return error_set(error, ERROR_USAGE,
+                         "the variant %s takes only filters of one grid, and %s has two; leave --variant out or choose "
+                         "another (gpuconv --list-variants says which filters each takes)",
+                         variant->name, filter->name);
+    if (variant->accepts == ACCEPTS_FEW_TAPS)
+        return error_set(error, ERROR_USAGE,
+                         "the variant %s takes filters of at most %d taps that are not zero, and %s has %d; leave "
+                         "--variant out or choose another",
+                         variant->name, SPARSE_MAX, filter->name, filter_tap_count(filter));
+    if (variant->accepts == ACCEPTS_SHIFT)
+        return error_set(error, ERROR_USAGE,
+                         "the variant %s takes only filters that move the picture and change no sample, and %s is not "
+                         "one; leave --variant out or choose another",
+                         variant->name, filter->name);
+    return error_set(error, ERROR_USAGE,
+                     "the variant %s takes only filters that are a column times a row, and %s is not; leave --variant "
+                     "out or choose another (gpuconv --show says which filters are separable)",
+                     variant->name, filter->name);
+}
+
+bool variant_plan(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,
+                  const struct variant *variant, struct error *error)
+{
+    if (!(variant->samples & 1u << sample))
+        return error_set(error, ERROR_USAGE,
+                         "the variant %s does not take %s samples; leave --variant out or choose another "
+                         "(gpuconv --list-variants says which samples each takes)",
+                         variant->name, sample_name(sample));
+    if (!variant_accepts(variant, filter, sample))
+        return refuse_filter(variant, filter, error);
+    if (variant->launch == NULL)
+        return error_set(error, ERROR_WORK,
+                         "this gpuconv was built without CUDA, which the variant %s needs; use --backend cpu or build "
+                         "it where nvcc is installed",
+                         variant->name);
+    plan_make(plan, filter, border, sample);
+    plan->variant = variant;
+    return true;
+}
+
+bool variant_prepare(struct plan *plan, struct device *device, struct error *error)
+{
+    return plan->variant->prepare == NULL || plan->variant->prepare(plan, device, error);
+}
+
+double variant_tolerance(const struct plan *plan)
+{
+    const struct filter *f = plan->filter;
+    if (plan->sample != SAMPLE_F32)
+        return plan->variant->seconds != NULL || plan->float_exact ? 0 : 1;
+    /* A float sum of n products in any order, with samples up to 1, errs by at most n u sum|t|, u = 2^-24. Two passes
+     * and the rounding of taps and offset add a little. `combine` passes on at most the sum of both errors, and adds
+     * the error of four roundings. */
+    const double n = f->width * f->height + 8 + 4 * filter_grids(f);
+    return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset));
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of variants. A variant is one named way to convolve planes. Its name is also the name of its file and of
+ * its row in the README. */
+#ifndef GPUCONV_TABLE_H
+#define GPUCONV_TABLE_H
+
+#include "base/error.h"
+#include "filter/filter.h"
+#include "image/image.h"
+#include "plan/plan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct device;
+struct work;
+
+enum backend { BACKEND_CPU, BACKEND_CUDA };
+
+/* Which filters a variant accepts. */
+enum accepts {
+    ACCEPTS_ALL,
+    ACCEPTS_ONE_GRID,  /* filters with one grid; the next three accept some of these */
+    ACCEPTS_RANK_1,    /* separable filters: a column times a row */
+    ACCEPTS_SHIFT,     /* filters that move the picture and change no sample, the identity included */
+    ACCEPTS_FEW_TAPS,  /* filters with at most SPARSE_MAX taps that are not zero */
+    ACCEPTS_TWO_GRIDS, /* filters with two grids */
+};
+
+/* The arithmetic that does most of a variant's sums of uint8_t samples. Its peak rate bounds the variant. Sums of float
+ * samples always use UNIT_FMA. */
+enum unit {
+    UNIT_FMA,    /* multiply-adds of float or int32_t */
+    UNIT_DP4A,   /* products of four pairs of bytes */
+    UNIT_TENSOR, /* the tensor cores' products of matrices of bytes */
+};
+
+/* A row of the table. */
+struct variant {
+    const char *name;
+    const char *summary; /* one line */
+    enum backend backend;
+    bool is_reference; /* one row is the truth that all others are checked against */
+    unsigned samples;  /* bit SAMPLE_U8, _U16 or _F32 is set for each sample type that it accepts */
+    enum accepts accepts;
+    int capability; /* the least compute capability, times 10; 0 on the CPU */
+    enum unit unit; /* for the benchmark */
+
+    /* The expected seconds for planes that are in place. Set for the canonical rows, which return the reference's bytes
+     * for every filter. The automatic choice picks among these. NULL for the others. */
+    double (*seconds)(const struct filter *filter, const struct work *work);
+
+    /* Get ready for launches of PLAN. Not timed. NULL where there is nothing to do. On the CPU this is called once for a
+     * plan, and leaves its result in plan->prepared; a second call does nothing. On a device it uploads the taps to
+     * constant memory, which all streams share, so it is called before the launches of each image. */
+    bool (*prepare)(struct plan *plan, struct device *device, struct error *error);
+
+    /* Convolve all planes of IN into those of OUT: two buffers of one shape that do not overlap. On a device this
+     * queues the work on the device's stream, and the next synchronisation reports the kernels' own errors. DEVICE is
+     * NULL on the CPU. NULL in a build without CUDA. */
+    bool (*launch)(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                   struct error *error);
+};
+
+/* All variants, in the order of --list-variants. *COUNT is set to their number. */
+const struct variant *variants(size_t *count);
+
+/* The variant that all others are checked against. Every build has it. */
+const struct variant *variant_reference(void);
+
+/* The variant with that name. Fails with the nearest name in the message. */
+const struct variant *variant_find(const char *name, struct error *error);
+
+/* Does the variant accept this filter, and planes of this sample type? This build may still lack the variant: then its
+ * `launch` is NULL. */
+bool variant_accepts(const struct variant *variant, const struct filter *filter, enum sample sample);
+
+/* The filters that a variant accepts, in two words. */
+const char *accepts_name(enum accepts accepts);
+
+/* Make a plan for VARIANT. Fails if the variant does not accept the filter or the sample type, or if this build does
+ * not have the variant. Free the plan with plan_free. */
+bool variant_plan(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,
+                  const struct variant *variant, struct error *error);
+
+/* Call the variant's prepare, if it has one. Needed before the first launch. DEVICE is NULL on the CPU. */
+bool variant_prepare(struct plan *plan, struct device *device, struct error *error);
+
+/* The most by which an output of the plan's variant may differ from the reference's. For planes of uint8_t and uint16_t
+ * this is 0 where the variant is canonical or its sums are exact in float, and else one level. For planes of float with
+ * samples from 0 to 1 it is the usual bound of a sum that is rounded at every step. */
+double variant_tolerance(const struct plan *plan);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of variants, the plans that it gives and refuses, and the automatic choice. check_variants checks what the
+ * variants compute. */
+#include "variants/choose.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct filter parsed(const char *text)
+{
+    struct filter filter;
+    struct error error;
+    if (!filter_parse(text, strlen(text), "test", &filter, &error))
+        fail_msg("%s", error.message);
+    return filter;
+}
+
+/* 16 bits, by fractions of Python and the formula: sums beyond 32 bits, offsets that are no integers, all that combine.
+ */
+static void test_sixteen_bits_by_hand(void **state)
+{
+    (void)state;
+    enum { WIDTH = 5, HEIGHT = 3 };
+    static uint16_t in[HEIGHT][WIDTH] = {
+        {0, 65535, 1, 40000, 65534}, {12345, 777, 50001, 32768, 65535}, {65535, 32767, 257, 9999, 60000}};
+    static const struct {
+        const char *text;
+        enum border border;
+        uint16_t out[HEIGHT * WIDTH];
+    } cases[] = {
+        {"scale 16\n1 2 1\n2 4 2\n1 2 1\n",
+         BORDER_REFLECT101,
+         {19664, 24371, 29886, 40826, 50959, 23760, 24387, 25994, 36746, 46517, 27856, 24403, 22103, 32666, 42076}},
+        {"offset 128\n-2 -1 0\n-1 1 1\n0 1 2\n",
+         BORDER_REPLICATE,
+         {65535, 65535, 0, 65535, 65535, 65535, 39075, 4072, 65535, 65535, 65535, 8199, 0, 65535, 65535}},
+        {"scale 7\noffset 0.3\nabs\n-5 1 3\n",
+         BORDER_WRAP,
+         {18801, 9440, 29745, 33877, 19287, 44791, 12799, 20709, 3025, 8830, 19529, 42097, 19160, 27036, 29593}},
+        {"scale 5000001\n1400000 1399999 1400001\n1 -800000 1600003\n7 11 13\n",
+         BORDER_REFLECT,
+         {39321, 7865, 42350, 44121, 58385, 16624, 34226, 32036, 45278, 58385, 7131, 12514, 26552, 59125, 55475}},
+        {"scale 8388607\noffset -100\n8000000 400000\n",
+         BORDER_ZERO,
+         {0, 0, 36799, 0, 15572, 0, 0, 0, 23547, 8675, 0, 38362, 5561, 0, 0}},
+        {"scale 3\noffset 1/7\ncombine magnitude\n-1 1\n---\n2 -1\n",
+         BORDER_ZERO,
+         {37, 30930, 48883, 18892, 9819, 5856, 8891, 23059, 23173, 10959, 30930, 34577, 24345, 4569, 21381}},
+        {"combine magnitude\n0 0 0\n-1 0 1\n0 0 0\n---\n0 -1 0\n0 0 0\n0 1 0\n",
+         BORDER_REFLECT101,
+         {0, 1, 25535, 65533, 0, 65535, 49917, 31992, 33784, 5534, 0, 65278, 22768, 59743, 0}},
+        {"scale 4000003\noffset -2\ncombine magnitude\n3000000 -2999999\n---\n-1000000 1000003\n",
+         BORDER_WRAP,
+         {51295, 51296, 51295, 31108, 19672, 41536, 8631, 38401, 13110, 25391, 3862, 25391, 25187, 7188, 39015}},
+        {"scale 9\ncombine sum\n5 -7\n---\n-4 2\n",
+         BORDER_REPLICATE,
+         {0, 65535, 65534, 39999, 31963, 5487, 11568, 49224, 17233, 32767, 29127, 32768, 32510, 9742, 50001}},
+        {"scale 5\noffset 20.5\ncombine max\n3 -4\n---\n-4 2\n",
+         BORDER_REFLECT,
+         {5269, 57697, 57696, 37268, 33696, 10207, 14834, 44803, 32162, 38036, 31483, 44590, 31379, 13114, 47269}},
+        {"offset 3\n0 0\n0 0\n",
+         BORDER_ZERO,
+         {771, 771, 771, 771, 771, 771, 771, 771, 771, 771, 771, 771, 771, 771, 771}},
+        {"0 0 1\n", BORDER_ZERO, {65535, 1, 40000, 65534, 0, 777, 50001, 32768, 65535, 0, 32767, 257, 9999, 60000, 0}},
+    };
+    size_t count, rows = 0;
+    const struct variant *table = variants(&count);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
+        for (size_t i = 0; i < count; i++) {
+            static struct filter filter;
+            uint16_t out[HEIGHT][WIDTH] = {{0}};
+            const struct plane from = {SAMPLE_U16, WIDTH, HEIGHT, 1, sizeof in[0], sizeof in, in};
+            const struct plane to = {SAMPLE_U16, WIDTH, HEIGHT, 1, sizeof out[0], sizeof out, out};
+            struct plan plan;
+            filter = parsed(cases[c].text);
+            if (table[i].backend != BACKEND_CPU || !variant_accepts(&table[i], &filter, SAMPLE_U16))
+                continue;
+            assert_true(variant_plan(&plan, &filter, cases[c].border, SAMPLE_U16, &table[i], NULL));
+            assert_true(variant_prepare(&plan, NULL, NULL));
+            assert_true(table[i].launch(&plan, NULL, &from, &to, NULL));
+            plan_free(&plan);
+            assert_memory_equal(out, cases[c].out, sizeof out);
+            rows++;
+        }
+    assert_true(rows >= sizeof cases / sizeof cases[0]);
+}
+
+static void test_refuses_filters_that_a_variant_does_not_accept(void **state)
+{
+    (void)state;
+    static const char general[] = "1 2\n3 4\n";
+    static struct filter filter;
+    filter = parsed(general);
+    size_t count, refused = 0;
+    const struct variant *table = variants(&count);
+    for (size_t i = 0; i < count; i++) {
+        struct plan plan;
+        struct error error = {0};
+        const bool taken = table[i].accepts == ACCEPTS_ALL || table[i].accepts == ACCEPTS_ONE_GRID ||
+                           table[i].accepts == ACCEPTS_FEW_TAPS;
+        const bool made = variant_plan(&plan, &filter, BORDER_WRAP, SAMPLE_U8, &table[i], &error);
+        assert_true(made == (table[i].launch && taken));
+        if (!made) {
+            assert_non_null(strstr(error.message, table[i].name));
+            assert_int_equal(error.code, !taken ? ERROR_USAGE : ERROR_WORK);
+            refused++;
+        }
+    }
+    assert_true(refused >= 1);
+    struct plan plan;
+    struct error error = {0};
+    assert_false(variant_plan(&plan, &filter, BORDER_WRAP, SAMPLE_U16, variant_find("basic", NULL), &error));
+    assert_string_equal(error.message, "the variant basic does not take uint16 samples; leave --variant out or choose "
+                                       "another (gpuconv --list-variants says which samples each takes)");
+}
+
+/* Rows for one grid refuse two, and the other way round, whatever the taps are. */
+static void test_refuses_the_other_number_of_grids(void **state)
+{
+    (void)state;
+    static struct filter one, two;
+    one = parsed("1\n");
+    two = parsed("combine max\n1\n---\n0\n");
+    size_t count, of_two = 0, both = 0;
+    const struct variant *table = variants(&count);
+    for (size_t i = 0; i < count; i++) {
+        struct plan plan;
+        struct error error = {0};
+        const bool takes_one = variant_accepts(&table[i], &one, SAMPLE_U8);
+        const bool takes_two = variant_accepts(&table[i], &two, SAMPLE_U8);
+        assert_true(takes_one || takes_two); /* a column, a row, a shift and few taps */
+        assert_true((takes_one && takes_two) == (table[i].accepts == ACCEPTS_ALL));
+        of_two += takes_two && !takes_one;
+        both += takes_one && takes_two;
+        if (!takes_two) {
+            assert_false(variant_plan(&plan, &two, BORDER_WRAP, SAMPLE_U8, &table[i], &error));
+            assert_non_null(strstr(error.message, "takes only filters of one grid, and test has two; "));
+            assert_int_equal(error.code, ERROR_USAGE);
+        }
+        if (!takes_one) {
+            assert_false(variant_plan(&plan, &one, BORDER_WRAP, SAMPLE_U8, &table[i], &error));
+            assert_non_null(strstr(error.message, "takes only filters of two grids, and test has one; "));
+        }
+    }
+    assert_true(of_two >= 1 && both == 2);
+}
+
+static void test_accepts_shifts_and_few_taps(void **state)
+{
+    (void)state;
+    static struct filter filter;
+    struct plan plan;
+    struct error error = {0};
+    const struct variant *sparse = variant_find("sparse", NULL), *copy = variant_find("copy", NULL);
+    filter = parsed("anchor 2 0\n0 0 0\n0 5 0\n-7 0 0\n");
+    assert_false(variant_accepts(copy, &filter, SAMPLE_U8));
+    filter = parsed("scale 7\n0 7 0\n");
+    assert_true(variant_accepts(copy, &filter, SAMPLE_U8));
+    filter.absolute = true;
+    assert_false(variant_accepts(copy, &filter, SAMPLE_U8));
+
+    filter.width = filter.height = FILTER_MAX;
+    memset(filter.taps, 0, sizeof filter.taps);
+    for (int i = 0; i < SPARSE_MAX; i++)
+        filter.taps[FILTER_MAX * FILTER_MAX - 1 - i] = -1;
+    assert_true(variant_accepts(sparse, &filter, SAMPLE_F32));
+    filter.taps[0] = 1;
+    assert_false(variant_plan(&plan, &filter, BORDER_ZERO, SAMPLE_U8, sparse, &error));
+    assert_non_null(strstr(error.message, "at most 8192 taps that are not zero"));
+    assert_non_null(strstr(error.message, "has 8193"));
+}
+
+static void test_choice_is_canonical_and_fits(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"1\n", "1 2 1\n2 4 2\n1 2 1\n", "0 1 0\n1 -4 1\n0 1 0\n", "1 1 1 1\n",
+                                        "combine max\n1\n---\n2\n"};
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        static struct filter filter;
+        filter = parsed(texts[t]);
+        for (enum backend backend = BACKEND_CPU; backend <= BACKEND_CUDA; backend++)
+            for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++) {
+                const struct variant *choice = variant_choose(&filter, backend, &(struct work){640, 480, 3, sample, 1});
+                assert_non_null(choice);
+                assert_int_equal(choice->backend, backend);
+                assert_non_null(choice->seconds);
+                assert_true(choice->samples & 1u << sample);
+                assert_true(variant_accepts(choice, &filter, sample));
+            }
+    }
+}
+
+/* One small image is done on the CPU before a GPU has started; a large one with a large filter is not. */
+static void test_model_prefers_the_cpu_for_small_work(void **state)
+{
+    (void)state;
+    static struct filter small, large;
+    small = parsed("1 2 1\n");
+    struct error error;
+    if (!filter_find("disk:31", &large, &error))
+        fail_msg("%s", error.message);
+    const struct work photo = {1920, 1080, 3, SAMPLE_U8, 2}, huge = {16384, 16384, 3, SAMPLE_U8, 16};
+    assert_true(cost_cpu_seconds(&small, 1, &photo) < cost_cuda_seconds(&small, 1, &photo));
+    assert_true(cost_cpu_seconds(&large, 1, &huge) > cost_cuda_seconds(&large, 1, &huge));
+}
+
+/* One row is the reference, wherever it stands in the table. It accepts everything, and is named so. */
+static void test_one_row_is_the_reference(void **state)
+{
+    (void)state;
+    size_t count, references = 0;
+    const struct variant *table = variants(&count), *reference = variant_reference();
+    for (size_t i = 0; i < count; i++) {
+        references += table[i].is_reference;
+        assert_true(table[i].is_reference == (&table[i] == reference));
+        assert_true(table[i].is_reference == (strcmp(table[i].name, "reference") == 0));
+    }
+    assert_int_equal(references, 1);
+    assert_int_equal(reference->backend, BACKEND_CPU);
+    assert_int_equal(reference->accepts, ACCEPTS_ALL);
+    assert_non_null(reference->launch);
+    for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++)
+        assert_true(reference->samples & 1u << sample);
+}
+
+static void test_variant_names(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct variant *table = variants(&count);
+    for (size_t i = 0; i < count; i++) {
+        assert_ptr_equal(variant_find(table[i].name, NULL), &table[i]);
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(table[i].name, table[j].name);
+    }
+    struct error error;
+    assert_null(variant_find("seperable", &error));
+    assert_non_null(strstr(error.message, "did you mean \"separable\"?"));
+    assert_int_equal(error.code, ERROR_USAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sixteen_bits_by_hand),
+        cmocka_unit_test(test_refuses_filters_that_a_variant_does_not_accept),
+        cmocka_unit_test(test_refuses_the_other_number_of_grids),
+        cmocka_unit_test(test_accepts_shifts_and_few_taps),
+        cmocka_unit_test(test_choice_is_canonical_and_fits),
+        cmocka_unit_test(test_model_prefers_the_cpu_for_small_work),
+        cmocka_unit_test(test_one_row_is_the_reference),
+        cmocka_unit_test(test_variant_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
