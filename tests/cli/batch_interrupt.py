@@ -13,15 +13,12 @@ import subprocess
 import sys
 import time
 
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import run_and_signal  # noqa: E402
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 ROUNDS = 12  # a signal
-
-
-def run(command, delay, number):
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(delay)
-    process.send_signal(number)
-    return process.wait()
 
 
 def reported(path):
@@ -53,7 +50,7 @@ def main():
             shutil.rmtree(outputs, ignore_errors=True)
             if os.path.exists(report):
                 os.remove(report)
-            status = run(command, seconds * (i + 0.5) / ROUNDS, number)
+            status = run_and_signal(command, seconds * (i + 0.5) / ROUNDS, number, stderr=subprocess.DEVNULL)
             left = set(os.listdir(outputs)) if os.path.isdir(outputs) else set()
             killed = number == signal.SIGKILL
             allowed = {0, -number if killed else 128 + number}
@@ -73,7 +70,7 @@ def main():
 
     ignoring = ["sh", "-c", "trap '' HUP INT; exec \"$@\"", "sh", *command]
     for number in (signal.SIGHUP, signal.SIGINT):
-        if run(ignoring, seconds / 2, number) != 0:
+        if run_and_signal(ignoring, seconds / 2, number, stderr=subprocess.DEVNULL) != 0:
             sys.exit(f"{number.name} was not ignored")
     shutil.rmtree(outputs)
     os.remove(report)

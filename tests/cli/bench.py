@@ -13,7 +13,10 @@ import subprocess
 import sys
 import tempfile
 
-SKIP = 77
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import harness  # noqa: E402
+
 SIZES = [(64, 48, 1), (130, 67, 3)]
 FILTERS = {"blur": (5, 5, True), "edge": (3, 3, False), "shift": (3, 1, True)}
 FIELDS = """variant backend filter filter_width filter_height sample width height planes border runs median_ms min_ms
@@ -22,9 +25,9 @@ FIELDS = """variant backend filter filter_width filter_height sample width heigh
 
 
 def gpuconv(program, *arguments):
-    done = subprocess.run([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode != 0 or done.stderr:
-        sys.exit(f"{' '.join(arguments)}: exit status {done.returncode}\n{done.stderr}")
+    done = harness.run(program, *arguments)
+    if done.stderr:
+        sys.exit(f"{' '.join(arguments)}: {done.stderr}")
     return done.stdout
 
 
@@ -139,8 +142,7 @@ def check_names(program, backend):
 def main():
     program, backend = sys.argv[1:]
     if backend == "cuda" and gpuconv(program, "--devices").startswith("no CUDA device"):
-        print("skipped: there is no GPU")
-        return SKIP
+        harness.skip("there is no GPU")
     # One thread, because on a busy machine threads that wait for each other take milliseconds for nothing.
     common = ["--bench", "--backend", backend, "--threads", "1", "--border", "wrap", "--bench-filter",
               ",".join(FILTERS), "--bench-size", ",".join("x".join(map(str, size)) for size in SIZES)]

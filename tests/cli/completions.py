@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Complete command lines as a shell would: completions.py GPUCONV FOLDER bash|zsh|fish.
 
-Every option of --help and --bench --help must be offered, with the words that it takes, and the filters. Skipped (exit status 77) where
-the shell is not installed."""
+Every option of --help and --bench --help must be offered, with the words that it takes, and the filters. Skipped (exit
+status 77) if the shell is not installed."""
 import os
 import re
 import shutil
@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-SKIP = 77
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import run, skip  # noqa: E402
 
 BASH = r'''
 source "$FOLDER/gpuconv.bash"
@@ -50,15 +52,14 @@ def fail(text):
 def main():
     program, folder, shell = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3]
     if not shutil.which(shell):
-        print(f"skipped: {shell} is not installed")
-        return SKIP
-    text = "".join(subprocess.run([program, *words], check=True, capture_output=True, text=True).stdout
+        skip(f"{shell} is not installed")
+    text = "".join(run(program, *words).stdout
                    for words in (["--help"], ["--bench", "--help"]))
     options = re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]*)", text, re.M)
     letters = re.findall(r"^  (-\w), --", text, re.M)
-    listed = subprocess.run([program, "--list"], check=True, capture_output=True, text=True).stdout
+    listed = run(program, "--list").stdout
     filters = [re.sub(":.*", ":", line.split()[0]) for line in listed.splitlines()]
-    table = subprocess.run([program, "--list-variants"], check=True, capture_output=True, text=True).stdout
+    table = run(program, "--list-variants").stdout
     variants = [line.split()[0] for line in table.splitlines() if re.match(r"\S+ +(cpu|cuda) ", line)]
     if len(options) < 20 or len(filters) < 20 or len(variants) < 10:
         fail(f"--help, --list or --list-variants could not be read: {options} {filters} {variants}")
@@ -67,7 +68,7 @@ def main():
         values = dict(os.environ, HOME=home, FOLDER=os.path.abspath(folder), LC_ALL="C.UTF-8", GPUCONV_FILTERS="",
                       PATH=os.path.dirname(program) + ":" + os.environ["PATH"])
 
-        def run(*command):
+        def output_of(*command):
             done = subprocess.run(command, cwd=home, env=values, stdin=subprocess.DEVNULL, capture_output=True,
                                   text=True, timeout=60)
             if done.stderr or done.returncode != 0:
@@ -75,7 +76,7 @@ def main():
             return done.stdout
 
         if shell == "zsh":
-            specs, offered = run("zsh", "-f", "-c", ZSH, "_gpuconv").split("\n\n", 1)
+            specs, offered = output_of("zsh", "-f", "-c", ZSH, "_gpuconv").split("\n\n", 1)
             found = re.findall(r"^(--?[a-z0-9-]+)=?\[", specs, re.M)
             if sorted(found) != sorted(options + letters):
                 fail(f"options: {sorted(set(options + letters) ^ set(found))} are missing or too many")
@@ -91,7 +92,7 @@ def main():
 
         def complete(line):
             command = (shell, "-c", BASH, "bash") if shell == "bash" else (shell, "--no-config", "-c", FISH)
-            return sorted(word.rstrip("/") for word in run(*command, line).splitlines() if word)
+            return sorted(word.rstrip("/") for word in output_of(*command, line).splitlines() if word)
 
         cases = {
             "gpuconv --": options,

@@ -9,18 +9,17 @@ import json
 import os
 import random
 import struct
-import subprocess
 import sys
 import tempfile
-import zlib
 from fractions import Fraction
 
-sys.dont_write_bytecode = True  # nothing is left in the sources
+sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import harness  # noqa: E402
 import linear  # noqa: E402
 from read_png import PASSES, read_plain  # noqa: E402
+from write_png import chunk, png, unfiltered  # noqa: E402
 
-COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
 PROGRAM = os.path.abspath(sys.argv[1])
 
 
@@ -57,22 +56,16 @@ def noise(width, height, channels, bits, seed=1):
 
 # ---- PNG ----
 
-def chunk(kind, data):
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
 def write_png(path, image, interlaced=False, transparent=None):
     size, raw = image.bits // 8, b""
     for x0, y0, dx, dy in PASSES if interlaced else ((0, 0, 1, 1),):
         for y in range(y0, image.height, dy) if x0 < image.width else ():
             raw += b"\0" + b"".join(image.at(x, y, c).to_bytes(size, "big")
                                     for x in range(x0, image.width, dx) for c in range(image.channels))
-    header = struct.pack(">IIBBBBB", image.width, image.height, image.bits, COLOUR_TYPES[image.channels], 0, 0,
-                         interlaced)
     colour = b"".join(struct.pack(">H", value) for value in transparent or ())
     with open(path, "wb") as file:
-        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + (chunk(b"tRNS", colour) if colour else b"")
-                   + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b""))
+        file.write(png(image.width, image.height, image.channels, image.bits, raw, interlaced=interlaced,
+                       chunks=chunk(b"tRNS", colour) if colour else b""))
 
 
 def read_png(path):
@@ -202,9 +195,7 @@ def convolve(image, name, border="replicate", alpha="keep", curve=None):
 
 def gpuconv(*arguments, status=0):
     """Run it and return what it prints."""
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True)
-    if done.returncode != status:
-        sys.exit(f"gpuconv {' '.join(arguments)}: exit status {done.returncode}, expected {status}: {done.stderr}")
+    done = harness.run(PROGRAM, *arguments, status=status)
     return done.stdout + done.stderr
 
 
@@ -304,11 +295,8 @@ def test_threads():
     for channels, options in (3, []), (4, ["--alpha", "premultiply"]), (3, ["--linear"]), (1, ["--border", "wrap"]):
         width, height = 500, 900
         raw = chance.randbytes(2 * width * height * channels)
-        rows = b"".join(b"\0" + raw[i:i + 2 * width * channels] for i in range(0, len(raw), 2 * width * channels))
-        header = struct.pack(">IIBBBBB", width, height, 16, COLOUR_TYPES[channels], 0, 0, 0)
         with open("large.png", "wb") as file:
-            file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 1))
-                       + chunk(b"IEND", b""))
+            file.write(png(width, height, channels, 16, unfiltered(raw, 2 * width * channels), level=1))
         for name in "gaussian:2", "emboss":
             files = {}
             for threads in "1", "2", "5":

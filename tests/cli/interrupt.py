@@ -11,16 +11,12 @@ import subprocess
 import sys
 import time
 
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import run_and_signal  # noqa: E402
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ROUNDS = 12  # a signal; enough to hit each stage of a run
-
-
-def run(command, delay, number):
-    """Start a run, send it a signal after DELAY seconds, and return its exit status."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-    time.sleep(delay)
-    process.send_signal(number)
-    return process.wait()
 
 
 def open_threads(process):
@@ -78,7 +74,7 @@ def main():
         for i in range(ROUNDS):
             if os.path.exists(target):
                 os.remove(target)
-            status = run(command, seconds * (i + 0.5) / ROUNDS, number)
+            status = run_and_signal(command, seconds * (i + 0.5) / ROUNDS, number)
             left = os.listdir(folder)
             if left not in ([], ["out.png"]) or (status == 0 and not left):
                 sys.exit(f"{number.name}, exit status {status}: left {left}")

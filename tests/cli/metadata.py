@@ -22,7 +22,11 @@ except ImportError:
         os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
     Image = None
 
-SKIP = 77
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import skip  # noqa: E402
+from write_png import chunk  # noqa: E402
+
 MARKER = b"UNFILTERED-PICTURE"
 WIDTH, HEIGHT = 23, 14
 XMP = ('<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF '
@@ -33,10 +37,6 @@ XMP = ('<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns
 
 
 # ---- Building files ----
-
-def chunk(name, data=b""):
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
 
 def segment(marker, data):
     return bytes([0xFF, marker]) + struct.pack(">H", len(data) + 2) + data
@@ -635,8 +635,7 @@ def seeds(folder):
 
 def main():
     if Image is None or not shutil.which("exiftool"):
-        print("skipped: Pillow (python3-pil) or exiftool (libimage-exiftool-perl) is not installed")
-        return SKIP
+        skip("Pillow (python3-pil) or exiftool (libimage-exiftool-perl) is not installed")
     if sys.argv[1] == "--seeds":
         seeds(sys.argv[2])
         return 0

@@ -4,16 +4,13 @@
 
 Without samples they are noise on a slope, the same each time, so that every filter changes them; alpha, the last of 2
 or 4 channels, is 0, 255 or something in between."""
+import os
 import random
-import struct
 import sys
-import zlib
 
-COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
-
-
-def chunk(kind, data):
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from write_png import png, unfiltered  # noqa: E402
 
 
 def noise_samples(width, height, channels):
@@ -33,11 +30,8 @@ def main():
     samples = bytes(samples or noise_samples(width, height, channels))
     if bits == 16:
         samples = bytes(byte for sample in samples for byte in (sample, sample))
-    stride = width * channels * bits // 8
-    rows = b"".join(b"\0" + samples[y * stride:(y + 1) * stride] for y in range(height))  # 0: no row filter
-    header = struct.pack(">IIBBBBB", width, height, bits, COLOUR_TYPES[channels], 0, 0, 0)
-    sys.stdout.buffer.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows))
-                            + chunk(b"IEND", b""))
+    rows = unfiltered(samples, width * channels * bits // 8)
+    sys.stdout.buffer.write(png(width, height, channels, bits, rows))
 
 
 main()

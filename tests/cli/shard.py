@@ -13,7 +13,10 @@ import subprocess
 import sys
 import tempfile
 
-SKIP = 77
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import run, skip  # noqa: E402
+
 SHARDS = 3
 HERE = os.path.dirname(os.path.abspath(__file__))
 BATCH = '"$GPUCONV" --backend cpu -q blur photos -o'
@@ -38,11 +41,9 @@ def main():
     program = os.path.abspath(arguments.program)
     tool = arguments.engine.split("-")[0]
     if tool != "hand" and not shutil.which(tool):
-        print(f"skipped: {tool} is not installed")
-        return SKIP
-    if "--shard " not in subprocess.run([program, "--help"], check=True, capture_output=True, text=True).stdout:
-        print("skipped: this gpuconv has no --shard")
-        return SKIP
+        skip(f"{tool} is not installed")
+    if "--shard " not in run(program, "--help").stdout:
+        skip("this gpuconv has no --shard")
 
     # Shards are an engine's own; those of the engine that runs the tests, if any, must not be seen.
     values = {name: value for name, value in os.environ.items()

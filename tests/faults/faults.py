@@ -2,11 +2,14 @@
 """What the tests of faults share: run gpuconv in a folder of its own, and judge how it ended."""
 import os
 import re
-import struct
 import subprocess
 import sys
 import tempfile
-import zlib
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import skip  # noqa: E402, F401: used by the other tests of faults
+from write_png import png, unfiltered  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FULL = os.environ.get("GPUCONV_FAULTS") == "full"
@@ -77,14 +80,8 @@ def tree(folder):
 
 def picture(width, height, channels=3, seed=0):
     """The bytes of a PNG file, of another picture for each seed."""
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    stride = width * channels
-    rows = b"".join(b"\0" + bytes((7 * x * y + 3 * x + 11 * y + seed) & 255 for x in range(stride))
-                    for y in range(height))
-    header = struct.pack(">IIBBBBB", width, height, 8, (0, 4, 2, 6)[channels - 1], 0, 0, 0)
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) +
-            chunk(b"IEND", b""))
+    samples = bytes((7 * x * y + 3 * x + 11 * y + seed) & 255 for y in range(height) for x in range(width * channels))
+    return png(width, height, channels, 8, unfiltered(samples, width * channels))
 
 
 def write(path, data):
@@ -95,11 +92,6 @@ def write(path, data):
 def read(path):
     with open(path, "rb") as file:
         return file.read()
-
-
-def skip(reason):
-    print(f"skipped: {reason}")
-    sys.exit(77)
 
 
 def main(tests):

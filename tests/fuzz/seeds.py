@@ -11,6 +11,10 @@ import subprocess
 import sys
 import zlib
 
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from write_png import SIGNATURE, chunk, ihdr  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLE = os.path.join(HERE, "..", "..", "samples", "rocket.jpg")
 CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -23,10 +27,6 @@ SCANS = {  # for cjpeg -scans
 }
 
 
-def chunk(name, data=b""):
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-
 def png(colour, bits, interlaced, transparent, width, height, chance):
     """A picture of noise on a ramp, with all five row filters."""
     raw = b""
@@ -35,8 +35,7 @@ def png(colour, bits, interlaced, transparent, width, height, chance):
         for y in range(y0, height, dy) if columns else ():
             size = (columns * CHANNELS[colour] * bits + 7) // 8
             raw += bytes([chance.randrange(5)]) + bytes((i * 3 + y + chance.randrange(9)) % 256 for i in range(size))
-    data = b"\x89PNG\r\n\x1a\n"
-    data += chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, interlaced))
+    data = SIGNATURE + ihdr(width, height, bits, colour, interlaced)
     data += chunk(b"gAMA", struct.pack(">I", 45455)) + chunk(b"pHYs", struct.pack(">IIB", 2835, 2835, 1))
     if colour == 3:
         data += chunk(b"PLTE", bytes(chance.randrange(256) for _ in range(3 << bits)))
@@ -47,30 +46,30 @@ def png(colour, bits, interlaced, transparent, width, height, chance):
     return data + chunk(b"IDAT", packed[:half]) + chunk(b"IDAT", packed[half:]) + chunk(b"IEND")
 
 
-def run(*command, data=None):
+def output_of(*command, data=None):
     return subprocess.run(command, input=data, check=True, stdout=subprocess.PIPE).stdout
 
 
 def jpegs(folder):
     """Corners of the sample: subsamplings, grey, restarts, progressive and other orders of scans, metadata."""
-    corner = run("jpegtran", "-crop", "40x24+160+64", SAMPLE)
-    pixels, grey = run("djpeg", "-pnm", data=corner), run("djpeg", "-grayscale", "-pnm", data=corner)
-    yield "exif", run("jpegtran", "-copy", "all", "-crop", "16x16+0+0", SAMPLE)
+    corner = output_of("jpegtran", "-crop", "40x24+160+64", SAMPLE)
+    pixels, grey = output_of("djpeg", "-pnm", data=corner), output_of("djpeg", "-grayscale", "-pnm", data=corner)
+    yield "exif", output_of("jpegtran", "-copy", "all", "-crop", "16x16+0+0", SAMPLE)
     for sampling in ("1x1", "2x1", "1x2", "2x2", "4x1", "4x2"):
-        yield "sampling-" + sampling, run("cjpeg", "-sample", sampling, "-quality", "60", data=pixels)
-        yield "progressive-" + sampling, run("cjpeg", "-progressive", "-sample", sampling, data=pixels)
-    yield "sampling-odd", run("cjpeg", "-sample", "2x2,1x2,2x1", data=pixels)
-    yield "grey", run("cjpeg", "-grayscale", data=grey)
-    yield "grey-progressive", run("cjpeg", "-progressive", data=grey)
-    yield "rgb", run("cjpeg", "-rgb", data=pixels)
-    yield "restart", run("cjpeg", "-restart", "1B", "-optimize", data=pixels)
-    yield "quality-1", run("cjpeg", "-quality", "1", data=pixels)
-    yield "quality-100", run("cjpeg", "-quality", "100", "-dct", "float", data=pixels)
+        yield "sampling-" + sampling, output_of("cjpeg", "-sample", sampling, "-quality", "60", data=pixels)
+        yield "progressive-" + sampling, output_of("cjpeg", "-progressive", "-sample", sampling, data=pixels)
+    yield "sampling-odd", output_of("cjpeg", "-sample", "2x2,1x2,2x1", data=pixels)
+    yield "grey", output_of("cjpeg", "-grayscale", data=grey)
+    yield "grey-progressive", output_of("cjpeg", "-progressive", data=grey)
+    yield "rgb", output_of("cjpeg", "-rgb", data=pixels)
+    yield "restart", output_of("cjpeg", "-restart", "1B", "-optimize", data=pixels)
+    yield "quality-1", output_of("cjpeg", "-quality", "1", data=pixels)
+    yield "quality-100", output_of("cjpeg", "-quality", "100", "-dct", "float", data=pixels)
     for name, text in SCANS.items():
         path = os.path.join(folder, "scans.tmp")
         with open(path, "w", encoding="ascii") as file:
             file.write(text)
-        yield "scans-" + name, run("cjpeg", "-scans", path, data=pixels)
+        yield "scans-" + name, output_of("cjpeg", "-scans", path, data=pixels)
         os.remove(path)
 
 

@@ -2,20 +2,17 @@
 # SPDX-License-Identifier: MIT
 """Make the bad inputs of this folder, each with one thing wrong. The tests read the committed files; run this
 again only to change them: tests/data/bad/make.py"""
+import os
 import pathlib
 import struct
+import sys
 import zlib
 
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "lib"))
+from write_png import SIGNATURE, chunk, ihdr  # noqa: E402
+
 HERE = pathlib.Path(__file__).parent
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
-
-
-def chunk(name, data=b""):
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-
-def ihdr(width, height, bits=8, colour=2):
-    return chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0))
 
 
 def idat(width, height, channels=3):
