@@ -9,11 +9,10 @@ bool bytes_contain(const uint8_t *bytes, size_t size, const char *text)
     return memmem(bytes, size, text, strlen(text)) != NULL;
 }
 
-/* What is reserved for so many bytes. Doubling keeps the time of appending to that of the bytes. */
+/* The bytes that are reserved for SIZE. The capacity doubles, so that appending takes constant time per byte on average. */
 static size_t capacity_of(size_t size)
 {
     size_t capacity = 64;
-
     while (capacity < size) /* all sizes are far below 2^63 */
         capacity *= 2;
     return size > 0 ? capacity : 0;
@@ -22,10 +21,9 @@ static size_t capacity_of(size_t size)
 uint8_t *blob_extend(struct blob *blob, size_t size)
 {
     const size_t capacity = capacity_of(blob->size + size);
-
     if (capacity > capacity_of(blob->size)) {
-        uint8_t *const larger = realloc(blob->bytes, capacity);
-        if (!larger)
+        uint8_t *larger = realloc(blob->bytes, capacity);
+        if (larger == NULL)
             return NULL;
         blob->bytes = larger;
     }
@@ -35,11 +33,10 @@ uint8_t *blob_extend(struct blob *blob, size_t size)
 
 bool blob_append(struct blob *blob, const void *bytes, size_t size)
 {
-    uint8_t *const to = size > 0 ? blob_extend(blob, size) : NULL;
-
-    if (size > 0 && to)
+    uint8_t *to = size > 0 ? blob_extend(blob, size) : NULL;
+    if (to != NULL)
         memcpy(to, bytes, size);
-    return size == 0 || to;
+    return size == 0 || to != NULL;
 }
 
 void blob_free(struct blob *blob)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers in the bytes of a file, and runs of bytes that grow. */
+ * Bytes: big-endian numbers, and a buffer that grows. */
 #ifndef GPUCONV_BYTES_H
 #define GPUCONV_BYTES_H
 
@@ -8,40 +8,41 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number in the 4 or 2 bytes at BYTES, the highest first. */
+/* The big-endian number in the 4 bytes at BYTES. */
 static inline uint32_t big32(const uint8_t *bytes)
 {
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
+/* The big-endian number in the 2 bytes at BYTES. */
 static inline unsigned big16(const uint8_t *bytes)
 {
     return (unsigned)bytes[0] << 8 | bytes[1];
 }
 
-/* Store VALUE in 4 bytes, the highest first. */
+/* Store VALUE in the 4 bytes at BYTES, big-endian. */
 static inline void put_big32(uint8_t *bytes, uint32_t value)
 {
     for (int i = 0; i < 4; i++)
         bytes[i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
-/* Does TEXT, without its NUL, stand anywhere in SIZE bytes? */
+/* Do the SIZE bytes at BYTES contain TEXT (without its NUL)? */
 bool bytes_contain(const uint8_t *bytes, size_t size, const char *text);
 
-/* Bytes that their struct owns. */
+/* A buffer that grows. The struct owns the bytes; all zero is an empty one. */
 struct blob {
-    uint8_t *bytes; /* NULL where size is 0 */
+    uint8_t *bytes; /* NULL if size is 0 */
     size_t size;
 };
 
-/* Append SIZE undefined bytes, and return where they begin; NULL where there is no memory. */
+/* Append SIZE undefined bytes. Returns the first of them, or NULL if there is not enough memory. */
 uint8_t *blob_extend(struct blob *blob, size_t size);
 
-/* Append a copy of SIZE bytes. False where there is no memory. */
+/* Append a copy of SIZE bytes. Returns false if there is not enough memory. */
 bool blob_append(struct blob *blob, const void *bytes, size_t size);
 
-/* Release the bytes; the struct may be all zero, and is afterwards. */
+/* Release the bytes. The buffer is empty afterwards. */
 void blob_free(struct blob *blob);
 
 #endif

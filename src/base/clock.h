@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The clock that all times are taken by. */
+ * The clock for all measurements. */
 #ifndef GPUCONV_CLOCK_H
 #define GPUCONV_CLOCK_H
 

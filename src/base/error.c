@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filling in an error, and guessing which name a mistyped word was meant to be. */
+ * Errors, and the guess which name a mistyped word means. */
 #include "base/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Longer words are no typing errors of a name: names are short, and two fixed rows of distances will do. */
+/* Names are short, so a longer word is no mistyped name. The limit also bounds the rows of distances. */
 #define LONGEST_WORD 64
 
-#undef error_set /* macros for static analysers */
+#undef error_set /* error.h makes macros of these for static analysers */
 #undef error_about
 
-/* Fill ERROR. The text is formatted aside first, because an argument may be what is replaced. */
+/* Fill ERROR. The text is formatted aside, because an argument may be a part of *ERROR. */
 static void fill(struct error *error, enum error_code code, const char *subject, const char *format, va_list arguments)
     ERROR_PRINTF(4, 0);
 
@@ -62,8 +62,8 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The optimal string alignment distance of two words of at most LONGEST_WORD letters: row I of the table holds the
- * distances of the first I letters of A to every beginning of B; a swap looks two rows back. */
+/* The optimal string alignment distance of two words of at most LONGEST_WORD letters. Row i of the table holds the
+ * distances of the first i letters of A to every prefix of B. A swap looks two rows back, so three rows are enough. */
 static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t rows[3][LONGEST_WORD + 1];
@@ -91,10 +91,10 @@ const char *error_nearest(const char *word, const char *const *names, size_t cou
         return NULL;
 
     const char *nearest = NULL;
-    size_t best = (length + 2) / 3 + 1; /* one more than the distance that is still allowed */
+    size_t best = (length + 2) / 3 + 1; /* one more than the largest allowed distance */
     for (size_t i = 0; i < count; i++) {
         const size_t name_length = strlen(names[i]);
-        if (name_length > LONGEST_WORD || !strpbrk(word, names[i]))
+        if (name_length > LONGEST_WORD || strpbrk(word, names[i]) == NULL)
             continue;
         const size_t far = distance(word, length, names[i], name_length);
         if (far < best) {

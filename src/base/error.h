@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One way to fail: a code, which is also the exit status, the file that failed, and one sentence that says what is wrong
- * and what to do. The caller owns the struct; nothing here prints or exits. */
+ * Errors: a code, which is also the exit status, the file that failed, and one sentence that says what is wrong and what
+ * to do. The caller owns the struct. Nothing here prints or exits. */
 #ifndef GPUCONV_ERROR_H
 #define GPUCONV_ERROR_H
 
@@ -15,16 +15,16 @@ extern "C" {
 enum error_code {
     ERROR_NONE = 0,
     ERROR_WORK = 1,  /* the work failed: a file, the device, memory */
-    ERROR_USAGE = 2, /* what was asked for makes no sense: an option, a filter's or a variant's name */
+    ERROR_USAGE = 2, /* the request makes no sense: an option, the name of a filter or of a variant */
 };
 
 struct error {
     enum error_code code;
-    char subject[4097]; /* the file that the message is about, or empty; PATH_MAX is 4096 */
-    char message[6144]; /* one sentence, which may name another path; longer text is cut */
+    char subject[4097]; /* the file that failed, or empty; PATH_MAX is 4096 */
+    char message[6144]; /* one sentence, long enough for another path; longer text is cut */
 };
 
-/* The most bytes of error_text, with its NUL. */
+/* An upper bound of the bytes that error_text writes, with the NUL. */
 #define ERROR_TEXT (sizeof(struct error))
 
 #if defined(__GNUC__)
@@ -33,33 +33,33 @@ struct error {
 #define ERROR_PRINTF(text, first)
 #endif
 
-/* Fill ERROR (may be NULL: the reason is then dropped) and return false, so that a function can
- * `return error_set(error, ...)`. The sentence has no final newline. There is no subject. */
+/* Fill ERROR, without a subject, and return false, so that a function can `return error_set(error, ...)`. ERROR may be
+ * NULL: the reason is then dropped. The sentence has no final newline. An argument may be a part of *ERROR. */
 bool error_set(struct error *error, enum error_code code, const char *format, ...) ERROR_PRINTF(3, 4);
 
-/* The same, about the file SUBJECT, which the sentence does not repeat. */
+/* The same, for an error of the file SUBJECT. The sentence does not repeat the name. */
 bool error_about(struct error *error, enum error_code code, const char *subject, const char *format, ...)
     ERROR_PRINTF(4, 5);
 
-/* Static analysers see one file at a time, and would go on where these return true. */
+/* Static analysers see one file at a time. Without these they would assume that the functions can return true. */
 #ifdef __clang_analyzer__
 #define error_set(...) (error_set(__VA_ARGS__), false)
 #define error_about(...) (error_about(__VA_ARGS__), false)
 #endif
 
-/* Let the error be about SUBJECT, unless it already has a subject. */
+/* Set the subject, unless there is one. */
 void error_add_subject(struct error *error, const char *subject);
 
-/* Write "SUBJECT: MESSAGE", or the message where there is no subject, to TEXT of SIZE bytes. */
+/* Write "SUBJECT: MESSAGE", or only the message if there is no subject, to TEXT of SIZE bytes. Longer text is cut. */
 void error_text(const struct error *error, char *text, size_t size);
 
-/* The one of COUNT names that WORD most probably meant, or NULL where none is near: the smallest
- * Damerau-Levenshtein distance (optimal string alignment: insert, delete, replace, swap neighbours),
- * at most a third of the word's length, rounded up, and at least one letter in common. */
+/* The one of COUNT names that WORD most probably means, or NULL if none is near. That is the first name with the smallest
+ * Damerau-Levenshtein distance (optimal string alignment: insert, delete, replace, swap neighbours). The distance is at
+ * most a third of the word's length, rounded up, and name and word have at least one letter in common. */
 const char *error_nearest(const char *word, const char *const *names, size_t count);
 
-/* A usage error: there is no KIND ("filter") of that NAME; NEAREST, which may be NULL, was probably meant, and
- * gpuconv's option LIST shows all. Returns false. */
+/* A usage error: there is no KIND ("filter") named NAME. The message suggests NEAREST unless it is NULL, and gpuconv's
+ * option LIST, which shows all names. Returns false. */
 bool error_unknown(struct error *error, const char *kind, const char *name, const char *nearest, const char *list);
 
 #ifdef __cplusplus

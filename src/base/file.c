@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whole files in and out. What is written goes to a temporary file that is renamed when it is complete. */
+ * Whole files. Output goes to a temporary file, which is renamed when it is complete. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where reading from a pipe begins; doubled as needed. */
+/* The first buffer for a pipe. It doubles as needed. */
 enum { FIRST_CAPACITY = 1 << 16 };
 
 bool file_is_standard(const char *path)
@@ -33,15 +33,14 @@ const char *file_output_name(const char *path)
 
 /* ---- Reading ---- */
 
-/* Read FD to its end. The buffer begins at CAPACITY bytes, which is one more than a regular file's size, so that the
- * read that finds the end needs no larger one. */
+/* Read FD to its end. The buffer has CAPACITY bytes at first: for a regular file one more than its size, so that the read
+ * that finds the end needs no larger buffer. At least one byte of the buffer stays free. */
 static bool read_all(int fd, const char *name, size_t limit, size_t capacity, uint8_t **bytes, size_t *size,
                      struct error *error)
 {
     uint8_t *buffer = malloc(capacity), *larger;
     size_t used = 0;
-
-    while (buffer) {
+    while (buffer != NULL) {
         const ssize_t got = read(fd, buffer + used, capacity - used);
         if (got < 0 && errno == EINTR)
             continue;
@@ -62,7 +61,7 @@ static bool read_all(int fd, const char *name, size_t limit, size_t capacity, ui
         }
         if (used == capacity) {
             larger = capacity <= SIZE_MAX / 2 ? realloc(buffer, capacity * 2) : NULL;
-            if (!larger)
+            if (larger == NULL)
                 break;
             buffer = larger;
             capacity *= 2;
@@ -74,14 +73,13 @@ fail:
     return false;
 }
 
-/* Read a file, which may be empty. There is a byte of room behind it. */
+/* Read a file, which may be empty. The buffer has a free byte behind the content. */
 static bool read_file(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct error *error)
 {
-    const char *const name = file_input_name(path);
+    const char *name = file_input_name(path);
     const int fd = file_is_standard(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat status;
     bool done = false;
-
     *bytes = NULL;
     *size = 0;
     if (fd < 0 || fstat(fd, &status) != 0)
@@ -124,12 +122,11 @@ bool file_read_text(const char *path, size_t limit, char **text, size_t *size, s
 
 /* ---- Writing ---- */
 
-/* Say why PATH cannot be written, by errno, and what to do where that is clear. */
+/* Say why PATH cannot be written, from errno, and what to do if that is clear. */
 static bool write_failed(const char *path, struct error *error)
 {
     const int reason = errno;
     const char *advice = "";
-
     if (reason == EACCES || reason == EPERM || reason == EROFS)
         advice = "; choose a file and a folder that you may write to";
     else if (reason == ENOSPC || reason == EDQUOT || reason == EFBIG)
@@ -153,12 +150,11 @@ static bool write_all(int fd, const uint8_t *bytes, size_t size)
     return true;
 }
 
-/* Write to what is no regular file: a pipe, a terminal, a device. */
+/* Write to a pipe, a terminal or a device. */
 static bool write_direct(const char *path, const uint8_t *bytes, size_t size, struct error *error)
 {
     const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     bool done = fd >= 0 && write_all(fd, bytes, size);
-
     if (!done)
         write_failed(path, error);
     if (fd >= 0 && close(fd) != 0 && done)
@@ -166,26 +162,26 @@ static bool write_direct(const char *path, const uint8_t *bytes, size_t size, st
     return done;
 }
 
-/* The name of a temporary file: hidden, and random. */
+/* The name of a temporary file, hidden and random. */
 struct temporary {
-    char name[sizeof ".gpuconv-0123456789abcdef"]; /* empty: it has none */
+    char name[sizeof ".gpuconv-0123456789abcdef"]; /* empty if the file has none */
 };
 
-/* Give a new name in FOLDER to a new file of MODE, or to the file that UNNAMED is open on where that is not -1. Returns
- * the open file, or -1. */
+/* Find a new name in FOLDER. If UNNAMED is -1, make a file of that name with MODE; otherwise link the open file UNNAMED to
+ * it. Returns the open file, or -1. */
 static int temporary_name(int folder, mode_t mode, int unnamed, struct temporary *temporary)
 {
-    for (int attempt = 0; attempt < 100; attempt++) { /* a second one is never needed unless somebody plays tricks */
+    for (int attempt = 0; attempt < 100; attempt++) { /* 64 random bits: one is enough, unless somebody plays tricks */
         uint64_t random = 0;
         int fd = -1;
-        if (getrandom(&random, sizeof(random), 0) < 0)
+        if (getrandom(&random, sizeof random, 0) < 0)
             break;
         snprintf(temporary->name, sizeof temporary->name, ".gpuconv-%016llx", (unsigned long long)random);
         if (unnamed < 0) {
             fd = openat(folder, temporary->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         } else {
             char link[32];
-            snprintf(link, sizeof(link), "/proc/self/fd/%d", unnamed);
+            snprintf(link, sizeof link, "/proc/self/fd/%d", unnamed);
             if (linkat(AT_FDCWD, link, folder, temporary->name, AT_SYMLINK_FOLLOW) == 0)
                 fd = unnamed;
         }
@@ -198,47 +194,44 @@ static int temporary_name(int folder, mode_t mode, int unnamed, struct temporary
     return -1;
 }
 
-/* Open a new file in FOLDER. Where the file system can, it has no name, and is gone whatever ends the process;
- * elsewhere it has one from the beginning. */
+/* Open a new file in FOLDER. If the file system can, the file has no name, so that it disappears however the process ends;
+ * otherwise it has a name from the beginning. */
 static int temporary_open(int folder, mode_t mode, struct temporary *temporary)
 {
     const int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
-
     temporary->name[0] = '\0';
-    if (fd >= 0 && access("/proc/self/fd", X_OK) == 0) /* it gets its name through there */
+    if (fd >= 0 && access("/proc/self/fd", X_OK) == 0) /* linkat needs it */
         return fd;
     if (fd >= 0)
         close(fd);
     return temporary_name(folder, mode, -1, temporary);
 }
 
-/* Make what was renamed in FOLDER last through a power cut. Some file systems cannot (EINVAL), and a folder that may be
- * written but not read cannot be opened; neither harms the file. */
+/* Flush FOLDER, so that a rename in it survives a power cut. Some file systems cannot (EINVAL), and a folder without the
+ * right to read cannot be opened. Neither is an error: the file is complete anyway. */
 static bool folder_flush(int folder)
 {
     const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const bool done = fd < 0 || fsync(fd) == 0 || errno == EINVAL;
-
     if (fd >= 0)
         close(fd);
     return done;
 }
 
-/* Write the file NAME in FOLDER anew, with MODE less the umask, or over a file whose MODE is KEPT; it is no symbolic
- * link. The folder is open, so that all happens in the same one even if it is renamed meanwhile. Signals wait until no
- * temporary file is left, because most of them end a program. */
-static bool write_renamed(int folder, const char *name, mode_t mode, bool kept, const uint8_t *bytes, size_t size)
+/* Write the file NAME in FOLDER, which is no symbolic link. A new file gets MODE less the umask; a file that REPLACES
+ * another gets exactly MODE. FOLDER is an open folder, so that every step is in the same one even if it is renamed
+ * meanwhile. Signals are blocked until no temporary file is left, because most of them end the program. */
+static bool write_renamed(int folder, const char *name, mode_t mode, bool replaces, const uint8_t *bytes, size_t size)
 {
     sigset_t all, before;
     struct temporary temporary;
     bool done;
-
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
 
     const int fd = temporary_open(folder, mode, &temporary);
-    done = fd >= 0 && (!kept || fchmod(fd, mode) == 0) && write_all(fd, bytes, size) &&
-           (!kept || fsync(fd) == 0 || errno == EINVAL) &&
+    done = fd >= 0 && (!replaces || fchmod(fd, mode) == 0) && write_all(fd, bytes, size) &&
+           (!replaces || fsync(fd) == 0 || errno == EINVAL) &&
            (temporary.name[0] != '\0' || temporary_name(folder, mode, fd, &temporary) >= 0);
     int reason = errno;
     if (fd >= 0 && close(fd) != 0 && done) {
@@ -251,7 +244,7 @@ static bool write_renamed(int folder, const char *name, mode_t mode, bool kept, 
     }
     if (!done && temporary.name[0] != '\0')
         unlinkat(folder, temporary.name, 0);
-    if (done && kept && !folder_flush(folder)) {
+    if (done && replaces && !folder_flush(folder)) {
         reason = errno;
         done = false;
     }
@@ -262,8 +255,7 @@ static bool write_renamed(int folder, const char *name, mode_t mode, bool kept, 
 
 char *file_folder(const char *path)
 {
-    const char *const slash = strrchr(path, '/');
-
+    const char *slash = strrchr(path, '/');
     return slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
@@ -272,7 +264,6 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, struct erro
     struct stat status;
     char *target = NULL, *folder = NULL;
     bool done = false;
-
     if (file_is_standard(path) || strcmp(path, "/dev/stdout") == 0)
         return write_all(STDOUT_FILENO, bytes, size) || write_failed("standard output", error);
     const bool exists = stat(path, &status) == 0;
@@ -287,17 +278,17 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, struct erro
                            "is a symbolic link to a file that does not exist; remove it or give the file's own path");
     if (!exists && (path[0] == '\0' || path[strlen(path) - 1] == '/'))
         return error_about(error, ERROR_WORK, path, "names a folder; give the path of a file");
-    /* Renaming needs no right to write the old file, but its owner took that right away for a reason. */
+    /* A rename needs no right to write the old file, but its owner took that right away for a reason. */
     if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
         return write_failed(path, error);
 
     target = exists ? realpath(path, NULL) : strdup(path);
-    folder = target ? file_folder(target) : NULL;
-    const int open_folder = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    folder = target != NULL ? file_folder(target) : NULL;
+    const int open_folder = folder != NULL ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (open_folder >= 0) {
-        const char *const slash = strrchr(target, '/');
-        done = write_renamed(open_folder, slash ? slash + 1 : target, exists ? status.st_mode & 0777 : 0666, exists,
-                             bytes, size);
+        const char *slash = strrchr(target, '/');
+        done = write_renamed(open_folder, slash != NULL ? slash + 1 : target, exists ? status.st_mode & 0777 : 0666,
+                             exists, bytes, size);
     }
     if (!done)
         write_failed(path, error);
@@ -315,20 +306,19 @@ bool file_make_folders(const char *path, struct error *error)
     struct stat status;
     char *folder = strdup(path);
     bool done = folder != NULL;
-
     errno = ENOMEM;
     for (char *at = folder; done && *at != '\0';) {
         at += strspn(at, "/");
         at += strcspn(at, "/");
-        const char kept = *at;
+        const char after = *at;
         *at = '\0';
-        if (mkdir(folder, 0777) != 0) { /* perhaps because it is there, or somebody made it at the same time */
+        if (mkdir(folder, 0777) != 0) { /* it may exist, or another process made it just now */
             const int reason = errno;
             const bool there = stat(folder, &status) == 0;
             done = there && S_ISDIR(status.st_mode);
             errno = there ? ENOTDIR : reason;
         }
-        *at = kept;
+        *at = after;
     }
     free(folder);
     return done || error_about(error, ERROR_WORK, path,
@@ -338,7 +328,6 @@ bool file_make_folders(const char *path, struct error *error)
 bool file_same(const char *a, const char *b)
 {
     struct stat of_a, of_b;
-
     return !file_is_standard(a) && !file_is_standard(b) && stat(a, &of_a) == 0 && stat(b, &of_b) == 0 &&
            S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Through OpenMP where there is one, and on the calling thread alone where there is none. */
+ * Loops run on OpenMP's threads, or on the calling thread alone if the compiler has no OpenMP. */
 #include "base/parallel.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,6 +13,12 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+
+int parallel_processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
 
 int parallel_threads(int wanted)
 {
@@ -23,39 +30,41 @@ int parallel_threads(int wanted)
 #endif
 }
 
-/* More processes than this are as many as anybody starts. */
-enum { PROCESSES_MOST = 1 << 14 };
+/* A limit of this many processes is no limit in practice. */
+enum { ENOUGH_PROCESSES = 1 << 14 };
 
-/* May there be fewer threads than are wanted, or less memory than their stacks take? */
-static bool limited(void)
+/* Could a limit on this process prevent new threads, or memory for their stacks? */
+static bool is_limited(void)
 {
     struct rlimit processes, memory, data;
-    return getrlimit(RLIMIT_NPROC, &processes) != 0 || processes.rlim_cur < PROCESSES_MOST ||
+    return getrlimit(RLIMIT_NPROC, &processes) != 0 || processes.rlim_cur < ENOUGH_PROCESSES ||
            getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur != RLIM_INFINITY ||
            getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY;
 }
 
-static void *pass(void *gate)
+/* A thread that ends as soon as LOCK is free. */
+static void *wait_for_lock(void *lock)
 {
-    pthread_mutex_lock(gate);
-    pthread_mutex_unlock(gate);
+    pthread_mutex_lock(lock);
+    pthread_mutex_unlock(lock);
     return NULL;
 }
 
 int parallel_allowed(int wanted)
 {
-    enum { TRIED_MOST = 1023 }; /* as --threads */
-    pthread_t threads[TRIED_MOST];
-    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    enum { MOST_THREADS = 1023 }; /* as --threads */
+    pthread_t threads[MOST_THREADS];
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     const int others = parallel_threads(wanted) - 1;
     int started = 0;
-    if (!limited())
+    if (!is_limited())
         return wanted;
-    /* All at once, as they are to be; each waits until there are no more. */
-    pthread_mutex_lock(&gate);
-    while (started < others && started < TRIED_MOST && pthread_create(&threads[started], NULL, pass, &gate) == 0)
+    /* The limits concern threads that exist at the same time, so each waits until no more can be started. */
+    pthread_mutex_lock(&lock);
+    while (started < others && started < MOST_THREADS &&
+           pthread_create(&threads[started], NULL, wait_for_lock, &lock) == 0)
         started++;
-    pthread_mutex_unlock(&gate);
+    pthread_mutex_unlock(&lock);
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     return started + 1;
@@ -66,8 +75,8 @@ void parallel_for(int threads, int64_t count, void (*work)(void *context, int64_
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
-        /* Signals that end the program are left to the calling thread: it holds them back while it writes a file
-         * (file_write), which is of no use while another thread takes them. */
+        /* Only the calling thread takes signals that end the program. It blocks them while it writes a file (file_write),
+         * which would be useless if another thread took them. */
         sigset_t all;
         sigfillset(&all);
         if (omp_get_thread_num() != 0)

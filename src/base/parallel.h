@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loops on several threads, for all that works on the CPU. */
+ * Loops on several threads of the CPU. */
 #ifndef GPUCONV_PARALLEL_H
 #define GPUCONV_PARALLEL_H
 
 #include <stdint.h>
 
-/* How many threads a wish for WANTED makes: as many as there are processors where that is 0. */
+/* How many processors this process may run on, at least 1. */
+int parallel_processors(void);
+
+/* How many threads to use if WANTED are wanted. 0 stands for one thread per processor. */
 int parallel_threads(int wanted);
 
-/* How many threads a wish for WANTED is to be cut to, as few as 1, where the limits on this process (ulimit -u, -v, -d)
- * let no more start; WANTED itself where they are no concern. OpenMP ends the process when it cannot start a thread. */
+/* How many threads this process can start, at least 1 and at most WANTED (0: one per processor), if it has limits
+ * (ulimit -u, -v, -d); WANTED itself otherwise. Ask before the first parallel_for: OpenMP ends the process when it cannot
+ * start a thread. */
 int parallel_allowed(int wanted);
 
-/* Call WORK for each index below COUNT, on THREADS threads (numbered from 0), the calling one among them. No other is
- * started where THREADS is 1. */
+/* Call WORK once for each index below COUNT, in any order, on THREADS threads with numbers from 0. The calling thread is
+ * one of them, and the only one if THREADS is 1. Returns when all calls have returned. */
 void parallel_for(int threads, int64_t count, void (*work)(void *context, int64_t index, int thread), void *context);
 
 #endif

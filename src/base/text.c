@@ -23,7 +23,7 @@ int text_utf8_length(const uint8_t *text, size_t size)
         if ((text[i] & 0xc0) != 0x80)
             return 0;
     const unsigned second = length > 1 ? text[1] : 0;
-    /* Not the shortest form, a surrogate, beyond U+10FFFF. */
+    /* A form that is not the shortest, a surrogate, or beyond U+10FFFF. */
     if ((text[0] == 0xe0 && second < 0xa0) || (text[0] == 0xed && second > 0x9f) ||
         (text[0] == 0xf0 && second < 0x90) || (text[0] == 0xf4 && second > 0x8f))
         return 0;
@@ -52,7 +52,7 @@ void text_print_escaped(FILE *file, const char *text)
             fputs("\\t", file);
         else if (*c < ' ' || *c == 0x7f)
             fprintf(file, "\\x%02x", *c);
-        else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) /* UTF-8's other control characters */
+        else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) /* U+0080 to U+009F: control characters, too */
             fprintf(file, "\\x%02x\\x%02x", c[0], c[1]), c++;
         else
             fputc(*c, file);
@@ -75,7 +75,7 @@ void text_print_json(FILE *file, const char *text)
             fprintf(file, "\\%c", *c);
         else if (*c < ' ' || *c == 0x7f)
             fprintf(file, "\\u%04x", *c);
-        else if (*c == 0xc2 && c[1] < 0xa0) /* UTF-8's other control characters */
+        else if (*c == 0xc2 && c[1] < 0xa0) /* U+0080 to U+009F: control characters, too */
             fprintf(file, "\\u%04x", c[1]);
         else
             fwrite(c, 1, (size_t)length, file);

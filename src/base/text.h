@@ -9,36 +9,35 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The bytes of the UTF-8 character that the SIZE bytes at TEXT begin with, 1 to 4; 0 where they begin with none (RFC 3629:
- * the shortest form only, no surrogates, up to U+10FFFF). */
+/* The length, 1 to 4, of the UTF-8 character at the beginning of the SIZE bytes at TEXT; 0 if there is none. RFC 3629: the
+ * shortest form only, no surrogates, up to U+10FFFF. */
 int text_utf8_length(const uint8_t *text, size_t size);
 
 /* Are the SIZE bytes at TEXT UTF-8? */
 bool text_is_utf8(const uint8_t *text, size_t size);
 
-/* Print TEXT, which may hold names of files, so that no control character in it can move the cursor or change the
- * terminal: as \n, \t or \x1b. */
+/* Print TEXT, such as a file's name, with control characters as \n, \t or \x1b: they could change the terminal. */
 void text_print_escaped(FILE *file, const char *text);
 
-/* Print TEXT as a JSON string in its quotation marks. A byte that is no UTF-8 becomes a lone surrogate, U+DC80 to U+DCFF,
- * as Python's surrogateescape has it. NULL is printed as null. */
+/* Print TEXT as a JSON string with its quotation marks. A byte that is not UTF-8 becomes a lone surrogate, U+DC80 to
+ * U+DCFF, as Python's surrogateescape does. NULL is printed as null. */
 void text_print_json(FILE *file, const char *text);
 
-/* Read the decimal number at *TEXT, which begins with a digit and has at most nine, and step over it. False, with nothing
- * changed, where there is none or it is not from LEAST to MOST. */
+/* Read the decimal number at *TEXT, of one to nine digits and without a sign, and step over it. Returns false and changes
+ * nothing if there is none or it is not from LEAST to MOST. */
 bool text_read_number(const char **text, int least, int most, int *number);
 
-/* Text that is printed into memory: SIZE bytes, then a NUL. */
+/* Text in memory: SIZE bytes and a NUL. */
 struct text_buffer {
-    char *bytes; /* to be released with free */
+    char *bytes; /* release with free */
     size_t size, capacity;
 };
 
-/* Open a stream that appends to BUFFER; NULL where there is no memory. Unlike libc's open_memstream, which silently loses
- * what it has no memory for, the stream has an error then. */
+/* Open a stream that appends to BUFFER, which is empty at first. Returns NULL if there is not enough memory. The stream
+ * fails when it runs out of memory; libc's open_memstream would lose text silently. */
 FILE *text_open(struct text_buffer *buffer);
 
-/* Close it. Returns false, and releases the bytes, where a part was lost. */
+/* Close the stream. Returns false, and releases the bytes, if a part of the text was lost. */
 bool text_close(FILE *stream, struct text_buffer *buffer);
 
 #endif

@@ -616,7 +616,7 @@ static bool make_order(struct batch *batch, struct error *error)
 static bool prepare(struct batch *batch, struct error *error)
 {
     const struct batch_request *request = batch->request;
-    const int processors = pipeline_processors();
+    const int processors = parallel_processors();
     const int wanted = request->workers > 0 ? request->workers : processors;
     const bool few = request->count < (size_t)wanted; /* then they share out the processors */
     batch->worker_count = few ? (int)request->count : wanted;

@@ -5,10 +5,10 @@
 #include "pipeline/pipeline.h"
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "image/linear.h"
 #include "kernels/device/device.h"
 
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,12 +40,6 @@ const char *stage_name(enum stage stage)
         [STAGE_DOWNLOAD] = "download", [STAGE_ENCODE] = "encode",     [STAGE_WRITE] = "write",
     };
     return names[stage];
-}
-
-int pipeline_processors(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 /* Make the plans for pipeline->work. A plan of the last image is kept where it would be the same: only the variant and
@@ -127,7 +121,7 @@ static bool host_planes(struct pipeline *pipeline, const struct image *image, in
 /* Threads of the CPU for an image. */
 static int threads_of(const struct request *request)
 {
-    return request->threads > 0 ? request->threads : pipeline_processors();
+    return request->threads > 0 ? request->threads : parallel_processors();
 }
 
 /* The rows of planes that a band of ROWS takes: the last band takes what would be fewer rows than the border reflects.

@@ -99,9 +99,6 @@ struct pipeline {
 /* Was this program built with CUDA? */
 extern const bool pipeline_has_cuda;
 
-/* Processors that this process may run on: what OpenMP takes when it is told no number. */
-int pipeline_processors(void);
-
 /* How many GPUs there are; 0 where there is none or no driver. */
 int pipeline_gpus(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Errors: filling one in, and the guess at a mistyped name. */
+ * Errors: their text, and the guess which name a mistyped word means. */
 #include "base/error.h"
 
 #include <setjmp.h>
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define COUNT(array) (sizeof array / sizeof array[0])
 
-static void test_set(void **state)
+static void test_an_error_may_quote_itself(void **state)
 {
     (void)state;
     struct error error = {.code = ERROR_NONE};
@@ -27,14 +27,13 @@ static void test_set(void **state)
     assert_string_equal(error.message, "filter 2: a.png: 3 of 4");
 }
 
-static void test_set_nothing(void **state)
+static void test_a_reason_that_nobody_wants_is_dropped(void **state)
 {
     (void)state;
     assert_false(error_set(NULL, ERROR_WORK, "%s", "dropped"));
 }
 
-/* A subject that stands in the message as well, or could be taken for its beginning, is no matter. */
-static void test_subject(void **state)
+static void test_the_subject_is_shown_once(void **state)
 {
     (void)state;
     struct error error;
@@ -59,7 +58,7 @@ static void test_subject(void **state)
     assert_false(error_about(NULL, ERROR_WORK, "the", "dropped"));
 }
 
-static void test_set_cuts(void **state)
+static void test_a_long_message_is_cut(void **state)
 {
     (void)state;
     struct error error;
@@ -77,16 +76,16 @@ static const char *const names[] = {"blur", "edge", "gaussian3", "gaussian5", "s
 
 static void check_nearest(const char *word, const char *expected)
 {
-    const char *const nearest = error_nearest(word, names, COUNT(names));
-    if (!expected)
+    const char *nearest = error_nearest(word, names, COUNT(names));
+    if (expected == NULL)
         assert_null(nearest);
-    else if (!nearest)
+    else if (nearest == NULL)
         fail_msg("nothing is near %s; expected %s", word, expected);
     else
         assert_string_equal(nearest, expected);
 }
 
-static void test_nearest(void **state)
+static void test_a_mistyped_name_is_recognised(void **state)
 {
     (void)state;
     check_nearest("blur", "blur");
@@ -100,7 +99,7 @@ static void test_nearest(void **state)
     check_nearest("gaussian", "gaussian3"); /* of two equally near, the first */
 }
 
-static void test_nearest_limit(void **state)
+static void test_a_distant_name_is_not_suggested(void **state)
 {
     (void)state;
     check_nearest("", NULL);
@@ -114,17 +113,17 @@ static void test_nearest_limit(void **state)
     assert_null(error_nearest("blur", names, 0));
 
     /* A swap costs 1, not 2; and swapped letters are not touched again: "ca" to "abc" is 3. */
-    const char *const short_names[] = {"ab"};
+    const char *short_names[] = {"ab"};
     assert_string_equal(error_nearest("ba", short_names, 1), "ab");
-    const char *const abc[] = {"abc----"};
+    const char *abc[] = {"abc----"};
     assert_null(error_nearest("ca----", abc, 1));
 
     /* Within the limit, but without a letter in common. */
-    const char *const digit[] = {"1"};
+    const char *digit[] = {"1"};
     assert_null(error_nearest("2", digit, 1));
 }
 
-static void test_nearest_long(void **state)
+static void test_long_words_and_names_are_not_compared(void **state)
 {
     (void)state;
     char word[5000];
@@ -132,22 +131,26 @@ static void test_nearest_long(void **state)
     word[sizeof word - 1] = '\0';
     check_nearest(word, NULL);
 
-    const char *const long_names[] = {word, "blur"};
+    const char *long_names[] = {word, "blur"};
     assert_string_equal(error_nearest("blur", long_names, 2), "blur");
 
     char name[65];
     memset(name, 'b', 64);
     name[64] = '\0';
-    const char *const longest[] = {name};
+    const char *longest[] = {name};
     assert_ptr_equal(error_nearest(name + 1, longest, 1), name);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set),          cmocka_unit_test(test_set_nothing), cmocka_unit_test(test_subject),
-        cmocka_unit_test(test_set_cuts),     cmocka_unit_test(test_nearest),     cmocka_unit_test(test_nearest_limit),
-        cmocka_unit_test(test_nearest_long),
+        cmocka_unit_test(test_an_error_may_quote_itself),
+        cmocka_unit_test(test_a_reason_that_nobody_wants_is_dropped),
+        cmocka_unit_test(test_the_subject_is_shown_once),
+        cmocka_unit_test(test_a_long_message_is_cut),
+        cmocka_unit_test(test_a_mistyped_name_is_recognised),
+        cmocka_unit_test(test_a_distant_name_is_not_suggested),
+        cmocka_unit_test(test_long_words_and_names_are_not_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

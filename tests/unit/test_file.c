@@ -23,31 +23,29 @@
 
 #include <cmocka.h>
 
-/* Where a test makes its files; made and emptied by the group's set-up and tear-down. */
+/* The folder for the files of a test. The group's set-up makes it, the tear-down removes it. */
 static char folder[] = "/tmp/gpuconv-file-XXXXXX";
 
-/* Whether openat() below plays a file system without unnamed files. */
+/* Does openat() below act as a file system without unnamed files? */
 static bool named_only;
 
-/* The signal that comes when a temporary file has just got its name, or 0. */
+/* The signal that arrives just after a temporary file got its name, or 0. */
 static int signal_after_link;
 
-/* Stands in for libc's linkat, for file.c too. */
+/* Replaces libc's linkat, in file.c too. */
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
 {
     const int result = (int)syscall(SYS_linkat, from_folder, from, to_folder, to, flags);
-
     if (signal_after_link != 0)
         raise(signal_after_link);
     return result;
 }
 
-/* Stands in for libc's openat, for file.c too. */
+/* Replaces libc's openat, in file.c too. */
 int openat(int from, const char *path, int flags, ...)
 {
     va_list arguments;
     mode_t mode = 0;
-
     va_start(arguments, flags);
     if (flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY)))
         mode = va_arg(arguments, mode_t);
@@ -59,23 +57,21 @@ int openat(int from, const char *path, int flags, ...)
     return (int)syscall(SYS_openat, from, path, flags, mode);
 }
 
-/* The path of a file in the test's folder; good until the next call but one. */
+/* The path of a file in the test's folder, valid until the next call but one. */
 static const char *in_folder(const char *name)
 {
     static char paths[2][4096];
     static int next;
-
     next = !next;
-    snprintf(paths[next], sizeof(paths[next]), "%s/%s", folder, name);
+    snprintf(paths[next], sizeof paths[next], "%s/%s", folder, name);
     return paths[next];
 }
 
 static void remove_all(void)
 {
-    DIR *const directory = opendir(folder);
-
+    DIR *directory = opendir(folder);
     assert_non_null(directory);
-    for (const struct dirent *entry; (entry = readdir(directory));)
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
         unlinkat(dirfd(directory), entry->d_name, 0);
     closedir(directory);
 }
@@ -83,11 +79,10 @@ static void remove_all(void)
 /* How many files are in the test's folder. */
 static int count_files(void)
 {
-    DIR *const directory = opendir(folder);
+    DIR *directory = opendir(folder);
     int count = 0;
-
     assert_non_null(directory);
-    for (const struct dirent *entry; (entry = readdir(directory));)
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
         count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
     closedir(directory);
     return count;
@@ -98,7 +93,6 @@ static void assert_holds(const char *path, const char *text)
     struct error error = {0};
     uint8_t *bytes;
     size_t size;
-
     if (!file_read(path, 1 << 20, &bytes, &size, &error))
         fail_msg("%s", error.message);
     assert_int_equal(size, strlen(text));
@@ -109,7 +103,6 @@ static void assert_holds(const char *path, const char *text)
 static mode_t mode_of(const char *path)
 {
     struct stat status;
-
     assert_int_equal(stat(path, &status), 0);
     return status.st_mode & 07777;
 }
@@ -122,19 +115,17 @@ static bool write_text(const char *path, const char *text, struct error *error)
 static void assert_not_written(const char *path, const char *reason)
 {
     struct error error = {0};
-
     assert_false(write_text(path, "new", &error));
     assert_int_equal(error.code, ERROR_WORK);
-    if (!strstr(error.message, reason))
+    if (strstr(error.message, reason) == NULL)
         fail_msg("expected \"%s\", got \"%s\"", reason, error.message);
 }
 
-/* Once on a file system with unnamed files, once without. */
-static void test_write(void **state)
+/* On a file system with unnamed files, then on one without. */
+static void test_writing_keeps_mode_and_links(void **state)
 {
     struct error error = {0};
     const mode_t mask = umask(027);
-
     (void)state;
     for (int named = 0; named < 2; named++) {
         named_only = named;
@@ -161,11 +152,10 @@ static void test_write(void **state)
     umask(mask);
 }
 
-static void test_write_in_working_folder(void **state)
+static void test_a_plain_name_is_in_the_working_folder(void **state)
 {
     const int before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct error error = {0};
-
     (void)state;
     assert_true(before >= 0);
     assert_int_equal(chdir(folder), 0);
@@ -177,7 +167,7 @@ static void test_write_in_working_folder(void **state)
     remove_all();
 }
 
-static void test_write_fails(void **state)
+static void test_a_failed_write_leaves_the_old_file(void **state)
 {
     (void)state;
     assert_not_written(folder, "is a folder");
@@ -199,13 +189,13 @@ static void test_write_fails(void **state)
     static uint8_t bytes[1 << 18];
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     small.rlim_max = limit.rlim_max;
-    void (*const handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
     for (int named = 0; named < 2; named++) {
         struct error error = {0};
         named_only = named;
         setrlimit(RLIMIT_FSIZE, &small);
-        const bool replaced = file_write(in_folder("file"), bytes, sizeof(bytes), &error);
-        const bool made = file_write(in_folder("other"), bytes, sizeof(bytes), &error);
+        const bool replaced = file_write(in_folder("file"), bytes, sizeof bytes, &error);
+        const bool made = file_write(in_folder("other"), bytes, sizeof bytes, &error);
         setrlimit(RLIMIT_FSIZE, &limit);
         assert_false(replaced);
         assert_false(made);
@@ -218,7 +208,7 @@ static void test_write_fails(void **state)
     remove_all();
 }
 
-static void test_write_needs_rights(void **state)
+static void test_a_file_without_the_right_to_write_is_kept(void **state)
 {
     (void)state;
     if (geteuid() == 0) {
@@ -236,18 +226,16 @@ static void test_write_needs_rights(void **state)
     remove_all();
 }
 
-/* A pipe keeps being one. */
-static void test_write_to_pipe(void **state)
+static void test_a_pipe_stays_a_pipe(void **state)
 {
     char got[8] = {0};
     struct stat status;
-
     (void)state;
     assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
     const int fd = open(in_folder("pipe"), O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
     assert_true(write_text(in_folder("pipe"), "text", NULL));
-    assert_int_equal(read(fd, got, sizeof(got)), 4);
+    assert_int_equal(read(fd, got, sizeof got), 4);
     assert_string_equal(got, "text");
     assert_int_equal(stat(in_folder("pipe"), &status), 0);
     assert_true(S_ISFIFO(status.st_mode));
@@ -255,14 +243,13 @@ static void test_write_to_pipe(void **state)
     remove_all();
 }
 
-/* A process that is told to end while it writes leaves the old or the new file, whole, and no other; and the signal is
- * not lost. */
-static void test_write_interrupted(void **state)
+/* A process that gets a signal while it writes leaves the old or the new file, whole, and no other file. The signal still
+ * ends it. */
+static void test_an_interrupted_write_leaves_a_whole_file(void **state)
 {
     enum { SIZE = 1 << 20 };
     static uint8_t bytes[SIZE];
     struct error error = {0};
-
     (void)state;
     for (int round = 0; round < 12; round++) {
         const int signals[] = {SIGINT, SIGTERM, SIGHUP}, number = signals[round % 3];
@@ -272,8 +259,8 @@ static void test_write_interrupted(void **state)
             alarm(10);               /* should the signal be lost */
             signal(number, SIG_DFL); /* nohup, for one, leaves SIGHUP ignored */
             for (unsigned i = 0;; i++) {
-                memset(bytes, (int)i, sizeof(bytes));
-                file_write(in_folder("file"), bytes, sizeof(bytes), NULL);
+                memset(bytes, (int)i, sizeof bytes);
+                file_write(in_folder("file"), bytes, sizeof bytes, NULL);
             }
         }
         assert_true(child > 0);
@@ -297,13 +284,12 @@ static void test_write_interrupted(void **state)
     remove_all();
 }
 
-/* Nothing is left behind by any signal that can be held back, at the worst moment. */
-static void test_write_signals(void **state)
+/* The signal arrives at the worst moment: the temporary file has a name and is not renamed yet. */
+static void test_no_signal_leaves_a_temporary_file(void **state)
 {
     const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1};
-
     (void)state;
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         const pid_t child = fork();
         if (child == 0) {
             const struct rlimit no_core = {0, 0};
@@ -316,7 +302,7 @@ static void test_write_signals(void **state)
         assert_true(child > 0);
         int status;
         assert_int_equal(waitpid(child, &status, 0), child);
-        if (WIFSIGNALED(status)) /* and not where files without a name cannot be had */
+        if (WIFSIGNALED(status)) /* linkat is not called if the file system has no unnamed files */
             assert_int_equal(WTERMSIG(status), signals[i]);
         assert_holds(in_folder("file"), "text");
         assert_int_equal(count_files(), 1);
@@ -324,13 +310,12 @@ static void test_write_signals(void **state)
     }
 }
 
-static void test_read(void **state)
+static void test_reading_takes_whole_files_up_to_the_limit(void **state)
 {
     struct error error = {0};
     uint8_t *bytes;
     size_t size;
     int ends[2];
-
     (void)state;
     assert_false(file_read(folder, 100, &bytes, &size, &error));
     assert_non_null(strstr(error.message, "is a folder"));
@@ -363,7 +348,7 @@ static void test_read(void **state)
     }
     close(ends[1]);
     char path[64];
-    snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
     assert_true(file_read(path, 1 << 20, &bytes, &size, &error));
     assert_int_equal(size, SIZE);
     for (size_t i = 0; i < size; i++)
@@ -373,7 +358,7 @@ static void test_read(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static void test_same_file(void **state)
+static void test_links_name_the_same_file(void **state)
 {
     (void)state;
     assert_true(write_text(in_folder("a"), "text", NULL));
@@ -393,7 +378,7 @@ static void test_same_file(void **state)
 static int make_folder(void **state)
 {
     (void)state;
-    return mkdtemp(folder) ? 0 : -1;
+    return mkdtemp(folder) != NULL ? 0 : -1;
 }
 
 static int remove_folder(void **state)
@@ -405,12 +390,15 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_write),         cmocka_unit_test(test_write_in_working_folder),
-        cmocka_unit_test(test_write_fails),   cmocka_unit_test(test_write_needs_rights),
-        cmocka_unit_test(test_write_to_pipe), cmocka_unit_test(test_write_interrupted),
-        cmocka_unit_test(test_write_signals), cmocka_unit_test(test_read),
-        cmocka_unit_test(test_same_file),
+        cmocka_unit_test(test_writing_keeps_mode_and_links),
+        cmocka_unit_test(test_a_plain_name_is_in_the_working_folder),
+        cmocka_unit_test(test_a_failed_write_leaves_the_old_file),
+        cmocka_unit_test(test_a_file_without_the_right_to_write_is_kept),
+        cmocka_unit_test(test_a_pipe_stays_a_pipe),
+        cmocka_unit_test(test_an_interrupted_write_leaves_a_whole_file),
+        cmocka_unit_test(test_no_signal_leaves_a_temporary_file),
+        cmocka_unit_test(test_reading_takes_whole_files_up_to_the_limit),
+        cmocka_unit_test(test_links_name_the_same_file),
     };
-
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
