@@ -10,6 +10,7 @@
 #include "variants/table.h"
 
 #include "fuzz.h"
+#include "tests/lib/png_chunks.h"
 
 #include <libdeflate.h>
 #include <string.h>
@@ -180,53 +181,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* ---- Mutations that keep a PNG whole ---- */
 
-/* A changed PNG is refused for its checksums before anything else is looked at, so that a fuzzer would see little more
- * than that. This one mends the checksums, and changes the samples before they are compressed as well as after. */
+/* The checksums of a changed PNG are wrong, so it would be refused before anything else is read. This mutator mends the
+ * checksums. It changes the samples before as well as after compression. */
 
-enum { SIGNATURE = 8, OVERHEAD = 12, MOST_RAW = 1 << 16 };
+enum { MOST_RAW = 1 << 16 }; /* bytes of samples */
 
-static uint32_t get32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-static void put32(uint8_t *bytes, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        bytes[i] = (uint8_t)(value >> (24 - 8 * i));
-}
-
-/* The chunk at AT, if it is whole: its length, or SIZE_MAX. */
-static size_t chunk_length(const uint8_t *data, size_t size, size_t at)
-{
-    if (size < at + OVERHEAD || get32(data + at) > size - at - OVERHEAD)
-        return SIZE_MAX;
-    return get32(data + at);
-}
-
-static void mend_checksums(uint8_t *data, size_t size)
-{
-    size_t length;
-
-    for (size_t at = SIGNATURE; (length = chunk_length(data, size, at)) != SIZE_MAX; at += OVERHEAD + length)
-        put32(data + at + 8 + length, libdeflate_crc32(0, data + at + 4, length + 4));
-}
-
-/* Inflate the picture, change it, deflate it into one IDAT chunk where the first was. Returns the new size, or 0. */
+/* Inflate the samples, change them, and deflate them into one IDAT chunk at the place of the first. Returns the new size, or 0. */
 static size_t mutate_picture(uint8_t *data, size_t size, size_t capacity)
 {
     static uint8_t packed[MOST_RAW], raw[MOST_RAW], rest[1 << 20];
     size_t packed_size = 0, first = 0, length, after = 0, raw_size;
 
-    for (size_t at = SIGNATURE; (length = chunk_length(data, size, at)) != SIZE_MAX; at += OVERHEAD + length) {
+    for (size_t at = PNG_SIGNATURE; (length = png_chunk_length(data, size, at)) != SIZE_MAX;
+         at += PNG_OVERHEAD + length) {
         if (memcmp(data + at + 4, "IDAT", 4) != 0)
             continue;
         if (length > sizeof packed - packed_size)
             return 0;
-        memcpy(packed + packed_size, data + at + 8, length);
+        memcpy(packed + packed_size, data + at + PNG_DATA, length);
         packed_size += length;
         first = first ? first : at;
-        after = at + OVERHEAD + length;
+        after = at + PNG_OVERHEAD + length;
     }
     if (packed_size < 6 || size - after > sizeof rest)
         return 0;
@@ -242,25 +217,25 @@ static size_t mutate_picture(uint8_t *data, size_t size, size_t capacity)
     CHECK(compressor);
     packed_size = libdeflate_zlib_compress(compressor, raw, raw_size, packed, sizeof packed);
     libdeflate_free_compressor(compressor);
-    if (packed_size == 0 || first + OVERHEAD + packed_size + (size - after) > capacity)
+    if (packed_size == 0 || first + PNG_OVERHEAD + packed_size + (size - after) > capacity)
         return 0;
     memcpy(rest, data + after, size - after);
-    put32(data + first, (uint32_t)packed_size);
+    png_put32(data + first, (uint32_t)packed_size);
     memcpy(data + first + 4, "IDAT", 4);
-    memcpy(data + first + 8, packed, packed_size);
-    memcpy(data + first + OVERHEAD + packed_size, rest, size - after);
-    return first + OVERHEAD + packed_size + (size - after);
+    memcpy(data + first + PNG_DATA, packed, packed_size);
+    memcpy(data + first + PNG_OVERHEAD + packed_size, rest, size - after);
+    return first + PNG_OVERHEAD + packed_size + (size - after);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed)
 {
-    const bool png = size > SIGNATURE && memcmp(data, "\x89PNG", 4) == 0;
+    const bool png = is_png(data, size);
     size_t changed = png && seed % 3 == 0 ? mutate_picture(data, size, capacity) : 0;
 
     if (changed == 0)
         changed = LLVMFuzzerMutate(data, size, capacity);
     if (png && seed % 16 != 1) /* now and then a wrong checksum must get through, too */
-        mend_checksums(data, changed);
+        png_mend_checksums(data, changed);
     return changed;
 }
 

@@ -7,8 +7,8 @@
 #include "image/image.h"
 
 #include "fuzz.h"
+#include "tests/lib/png_chunks.h"
 
-#include <libdeflate.h>
 #include <string.h>
 
 /* An encoded picture of 3 x 2 pixels that metadata can be put into, to be released with free. */
@@ -135,23 +135,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifdef GPUCONV_LIBFUZZER
 
-/* A changed PNG is refused for its checksums before anything else is looked at: mend them. */
+/* The checksums of a changed PNG are wrong, so it would be refused before anything else is read: mend them. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed)
 {
-    enum { SIGNATURE = 8, OVERHEAD = 12 };
-
     (void)seed;
     size = LLVMFuzzerMutate(data, size, capacity);
-    for (size_t at = SIGNATURE; at < size && size - at >= OVERHEAD && memcmp(data, "\x89PNG", 4) == 0;) {
-        const uint8_t *const chunk = data + at;
-        const size_t length = (size_t)chunk[0] << 24 | (size_t)chunk[1] << 16 | (size_t)chunk[2] << 8 | chunk[3];
-        if (length > size - at - OVERHEAD)
-            break;
-        const uint32_t sum = libdeflate_crc32(0, chunk + 4, length + 4);
-        for (int i = 0; i < 4; i++)
-            data[at + 8 + length + (size_t)i] = (uint8_t)(sum >> (24 - 8 * i));
-        at += OVERHEAD + length;
-    }
+    if (is_png(data, size))
+        png_mend_checksums(data, size);
     return size;
 }
 

@@ -12,6 +12,7 @@
 #include "codec/codec.h"
 
 #include "fuzz.h"
+#include "tests/lib/png_chunks.h"
 
 #include <dirent.h>
 #include <libdeflate.h>
@@ -75,18 +76,10 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t capacity)
 
 /* ---- The inputs ---- */
 
-static void put32(uint8_t *bytes, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        bytes[i] = (uint8_t)(value >> (24 - 8 * i));
-}
-
 /* Cut SOURCE to SIZE bytes, and put an end on: to a PNG a length and a checksum for its last chunk, and IEND. */
 static size_t cut(const struct source *source, size_t size, bool end, uint8_t *out)
 {
     static const uint8_t png_end[12] = {[4] = 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
-    enum { SIGNATURE = 8, HEAD = 8, OVERHEAD = 12 };
-    size_t at = SIGNATURE;
 
     memcpy(out, source->bytes, size);
     if (!end)
@@ -95,16 +88,12 @@ static size_t cut(const struct source *source, size_t size, bool end, uint8_t *o
         memcpy(out + size, "\xff\xd9", 2);
         return size + 2;
     }
-    while (at + OVERHEAD <= size) {
-        const size_t length =
-            (size_t)out[at] << 24 | (size_t)out[at + 1] << 16 | (size_t)out[at + 2] << 8 | out[at + 3];
-        if (length > size - at - OVERHEAD)
-            break;
-        at += OVERHEAD + length;
-    }
-    if (at + HEAD <= size) {
-        put32(out + at, (uint32_t)(size - at - HEAD));
-        put32(out + size, libdeflate_crc32(0, out + at + 4, size - at - 4));
+    size_t at = PNG_SIGNATURE;
+    for (size_t length; (length = png_chunk_length(out, size, at)) != SIZE_MAX;)
+        at += PNG_OVERHEAD + length;
+    if (at + PNG_DATA <= size) {
+        png_put32(out + at, (uint32_t)(size - at - PNG_DATA));
+        png_put32(out + size, libdeflate_crc32(0, out + at + 4, size - at - 4));
         size += 4;
     } else {
         size = at < size ? at : size;
@@ -150,7 +139,7 @@ static void add_file(struct sources *sources, const char *path)
 
     CHECK(stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0);
     CHECK(file_read(path, SIZE_MAX, &source.bytes, &source.size, &error));
-    source.png = source.size > 8 && memcmp(source.bytes, "\x89PNG", 4) == 0;
+    source.png = is_png(source.bytes, source.size);
     source.name = strdup(path);
     if (!source.png && !(source.size > 2 && source.bytes[0] == 0xff && source.bytes[1] == 0xd8)) {
         free(source.bytes); /* texts beside the pictures */
