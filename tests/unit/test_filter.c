@@ -196,7 +196,7 @@ static bool is_symmetric(const struct filter *filter, bool mirrored)
 
 /* ---- The text ---- */
 
-static void test_plain(void **state)
+static void test_rows_of_integers_are_taps(void **state)
 {
     (void)state;
     struct filter filter;
@@ -216,7 +216,7 @@ static void test_plain(void **state)
     assert_true(filter.separable);
 }
 
-static void test_keywords(void **state)
+static void test_keywords_set_title_scale_offset_abs_and_anchor(void **state)
 {
     (void)state;
     struct filter filter;
@@ -254,7 +254,7 @@ static void test_keywords(void **state)
     refuse(text, "test.txt:1:7: expected a title of at most 127 bytes, found 128");
 }
 
-static void test_layout(void **state)
+static void test_blanks_comments_and_line_ends_do_not_matter(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -276,7 +276,7 @@ static void test_layout(void **state)
     }
 }
 
-static void test_messages(void **state)
+static void test_a_wrong_text_is_refused_with_its_place(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -370,7 +370,7 @@ static char *ones(int width, int height, const char *end)
     return text;
 }
 
-static void test_limits(void **state)
+static void test_127_rows_and_columns_are_the_most(void **state)
 {
     (void)state;
     struct filter filter;
@@ -433,7 +433,7 @@ static void test_limits(void **state)
     free(text);
 }
 
-static void test_matrices(void **state)
+static void test_a_vips_matrix_is_read(void **state)
 {
     (void)state;
     struct filter filter;
@@ -477,7 +477,7 @@ static void test_matrices(void **state)
     free(text);
 }
 
-static void test_not_matrices(void **state)
+static void test_taps_that_resemble_a_vips_matrix_stay_taps(void **state)
 {
     (void)state;
     struct filter filter;
@@ -508,7 +508,7 @@ static void test_not_matrices(void **state)
 
 /* ---- Numbers ---- */
 
-static void test_exact(void **state)
+static void test_a_common_denominator_keeps_taps_exact(void **state)
 {
     (void)state;
     struct filter filter;
@@ -554,7 +554,7 @@ static void test_exact(void **state)
     assert_true(filter.largest_error == 127.5);
 }
 
-static void test_rounded(void **state)
+static void test_rounded_taps_keep_their_sum(void **state)
 {
     (void)state;
     struct filter filter;
@@ -570,7 +570,7 @@ static void test_rounded(void **state)
 }
 
 /* Random taps that have no common denominator, checked against long double. */
-static void test_rounding_keeps_its_word(void **state)
+static void test_rounding_stays_within_the_error_it_reports(void **state)
 {
     (void)state;
     uint64_t seed = 20240607;
@@ -626,7 +626,7 @@ static void test_rounding_keeps_its_word(void **state)
     }
 }
 
-static void test_bias(void **state)
+static void test_the_bias_holds_offset_and_half_the_scale(void **state)
 {
     (void)state;
     static const struct {
@@ -667,7 +667,7 @@ static void check_vector(const int32_t *actual, const int32_t *expected, int cou
         assert_int_equal(actual[i], i < count ? expected[i] : 0);
 }
 
-static void test_separable(void **state)
+static void test_separable_taps_are_factored(void **state)
 {
     (void)state;
     struct filter filter;
@@ -714,7 +714,7 @@ static void test_separable(void **state)
     assert_false(filter.separable);
 }
 
-static void test_flip(void **state)
+static void test_flipping_turns_taps_and_anchor(void **state)
 {
     (void)state;
     struct filter filter, again;
@@ -738,7 +738,7 @@ static void test_flip(void **state)
 
 /* ---- Parametric filters ---- */
 
-static void test_box(void **state)
+static void test_a_box_has_equal_taps(void **state)
 {
     (void)state;
     struct filter filter, shipped;
@@ -755,7 +755,7 @@ static void test_box(void **state)
     assert_string_equal(filter.title, "mean of a square");
 }
 
-static void test_gaussian(void **state)
+static void test_a_gaussian_has_the_weights_of_its_deviation(void **state)
 {
     (void)state;
     static const struct {
@@ -808,7 +808,7 @@ static void test_gaussian(void **state)
     assert_true(filter.width <= FILTER_MAX);
 }
 
-static void test_motion(void **state)
+static void test_motion_draws_a_line_at_its_angle(void **state)
 {
     (void)state;
     struct filter filter;
@@ -854,7 +854,7 @@ static void test_motion(void **state)
     }
 }
 
-static void test_disk(void **state)
+static void test_a_disk_has_the_area_of_its_radius(void **state)
 {
     (void)state;
     struct filter filter;
@@ -877,7 +877,7 @@ static void test_disk(void **state)
     check_taps(&filter, 3, 3, (const int32_t[]){137, 250, 137, 250, 256, 250, 137, 250, 137}, 1804);
 }
 
-static void test_log(void **state)
+static void test_a_laplacian_of_gaussian_sums_to_zero(void **state)
 {
     (void)state;
     struct filter filter;
@@ -902,7 +902,7 @@ static void test_log(void **state)
     assert_true(response > 17.0 && response < 18.0);
 }
 
-static void test_forms(void **state)
+static void test_every_parametric_form_is_found(void **state)
 {
     (void)state;
     struct filter filter;
@@ -952,7 +952,7 @@ static void test_forms(void **state)
 
 /* ---- Two grids ---- */
 
-static void test_two_grids(void **state)
+static void test_two_grids_share_one_scale(void **state)
 {
     (void)state;
     struct filter filter;
@@ -1002,7 +1002,7 @@ static void test_two_grids(void **state)
     refuse(text, "test.txt:131:1: expected at most 127 rows of taps");
 }
 
-static void test_two_grids_messages(void **state)
+static void test_a_wrong_second_grid_is_refused(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -1065,7 +1065,7 @@ static void check_steps(const char *text, int64_t scale, int64_t p, int64_t r)
     }
 }
 
-static void test_steps(void **state)
+static void test_steps_follow_their_definition(void **state)
 {
     (void)state;
     check_steps("combine magnitude\n1\n---\n1", 1, 0, 1);
@@ -1092,7 +1092,7 @@ static void shipped(const char *name, struct filter *filter)
     fail_msg("there is no filter %s", name);
 }
 
-static void test_shipped(void **state)
+static void test_shipped_filters_have_their_sizes_and_sums(void **state)
 {
     (void)state;
     static const struct {
@@ -1136,7 +1136,7 @@ static void test_shipped(void **state)
     assert_int_equal(builtin_filter_count, COUNT(cases));
 }
 
-static void test_shipped_taps(void **state)
+static void test_shipped_filters_have_their_taps(void **state)
 {
     (void)state;
     struct filter filter;
@@ -1227,7 +1227,7 @@ static int leave(void **state)
     return done ? 0 : -1;
 }
 
-static void test_search_path(void **state)
+static void test_the_users_filters_come_before_the_built_in(void **state)
 {
     const struct place *place = *state;
     struct filter filter;
@@ -1290,7 +1290,7 @@ static void test_search_path(void **state)
     free(home);
 }
 
-static void test_paths(void **state)
+static void test_a_path_is_read_unless_a_filter_has_its_name(void **state)
 {
     (void)state;
     struct filter filter;
@@ -1344,7 +1344,7 @@ static void test_paths(void **state)
     assert_memory_equal(filter.name, path, sizeof filter.name - 1);
 }
 
-static void test_unknown(void **state)
+static void test_an_unknown_name_is_refused_with_the_nearest(void **state)
 {
     (void)state;
     refuse_find("blurr", ERROR_USAGE,
@@ -1363,7 +1363,7 @@ static void test_unknown(void **state)
     refuse_find("", ERROR_USAGE, "a filter's name is empty; gpuconv --list shows all filters");
 }
 
-static void test_find_all(void **state)
+static void test_a_chain_of_filters_is_found_in_order(void **state)
 {
     (void)state;
     struct filter *filters = NULL;
@@ -1410,7 +1410,7 @@ static bool has(char **names, size_t count, const char *name)
     return found == 1;
 }
 
-static void test_names(void **state)
+static void test_names_are_listed_once_and_sorted(void **state)
 {
     (void)state;
     char **names = NULL;
@@ -1449,7 +1449,7 @@ static void check_description(const struct filter *filter, const char *expected)
     free(text);
 }
 
-static void test_describe(void **state)
+static void test_a_description_says_what_was_read(void **state)
 {
     (void)state;
     struct filter filter;
@@ -1526,7 +1526,7 @@ static void check_any(const char *text, size_t size)
     check_same(&filter, &turned);
 }
 
-static void test_random_text(void **state)
+static void test_any_text_gives_a_filter_or_an_error(void **state)
 {
     (void)state;
     static const char letters[] = "0123456789 0123456789 \n\n.-+/e,;#\tscaleoffsetanchorabs\r";
@@ -1540,7 +1540,7 @@ static void test_random_text(void **state)
     }
 }
 
-static void test_mutated_text(void **state)
+static void test_any_changed_filter_gives_a_filter_or_an_error(void **state)
 {
     (void)state;
     static const char *const extra[] = {
@@ -1593,38 +1593,38 @@ int main(void)
     unsetenv("GPUCONV_FILTERS");
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_keywords),
-        cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_matrices),
-        cmocka_unit_test(test_not_matrices),
-        cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_rounded),
-        cmocka_unit_test(test_rounding_keeps_its_word),
-        cmocka_unit_test(test_bias),
-        cmocka_unit_test(test_separable),
-        cmocka_unit_test(test_flip),
-        cmocka_unit_test(test_box),
-        cmocka_unit_test(test_gaussian),
-        cmocka_unit_test(test_motion),
-        cmocka_unit_test(test_disk),
-        cmocka_unit_test(test_log),
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_two_grids),
-        cmocka_unit_test(test_two_grids_messages),
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_shipped),
-        cmocka_unit_test(test_shipped_taps),
-        cmocka_unit_test_setup_teardown(test_search_path, enter, leave),
-        cmocka_unit_test_setup_teardown(test_paths, enter, leave),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test_setup_teardown(test_find_all, enter, leave),
-        cmocka_unit_test_setup_teardown(test_names, enter, leave),
-        cmocka_unit_test(test_describe),
-        cmocka_unit_test(test_random_text),
-        cmocka_unit_test(test_mutated_text),
+        cmocka_unit_test(test_rows_of_integers_are_taps),
+        cmocka_unit_test(test_keywords_set_title_scale_offset_abs_and_anchor),
+        cmocka_unit_test(test_blanks_comments_and_line_ends_do_not_matter),
+        cmocka_unit_test(test_a_wrong_text_is_refused_with_its_place),
+        cmocka_unit_test(test_127_rows_and_columns_are_the_most),
+        cmocka_unit_test(test_a_vips_matrix_is_read),
+        cmocka_unit_test(test_taps_that_resemble_a_vips_matrix_stay_taps),
+        cmocka_unit_test(test_a_common_denominator_keeps_taps_exact),
+        cmocka_unit_test(test_rounded_taps_keep_their_sum),
+        cmocka_unit_test(test_rounding_stays_within_the_error_it_reports),
+        cmocka_unit_test(test_the_bias_holds_offset_and_half_the_scale),
+        cmocka_unit_test(test_separable_taps_are_factored),
+        cmocka_unit_test(test_flipping_turns_taps_and_anchor),
+        cmocka_unit_test(test_a_box_has_equal_taps),
+        cmocka_unit_test(test_a_gaussian_has_the_weights_of_its_deviation),
+        cmocka_unit_test(test_motion_draws_a_line_at_its_angle),
+        cmocka_unit_test(test_a_disk_has_the_area_of_its_radius),
+        cmocka_unit_test(test_a_laplacian_of_gaussian_sums_to_zero),
+        cmocka_unit_test(test_every_parametric_form_is_found),
+        cmocka_unit_test(test_two_grids_share_one_scale),
+        cmocka_unit_test(test_a_wrong_second_grid_is_refused),
+        cmocka_unit_test(test_steps_follow_their_definition),
+        cmocka_unit_test(test_shipped_filters_have_their_sizes_and_sums),
+        cmocka_unit_test(test_shipped_filters_have_their_taps),
+        cmocka_unit_test_setup_teardown(test_the_users_filters_come_before_the_built_in, enter, leave),
+        cmocka_unit_test_setup_teardown(test_a_path_is_read_unless_a_filter_has_its_name, enter, leave),
+        cmocka_unit_test(test_an_unknown_name_is_refused_with_the_nearest),
+        cmocka_unit_test_setup_teardown(test_a_chain_of_filters_is_found_in_order, enter, leave),
+        cmocka_unit_test_setup_teardown(test_names_are_listed_once_and_sorted, enter, leave),
+        cmocka_unit_test(test_a_description_says_what_was_read),
+        cmocka_unit_test(test_any_text_gives_a_filter_or_an_error),
+        cmocka_unit_test(test_any_changed_filter_gives_a_filter_or_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

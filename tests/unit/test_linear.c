@@ -19,7 +19,7 @@
 /* The nearest that is: see linear.h. Doubles around 65535 are 7e-12 apart, and pow is off by hardly more. */
 static const double margin = 4e-7;
 
-static void test_margins(void **state)
+static void test_no_rounding_is_close_to_a_tie(void **state)
 {
     (void)state;
     for (int n = 255; n <= 65535; n += 65280)
@@ -35,7 +35,7 @@ static void test_margins(void **state)
 }
 
 /* 8 bits are lossless, and what 16 lose is what linear.h says: 13 dark levels share one. */
-static void test_round_trips(void **state)
+static void test_8_bits_are_lossless_and_16_lose_what_is_documented(void **state)
 {
     struct linear *linear = linear_make(NULL);
     int off = 0;
@@ -70,7 +70,7 @@ static uint32_t checksum(const void *table, size_t count, size_t bytes)
     return libdeflate_crc32(0, ordered, count * bytes);
 }
 
-static void test_checksums(void **state)
+static void test_tables_have_their_checksums(void **state)
 {
     struct linear *linear = linear_make(NULL);
     (void)state;
@@ -85,9 +85,9 @@ static void test_checksums(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_margins),
-        cmocka_unit_test(test_round_trips),
-        cmocka_unit_test(test_checksums),
+        cmocka_unit_test(test_no_rounding_is_close_to_a_tie),
+        cmocka_unit_test(test_8_bits_are_lossless_and_16_lose_what_is_documented),
+        cmocka_unit_test(test_tables_have_their_checksums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 /* ---- Borders ---- */
 
 /* What stands around "abcd", written down by hand from the table in plan/border.h, 7 samples to either side. */
-static void test_borders_as_drawn(void **state)
+static void test_borders_are_as_drawn_in_the_header(void **state)
 {
     (void)state;
     static const struct {
@@ -36,7 +36,7 @@ static void test_borders_as_drawn(void **state)
 }
 
 /* One step beyond an edge, from the definitions; then whole periods. */
-static void test_borders_far_outside(void **state)
+static void test_borders_repeat_far_outside_the_image(void **state)
 {
     (void)state;
     for (int n = 1; n < 9; n++)
@@ -51,7 +51,7 @@ static void test_borders_far_outside(void **state)
 }
 
 /* Twice the longest side does not fit in an int. */
-static void test_borders_of_long_sides(void **state)
+static void test_borders_of_long_sides_do_not_overflow(void **state)
 {
     (void)state;
     const int n = INT32_MAX - 64;
@@ -96,7 +96,7 @@ static void check_level(int32_t scale, int64_t bias, bool absolute, int64_t sum)
 }
 
 /* At each step from one level to the next, one below and one above: where a wrong multiplier or shift shows. */
-static void test_rounding_at_every_step(void **state)
+static void test_8_bits_round_to_nearest_at_every_step(void **state)
 {
     (void)state;
     static const int32_t scales[] = {1,       2,       3,        4,          5,         7,       9,       10,
@@ -123,7 +123,7 @@ static void test_rounding_at_every_step(void **state)
 }
 
 /* Every scale up to 2^12 and a stride through the rest, at the largest dividends. */
-static void test_rounding_of_every_scale(void **state)
+static void test_8_bits_round_to_nearest_for_every_scale(void **state)
 {
     (void)state;
     for (int32_t scale = 1; scale <= 1 << 23; scale += scale < 1 << 12 ? 1 : 997)
@@ -134,7 +134,7 @@ static void test_rounding_of_every_scale(void **state)
 
 /* The same of 16 bits, at the levels where a rounding of doubles would show, for every size of scale; sums reach 2^39.
  */
-static void test_rounding16_at_steps(void **state)
+static void test_16_bits_round_to_nearest_at_steps(void **state)
 {
     (void)state;
     static const int32_t scales[] = {1,       2,        3,         7,          16,        81,      255,
@@ -179,7 +179,7 @@ static struct filter parsed(const char *text)
 
 /* For every filter that floats are trusted with, k |k| <= 4 N is N >= steps[n]; and they are not where they must not.
  */
-static void test_root_fits_float(void **state)
+static void test_float_roots_are_used_only_where_exact(void **state)
 {
     (void)state;
     static const struct {
@@ -245,13 +245,13 @@ static void test_plan_knows_when_float_is_exact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_borders_as_drawn),
-        cmocka_unit_test(test_borders_far_outside),
-        cmocka_unit_test(test_borders_of_long_sides),
-        cmocka_unit_test(test_rounding_at_every_step),
-        cmocka_unit_test(test_rounding_of_every_scale),
-        cmocka_unit_test(test_rounding16_at_steps),
-        cmocka_unit_test(test_root_fits_float),
+        cmocka_unit_test(test_borders_are_as_drawn_in_the_header),
+        cmocka_unit_test(test_borders_repeat_far_outside_the_image),
+        cmocka_unit_test(test_borders_of_long_sides_do_not_overflow),
+        cmocka_unit_test(test_8_bits_round_to_nearest_at_every_step),
+        cmocka_unit_test(test_8_bits_round_to_nearest_for_every_scale),
+        cmocka_unit_test(test_16_bits_round_to_nearest_at_steps),
+        cmocka_unit_test(test_float_roots_are_used_only_where_exact),
         cmocka_unit_test(test_plan_counts_taps),
         cmocka_unit_test(test_plan_knows_when_float_is_exact),
     };
