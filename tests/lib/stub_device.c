@@ -8,6 +8,7 @@
  *
  * Like CUDA's, its constant memory is one for all streams of a GPU. A stream that prepares a variant while another one
  * has not waited for its own is told so, and fails. */
+#include "cpu/cpu.h"
 #include "kernels/device/device.h"
 #include "plan/plan.h"
 
@@ -224,10 +225,6 @@ bool device_merge(struct device *device, const struct plane *planes, enum alpha 
 }
 
 /* ---- The rows of the table ---- */
-
-bool cpu_prepare(struct plan *plan, struct device *device, struct error *error);
-bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
-                struct error *error);
 
 /* CUDA_FUNCTION of src/variants/table.c makes every row of the GPU call these. */
 bool stub_prepare(struct plan *plan, struct device *device, struct error *error);

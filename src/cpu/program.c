@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From taps to a program. */
+#include "cpu/program.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum {
+    WINDOW_TAPS = 25, /* of equal taps from which on running sums take less time than multiply-adds */
+    WINDOW_ROWS = 4,  /* of scratch: an entering and a leaving row, and two of column sums, twice as long */
+};
+
+/* Taps to be made a pass of: those of column j in row i, SIZE bits of it, from bit PART * SIZE on, such that the parts
+ * sum to the tap and each is a signed number. */
+static int32_t tap_part(int32_t tap, int part, int bits)
+{
+    int64_t rest = tap;
+    for (;; part--) {
+        const int64_t half = (int64_t)1 << (bits - 1);
+        const int64_t digit = ((rest + half) & (2 * half - 1)) - half;
+        if (part == 0)
+            return (int32_t)digit;
+        rest = (rest - digit) >> bits;
+    }
+}
+
+/* How many parts of so many bits a tap takes. */
+static int tap_parts(int32_t tap, int bits)
+{
+    int parts = 1;
+    const int64_t half = (int64_t)1 << (bits - 1);
+    for (int64_t rest = tap; rest < -half || rest >= half; parts++)
+        rest = (rest - tap_part((int32_t)rest, 0, bits)) >> bits;
+    return parts;
+}
+
+/* What a pass is made from: HEIGHT x WIDTH taps. */
+struct weights {
+    int width, height;
+    const int32_t *taps;
+    double divisor; /* of float taps */
+};
+
+static int weights_parts(const struct weights *w, int bits)
+{
+    int most = 1;
+    for (int i = 0; i < w->width * w->height; i++) {
+        const int parts = tap_parts(w->taps[i], bits);
+        most = parts > most ? parts : most;
+    }
+    return most;
+}
+
+/* How many taps a lane takes across, and of how many bits they are; 0: as many as they have. */
+static int lane_taps(enum arithmetic arithmetic)
+{
+    return arithmetic == ARITHMETIC_BYTES ? 4 : arithmetic == ARITHMETIC_WORDS ? 2 : 1;
+}
+
+static int part_bits(enum arithmetic arithmetic)
+{
+    return arithmetic == ARITHMETIC_BYTES ? 8 : arithmetic == ARITHMETIC_WORDS ? 16 : 0;
+}
+
+static bool pass_allocate(struct pass **pass, size_t columns)
+{
+    *pass = calloc(1, sizeof **pass);
+    if (*pass == NULL)
+        return false;
+    (*pass)->columns = malloc(columns * sizeof *(*pass)->columns);
+    return (*pass)->columns != NULL;
+}
+
+static void pass_free(struct pass *pass)
+{
+    if (pass == NULL)
+        return;
+    free(pass->columns);
+    free(pass);
+}
+
+/* The tap at row I and column J; 0 outside. */
+static int32_t weight_at(const struct weights *w, int i, int j)
+{
+    return i >= 0 && i < w->height && j < w->width ? w->taps[i * w->width + j] : 0;
+}
+
+/* The taps of one lane for output row A of the group: at memory row R and column J. */
+static union cell lane_cell(const struct pass *pass, const struct weights *w, int part, int r, int a, int j)
+{
+    union cell cell = {.i = 0};
+    switch (pass->arithmetic) {
+    case ARITHMETIC_BYTES:
+        for (int k = 0; k < 4; k++)
+            cell.bytes[k] = (int8_t)tap_part(weight_at(w, r - a, j + k), part, 8);
+        break;
+    case ARITHMETIC_WORDS:
+        for (int k = 0; k < 2; k++)
+            cell.words[k] = (int16_t)tap_part(weight_at(w, r - a, j + k), part, 16);
+        break;
+    case ARITHMETIC_PAIRS:
+        for (int k = 0; k < 2; k++)
+            cell.words[k] = (int16_t)weight_at(w, 2 * r + k - a, j);
+        break;
+    case ARITHMETIC_FLOATS:
+        cell.f = (float)(weight_at(w, r - a, j) / w->divisor);
+        break;
+    case ARITHMETIC_INTS:
+        cell.i = weight_at(w, r - a, j);
+        break;
+    }
+    return cell;
+}
+
+/* Is there a tap in the lane's first column? */
+static bool starts_lane(enum arithmetic arithmetic, union cell cell)
+{
+    return arithmetic == ARITHMETIC_BYTES   ? cell.bytes[0] != 0
+           : arithmetic == ARITHMETIC_WORDS ? cell.words[0] != 0
+                                            : cell.i != 0;
+}
+
+/* Add the step of one part at memory row R, without what is 0 for every row of the group. */
+static void add_step(struct pass *pass, const struct weights *w, int part, int r)
+{
+    int low = GROUP_MAX, high = 0, count = 0;
+    for (int j = 0; j < w->width;) {
+        struct column *column = &pass->columns[pass->column_count];
+        bool starts = false;
+        for (int a = 0; a < GROUP_MAX; a++) {
+            column->taps[a] = a < pass->group ? lane_cell(pass, w, part, r, a, j) : (union cell){.i = 0};
+            starts |= starts_lane(pass->arithmetic, column->taps[a]);
+        }
+        if (!starts) {
+            j++;
+            continue;
+        }
+        for (int a = 0; a < GROUP_MAX; a++)
+            if (column->taps[a].i != 0) {
+                low = a < low ? a : low;
+                high = a > high ? a : high;
+            }
+        column->offset = j * (int32_t)column_bytes(pass->arithmetic);
+        pass->column_count++;
+        count++;
+        j += lane_taps(pass->arithmetic);
+    }
+    if (count > 0)
+        pass->steps[pass->step_count++] =
+            (struct step){.row = (int16_t)r, .columns = (int16_t)count, .range = (uint8_t)STEP_RANGE(low, high)};
+}
+
+/* Make the program of all steps. */
+static void pass_fill(struct pass *pass, const struct weights *w)
+{
+    const int bits = part_bits(pass->arithmetic);
+    const int unit = pass->arithmetic == ARITHMETIC_PAIRS ? 2 : 1;
+    pass->row_count = (w->height + pass->group - 1 + unit - 1) / unit;
+    const int parts = bits > 0 ? weights_parts(w, bits) : 1;
+    for (int part = parts - 1; part >= 0; part--) {
+        if (part < parts - 1)
+            pass->steps[pass->step_count++] = (struct step){.range = STEP_NEXT_PART};
+        for (int r = 0; r < pass->row_count; r++)
+            add_step(pass, w, part, r);
+    }
+}
+
+/* The way of struct finish that is exact for the plan.
+ *
+ * FINISH_FLOAT: with t = S + B, the output is floor((t + 1/2) / D), and (t + 1/2) / D is at least 1 / 2D away from any
+ * integer. Computed is S * fl(1/D) + fl((B + 1/2) / D), each of the four roundings off by at most u = 2^-24 of its
+ * result: u |S| / D twice, u (|B| + 1) / D, and for a result below 300 (above, the output is 255 anyway) u 300. All of
+ * it is below 1 / 2D where 2 |S| + |B| + 1 + 300 D < 2^23. Truncation is floor where the output is not 0. */
+static void finish_make(const struct plan *plan, struct finish *finish)
+{
+    const struct filter *f = plan->filter;
+    const int64_t most = f->absolute_sum * 255, bias = f->bias < 0 ? -f->bias : f->bias;
+    *finish = (struct finish){.way = FINISH_MULTIPLY, .absolute = f->absolute, .rounding = plan->rounding};
+    if (plan->rounding.wide) {
+        finish->way = FINISH_EACH;
+    } else if ((f->scale & (f->scale - 1)) == 0 && most + bias <= INT32_MAX) {
+        finish->way = FINISH_SHIFT;
+        finish->bias = (int32_t)f->bias;
+        while (1 << finish->shift < f->scale)
+            finish->shift++;
+    } else if (2 * most + bias + 1 + 300 * (int64_t)f->scale < 1 << 23) {
+        finish->way = FINISH_FLOAT;
+        finish->factor = (float)(1.0 / f->scale);
+        finish->term = (float)(((double)f->bias + 0.5) / f->scale);
+    }
+}
+
+/* The cheaper arithmetic on samples of uint8_t for these weights. */
+static enum arithmetic sample_arithmetic(const struct plan *plan, const struct program *program,
+                                         const struct weights *w)
+{
+    if (!program->loops->words)
+        return plan->float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
+    const int bytes = weights_parts(w, 8) * ((w->width + 3) / 4), words = weights_parts(w, 16) * ((w->width + 1) / 2);
+    return program->loops->bytes && bytes <= words && weights_parts(w, 8) <= PARTS_MOST ? ARITHMETIC_BYTES
+                                                                                        : ARITHMETIC_WORDS;
+}
+
+/* Multiply-adds of a vector of outputs. */
+static double pass_cost(enum arithmetic arithmetic, const struct weights *w)
+{
+    const int bits = part_bits(arithmetic), lane = lane_taps(arithmetic);
+    return (double)w->height * ((w->width + lane - 1) / lane) * (bits > 0 ? weights_parts(w, bits) : 1);
+}
+
+/* Can sums of the row be held in 16 bits, once their middle is taken off? *START is what to begin them with. */
+static bool fits_pairs(const struct filter *f, int32_t *start)
+{
+    int64_t negative = 0, positive = 0;
+    for (int j = 0; j < f->width; j++)
+        *(f->row[j] < 0 ? &negative : &positive) += (int64_t)f->row[j] * 255;
+    *start = (int32_t)(INT16_MIN - negative);
+    bool fits = positive - negative <= UINT16_MAX;
+    for (int i = 0; i < f->height; i++)
+        fits &= f->column[i] >= -INT16_MAX && f->column[i] <= INT16_MAX;
+    return fits;
+}
+
+/* The number of the only tap that is not 0, where it is the scale and nothing is added: outputs are samples. Else -1.
+ */
+static int find_shift(const struct filter *f)
+{
+    int shift = -1;
+    for (int i = 0; i < f->width * f->height; i++) {
+        if (f->taps[i] == 0)
+            continue;
+        if (shift >= 0 || f->taps[i] != f->scale)
+            return -1;
+        shift = i;
+    }
+    return f->offset == 0 && !f->absolute ? shift : -1;
+}
+
+/* Are all taps equal, and enough of them for running sums to be cheaper than multiply-adds? */
+static bool is_window(const struct filter *f)
+{
+    bool equal = f->width > 1;
+    for (int i = 1; i < f->width * f->height; i++)
+        equal &= f->taps[i] == f->taps[0];
+    return equal && f->width * f->height >= WINDOW_TAPS;
+}
+
+/* A pass for each of the two grids, over the same rows of samples, and what joins their sums. */
+static bool make_grids(const struct plan *plan, struct program *program)
+{
+    const struct filter *f = plan->filter;
+    const bool planes = plan->sample == SAMPLE_F32;
+    const double divisor = planes ? f->scale : 1;
+    const struct weights both = {f->width, 2 * f->height, f->taps, divisor};
+    const enum arithmetic arithmetic = planes ? ARITHMETIC_FLOATS : sample_arithmetic(plan, program, &both);
+    const size_t columns = (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width;
+    struct pass **const passes[] = {&program->last, &program->second};
+    for (int grid = 0; grid < 2; grid++) {
+        const struct weights w = {f->width, f->height, f->taps + grid * f->width * f->height, divisor};
+        if (!pass_allocate(passes[grid], (planes ? 1 : PARTS_MOST) * columns))
+            return false;
+        struct pass *pass = *passes[grid];
+        pass->group = program->loops->group;
+        pass->arithmetic = arithmetic;
+        pass->target = arithmetic == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
+        pass_fill(pass, &w);
+    }
+    program->first = program->last;
+    program->shift_tap = -1;
+    program->sums = 2;
+
+    struct join *join = &program->join;
+    *join = (struct join){
+        .combine = f->combine,
+        .is_float = arithmetic == ARITHMETIC_FLOATS,
+        .target = planes ? TARGET_F32 : TARGET_U8,
+        .layout = arithmetic == ARITHMETIC_BYTES   ? LAYOUT_FOURS
+                  : arithmetic == ARITHMETIC_WORDS ? LAYOUT_TWOS
+                                                   : LAYOUT_STRAIGHT,
+        .offset = plan->offset,
+        .steps = f->steps,
+    };
+    finish_make(plan, &join->finish);
+    if (f->combine != COMBINE_MAGNITUDE || planes)
+        return true;
+    /* Levels are left as they are: a shift by 0, and the rounding of D = 1 and B = 0. */
+    join->finish = (struct finish){.way = FINISH_SHIFT,
+                                   .rounding = {.scale = 1, .high = 255, .bias = 1, .multiplier = UINT32_MAX}};
+    /* N is at most 2^24 there, so sqrt(N) / D <= 2^12, and so is (O + 1/2): with seven roundings by u = 2^-24 at most,
+     * what is truncated errs by less than 7 * 2^-12 < 2^-8, which is added so that it is not too low. */
+    join->in_float = plan->root_in_float;
+    join->factor = (float)(1.0 / f->scale);
+    join->term = (float)(plan->twice_bias / (2.0 * f->scale) + 1.0 / 256);
+    join->scale = f->scale;
+    join->twice_bias = plan->twice_bias;
+    return true;
+}
+
+/* Words of 16 bits. */
+
+/* sum|q| up to which 32 bits hold sums of samples of uint16_t, and 16 bits all taps. */
+enum { NARROW_SUM = INT16_MAX };
+static_assert((int64_t)NARROW_SUM * 65535 <= INT32_MAX, "32 bits hold the sums");
+
+static int64_t absolute_sum(const int32_t *taps, int count)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += taps[i] < 0 ? -(int64_t)taps[i] : taps[i];
+    return sum;
+}
+
+static int64_t plain_sum(const int32_t *taps, int count)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += taps[i];
+    return sum;
+}
+
+/* What sums of samples less 32768 begin with, modulo 2^32. */
+static int32_t centred_start(const struct weights *w)
+{
+    return (int32_t)(uint32_t)(uint64_t)(plain_sum(w->taps, w->width * w->height) * 32768);
+}
+
+/* The way of struct finish for outputs of uint16_t. What is shifted must not wrap, nor be where SSE2 does not pack it.
+ */
+static void finish16_make(const struct plan *plan, struct finish *finish)
+{
+    const struct filter *f = plan->filter;
+    const int64_t bias = f->bias16 < 0 ? -f->bias16 : f->bias16;
+    *finish = (struct finish){.way = FINISH_DOUBLE, .absolute = f->absolute, .rounding16 = plan->rounding16};
+    if ((f->scale & (f->scale - 1)) == 0 && f->absolute_sum * 65535 + bias <= INT32_MAX - 32768) {
+        finish->way = FINISH_SHIFT;
+        finish->bias = (int32_t)f->bias16;
+        while (1 << finish->shift < f->scale)
+            finish->shift++;
+    }
+}
+
+/* Numbers for joining sums to outputs of uint16_t. */
+static void join16_make(const struct plan *plan, struct program *program, bool is_float)
+{
+    const struct filter *f = plan->filter;
+    program->sums = program->digits * filter_grids(f);
+    program->join16 = (struct join16){
+        .combine = f->combine,
+        .layout = program->loops->words ? LAYOUT_TWOS : LAYOUT_STRAIGHT,
+        .is_float = is_float,
+        .digits = program->digits,
+        .unit = 256,
+        .rounding = f->combine == COMBINE_MAGNITUDE ? plan->root16.rounding : plan->rounding16,
+    };
+    program->is_root16 = f->combine == COMBINE_MAGNITUDE && !plan->root16.is_exact;
+}
+
+/* The program of one grid, whose sums are JOINED with others. */
+static bool make_grid16(const struct plan *plan, struct program *program, enum arithmetic arithmetic, int grid,
+                        bool joined, struct pass **made)
+{
+    const struct filter *f = plan->filter;
+    const struct weights w = {f->width, f->height, f->taps + grid * f->width * f->height, 1};
+    if (!pass_allocate(made, PARTS_MOST * (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width))
+        return false;
+    struct pass *pass = *made;
+    pass->group = program->loops->group;
+    pass->arithmetic = arithmetic;
+    pass->target = !joined ? TARGET_U16 : arithmetic == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
+    pass->start = program->shares[0] == SHARE_CENTRED ? centred_start(&w) : 0;
+    finish16_make(plan, &pass->finish);
+    pass_fill(pass, &w);
+    return true;
+}
+
+/* One program for each grid, over samples as they are or, where 32 bits do not hold the sums, over their bytes. */
+static bool make_at_once16(const struct plan *plan, struct program *program, enum arithmetic arithmetic)
+{
+    const bool grids = plan->filter->combine != COMBINE_NONE, joined = program->digits == 2 || grids;
+    if (program->digits == 2) {
+        program->shares[0] = SHARE_HIGH;
+        program->shares[1] = SHARE_LOW;
+    }
+    if (!make_grid16(plan, program, arithmetic, 0, joined, &program->last) ||
+        (grids && !make_grid16(plan, program, arithmetic, 1, joined, &program->second)))
+        return false;
+    program->first = program->last;
+    if (joined)
+        join16_make(plan, program, arithmetic == ARITHMETIC_FLOATS);
+    return true;
+}
+
+/* A row, whose sums 32 bits hold, then a column: in floats where they hold all sums, else, unless plain integers do,
+ * once for the upper and once for the lower halves of the row's sums. */
+static bool make_passes16(const struct plan *plan, struct program *program, enum arithmetic across,
+                          enum arithmetic down)
+{
+    const struct filter *f = plan->filter;
+    const struct weights row = {f->width, 1, f->row, 1}, column = {1, f->height, f->column, 1};
+    if (!pass_allocate(&program->first, PARTS_MOST * GROUP_MAX * (size_t)f->width) ||
+        !pass_allocate(&program->last, PARTS_MOST * (size_t)(f->height + GROUP_MAX - 1)))
+        return false;
+    struct pass *first = program->first, *last = program->last;
+    first->group = last->group = program->loops->group;
+    first->arithmetic = across;
+    first->start = program->shares[0] == SHARE_CENTRED ? centred_start(&row) : 0;
+    first->target = down == ARITHMETIC_FLOATS  ? TARGET_FLOATS
+                    : program->digits == 1     ? TARGET_INTS
+                    : down == ARITHMETIC_PAIRS ? TARGET_PAIR_HALVES
+                                               : TARGET_HALVES;
+    pass_fill(first, &row);
+    last->arithmetic = down;
+    last->target = program->digits == 1 ? TARGET_U16 : TARGET_INTS;
+    last->layout = across == ARITHMETIC_WORDS ? LAYOUT_TWOS : LAYOUT_STRAIGHT;
+    finish16_make(plan, &last->finish);
+    pass_fill(last, &column);
+    if (program->digits == 2) {
+        join16_make(plan, program, false);
+        program->join16.unit = 65536;
+        program->join16.base = down == ARITHMETIC_PAIRS ? 32768.0 * (double)plain_sum(f->column, f->height) : 0;
+    }
+    return true;
+}
+
+/* A filter that moves the picture: rows are copied. */
+static bool make_shift16(struct program *program)
+{
+    if (!pass_allocate(&program->last, 1))
+        return false;
+    program->first = program->last;
+    program->last->arithmetic = ARITHMETIC_WORDS; /* rows as they are */
+    program->last->group = program->loops->group;
+    program->last->row_count = 1; /* of scratch, which tiles are fitted to */
+    return true;
+}
+
+/* Choose the arithmetic for samples of uint16_t and make the program's passes. */
+static bool make_program16(const struct plan *plan, struct program *program)
+{
+    const struct filter *f = plan->filter;
+    const bool words = program->loops->words, float_exact = sums_fit_float(f, SAMPLE_U16);
+    const bool narrow = f->absolute_sum <= NARROW_SUM;
+    program->shift_tap = f->combine == COMBINE_NONE ? find_shift(f) : -1;
+    if (program->shift_tap >= 0)
+        return make_shift16(program);
+    const enum arithmetic once = words ? ARITHMETIC_WORDS : float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
+    program->shares[0] = words ? SHARE_CENTRED : SHARE_ALL;
+    program->digits = narrow ? 1 : 2;
+    if (f->separable && f->width > 1 && f->height > 1 && absolute_sum(f->row, f->width) <= NARROW_SUM &&
+        absolute_sum(f->column, f->height) <= NARROW_SUM) {
+        const struct weights all = {f->width, f->height, f->taps, 1}, row = {f->width, 1, f->row, 1};
+        if (3 * pass_cost(once, &row) + f->height + 6 < program->digits * pass_cost(once, &all)) {
+            const enum arithmetic down = float_exact ? ARITHMETIC_FLOATS : words ? ARITHMETIC_PAIRS : ARITHMETIC_INTS;
+            program->digits = down == ARITHMETIC_PAIRS ? 2 : program->digits;
+            return make_passes16(plan, program, once, down);
+        }
+    }
+    return make_at_once16(plan, program, once);
+}
+
+/* Choose the arithmetic and make the program's passes. */
+static bool make_passes(const struct plan *plan, struct program *program)
+{
+    const struct filter *f = plan->filter;
+    const bool planes = plan->sample == SAMPLE_F32;
+    if (plan->sample == SAMPLE_U16)
+        return make_program16(plan, program);
+    if (f->combine != COMBINE_NONE)
+        return make_grids(plan, program);
+    const struct weights all = {f->width, f->height, f->taps, planes ? f->scale : 1};
+    const struct weights row = {f->width, 1, f->row, 1}, column = {1, f->height, f->column, all.divisor};
+    const enum arithmetic once = planes ? ARITHMETIC_FLOATS : sample_arithmetic(plan, program, &all);
+    enum arithmetic across = once, down = once;
+    int32_t start = 0;
+    program->shift_tap = find_shift(f);
+    program->is_window = program->shift_tap < 0 && !planes && is_window(f);
+    bool passes = f->separable && f->width > 1 && f->height > 1 && program->shift_tap < 0 && !program->is_window;
+    if (passes && !planes) {
+        across = sample_arithmetic(plan, program, &row);
+        down = plan->float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
+        if (program->loops->words && fits_pairs(f, &start))
+            down = ARITHMETIC_PAIRS;
+    }
+    if (passes) {
+        const double down_cost = down == ARITHMETIC_PAIRS ? (f->height + 1) / 2 : f->height;
+        passes = 3 * pass_cost(across, &row) + down_cost + 6 < pass_cost(once, &all);
+    }
+
+    const size_t columns = (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width;
+    const size_t parts = planes ? 1 : PARTS_MOST;
+    if (!pass_allocate(&program->last, parts * columns) ||
+        (passes && !pass_allocate(&program->first, parts * GROUP_MAX * (size_t)f->width)))
+        return false;
+    struct pass *last = program->last;
+    last->group = program->loops->group;
+    last->target = planes ? TARGET_F32 : TARGET_U8;
+    last->offset = plan->offset;
+    last->absolute = f->absolute;
+    finish_make(plan, &last->finish);
+    if (program->shift_tap >= 0 || program->is_window) {
+        program->first = last;
+        last->arithmetic = planes ? ARITHMETIC_FLOATS : ARITHMETIC_BYTES; /* rows as they are */
+        last->row_count = WINDOW_ROWS;
+        return true;
+    }
+    if (!passes) {
+        program->first = last;
+        last->arithmetic = once;
+        pass_fill(last, &all);
+        return true;
+    }
+    struct pass *first = program->first;
+    first->group = program->loops->group;
+    first->arithmetic = across;
+    first->target = down == ARITHMETIC_PAIRS ? TARGET_PAIRS : down == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
+    pass_fill(first, &row);
+    last->arithmetic = down;
+    last->layout = across == ARITHMETIC_BYTES   ? LAYOUT_FOURS
+                   : across == ARITHMETIC_WORDS ? LAYOUT_TWOS
+                                                : LAYOUT_STRAIGHT;
+    if (down == ARITHMETIC_PAIRS) {
+        int64_t sum = 0;
+        for (int i = 0; i < f->height; i++)
+            sum += f->column[i];
+        first->start = start;
+        last->start = (int32_t)(uint32_t)(uint64_t)(-start * sum);
+    }
+    pass_fill(last, &column);
+    return true;
+}
+
+void program_free(struct program *program)
+{
+    if (program == NULL)
+        return;
+    if (program->first != program->last)
+        pass_free(program->first);
+    pass_free(program->second);
+    pass_free(program->last);
+    free(program);
+}
+
+struct program *program_make(const struct plan *plan, const struct loops *loops)
+{
+    struct program *program = calloc(1, sizeof *program);
+    if (program == NULL)
+        return NULL;
+    program->loops = loops;
+    program->digits = 1;
+    if (make_passes(plan, program))
+        return program;
+    program_free(program);
+    return NULL;
+}

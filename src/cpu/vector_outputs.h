@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sums that become outputs a vector at a time, for every instruction set that has what this takes: each includes this
+ * header at its end. vector_portable.h has the same functions without vectors. */
+#ifndef GPUCONV_VECTOR_OUTPUTS_H
+#define GPUCONV_VECTOR_OUTPUTS_H
+
+#include "cpu/vector.h"
+
+INLINE ints finish_vector(const struct finish *f, enum finish_way way, bool is_float, bool absolute, ints c)
+{
+    if (way == FINISH_FLOAT) {
+        floats value = is_float ? (floats)c : __builtin_convertvector(c, floats);
+        if (absolute)
+            value = (floats)((ints)value & INT32_MAX);
+        return __builtin_convertvector(value * repeat_float(f->factor) + repeat_float(f->term), ints);
+    }
+    if (is_float)
+        c = __builtin_convertvector((floats)c, ints);
+    if (absolute)
+        c = subtract(c ^ c >> 31, c >> 31);
+    if (way == FINISH_SHIFT)
+        return add(c, repeat(f->bias)) >> f->shift;
+    c = add(clamp(c, repeat(f->rounding.low), repeat(f->rounding.high)),
+            repeat((int32_t)(uint32_t)(uint64_t)f->rounding.bias));
+    return multiply_high(c, repeat((int32_t)f->rounding.multiplier)) >> f->rounding.shift;
+}
+
+INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
+                         enum layout layout, bool past, uint8_t *to)
+{
+#define FINISH_VECTORS(way, absolute)                                                                                  \
+    store_way(to,                                                                                                      \
+              pack_bytes(finish_vector(finish, way, is_float, absolute, c0),                                           \
+                         finish_vector(finish, way, is_float, absolute, c1),                                           \
+                         finish_vector(finish, way, is_float, absolute, c2),                                           \
+                         finish_vector(finish, way, is_float, absolute, c3), layout),                                  \
+              past)
+    if (finish->way == FINISH_FLOAT && !finish->absolute)
+        FINISH_VECTORS(FINISH_FLOAT, false);
+    else if (finish->way == FINISH_SHIFT && !finish->absolute)
+        FINISH_VECTORS(FINISH_SHIFT, false);
+    else if (finish->way == FINISH_EACH)
+        finish_each(finish, is_float, c0, c1, c2, c3, layout, to);
+    else
+        FINISH_VECTORS(finish->way, finish->absolute);
+}
+
+/* As rounding16_apply, but that the result is left as a double from 0 to 65535. */
+INLINE doubles finish_double(const struct rounding16 *r, doubles value)
+{
+    const doubles zeros = {0}, white = 65535 - zeros;
+    const doubles size = r->absolute ? larger_double(value, -value) : value;
+    return smaller_double(larger_double(size * (r->factor - zeros) + (r->term - zeros), zeros), white);
+}
+
+INLINE ints finish16_vector(const struct finish *f, enum finish_way way, bool is_float, ints c)
+{
+    if (is_float)
+        c = __builtin_convertvector((floats)c, ints);
+    if (way == FINISH_DOUBLE)
+        return join_doubles(finish_double(&f->rounding16, lower_doubles(c)),
+                            finish_double(&f->rounding16, upper_doubles(c)));
+    if (f->absolute)
+        c = subtract(c ^ c >> 31, c >> 31);
+    return add(c, repeat(f->bias)) >> f->shift;
+}
+
+INLINE void store_words(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool past, uint16_t *to)
+{
+    store_way(to, pack_words(c0, c1, layout), past);
+    store_way(to + 2 * LANES, pack_words(c2, c3, layout), past);
+}
+
+INLINE void finish_words(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
+                         enum layout layout, bool past, uint16_t *to)
+{
+#define FINISH_WORDS(way)                                                                                              \
+    store_words(finish16_vector(finish, way, is_float, c0), finish16_vector(finish, way, is_float, c1),                \
+                finish16_vector(finish, way, is_float, c2), finish16_vector(finish, way, is_float, c3), layout, past,  \
+                to)
+    if (finish->way == FINISH_SHIFT)
+        FINISH_WORDS(FINISH_SHIFT);
+    else
+        FINISH_WORDS(FINISH_DOUBLE);
+}
+
+/* The window's sum at column x is P[x + window - 1] - P[x - 1], where P[k] is the sum of all columns up to k; it is
+ * right modulo 2^32 whatever P does. P of even and of odd columns stand apart, as the two loads of LAYOUT_TWOS do. */
+static void slide_across(const struct pass *pass, const struct window *of, const uint16_t *columns, int width,
+                         bool past, const uint8_t *next, const uint8_t *gone, uint8_t *out)
+{
+    const struct finish finish = pass->finish;
+    const int window = of->columns;
+    const int32_t tap = of->tap;
+    const int count = (width + window + BLOCK - 1) / (2 * LANES) + 1; /* vectors of two columns a lane */
+    int32_t *odd = of->prefixes + BLOCK_MAX, *even = odd + (size_t)count * LANES + BLOCK_MAX;
+    ints carry = {0};
+    odd[-1] = 0;
+    for (int k = 0; k < count; k++) {
+        __builtin_prefetch(next + (size_t)k * 2 * LANES);
+        __builtin_prefetch(gone + (size_t)k * 2 * LANES);
+        const ints two = load(columns + (size_t)k * 2 * LANES);
+        const ints sums = add(sum_lanes(multiply_words((ints){0}, two, repeat(0x00010001))), carry);
+        carry = repeat_last(sums);
+        store(odd + (size_t)k * LANES, sums);
+        store(even + (size_t)k * LANES, subtract(sums, two >> 16));
+    }
+    const int32_t *even_to = window % 2 ? even + window / 2 : odd + window / 2 - 1;
+    const int32_t *odd_to = window % 2 ? odd + window / 2 : even + window / 2;
+    for (int x = 0; x < width; x += BLOCK) {
+        const int l = x / 2;
+        const ints c0 = times(subtract(load(even_to + l), load(odd + l - 1)), tap);
+        const ints c1 = times(subtract(load(odd_to + l), load(even + l)), tap);
+        const ints c2 = times(subtract(load(even_to + l + LANES), load(odd + l + LANES - 1)), tap);
+        const ints c3 = times(subtract(load(odd_to + l + LANES), load(even + l + LANES)), tap);
+        uint8_t rest[BLOCK];
+        const bool whole = width - x >= BLOCK;
+        finish_bytes(&finish, false, c0, c1, c2, c3, LAYOUT_TWOS, past && whole, whole ? out + x : rest);
+        if (!whole)
+            memcpy(out + x, rest, (size_t)(width - x));
+    }
+    if (past)
+        fence_past();
+}
+
+/* A half of a vector of the sum that stands in ROWS from X on. */
+INLINE doubles join16_sum(const struct join16 *j, void *const *rows, int x, bool upper)
+{
+    const doubles zeros = {0};
+    ints first = load((const int32_t *)rows[0] + x);
+    if (j->is_float)
+        first = __builtin_convertvector((floats)first, ints);
+    const doubles value = upper ? upper_doubles(first) : lower_doubles(first);
+    if (j->digits == 1)
+        return value;
+    const ints second = load((const int32_t *)rows[1] + x);
+    return value * (j->unit - zeros) + ((upper ? upper_doubles(second) : lower_doubles(second)) + (j->base - zeros));
+}
+
+INLINE doubles join16_half(const struct join16 *j, void *const *sums, int x, bool upper)
+{
+    doubles value = join16_sum(j, sums, x, upper);
+    if (j->combine != COMBINE_NONE) {
+        const doubles second = join16_sum(j, sums + j->digits, x, upper);
+        value = j->combine == COMBINE_MAGNITUDE ? root_double(value * value + second * second)
+                : j->combine == COMBINE_SUM
+                    ? larger_double(value, -value) + larger_double(second, -second)
+                    : larger_double(larger_double(value, -value), larger_double(second, -second));
+    }
+    return finish_double(&j->rounding, value);
+}
+
+INLINE ints join16_vector(const struct join16 *j, void *const *sums, int x)
+{
+    return join_doubles(join16_half(j, sums, x, false), join16_half(j, sums, x, true));
+}
+
+static void join16(const struct join16 *from, void *const *sums, int width, bool past_caches, uint16_t *out)
+{
+    const struct join16 j = *from; /* a copy: what is stored could be it, as a compiler sees it */
+    for (int x = 0; x < width; x += BLOCK) {
+        uint16_t rest[BLOCK] __attribute__((aligned(VECTOR)));
+        const bool whole = width - x >= BLOCK;
+        store_words(join16_vector(&j, sums, x), join16_vector(&j, sums, x + LANES),
+                    join16_vector(&j, sums, x + 2 * LANES), join16_vector(&j, sums, x + 3 * LANES), j.layout,
+                    past_caches && whole, whole ? out + x : rest);
+        if (!whole)
+            memcpy(out + x, rest, (size_t)(width - x) * sizeof *rest);
+    }
+    if (past_caches)
+        fence_past();
+}
+
+#endif

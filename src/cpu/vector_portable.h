@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Plain C for any processor. The compiler makes vectors of the loops where it can. There are no multiply-adds of bytes or
+ * words, so sums are of floats or of int32_t, and LAYOUT_STRAIGHT is the only layout. */
+#ifndef GPUCONV_VECTOR_PORTABLE_H
+#define GPUCONV_VECTOR_PORTABLE_H
+
+#include <math.h>
+
+#ifdef __aarch64__
+enum { VECTOR = 16, GROUP = 4 }; /* it has 32 vector registers */
+#else
+enum { VECTOR = 16, GROUP = 2 };
+#endif
+#define HAS_WORDS false
+#define HAS_BYTES false
+
+#include "cpu/vector.h"
+
+/* There are no multiply-adds of bytes or words: nothing calls these. */
+INLINE ints multiply_bytes(ints sums, ints samples, ints taps)
+{
+    (void)samples, (void)taps;
+    return sums;
+}
+
+INLINE ints multiply_words(ints sums, ints samples, ints taps)
+{
+    (void)samples, (void)taps;
+    return sums;
+}
+
+INLINE floats square_root(floats value)
+{
+    for (int l = 0; l < LANES; l++)
+        value[l] = sqrtf(value[l]);
+    return value;
+}
+
+/* C has no stores past the caches. */
+INLINE void store_past(void *to, ints value)
+{
+    store(to, value);
+}
+
+INLINE void fence_past(void)
+{
+}
+
+INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
+                         enum layout layout, bool past, uint8_t *to)
+{
+    (void)past;
+    finish_each(finish, is_float, c0, c1, c2, c3, layout, to);
+}
+
+INLINE void finish_words(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
+                         enum layout layout, bool past, uint16_t *to)
+{
+    const struct rounding16 r = finish->rounding16;
+    union cell sums[BLOCK];
+    (void)layout, (void)past; /* straight, where there are no words */
+    store(sums, c0);
+    store(sums + LANES, c1);
+    store(sums + 2 * LANES, c2);
+    store(sums + 3 * LANES, c3);
+    for (int k = 0; k < BLOCK; k++)
+        to[k] = rounding16_apply(&r, is_float ? (double)sums[k].f : (double)sums[k].i);
+}
+
+static void slide_across(const struct pass *pass, const struct window *of, const uint16_t *columns, int width,
+                         bool past, const uint8_t *next, const uint8_t *gone, uint8_t *out)
+{
+    const int window = of->columns;
+    int32_t *prefixes = of->prefixes;
+    (void)past, (void)next, (void)gone;
+    int32_t sum = 0;
+    for (int k = 0; k < window - 1; k++)
+        sum += columns[k];
+    for (int x = 0; x < width; x++) {
+        sum += columns[x + window - 1];
+        prefixes[x] = sum * of->tap;
+        sum -= columns[x];
+    }
+    for (int x = 0; x < width; x += BLOCK) {
+        uint8_t rest[BLOCK];
+        const bool whole = width - x >= BLOCK;
+        finish_each(&pass->finish, false, load(prefixes + x), load(prefixes + x + LANES),
+                    load(prefixes + x + 2 * LANES), load(prefixes + x + 3 * LANES), LAYOUT_STRAIGHT,
+                    whole ? out + x : rest);
+        if (!whole)
+            memcpy(out + x, rest, (size_t)(width - x));
+    }
+}
+
+INLINE double join16_sum(const struct join16 *j, void *const *rows, int x)
+{
+    const union cell first = ((const union cell *)rows[0])[x];
+    const double value = j->is_float ? (double)first.f : (double)first.i;
+    return j->digits == 1 ? value : value * j->unit + (((const union cell *)rows[1])[x].i + j->base);
+}
+
+static void join16(const struct join16 *from, void *const *sums, int width, bool past_caches, uint16_t *out)
+{
+    const struct join16 j = *from;
+    (void)past_caches;
+    for (int x = 0; x < width; x++) {
+        double value = join16_sum(&j, sums, x);
+        if (j.combine != COMBINE_NONE) {
+            const double first = fabs(value), second = fabs(join16_sum(&j, sums + j.digits, x));
+            value = j.combine == COMBINE_MAGNITUDE ? sqrt(first * first + second * second)
+                    : j.combine == COMBINE_SUM     ? first + second
+                    : first > second               ? first
+                                                   : second;
+        }
+        out[x] = rounding16_apply(&j.rounding, value);
+    }
+}
+
+#endif
