@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Check the order of the rooms: layers.py ROOT [--edges | --self-test].
+
+A room is a folder of src/, or kernels/. A room includes only rooms below it in ROOMS. An #include names the room
+("base/error.h"), so that readers see where a header comes from. The exit status is 1 if a file breaks these rules.
+--edges also prints how many #include lines lead from each room to another. --self-test plants violations in a copy of
+ROOT's sources and expects the check to find each."""
+import collections
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+# From top to bottom.
+ROOMS = ["main.c", "app", "compare", "batch", "bench", "pipeline", "variants", "cpu", "kernels", "codec", "metadata",
+         "jpeg", "container", "plan", "filter", "image", "base"]
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+
+
+def room_of(path):
+    """The room of a path that begins at src/ or at the root of the repository: "base/error.h", "kernels/direct.cu"."""
+    return path.split("/")[0]
+
+
+def sources(root):
+    """Each source file of each room, and its path as an #include would name it."""
+    for folder, prefix in ((root / "src", ""), (root / "kernels", "kernels/")):
+        for file in sorted(folder.rglob("*")):
+            if file.suffix in (".c", ".h", ".cu", ".cuh"):
+                yield file, prefix + file.relative_to(folder).as_posix()
+
+
+def check(root):
+    """The violations, and the number of #include lines from each room to each other."""
+    violations, edges = [], collections.Counter()
+    for file, path in sources(root):
+        where, room = file.relative_to(root), room_of(path)
+        if room not in ROOMS:
+            violations.append(f"{where}: {room} is not a room; add it to ROOMS in tests/layers.py, at its place")
+            continue
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            match = INCLUDE.match(line)
+            if match is None:
+                continue
+            name = match.group(1)
+            other = room_of(name)
+            if "/" not in name or other not in ROOMS:
+                violations.append(f'{where}:{number}: "{name}" does not begin with a room, such as "base/error.h"')
+            elif ROOMS.index(other) < ROOMS.index(room):
+                violations.append(f'{where}:{number}: {room} includes "{name}", but {other} is above {room}')
+            elif other != room:
+                edges[room, other] += 1
+    return violations, edges
+
+
+def self_test(root):
+    """Plant one violation at a time. Returns the number of those that were not found."""
+    plants = [  # file, text at its end, what the check must say
+        ("src/base/error.c", '#include "codec/codec.h"\n', 'base includes "codec/codec.h", but codec is above base'),
+        ("src/plan/planted.h", '# include "variants/variants.h" /* why */\n', "but variants is above plan"),
+        ("kernels/planted.cuh", '#include "pipeline/pipeline.h"\n', "but pipeline is above kernels"),
+        ("src/image/deep/planted.c", '\n\n#include "filter/filter.h"\n', "src/image/deep/planted.c:3: image includes"),
+        ("src/batch/planted.c", '#include "batch.h"\n', '"batch.h" does not begin with a room'),
+        ("src/app/planted.c", '#include "../base/error.h"\n', '"../base/error.h" does not begin with a room'),
+        ("src/attic/planted.c", "int planted;\n", "attic is not a room"),
+        ("src/planted.c", "int planted;\n", "planted.c is not a room"),
+    ]
+    missed = 0
+    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+        copy = pathlib.Path(folder)
+        for name in ("src", "kernels"):
+            shutil.copytree(root / name, copy / name)
+        before = check(copy)[0]
+        for name, text, expected in plants:
+            file = copy / name
+            old = file.read_bytes() if file.exists() else None
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes((old or b"") + text.encode())
+            found = [line for line in check(copy)[0] if line not in before]
+            if len(found) != 1 or name not in found[0] or expected not in found[0]:
+                print(f"planted in {name}: {text!r}; expected: {expected}; found: {found}")
+                missed += 1
+            file.unlink()
+            if old is not None:
+                file.write_bytes(old)
+        if check(copy)[0] != before:
+            print("the copy differs after the test")
+            missed += 1
+    print(f"{len(plants)} violations planted, {missed} missed")
+    return missed
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    if "--self-test" in sys.argv:
+        return 1 if self_test(root) else 0
+    violations, edges = check(root)
+    for violation in violations:
+        print(violation)
+    if "--edges" in sys.argv:
+        for room in ROOMS:
+            below = [f"{other} ({edges[room, other]})" for other in ROOMS if (room, other) in edges]
+            if below:
+                print(f"{room:10} {', '.join(below)}")
+    print(f"{len(edges)} edges between rooms, {len(violations)} violations")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
