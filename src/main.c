@@ -308,7 +308,7 @@ static bool convolve(const struct options *options, const struct request *reques
                      struct stages *stages, struct error *error)
 {
     struct pipeline pipeline;
-    struct image result; /* in place, as the request is not staged */
+    struct image result; /* in place, as the request keeps no page-locked memory */
     bool done = pipeline_open(&pipeline, request, error) && pipeline_plan(&pipeline, image, stages, error);
     if (!done)
         goto out;

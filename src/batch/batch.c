@@ -98,7 +98,7 @@ struct gpu {
     int index;
     pthread_t opener; /* creates the context while the first files are decoded */
     bool opening;
-    pthread_mutex_t turn; /* see struct request */
+    pthread_mutex_t constant_memory_lock; /* see struct request */
     atomic_bool ready;
     struct error reason;  /* why it is not, once opener has been joined */
     atomic_bool lamented; /* its failure has been told of */
@@ -556,10 +556,10 @@ static bool prepare_worker(struct batch *batch, int index, struct error *error)
     worker->gpu = devices > 0 ? &batch->gpus[(size_t)index % devices] : NULL;
     worker->request = *batch->request->request;
     worker->request.threads = batch->threads;
-    worker->request.staged = worker->request.hand_over = true;
+    worker->request.page_locked = worker->request.cpu_fallback = true;
     if (worker->gpu != NULL) {
         worker->request.device = worker->gpu->index;
-        worker->request.turn = &worker->gpu->turn;
+        worker->request.constant_memory_lock = &worker->gpu->constant_memory_lock;
     }
     return pipeline_open(&worker->pipeline, &worker->request, error);
 }
@@ -653,7 +653,7 @@ static bool prepare(struct batch *batch, struct error *error)
     for (size_t i = 0; i < request->device_count; i++) {
         batch->gpus[i].batch = batch;
         batch->gpus[i].index = request->devices[i];
-        pthread_mutex_init(&batch->gpus[i].turn, NULL);
+        pthread_mutex_init(&batch->gpus[i].constant_memory_lock, NULL);
     }
     bool done = make_order(batch, error);
     for (int i = 0; done && i < batch->worker_count; i++)
@@ -664,7 +664,7 @@ static bool prepare(struct batch *batch, struct error *error)
 static void finish(struct batch *batch)
 {
     for (size_t i = 0; batch->gpus != NULL && i < batch->request->device_count; i++)
-        pthread_mutex_destroy(&batch->gpus[i].turn);
+        pthread_mutex_destroy(&batch->gpus[i].constant_memory_lock);
     for (int i = 0; batch->workers != NULL && i < batch->worker_count; i++)
         pipeline_close(&batch->workers[i].pipeline);
     if (batch->ended >= 0)

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * image -> filters -> image on one backend, with the time of each stage. Chooses the backend where that is left to the
- * tool, and falls back to the CPU where a GPU that nobody insisted on fails. Takes one image after the other and keeps
- * its buffers between them. Knows nothing of files or options. */
+ * image -> filters -> image, on one backend. The pipeline chooses the backend unless the request does. Where a GPU fails
+ * and nobody insisted on it, the CPU takes over. A pipeline takes one image after another and keeps its buffers between
+ * them. It knows nothing of files or options.
+ *
+ * A pipeline belongs to one thread. */
 #ifndef GPUCONV_PIPELINE_H
 #define GPUCONV_PIPELINE_H
 
 #include "base/error.h"
 #include "filter/filter.h"
 #include "image/image.h"
+#include "pipeline/stages.h"
 #include "plan/plan.h"
 #include "variants/choose.h"
 
@@ -17,119 +20,103 @@
 #include <stddef.h>
 
 struct device;
+struct device_info;
 
 /* Who decides on the backend. */
 enum choice { CHOICE_AUTO, CHOICE_CUDA, CHOICE_CPU };
 
-/* What is to be done to an image. Whatever it points to must outlive the pipeline. */
+/* What to do to an image. Everything that it points to must outlive the pipeline. */
 struct request {
-    const struct filter *filters; /* applied in turn, with the bytes of running them one after the other */
+    const struct filter *filters; /* applied in turn; the result is that of one run for each filter */
     size_t count;
     enum border border;
     enum alpha alpha;
-    const struct linear *linear;   /* NULL: samples are filtered as they are; else in linear light, by these tables */
-    enum choice choice;            /* agrees with the variant's backend where one is named */
-    const struct variant *variant; /* NULL: the best canonical one for each filter */
+    const struct linear *linear;   /* filter in linear light by these tables; NULL: filter the samples as they are */
+    enum choice choice;            /* where a variant is named, its backend or CHOICE_AUTO */
+    const struct variant *variant; /* NULL: the fastest canonical one for each filter, as far as the model knows */
     int device;                    /* index of the GPU */
-    int threads;                   /* of the CPU; 0: as many as there are */
+    int threads;                   /* of the CPU; 0: one for each processor */
 
-    /* Of many images. */
-    bool staged;           /* keep page-locked memory for copies to and from the GPU: repays after a few images */
-    bool hand_over;        /* the CPU takes over from a GPU that fails, even one that was asked for */
-    pthread_mutex_t *turn; /* held while kernels use the GPU's constant memory; NULL: no other pipeline is on it */
+    /* For batches. */
+    bool page_locked;  /* keep page-locked memory for copies to and from the GPU; it pays off after a few images */
+    bool cpu_fallback; /* the CPU takes over from a GPU that fails, even with CHOICE_CUDA */
+    pthread_mutex_t *constant_memory_lock; /* held while kernels use the GPU's constant memory; NULL: no other pipeline
+                                              uses that GPU */
 };
 
-/* The stages of a run, in order. */
-enum stage {
-    STAGE_WAIT, /* for memory that other images hold */
-    STAGE_READ,
-    STAGE_DECODE,
-    STAGE_PLAN,
-    STAGE_DEVICE, /* context, stream and buffers */
-    STAGE_UPLOAD,
-    STAGE_SPLIT,
-    STAGE_CONVOLVE,
-    STAGE_MERGE,
-    STAGE_DOWNLOAD,
-    STAGE_ENCODE,
-    STAGE_WRITE,
-    STAGE_COUNT
-};
-
-/* A stop watch. */
-struct stages {
-    double start, last; /* in milliseconds of the monotonic clock */
-    double milliseconds[STAGE_COUNT];
-};
-
-/* Start the watch. */
-void stages_begin(struct stages *stages);
-
-/* Count the time since the last call as STAGE's. */
-void stages_end(struct stages *stages, enum stage stage);
-
-/* Milliseconds from the start to the last call. */
-double stages_total(const struct stages *stages);
-
-const char *stage_name(enum stage stage);
-
-/* Memory that is kept from image to image, and grown. */
-struct kept {
+/* Memory that is kept from image to image. It only grows. */
+struct buffer {
     void *data;
-    size_t capacity;
+    size_t capacity; /* bytes */
 };
 
 struct pipeline {
     const struct request *request;
-    struct stages *stages;
+    struct stages *stages; /* of the image at work */
     enum backend backend;
-    struct work work;      /* what the choices were made for */
-    struct error why;      /* its message says why this backend */
-    struct error fallback; /* code is set when the GPU failed and the CPU took over, for all images that follow */
-    struct plan *plans;    /* one a filter */
+    struct work work; /* what the variants were chosen for */
+    struct error why; /* its message says why this backend was chosen */
+    struct error
+        fallback;       /* its code is set once the GPU failed and the CPU took over, for this and all later images */
+    struct plan *plans; /* one for each filter */
     struct device *device; /* NULL on the CPU */
 
-    struct kept host_planes[2];
-    struct kept locked;         /* page-locked: an interleaved image */
-    struct kept device_samples; /* an interleaved image */
-    struct kept device_planes[2];
-    struct kept device_linear; /* the request's tables */
+    struct buffer host_planes[2];
+    struct buffer page_locked;    /* an interleaved image */
+    struct buffer device_samples; /* an interleaved image */
+    struct buffer device_planes[2];
+    struct buffer device_linear; /* the request's tables */
 };
 
 /* Was this program built with CUDA? */
 extern const bool pipeline_has_cuda;
 
-/* How many GPUs there are; 0 where there is none or no driver. */
+/* ---- GPUs ---- */
+
+/* The number of GPUs; 0 where there is no GPU or no driver. */
 int pipeline_gpus(void);
 
-/* Create the context of a GPU and open nothing on it, so that pipelines that come later find it ready. */
-bool pipeline_warm(int device, struct error *error);
+/* Set *COUNT to the number of GPUs. It fails where there is none; the message says why. */
+bool pipeline_count_gpus(int *count, struct error *error);
 
-/* What planes of images of BITS a sample are made of. */
+/* Set *FACTS to those of GPU INDEX, without a context on it. */
+bool pipeline_describe_gpu(int index, struct device_info *facts, struct error *error);
+
+/* The facts of the GPU that the pipeline has open; NULL where it has none. They live as long as the device. */
+const struct device_info *pipeline_gpu_facts(const struct pipeline *pipeline);
+
+/* Create the CUDA context of GPU INDEX, so that pipelines find it ready. Nothing stays open. */
+bool pipeline_warm(int index, struct error *error);
+
+/* ---- A pipeline ---- */
+
+/* The sample type of the planes for images of BITS bits a sample. */
 enum sample pipeline_sample(const struct request *request, int bits);
 
-/* What can be known before there is an image: does the named variant take the filters, is there a GPU where one is
- * insisted on? */
+/* Check what does not depend on the image: the named variant accepts the filters, and a GPU that is insisted on exists. */
 bool pipeline_check(const struct request *request, struct error *error);
 
 /* Begin. Release with pipeline_close, also after a failure. */
 bool pipeline_open(struct pipeline *pipeline, const struct request *request, struct error *error);
 
-/* Choose the backend for images like this one, make the plans, open the device where that has not been done. */
+/* Prepare for images like this one: choose the backend, make the plans, open the device unless it is open. STAGES
+ * receives the times until the next call. */
 bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct stages *stages, struct error *error);
 
-/* Apply the filters that were planned to IMAGE. RESULT becomes a view of the samples, to be read until the next call
- * and not to be freed: they are IMAGE's or, where the request is staged, on a GPU the pipeline's own. */
+/* Apply the planned filters to IMAGE. RESULT becomes a view of the samples: read it until the next call, do not free it.
+ * They are in IMAGE, or, with request->page_locked and a GPU, in the pipeline's own memory. */
 bool pipeline_run(struct pipeline *pipeline, struct image *image, struct image *result, struct error *error);
 
-/* Bytes of host memory beyond the image itself that pipeline_run is going to keep for such images, and that it keeps
- * now. */
+/* Bytes of host memory, beside the image, that pipeline_run will keep for such images. SIZE_MAX: too many to count. */
 size_t pipeline_need(const struct pipeline *pipeline, int width, int height, int channels, int bits);
+
+/* Bytes of host memory that the pipeline keeps now. */
 size_t pipeline_kept(const struct pipeline *pipeline);
 
-/* Release the buffers that are kept. */
+/* Release the buffers; the device stays open. */
 void pipeline_shrink(struct pipeline *pipeline);
 
+/* Release everything. */
 void pipeline_close(struct pipeline *pipeline);
 
 #endif

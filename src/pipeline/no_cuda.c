@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The GPU's part of the pipeline in a build without CUDA: there is no GPU. */
+#include "pipeline/pipeline_internal.h"
+
+const bool pipeline_has_cuda = false;
+
+static bool no_cuda(struct error *error)
+{
+    return error_set(error, ERROR_WORK, "this gpuconv was built without CUDA");
+}
+
+int pipeline_gpus(void)
+{
+    return 0;
+}
+
+bool pipeline_count_gpus(int *count, struct error *error)
+{
+    *count = 0;
+    return no_cuda(error);
+}
+
+bool pipeline_describe_gpu(int index, struct device_info *facts, struct error *error)
+{
+    (void)index, (void)facts;
+    return no_cuda(error);
+}
+
+const struct device_info *pipeline_gpu_facts(const struct pipeline *pipeline)
+{
+    (void)pipeline;
+    return NULL;
+}
+
+bool pipeline_warm(int index, struct error *error)
+{
+    (void)index;
+    return no_cuda(error);
+}
+
+bool gpu_check(const struct request *request, struct error *error)
+{
+    (void)request;
+    return no_cuda(error);
+}
+
+bool gpu_open(struct pipeline *pipeline, struct error *error)
+{
+    (void)pipeline;
+    return no_cuda(error);
+}
+
+void gpu_buffers_release(struct pipeline *pipeline)
+{
+    (void)pipeline;
+}
+
+void gpu_close(struct pipeline *pipeline)
+{
+    (void)pipeline;
+}
+
+bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct image *result, bool *intact, struct error *error)
+{
+    (void)pipeline, (void)image, (void)result;
+    *intact = true;
+    return no_cuda(error);
+}

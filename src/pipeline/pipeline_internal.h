@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the pipeline share. cuda.c and no_cuda.c implement the same functions; Meson picks one. */
+#ifndef GPUCONV_PIPELINE_INTERNAL_H
+#define GPUCONV_PIPELINE_INTERNAL_H
+
+#include "pipeline/pipeline.h"
+
+/* ---- pipeline.c ---- */
+
+/* The number of threads of the CPU for an image. */
+int request_threads(const struct request *request);
+
+/* Must planes become an image and planes again between two filters? With premultiplied colours or in linear light, the
+ * way back rounds. Only so does a chain give the bytes of one run for each filter. */
+bool request_merges_between(const struct request *request, const struct image *image);
+
+/* Make the plans for pipeline->work on pipeline->backend. A plan of the last image is kept where its variant and sample
+ * type are the same: all else comes from the request. */
+bool pipeline_make_plans(struct pipeline *pipeline, struct error *error);
+
+/* ---- cpu.c ---- */
+
+/* Filter IMAGE in place by the plans. */
+bool run_on_cpu(struct pipeline *pipeline, struct image *image, struct error *error);
+
+/* The bytes of both plane buffers for images like this one, without their alignment; SIZE_MAX where size_t is too
+ * small. */
+size_t host_planes_bytes(const struct pipeline *pipeline, const struct image *image);
+
+/* Release the plane buffers. */
+void host_planes_release(struct pipeline *pipeline);
+
+/* ---- cuda.c, no_cuda.c ---- */
+
+/* Check that the GPU of the request exists. */
+bool gpu_check(const struct request *request, struct error *error);
+
+/* Choose CUDA: make the plans, open the GPU unless it is open, and check that it is new enough for the plans. */
+bool gpu_open(struct pipeline *pipeline, struct error *error);
+
+/* Release the buffers on the GPU and the page-locked one. */
+void gpu_buffers_release(struct pipeline *pipeline);
+
+/* Release the buffers and the GPU. */
+void gpu_close(struct pipeline *pipeline);
+
+/* Filter IMAGE by the plans. RESULT, a copy of IMAGE's struct, becomes the view that pipeline_run describes. After a
+ * failure *INTACT says whether IMAGE still has its samples. Where the CPU may take over, it has, if there is memory for
+ * the result beside it. */
+bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct image *result, bool *intact,
+                struct error *error);
+
+#endif
