@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The check of JPEG: segments up to the end of the image, the frame header, the sizes of Huffman tables. */
+#include "container/check.h"
+
+/* The most scans of a file. Encoders write about ten. Each scan goes through the whole picture, and some need hardly a
+ * byte in the file: thousands in a few kilobytes would keep a decoder busy for minutes. */
+enum { SCANS_MOST = 100 };
+
+/* A JPEG that is being checked, and what its segments have said so far. */
+struct jpeg_state {
+    const char *name;
+    struct error *error;
+    struct container_info info; /* width 0: there was no frame header */
+    int scans;
+};
+
+/* Report that the file is damaged. */
+#define DAMAGED(state, format, ...)                                                                                    \
+    error_about((state)->error, ERROR_WORK, (state)->name, "the JPEG file is damaged: " format "; get an intact copy", \
+                __VA_ARGS__)
+
+/* Why a way of compression is not read, or NULL where it is: the last hexadecimal digit of the frame's marker says. */
+static const char *name_unsupported(unsigned marker)
+{
+    static const char *const kinds[16] = {
+        [3] = "lossless",          [5] = "hierarchical",      [6] = "hierarchical",      [7] = "hierarchical",
+        [9] = "arithmetic-coded",  [10] = "arithmetic-coded", [11] = "arithmetic-coded", [13] = "arithmetic-coded",
+        [14] = "arithmetic-coded", [15] = "arithmetic-coded",
+    };
+    return kinds[marker & 15];
+}
+
+/* The chroma subsampling of three components, 3 bytes each: number, horizontal and vertical factor in 4 bits each, table.
+ * Only one sample of colour for each 1, 2 or 4 of brightness is known; anything else is rare and hard to write. */
+static struct chroma_subsampling read_chroma_subsampling(const uint8_t *components)
+{
+    const int horizontal = components[1] >> 4, vertical = components[1] & 15;
+    if (components[4] != 0x11 || components[7] != 0x11 || (horizontal != 1 && horizontal != 2 && horizontal != 4) ||
+        (vertical != 1 && vertical != 2))
+        return (struct chroma_subsampling){0, 0};
+    return (struct chroma_subsampling){horizontal, vertical};
+}
+
+/* A frame header: bits, height, width, number of components, then 3 bytes a component. */
+static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *state)
+{
+    const char *unsupported = name_unsupported(segment->marker);
+    const uint8_t *data = segment->data;
+    if (unsupported != NULL)
+        return error_about(state->error, ERROR_WORK, state->name,
+                           "is a JPEG of the %s kind, which is not read; save it again as a plain JPEG or PNG",
+                           unsupported);
+    if (state->info.width > 0)
+        return DAMAGED(state, "it has %s", "two frame headers");
+    if (segment->size < 6 || segment->size != 6 + 3 * (size_t)data[5])
+        return DAMAGED(state, "its frame header has %zu bytes", segment->size);
+    const unsigned components = data[5];
+    state->info = (struct container_info){
+        .width = big16(data + 3),
+        .height = big16(data + 1),
+        .channels = components >= 3 ? 3 : 1,
+        .bits = data[0],
+        .cmyk = components == 4,
+    };
+    if (components == 3)
+        state->info.chroma_subsampling = read_chroma_subsampling(data + 6);
+    if (state->info.bits != 8)
+        return error_about(state->error, ERROR_WORK, state->name,
+                           "is a JPEG of %d bits a sample, and only 8 are read; save it again with 8 bits",
+                           state->info.bits);
+    if (state->info.height == 0)
+        return error_about(state->error, ERROR_WORK, state->name,
+                           "the JPEG file gives its height after the picture, which is not read; save it again");
+    if (state->info.width == 0)
+        return DAMAGED(state, "it claims %d pixels a row", 0);
+    if (components != 1 && components != 3 && components != 4)
+        return DAMAGED(state, "it claims %u channels", components);
+    return true;
+}
+
+/* Huffman tables: 17 bytes that say how many symbols of each length follow, then the symbols. stb_image 2.27 writes past
+ * its own tables where there are more than 256. */
+static bool check_huffman_tables(const struct jpeg_segment *segment, struct jpeg_state *state)
+{
+    const uint8_t *data = segment->data;
+    size_t left = segment->size;
+    while (left > 0) {
+        size_t symbols = 0;
+        for (size_t i = 1; i < 17 && i < left; i++)
+            symbols += data[i];
+        if (left < 17 || symbols > 256 || left < 17 + symbols)
+            return DAMAGED(state, "the Huffman tables at byte %zu are wrong", segment->at);
+        data += 17 + symbols;
+        left -= 17 + symbols;
+    }
+    return true;
+}
+
+/* One segment that lies in the file as a whole. */
+static bool check_segment(const struct jpeg_segment *segment, struct jpeg_state *state)
+{
+    if (segment->marker == JPEG_MARKER_DHT)
+        return check_huffman_tables(segment, state);
+    if (jpeg_is_frame(segment->marker))
+        return check_frame(segment, state);
+    if (segment->marker == JPEG_MARKER_SOS && ++state->scans > SCANS_MOST)
+        return DAMAGED(state, "it has more than %d scans", SCANS_MOST);
+    return true;
+}
+
+/* A step that found no segment. */
+static bool report_step(enum jpeg_step step, const struct jpeg_walk *walk, const struct jpeg_segment *segment,
+                        const struct jpeg_state *state)
+{
+    if (step == JPEG_STEP_NO_PLACE)
+        return DAMAGED(state, "marker %02X at byte %zu has no place there", segment->marker, segment->at);
+    if (step == JPEG_STEP_TOO_SHORT)
+        return DAMAGED(state, "segment %02X at byte %zu claims %zu bytes", segment->marker, segment->at, segment->size);
+    if (step == JPEG_STEP_TRUNCATED)
+        return error_about(state->error, ERROR_WORK, state->name,
+                           "the JPEG file is truncated: segment %02X at byte %zu claims %zu bytes and %zu are left; "
+                           "get an intact copy",
+                           segment->marker, segment->at, segment->size, segment->left);
+    return error_about(state->error, ERROR_WORK, state->name,
+                       "the JPEG file is truncated: it ends after %zu bytes without an end marker; get an intact copy",
+                       walk->size);
+}
+
+bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct container_info *info, struct error *error)
+{
+    struct jpeg_state state = {.name = name, .error = error};
+    struct jpeg_walk walk = jpeg_walk_begin(bytes, size);
+    struct jpeg_segment segment;
+    enum jpeg_step step;
+    while ((step = jpeg_walk_next(&walk, &segment)) == JPEG_STEP_SEGMENT)
+        if (!check_segment(&segment, &state))
+            return false;
+    if (step != JPEG_STEP_END)
+        return report_step(step, &walk, &segment, &state);
+    if (state.info.width == 0 || state.scans == 0)
+        return DAMAGED(&state, "it holds no %s", state.scans > 0 ? "frame header" : "picture");
+    *info = state.info;
+    return true;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The check of PNG: signature, chunks in their order, their CRCs, the sizes in them. */
+#include "container/check.h"
+#include "container/png.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* A PNG that is being checked, and what its chunks have said so far. */
+struct png_state {
+    const char *name;
+    struct error *error;
+    struct container_info info;
+    unsigned colour;        /* type, as in PNG_PALETTE, PNG_COLOUR and PNG_ALPHA */
+    uint32_t palette;       /* entries of PLTE; 0: there was none */
+    bool transparency;      /* there was tRNS */
+    bool picture, finished; /* there was IDAT, and another chunk after it */
+};
+
+/* Report that the file is damaged. */
+#define DAMAGED(state, format, ...)                                                                                    \
+    error_about((state)->error, ERROR_WORK, (state)->name, "the PNG file is damaged: " format "; get an intact copy",  \
+                __VA_ARGS__)
+
+static bool check_header(const struct png_chunk *chunk, struct png_state *state)
+{
+    /* Bit N is set where a colour type may have N bits a sample. */
+    static const uint32_t depths[7] = {
+        [0] = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8 | 1 << 16,
+        [PNG_COLOUR] = 1 << 8 | 1 << 16,
+        [PNG_COLOUR | PNG_PALETTE] = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8,
+        [PNG_ALPHA] = 1 << 8 | 1 << 16,
+        [PNG_COLOUR | PNG_ALPHA] = 1 << 8 | 1 << 16,
+    };
+    if (chunk->size != PNG_HEADER_DATA)
+        return DAMAGED(state, "its IHDR chunk has %u bytes instead of 13", chunk->size);
+    const struct png_header header = png_header_read(chunk->data);
+    state->info = (struct container_info){
+        .width = header.width,
+        .height = header.height,
+        .channels = (header.colour & PNG_COLOUR ? 3 : 1) + (header.colour & PNG_ALPHA ? 1 : 0),
+        .bits = (int)header.bits,
+    };
+    state->colour = header.colour;
+    if (header.width < 1 || header.height < 1 || header.width > INT32_MAX || header.height > INT32_MAX)
+        return DAMAGED(state, "it claims %u x %u pixels", header.width, header.height);
+    if (header.colour > 6 || header.bits > 16 || !(depths[header.colour] >> header.bits & 1))
+        return DAMAGED(state, "there is no colour type %u with %u bits a sample", header.colour, header.bits);
+    if (header.compression != 0 || header.filter != 0 || header.interlace > 1)
+        return DAMAGED(state, "compression %u, filter %u, interlace %u are unknown", header.compression, header.filter,
+                       header.interlace);
+    return true;
+}
+
+/* PLTE. An image in colour may have one, and does not use it. */
+static bool check_palette(const struct png_chunk *chunk, struct png_state *state)
+{
+    if (state->palette > 0 || state->picture || state->transparency)
+        return DAMAGED(state, "chunk PLTE at byte %zu stands %s", chunk->at,
+                       state->palette > 0 ? "there a second time" : "too late");
+    if (chunk->size == 0 || chunk->size % 3 != 0 || chunk->size > 3 * PNG_PALETTE_MOST)
+        return DAMAGED(state, "its PLTE chunk has %u bytes", chunk->size);
+    state->palette = chunk->size / 3;
+    return true;
+}
+
+/* tRNS: the alpha of the palette's first colours, or the one colour that is transparent, in 2 bytes a channel. */
+static bool check_transparency(const struct png_chunk *chunk, struct png_state *state)
+{
+    const bool paletted = state->colour & PNG_PALETTE;
+    if (state->transparency || state->picture || (paletted && state->palette == 0))
+        return DAMAGED(state, "chunk tRNS at byte %zu stands %s", chunk->at,
+                       state->transparency ? "there a second time"
+                       : state->picture    ? "too late"
+                                           : "before PLTE");
+    if (state->colour & PNG_ALPHA)
+        return DAMAGED(state, "it has an alpha channel and chunk tRNS at byte %zu", chunk->at);
+    if (paletted ? chunk->size > state->palette : chunk->size != 2 * (uint32_t)state->info.channels)
+        return DAMAGED(state, "its tRNS chunk has %u bytes", chunk->size);
+    state->transparency = true;
+    return true;
+}
+
+/* One chunk that lies in the file as a whole. */
+static bool check_chunk(const struct png_chunk *chunk, struct png_state *state)
+{
+    const bool first = chunk->at == PNG_SIGNATURE, picture = png_chunk_is(chunk, "IDAT");
+    const bool end = png_chunk_is(chunk, "IEND");
+    if (!png_chunk_crc_fits(chunk))
+        return DAMAGED(state, "the checksum of chunk %.4s at byte %zu is wrong", chunk->type, chunk->at);
+    if (first != png_chunk_is(chunk, "IHDR"))
+        return DAMAGED(state, "chunk %.4s at byte %zu stands %s", chunk->type, chunk->at,
+                       first ? "where IHDR must be" : "there a second time");
+    if (first)
+        return check_header(chunk, state);
+    if (picture && state->finished)
+        return DAMAGED(state, "its IDAT chunks do not follow each other at byte %zu", chunk->at);
+    if (picture && state->colour & PNG_PALETTE && state->palette == 0)
+        return DAMAGED(state, "it holds no PLTE chunk before byte %zu", chunk->at);
+    state->finished = state->picture && !picture;
+    state->picture |= picture;
+    if (png_chunk_is(chunk, "PLTE"))
+        return check_palette(chunk, state);
+    if (png_chunk_is(chunk, "tRNS"))
+        return check_transparency(chunk, state);
+    if (end && (chunk->size != 0 || !state->picture))
+        return DAMAGED(state, "%s", chunk->size != 0 ? "its IEND chunk is not empty" : "it holds no IDAT chunk");
+    if (isupper((unsigned char)chunk->type[0]) && !picture && !end)
+        return error_about(state->error, ERROR_WORK, state->name,
+                           "the PNG file needs a decoder for chunk %.4s at byte %zu; save it again as a plain PNG",
+                           chunk->type, chunk->at);
+    return true;
+}
+
+/* A step that found no chunk. */
+static bool report_step(enum png_step step, const struct png_walk *walk, const struct png_chunk *chunk,
+                        const struct png_state *state)
+{
+    if (step == PNG_STEP_NO_TYPE)
+        return DAMAGED(state, "no chunk begins at byte %zu", chunk->at);
+    if (step == PNG_STEP_TOO_LONG)
+        return DAMAGED(state, "chunk %.4s at byte %zu claims %u bytes", chunk->type, chunk->at, chunk->size);
+    if (step == PNG_STEP_TRUNCATED)
+        return error_about(state->error, ERROR_WORK, state->name,
+                           "the PNG file is truncated: chunk %.4s at byte %zu claims %u bytes and %zu are left; get an "
+                           "intact copy",
+                           chunk->type, chunk->at, chunk->size, walk->size - chunk->at - PNG_CHUNK_OVERHEAD);
+    return error_about(state->error, ERROR_WORK, state->name,
+                       "the PNG file is truncated: it ends after %zu bytes without an IEND chunk; get an intact copy",
+                       walk->size);
+}
+
+bool png_check(const uint8_t *bytes, size_t size, const char *name, struct container_info *info, struct error *error)
+{
+    struct png_state state = {.name = name, .error = error};
+    struct png_chunk chunk;
+    enum png_step step;
+    if (size < PNG_SIGNATURE || memcmp(bytes, png_signature, PNG_SIGNATURE) != 0)
+        return DAMAGED(&state, "the %d bytes of its signature are wrong", PNG_SIGNATURE);
+    struct png_walk walk = png_walk_begin(bytes, size);
+    while ((step = png_walk_next(&walk, &chunk)) == PNG_STEP_CHUNK)
+        if (!check_chunk(&chunk, &state))
+            return false;
+    if (step != PNG_STEP_END)
+        return report_step(step, &walk, &chunk, &state);
+    *info = state.info;
+    info->channels += state.transparency;
+    return true;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#include "container/zlib.h"
+
+#include <libdeflate.h>
+
+/* Deflate, a head that is a multiple of 31, and no dictionary. */
+static bool head_is_known(const uint8_t *stream, size_t size)
+{
+    return size > ZLIB_HEAD && (stream[0] & 15) == 8 && (stream[0] << 8 | stream[1]) % 31 == 0 && !(stream[1] & 32);
+}
+
+enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, bool trusted, uint8_t *out, size_t capacity,
+                              size_t *used)
+{
+    *used = 0;
+    if (!head_is_known(stream, size))
+        return ZLIB_UNKNOWN;
+    struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+    if (decompressor == NULL)
+        return ZLIB_NO_MEMORY;
+    const enum libdeflate_result result =
+        trusted ? libdeflate_deflate_decompress(decompressor, stream + ZLIB_HEAD, size - ZLIB_HEAD, out, capacity, used)
+                : libdeflate_zlib_decompress(decompressor, stream, size, out, capacity, used);
+    libdeflate_free_decompressor(decompressor);
+    return result == LIBDEFLATE_SUCCESS              ? ZLIB_DONE
+           : result == LIBDEFLATE_INSUFFICIENT_SPACE ? ZLIB_TOO_LARGE
+                                                     : ZLIB_DAMAGED;
+}
+
+enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t size, size_t most, struct blob *out)
+{
+    /* Sizes are tried in doubling steps, which together take no more than twice the time of the last. */
+    size_t capacity = size < most / 4 ? 4 * size + 1024 : most, used = 0;
+    enum zlib_result result = ZLIB_TOO_LARGE;
+    for (; result == ZLIB_TOO_LARGE && capacity < 2 * most; capacity *= 2) {
+        const size_t tried = capacity < most ? capacity : most;
+        blob_free(out);
+        if (blob_extend(out, tried) == NULL)
+            return ZLIB_NO_MEMORY;
+        result = zlib_inflate(stream, size, false, out->bytes, tried, &used);
+    }
+    out->size = result == ZLIB_DONE ? used : 0; /* the memory stays until it is released */
+    return result;
+}
