@@ -69,8 +69,8 @@ static void warn(const struct options *options, const char *name, const char *te
     fputc('\n', stderr);
 }
 
-/* What the options say to the codec; the sampling is the input's. */
-static struct codec_settings codec_settings(const struct options *options, struct sampling sampling)
+/* What the options say to the codec; the chroma subsampling is that of the input. */
+static struct codec_settings codec_settings(const struct options *options, struct chroma_subsampling chroma)
 {
     static const int bits[] = {[DEPTH_INPUT] = 0, [DEPTH_8] = 8, [DEPTH_16] = 16};
     return (struct codec_settings){
@@ -79,18 +79,18 @@ static struct codec_settings codec_settings(const struct options *options, struc
         .quality = options->quality,
         .compression = options->compression,
         .threads = options->threads,
-        .sampling = sampling,
+        .chroma_subsampling = chroma,
         .most_pixels = options->max_pixels,
     };
 }
 
 /* Say which metadata are not carried, if any. */
-static void warn_left_out(const struct options *options, const char *name, uint32_t left_out)
+static void warn_dropped(const struct options *options, const char *name, uint32_t dropped)
 {
     char parts[256], text[sizeof parts + 32];
-    if (left_out == 0)
+    if (dropped == 0)
         return;
-    metadata_print_left_out(left_out, parts, sizeof parts);
+    metadata_print_dropped(dropped, parts, sizeof parts);
     snprintf(text, sizeof text, ": metadata not carried over: %s", parts);
     warn(options, name, text);
 }
@@ -107,11 +107,11 @@ static bool load(const char *path, const struct options *options, struct stages 
         return false;
     stages_end(stages, STAGE_READ);
 
-    const struct codec_settings settings = codec_settings(options, (struct sampling){0, 0});
+    const struct codec_settings settings = codec_settings(options, (struct chroma_subsampling){0, 0});
     bool done = codec_decode(bytes, size, name, &settings, image, info, error);
     if (metadata != NULL)
-        done = done && metadata_read(bytes, size, info->format, metadata, error) &&
-               (options->not_turned || metadata_orient(metadata, image, &info->sampling, error));
+        done = done && info->format->read_metadata(bytes, size, metadata, error) &&
+               (options->not_turned || metadata_orient(metadata, image, &info->chroma_subsampling, error));
     free(bytes);
     stages_end(stages, STAGE_DECODE);
     if (!done)
@@ -119,27 +119,27 @@ static bool load(const char *path, const struct options *options, struct stages 
     if (metadata != NULL && options->strip)
         metadata_free(metadata);
     if (metadata != NULL)
-        warn_left_out(options, name, metadata->left_out);
+        warn_dropped(options, name, metadata->dropped);
     return true;
 }
 
 /* Encode IMAGE and write it with METADATA to PATH; *SIZE becomes the file's bytes. */
-static bool save(const char *path, const struct options *options, enum format format, struct sampling sampling,
-                 const struct image *image, const struct metadata *metadata, struct stages *stages, size_t *size,
-                 struct error *error)
+static bool save(const char *path, const struct options *options, const struct format *format,
+                 struct chroma_subsampling chroma, const struct image *image, const struct metadata *metadata,
+                 struct stages *stages, size_t *size, struct error *error)
 {
     const char *name = file_output_name(path);
-    if (format == FORMAT_JPEG && image_has_alpha(image))
+    if (!format->holds_alpha && image_has_alpha(image))
         warn(options, name, ": JPEG holds no alpha; the alpha channel is dropped");
-    if (format == FORMAT_JPEG && image->bits > 8)
+    if (image->bits > format->most_bits)
         warn(options, name, ": JPEG holds 8 bits a sample; the image's 16 are reduced");
-    const struct codec_settings settings = codec_settings(options, sampling);
+    const struct codec_settings settings = codec_settings(options, chroma);
     uint8_t *bytes;
-    uint32_t left_out = 0;
+    uint32_t dropped = 0;
     if (!codec_encode(image, format, &settings, &bytes, size, error))
         return false;
-    bool done = metadata_write(metadata, format, &bytes, size, &left_out, error);
-    warn_left_out(options, name, left_out);
+    bool done = format->write_metadata(metadata, &bytes, size, &dropped, error);
+    warn_dropped(options, name, dropped);
     stages_end(stages, STAGE_ENCODE);
     if (done && !file_write(path, bytes, *size, error)) {
         done = false;
@@ -179,9 +179,8 @@ static bool check_output(const char *path, struct error *error)
 
 static bool check_files(const struct options *options, struct error *error)
 {
-    const struct codec_settings settings = codec_settings(options, (struct sampling){0, 0});
-    if (options->format != FORMAT_UNKNOWN &&
-        codec_writer((enum format)options->format, settings.bits, &settings, error) == NULL)
+    const struct codec_settings settings = codec_settings(options, (struct chroma_subsampling){0, 0});
+    if (options->format != NULL && codec_writer(options->format, settings.bits, &settings, error) == NULL)
         return false;
     if (!check_output(options->output, error))
         return false;
@@ -225,15 +224,15 @@ static void tell(const char *word, const char *format, ...)
 
 static void tell_input(const char *name, const struct codec_info *info, const struct image *image)
 {
-    tell("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s", name, codec_format_name(info->format),
-         info->codec->name, image->width, image->height, image->channels, image->channels == 1 ? "" : "s",
+    tell("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s", name, info->format->name, info->codec->name,
+         image->width, image->height, image->channels, image->channels == 1 ? "" : "s",
          info->bits > 8 ? " of 16 bits" : "");
 }
 
-static void tell_output(const struct options *options, enum format format, int bits, size_t size)
+static void tell_output(const struct options *options, const struct format *format, int bits, size_t size)
 {
-    const struct codec_settings settings = codec_settings(options, (struct sampling){0, 0});
-    tell("output", "%s: %s by %s, %zu bytes", file_output_name(options->output), codec_format_name(format),
+    const struct codec_settings settings = codec_settings(options, (struct chroma_subsampling){0, 0});
+    tell("output", "%s: %s by %s, %zu bytes", file_output_name(options->output), format->name,
          codec_writer(format, bits, &settings, NULL)->name, size);
 }
 
@@ -346,11 +345,11 @@ static int run(const struct options *options)
     if (options->verbose)
         tell_input(file_input_name(options->input), &info, &image);
 
-    const enum format format = options->format != FORMAT_UNKNOWN ? (enum format)options->format : info.format;
-    const struct codec_settings settings = codec_settings(options, info.sampling);
+    const struct format *format = options->format != NULL ? options->format : info.format;
+    const struct codec_settings settings = codec_settings(options, info.chroma_subsampling);
     done = codec_writer(format, image.bits, &settings, &error) != NULL &&
            convolve(options, &request, &image, &stages, &error) &&
-           save(options->output, options, format, info.sampling, &image, &metadata, &stages, &size, &error);
+           save(options->output, options, format, info.chroma_subsampling, &image, &metadata, &stages, &size, &error);
     if (done && options->verbose) {
         tell_output(options, format, image.bits, size);
         tell_times(&stages);
@@ -414,7 +413,7 @@ static void hear_result(void *context, const struct result *result)
     if (result->outcome == OUTCOME_FAILED || options->verbose || result->reduced || result->alpha_dropped ||
         result->not_read > 0 || result->not_written > 0)
         clear_progress(output);
-    warn_left_out(options, job->input, result->not_read);
+    warn_dropped(options, job->input, result->not_read);
     if (result->outcome == OUTCOME_FAILED) {
         report(&result->error);
         return;
@@ -423,7 +422,7 @@ static void hear_result(void *context, const struct result *result)
         warn(options, job->output, ": JPEG holds 8 bits a sample; the image's 16 are reduced");
     if (result->alpha_dropped)
         warn(options, job->output, ": JPEG holds no alpha; the alpha channel is dropped");
-    warn_left_out(options, job->output, result->not_written);
+    warn_dropped(options, job->output, result->not_written);
     if (options->verbose && result->outcome == OUTCOME_SKIPPED)
         tell("skipped", "%s: %s is there", job->input, job->output);
     else if (options->verbose)
@@ -565,12 +564,15 @@ static int run_jobs(const struct options *options, const struct batch_request *r
 /* Can the codec that was named write all that is to be written? */
 static bool check_codec(const struct codec_settings *settings, const struct job_list *list, struct error *error)
 {
-    bool needed[FORMAT_COUNT] = {false};
-    for (size_t i = 0; i < list->count; i++)
-        needed[list->jobs[i].format] = true;
-    for (enum format format = FORMAT_UNKNOWN + 1; format < FORMAT_COUNT; format++)
-        if (needed[format] && codec_writer(format, settings->bits, settings, error) == NULL)
+    size_t count;
+    const struct format *table = formats(&count);
+    for (const struct format *format = table; format < table + count; format++) {
+        bool needed = false;
+        for (size_t i = 0; i < list->count && !needed; i++)
+            needed = list->jobs[i].format == format;
+        if (needed && codec_writer(format, settings->bits, settings, error) == NULL)
             return false;
+    }
     return true;
 }
 
@@ -612,7 +614,7 @@ static int run_batch(const struct options *options)
         .in_place = options->in_place,
         .output = options->folder,
         .suffix = options->suffix,
-        .format = (enum format)options->format,
+        .format = options->format,
         .warn = hear_left_out,
         .context = options,
     };
@@ -629,7 +631,7 @@ static int run_batch(const struct options *options)
         .workers = options->jobs,
         .devices = devices,
         .memory = options->memory > 0 ? options->memory : batch_default_memory(),
-        .codec = codec_settings(options, (struct sampling){0, 0}),
+        .codec = codec_settings(options, (struct chroma_subsampling){0, 0}),
         .strip = options->strip,
         .not_turned = options->not_turned,
         .skip_existing = options->skip_existing,
@@ -658,10 +660,9 @@ static bool save_picture(const struct options *options, const struct image *expe
     size_t size;
     if (!difference_picture(expected, actual, &picture, error))
         return false;
-    const enum format format =
-        options->format != FORMAT_UNKNOWN ? (enum format)options->format : codec_format_of_path(options->picture);
-    const bool done =
-        save(options->picture, options, format, (struct sampling){0, 0}, &picture, &none, &stages, &size, error);
+    const struct format *format = options->format != NULL ? options->format : format_find_by_path(options->picture);
+    const bool done = save(options->picture, options, format, (struct chroma_subsampling){0, 0}, &picture, &none,
+                           &stages, &size, error);
     image_free(&picture);
     return done;
 }
@@ -800,15 +801,16 @@ static int list_variants(void)
 
 static int list_codecs(void)
 {
-    size_t count;
+    size_t count, format_count;
     const struct codec *table = codecs(&count);
+    const struct format *known = formats(&format_count);
     for (const struct codec *codec = table; codec < table + count; codec++) {
-        char formats[32] = "";
-        for (enum format format = FORMAT_PNG; format < FORMAT_COUNT; format++)
-            if (codec->reads >> format & 1)
-                snprintf(formats + strlen(formats), sizeof formats - strlen(formats), "%s%s",
-                         formats[0] != '\0' ? ", " : "", codec_format_name(format));
-        printf("%-13s  %-9s  reads %2d bits, writes %2d  %s%s\n", codec->name, formats, codec->read_bits,
+        char names[32] = "";
+        for (const struct format *format = known; format < known + format_count; format++)
+            if (codec_reads(codec, format))
+                snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", names[0] != '\0' ? ", " : "",
+                         format->name);
+        printf("%-13s  %-9s  reads %2d bits, writes %2d  %s%s\n", codec->name, names, codec->read_bits,
                codec->write_bits, codec->summary, codec->decode != NULL ? "" : " (not built in)");
     }
     return 0;

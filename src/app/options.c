@@ -23,6 +23,7 @@ enum kind {
     KIND_MODE,    /* no value; an int becomes `low` */
     KIND_NUMBER,  /* an int from low to high */
     KIND_WORD,    /* one of the words; an int, where low is the first word's value */
+    KIND_FORMAT,  /* one of the words; a row of the table of formats */
     KIND_VARIANT, /* a variant's name; a pointer to its row */
     KIND_CODEC,   /* a codec's */
     KIND_SHOW,    /* the FILTER of --show; sets the mode too */
@@ -72,8 +73,9 @@ static const char *depth_word(int value)
 
 static const char *format_word(int value)
 {
-    static const char *const words[] = {[FORMAT_PNG] = "png", [FORMAT_JPEG] = "jpg"};
-    return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
+    size_t count;
+    const struct format *table = formats(&count);
+    return value < (int)count ? table[value].suffixes[0] : NULL;
 }
 
 static const char *sample_word(int value)
@@ -102,8 +104,8 @@ static const struct option table[] = {
     {"threads", 0, "N", GROUP_BACKEND, "threads of the CPU for an image (default all)", KIND_NUMBER, FIELD(threads), 1,
      1024, NULL},
 
-    {"format", 0, "FORMAT", GROUP_FILE, "to write, if not what the suffix says", KIND_WORD, FIELD(format), FORMAT_PNG,
-     0, format_word},
+    {"format", 0, "FORMAT", GROUP_FILE, "to write, if not what the suffix says", KIND_FORMAT, FIELD(format), 0, 0,
+     format_word},
     {"depth", 0, "BITS", GROUP_FILE, "of a sample, if not the input's", KIND_WORD, FIELD(depth), DEPTH_8, 0,
      depth_word},
     {"quality", 0, "N", GROUP_FILE, "quality of a JPEG, 1 to 100", KIND_NUMBER, FIELD(quality), 1, 100, NULL},
@@ -171,7 +173,6 @@ static const struct options defaults = {
     .border = BORDER_REPLICATE,
     .alpha = ALPHA_KEEP,
     .depth = DEPTH_INPUT,
-    .format = FORMAT_UNKNOWN,
     .quality = CODEC_QUALITY,
     .compression = CODEC_COMPRESSION,
     .bench_sample = -1,
@@ -252,6 +253,16 @@ static bool take_word(const struct option *o, const char *value, int *field, str
         return error_set(error, ERROR_USAGE, "--%s takes %s, not \"%s\"; did you mean %s?", o->name, text, value,
                          nearest);
     return error_set(error, ERROR_USAGE, "--%s takes %s, not \"%s\"", o->name, text, value);
+}
+
+static bool take_format(const struct option *o, const char *value, const struct format **field, struct error *error)
+{
+    size_t count;
+    int row;
+    if (!take_word(o, value, &row, error))
+        return false;
+    *field = &formats(&count)[row];
+    return true;
 }
 
 static bool take_number(const struct option *o, const char *value, int *field, struct error *error)
@@ -360,6 +371,8 @@ static bool take(const struct option *o, const char *value, struct options *opti
         return take_number(o, value, field, error);
     case KIND_WORD:
         return take_word(o, value, field, error);
+    case KIND_FORMAT:
+        return take_format(o, value, field, error);
     case KIND_VARIANT:
         options->variant = variant_find(value, error);
         return options->variant != NULL;
@@ -455,7 +468,7 @@ static bool no_operands(char *const operands[], int count, const struct options 
 /* The suffix of an image that is to be written must name a format, unless --format does. */
 static bool check_suffix(const char *path, struct error *error)
 {
-    if (codec_format_of_path(path) != FORMAT_UNKNOWN)
+    if (format_find_by_path(path) != NULL)
         return true;
     return error_about(error, ERROR_USAGE, path,
                        "gpuconv writes .png, .jpg and .jpeg; give the file such a name, or its format with --format");
@@ -497,7 +510,7 @@ static bool settle_many_options(const struct options *options, struct error *err
     if (options->suffix != NULL && strchr(options->suffix, '/') != NULL)
         return error_set(error, ERROR_USAGE, "--suffix is part of a name, and \"%s\" holds a slash; leave that out",
                          options->suffix);
-    if (options->folder != NULL && codec_format_of_path(options->folder) != FORMAT_UNKNOWN)
+    if (options->folder != NULL && format_find_by_path(options->folder) != NULL)
         return error_set(error, ERROR_USAGE,
                          "--output names a folder, and %s looks like an image; give FILTER INPUT OUTPUT for one image, "
                          "or %s/ to mean a folder",
@@ -547,10 +560,10 @@ static bool settle_run(char *const operands[], int count, struct options *option
 
     options->input = operands[1];
     options->output = operands[2];
-    if (options->format == FORMAT_UNKNOWN && !file_is_standard(options->output)) {
+    if (options->format == NULL && !file_is_standard(options->output)) {
         if (!check_suffix(options->output, error))
             return false;
-        options->format = (int)codec_format_of_path(options->output);
+        options->format = format_find_by_path(options->output);
     }
     return true;
 }
@@ -572,7 +585,7 @@ static bool settle_compare(char *const operands[], int count, struct options *op
     if (file_is_standard(options->picture))
         return error_set(error, ERROR_USAGE,
                          "--compare prints its answer on standard output; name a file for the difference picture");
-    return options->format != FORMAT_UNKNOWN || check_suffix(options->picture, error);
+    return options->format != NULL || check_suffix(options->picture, error);
 }
 
 /* The options of --bench stand with it only. */

@@ -54,10 +54,10 @@ struct options {
     int choice;                    /* enum choice: settled by --backend or by the named variant */
     const struct variant *variant; /* NULL: none was named */
     struct device_choice devices;
-    int border; /* enum border */
-    int alpha;  /* enum alpha */
-    int depth;  /* enum depth */
-    int format; /* enum format of OUTPUT; FORMAT_UNKNOWN: the input's */
+    int border;                  /* enum border */
+    int alpha;                   /* enum alpha */
+    int depth;                   /* enum depth */
+    const struct format *format; /* of OUTPUT; NULL: the input's */
     int quality;
     int compression;
     const struct codec *codec; /* NULL: none was named */

@@ -239,7 +239,7 @@ static bool read_within(struct worker *worker, const struct job *job, bool wait,
 }
 
 static bool load(struct worker *worker, const struct job *job, struct image *image, struct metadata *metadata,
-                 struct sampling *sampling, struct result *result)
+                 struct chroma_subsampling *chroma, struct result *result)
 {
     const struct batch_request *request = worker->batch->request;
     struct gate *gate = &worker->batch->gate;
@@ -260,8 +260,8 @@ static bool load(struct worker *worker, const struct job *job, struct image *ima
     result->input_bytes = size;
     settings.threads = worker->batch->threads;
     done = codec_decode_inspected(bytes, size, job->input, &settings, &info, image, &result->error) &&
-           metadata_read(bytes, size, info.format, metadata, &result->error) &&
-           (request->not_turned || metadata_orient(metadata, image, &info.sampling, &result->error));
+           info.format->read_metadata(bytes, size, metadata, &result->error) &&
+           (request->not_turned || metadata_orient(metadata, image, &info.chroma_subsampling, &result->error));
     free(bytes);
     stages_end(&result->stages, STAGE_DECODE);
     if (!done)
@@ -272,9 +272,9 @@ static bool load(struct worker *worker, const struct job *job, struct image *ima
     result->height = image->height;
     result->channels = image->channels;
     result->bits = image->bits;
-    result->not_read = metadata->left_out;
+    result->not_read = metadata->dropped;
     result->decoder = info.codec;
-    *sampling = info.sampling;
+    *chroma = info.chroma_subsampling;
     return true;
 }
 
@@ -443,16 +443,16 @@ static void do_job(struct worker *worker, const struct job *job)
         error_about(&result.error, ERROR_WORK, job->input, "%s", job->problem);
     } else if (batch->request->skip_existing && is_there(job->output)) {
         result.outcome = OUTCOME_SKIPPED;
-    } else if (load(worker, job, &image, &metadata, &settings.sampling, &result) &&
+    } else if (load(worker, job, &image, &metadata, &settings.chroma_subsampling, &result) &&
                codec_writer(job->format, image.bits, &settings, &result.error) != NULL &&
                convolve(worker, &image, &filtered, &result)) {
         if (filtered.samples != image.samples)
             image_free(&image);
-        result.alpha_dropped = job->format == FORMAT_JPEG && image_has_alpha(&filtered);
-        result.reduced = job->format == FORMAT_JPEG && filtered.bits > 8;
+        result.alpha_dropped = !job->format->holds_alpha && image_has_alpha(&filtered);
+        result.reduced = filtered.bits > job->format->most_bits;
         settings.threads = batch->threads;
         if (codec_encode(&filtered, job->format, &settings, &bytes, &size, &result.error) &&
-            metadata_write(&metadata, job->format, &bytes, &size, &result.not_written, &result.error)) {
+            job->format->write_metadata(&metadata, &bytes, &size, &result.not_written, &result.error)) {
             result.outcome = OUTCOME_DONE;
             result.encoder = codec_writer(job->format, filtered.bits, &settings, NULL);
         } else {

@@ -21,7 +21,7 @@ struct batch_request {
     const int *devices; /* GPUs that the workers are dealt out to */
     size_t device_count;
     size_t memory;               /* bytes that all images in work may take together */
-    struct codec_settings codec; /* but for the threads and the sampling, which are each image's */
+    struct codec_settings codec; /* but for the threads and the chroma subsampling, which are each image's */
     bool strip;                  /* carry no metadata */
     bool not_turned;             /* do not turn images upright */
     bool skip_existing;

@@ -55,20 +55,19 @@ static const char *last_part(const char *path)
 static size_t stem_length(const char *name)
 {
     const char *dot = strrchr(name, '.');
-    return dot != NULL && codec_format_of_path(name) != FORMAT_UNKNOWN ? (size_t)(dot - name) : strlen(name);
+    return dot != NULL && format_find_by_path(name) != NULL ? (size_t)(dot - name) : strlen(name);
 }
 
 /* The path of the output for an input of RELATIVE path below the folder named: the name, with --suffix added to it and
  * its own suffix replaced where --format says otherwise. */
 static char *output_path(const struct job_request *request, const char *relative)
 {
-    static const char *const suffixes[] = {[FORMAT_PNG] = ".png", [FORMAT_JPEG] = ".jpg"};
     const size_t stem = stem_length(last_part(relative)) + (size_t)(last_part(relative) - relative);
-    const enum format format = codec_format_of_path(relative);
-    const char *end =
-        request->format != FORMAT_UNKNOWN && request->format != format ? suffixes[request->format] : relative + stem;
+    const bool replaced = request->format != NULL && request->format != format_find_by_path(relative);
+    const char *end = replaced ? request->format->suffixes[0] : relative + stem;
+    const char *added = request->suffix != NULL ? request->suffix : "";
     char *name, *path;
-    if (asprintf(&name, "%.*s%s%s", (int)stem, relative, request->suffix != NULL ? request->suffix : "", end) < 0)
+    if (asprintf(&name, "%.*s%s%s%s", (int)stem, relative, added, replaced ? "." : "", end) < 0)
         return NULL;
     path = join(request->output, name);
     free(name);
@@ -108,11 +107,11 @@ static bool add_file(struct maker *maker, const char *path, const char *relative
 {
     const struct job_request *request = maker->request;
     struct error *error = maker->error;
-    const enum format named = codec_format_of_path(path);
-    if (request->format == FORMAT_UNKNOWN && named == FORMAT_UNKNOWN)
+    const struct format *named = format_find_by_path(path);
+    if (request->format == NULL && named == NULL)
         return error_about(error, ERROR_USAGE, path,
                            "its name does not say which format to write (.png, .jpg and .jpeg do); give --format");
-    if (request->in_place && request->format != FORMAT_UNKNOWN && named != FORMAT_UNKNOWN && named != request->format)
+    if (request->in_place && request->format != NULL && named != NULL && named != request->format)
         return error_about(error, ERROR_USAGE, path,
                            "--in-place keeps the name, which is not one of the other format that --format asks for; "
                            "leave one out");
@@ -123,7 +122,7 @@ static bool add_file(struct maker *maker, const char *path, const char *relative
         .input = strdup(path),
         .output = request->in_place ? strdup(path) : output_path(request, relative),
         .bytes = S_ISREG(facts->st_mode) ? (uint64_t)facts->st_size : 0,
-        .format = request->format != FORMAT_UNKNOWN ? request->format : named,
+        .format = request->format != NULL ? request->format : named,
         .device = facts->st_dev,
         .inode = facts->st_ino,
     };
@@ -186,7 +185,7 @@ static bool add_folder(struct maker *maker, const char *path, const char *relati
  * them links to folders, which may lead in a circle. */
 static bool add_entry(struct maker *maker, const char *folder, const char *folder_relative, const char *name)
 {
-    const bool image = codec_format_of_path(name) != FORMAT_UNKNOWN;
+    const bool image = format_find_by_path(name) != NULL;
     if (!image && !maker->request->recursive)
         return true;
     struct stat facts, itself;

@@ -15,10 +15,10 @@
 
 struct job {
     char *input;
-    char *output;       /* NULL where there is a problem */
-    char *problem;      /* NULL, or the sentence that says why this input cannot be read */
-    uint64_t bytes;     /* of the input; 0 where it is no regular file */
-    enum format format; /* to write */
+    char *output;                /* NULL where there is a problem */
+    char *problem;               /* NULL, or the sentence that says why this input cannot be read */
+    uint64_t bytes;              /* of the input; 0 where it is no regular file */
+    const struct format *format; /* to write */
 
     /* For the checks. */
     dev_t device;
@@ -37,9 +37,9 @@ struct job_request {
     bool null_separated;    /* by NUL bytes, not by the ends of lines */
     bool recursive;
     bool in_place;
-    const char *output; /* the folder; NULL in place */
-    const char *suffix; /* what to add to each name; NULL: nothing */
-    enum format format; /* FORMAT_UNKNOWN: what each name's suffix says */
+    const char *output;          /* the folder; NULL in place */
+    const char *suffix;          /* what to add to each name; NULL: nothing */
+    const struct format *format; /* NULL: what each name's suffix says */
 
     /* Told of what is left out, if not NULL. */
     void (*warn)(const void *context, const char *name, const char *text);

@@ -89,7 +89,7 @@ static void print_result(FILE *file, const struct result *result)
     }
     if (result->outcome == OUTCOME_DONE && (result->not_read | result->not_written) != 0) {
         char parts[METADATA_PARTS * METADATA_REASONS * 40]; /* none of them is as long as that */
-        metadata_print_left_out(result->not_read | result->not_written, parts, sizeof parts);
+        metadata_print_dropped(result->not_read | result->not_written, parts, sizeof parts);
         print_text(file, "metadata_left_out", parts);
     }
     if (result->outcome == OUTCOME_FAILED) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the rows of the table of codecs share with codec.c. Each stands in a file of its own. A decoder gets a file
- * whose container is whole and whose image is small enough; it gives an image of just the size, channels and bits that
- * are in INFO, or none. An encoder gets at most the bits that its row says, and JPEG's always 8. */
-#ifndef GPUCONV_CODEC_ROW_H
-#define GPUCONV_CODEC_ROW_H
+ * What the codecs share with codec.c. Each codec is in a file of its own. A decoder gets a file whose container is whole
+ * and whose image is small enough. It gives an image of just the size, channels and bits that are in INFO, or none. An
+ * encoder gets at most the bits that its row and the format's say. */
+#ifndef GPUCONV_CODEC_INTERNAL_H
+#define GPUCONV_CODEC_INTERNAL_H
 
 #include "codec/codec.h"
 
@@ -17,26 +17,25 @@ struct codec_input {
     const struct codec_settings *settings;
 };
 
-/* The data cannot be decoded; REASON, in the words of the library, may be NULL. */
-bool codec_damaged(const struct codec_input *input, const char *reason, struct error *error);
+/* Report that the data cannot be decoded. REASON is in the words of the library, and may be NULL. Returns false. */
+bool codec_report_damaged(const struct codec_input *input, const char *reason, struct error *error);
 
-/* There is not enough memory to decode. */
-bool codec_no_memory(const struct codec_input *input, struct error *error);
+/* Report that there is not enough memory to decode, or to encode. Returns false. */
+bool codec_report_decode_memory(const struct codec_input *input, struct error *error);
+bool codec_report_encode_memory(const struct image *image, const struct format *format, struct error *error);
 
-/* There is not enough memory to encode. */
-bool codec_no_room(const struct image *image, enum format format, struct error *error);
-
+/* The functions of the table's rows. */
+bool png_decode(const struct codec_input *input, struct image *image, struct error *error);
+bool png_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
+                uint8_t **bytes, size_t *size, struct error *error);
+bool libjpeg_turbo_decode(const struct codec_input *input, struct image *image, struct error *error);
+bool libjpeg_turbo_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
+                          uint8_t **bytes, size_t *size, struct error *error);
+bool libspng_decode(const struct codec_input *input, struct image *image, struct error *error);
+bool libspng_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
+                    uint8_t **bytes, size_t *size, struct error *error);
 bool stb_decode(const struct codec_input *input, struct image *image, struct error *error);
-bool stb_encode(const struct image *image, enum format format, const struct codec_settings *settings, uint8_t **bytes,
-                size_t *size, struct error *error);
-bool libdeflate_decode(const struct codec_input *input, struct image *image, struct error *error);
-bool libdeflate_encode(const struct image *image, enum format format, const struct codec_settings *settings,
-                       uint8_t **bytes, size_t *size, struct error *error);
-bool jpeg_decode(const struct codec_input *input, struct image *image, struct error *error);
-bool jpeg_encode(const struct image *image, enum format format, const struct codec_settings *settings, uint8_t **bytes,
-                 size_t *size, struct error *error);
-bool spng_decode(const struct codec_input *input, struct image *image, struct error *error);
-bool spng_encode(const struct image *image, enum format format, const struct codec_settings *settings, uint8_t **bytes,
-                 size_t *size, struct error *error);
+bool stb_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
+                uint8_t **bytes, size_t *size, struct error *error);
 
 #endif

@@ -50,7 +50,7 @@ struct code {
     uint16_t length;
 };
 
-struct deflate_space {
+struct deflate_workspace {
     uint32_t latest[1 << HASH_BITS]; /* 1 + where the bytes of that hash last stood in the band; 0: nowhere yet */
     struct sequence sequences[SEQUENCES];
     size_t count;
@@ -66,9 +66,9 @@ struct bits {
     uint8_t *next;
 };
 
-struct deflate_space *deflate_space_new(void)
+struct deflate_workspace *deflate_workspace_new(void)
 {
-    return malloc(sizeof(struct deflate_space));
+    return malloc(sizeof(struct deflate_workspace));
 }
 
 size_t deflate_bound(size_t size)
@@ -270,7 +270,7 @@ static uint32_t hash(uint64_t value)
     return (uint32_t)((value * 0x9e3779b97f4a7c15u) >> (64 - HASH_BITS)); /* 2^64 over the golden ratio */
 }
 
-static void sequence_add(struct deflate_space *space, size_t literals, size_t length, size_t distance)
+static void sequence_add(struct deflate_workspace *space, size_t literals, size_t length, size_t distance)
 {
     struct sequence *const s = &space->sequences[space->count++];
 
@@ -285,7 +285,7 @@ static void sequence_add(struct deflate_space *space, size_t literals, size_t le
 
 /* Count the bytes of a block as if all were literals; four tables, so that equal neighbours need not wait for each
  * other. */
-static void count_bytes(struct deflate_space *space, const uint8_t *bytes, size_t size)
+static void count_bytes(struct deflate_workspace *space, const uint8_t *bytes, size_t size)
 {
     uint32_t uses[4][LITERALS] = {{0}};
     size_t at = 0;
@@ -308,7 +308,7 @@ static unsigned log2_sixteenths(unsigned value)
 }
 
 /* What each literal will take, in 1/16 bit, going by how often it occurs. */
-static void price_literals(struct deflate_space *space, size_t size)
+static void price_literals(struct deflate_workspace *space, size_t size)
 {
     const unsigned all = log2_sixteenths((unsigned)size);
 
@@ -320,7 +320,7 @@ static void price_literals(struct deflate_space *space, size_t size)
 }
 
 /* How many bits a repetition takes less than its bytes as literals, 0 where not any, up to GAIN_MAX. */
-static size_t gain(const struct deflate_space *space, const uint8_t *bytes, size_t length, size_t distance)
+static size_t gain(const struct deflate_workspace *space, const uint8_t *bytes, size_t length, size_t distance)
 {
     const unsigned price = REPETITION_PRICE + 16 * log2_floor((unsigned)distance);
     unsigned literals = 0;
@@ -352,7 +352,7 @@ static size_t agreement(const uint8_t *a, const uint8_t *b, size_t limit)
 }
 
 /* How many bytes from AT on stood in the window before, 0 where too few did, and FROM where. */
-static size_t find_repetition(struct deflate_space *space, const uint8_t *band, size_t at, size_t end, size_t *from)
+static size_t find_repetition(struct deflate_workspace *space, const uint8_t *band, size_t at, size_t end, size_t *from)
 {
     const uint64_t here = load64(band + at);
     uint32_t *const latest = &space->latest[hash(here)];
@@ -364,7 +364,7 @@ static size_t find_repetition(struct deflate_space *space, const uint8_t *band, 
 }
 
 /* Split a block, which begins at START of the band and ends at END, in sequences. */
-static void find_sequences(struct deflate_space *space, const uint8_t *band, size_t start, size_t end)
+static void find_sequences(struct deflate_workspace *space, const uint8_t *band, size_t start, size_t end)
 {
     size_t at = start, literal = start, misses = 0;
 
@@ -442,7 +442,7 @@ static const uint8_t precode_order[PRECODES] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5
 static const unsigned precode_extra[PRECODES] = {[16] = 2, [17] = 3, [18] = 7};
 
 /* Make all codes of the block and say how many bits it takes with them. */
-static uint64_t make_codes(struct deflate_space *space, struct description *told)
+static uint64_t make_codes(struct deflate_workspace *space, struct description *told)
 {
     uint8_t lengths[LITLENS + DISTANCES];
     uint32_t uses[PRECODES] = {0};
@@ -477,7 +477,7 @@ static uint64_t make_codes(struct deflate_space *space, struct description *told
     return cost;
 }
 
-static void put_description(const struct deflate_space *space, const struct description *told, bool last,
+static void put_description(const struct deflate_workspace *space, const struct description *told, bool last,
                             struct bits *bits)
 {
     bits_put(bits, last | 2u << 1, 3); /* with codes of its own */
@@ -496,7 +496,7 @@ static void put_description(const struct deflate_space *space, const struct desc
     }
 }
 
-static void put_sequences(const struct deflate_space *space, const uint8_t *bytes, struct bits *out)
+static void put_sequences(const struct deflate_workspace *space, const uint8_t *bytes, struct bits *out)
 {
     const struct code *const litlens = space->litlens;
     struct bits bits = *out;
@@ -542,7 +542,7 @@ static void put_stored(const uint8_t *bytes, size_t size, bool last, struct bits
     bits->next += size;
 }
 
-size_t deflate_band(struct deflate_space *space, const uint8_t *bytes, size_t size, bool last, uint8_t *out)
+size_t deflate_band(struct deflate_workspace *space, const uint8_t *bytes, size_t size, bool last, uint8_t *out)
 {
     struct bits bits = {.next = out};
 

@@ -17,9 +17,9 @@
 #define DEFLATE_BAND_MAX ((size_t)1 << 30)
 
 /* What a thread needs to compress: about 100 KB, whose contents nobody reads between two bands. */
-struct deflate_space;
+struct deflate_workspace;
 
-struct deflate_space *deflate_space_new(void); /* to be released with free; NULL where there is no memory */
+struct deflate_workspace *deflate_workspace_new(void); /* to be released with free; NULL where there is no memory */
 
 /* How many bytes a band of SIZE takes at most. */
 size_t deflate_bound(size_t size);
@@ -27,7 +27,7 @@ size_t deflate_bound(size_t size);
 /* Compress a band of at least one byte to OUT, which has room for deflate_bound(SIZE), and return its size. What it
  * writes ends at a whole byte, so that the next band may follow; the last band ends the stream. It depends on nothing
  * but the band. */
-size_t deflate_band(struct deflate_space *space, const uint8_t *bytes, size_t size, bool last, uint8_t *out);
+size_t deflate_band(struct deflate_workspace *space, const uint8_t *bytes, size_t size, bool last, uint8_t *out);
 
 /* The same without compression. */
 size_t deflate_store(const uint8_t *bytes, size_t size, bool last, uint8_t *out);

@@ -83,9 +83,9 @@ static bool decode_failed(struct errors *errors, j_common_ptr jpeg, const struct
     char reason[JMSG_LENGTH_MAX];
 
     if (errors->manager.msg_code == JERR_OUT_OF_MEMORY)
-        return codec_no_memory(input, error);
+        return codec_report_decode_memory(input, error);
     errors->manager.format_message(jpeg, reason);
-    return codec_damaged(input, reason, error);
+    return codec_report_damaged(input, reason, error);
 }
 
 static bool try_decode(struct jpeg_decompress_struct *jpeg, struct errors *errors, const struct codec_input *input,
@@ -97,7 +97,7 @@ static bool try_decode(struct jpeg_decompress_struct *jpeg, struct errors *error
     return true;
 }
 
-bool jpeg_decode(const struct codec_input *input, struct image *image, struct error *error)
+bool libjpeg_turbo_decode(const struct codec_input *input, struct image *image, struct error *error)
 {
     const struct codec_info *const info = input->info;
     struct jpeg_decompress_struct jpeg = {0};
@@ -165,10 +165,10 @@ static void encode_rows(struct jpeg_compress_struct *jpeg, const struct image *i
 {
     static const J_COLOR_SPACE spaces[] = {[1] = JCS_GRAYSCALE, JCS_GRAYSCALE, JCS_RGB, JCS_EXT_RGBX};
     const size_t row_bytes = (size_t)image->width * (size_t)image->channels;
-    struct sampling sampling = settings->sampling;
+    struct chroma_subsampling chroma = settings->chroma_subsampling;
 
-    if (sampling.across == 0) /* as stb does it */
-        sampling.across = sampling.down = settings->quality <= 90 ? 2 : 1;
+    if (chroma.horizontal == 0) /* as stb does it */
+        chroma.horizontal = chroma.vertical = settings->quality <= 90 ? 2 : 1;
     jpeg->image_width = (JDIMENSION)image->width;
     jpeg->image_height = (JDIMENSION)image->height;
     jpeg->in_color_space = spaces[image->channels];
@@ -176,8 +176,8 @@ static void encode_rows(struct jpeg_compress_struct *jpeg, const struct image *i
     jpeg_set_defaults(jpeg);
     jpeg_set_quality(jpeg, settings->quality, TRUE);
     if (jpeg->num_components == 3) {
-        jpeg->comp_info[0].h_samp_factor = sampling.across;
-        jpeg->comp_info[0].v_samp_factor = sampling.down;
+        jpeg->comp_info[0].h_samp_factor = chroma.horizontal;
+        jpeg->comp_info[0].v_samp_factor = chroma.vertical;
     }
     jpeg_start_compress(jpeg, TRUE);
     while (jpeg->next_scanline < jpeg->image_height) {
@@ -206,8 +206,8 @@ static bool try_encode(struct jpeg_compress_struct *jpeg, struct errors *errors,
     return true;
 }
 
-bool jpeg_encode(const struct image *image, enum format format, const struct codec_settings *settings, uint8_t **bytes,
-                 size_t *size, struct error *error)
+bool libjpeg_turbo_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
+                          uint8_t **bytes, size_t *size, struct error *error)
 {
     struct jpeg_compress_struct jpeg = {0};
     struct errors errors;
@@ -216,14 +216,14 @@ bool jpeg_encode(const struct image *image, enum format format, const struct cod
     uint8_t *const grey = image->channels == 2 ? malloc((size_t)image->width) : NULL;
 
     if (image->channels == 2 && !grey)
-        return codec_no_room(image, format, error);
+        return codec_report_encode_memory(image, format, error);
     jpeg.err = errors_begin(&errors);
     const bool done = try_encode(&jpeg, &errors, &sink, image, settings, grey);
     jpeg_destroy_compress(&jpeg);
     free(grey);
     if (!done) { /* all that can fail is memory: codec.c has looked at the sides */
         free(sink.bytes);
-        return codec_no_room(image, format, error);
+        return codec_report_encode_memory(image, format, error);
     }
     *bytes = sink.bytes;
     *size = sink.capacity - sink.manager.free_in_buffer;

@@ -10,7 +10,8 @@
 
 static bool decode_failed(const struct codec_input *input, int reason, struct error *error)
 {
-    return reason == SPNG_EMEM ? codec_no_memory(input, error) : codec_damaged(input, spng_strerror(reason), error);
+    return reason == SPNG_EMEM ? codec_report_decode_memory(input, error)
+                               : codec_report_damaged(input, spng_strerror(reason), error);
 }
 
 /* Of the colour that is transparent only as many bits count as a sample has (PNG, 11.3.2.1); the library compares all.
@@ -64,7 +65,7 @@ static void keep_grey(const struct image *colours, struct image *grey)
     }
 }
 
-bool spng_decode(const struct codec_input *input, struct image *image, struct error *error)
+bool libspng_decode(const struct codec_input *input, struct image *image, struct error *error)
 {
     const struct codec_info *const info = input->info;
     const bool alpha = info->channels == 2 || info->channels == 4;
@@ -89,8 +90,8 @@ bool spng_decode(const struct codec_input *input, struct image *image, struct er
     return done;
 }
 
-bool spng_encode(const struct image *image, enum format format, const struct codec_settings *settings, uint8_t **bytes,
-                 size_t *size, struct error *error)
+bool libspng_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
+                    uint8_t **bytes, size_t *size, struct error *error)
 {
     static const uint8_t types[] = {[1] = SPNG_COLOR_TYPE_GRAYSCALE,
                                     SPNG_COLOR_TYPE_GRAYSCALE_ALPHA,
@@ -114,5 +115,5 @@ bool spng_encode(const struct image *image, enum format format, const struct cod
     if (!reason)
         *bytes = spng_get_png_buffer(context, size, &reason);
     spng_ctx_free(context);
-    return reason ? codec_no_room(image, format, error) : true; /* nothing else of these can fail */
+    return reason ? codec_report_encode_memory(image, format, error) : true; /* nothing else of these can fail */
 }

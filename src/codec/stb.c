@@ -5,6 +5,7 @@
 #include "codec/codec_internal.h"
 
 #include "codec/stb_read.h"
+#include "container/png.h"
 
 #include <stb_image.h>
 #include <stb_image_write.h>
@@ -25,50 +26,58 @@ static bool decode_failed(const struct codec_input *input, struct error *error)
     const char *const reason = stbi_failure_reason();
 
     if (stb_read_refused())
-        return codec_damaged(input, "it holds far more data than its picture has", error);
+        return codec_report_damaged(input, "it holds far more data than its picture has", error);
     if (reason && strcmp(reason, "outofmem") == 0)
-        return codec_no_memory(input, error);
+        return codec_report_decode_memory(input, error);
     if (reason && (strcmp(reason, "unknown image type") == 0 || strcmp(reason, "bad png sig") == 0))
-        return codec_damaged(input, NULL, error);
-    return codec_damaged(input, reason, error);
+        return codec_report_damaged(input, NULL, error);
+    return codec_report_damaged(input, reason, error);
 }
 
-enum { DEPTH = 24, COLOUR_TYPE = 25, PALETTED = 3 }; /* where they stand in a PNG: IHDR comes first */
-
-/* stb 2.27 takes the colours of indices that a palette does not have from wherever its stack was. Make a copy of a PNG
- * whose palette has all 256: the missing ones opaque black, as the other codecs have them. And of the grey that is
- * transparent it takes eight bits where only as many count as a sample has (PNG, 11.3.2.1): clear the others. The
- * copy's checksums are wrong, which stb does not look at. NULL where there is not enough memory. */
-static uint8_t *mend(const struct codec_input *input, size_t *size)
+/* Copy CHUNK to TO as stb reads it without a fault, and return where the next chunk begins. */
+static uint8_t *patch_chunk(const struct png_header *header, const struct png_chunk *chunk, uint8_t *to)
 {
-    enum { SIGNATURE = 8, HEAD = 8, CHECKSUM = 4, COLOURS = 256 };
-    const bool indexed = input->bytes[COLOUR_TYPE] == PALETTED;
-    const uint8_t *from = input->bytes + SIGNATURE;
-    uint8_t *const copy = calloc(1, input->size + 4 * COLOURS);
-    uint8_t *to = copy ? copy + SIGNATURE : NULL;
-
-    if (!copy)
-        return NULL;
-    memcpy(copy, input->bytes, SIGNATURE);
-    for (bool end = false; !end;) { /* codec.c has found the chunks to be whole */
-        const uint32_t length = (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
-        const bool transparency = memcmp(from + 4, "tRNS", 4) == 0, alpha = indexed && transparency;
-        const bool palette = indexed && memcmp(from + 4, "PLTE", 4) == 0;
-        const uint32_t full = palette ? 3 * COLOURS : alpha ? COLOURS : length;
-        memcpy(to, from, HEAD + length);
-        memset(to + HEAD + length, alpha ? 255 : 0, full - length);
-        to[2] = (uint8_t)(full >> 8); /* longer ones are copied as they are */
-        to[3] = (uint8_t)full;
-        if (transparency && !indexed) {
-            to[HEAD] = 0;
-            to[HEAD + 1] &= (uint8_t)((1u << input->bytes[DEPTH]) - 1);
-        }
-        end = memcmp(from + 4, "IEND", 4) == 0;
-        from += HEAD + length + CHECKSUM;
-        to += HEAD + full + CHECKSUM;
+    const bool indexed = header->colour & PNG_PALETTE, transparency = png_chunk_is(chunk, "tRNS");
+    const bool palette = indexed && png_chunk_is(chunk, "PLTE"), alpha = indexed && transparency;
+    const uint32_t size = palette ? 3 * PNG_PALETTE_MOST : alpha ? PNG_PALETTE_MOST : chunk->size;
+    uint8_t *data = to + PNG_CHUNK_HEAD;
+    memcpy(to, chunk->head, PNG_CHUNK_HEAD + chunk->size);
+    memset(data + chunk->size, alpha ? 255 : 0, size - chunk->size);
+    put_big32(to, size);
+    if (transparency && !indexed) {
+        data[0] = 0;
+        data[1] &= (uint8_t)((1u << header->bits) - 1);
     }
+    return to + PNG_CHUNK_OVERHEAD + size;
+}
+
+/* Make a copy of a PNG that works around two faults of stb 2.27. It reads uninitialised stack for indices beyond PLTE:
+ * the copy's palette has all 256 colours, the missing ones opaque black, as with the other codecs. And it compares eight
+ * bits of the grey that is transparent, where only as many count as a sample has (PNG, 11.3.2.1): the others are cleared.
+ * The CRCs of the copy are wrong, which stb does not look at. NULL where there is not enough memory. */
+static uint8_t *patch_png_for_stb(const struct codec_input *input, size_t *size)
+{
+    const struct png_header header = png_file_header(input->bytes);
+    struct png_walk walk = png_walk_begin(input->bytes, input->size);
+    struct png_chunk chunk;
+    uint8_t *copy = calloc(1, input->size + 4 * PNG_PALETTE_MOST);
+    if (copy == NULL)
+        return NULL;
+    uint8_t *to = copy + PNG_SIGNATURE;
+    memcpy(copy, input->bytes, PNG_SIGNATURE);
+    while (png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK)
+        to = patch_chunk(&header, &chunk, to);
     *size = (size_t)(to - copy);
     return copy;
+}
+
+/* Does patch_png_for_stb change this file? Only palettes and grey of less than 8 bits need it. */
+static bool needs_patch(const struct codec_input *input)
+{
+    if (input->info->format->id != FORMAT_PNG)
+        return false;
+    const struct png_header header = png_file_header(input->bytes);
+    return header.colour & PNG_PALETTE || header.bits < 8;
 }
 
 static bool decode(const struct codec_input *input, const uint8_t *bytes, size_t size, struct image *image,
@@ -98,10 +107,10 @@ bool stb_decode(const struct codec_input *input, struct image *image, struct err
 {
     size_t size;
 
-    if (input->info->format != FORMAT_PNG || (input->bytes[COLOUR_TYPE] != PALETTED && input->bytes[DEPTH] >= 8))
+    if (!needs_patch(input))
         return decode(input, input->bytes, input->size, image, error);
-    uint8_t *const copy = mend(input, &size);
-    const bool done = copy ? decode(input, copy, size, image, error) : codec_no_memory(input, error);
+    uint8_t *const copy = patch_png_for_stb(input, &size);
+    const bool done = copy ? decode(input, copy, size, image, error) : codec_report_decode_memory(input, error);
     free(copy);
     return done;
 }
@@ -135,19 +144,19 @@ static void sink_append(void *context, void *bytes, int size)
     sink->size = needed;
 }
 
-bool stb_encode(const struct image *image, enum format format, const struct codec_settings *settings, uint8_t **bytes,
-                size_t *size, struct error *error)
+bool stb_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
+                uint8_t **bytes, size_t *size, struct error *error)
 {
     const int width = image->width, height = image->height, channels = image->channels;
     struct sink sink = {0};
     const int done =
-        format == FORMAT_PNG
+        format->id == FORMAT_PNG
             ? stbi_write_png_to_func(sink_append, &sink, width, height, channels, image->samples, 0)
             : stbi_write_jpg_to_func(sink_append, &sink, width, height, channels, image->samples, settings->quality);
 
     if (!done || sink.failed) {
         free(sink.bytes);
-        return codec_no_room(image, format, error);
+        return codec_report_encode_memory(image, format, error);
     }
     *bytes = sink.bytes;
     *size = sink.size;

@@ -367,7 +367,7 @@ void exif_set_sides(struct blob *exif, int width, int height)
     exif_set(exif, DIRECTORY_EXIF, TAG_EXIF_HEIGHT, TYPE_LONG, (uint32_t)height);
 }
 
-void exif_swap_densities(struct blob *exif)
+void exif_swap_resolutions(struct blob *exif)
 {
     exif_swap(exif, DIRECTORY_IMAGE, TAG_ACROSS, TAG_DOWN);
     exif_swap(exif, DIRECTORY_EXIF, TAG_FOCAL_ACROSS, TAG_FOCAL_DOWN);

@@ -24,6 +24,6 @@ int exif_orientation(const struct blob *exif);
  * where it speaks of that. */
 void exif_set_upright(struct blob *exif);
 void exif_set_sides(struct blob *exif, int width, int height);
-void exif_swap_densities(struct blob *exif);
+void exif_swap_resolutions(struct blob *exif);
 
 #endif

@@ -31,7 +31,7 @@ static bool decode(const uint8_t *bytes, size_t size, const struct codec *codec,
     return codec_decode(bytes, size, "fuzz", &settings, image, info, error);
 }
 
-static bool encode(const struct image *image, enum format format, const struct codec *codec, int quality,
+static bool encode(const struct image *image, const struct format *format, const struct codec *codec, int quality,
                    uint8_t **bytes, size_t *size)
 {
     const struct codec_settings settings = {
@@ -49,7 +49,8 @@ static void check_error(const struct error *error)
 }
 
 /* Encode with CODEC, decode with the one that is chosen. */
-static void check_round_trip(const struct image *image, enum format format, const struct codec *codec, int quality)
+static void check_round_trip(const struct image *image, const struct format *format, const struct codec *codec,
+                             int quality)
 {
     struct error error = {.code = ERROR_NONE};
     struct codec_info info;
@@ -60,7 +61,7 @@ static void check_round_trip(const struct image *image, enum format format, cons
     CHECK(encode(image, format, codec, quality, &bytes, &size));
     CHECK(decode(bytes, size, NULL, &again, &info, &error));
     CHECK(info.format == format && again.width == image->width && again.height == image->height);
-    if (format == FORMAT_PNG) {
+    if (format->id == FORMAT_PNG) {
         CHECK(again.channels == image->channels && again.bits == image->bits);
         CHECK(memcmp(again.samples, image->samples, image_bytes(image)) == 0);
     }
@@ -78,7 +79,7 @@ static void check_codecs(const uint8_t *data, size_t size, const struct codec_in
     for (size_t i = 0; i < count; i++) {
         struct error error = {.code = ERROR_NONE};
         struct image other;
-        if (!table[i].decode || !(table[i].reads >> inspected->format & 1))
+        if (!table[i].decode || !codec_reads(&table[i], inspected->format))
             continue;
         if (!decode(data, size, &table[i], &other, NULL, &error)) {
             check_error(&error);
@@ -87,7 +88,7 @@ static void check_codecs(const uint8_t *data, size_t size, const struct codec_in
         }
         CHECK(other.width == inspected->width && other.height == inspected->height);
         CHECK(other.channels == inspected->channels && other.bits == inspected->bits);
-        if (image && inspected->format == FORMAT_PNG)
+        if (image && inspected->format->id == FORMAT_PNG)
             CHECK(memcmp(other.samples, image->samples, image_bytes(image)) == 0);
         image_free(&other);
     }
@@ -169,10 +170,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t count;
     const struct codec *const table = codecs(&count);
     for (size_t i = 0; i < count; i++)
-        for (enum format format = FORMAT_PNG; format < FORMAT_COUNT; format++)
+        for (int id = 0; id < FORMAT_COUNT; id++) {
+            const struct format *format = format_of((enum format_id)id);
             if (table[i].encode &&
                 codec_writer(format, image.bits, &(struct codec_settings){&table[i], .compression = 1}, NULL))
                 check_round_trip(&image, format, &table[i], 1 + (int)(chance >> 20) % 100);
+        }
     image_free(&image);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fuzzing metadata: what any file says is written into a file of each format and read again. That must be a fixed
- * point: what has been written once is neither damaged nor left out, and says the same when it is written again. */
+ * point: what has been written once is neither damaged nor dropped, and says the same when it is written again. */
 #include "metadata/metadata.h"
 #include "codec/codec.h"
 #include "image/image.h"
@@ -12,10 +12,10 @@
 #include <string.h>
 
 /* An encoded picture of 3 x 2 pixels that metadata can be put into, to be released with free. */
-static void encode(enum format format, bool grey, uint8_t **bytes, size_t *size)
+static void encode(const struct format *format, bool grey, uint8_t **bytes, size_t *size)
 {
     static struct blob made[FORMAT_COUNT][2]; /* encoding takes longer than all else */
-    struct blob *const blob = &made[format][grey];
+    struct blob *const blob = &made[format->id][grey];
 
     if (!blob->bytes) {
         uint8_t samples[18] = {0, 255};
@@ -48,39 +48,41 @@ static void check_same(const struct metadata *a, const struct metadata *b)
     CHECK(memcmp(a->chromaticities, b->chromaticities, sizeof a->chromaticities) == 0);
     CHECK(a->has_coding == b->has_coding && memcmp(a->coding, b->coding, sizeof a->coding) == 0);
     CHECK(a->has_srgb == b->has_srgb && (!a->has_srgb || a->intent == b->intent));
-    CHECK(a->density == b->density && a->across == b->across && a->down == b->down);
+    CHECK(a->resolution.unit == b->resolution.unit);
+    CHECK(a->resolution.horizontal == b->resolution.horizontal && a->resolution.vertical == b->resolution.vertical);
     CHECK(a->orientation == b->orientation);
 }
 
 /* Write METADATA into a new file of FORMAT and read that. The file must be whole. */
-static uint32_t pass_on(const struct metadata *metadata, enum format format, bool grey, struct metadata *again)
+static uint32_t pass_on(const struct metadata *metadata, const struct format *format, bool grey, struct metadata *again)
 {
     struct error error;
     struct codec_info info;
-    uint32_t left_out;
+    uint32_t dropped;
     uint8_t *bytes;
     size_t size;
 
     encode(format, grey, &bytes, &size);
     const size_t before = size;
-    CHECK(metadata_write(metadata, format, &bytes, &size, &left_out, &error));
+    CHECK(format->write_metadata(metadata, &bytes, &size, &dropped, &error));
     CHECK(size >= before);
     CHECK(codec_inspect(bytes, size, "fuzz", NULL, &info, &error));
     CHECK(info.format == format && info.width == 3 && info.height == 2);
-    CHECK(metadata_read(bytes, size, format, again, &error));
-    CHECK(again->left_out == 0);
+    CHECK(format->read_metadata(bytes, size, again, &error));
+    CHECK(again->dropped == 0);
     free(bytes);
-    return left_out;
+    return dropped;
 }
 
-static void check_format(const struct metadata *metadata, enum format source, enum format format, bool grey)
+static void check_format(const struct metadata *metadata, const struct format *source, const struct format *format,
+                         bool grey)
 {
     struct metadata once, twice;
 
-    const uint32_t left_out = pass_on(metadata, format, grey, &once);
-    if (format == source && left_out == 0)
+    const uint32_t dropped = pass_on(metadata, format, grey, &once);
+    if (format == source && dropped == 0)
         check_same(metadata, &once);
-    if (left_out == 0 || format == FORMAT_PNG) { /* a profile apart, all goes into a PNG */
+    if (dropped == 0 || format->id == FORMAT_PNG) { /* a profile apart, all goes into a PNG */
         CHECK(same_blob(&metadata->exif, &once.exif));
         CHECK(same_blob(&metadata->xmp, &once.xmp));
         CHECK(same_blob(&metadata->iptc, &once.iptc));
@@ -92,23 +94,23 @@ static void check_format(const struct metadata *metadata, enum format source, en
 }
 
 /* Turned upright, it says so, and all else is as stable as before. */
-static void check_upright(struct metadata *metadata, enum format source)
+static void check_upright(struct metadata *metadata, const struct format *source)
 {
     struct image image;
-    struct sampling sampling = {2, 1};
+    struct chroma_subsampling chroma = {2, 1};
     struct error error;
     const int orientation = metadata->orientation;
 
     CHECK(orientation >= 1 && orientation <= 8);
     CHECK(image_allocate(&image, 3, 2, 1, 8, &error));
     memset(image.samples, 0, image_samples(&image));
-    CHECK(metadata_orient(metadata, &image, &sampling, &error));
+    CHECK(metadata_orient(metadata, &image, &chroma, &error));
     CHECK(image.width == (orientation >= 5 ? 2 : 3) && image.height == (orientation >= 5 ? 3 : 2));
-    CHECK(sampling.across == (orientation >= 5 ? 1 : 2));
+    CHECK(chroma.horizontal == (orientation >= 5 ? 1 : 2));
     CHECK(metadata->orientation == 1);
     image_free(&image);
-    check_format(metadata, source, FORMAT_PNG, false);
-    check_format(metadata, source, FORMAT_JPEG, false);
+    check_format(metadata, source, format_of(FORMAT_PNG), false);
+    check_format(metadata, source, format_of(FORMAT_JPEG), false);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -120,13 +122,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!codec_inspect(data, size, "fuzz", NULL, &info, &error))
         return 0;
-    CHECK(metadata_read(data, size, info.format, &metadata, &error));
+    CHECK(info.format->read_metadata(data, size, &metadata, &error));
     CHECK(metadata_bytes(&metadata) <= METADATA_MOST);
-    metadata_print_left_out(metadata.left_out, text, sizeof text);
-    CHECK((metadata.left_out == 0) == (text[0] == '\0') && strlen(text) + 1 < sizeof text);
+    metadata_print_dropped(metadata.dropped, text, sizeof text);
+    CHECK((metadata.dropped == 0) == (text[0] == '\0') && strlen(text) + 1 < sizeof text);
     for (int grey = 0; grey < 2; grey++) {
-        check_format(&metadata, info.format, FORMAT_PNG, grey);
-        check_format(&metadata, info.format, FORMAT_JPEG, grey);
+        check_format(&metadata, info.format, format_of(FORMAT_PNG), grey);
+        check_format(&metadata, info.format, format_of(FORMAT_JPEG), grey);
     }
     check_upright(&metadata, info.format);
     metadata_free(&metadata);

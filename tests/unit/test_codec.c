@@ -19,16 +19,19 @@
 
 #include "tests/lib/helpers.h"
 
-/* ---- The rows of the table ---- */
+/* ---- The rows of the tables ---- */
+
+#define PNG format_of(FORMAT_PNG)
+#define JPEG format_of(FORMAT_JPEG)
 
 /* The row number I that was built in and reads FORMAT, or writes it; NULL behind the last. */
-static const struct codec *row_of(enum format format, bool writes, size_t i)
+static const struct codec *row_of(const struct format *format, bool writes, size_t i)
 {
     size_t count;
     const struct codec *const table = codecs(&count);
 
     for (size_t k = 0; k < count; k++)
-        if (table[k].decode && (writes ? table[k].writes : table[k].reads) >> format & 1 && i-- == 0)
+        if (table[k].decode && (writes ? codec_writes(&table[k], format) : codec_reads(&table[k], format)) && i-- == 0)
             return &table[k];
     return NULL;
 }
@@ -250,7 +253,7 @@ static void check_kind(const struct codec *codec, const struct buffer *png, cons
     settings.bits = wanted;
     if (!codec_decode(png->bytes, png->size, "x.png", &settings, &image, &info, &error))
         fail_msg("%s, colour %u, %u bits: %s", codec->name, kind->colour, kind->bits, error.message);
-    assert_int_equal(info.format, FORMAT_PNG);
+    assert_ptr_equal(info.format, PNG);
     assert_ptr_equal(info.codec, codec);
     assert_int_equal(info.bits, bits);
     assert_int_equal(codec_bits(&info, &settings), image.bits);
@@ -291,7 +294,7 @@ static void test_png_kinds(void **state)
             continue;
         kinds++;
         make_png(&png, &kind, width, height);
-        EACH_READER(codec, FORMAT_PNG)
+        EACH_READER(codec, PNG)
         {
             for (int wanted = 0; wanted <= 16; wanted += 8)
                 check_kind(codec, &png, &kind, width, height, wanted);
@@ -339,7 +342,7 @@ static void test_progressive_jpeg(void **state)
 
     (void)state;
     make_progressive(&jpeg);
-    EACH_READER(codec, FORMAT_JPEG)
+    EACH_READER(codec, JPEG)
     {
         const struct codec_settings settings = settings_of(codec);
         struct error error = {0};
@@ -348,7 +351,7 @@ static void test_progressive_jpeg(void **state)
 
         if (!codec_decode(jpeg.bytes, jpeg.size, "x.jpg", &settings, &image, &info, &error))
             fail_msg("%s: %s", codec->name, error.message);
-        assert_int_equal(info.format, FORMAT_JPEG);
+        assert_ptr_equal(info.format, JPEG);
         assert_ptr_equal(info.codec, codec);
         assert_int_equal(info.bits, 8);
         assert_int_equal(image.width, 8);
@@ -382,7 +385,7 @@ static void test_jpeg_with_restarts(void **state)
     put16(&jpeg, 0xffd0);
     put8(&jpeg, 0x1a); /* 0, -50 in 6 bits, 0 */
     put16(&jpeg, 0xffd9);
-    EACH_READER(codec, FORMAT_JPEG)
+    EACH_READER(codec, JPEG)
     {
         const struct codec_settings settings = settings_of(codec);
         struct error error = {0};
@@ -398,7 +401,7 @@ static void test_jpeg_with_restarts(void **state)
 }
 
 /* A JPEG of four channels goes to the codec that takes it, and no other says that it could. */
-static void test_jpeg_of_inks(void **state)
+static void test_cmyk_jpeg(void **state)
 {
     const uint8_t frame[18] = {8, 0, 8, 0, 8, 4, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0, 4, 0x11, 0};
     const uint8_t dc[18] = {0x00, 1, [17] = 6}, ac[18] = {0x10, 1, [17] = 0};
@@ -413,7 +416,7 @@ static void test_jpeg_of_inks(void **state)
     (void)state;
     memset(quantizers + 1, 8, 64);
     put16(&jpeg, 0xffd8);
-    put_segment(&jpeg, 0xee, "Adobe\0d\0\0\0\0\0", 12); /* inks, not differences of colour */
+    put_segment(&jpeg, 0xee, "Adobe\0d\0\0\0\0\0", 12); /* CMYK, not YCCK */
     put_segment(&jpeg, 0xdb, quantizers, sizeof(quantizers));
     put_segment(&jpeg, 0xc0, frame, sizeof(frame));
     put_segment(&jpeg, 0xc4, dc, sizeof(dc));
@@ -424,7 +427,7 @@ static void test_jpeg_of_inks(void **state)
     put16(&jpeg, 0xffd9);
     if (!codec_decode(jpeg.bytes, jpeg.size, "x", &any, &image, &info, &error))
         fail_msg("%s", error.message);
-    assert_true(info.inks);
+    assert_true(info.cmyk);
     assert_string_equal(info.codec->name, "stb");
     assert_int_equal(image.channels, 3);
     for (int i = 0; i < 64 * 3; i++)
@@ -459,11 +462,11 @@ static struct image make_image(int width, int height, int channels, int bits, bo
 }
 
 /* Decode what WRITER made of IMAGE with READER. */
-static void check_back(const struct image *image, enum format format, const struct codec *writer,
+static void check_back(const struct image *image, const struct format *format, const struct codec *writer,
                        const struct codec *reader, const uint8_t *bytes, size_t size)
 {
     const struct codec_settings settings = settings_of(reader);
-    const bool png = format == FORMAT_PNG, grey = image->channels < 3 && strcmp(writer->name, "stb") != 0;
+    const bool png = format == PNG, grey = image->channels < 3 && strcmp(writer->name, "stb") != 0;
     const size_t channels = (size_t)image->channels;
     struct codec_info info;
     struct error error = {0};
@@ -471,7 +474,7 @@ static void check_back(const struct image *image, enum format format, const stru
 
     if (!codec_decode(bytes, size, "x", &settings, &back, &info, &error))
         fail_msg("%s, %s: %s", writer->name, reader->name, error.message);
-    assert_int_equal(info.format, format);
+    assert_ptr_equal(info.format, format);
     assert_int_equal(info.bits, png ? image->bits : 8);
     assert_int_equal(back.width, image->width);
     assert_int_equal(back.height, image->height);
@@ -488,7 +491,7 @@ static void check_back(const struct image *image, enum format format, const stru
     image_free(&back);
 }
 
-static void check_all_back(const struct image *image, enum format format, const struct codec *writer,
+static void check_all_back(const struct image *image, const struct format *format, const struct codec *writer,
                            const struct codec_settings *settings)
 {
     struct error error = {0};
@@ -511,8 +514,9 @@ static void test_round_trips(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) * 4 * 2; i++) {
         const int bits = i % 2 ? 16 : 8, channels = (int)(i / 2 % 4) + 1;
-        for (enum format format = FORMAT_PNG; format < FORMAT_COUNT; format++) {
-            struct image image = make_image(sizes[i / 8][0], sizes[i / 8][1], channels, bits, format == FORMAT_JPEG);
+        for (int id = 0; id < FORMAT_COUNT; id++) {
+            const struct format *format = format_of((enum format_id)id);
+            struct image image = make_image(sizes[i / 8][0], sizes[i / 8][1], channels, bits, format == JPEG);
             EACH_WRITER(writer, format)
             {
                 struct codec_settings settings = settings_of(writer);
@@ -520,7 +524,7 @@ static void test_round_trips(void **state)
                 if (codec_writer(format, bits, &settings, NULL))
                     check_all_back(&image, format, writer, &settings);
                 else
-                    assert_true(format == FORMAT_PNG && writer->write_bits < bits);
+                    assert_true(format == PNG && writer->write_bits < bits);
             }
             image_free(&image);
         }
@@ -534,7 +538,7 @@ static void test_write_bits(void **state)
     int refusals = 0;
 
     (void)state;
-    EACH_WRITER(writer, FORMAT_PNG)
+    EACH_WRITER(writer, PNG)
     {
         const struct codec_settings settings = settings_of(writer);
         struct error error = {0};
@@ -544,15 +548,15 @@ static void test_write_bits(void **state)
         if (writer->write_bits == 16)
             continue;
         refusals++;
-        assert_false(codec_encode(&image, FORMAT_PNG, &settings, &bytes, &size, &error));
+        assert_false(codec_encode(&image, PNG, &settings, &bytes, &size, &error));
         assert_null(bytes);
         assert_int_equal(error.code, ERROR_WORK);
         assert_non_null(strstr(error.message, "writes 8 bits a sample, and the image has 16; give --codec libdeflate"));
-        assert_ptr_equal(codec_writer(FORMAT_PNG, 8, &settings, NULL), writer);
-        assert_ptr_equal(codec_writer(FORMAT_JPEG, 16, &settings, NULL), writer);
+        assert_ptr_equal(codec_writer(PNG, 8, &settings, NULL), writer);
+        assert_ptr_equal(codec_writer(JPEG, 16, &settings, NULL), writer);
     }
     assert_int_equal(refusals, 1); /* stb */
-    assert_int_equal(codec_writer(FORMAT_PNG, 16, &(struct codec_settings){.compression = 1}, NULL)->write_bits, 16);
+    assert_int_equal(codec_writer(PNG, 16, &(struct codec_settings){.compression = 1}, NULL)->write_bits, 16);
     image_free(&image);
 }
 
@@ -570,14 +574,13 @@ static void test_bands(void **state)
 
         for (int k = 0; k < 3; k++) {
             settings.threads = threads[k];
-            assert_true(codec_encode(&image, FORMAT_PNG, &settings, &bytes[k], &size[k], NULL));
+            assert_true(codec_encode(&image, PNG, &settings, &bytes[k], &size[k], NULL));
             assert_int_equal(size[k], size[0]);
             assert_memory_equal(bytes[k], bytes[0], size[0]);
         }
-        EACH_READER(reader, FORMAT_PNG)
+        EACH_READER(reader, PNG)
         {
-            check_back(&image, FORMAT_PNG, codec_writer(FORMAT_PNG, image.bits, &settings, NULL), reader, bytes[0],
-                       size[0]);
+            check_back(&image, PNG, codec_writer(PNG, image.bits, &settings, NULL), reader, bytes[0], size[0]);
         }
         for (int k = 0; k < 3; k++)
             free(bytes[k]);
@@ -598,7 +601,7 @@ static void check_compression(int bits)
         image_free(&image);
         image = deep;
     }
-    EACH_WRITER(writer, FORMAT_PNG)
+    EACH_WRITER(writer, PNG)
     {
         if (writer->write_bits < bits)
             continue;
@@ -610,19 +613,19 @@ static void check_compression(int bits)
             uint8_t *bytes;
 
             settings.compression = level;
-            if (!codec_encode(&image, FORMAT_PNG, &settings, &bytes, &sizes[level], &error)) {
-                assert_false(writer->levels);
+            if (!codec_encode(&image, PNG, &settings, &bytes, &sizes[level], &error)) {
+                assert_false(writer->takes_compression);
                 assert_int_not_equal(level, CODEC_COMPRESSION);
                 assert_int_equal(error.code, ERROR_USAGE);
                 continue;
             }
-            EACH_READER(reader, FORMAT_PNG)
+            EACH_READER(reader, PNG)
             {
-                check_back(&image, FORMAT_PNG, writer, reader, bytes, sizes[level]);
+                check_back(&image, PNG, writer, reader, bytes, sizes[level]);
             }
             free(bytes);
         }
-        if (!writer->levels)
+        if (!writer->takes_compression)
             continue;
         assert_true(sizes[0] > image_bytes(&image));
         for (int level = 1; level < 10; level++)
@@ -645,27 +648,27 @@ static void test_quality(void **state)
     struct image image = make_image(64, 48, 3, 8, false);
 
     (void)state;
-    EACH_WRITER(writer, FORMAT_JPEG)
+    EACH_WRITER(writer, JPEG)
     {
         struct codec_settings settings = settings_of(writer);
         size_t low, high;
         uint8_t *bytes;
 
         settings.quality = 20;
-        assert_true(codec_encode(&image, FORMAT_JPEG, &settings, &bytes, &low, NULL));
+        assert_true(codec_encode(&image, JPEG, &settings, &bytes, &low, NULL));
         free(bytes);
         settings.quality = 95;
-        assert_true(codec_encode(&image, FORMAT_JPEG, &settings, &bytes, &high, NULL));
+        assert_true(codec_encode(&image, JPEG, &settings, &bytes, &high, NULL));
         free(bytes);
         assert_true(2 * low < high);
     }
     image_free(&image);
 }
 
-/* The sampling that is asked for is in the file, and the picture in colour with it. */
-static void test_sampling(void **state)
+/* The chroma subsampling that is asked for is in the file, and the picture in colour with it. */
+static void test_chroma_subsampling(void **state)
 {
-    static const struct sampling samplings[] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}};
+    static const struct chroma_subsampling samplings[] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}};
     struct codec_settings settings = settings_of(codec_find("libjpeg-turbo", NULL));
     struct image image = make_image(20, 18, 3, 8, true);
 
@@ -681,17 +684,17 @@ static void test_sampling(void **state)
         uint8_t *bytes;
         size_t size;
 
-        settings.sampling = samplings[i];
-        assert_true(codec_encode(&image, FORMAT_JPEG, &settings, &bytes, &size, NULL));
+        settings.chroma_subsampling = samplings[i];
+        assert_true(codec_encode(&image, JPEG, &settings, &bytes, &size, NULL));
         assert_true(codec_inspect(bytes, size, "x", NULL, &info, NULL));
-        assert_int_equal(info.sampling.across, samplings[i].across);
-        assert_int_equal(info.sampling.down, samplings[i].down);
+        assert_int_equal(info.chroma_subsampling.horizontal, samplings[i].horizontal);
+        assert_int_equal(info.chroma_subsampling.vertical, samplings[i].vertical);
         free(bytes);
-        check_all_back(&image, FORMAT_JPEG, settings.codec, &settings);
+        check_all_back(&image, JPEG, settings.codec, &settings);
     }
     /* Without a wish the quality decides, as it does in stb. */
     for (int quality = 90; quality <= 91; quality++) {
-        EACH_WRITER(writer, FORMAT_JPEG)
+        EACH_WRITER(writer, JPEG)
         {
             struct codec_settings plain = settings_of(writer);
             struct codec_info info;
@@ -699,10 +702,10 @@ static void test_sampling(void **state)
             size_t size;
 
             plain.quality = quality;
-            assert_true(codec_encode(&image, FORMAT_JPEG, &plain, &bytes, &size, NULL));
+            assert_true(codec_encode(&image, JPEG, &plain, &bytes, &size, NULL));
             assert_true(codec_inspect(bytes, size, "x", NULL, &info, NULL));
-            assert_int_equal(info.sampling.across, quality == 90 ? 2 : 1);
-            assert_int_equal(info.sampling.down, quality == 90 ? 2 : 1);
+            assert_int_equal(info.chroma_subsampling.horizontal, quality == 90 ? 2 : 1);
+            assert_int_equal(info.chroma_subsampling.vertical, quality == 90 ? 2 : 1);
             free(bytes);
         }
     }
@@ -721,11 +724,11 @@ static void test_jpeg_decoders(void **state)
     size_t size;
 
     (void)state;
-    settings.sampling = (struct sampling){2, 2};
-    assert_true(codec_encode(&image, FORMAT_JPEG, &settings, &bytes, &size, NULL));
+    settings.chroma_subsampling = (struct chroma_subsampling){2, 2};
+    assert_true(codec_encode(&image, JPEG, &settings, &bytes, &size, NULL));
     assert_true(codec_decode(bytes, size, "x", &stb, &a, NULL, NULL));
     assert_true(codec_decode(bytes, size, "x", &best, &b, &info, NULL));
-    assert_ptr_equal(info.codec, row_of(FORMAT_JPEG, false, 0));
+    assert_ptr_equal(info.codec, row_of(JPEG, false, 0));
     compare_images(&a, &b, &difference);
     assert_true(difference.same_shape);
     assert_in_range(difference.largest, 0, 3);
@@ -749,7 +752,7 @@ static void test_choice(void **state)
     assert_false(codec_decode(jpeg.bytes, jpeg.size, "x", &png, &image, NULL, &error));
     assert_string_equal(error.subject, "x");
     assert_non_null(strstr(error.message, "the codec libdeflate reads no JPEG; leave --codec out, or give "));
-    assert_null(codec_writer(FORMAT_JPEG, 8, &png, &error));
+    assert_null(codec_writer(JPEG, 8, &png, &error));
     assert_int_equal(error.code, ERROR_USAGE);
     assert_null(codec_find("libtiff", &error));
     assert_non_null(strstr(error.message, "there is no codec named \"libtiff\""));
@@ -811,7 +814,7 @@ static void test_damaged_png(void **state)
 
     (void)state;
     make_png(&png, &kind, 13, 11);
-    EACH_READER(codec, FORMAT_PNG)
+    EACH_READER(codec, PNG)
     {
         cut_and_flip(codec, png.bytes, png.size, false);
     }
@@ -827,8 +830,8 @@ static void test_damaged_jpeg(void **state)
 
     (void)state;
     make_progressive(&jpeg);
-    assert_true(codec_encode(&image, FORMAT_JPEG, &settings, &bytes, &size, NULL));
-    EACH_READER(codec, FORMAT_JPEG)
+    assert_true(codec_encode(&image, JPEG, &settings, &bytes, &size, NULL));
+    EACH_READER(codec, JPEG)
     {
         cut_and_flip(codec, jpeg.bytes, jpeg.size, -1);
         cut_and_flip(codec, bytes, size, -1);
@@ -871,7 +874,7 @@ static void test_damaged_png_data(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         make_png(&png, &kinds[i], 13, 11);
-        EACH_READER(codec, FORMAT_PNG)
+        EACH_READER(codec, PNG)
         {
             flip_data(codec, &png);
         }
@@ -910,7 +913,7 @@ static void test_short_palette(void **state)
     png.size = at + 4 + 27;
     put32(&png, libdeflate_crc32(0, palette, 4 + 27));
     png.size = size;
-    EACH_READER(codec, FORMAT_PNG)
+    EACH_READER(codec, PNG)
     {
         const struct codec_settings settings = settings_of(codec);
         struct error error = {0};
@@ -948,7 +951,7 @@ static void test_stream_lengths(void **state)
         put_chunk(&png, "IHDR", "\0\0\0\15\0\0\0\13\10\2\0\0\0", 13); /* 13 x 11 pixels of 3 channels */
         put_chunk(&png, "IDAT", compressed, used);
         put_chunk(&png, "IEND", NULL, 0);
-        EACH_READER(codec, FORMAT_PNG)
+        EACH_READER(codec, PNG)
         {
             decode_copy(codec, png.bytes, png.size, cases[i].reads, "extra", (size_t)cases[i].extra);
         }
@@ -1034,7 +1037,7 @@ static void test_bad_files(void **state)
     if (!root)
         fail_msg("GPUCONV_SOURCE_ROOT is not set to the folder of the sources");
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        const enum format format = codec_format_of_path(files[i][0]);
+        const struct format *format = format_find_by_path(files[i][0]);
         uint8_t *bytes;
         size_t size;
         char path[4096];
@@ -1087,33 +1090,45 @@ static void test_limits(void **state)
     assert_null(strstr(error.message, "too many"));
 
     const struct image wide = {.width = 65536, .height = 1, .channels = 1, .bits = 8, .samples = &sample};
-    assert_false(codec_encode(&wide, FORMAT_JPEG, &settings, &bytes, &size, &error));
+    assert_false(codec_encode(&wide, JPEG, &settings, &bytes, &size, &error));
     assert_non_null(strstr(error.message, "too many for a JPEG file"));
     assert_null(bytes);
     struct image large = {.width = 32768, .height = 32769, .channels = 1, .bits = 8, .samples = &sample};
-    assert_false(codec_encode(&large, FORMAT_PNG, &settings, &bytes, &size, &error));
+    assert_false(codec_encode(&large, PNG, &settings, &bytes, &size, &error));
     assert_non_null(strstr(error.message, "too many for a PNG file: at most 1073741824 samples"));
     large.height = 16385;
     large.bits = 16;
-    assert_false(codec_encode(&large, FORMAT_PNG, &settings, &bytes, &size, &error));
+    assert_false(codec_encode(&large, PNG, &settings, &bytes, &size, &error));
     assert_non_null(strstr(error.message, "too many for a PNG file: at most 536870912 samples"));
 }
 
 static void test_formats(void **state)
 {
+    size_t count;
+    const struct format *table = formats(&count);
     (void)state;
-    assert_int_equal(codec_format_of_path("a.png"), FORMAT_PNG);
-    assert_int_equal(codec_format_of_path("a.b/c.JPG"), FORMAT_JPEG);
-    assert_int_equal(codec_format_of_path(".jpeg"), FORMAT_JPEG);
-    assert_int_equal(codec_format_of_path("a.png/b"), FORMAT_UNKNOWN);
-    assert_int_equal(codec_format_of_path("png"), FORMAT_UNKNOWN);
-    assert_int_equal(codec_format_of_path("a.pngx"), FORMAT_UNKNOWN);
-    assert_int_equal(codec_format_of_path("-"), FORMAT_UNKNOWN);
-    assert_int_equal(codec_format_of_name("PNG"), FORMAT_PNG);
-    assert_int_equal(codec_format_of_name("jpg"), FORMAT_JPEG);
-    assert_int_equal(codec_format_of_name("gif"), FORMAT_UNKNOWN);
-    assert_string_equal(codec_format_name(FORMAT_PNG), "PNG");
-    assert_string_equal(codec_format_name(FORMAT_JPEG), "JPEG");
+    assert_ptr_equal(format_find_by_path("a.png"), PNG);
+    assert_ptr_equal(format_find_by_path("a.b/c.JPG"), JPEG);
+    assert_ptr_equal(format_find_by_path(".jpeg"), JPEG);
+    assert_null(format_find_by_path("a.png/b"));
+    assert_null(format_find_by_path("png"));
+    assert_null(format_find_by_path("a.pngx"));
+    assert_null(format_find_by_path("-"));
+    assert_ptr_equal(format_find_by_suffix("PNG"), PNG);
+    assert_ptr_equal(format_find_by_suffix("jpg"), JPEG);
+    assert_null(format_find_by_suffix("gif"));
+    assert_string_equal(PNG->name, "PNG");
+    assert_string_equal(JPEG->name, "JPEG");
+    for (size_t i = 0; i < count; i++) { /* a row is where its id says, and all of it is filled in */
+        const struct format *format = &table[i];
+        assert_int_equal(format->id, i);
+        assert_ptr_equal(format_of(format->id), format);
+        assert_ptr_equal(format_find_by_suffix(format->suffixes[0]), format);
+        assert_true(format->magic_size > 0 && format->most_side > 0 && format->most_bits >= 8);
+        assert_non_null(format->check);
+        assert_non_null(format->read_metadata);
+        assert_non_null(format->write_metadata);
+    }
 }
 
 int main(void)
@@ -1121,9 +1136,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_formats),          cmocka_unit_test(test_png_kinds),
         cmocka_unit_test(test_progressive_jpeg), cmocka_unit_test(test_jpeg_with_restarts),
-        cmocka_unit_test(test_jpeg_of_inks),     cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_cmyk_jpeg),        cmocka_unit_test(test_round_trips),
         cmocka_unit_test(test_write_bits),       cmocka_unit_test(test_bands),
-        cmocka_unit_test(test_compression),      cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_compression),      cmocka_unit_test(test_chroma_subsampling),
         cmocka_unit_test(test_jpeg_decoders),    cmocka_unit_test(test_choice),
         cmocka_unit_test(test_misplaced_chunks), cmocka_unit_test(test_short_palette),
         cmocka_unit_test(test_stream_lengths),   cmocka_unit_test(test_quality),

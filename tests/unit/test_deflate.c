@@ -63,7 +63,7 @@ static void fill(uint8_t *bytes, size_t size, enum kind kind, uint32_t seed)
 }
 
 /* Compress in bands, and back. Behind each band's bound stand bytes that must stay. */
-static size_t check(struct deflate_space *space, const uint8_t *bytes, size_t size, size_t band, bool store)
+static size_t check(struct deflate_workspace *space, const uint8_t *bytes, size_t size, size_t band, bool store)
 {
     const size_t bands = (size - 1) / band + 1, room = bands * deflate_bound(band) + 1;
     uint8_t *const out = malloc(room), *const guarded = malloc(deflate_bound(band) + 8), *const back = malloc(size);
@@ -105,7 +105,7 @@ static size_t check(struct deflate_space *space, const uint8_t *bytes, size_t si
 static void test_all_kinds(void **state)
 {
     static const size_t sizes[] = {1, 2, 7, 8, 9, 15, 257, 258, 259, 1000, 65534, 65535, 65536, 131071, 300000};
-    struct deflate_space *const space = deflate_space_new();
+    struct deflate_workspace *const space = deflate_workspace_new();
     uint8_t *const bytes = malloc(300000);
 
     (void)state;
@@ -124,7 +124,7 @@ static void test_all_kinds(void **state)
 
 static void test_random(void **state)
 {
-    struct deflate_space *const space = deflate_space_new();
+    struct deflate_workspace *const space = deflate_workspace_new();
     uint8_t *const bytes = malloc(20000);
     uint32_t random = 1;
 
@@ -144,7 +144,7 @@ static void test_random(void **state)
 static void test_sizes(void **state)
 {
     enum { SIZE = 262144 };
-    struct deflate_space *const space = deflate_space_new();
+    struct deflate_workspace *const space = deflate_workspace_new();
     uint8_t *const bytes = malloc(SIZE);
 
     (void)state;

@@ -47,7 +47,7 @@ static void test_both_ways(void **state)
     static const size_t pixels[] = {1, 2, 3, 4, 6, 8}, counts[] = {1, 2, 5, 16, 43, 111};
     uint8_t rows[2][SIZE_MAX_HERE + PNG_PIXEL_MAX] = {{0}}, out[SIZE_MAX_HERE + 1], back[SIZE_MAX_HERE];
     uint8_t *const above = rows[0] + PNG_PIXEL_MAX, *const row = rows[1] + PNG_PIXEL_MAX;
-    uint8_t *const room = malloc(png_filter_room(SIZE_MAX_HERE));
+    uint8_t *const room = malloc(png_filter_scratch(SIZE_MAX_HERE));
     unsigned chosen = 0; /* a bit for each filter */
 
     (void)state;

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "codec/format.h"
+
+#include "base/bytes.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const struct format table[FORMAT_COUNT] = {
+    [FORMAT_PNG] =
+        {
+            .id = FORMAT_PNG,
+            .name = "PNG",
+            .suffixes = {"png"},
+            .magic = "\x89PNG",
+            .magic_size = 4,
+            .most_side = FORMAT_SIDE_MOST,
+            .most_bits = 16,
+            .holds_alpha = true,
+            .check = png_check,
+            .read_metadata = metadata_read_png,
+            .write_metadata = metadata_write_png,
+        },
+    [FORMAT_JPEG] =
+        {
+            .id = FORMAT_JPEG,
+            .name = "JPEG",
+            .suffixes = {"jpg", "jpeg"},
+            .magic = "\xff\xd8",
+            .magic_size = 2,
+            .most_side = 65535, /* a frame header has 16 bits for each */
+            .most_bits = 8,
+            .holds_alpha = false,
+            .check = jpeg_check,
+            .read_metadata = metadata_read_jpeg,
+            .write_metadata = metadata_write_jpeg,
+        },
+};
+
+const struct format *formats(size_t *count)
+{
+    *count = FORMAT_COUNT;
+    return table;
+}
+
+const struct format *format_of(enum format_id id)
+{
+    return &table[id];
+}
+
+const struct format *format_find_by_suffix(const char *suffix)
+{
+    for (const struct format *format = table; format < table + FORMAT_COUNT; format++)
+        for (const char *const *known = format->suffixes; *known != NULL; known++)
+            if (strcasecmp(suffix, *known) == 0)
+                return format;
+    return NULL;
+}
+
+const struct format *format_find_by_path(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *dot = strrchr(slash != NULL ? slash : path, '.');
+    return dot != NULL ? format_find_by_suffix(dot + 1) : NULL;
+}
+
+/* What a file of no format in the table probably is, with its article, or NULL. */
+static const char *name_foreign(const uint8_t *bytes, size_t size)
+{
+    static const struct {
+        size_t at, length;
+        const char *magic, *name;
+    } kinds[] = {
+        {0, 4, "GIF8", "a GIF image"},      {8, 4, "WEBP", "a WebP image"},      {4, 7, "ftypavi", "an AVIF image"},
+        {4, 7, "ftyphei", "a HEIC image"},  {4, 7, "ftyphev", "a HEIC image"},   {4, 8, "ftypmif1", "a HEIF image"},
+        {4, 8, "ftypmsf1", "a HEIF image"}, {0, 4, "II*\0", "a TIFF image"},     {0, 4, "MM\0*", "a TIFF image"},
+        {0, 2, "BM", "a BMP image"},        {0, 4, "%PDF", "a PDF document"},    {0, 2, "\xff\x0a", "a JPEG XL image"},
+        {4, 4, "JXL ", "a JPEG XL image"},  {4, 4, "jP  ", "a JPEG 2000 image"}, {0, 4, "8BPS", "a Photoshop image"},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (size >= kinds[i].at + kinds[i].length && memcmp(bytes + kinds[i].at, kinds[i].magic, kinds[i].length) == 0)
+            return kinds[i].name;
+    /* An SVG file may open with an XML declaration, a document type and comments. */
+    if (bytes_contain(bytes, size < 1024 ? size : 1024, "<svg"))
+        return "an SVG drawing";
+    return NULL;
+}
+
+const struct format *format_find_by_magic(const uint8_t *bytes, size_t size, const char *name, struct error *error)
+{
+    for (const struct format *format = table; format < table + FORMAT_COUNT; format++)
+        if (size >= format->magic_size && memcmp(bytes, format->magic, format->magic_size) == 0)
+            return format;
+    const char *foreign = name_foreign(bytes, size);
+    if (foreign != NULL)
+        error_about(error, ERROR_WORK, name, "is %s, and gpuconv reads PNG and JPEG; convert it first", foreign);
+    else
+        error_about(error, ERROR_WORK, name, "is neither a PNG nor a JPEG; give an image in one of these formats");
+    return NULL;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Metadata in the chunks of a PNG. */
+#include "metadata/metadata_internal.h"
+
+#include "container/png.h"
+#include "container/zlib.h"
+
+#include <libdeflate.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    KEYWORD_MOST = 79,   /* letters of a keyword */
+    COMPRESSION = 6,     /* of a profile */
+    RAW_LINE_BYTES = 36, /* in a line of a raw profile */
+};
+
+static const char xmp_keyword[] = "XML:com.adobe.xmp";
+static const char raw_keyword[] = "Raw profile type ";
+
+/* ---- Compressed parts ---- */
+
+/* Inflate SIZE bytes into OUT, to be released with blob_free. *INFLATED says whether that was possible, and *WHY why not.
+ * False where there is not enough memory. */
+static bool inflate_part(const uint8_t *bytes, size_t size, struct blob *out, bool *inflated, enum metadata_reason *why,
+                         struct error *error)
+{
+    const enum zlib_result result = zlib_inflate_blob(bytes, size, METADATA_PART_MOST, out);
+    *inflated = result == ZLIB_DONE;
+    *why = result == ZLIB_TOO_LARGE ? METADATA_TOO_LARGE : METADATA_DAMAGED;
+    return result != ZLIB_NO_MEMORY || metadata_report_memory(error);
+}
+
+/* The length of the keyword that a chunk's data begin with, with its NUL; 0 where there is none. */
+static size_t keyword_length(const uint8_t *data, size_t size)
+{
+    const uint8_t *end = memchr(data, 0, size < KEYWORD_MOST + 1 ? size : KEYWORD_MOST + 1);
+    return end != NULL && end > data ? (size_t)(end - data) + 1 : 0;
+}
+
+/* iCCP: a name, the number 0 for the only method of compression, and a profile. */
+static bool read_icc(struct metadata *metadata, const uint8_t *data, size_t size, struct error *error)
+{
+    const size_t name = keyword_length(data, size);
+    struct blob profile = {0};
+    enum metadata_reason why;
+    bool inflated = false;
+    if (metadata->icc.size > 0)
+        return true;
+    if (name == 0 || size - name < 1 || data[name] != 0)
+        return metadata_drop(metadata, METADATA_ICC, METADATA_DAMAGED);
+    bool done = inflate_part(data + name + 1, size - name - 1, &profile, &inflated, &why, error);
+    if (done && !inflated)
+        metadata_drop(metadata, METADATA_ICC, why);
+    done = done && (!inflated || metadata_add_icc(metadata, profile.bytes, profile.size, error));
+    if (metadata->icc.size > 0)
+        memcpy(metadata->icc_name, data, name);
+    blob_free(&profile);
+    return done;
+}
+
+/* ---- Texts ---- */
+
+static int hexadecimal(uint8_t digit)
+{
+    return digit >= '0' && digit <= '9'   ? digit - '0'
+           : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
+           : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
+                                          : -1;
+}
+
+/* Decode a raw profile, as ImageMagick writes it: a line end, a name, the number of bytes, the bytes in hexadecimal.
+ * BYTES stays empty where it is none, or is damaged. False where there is not enough memory. */
+static bool decode_raw(const uint8_t *text, size_t size, struct blob *bytes, struct error *error)
+{
+    size_t at = 0, count = 0, filled = 0;
+    int high = -1;
+    for (int lines = 0; at < size && lines < 2; at++) /* up to the number */
+        lines += text[at] == '\n';
+    while (at < size && text[at] == ' ')
+        at++;
+    for (; at < size && text[at] >= '0' && text[at] <= '9' && count <= METADATA_PART_MOST; at++)
+        count = 10 * count + (size_t)(text[at] - '0');
+    if (count == 0 || count > METADATA_PART_MOST || count > size / 2)
+        return true;
+    if (blob_extend(bytes, count) == NULL)
+        return metadata_report_memory(error);
+    for (; at < size && filled < count; at++) {
+        const int digit = hexadecimal(text[at]);
+        if (digit < 0)
+            continue;
+        if (high >= 0)
+            bytes->bytes[filled++] = (uint8_t)(high << 4 | digit);
+        high = high >= 0 ? -1 : digit;
+    }
+    if (filled < count)
+        blob_free(bytes);
+    return true;
+}
+
+/* A raw profile whose keyword ends in NAME. What is not understood may be a picture, and is ignored. */
+static bool read_raw(struct metadata *metadata, const char *name, const uint8_t *text, size_t size, struct error *error)
+{
+    struct blob raw = {0};
+    bool done = decode_raw(text, size, &raw, error);
+    if (!done || raw.size == 0)
+        ;
+    else if (bytes_begin(raw.bytes, raw.size, EXIF_HEAD, sizeof EXIF_HEAD) || strcmp(name, "exif") == 0)
+        done = metadata_add_exif(metadata, raw.bytes, raw.size, error);
+    else if (bytes_begin(raw.bytes, raw.size, XMP_HEAD, sizeof XMP_HEAD))
+        done = metadata_add_xmp(metadata, raw.bytes + sizeof XMP_HEAD, raw.size - sizeof XMP_HEAD, error);
+    else if (strcmp(name, "xmp") == 0)
+        done = metadata_add_xmp(metadata, raw.bytes, raw.size, error);
+    else if (metadata->iptc.size == 0 && (strcmp(name, "iptc") == 0 || strcmp(name, "8bim") == 0))
+        done = metadata_add_resources(metadata, raw.bytes, raw.size, error);
+    blob_free(&raw);
+    return done;
+}
+
+/* A text whose keyword says that it holds other metadata. */
+static bool read_wrapped(struct metadata *metadata, const char *keyword, const uint8_t *text, size_t size,
+                         bool compressed, struct error *error)
+{
+    const bool xmp = strcmp(keyword, xmp_keyword) == 0;
+    struct blob part = {0};
+    enum metadata_reason why = METADATA_DAMAGED;
+    bool inflated = true;
+    bool done = !compressed || inflate_part(text, size, &part, &inflated, &why, error);
+    if (compressed) {
+        text = part.bytes;
+        size = part.size;
+    }
+    if (done && !inflated)
+        metadata_drop(metadata, xmp ? METADATA_XMP : METADATA_TEXT, why);
+    else if (done)
+        done = xmp ? metadata_add_xmp(metadata, text, size, error)
+                   : read_raw(metadata, keyword + strlen(raw_keyword), text, size, error);
+    blob_free(&part);
+    return done;
+}
+
+size_t png_text_start(const char *type, const uint8_t *data, size_t size, bool *compressed)
+{
+    const size_t keyword = keyword_length(data, size);
+    *compressed = false;
+    if (keyword == 0 || type[0] == 't')
+        return keyword;
+    if (type[0] == 'z') {
+        *compressed = true;
+        return size > keyword && data[keyword] == 0 ? keyword + 1 : 0;
+    }
+    if (size < keyword + 4 || data[keyword] > 1 || data[keyword + 1] != 0)
+        return 0;
+    *compressed = data[keyword] == 1;
+    size_t at = keyword + 2;
+    for (int i = 0; i < 2; i++) { /* a language, and the keyword in it */
+        const uint8_t *end = memchr(data + at, 0, size - at);
+        if (end == NULL)
+            return 0;
+        at = (size_t)(end - data) + 1;
+    }
+    return at;
+}
+
+static bool read_text(struct metadata *metadata, const struct png_chunk *chunk, struct error *error)
+{
+    const char *keyword = (const char *)chunk->data;
+    bool compressed;
+    const size_t start = png_text_start(chunk->type, chunk->data, chunk->size, &compressed);
+    if (start == 0)
+        return metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
+    if (strcmp(keyword, xmp_keyword) == 0 || strncmp(keyword, raw_keyword, strlen(raw_keyword)) == 0)
+        return read_wrapped(metadata, keyword, chunk->data + start, chunk->size - start, compressed, error);
+    return metadata_add(metadata, METADATA_TEXT, &metadata->texts, chunk->head, PNG_CHUNK_OVERHEAD + chunk->size,
+                        error);
+}
+
+/* ---- Reading ---- */
+
+/* A chunk of a fixed SIZE that describes the samples. The first of each type counts. */
+static void read_fixed(const struct png_chunk *chunk, const char *type, size_t size, uint8_t *field, bool *has)
+{
+    if (!png_chunk_is(chunk, type) || chunk->size != size || *has)
+        return;
+    *has = true;
+    memcpy(field, chunk->data, size);
+}
+
+static bool read_chunk(struct metadata *metadata, const struct png_chunk *chunk, struct error *error)
+{
+    const uint8_t *data = chunk->data;
+    if (png_chunk_is(chunk, "iCCP"))
+        return read_icc(metadata, data, chunk->size, error);
+    if (png_chunk_is(chunk, "eXIf"))
+        return metadata_add_exif(metadata, data, chunk->size, error);
+    if (png_chunk_is(chunk, "tEXt") || png_chunk_is(chunk, "zTXt") || png_chunk_is(chunk, "iTXt"))
+        return read_text(metadata, chunk, error);
+    read_fixed(chunk, "gAMA", sizeof metadata->gamma, metadata->gamma, &metadata->has_gamma);
+    read_fixed(chunk, "cHRM", sizeof metadata->chromaticities, metadata->chromaticities, &metadata->has_chromaticities);
+    read_fixed(chunk, "cICP", sizeof metadata->coding, metadata->coding, &metadata->has_coding);
+    if (png_chunk_is(chunk, "sRGB") && chunk->size == 1 && data[0] < 4)
+        read_fixed(chunk, "sRGB", 1, &metadata->intent, &metadata->has_srgb);
+    if (png_chunk_is(chunk, "pHYs") && chunk->size == 9 && metadata->resolution.unit == RESOLUTION_NONE && data[8] < 2)
+        metadata->resolution = (struct resolution){
+            .unit = data[8] == 1 ? RESOLUTION_METRE : RESOLUTION_ASPECT,
+            .horizontal = big32(data),
+            .vertical = big32(data + 4),
+        };
+    return true;
+}
+
+bool metadata_read_png(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error)
+{
+    struct png_walk walk = png_walk_begin(bytes, size);
+    struct png_chunk chunk;
+    bool done = true;
+    *metadata = (struct metadata){.orientation = 1};
+    while (done && png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK)
+        done = read_chunk(metadata, &chunk, error);
+    metadata_settle(metadata);
+    return done;
+}
+
+/* ---- Writing ---- */
+
+/* Pixels per metre; 0 where that does not fit or is not known. */
+static uint32_t per_metre(enum resolution_unit unit, uint32_t value)
+{
+    const uint64_t scaled = unit == RESOLUTION_INCH         ? ((uint64_t)value * 10000 + 127) / 254
+                            : unit == RESOLUTION_CENTIMETRE ? (uint64_t)value * 100
+                                                            : value;
+    return scaled <= INT32_MAX ? (uint32_t)scaled : 0;
+}
+
+static bool append_resolution(const struct resolution *resolution, struct blob *out)
+{
+    uint8_t data[9];
+    const uint32_t horizontal = per_metre(resolution->unit, resolution->horizontal);
+    const uint32_t vertical = per_metre(resolution->unit, resolution->vertical);
+    if (resolution->unit == RESOLUTION_NONE || horizontal == 0 || vertical == 0)
+        return true;
+    put_big32(data, horizontal);
+    put_big32(data + 4, vertical);
+    data[8] = resolution->unit != RESOLUTION_ASPECT;
+    return png_chunk_append(out, "pHYs", data, sizeof data);
+}
+
+static bool append_icc(const struct metadata *metadata, struct blob *out)
+{
+    static const char standard[] = "ICC Profile";
+    const char *name = metadata->icc_name[0] != '\0' ? metadata->icc_name : standard;
+    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(COMPRESSION);
+    struct blob data = {0};
+    bool done = false;
+    if (compressor != NULL && blob_append(&data, name, strlen(name) + 1) && blob_append(&data, "", 1)) {
+        const size_t head = data.size, bound = libdeflate_zlib_compress_bound(compressor, metadata->icc.size);
+        uint8_t *packed = blob_extend(&data, bound);
+        if (packed != NULL) {
+            const size_t size =
+                libdeflate_zlib_compress(compressor, metadata->icc.bytes, metadata->icc.size, packed, bound);
+            done = png_chunk_append(out, "iCCP", data.bytes, head + size);
+        }
+    }
+    libdeflate_free_compressor(compressor);
+    blob_free(&data);
+    return done;
+}
+
+/* Photoshop's resources as a raw profile, where others look for them: read_raw reads it. */
+static bool append_resources(const struct blob *iptc, struct blob *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    struct blob data = {0};
+    char head[64];
+    const int length = snprintf(head, sizeof head, "%s%s%c\niptc\n%8zu\n", raw_keyword, "iptc", 0, iptc->size);
+    bool done = blob_append(&data, head, (size_t)length);
+    for (size_t i = 0; done && i < iptc->size; i++) {
+        const bool line_ends = i % RAW_LINE_BYTES == RAW_LINE_BYTES - 1 || i + 1 == iptc->size;
+        const char text[3] = {digits[iptc->bytes[i] >> 4], digits[iptc->bytes[i] & 15], '\n'};
+        done = blob_append(&data, text, line_ends ? 3 : 2);
+    }
+    done = done && png_chunk_append(out, "tEXt", data.bytes, data.size);
+    blob_free(&data);
+    return done;
+}
+
+static bool append_xmp(const struct blob *xmp, struct blob *out)
+{
+    /* Not compressed, no language, no translation; the last byte is the literal's own NUL. */
+    static const char head[] = "XML:com.adobe.xmp\0\0\0\0";
+    struct blob data = {0};
+    const bool done = blob_append(&data, head, sizeof head) && blob_append(&data, xmp->bytes, xmp->size) &&
+                      png_chunk_append(out, "iTXt", data.bytes, data.size);
+    blob_free(&data);
+    return done;
+}
+
+/* All chunks, in an order that the standard allows behind IHDR. */
+static bool append_chunks(const struct metadata *metadata, bool grey, struct blob *out, uint32_t *dropped)
+{
+    const bool profile = metadata_has_icc_for(metadata, grey, dropped);
+    return (!metadata->has_coding || png_chunk_append(out, "cICP", metadata->coding, sizeof metadata->coding)) &&
+           (!profile || append_icc(metadata, out)) &&
+           (!metadata->has_srgb || png_chunk_append(out, "sRGB", &metadata->intent, 1)) &&
+           (!metadata->has_gamma || png_chunk_append(out, "gAMA", metadata->gamma, sizeof metadata->gamma)) &&
+           (!metadata->has_chromaticities ||
+            png_chunk_append(out, "cHRM", metadata->chromaticities, sizeof metadata->chromaticities)) &&
+           append_resolution(&metadata->resolution, out) &&
+           (metadata->exif.size == 0 || png_chunk_append(out, "eXIf", metadata->exif.bytes, metadata->exif.size)) &&
+           (metadata->xmp.size == 0 || append_xmp(&metadata->xmp, out)) &&
+           (metadata->iptc.size == 0 || append_resources(&metadata->iptc, out)) &&
+           blob_append(out, metadata->texts.bytes, metadata->texts.size);
+}
+
+bool metadata_write_png(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
+                        struct error *error)
+{
+    const bool grey = !(png_file_header(*bytes).colour & PNG_COLOUR);
+    const size_t place = PNG_SIGNATURE + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA; /* behind IHDR */
+    struct blob added = {0};
+    *dropped = 0;
+    const bool done = append_chunks(metadata, grey, &added, dropped);
+    return metadata_insert(done, &added, place, bytes, size, error);
+}
