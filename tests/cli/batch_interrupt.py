@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Interrupt a batch at many moments: batch_interrupt.py GPUCONV INPUTS OUTPUTS.
 
-Each time OUTPUTS must hold whole files only, those that the report names, and the exit status must be 128 and the
-signal's number. A signal that the parent ignores is to stay ignored; SIGKILL leaves no half file either, though perhaps
-one that the report has not."""
+Each time OUTPUTS must hold whole files only, exactly those that the report names, and the exit status must be 128 plus
+the number of the signal. A signal that the parent ignores stays ignored. After SIGKILL all files are whole too, but the
+report may lack one."""
 import json
 import os
 import shutil
@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import run_and_signal  # noqa: E402
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
-ROUNDS = 12  # a signal
+ROUNDS = 12  # for each signal
 
 
 def reported(path):
@@ -54,11 +54,11 @@ def main():
             left = set(os.listdir(outputs)) if os.path.isdir(outputs) else set()
             killed = number == signal.SIGKILL
             allowed = {0, -number if killed else 128 + number}
-            if not left:  # perhaps the batch had not begun, and the signal itself ended the program
+            if not left:  # the batch may not have started: the signal itself ended the program
                 allowed.add(-number)
             if status not in allowed:
                 sys.exit(f"{number.name}: exit status {status}")
-            if killed:  # between the file's name and the report's line, and of a file system without O_TMPFILE
+            if killed:  # ended between naming a file and reporting it, or the file system has no O_TMPFILE
                 left = {name for name in left if not name.startswith(".gpuconv-")}
             if left != reported(report) and not (killed and reported(report) <= left):
                 sys.exit(f"{number.name}: outputs {sorted(left)}, report {sorted(reported(report))}")
@@ -74,7 +74,7 @@ def main():
             sys.exit(f"{number.name} was not ignored")
     shutil.rmtree(outputs)
     os.remove(report)
-    print("interrupted" if partly > 0 else "no batch was interrupted: it is over too soon to test anything")
+    print("interrupted" if partly > 0 else "no batch was interrupted: it ends too soon to test anything")
 
 
 main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Thousands of tiny images in one batch: batch_stress.py GPUCONV. Memory must not grow with their number, nor the number
-of open descriptors."""
+"""Thousands of tiny images in one batch: batch_stress.py GPUCONV. Memory and open
+descriptors must not grow with their number."""
 import os
 import subprocess
 import sys
@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import skip  # noqa: E402
 
 COUNT = 3000
-MEGABYTES = 4  # of growth; an image takes kilobytes, so what is lost of each shows
+MEGABYTES = 4  # of growth; an image takes kilobytes, so a leak for each image shows
 
 
 def resident(process):
@@ -44,7 +44,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
         inputs, outputs = os.path.join(folder, "in"), os.path.join(folder, "out")
         os.mkdir(inputs)
-        # Of different sizes, so that buffers are reused and grown.
+        # Different sizes, so that buffers are reused and grown.
         images = [subprocess.run([sys.executable, png, str(8 + 5 * i), str(40 - 3 * i), str(1 + i % 4)], check=True,
                                  stdout=subprocess.PIPE).stdout for i in range(12)]
         for i in range(COUNT):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A small benchmark on one backend, in all three formats: bench.py GPUCONV cpu|cuda.
 
-The times change from run to run; what must hold between the fields does not."""
+The times change from run to run; the relations between the fields do not."""
 import csv
 import io
 import json
@@ -32,7 +32,7 @@ def gpuconv(program, *arguments):
 
 
 def near(a, b):
-    """Equal as far as the six printed digits of two factors go."""
+    """Equal, given that two factors were printed with six digits."""
     return math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-12)
 
 
@@ -143,7 +143,7 @@ def main():
     program, backend = sys.argv[1:]
     if backend == "cuda" and gpuconv(program, "--devices").startswith("no CUDA device"):
         harness.skip("there is no GPU")
-    # One thread, because on a busy machine threads that wait for each other take milliseconds for nothing.
+    # One thread: on a busy machine, threads that wait for each other lose milliseconds.
     common = ["--bench", "--backend", backend, "--threads", "1", "--border", "wrap", "--bench-filter",
               ",".join(FILTERS), "--bench-size", ",".join("x".join(map(str, size)) for size in SIZES)]
     rows = check_json(gpuconv(program, *common, "--json"), backend)

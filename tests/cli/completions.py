@@ -32,7 +32,7 @@ for line in $argv
     echo
 end
 '''
-# The specifications that the shell's own _arguments gets, and what the filters' function adds.
+# The specifications that zsh's _arguments receives, and the words that the filters' function adds.
 ZSH = r'''
 _arguments() { print -rl -- "$@"; }
 _describe() { print -rl -- "${(@P)4}"; }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""16 bits a sample, --depth and --linear against what this script computes itself: depth.py GPUCONV.
+"""16 bits a sample, --depth and --linear against results that this script computes: depth.py GPUCONV.
 
-Pictures are written here and read by read_png.py; what must come out is computed with integers and fractions from
-the definitions: out = clamp(floor(sum of tap * sample / scale + 257 * offset + 1/2)) for 16 bits, premultiplication with
-65535, and the curve of sRGB from linear.py."""
+The script writes the pictures, reads the results by read_png.py, and computes the expected ones with integers and
+fractions from the definitions: out = clamp(floor(sum of tap * sample / scale + 257 * offset + 1/2)) for 16 bits,
+premultiplication with 65535, and the sRGB curve of linear.py."""
 import json
 import os
 import random
@@ -41,7 +41,7 @@ class Image:
 
 
 def noise(width, height, channels, bits, seed=1):
-    """A slope with noise in all bits; alpha is nothing, something or all."""
+    """A slope with noise in all bits; alpha is 0, the maximum, or between."""
     chance = random.Random(seed)
     top, samples = (1 << bits) - 1, []
     for y in range(height):
@@ -85,7 +85,7 @@ def reduced(value):
 
 
 def with_bits(image, bits):
-    """--depth: 16 of 8 by 257, 8 of 16 to the nearest."""
+    """--depth: 8 to 16 bits is times 257; 16 to 8 bits rounds to nearest."""
     if image.bits == bits:
         return image
     if bits == 16:
@@ -112,7 +112,7 @@ def write_filter(path, name):
 
 
 def outside(i, n, border):
-    """The index that stands for I; None is a zero."""
+    """The index inside 0 to N - 1 that the border gives for I; None means the sample is 0."""
     if 0 <= i < n:
         return i
     if border == "zero":
@@ -145,11 +145,11 @@ def convolve_plane(plane, width, height, name, border, bits):
                         if from_x is not None and from_y is not None:
                             total += tap * plane[from_y][from_x]
                 sums.append(total)
-            if len(sums) == 2:  # the last level whose lower end the root reaches: nothing is rounded
+            if len(sums) == 2:  # the highest level whose lower bound the root reaches, without rounding
                 squares, low, high = sums[0] ** 2 + sums[1] ** 2, 0, top
                 while low < high:
                     value = (low + high + 1) // 2
-                    end = scale * (2 * value - 1 - 2 * int(offset))  # twice that
+                    end = scale * (2 * value - 1 - 2 * int(offset))  # twice the bound
                     low, high = (value, high) if end <= 0 or end ** 2 <= 4 * squares else (low, value - 1)
                 line.append(low)
             else:
@@ -161,7 +161,7 @@ def convolve_plane(plane, width, height, name, border, bits):
 
 
 def convolve(image, name, border="replicate", alpha="keep", curve=None):
-    """What gpuconv is to make of an image; CURVE, the tables of linear light, or None."""
+    """The result that gpuconv must give. CURVE holds the tables of linear light, or is None."""
     width, height, channels = image.width, image.height, image.channels
     has_alpha, bits = channels % 2 == 0, 16 if curve else image.bits
     colours = channels - has_alpha
@@ -210,21 +210,21 @@ def expect(what, actual, expected):
 
 
 def lively(image):
-    """Are the samples such that a mistake shows?"""
+    """Check that the samples would show a mistake."""
     top = (1 << image.bits) - 1
     inside = sum(0 < value < top for value in image.samples)
     assert inside > len(image.samples) // 8 and len(set(image.samples)) > 30, "the picture tests nothing"
 
 
 def test_identity(readers):
-    """Every kind of PNG of 16 bits, read by every codec, comes back sample by sample."""
+    """Every kind of 16-bit PNG comes back sample by sample from every codec."""
     for channels in 1, 2, 3, 4:
         for interlaced in False, True:
             for transparent in (False, True) if channels % 2 else (False,):
                 image = noise(13, 11, channels, 16)
                 key = image.samples[5 * channels:6 * channels] if transparent else None
                 image.samples[7 * channels:8 * channels] = image.samples[5 * channels:6 * channels]
-                if transparent:  # the same upper bytes are not enough
+                if transparent:  # equal upper bytes are not enough
                     image.samples[9 * channels:10 * channels] = [value ^ 1 for value in key]
                 write_png("in.png", image, interlaced, key)
                 expected = image
@@ -242,7 +242,7 @@ def test_identity(readers):
                     if codec != "stb":
                         gpuconv("--codec", codec, "identity", "in.png", "out.png")
                         expect(f"{what}, {codec}", read_png("out.png"), expected)
-                    # stb's 16 bits are seen through one that writes them
+                    # stb reads 16 bits but does not write them
                     gpuconv("--codec", codec, "--compare", "in.png", "in.png")
                 assert gpuconv("--codec", "stb", "--compare", "in.png", "in.png") == "equal\n"
 
@@ -276,7 +276,7 @@ def test_filters(curve):
 
 
 def test_lossless():
-    """8 bits go through linear light unchanged: all levels, with and without alpha."""
+    """All 8-bit levels survive linear light unchanged, with and without alpha."""
     image = Image(256, 4, 4, 8, (value for y in range(4) for x in range(256)
                                  for value in (x, 255 - x, x, (0, 1, 254, 255)[y])))
     write_png("in.png", image)
@@ -290,7 +290,7 @@ def test_lossless():
 
 
 def test_threads():
-    """Bands of rows, threads and both variants, on an image that is larger than a band's planes."""
+    """Bands of rows, threads and both variants, on an image of several bands."""
     chance = random.Random(5)
     for channels, options in (3, []), (4, ["--alpha", "premultiply"]), (3, ["--linear"]), (1, ["--border", "wrap"]):
         width, height = 500, 900
@@ -309,7 +309,7 @@ def test_threads():
 
 
 def test_chains():
-    """A chain gives what its filters give one after the other."""
+    """A chain equals its filters, one after the other."""
     for channels, bits, options in ((3, 16, []), (4, 16, ["--alpha", "premultiply"]), (3, 8, ["--linear"]),
                                     (4, 16, ["--linear", "--alpha", "premultiply"]), (2, 8, ["--depth", "16"])):
         write_png("in.png", noise(23, 17, channels, bits))
@@ -321,7 +321,7 @@ def test_chains():
 
 
 def test_batch():
-    """Many files: as one by one, and the report has the depth."""
+    """A batch equals one run for each file, and its report has the depth."""
     os.mkdir("many")
     for i in range(6):
         write_png(f"many/{i}.png", noise(30 + i, 20, i % 4 + 1, 16 if i % 2 else 8))

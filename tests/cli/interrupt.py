@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Interrupt gpuconv at many moments of a run: interrupt.py GPUCONV INPUT FOLDER.
 
-Each time FOLDER must hold nothing, or the whole output. A run that ended itself must have left the output. Before that:
-a signal goes to any thread that does not block it, so the worker threads must, or the main thread cannot hold it back
-while a temporary file exists. That gap is too short to be hit by chance."""
+Each time FOLDER must hold nothing or the whole output. A run that ended by itself must have left the output.
+
+First the threads are checked. A signal goes to any thread that does not block it. So the worker threads must block
+signals, or the main thread cannot delay them while a temporary file exists. Chance hardly ever hits that moment."""
 import os
 import signal
 import subprocess
@@ -16,11 +17,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import run_and_signal  # noqa: E402
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-ROUNDS = 12  # a signal; enough to hit each stage of a run
+ROUNDS = 12  # for each signal; enough to hit each stage of a run
 
 
 def open_threads(process):
-    """(number of threads, how many but the main one do not block the signals) of a process."""
+    """The number of threads of a process, and how many of them, besides the main one, do not block the signals."""
     wanted = sum(1 << (number - 1) for number in SIGNALS)
     threads = unblocked = 0
     for thread in os.listdir(f"/proc/{process.pid}/task"):
@@ -32,7 +33,7 @@ def open_threads(process):
 
 
 def check_threads(program, source, folder, variant):
-    """The worker threads of a run must soon block the signals. The run would take long, but is killed."""
+    """The worker threads of a run must soon block the signals. The run is long and gets killed."""
     filters = ",".join(["gaussian:15"] * 100)
     process = subprocess.Popen([program, "--variant", variant, "--threads", "3", filters, source,
                                 os.path.join(folder, "out.png")])
@@ -87,7 +88,7 @@ def main():
             interrupted += status != 0
     if os.path.exists(target):
         os.remove(target)
-    print("interrupted" if interrupted > 0 else "no run was interrupted: it is over too soon to test anything")
+    print("interrupted" if interrupted > 0 else "no run was interrupted: it ends too soon to test anything")
 
 
 main()

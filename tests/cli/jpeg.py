@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Print the components of a JPEG as its frame header has them: jpeg.py FILE."""
+"""Print the components of a JPEG, from its frame header: jpeg.py FILE."""
 import sys
 
 

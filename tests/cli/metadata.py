@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What files say besides their samples, on its way through gpuconv: metadata.py GPUCONV, or metadata.py --seeds FOLDER
+"""The metadata of files on their way through gpuconv: metadata.py GPUCONV, or metadata.py --seeds FOLDER
 to write the first inputs of the metadata fuzzer. Inputs are built here and by Pillow; Pillow, exiftool and pngcheck
-read what comes out. Skipped (exit status 77) where they are not installed."""
+read what comes out. Skipped (exit status 77) if they are not installed."""
 import hashlib
 import io
 import itertools
@@ -43,7 +43,7 @@ def segment(marker, data):
 
 
 def picture(mode="RGB"):
-    """No two of its eight orientations are alike."""
+    """A picture whose eight orientations all differ."""
     image = Image.new(mode, (WIDTH, HEIGHT))
     for y in range(HEIGHT):
         for x in range(WIDTH):
@@ -53,7 +53,7 @@ def picture(mode="RGB"):
 
 
 def png(*chunks, image=None, behind=()):
-    """A PNG by Pillow with CHUNKS behind IHDR, and others behind IDAT."""
+    """A PNG by Pillow with CHUNKS after IHDR and BEHIND after IDAT."""
     file = io.BytesIO()
     (image or picture()).save(file, "png")
     data = file.getvalue()
@@ -61,7 +61,7 @@ def png(*chunks, image=None, behind=()):
 
 
 def jpeg(*segments, image=None, **options):
-    """A JPEG by Pillow with SEGMENTS behind APP0."""
+    """A JPEG by Pillow with SEGMENTS after APP0."""
     file = io.BytesIO()
     (image or picture()).save(file, "jpeg", quality=95, **options)
     data = file.getvalue()
@@ -110,7 +110,7 @@ def text(value):
 
 
 def exif(orientation=1, order=">", **options):
-    """What a camera writes: sides, resolution, a thumbnail, maker's notes with another."""
+    """EXIF like a camera's: sizes, resolution, a thumbnail, and maker's notes with another thumbnail."""
     def short(value):
         return 3, 1, struct.pack(order + "H", value)
 
@@ -135,12 +135,12 @@ def exif(orientation=1, order=">", **options):
         (0x501B, 1, len(MARKER), MARKER),
         (0x8769, 4, 1, camera), (0x8825, 4, 1, place), (0xC4A5, 7, len(thumbnail), thumbnail),
     ]
-    return bytes(Tiff(order, image, thumbnail).data) + MARKER  # behind all that is referred to
+    return bytes(Tiff(order, image, thumbnail).data) + MARKER  # after everything that the directories refer to
 
 
 def profile():
     data = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
-    data[24:36] = struct.pack(">6H", 2024, 5, 6, 7, 8, 9)  # else when it was made, to the second
+    data[24:36] = struct.pack(">6H", 2024, 5, 6, 7, 8, 9)  # a fixed date instead of the time of creation
     return bytes(data)
 
 
@@ -151,7 +151,7 @@ def kind_of_profile(kind):
 
 
 def large_profile(size):
-    """Not much of a profile, but with a header that says so: readers take it for one."""
+    """Hardly a profile, but readers accept its header."""
     data = bytearray(profile())
     data += bytes(i * i * 7919 >> 5 & 255 for i in range(size - len(data)))
     data[0:4] = struct.pack(">I", len(data))
@@ -207,7 +207,7 @@ def raw_profile(name, data):
 # ---- Reading ----
 
 class Test:
-    """The program in a folder of its own."""
+    """gpuconv in a folder of its own."""
 
     def __init__(self, program):
         self.program, self.failures = program, 0
@@ -217,7 +217,7 @@ class Test:
             file.write(data)
 
     def run(self, *arguments, status=0):
-        """Run it and return what it says on standard error."""
+        """Run it and return its standard error."""
         process = subprocess.run([self.program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.check(process.returncode == status, f"{arguments}: exit status {process.returncode}: {process.stderr}")
         return process.stderr
@@ -232,7 +232,7 @@ class Test:
 
 
 def exiftool(path, *options):
-    """The tags of a file by group and name, as numbers, without what is about the file."""
+    """The tags of a file by group and name, as numbers, without those about the file itself."""
     output = subprocess.run(["exiftool", "-j", "-n", "-a", "-G1", *options, path], stdout=subprocess.PIPE).stdout
     return {name: value for name, value in json.loads(output)[0].items()
             if not name.startswith(("ExifTool:ExifToolVersion", "System:", "SourceFile"))}
@@ -249,7 +249,7 @@ def chunks(path):
 
 
 def segments(path):
-    """Those before the first scan."""
+    """The segments before the first scan."""
     with open(path, "rb") as file:
         data = file.read()
     at = 2
@@ -260,7 +260,7 @@ def segments(path):
 
 
 def check_file(test, path):
-    """It is whole to independent readers. Returns its tags."""
+    """Independent readers accept the file. Returns its tags."""
     tags = exiftool(path)
     warnings = [value for name, value in tags.items() if name.endswith((":Warning", ":Error"))]
     test.equal(warnings, [], f"{path}: exiftool warns")
@@ -278,7 +278,7 @@ def check_file(test, path):
 # ---- Tests ----
 
 def test_orientation(test):
-    """The filter sees what Pillow has turned upright, however it was stored; both formats, both orders of bytes."""
+    """The filter works on the upright picture, as turned by Pillow; both formats, both byte orders."""
     for orientation, make in itertools.product(range(1, 9), (full_png, full_jpeg)):
         source = "in.png" if make is full_png else "in.jpg"
         order = "<" if (orientation % 2 == 0) == (make is full_png) else ">"
@@ -311,7 +311,7 @@ def test_orientation(test):
 
 
 def test_samples(test):
-    """Every size of a pixel is turned, and images larger than the squares that are turned at a time."""
+    """Pixels of every size are turned, also in images larger than the tiles of the rotation."""
     for mode, orientation in itertools.product(("L", "LA", "RGB", "RGBA"), range(2, 9)):
         image = picture(mode).resize((77, 45), Image.BILINEAR)
         test.write("in.png", png(chunk(b"eXIf", exif(orientation)), image=image))
@@ -324,13 +324,13 @@ def test_samples(test):
 
 
 def test_invalid_orientation(test):
-    """Anything but one SHORT of 1 to 8 means 1, and stays as it was."""
+    """An orientation other than one SHORT from 1 to 8 counts as 1, and stays in the file."""
     for kind, count, value in ((3, 1, b"\0\0"), (3, 1, b"\0\x09"), (3, 1, b"\xff\xff"), (3, 2, b"\0\6\0\6"),
                                (4, 1, b"\0\0\0\6"), (1, 1, b"\6"), (2, 1, b"6"), (99, 1, b"\0\6")):
         test.write("in.png", png(chunk(b"eXIf", bytes(Tiff(">", [(0x0112, kind, count, value)]).data))))
         test.run("-q", "identity", "in.png", "out.png")
         test.equal(Image.open("out.png").size, (WIDTH, HEIGHT), f"type {kind}, count {count}, {value}")
-    # Of two the first counts, as both cannot.
+    # Of two orientations the first counts.
     twice = [(0x0112, 3, 1, b"\0\1"), (0x0112, 3, 1, b"\0\6")]
     test.write("in.png", png(chunk(b"eXIf", bytes(Tiff(">", twice).data))))
     test.run("identity", "in.png", "out.png")
@@ -338,7 +338,7 @@ def test_invalid_orientation(test):
 
 
 def test_carried(test):
-    """From each format to each: profile, EXIF, XMP, resolution, comment; from a PNG to a PNG all else too."""
+    """Profile, EXIF, XMP, resolution and comment go from each format to each; PNG to PNG keeps the rest too."""
     fields = {"IFD0:Make": "Maker & Co", "ExifIFD:DateTimeOriginal": "2024:05:06 07:08:09",
               "ExifIFD:UserComment": "a commen", "InteropIFD:InteropIndex": "R98", "GPS:GPSLatitudeRef": "N",
               "GPS:GPSLatitude": 48.8566666666667, "GPS:GPSLongitude": 2.29444444444444,
@@ -356,7 +356,7 @@ def test_carried(test):
             test.check(field not in tags, f"{name}: {field}")
         density = [round(value) for value in image.info["dpi"]]
         test.equal(density, [300, 200], f"{name}: resolution")
-        if source == "in.jpg" or target == "out.png":  # a JPEG gets Latin-1 as it is, which exiftool does not expect
+        if source == "in.jpg" or target == "out.png":  # a JPEG gets Latin-1 unchanged, which exiftool does not expect
             comment = tags.get("File:Comment" if target == "out.jpg" else "PNG:Comment")
             test.equal(comment, "Gr\u00fc\u00dfe", f"{name}: comment")
         packets = [data for kind, data in (segments if target == "out.jpg" else chunks)(target)
@@ -367,7 +367,7 @@ def test_carried(test):
 
 
 def test_png_to_png(test):
-    """Chunks that stay true stay as they are, in an order that is allowed; the others go."""
+    """Chunks that remain true are kept, in an allowed order; the others are dropped."""
     test.write("in.png", full_png())
     test.run("blur", "in.png", "out.png")
     before, after = dict(chunks("in.png")), dict(chunks("out.png"))
@@ -383,7 +383,7 @@ def test_png_to_png(test):
     test.write("in.png", png(chunk(b"cICP", b"\1\r\0\1"), chunk(b"sRGB", b"\2"),
                              chunk(b"pHYs", struct.pack(">IIB", 2, 1, 0))))
     test.run("blur", "in.png", "out.png")
-    test.equal(dict(chunks("out.png")).get(b"cICP"), b"\1\r\0\1", "cICP")  # pngcheck does not know it
+    test.equal(dict(chunks("out.png")).get(b"cICP"), b"\1\r\0\1", "cICP")  # pngcheck does not know cICP
     test.equal(dict(chunks("out.png")).get(b"sRGB"), b"\2", "sRGB")
     test.equal(dict(chunks("out.png")).get(b"pHYs"), struct.pack(">IIB", 2, 1, 0), "an aspect")
     test.run("blur", "out.png", "out.jpg")
@@ -391,8 +391,8 @@ def test_png_to_png(test):
 
 
 def test_jpeg_to_jpeg(test):
-    """IPTC and the copyright's address go from segment to segment, Photoshop's other resources do not; a comment keeps
-    its bytes, whatever its letters are; a profile of several segments is cut anew."""
+    """IPTC and the copyright URL are kept, Photoshop's other resources are not. A comment keeps its bytes in any
+    encoding. A profile of several segments is split again."""
     test.write("in.jpg", full_jpeg())
     test.run("blur", "in.jpg", "out.jpg")
     after = list(segments("out.jpg"))
@@ -418,7 +418,7 @@ def test_jpeg_to_jpeg(test):
 
 
 def test_hidden(test):
-    """What ImageMagick puts into a PNG's texts is understood, and its thumbnails are found."""
+    """ImageMagick's profiles in PNG texts are read, and their thumbnails are found."""
     test.write("in.png", png(raw_profile(b"exif", b"Exif\0\0" + exif(6)), raw_profile(b"iptc", RESOURCES),
                              raw_profile(b"xmp", xmp_packet()), raw_profile(b"icc", profile() + MARKER)))
     test.run("blur", "in.png", "out.png")
@@ -434,7 +434,7 @@ def test_hidden(test):
 
 
 def left_out(test, data, target, expected, name):
-    """Writing DATA to TARGET leaves out what EXPECTED says, with one warning, and nothing is said with -q."""
+    """Writing DATA to TARGET drops what EXPECTED says, with one warning, or silently with -q."""
     source = "in.png" if data.startswith(b"\x89") else "in.jpg"
     test.write(source, data)
     warning = test.run("identity", source, target)
@@ -445,7 +445,7 @@ def left_out(test, data, target, expected, name):
 
 
 def test_left_out(test):
-    """What is damaged, too large, untrue or a picture goes, and the rest stays."""
+    """Damaged, too large or untrue metadata and thumbnails are dropped; the rest is kept."""
     grey, made = kind_of_profile(b"GRAY"), profile()
     left_out(test, png(chunk(b"iCCP", b"x\0\0" + zlib.compress(made)[:-1])), "out.png", "ICC profile (is damaged)",
              "cut short")
@@ -481,7 +481,7 @@ def test_left_out(test):
     long = xmp_packet(elements="<!--" + "x" * 70000 + "-->")
     left_out(test, png(chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + long)), "out.jpg", "XMP (is too large)", "XMP")
     left_out(test, png(chunk(b"tEXt", b"Comment\0" + b"x" * 70000)), "out.jpg", "text (is too large)", "long comment")
-    # A grey profile on a grey picture is true, and so as long as the codec writes grey.
+    # A grey profile on a grey picture stays true as long as the codec writes grey.
     test.write("in.png", png(chunk(b"iCCP", b"x\0\0" + zlib.compress(grey)), image=picture("L")))
     test.equal(test.run("identity", "in.png", "out.png"), "", "a grey profile")
     test.equal(Image.open("out.png").info.get("icc_profile"), grey, "a grey profile")
@@ -490,7 +490,7 @@ def test_left_out(test):
 
 
 def test_extended_xmp(test):
-    """Of an extended packet the first segment stays, and no longer says that there are others."""
+    """The first segment of an extended packet is kept, and no longer refers to the others."""
     guid = "0123456789ABCDEF0123456789ABCDEF"
     extension = (b"http://ns.adobe.com/xmp/extension/\0" + guid.encode() + struct.pack(">II", len(MARKER), 0) + MARKER)
     for form in ((f'xmlns:xmpNote="http://ns.adobe.com/xmp/note/" xmpNote:HasExtendedXMP="{guid}"', ""),
@@ -506,7 +506,7 @@ def test_extended_xmp(test):
 
 
 def test_xmp_orientation(test):
-    """As an attribute in either quotes and as an element; only where a picture is turned."""
+    """XMP's orientation, an attribute with either quote or an element, changes only if the picture is turned."""
     forms = (('tiff:Orientation="6"', ""), ("tiff:Orientation = '6'", ""),
              ("", "<tiff:Orientation>6</tiff:Orientation>"))
     for form, orientation in itertools.product(forms, (1, 6)):
@@ -517,7 +517,7 @@ def test_xmp_orientation(test):
 
 
 def test_hostile_exif(test):
-    """Loops, directories and values outside, counts that overflow: no more than a warning, and what can be read is."""
+    """Loops, directories and values out of bounds, overflowing counts: at most a warning; the readable rest is read."""
     def block(*entries, order=">", count=None):
         data = b"".join(struct.pack(order + "HHI", *entry[:3]) + entry[3] for entry in entries)
         return ((b"MM\0*" if order == ">" else b"II*\0") + struct.pack(order + "I", 8)
@@ -538,10 +538,10 @@ def test_hostile_exif(test):
         for size in (len(data), len(data) - 1):
             test.write("in.png", png(chunk(b"eXIf", data[:size])))
             test.run("-q", "identity", "in.png", "out.png")
-            whole = size >= 22  # the first entry is
+            whole = size >= 22  # the first entry is whole
             test.equal(Image.open("out.png").size, (HEIGHT, WIDTH) if whole else (WIDTH, HEIGHT), name)
             check_file(test, "out.png")
-    # 60000 entries that all name the same 8 million bytes: no more time and memory than the file's.
+    # 60000 entries that all name the same 8 million bytes: time and memory grow with the file only.
     many = b"MM\0*\0\0\0\x08" + struct.pack(">H", 60000)
     many += b"".join(struct.pack(">HHII", 0xB000 - i & 0xFFFF, 7, 8 << 20, 800000) for i in range(60000))
     test.write("in.png", png(chunk(b"eXIf", many + bytes(9 << 20))))
@@ -550,7 +550,7 @@ def test_hostile_exif(test):
 
 
 def test_strip(test):
-    """--strip leaves nothing, and the picture is turned all the same."""
+    """--strip drops everything; the picture is still turned."""
     for source, target in itertools.product(("in.jpg", "in.png"), ("out.jpg", "out.png")):
         name = f"{source} to {target}"
         test.write(source, (full_jpeg if source == "in.jpg" else full_png)(6))
@@ -570,7 +570,7 @@ def test_strip(test):
 
 
 def test_batch(test):
-    """A batch does the same as one after the other, says the upright sides, and warns."""
+    """A batch equals single runs, reports the upright size, and warns."""
     os.mkdir("many")
     for orientation in (1, 3, 6):
         test.write(f"many/p{orientation}.png", full_png(orientation))
@@ -592,7 +592,7 @@ def test_batch(test):
         upright = (WIDTH, HEIGHT) if "--no-orient" in options else (HEIGHT, WIDTH)
         test.equal((sides["many/j6.jpg"], sides["many/p6.png"]), (upright, upright), "sides in the report")
         told = {name: record["metadata_left_out"] for name, record in records.items() if "metadata_left_out" in record}
-        named = "ICC profile (is for other colours), EXIF (is damaged)"  # of the output, and of the input
+        named = "ICC profile (is for other colours), EXIF (is damaged)"  # output; input
         test.equal(told, {} if "--strip" in options else {"many/bad.png": named}, "what the report names")
     shutil.copytree("many", "place")
     test.run("-q", "--in-place", "blur", "place")
@@ -602,7 +602,7 @@ def test_batch(test):
 
 
 def test_sampling(test):
-    """A JPEG's subsampling turns with it."""
+    """The chroma subsampling turns with the picture."""
     for sampling, expected in ((1, b"\x12"), (2, b"\x22"), (0, b"\x11")):
         test.write("in.jpg", jpeg(segment(0xE1, b"Exif\0\0" + exif(6)), subsampling=sampling))
         said = test.run("-v", "blur", "in.jpg", "out.jpg")
@@ -613,7 +613,7 @@ def test_sampling(test):
 
 
 def test_compare(test):
-    """--compare is about samples as they are stored."""
+    """--compare compares the samples as stored, not turned."""
     test.write("a.png", png(chunk(b"eXIf", exif(6))))
     test.write("b.png", png())
     test.run("--compare", "a.png", "b.png")

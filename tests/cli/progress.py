@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Run a command on a terminal and look at what it draws there: progress.py COMMAND..."""
+"""Run a command on a terminal and check the progress bar that it draws: progress.py COMMAND..."""
 import os
 import pty
 import re
@@ -18,7 +18,7 @@ def main():
     while True:
         try:
             part = os.read(terminal, 65536)
-        except OSError:  # how a terminal ends
+        except OSError:  # the end of a terminal
             break
         if not part:
             break

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check a report against the files that it is about: report.py REPORT INPUTS OUTPUTS."""
+"""Check a report against the files that it names: report.py REPORT INPUTS OUTPUTS."""
 import collections
 import json
 import os

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Run one case of the command line: run.py GPUCONV CASE [--update].
 
-A case is a transcript. Its commands run one after the other in an empty folder, and what they print, how they exit and
-which files they leave must be exactly what the transcript says:
+A case is a transcript. Its commands run one after the other in an empty folder. Their output, their exit status and the
+files that they leave must be exactly those of the transcript:
 
     # a comment
     require COMMAND -- REASON      skip the case (exit status 77) unless COMMAND succeeds
@@ -25,13 +25,13 @@ import sys
 import tempfile
 
 SKIP = 77
-SECONDS = 120  # a command that takes longer hangs; the slowest, under sanitizers on a busy machine, needs a few
+SECONDS = 120  # a command that takes longer hangs; the slowest need a few seconds, under sanitizers on a busy machine
 FUNCTIONS = 'gpuconv() { "$GPUCONV" "$@"; }\npng() { "$PYTHON" "$ROOT/tests/cli/png.py" "$@"; }\n'
 NO_NEWLINE = "\\ no newline at the end"
 
 
 class Step:
-    """A command and what is expected of it: lists of (is a regular expression, line) for the two streams."""
+    """A command, and its expected output: for each stream a list of (is a regular expression, line)."""
 
     def __init__(self, command):
         self.command = command
@@ -104,7 +104,7 @@ def show(label, expected, actual):
 
 
 def run_step(step, folder, values):
-    """Run a step and say what is wrong; afterwards the step expects what happened."""
+    """Run a step and print what is wrong. Afterwards the step holds the actual output, for --update."""
     status, *streams = execute(step.command, folder, values)
     right = status == step.status
     if not right:

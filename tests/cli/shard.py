@@ -3,7 +3,7 @@
 """A batch in shards, started by a real engine: shard.py GPUCONV hand|mpirun|parallel|parallel-auto.
 
 Three processes work on one folder. Together they must leave the bytes that one process leaves, and their reports must
-name each input exactly once. Skipped (exit status 77), by name, where the engine is not installed."""
+name each input exactly once. Skipped (exit status 77) if the engine is not installed."""
 import argparse
 import filecmp
 import json
@@ -21,7 +21,7 @@ SHARDS = 3
 HERE = os.path.dirname(os.path.abspath(__file__))
 BATCH = '"$GPUCONV" --backend cpu -q blur photos -o'
 
-# What a user types, but for the report: each process has one of its own.
+# The commands that a user types, plus one report for each process.
 ENGINES = {
     "hand": "for i in 1 2 3; do " + BATCH + " out --shard $i/3 --report report.$i || exit 1; done",
     "mpirun": "mpirun --oversubscribe -n 3 sh -c '" + BATCH +
@@ -45,11 +45,11 @@ def main():
     if "--shard " not in run(program, "--help").stdout:
         skip("this gpuconv has no --shard")
 
-    # Shards are an engine's own; those of the engine that runs the tests, if any, must not be seen.
+    # Hide the variables of an engine that may be running the tests.
     values = {name: value for name, value in os.environ.items()
               if not name.startswith(("SLURM_", "OMPI_", "PMI", "PARALLEL", "JOB_COMPLETION", "GPUCONV_"))}
     values.update(GPUCONV=program)
-    if os.geteuid() == 0:  # mpirun does not like root; in a container there is nobody else
+    if os.geteuid() == 0:  # mpirun refuses root, and a container often has no other user
         values.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     with tempfile.TemporaryDirectory(prefix="gpuconv-shard-") as folder:
         values["HOME"] = folder

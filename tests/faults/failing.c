@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls that fail when they are told to, for LD_PRELOAD. $GPUCONV_FAIL is KIND:N, where the Nth call of that kind since
- * main began fails, or KIND:N+, where it and all that follow do; KIND is memory (malloc and its like, those that libc
- * itself makes, too) or thread (pthread_create). The number of calls is written to the descriptor $GPUCONV_FAIL_COUNT
- * where the program ends by itself. $GPUCONV_NAMED plays a file system that has no unnamed files, as NFS is one.
+ * A library for LD_PRELOAD that makes calls fail. $GPUCONV_FAIL is KIND:N: the Nth call of that kind after main starts
+ * fails; or KIND:N+: the Nth and all later ones fail. KIND is memory (malloc and its relatives, also when libc calls
+ * them) or thread (pthread_create). When the program ends by itself, the number of calls is written to the descriptor
+ * $GPUCONV_FAIL_COUNT. $GPUCONV_NAMED simulates a file system without unnamed files, such as NFS.
  *
- * Memory that libgomp asks for itself is neither counted nor refused: it ends the process then, and nobody can help it.
- */
+ * libgomp's own calls for memory are neither counted nor refused: if they fail, libgomp ends the process. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +30,7 @@ static atomic_long calls;
 static atomic_bool armed;
 static uintptr_t gomp_from, gomp_to;
 
-/* libc's own, under the names that it gives them for this purpose. */
+/* libc's own functions; libc offers these names to libraries that replace malloc. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *block, size_t size);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of faults share: run gpuconv in a folder of its own, and judge how it ended."""
+"""Shared by the tests of faults: run gpuconv in a folder of its own, and check how it ended."""
 import os
 import re
 import subprocess
@@ -13,14 +13,14 @@ from write_png import png, unfiltered  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FULL = os.environ.get("GPUCONV_FAULTS") == "full"
-SECONDS = 60  # what takes longer hangs
-TEMPORARY = re.compile(r"\.gpuconv-[0-9a-f]{16}")  # as gpuconv(1) has it
+SECONDS = 60  # a run that takes longer hangs
+TEMPORARY = re.compile(r"\.gpuconv-[0-9a-f]{16}")  # as documented in gpuconv(1)
 
 failures = 0
 
 
 class Ended:
-    """How a run ended: its exit status (negative: by that signal; None: it hung) and what it printed."""
+    """How a run ended: its exit status (negative: killed by that signal; None: it hung) and its output."""
 
     def __init__(self, status, out, err):
         self.status, self.out, self.err = status, out, err
@@ -61,7 +61,7 @@ def check(right, what):
 
 
 def check_failed(ended, what, reason=None, status=1):
-    """It must have ended with STATUS and one sentence, which holds REASON."""
+    """The run must have ended with STATUS and one sentence that contains REASON."""
     lines = ended.lines()
     return check(ended.status == status and len(lines) == 1 and lines[0].startswith("gpuconv: ") and
                  (reason is None or reason in lines[0]), f"{what}: exit status {ended.status}, said {lines}")
@@ -79,7 +79,7 @@ def tree(folder):
 
 
 def picture(width, height, channels=3, seed=0):
-    """The bytes of a PNG file, of another picture for each seed."""
+    """The bytes of a PNG file; each seed gives another picture."""
     samples = bytes((7 * x * y + 3 * x + 11 * y + seed) & 255 for y in range(height) for x in range(width * channels))
     return png(width, height, channels, 8, unfiltered(samples, width * channels))
 
@@ -95,7 +95,7 @@ def read(path):
 
 
 def main(tests):
-    """Run functions that take (gpuconv's path), each in an empty folder."""
+    """Run each test, test(path of gpuconv), in an empty folder."""
     program = os.path.abspath(sys.argv[1])
     before = os.getcwd()
     for test in tests:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Disks that are full, folders that cannot be written to or are gone, links, pipes and names of all kinds:
-files.py GPUCONV. Where file systems can be mounted (as root, else in a user namespace) the disks are real ones."""
+"""Full disks, read-only or missing folders, links, pipes and unusual names: files.py GPUCONV.
+
+The disks are real if file systems can be mounted, as root or in a user namespace."""
 import json
 import os
 import shutil
@@ -18,7 +19,7 @@ LIMIT = 1 << 14  # bytes of the full disk
 
 
 def own_namespace():
-    """Run this test again where it may mount; skips it where nobody may."""
+    """Run this test again with the right to mount; skip it if there is no such right."""
     for flags in (["-m"], ["-rm"]):
         command = ["unshare", *flags, "sh", "-c", "mount -t tmpfs -o size=16k none /mnt"]
         try:
@@ -35,7 +36,7 @@ def mount(folder, options):
 
 
 def fill(path):
-    """Let a file take all the room that there is."""
+    """Fill the disk with one file."""
     with open(path, "wb") as file:
         try:
             while True:
@@ -49,7 +50,7 @@ def remount_read_only(folder):
 
 
 def counted(ended, failed, count, what, reason):
-    """A batch of which FAILED of COUNT files failed: a sentence each, the summary, the count."""
+    """FAILED of the COUNT files of a batch failed: one sentence each, then a summary with the counts."""
     lines = ended.lines()
     check(ended.status == 1 and sum(reason in line for line in lines) == failed and len(lines) == failed + 2 and
           lines[-1] == f"gpuconv: {failed} of {count} files failed",
@@ -57,7 +58,7 @@ def counted(ended, failed, count, what, reason):
 
 
 def test_full_disk(program):
-    """What has no room fails alone, an original stays, and what has room is written."""
+    """Only the files that do not fit fail; originals stay; the other files are written."""
     mount("disk", f"size={LIMIT}")
     os.mkdir("in")
     write("in/large.png", picture(200, 200, 3))
@@ -79,14 +80,14 @@ def test_full_disk(program):
         check(tree("disk") == {"small.png": read("small.png")}, f"full disk, batch {workers}: {list(tree('disk'))}")
         os.remove("disk/small.png")
 
-    # In place: the original takes most of the disk, and its result, kept beside it for a moment, has no room.
+    # In place: the original fills most of the disk, so its result, which is first written beside it, does not fit.
     write("disk/a.png", picture(60, 50, 3))
     fill("disk/filler")
     before = tree("disk")
     check_failed(run([program, "--in-place", "blur", "disk/a.png"]), "full disk, in place", full)
     check(tree("disk") == before, "full disk, in place: the original changed or something was left")
 
-    # A report is cut, once and with one sentence; the work goes on, and the next report begins on a line of its own.
+    # The report is cut, with one sentence; the work continues; the next report starts on a new line.
     os.remove("disk/filler")
     write("disk/report", b"x" * (4096 - 101) + b"\n")
     fill("disk/filler")
@@ -121,14 +122,14 @@ def test_read_only(program):
     subprocess.run(["mount", "--bind", "-o", "ro", "bound/a.png", "bound/a.png"], check=False)
     subprocess.run(["mount", "-o", "remount,bind,ro", "bound/a.png"], check=False)
     before = read("bound/a.png")
-    ended = run([program, "--in-place", "blur", "bound/a.png"])  # a file that is a mount cannot be replaced
+    ended = run([program, "--in-place", "blur", "bound/a.png"])  # a mount point cannot be replaced
     check_failed(ended, "read-only file that is mounted")
     check(tree("bound") == {"a.png": before}, "read-only file that is mounted: changed, or something was left")
     subprocess.run("umount bound/a.png; umount bound", shell=True, check=True)
 
 
 def as_another(program):
-    """What runs a command as a user whom permissions bind, or None."""
+    """The command that runs another one as a user who is subject to permissions, or None."""
     if os.getuid() != 0:
         return []
     other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -166,7 +167,7 @@ def test_permissions(program):
     check_failed(run([*command, "--in-place", "blur", "open/a.png"]), "read-only file, in place", why)
     check_failed(run([*command, "blur", "open/secret.png", "open/o.png"]), "secret file",
                  "open/secret.png: cannot be read")
-    ended = run([*command, "-q", "blur", "open", "-o", "out"])  # what can be read is done
+    ended = run([*command, "-q", "blur", "open", "-o", "out"])  # the readable files are done
     check(ended.status == 1 and sorted(tree("out")) == ["a.png"], f"secret file, batch: {ended.lines()}")
     os.chmod("open/secret.png", 0o600)
     check((tree("closed"), read("open/a.png")) == before and sorted(tree("open")) == ["a.png", "secret.png"],
@@ -174,7 +175,7 @@ def test_permissions(program):
 
 
 def test_limit(program):
-    """ulimit -f, for those who cannot mount."""
+    """A full disk by ulimit -f, which needs no mount."""
     write("in.png", picture(200, 200, 3))
     write("o.png", b"old")
     limited = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", program]
@@ -186,7 +187,7 @@ def test_limit(program):
 
 
 def test_vanishing(program):
-    """The output folder goes away again and again while a batch runs: it is made again, or the file fails."""
+    """The output folder is removed again and again during a batch: it is made again, or the file fails."""
     os.mkdir("in")
     for index in range(60):
         write(f"in/{index}.png", picture(90, 80, 3, index))
@@ -235,7 +236,7 @@ def test_vanishing(program):
 
 
 def test_links(program):
-    """A link stays and the file that it names is replaced; what is no file is written to directly."""
+    """A link stays and its target is replaced; pipes and devices are written to directly."""
     write("in.png", picture(9, 7, 3))
     run([program, "blur", "in.png", "want.png"])
     want = read("want.png")
@@ -259,7 +260,7 @@ def test_links(program):
     check(run([program, "blur", "in.png", "place/o.png"]).status == 0 and read("far/away/o.png") == want,
           "linked folder")
 
-    # Of a file with two names the one that is written gets the new content, as with any tool that writes aside.
+    # A file with two names: only the name that is written gets the new content, as with any tool that renames.
     write("one.png", b"old")
     os.link("one.png", "two.png")
     check(run([program, "blur", "in.png", "one.png"]).status == 0 and read("one.png") == want and
@@ -283,7 +284,7 @@ def test_links(program):
     check(run([program, "blur", "pipe.png", "o.png"]).status == 0 and read("o.png") == want, "pipe as input")
     writer.wait()
 
-    # The batch writes the same way.
+    # A batch writes in the same way.
     os.mkdir("links")
     os.symlink("../far/away/real.png", "links/in.png")
     write("far/away/real.png", b"old")
@@ -296,7 +297,7 @@ def test_links(program):
 
 
 def test_waiting_pipe(program):
-    """A batch that waits for the reader of a pipe ends by a signal: after a while, and at once by a second one."""
+    """A batch waits for the reader of a pipe. A signal ends it after a timeout, a second signal at once."""
     os.makedirs("out")
     write("a.png", picture(9, 7, 3))
     write("b.png", picture(9, 7, 3, 1))
@@ -322,7 +323,7 @@ NAMES = [b"with space.png", b"line\nend.png", b"-dash.png", b"--in-place.png", b
 
 
 def test_names(program):
-    """Names of all kinds: as they are in files, escaped in messages, and to be got back from a report."""
+    """Unusual names: unchanged in files, escaped in messages, and recoverable from a report."""
     os.mkdir(b"in")
     for name in NAMES:
         write(b"in/" + name, picture(9, 7, 3))
@@ -355,7 +356,7 @@ def test_names(program):
               f"missing {name}: control characters were printed")
     os.chdir("..")
 
-    # One byte more than a name may have; with the suffix that a batch adds, too.
+    # One byte longer than a name may be, also after a batch adds its suffix.
     long = "n" * 252 + ".png"
     check_failed(run([program, "blur", "plain.png", long]), "name of 256 bytes", "File name too long")
     write("m" * 250 + ".png", picture(9, 7, 3))
@@ -364,7 +365,7 @@ def test_names(program):
 
 
 def test_long_paths(program):
-    """Paths near the longest that there may be, and beyond."""
+    """Paths just below and above the longest allowed."""
     write("a.png", picture(9, 7, 3))
     run([program, "blur", "a.png", "want.png"])
     top = os.getcwd()
@@ -381,7 +382,7 @@ def test_long_paths(program):
     if ended.status == 0:
         check(read(longest) == read("want.png"), "longest path: other bytes")
         check(run([program, "blur", longest, "o.png"]).status == 0, "longest path as input")
-    else:  # the temporary file's name beside it may be longer
+    else:  # the temporary file's name may be longer
         check_failed(ended, "longest path", "File name too long")
     check_failed(run([program, "blur", "a.png", longest[:-4] + "x.png"]), "path too long", "File name too long")
     check_failed(run([program, "blur", longest[:-4] + "x.png", "o.png"]), "input's path too long", "File name too long")

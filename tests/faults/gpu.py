@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A GPU that fails at every call in turn: gpu.py GPUCONV_STUB [--quick], with gpuconv on the GPU of
-tests/stub_device.c. --quick takes fewer turns, for sanitizers.
+"""A GPU that fails at each call in turn: gpu.py GPUCONV_STUB [--quick]. The GPU is tests/lib/stub_device.c. --quick
+tries fewer calls, for sanitizers.
 
-Of one image that insists on the GPU the failure is an error and leaves no output; where the choice was left open, and
-in every batch, the CPU takes over and the bytes are the CPU's."""
+One image with --backend cuda: the failure is an error, and there is no output. With the automatic choice, and in every
+batch: the CPU takes over, and the bytes are the CPU's."""
 import os
 import shutil
 import sys
@@ -16,7 +16,7 @@ FAILURES = ("open:1", "launch:2", "download:1", "elapsed:1")
 MORE = ("allocate:1", "allocate:3", "upload:1", "split:1", "prepare:1", "launch:1", "merge:1", "mark:1", "wait:1",
         "mark:6", "elapsed:5")
 QUICK = "--quick" in sys.argv
-MOST = 8 if QUICK else 24  # calls that fail in a batch, where not all do
+MOST = 8 if QUICK else 24  # calls that fail in a batch; without --quick and GPUCONV_FAULTS=full
 
 
 def attempt(program, fail, *arguments):
@@ -27,7 +27,7 @@ def attempt(program, fail, *arguments):
 
 
 def test_insisted(program):
-    """One image, --backend cuda: every call, for good and once."""
+    """One image, --backend cuda: each call fails, once or from then on."""
     faults.write("in.png", faults.picture(40, 30, 4))
     command = ("--backend", "cuda", "--alpha", "premultiply", "blur,sharpen", "in.png", "out/o.png")
     want, want_files = attempt(program, "", *command)
@@ -45,7 +45,7 @@ def test_insisted(program):
 
 
 def test_open_choice(program):
-    """One image, --backend auto, so much work that a GPU is chosen."""
+    """One image, --backend auto, with so much work that the GPU is chosen."""
     faults.write("in.png", faults.picture(600, 600, 3))
     command = ("--threads", "1", "disk:63,disk:63,disk:63", "in.png", "out/o.png")
     _, want = attempt(program, "", "--backend", "cpu", *command)
@@ -56,20 +56,20 @@ def test_open_choice(program):
         ended, files = attempt(program, fail, *command)
         lines = ended.lines()
         check(ended.status == 0 and files == want, f"--backend auto, {fail}: exit status {ended.status}, {lines}")
-        kind = fail.split(":")[0]  # what does not open was never chosen, and is only told of by --verbose
+        kind = fail.split(":")[0]  # a GPU that does not open is never chosen, and only --verbose reports it
         told = [] if kind == "open" else [f"gpuconv: warning: the GPU failed in {kind}; the CPU takes over"]
         check(lines == told, f"--backend auto, {fail}: said {lines}")
 
 
 def test_batch(program):
-    """Ten images on two workers, --backend cuda: calls all over the batch, for good and once."""
+    """Ten images on two workers, --backend cuda: calls throughout the batch fail, once or from then on."""
     os.mkdir("in")
     for index in range(10):
         faults.write(f"in/{index}.png", faults.picture(30 + index, 20, 1 + index % 4, index))
     command = ("-j2", "blur,sharpen", "in", "-o", "out", "--report", "report")
     _, want = attempt(program, "", "-q", "--backend", "cpu", *command)
     check(len(want) == 10, "--backend cpu wrote no ten files")
-    calls = 300  # about as many as there are
+    calls = 300  # about as many as the batch makes
     for number in range(1, calls, 1 if FULL else calls // MOST):
         for once in ("", "!"):
             ended, files = attempt(program, f"any:{number}{once}", "--backend", "cuda", *command)

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Kill a batch at random moments: kill.py GPUCONV FAILING.
 
-After SIGKILL each output is there whole or not at all, an original is what it was or its result, and what else is left
-bears the documented name of a temporary file. --skip-existing then completes the batch to what an undisturbed one
-writes, and leaves those files alone. FAILING, failing.c, plays a file system without unnamed files in every other
-round."""
+After SIGKILL each output is whole or missing, each original is unchanged or replaced by its result, and any other file
+has the documented name of a temporary file. --skip-existing then completes the batch: the outputs equal those of an
+undisturbed run, and the temporary files stay. In every other round FAILING (failing.c) simulates a file system without
+unnamed files."""
 import os
 import random
 import shutil
@@ -59,7 +59,7 @@ def test(program):
         if kill(this, values, moments.random() * seconds) == -signal.SIGKILL:
             killed += 1
         else:
-            seconds *= 0.8  # it was over: the machine has less to do than before
+            seconds *= 0.8  # the batch had ended: the machine is less busy than before
         files = tree("out")
         done = 0
         for name, data in files.items():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Too few descriptors, too little memory, stack or time, no threads; standard streams that are closed or that nobody
-reads: limits.py GPUCONV."""
+"""Too few descriptors, too little memory, stack or time, no threads; standard streams that are closed or have no
+reader: limits.py GPUCONV."""
 import os
 import resource
 import shutil
@@ -16,7 +16,7 @@ MEBI = 1 << 20
 
 
 def limited(kind, amount):
-    """What is to be done in the child, before gpuconv begins."""
+    """Set limits in the child process, before gpuconv starts."""
     return lambda: resource.setrlimit(kind, (amount, amount))
 
 
@@ -31,7 +31,7 @@ def prepare(program):
 
 
 def judge(what, ended, files, want, jobs):
-    """Whole outputs; all of them and exit status 0, or exit status 1 and sentences."""
+    """Every output is whole. All are there and the exit status is 0, or it is 1 and sentences say why."""
     if ended.status is not None and ended.status < 0:
         return fail(f"{what}: signal {-ended.status}")
     for name, data in files.items():
@@ -40,7 +40,7 @@ def judge(what, ended, files, want, jobs):
     if ended.status == 0:
         return check(files == want and lines == [], f"{what}: exit status 0, {len(files)} files, said {lines}")
     if b"error while loading shared libraries" in ended.err:
-        return True  # it has not even begun
+        return True  # gpuconv has not started
     own = all(line.startswith("gpuconv: ") for line in lines) and (len(lines) == 1 or jobs)
     return check(ended.status == 1 and lines and (own or any("libgomp: " in line for line in lines)),
                  f"{what}: exit status {ended.status}, said {lines}")
@@ -76,7 +76,7 @@ def test_memory(program):
                               (resource.RLIMIT_DATA, "-d", (1, 2, 3, 4, 6, 8, 12, 20, 40, 400))):
         if FULL:
             steps = range(2, 130)
-        # With less address space than its own kernels for GPUs take, no program is even begun.
+        # No program starts with less address space than its own code and GPU kernels need.
         own = os.path.getsize(program) // MEBI if kind == resource.RLIMIT_AS else 0
         statuses = [both(program, f"ulimit {name} {mebi} MiB", want, large, preexec_fn=limited(kind, mebi * MEBI))
                     for mebi in (own + step for step in steps)]
@@ -85,7 +85,7 @@ def test_memory(program):
 
 
 def test_threads(program):
-    """Fewer threads than are wanted give the same bytes; where there can be none a batch says so."""
+    """Fewer threads than asked for give the same bytes; a batch that can start none says so."""
     if os.getuid() != 0:
         print("not tested: ulimit -u, which counts all that a user runs, and this one runs others")
         return
@@ -123,7 +123,7 @@ def test_stack_and_time(program):
 
 
 def test_closed_streams(program):
-    """A closed standard stream is never the file that is opened next."""
+    """A file that is opened never takes the number of a closed standard stream."""
     prepare(program)
     for closed in ("<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"):
         shell = ["sh", "-c", f'exec "$@" {closed}', "sh", program]
@@ -148,7 +148,7 @@ def test_closed_streams(program):
 
 
 def unheard(command, ignored=False):
-    """Run with a standard output that nobody reads. By default Python lets its children have SIGPIPE back."""
+    """Run with a standard output that has no reader. By default Python restores SIGPIPE in its children."""
     reader, writer = os.pipe()
     os.close(reader)
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=writer, stderr=subprocess.PIPE,
@@ -164,7 +164,7 @@ def unheard(command, ignored=False):
 
 
 def test_broken_pipe(program):
-    """Nobody reads standard output: ended by SIGPIPE without a word, or with one sentence where that is ignored."""
+    """Standard output has no reader: SIGPIPE ends the run silently; if SIGPIPE is ignored, one sentence does."""
     want, _ = prepare(program)
     asked = (["--list"], ["--list-variants"], ["--help"], ["--show", "blur"], ["--version"],
              ["blur", "in/0.png", "-"], ["--compare", "in/0.png", "in/1.png"],
@@ -176,7 +176,7 @@ def test_broken_pipe(program):
     check(status == 1 and err.startswith(b"gpuconv: standard output: cannot be written: Broken pipe") and
           err.count(b"\n") == 1, f"broken pipe, SIGPIPE ignored: {status}, {err}")
 
-    # The images of a batch are written all the same.
+    # The images of a batch are still written.
     status, err = unheard([program, "-q", "blur", "in", "-o", "out", "--report", "-"])
     check(status == 1 and err.count(b"\n") == 1 and tree("out") == want, f"broken pipe, report: {status}, {err}")
     reader, writer = os.pipe()

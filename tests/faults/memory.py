@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Refuse gpuconv memory and threads at every call in turn: memory.py GPUCONV FAILING.
+"""Let each call for memory or a thread fail in turn: memory.py GPUCONV FAILING.
 
-Each run must give what the undisturbed one gave, or exit status 1, one sentence and no output: no signal, no hang, no
-temporary file, no other bytes. FAILING is the library that refuses, failing.c; what libgomp asks for is not refused
-there, but where it cannot have its threads it ends the process with exit status 1 and a sentence of its own. Of calls
-that are many some are left out, at equal distances; GPUCONV_FAULTS=full refuses each, alone and with those that
-follow."""
+Each run must give the outputs of an undisturbed run, or exit status 1, one sentence and no output: no signal, no hang,
+no temporary file, no other bytes. FAILING is the library that makes calls fail, failing.c. It does not refuse libgomp's
+own memory; without its threads libgomp ends the process, with exit status 1 and its own sentence. If there are many
+calls, only some fail, at equal distances. GPUCONV_FAULTS=full lets each fail, alone and with all that follow."""
 import json
 import os
 import shutil
@@ -15,15 +14,15 @@ import sys
 import faults
 from faults import FULL, check, fail, run
 
-MOST = 24  # calls of a kind that are refused in a scenario, where not all are
+MOST = 24  # calls of a kind that fail in a scenario, without GPUCONV_FAULTS=full
 
 
 class Scenario:
-    """A command of gpuconv's in a folder that holds pictures; what it writes goes below out/."""
+    """A command in a folder of pictures; it writes below out/."""
 
     def __init__(self, name, *arguments, files=0, jobs=False, prints=False, status=0):
         self.name, self.arguments, self.files = name, arguments, files
-        self.jobs = jobs  # each file fails alone, and a line counts
+        self.jobs = jobs  # each file fails alone, and a summary follows
         self.prints, self.status = prints, status
 
 
@@ -70,7 +69,7 @@ def prepare(program):
 
 
 def attempt(program, library, scenario, kind, number):
-    """Run a scenario from the beginning, and return how it ended, what it left, and how many calls there were."""
+    """Run a scenario. Returns how it ended, the files it left, and the number of calls."""
     for folder in ("out", "copy"):
         shutil.rmtree(folder, ignore_errors=True)
         os.mkdir(folder)
@@ -89,7 +88,7 @@ def attempt(program, library, scenario, kind, number):
 
 
 def judge(scenario, what, want, want_files, ended, files):
-    """Is what came of a run with a refusal right?"""
+    """Check a run in which a call failed."""
     before = {"copy/" + name: faults.read("in/" + name) for name in ("a.png", "b.png")}
     for name, data in files.items():
         if data not in (want_files.get(name), before.get(name)):
@@ -98,9 +97,9 @@ def judge(scenario, what, want, want_files, ended, files):
         if "--report" in scenario.arguments:
             results = [json.loads(line)["status"] for line in faults.read("out.jsonl").splitlines()]
             check(results == ["done", "done"], f"{what}: the report says {results}")
-        return  # what was refused was not needed, or the failure is what was to be
+        return  # the call was not needed, or the failure is as expected
     lines = ended.lines()
-    if scenario.name == "--list" and ended.status == 0:  # warns of a filter that it has no memory for, and goes on
+    if scenario.name == "--list" and ended.status == 0:  # with a warning about a filter that did not fit
         warnings = sum("warning: " in line and "memory" in line for line in lines)
         missing = len(want.out.splitlines()) - len(ended.out.splitlines())
         check(warnings == missing == len(lines), f"{what}: {missing} lines are missing, said {lines[:3]}")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the fuzzers share. Each is one LLVMFuzzerTestOneInput, linked with libFuzzer (Meson option `fuzz`) or with
+ * Shared by the fuzzers. Each is one LLVMFuzzerTestOneInput, linked with libFuzzer (Meson option `fuzz`) or with
  * replay.c, which runs the committed inputs through it in every build. */
 #ifndef GPUCONV_FUZZ_H
 #define GPUCONV_FUZZ_H
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What must hold whatever the input. Not assert: it holds in every build. */
+/* A condition that must hold for every input. Unlike assert, it is checked in every build. */
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
         if (!(condition)) {                                                                                            \
@@ -21,7 +21,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* For fuzzers that know how their input is built. */
+/* Optional: a mutator that knows the format of the input. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed);
 
 /* libFuzzer's own mutations. */

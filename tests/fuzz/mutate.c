@@ -2,11 +2,11 @@
  *
  * Run damaged files through a fuzzer, the same ones each time: mutate CUTS FLIPS FILE|FOLDER...
  *
- * Each file is cut short at CUTS places, equally far apart, as it is and with an end put on. FLIPS times a file has 1
- * to 8 of its bytes changed, every other time by the fuzzer's own mutator, which mends a PNG's checksums, so that its
- * decoders are reached. The inputs are run in processes of their own: one that crashes, is reported by a sanitizer or
- * takes more than 10 seconds of a processor is written to the folder that the program runs in, and the others go on.
- * Exit status 1 if there was one, or if hardly any input came as far as the decoders. */
+ * Each file is truncated at CUTS places, equally far apart, once as it is and once with an end marker added. FLIPS
+ * inputs have 1 to 8 bytes changed. Every other of them goes through the fuzzer's mutator, which mends the checksums of a
+ * PNG, so that the decoders are reached. Child processes run the inputs. An input that crashes, is reported by a
+ * sanitizer or takes more than 10 seconds of processor time is written to the working folder, and the others continue.
+ * The exit status is 1 if there was such an input, or if hardly any input reached the decoders. */
 #include "base/file.h"
 #include "base/random.h"
 #include "codec/codec.h"
@@ -28,15 +28,15 @@
 #include <unistd.h>
 
 enum {
-    MOST_SECONDS = 10,  /* of a processor: other work on the machine must not make a fast input slow */
-    MOST_WAITING = 300, /* by the clock, for what waits in vain */
-    LARGE = 1 << 14,    /* bytes: such files take long, and are changed in every 16th round only */
+    MOST_SECONDS = 10,  /* of processor time: other work on the machine does not count */
+    MOST_WAITING = 300, /* by the clock, for an input that waits for ever */
+    LARGE = 1 << 14,    /* bytes; larger files are slow, so only every 16th round changes them */
     ROUNDS_OF_LARGE = 16,
-    ROOM = 1 << 12, /* what a mutation may add */
+    ROOM = 1 << 12, /* bytes that a mutation may add */
     A_PROCESS = 500,
 };
 
-/* A file that inputs are made of. */
+/* A file from which inputs are made. */
 struct source {
     char *name;
     uint8_t *bytes;
@@ -49,16 +49,16 @@ struct sources {
     size_t count;
 };
 
-/* What the processes share. */
+/* Shared by the processes. */
 struct progress {
-    size_t index;   /* of the input at work */
-    bool ended;     /* all of a process' inputs have been run */
-    size_t passed;  /* inputs whose container is whole */
+    size_t index;   /* of the current input */
+    bool ended;     /* the process has run all of its inputs */
+    size_t passed;  /* inputs with an intact container */
     double slowest; /* seconds of a processor */
     size_t slowest_index;
 };
 
-static uint64_t chance; /* the state of the random numbers: set before each input is made */
+static uint64_t chance; /* the state of the random numbers; set before each input */
 
 static uint64_t next_chance(void)
 {
@@ -76,7 +76,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t capacity)
 
 /* ---- The inputs ---- */
 
-/* Cut SOURCE to SIZE bytes, and put an end on: to a PNG a length and a checksum for its last chunk, and IEND. */
+/* Cut SOURCE to SIZE bytes. With END add an end: for a PNG the length and checksum of the last chunk, and IEND. */
 static size_t cut(const struct source *source, size_t size, bool end, uint8_t *out)
 {
     static const uint8_t png_end[12] = {[4] = 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
@@ -118,7 +118,7 @@ static size_t flip(const struct sources *sources, size_t number, uint8_t *out)
     return LLVMFuzzerCustomMutator(out, source->size, source->size + ROOM, (unsigned)(next_chance() & 0xfffffffeu));
 }
 
-/* Make input number INDEX: first all that are cut, then those with other bytes. */
+/* Make input number INDEX: first the truncated ones, then those with changed bytes. */
 static size_t make(const struct sources *sources, size_t cuts, size_t index, uint8_t *out)
 {
     const size_t all_cuts = sources->count * cuts * 2;
@@ -142,7 +142,7 @@ static void add_file(struct sources *sources, const char *path)
     source.png = is_png(source.bytes, source.size);
     source.name = strdup(path);
     if (!source.png && !(source.size > 2 && source.bytes[0] == 0xff && source.bytes[1] == 0xd8)) {
-        free(source.bytes); /* texts beside the pictures */
+        free(source.bytes); /* neither PNG nor JPEG */
         free(source.name);
         return;
     }
@@ -175,7 +175,7 @@ static void add(struct sources *sources, const char *path)
 
 /* ---- Running ---- */
 
-/* Seconds of a processor that this process has had. */
+/* Processor time of this process in seconds. */
 static double used(void)
 {
     struct timespec time;
@@ -184,7 +184,7 @@ static double used(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* End this process by a signal when either time is over; 0, 0: never. */
+/* A signal ends this process when either time has passed; 0, 0 means never. */
 static void set_clocks(int processor, unsigned waiting)
 {
     const struct itimerval timer = {.it_value = {.tv_sec = processor}};
@@ -197,7 +197,8 @@ static void set_clocks(int processor, unsigned waiting)
 static void run(const struct sources *sources, size_t cuts, size_t index, uint8_t *room, struct progress *progress)
 {
     const size_t size = make(sources, cuts, index, room);
-    uint8_t *const exact = malloc(size > 0 ? size : 1); /* so that a read beyond its end is seen */
+    /* Exactly SIZE bytes, so that a sanitizer sees a read beyond the end. */
+    uint8_t *const exact = malloc(size > 0 ? size : 1);
     struct codec_info info;
     struct error error;
     const double start = used();
@@ -216,7 +217,7 @@ static void run(const struct sources *sources, size_t cuts, size_t index, uint8_
     }
 }
 
-/* Write input number INDEX to a file, to be looked at. */
+/* Write input number INDEX to a file, for inspection. */
 static void keep(const struct sources *sources, size_t cuts, size_t index, uint8_t *room)
 {
     char name[64];
@@ -228,7 +229,7 @@ static void keep(const struct sources *sources, size_t cuts, size_t index, uint8
     fprintf(stderr, "input %zu, in the file %s\n", index, name);
 }
 
-/* Run the inputs from FIRST to END in a process of its own; returns where to go on. */
+/* Run the inputs from FIRST to END - 1 in a child process. Returns the index to continue with. */
 static size_t run_part(const struct sources *sources, size_t cuts, size_t first, size_t end, uint8_t *room,
                        struct progress *progress, size_t *failures)
 {
@@ -242,7 +243,7 @@ static size_t run_part(const struct sources *sources, size_t cuts, size_t first,
         for (size_t i = first; i < end; i++)
             run(sources, cuts, i, room, progress);
         progress->ended = true;
-        exit(0); /* where sanitizers look for leaks */
+        exit(0); /* sanitizers look for leaks here */
     }
     CHECK(waitpid(child, &status, 0) == child);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
@@ -284,7 +285,7 @@ int main(int argc, char *argv[])
     const size_t count = sources.count * cuts * 2 + flips;
     for (size_t i = 0; i < count;)
         i = run_part(&sources, cuts, i, i + A_PROCESS < count ? i + A_PROCESS : count, room, progress, &failures);
-    printf("%zu files, %zu inputs, of which %zu are whole containers, in %ld s; the slowest took %.2f s (%zu); "
+    printf("%zu files, %zu inputs, %zu with an intact container, in %ld s; the slowest took %.2f s (%zu); "
            "%zu failures\n",
            sources.count, count, progress->passed, (long)(time(NULL) - start), progress->slowest,
            progress->slowest_index, failures);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Run files through a fuzzer without libFuzzer: replay FILE|FOLDER... Ends by abort where something does not hold, with
- * exit status 1 where there is nothing to read or an input takes too long. */
+ * Run files through a fuzzer without libFuzzer: replay FILE|FOLDER... A failed CHECK aborts. The exit status is 1 if
+ * there is nothing to read or an input takes too long. */
 #include "base/file.h"
 
 #include "fuzz.h"
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* No input may keep a program busy for longer. */
+/* The longest that an input may take, in seconds. */
 #define MOST_SECONDS 10.0
 
 static double now(void)
@@ -34,13 +34,13 @@ static int replay_file(const char *path)
         fprintf(stderr, "%s: cannot be read\n", path);
         return -1;
     }
-    /* A block of just that size, so that a read beyond its end is seen. */
+    /* A block of exactly this size, so that a sanitizer sees a read beyond its end. */
     uint8_t *const exact = malloc(size > 0 ? size : 1);
     CHECK(exact);
     if (size > 0)
         memcpy(exact, bytes, size);
     free(bytes);
-    fprintf(stderr, "%s\n", path); /* on the last line stands the culprit */
+    fprintf(stderr, "%s\n", path); /* after an abort the last line names the input */
     const double start = now();
     LLVMFuzzerTestOneInput(exact, size);
     const double seconds = now() - start;

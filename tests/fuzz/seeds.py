@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Write the first inputs of the image fuzzer: seeds.py FOLDER. Small pictures of every kind that PNG has, and of the
-kinds of JPEG that cjpeg, djpeg and jpegtran (libjpeg-turbo) make of a corner of a sample. The committed corpus was
-grown from these."""
+"""Write the seeds of the image fuzzer: seeds.py FOLDER. They are small pictures of every kind of PNG, and the kinds of
+JPEG that cjpeg, djpeg and jpegtran (libjpeg-turbo) make from a corner of a sample. The corpus grew from them."""
 import itertools
 import os
 import random
@@ -42,7 +41,7 @@ def png(colour, bits, interlaced, transparent, width, height, chance):
     if transparent:
         data += chunk(b"tRNS", b"\x10\x80" if colour == 3 else b"\0\1" * CHANNELS[colour])
     packed = zlib.compress(raw, 9)
-    half = len(packed) // 2  # two chunks, as large files have
+    half = len(packed) // 2  # two chunks, as in large files
     return data + chunk(b"IDAT", packed[:half]) + chunk(b"IDAT", packed[half:]) + chunk(b"IEND")
 
 
@@ -51,7 +50,7 @@ def output_of(*command, data=None):
 
 
 def jpegs(folder):
-    """Corners of the sample: subsamplings, grey, restarts, progressive and other orders of scans, metadata."""
+    """Corners of the sample: subsampling, grey, restart markers, progressive and other scan orders, metadata."""
     corner = output_of("jpegtran", "-crop", "40x24+160+64", SAMPLE)
     pixels, grey = output_of("djpeg", "-pnm", data=corner), output_of("djpeg", "-grayscale", "-pnm", data=corner)
     yield "exif", output_of("jpegtran", "-copy", "all", "-crop", "16x16+0+0", SAMPLE)

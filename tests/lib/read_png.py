@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A reader of PNG for the tests, written after the standard (ISO/IEC 15948). It shares nothing with gpuconv: zlib alone
-helps."""
+"""A reader of PNG for the tests, written from the standard (ISO/IEC 15948). It shares nothing with gpuconv and uses only
+zlib."""
 import struct
 import zlib
 
@@ -37,8 +37,8 @@ def samples_of(row, bits, count):
 
 
 def decode(data, plain=False):
-    """The picture as (width, height, bits, rows of pixels); pixels are tuples of samples of 8 or 16 bits. What is PLAIN
-    must have these bits in the file, no palette, and not be interlaced."""
+    """The picture as (width, height, bits, rows of pixels); pixels are tuples of samples of 8 or 16 bits. A PLAIN
+    picture has these bits in the file, no palette, and is not interlaced."""
     named = {}
     packed = b""
     for name, content in chunks(data):

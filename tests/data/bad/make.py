@@ -31,8 +31,8 @@ def jpeg_segment(marker, data):
 END = chunk(b"IEND")
 GOOD = SIGNATURE + ihdr(8, 8) + idat(8, 8) + END
 
-# A grey JPEG of 8 x 8 pixels, written out: one quantization table of ones, a DC and an AC Huffman table with the one
-# symbol 0 each (of one bit, 0), and a scan of these two bits.
+# A grey JPEG of 8 x 8 pixels: one quantization table of ones, a DC and an AC Huffman table, each with the single symbol
+# 0 (one bit, 0), and a scan of these two bits.
 JPEG_TABLES = jpeg_segment(0xDB, b"\0" + b"\1" * 64)
 JPEG_HUFFMAN = b"".join(jpeg_segment(0xC4, bytes([kind, 1]) + bytes(15) + b"\0") for kind in (0x00, 0x10))
 JPEG_SCAN = jpeg_segment(0xDA, b"\1\1\0\0\x3f\0") + b"\x3f"
@@ -69,7 +69,7 @@ FILES = {
     "unknown-chunk.png": SIGNATURE + ihdr(8, 8) + chunk(b"NEWS", b"1") + idat(8, 8) + END,
     "few-rows.png": SIGNATURE + ihdr(8, 8) + idat(8, 4) + END,
     "not-deflate.png": SIGNATURE + ihdr(8, 8) + chunk(b"IDAT", b"\x78\x9c" + b"\xff" * 40) + END,
-    # 1 MiB of zeros for a picture of 200 bytes.
+    # 1 MiB of zeros for a picture that needs 200 bytes.
     "bomb.png": SIGNATURE + ihdr(8, 8) + chunk(b"IDAT", zlib.compress(bytes(1 << 20), 9)) + END,
     # JPEG.
     "truncated.jpg": jpeg(end=b""),
@@ -80,7 +80,7 @@ FILES = {
     "lossless.jpg": jpeg(header=frame(0xC3)),
     "arithmetic.jpg": jpeg(header=frame(0xC9)),
     "segment.jpg": b"\xff\xd8\xff\xe0\xff\xffJFIF",
-    # 101 scans of the same.
+    # 101 equal scans.
     "scans.jpg": jpeg(end=JPEG_SCAN * 100 + b"\xff\xd9"),
     # 16 x 200 symbols in one table: stb_image 2.27 would write them past its table's end.
     "huffman.jpg": jpeg(huffman=jpeg_segment(0xC4, b"\0" + b"\xc8" * 16 + bytes(3200))),

@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: MIT
 """PngSuite, the images that a decoder of PNG must read and the corrupt ones that it must refuse: check.py GPUCONV.
 
-All go through the filter `identity` with every codec for PNG. Those that are corrupt are refused with one sentence each,
-and leave nothing; what is made of the others is compared, sample by sample, with what tests/read_png.py makes of
-them."""
+Every codec for PNG runs all of them through the filter `identity`. A corrupt image must be refused with one sentence
+and leave no file. The other results must equal, sample by sample, what tests/lib/read_png.py reads."""
 import os
 import subprocess
 import sys
 import tempfile
 
-sys.dont_write_bytecode = True  # nothing is left in the sources
+sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "lib"))
 import read_png  # noqa: E402
 
@@ -18,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def same(expected, actual):
-    """Are the pictures equal? Where 8 bits were asked for, of 16 to the nearest."""
+    """Are the pictures equal? If 8 bits were asked for, 16 bits are rounded to nearest."""
     if expected[:2] != actual[:2] or len(expected[3][0][0]) != len(actual[3][0][0]):
         return False
     if expected[2] == actual[2]:
@@ -28,13 +27,13 @@ def same(expected, actual):
 
 
 def codecs(program):
-    """Those that are built in and read and write PNG, and whether they write 16 bits a sample."""
+    """The built-in codecs that read and write PNG, and whether each writes 16 bits."""
     lines = subprocess.run([program, "--list-codecs"], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     return [(line.split()[0], "stb" not in line) for line in lines if "PNG" in line and "not built in" not in line]
 
 
 def check(program, codec, deep, names, folder, pictures):
-    """Run one codec over all of them; returns what is wrong."""
+    """Run one codec over all images; returns what is wrong."""
     outputs = os.path.join(folder, codec)
     command = [program, "-q", "--codec", codec, "--backend", "cpu", "identity"] + ([] if deep else ["--depth", "8"])
     command += [os.path.join(HERE, name) for name in names] + ["-o", outputs]
