@@ -2,23 +2,24 @@
  *
  * The command line: argv to struct options, and the texts of --help and of the short usage. One table of options is
  * behind all of them. Nothing here prints, exits or looks at a file. */
-#ifndef GPUCONV_CLI_H
-#define GPUCONV_CLI_H
+#ifndef GPUCONV_OPTIONS_H
+#define GPUCONV_OPTIONS_H
 
 #include "base/error.h"
+#include "batch/batch.h"
+#include "batch/file_list.h"
+#include "batch/job.h"
 #include "batch/shard.h"
 #include "bench/bench.h"
-#include "codec/codec.h"
-#include "image/image.h"
 #include "pipeline/pipeline.h"
-#include "plan/border.h"
-#include "variants/table.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* What was asked for. */
+/* What the user asks for. */
 enum mode {
-    MODE_RUN, /* FILTER INPUT OUTPUT */
+    MODE_RUN, /* FILTER INPUT OUTPUT, or FILTER INPUT... to a folder or in place */
     MODE_COMPARE,
     MODE_LIST,
     MODE_LIST_VARIANTS,
@@ -41,62 +42,51 @@ struct device_choice {
     bool all;
 };
 
-/* The bits a sample that images are filtered and written with. */
-enum depth { DEPTH_INPUT, DEPTH_8, DEPTH_16 };
-
-/* The strings are argv's. Numbers that choose from an enum are ints, so that the option table can set all alike. */
-struct options {
-    int mode;                                /* enum mode */
-    const char *filter;                      /* MODE_RUN and MODE_SHOW */
-    const char *input, *output;              /* MODE_RUN of one image */
-    const char *expected, *actual, *picture; /* MODE_COMPARE; picture may be NULL */
-
-    int choice;                    /* enum choice: settled by --backend or by the named variant */
-    const struct variant *variant; /* NULL: none was named */
-    struct device_choice devices;
-    int border;                  /* enum border */
-    int alpha;                   /* enum alpha */
-    int depth;                   /* enum depth */
-    const struct format *format; /* of OUTPUT; NULL: the input's */
-    int quality;
-    int compression;
-    const struct codec *codec; /* NULL: none was named */
-    size_t max_pixels;         /* of an image that is read; 0: no limit but the codecs' */
-    int threads;               /* 0: as many as there are */
-    bool flip, absolute, linear, in_place, verbose, quiet;
-    bool strip;      /* carry no metadata */
-    bool not_turned; /* keep the order of the samples, whatever EXIF says is up */
-    bool of_bench;   /* MODE_HELP was asked for after MODE_BENCH */
-
-    /* MODE_RUN of many images, or of one where `batch` is false. */
-    bool batch;
-    char **operands;     /* all of them; to be released with cli_free */
-    char *const *inputs; /* among them: FILTER's followers */
-    size_t input_count;
-    const char *folder, *files_from, *suffix, *report; /* NULL: not given */
-    bool recursive, null_separated, skip_existing, fail_fast;
-    int jobs;           /* 0: one a processor */
-    size_t memory;      /* bytes; 0: a quarter of the machine's */
-    struct shard shard; /* count 0: all */
-
-    /* MODE_BENCH */
-    const char *bench_filter; /* NULL: the default ones */
-    struct bench_size bench_sizes[BENCH_SIZES];
-    size_t bench_size_count; /* 0: the default ones */
-    int bench_sample;        /* enum sample; -1: uint8 and float */
+/* The options of --bench alone. */
+struct bench_options {
+    const char *filter; /* NULL: the default ones */
+    struct bench_size sizes[BENCH_SIZES];
+    size_t size_count; /* 0: the default ones */
+    int sample;        /* enum sample; -1: uint8 and float */
     bool json, csv;
 };
 
-/* Fill OPTIONS from argv, check that they agree and that the files' names are possible. All errors are usage errors. */
-bool cli_parse(int argc, char *const argv[], struct options *options, struct error *error);
+/* The strings are argv's. The modules' own settings hold what options say to them; a field that no option sets is filled
+ * in by who runs the mode. */
+struct options {
+    int mode;       /* enum mode */
+    uint64_t given; /* 1 << row for each row of the option table that was given */
 
-/* Release what cli_parse has reserved, also after its failure. */
-void cli_free(struct options *options);
+    const char *filter; /* MODE_RUN and MODE_SHOW */
+    bool flip, absolute, linear;
+    struct request request; /* choice: set by --backend or by the named variant */
+    struct device_choice devices;
+    struct job_settings job;
+    struct list_request list;
+    struct batch_request batch;
+    struct shard shard; /* count 0: all */
+    const char *report; /* NULL: none */
+
+    bool pair;                               /* MODE_RUN of one image, from INPUT to OUTPUT */
+    const char *input, *output;              /* its */
+    const char *expected, *actual, *picture; /* MODE_COMPARE; picture may be NULL */
+    struct bench_options bench;              /* MODE_BENCH */
+
+    bool verbose, quiet;
+    bool of_bench;   /* MODE_HELP was asked for after MODE_BENCH */
+    char **operands; /* list.inputs points into it; options_free releases it */
+};
+
+/* Fill OPTIONS from argv, check that they agree and that the files' names are possible. All errors are usage errors. */
+bool options_parse(int argc, char *const argv[], struct options *options, struct error *error);
+
+/* Release what options_parse has allocated, also after its failure. */
+void options_free(struct options *options);
 
 /* The text of --help, or of --bench --help, to be released with free; NULL when there is no memory. */
-char *cli_help(bool of_bench);
+char *help_text(bool of_bench);
 
 /* What is printed when there are no arguments: a few lines. */
-const char *cli_usage(void);
+const char *usage_text(void);
 
 #endif

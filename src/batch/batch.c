@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workers, the limit on their memory, and the end of it all: by itself, by a failure, by a signal. */
+ * Workers that do jobs, where they filter, and how a batch ends: by itself, by a failure, by a signal. */
 #include "batch/batch.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/parallel.h"
-#include "codec/codec.h"
-#include "metadata/metadata.h"
 #include "variants/choose.h"
 
 #include <errno.h>
@@ -15,277 +12,86 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* How often progress is told of, and how long and how often an output is waited for that is being written when a signal
- * comes, in milliseconds. */
-enum { PROGRESS_MILLISECONDS = 100, PATIENCE_MILLISECONDS = 5000, GLANCE_MILLISECONDS = 10 };
-
-/* ---- Memory ---- */
-
-/* Bytes that are reserved, of which there is a limit. A job needs some for its file before it knows what the image
- * needs. Whoever holds the first while it waits for the second is the only one that waits so (it is admitted): all
- * others hold nothing, or all that they need, and end, so there is no deadlock. */
-struct gate {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    size_t limit, used;
-    size_t waiting; /* jobs that wait; while there are any, nobody overtakes them */
-    bool admitted;
+enum {
+    PROGRESS_MILLISECONDS = 100,  /* between two calls of on_progress */
+    SHUTDOWN_MILLISECONDS = 5000, /* after a signal, the longest wait for an output that is being written */
+    POLL_MILLISECONDS = 10,       /* how often that is looked at */
 };
-
-/* Reserve SIZE bytes if that needs no waiting. */
-static bool gate_try(struct gate *gate, size_t size)
-{
-    pthread_mutex_lock(&gate->mutex);
-    const bool done = gate->waiting == 0 && size <= gate->limit - gate->used;
-    if (done)
-        gate->used += size;
-    pthread_mutex_unlock(&gate->mutex);
-    return done;
-}
-
-/* Wait to be the one that may wait for more. */
-static void gate_admit(struct gate *gate)
-{
-    pthread_mutex_lock(&gate->mutex);
-    gate->waiting++;
-    while (gate->admitted)
-        pthread_cond_wait(&gate->changed, &gate->mutex);
-    gate->admitted = true;
-    pthread_mutex_unlock(&gate->mutex);
-}
-
-/* Being admitted, reserve SIZE bytes. What the job holds and these must not exceed the limit. */
-static void gate_wait(struct gate *gate, size_t size)
-{
-    pthread_mutex_lock(&gate->mutex);
-    while (size > gate->limit - gate->used)
-        pthread_cond_wait(&gate->changed, &gate->mutex);
-    gate->used += size;
-    pthread_mutex_unlock(&gate->mutex);
-}
-
-static void gate_dismiss(struct gate *gate)
-{
-    pthread_mutex_lock(&gate->mutex);
-    gate->waiting--;
-    gate->admitted = false;
-    pthread_cond_broadcast(&gate->changed);
-    pthread_mutex_unlock(&gate->mutex);
-}
-
-static void gate_release(struct gate *gate, size_t size)
-{
-    pthread_mutex_lock(&gate->mutex);
-    gate->used -= size;
-    pthread_cond_broadcast(&gate->changed);
-    pthread_mutex_unlock(&gate->mutex);
-}
 
 /* ---- Workers ---- */
 
 struct batch;
 
 struct gpu {
-    struct batch *batch;
     int index;
     pthread_t opener; /* creates the context while the first files are decoded */
     bool opening;
     pthread_mutex_t constant_memory_lock; /* see struct request */
     atomic_bool ready;
-    struct error reason;  /* why it is not, once opener has been joined */
-    atomic_bool lamented; /* its failure has been told of */
+    struct error reason; /* why it is not ready, once the opener has been joined */
+    atomic_bool warned;  /* its failure has been reported */
 };
 
 enum state {
     STATE_RUN,
-    STATE_NO_MORE,     /* what has begun is ended, nothing else is begun */
+    STATE_STOPPING,    /* the jobs that have begun end, no other begins */
     STATE_INTERRUPTED, /* nothing is written any more */
+};
+
+/* One thread and the tools that it works with. */
+struct worker {
+    struct batch *batch;
+    pthread_t thread;
+    struct gpu *gpu; /* NULL: there is none for it, or the pipeline finds it for one job */
+    struct job_worker tools;
 };
 
 struct batch {
     const struct batch_request *request;
-    const struct batch_listener *listener;
-    struct gate gate;
+    const struct batch_callbacks *callbacks;
+    struct memory_budget budget;
     struct gpu *gpus;
     struct worker *workers;
     int worker_count; /* that there are to be */
     int started;      /* that there are */
-    int threads;      /* of the CPU for one image */
+    int threads;      /* of the CPU for one image; 0: as many as there are */
     double bytes;     /* of all inputs */
 
-    const struct job **order; /* in which jobs are begun */
-    atomic_size_t next;       /* the one that is to begin */
+    const struct job **order; /* in which jobs begin */
+    atomic_size_t next;       /* the one that begins next */
     atomic_int state;         /* enum state */
     atomic_int running;       /* workers */
-    int ended;                /* an eventfd that the last worker writes to */
+    int ended;                /* an eventfd that the last worker writes to; -1: there is none */
 
     pthread_mutex_t choosing;
-    enum choice choice; /* CHOICE_AUTO until the first image that a GPU could work on is there to choose by */
+    enum choice choice; /* CHOICE_AUTO until the first image that a GPU could filter is there to choose by */
 
-    pthread_rwlock_t writing; /* for reading: an output is being written; for writing: none may be any more */
-    pthread_mutex_t telling;  /* held while the listener is called and totals are changed */
+    pthread_rwlock_t writing;  /* for reading: an output is being written; for writing: none may be any more */
+    pthread_mutex_t reporting; /* held while a callback is called and totals are changed */
     struct batch_totals totals;
     double start;
 };
 
-/* Of one thread. */
-struct worker {
-    struct batch *batch;
-    pthread_t thread;
-    struct gpu *gpu; /* NULL: there is none for it */
-    struct request request;
-    struct pipeline pipeline;
-    size_t kept;     /* bytes reserved for what the pipeline keeps */
-    size_t reserved; /* for this image */
-};
-
-static void release(struct worker *worker)
+/* A batch of one job leaves the choice of the backend to the pipeline, which knows what starting up costs. */
+static bool is_single(const struct batch *batch)
 {
-    gate_release(&worker->batch->gate, worker->reserved);
-    worker->reserved = 0;
+    return batch->request->count == 1;
 }
 
-/* Give back the buffers that are kept. */
-static void shrink(struct worker *worker)
-{
-    pipeline_shrink(&worker->pipeline);
-    gate_release(&worker->batch->gate, worker->kept);
-    worker->kept = 0;
-}
-
-/* Bytes that an image of INFO takes from a file of SIZE, but for what the pipeline keeps: the file, a copy of it that a
- * decoder makes, and with S its samples, in the file or of BITS each, whichever is more, the most of
- *   decoding: S, and S more for an inflated PNG, or 3 S for the coefficients and planes of a progressive JPEG;
- *   making other bits of them: S and at most S more;
- *   turning it upright: S and S;
- *   encoding: S, S filtered rows and, for the file, as much again and what growing it by halves takes; a JPEG of 16
- * bits a sample is made of S reduced, which is half of it.
- * When encoding begins the file is no longer there: its bytes are then those of its metadata, twice. */
-static size_t image_need(const struct codec_info *info, int bits, size_t size)
-{
-    const size_t bytes = bits > 8 || info->bits > 8 ? 2 : 1;
-    return 2 * size + 4 * bytes * (size_t)info->width * (size_t)info->height * (size_t)info->channels;
-}
-
-static bool too_large(const struct gate *gate, const struct job *job, size_t need, struct error *error)
-{
-    const double mega = 1 << 20;
-    return error_about(error, ERROR_WORK, job->input,
-                       "needs %.1f MiB of memory, and --memory allows %.1f MiB; allow more", (double)need / mega,
-                       (double)gate->limit / mega);
-}
-
-/* Reserve memory for the job's image, given its file's bytes. With WAIT, the job has been admitted. */
-static bool reserve(struct worker *worker, const struct job *job, const struct codec_info *info, size_t size, bool wait,
-                    bool *reserved, struct error *error)
-{
-    struct gate *gate = &worker->batch->gate;
-    const int bits = codec_bits(info, &worker->batch->request->codec);
-    const size_t planes = pipeline_need(&worker->pipeline, info->width, info->height, info->channels, bits);
-    const size_t image = image_need(info, bits, size);
-    *reserved = false;
-    if (planes > gate->limit || image > gate->limit - planes)
-        return too_large(gate, job, image + planes, error);
-    const size_t growth = planes > worker->kept ? planes - worker->kept : 0;
-    const size_t more = image + growth - worker->reserved;
-    if (wait)
-        gate_wait(gate, more);
-    else if (!gate_try(gate, more))
-        return true;
-    worker->reserved = image;
-    worker->kept += growth;
-    *reserved = true;
-    return true;
-}
-
-/* Read the job's file, look what it holds and reserve memory for it. */
-static bool read_within(struct worker *worker, const struct job *job, bool wait, struct result *result,
-                        struct codec_info *info, uint8_t **bytes, size_t *size, bool *reserved)
-{
-    struct gate *gate = &worker->batch->gate;
-    const size_t expected = job->bytes < CODEC_MAX_BYTES ? (size_t)job->bytes : CODEC_MAX_BYTES;
-    *reserved = false;
-    *bytes = NULL;
-    if (expected > gate->limit)
-        return too_large(gate, job, expected, &result->error);
-    if (wait)
-        gate_wait(gate, expected);
-    else if (!gate_try(gate, expected))
-        return true;
-    worker->reserved = expected;
-    stages_end(&result->stages, STAGE_WAIT);
-
-    bool done = file_read(job->input, CODEC_MAX_BYTES, bytes, size, &result->error);
-    stages_end(&result->stages, STAGE_READ);
-    done = done && codec_inspect(*bytes, *size, job->input, &worker->batch->request->codec, info, &result->error);
-    stages_end(&result->stages, STAGE_DECODE);
-    /* Of a file that has grown since it was listed, no more is known than after reading it. */
-    done = done && reserve(worker, job, info, *size > expected ? *size : expected, wait, reserved, &result->error);
-    stages_end(&result->stages, STAGE_WAIT);
-    if (!done || !*reserved) {
-        free(*bytes);
-        *bytes = NULL;
-        release(worker);
-    }
-    return done;
-}
-
-static bool load(struct worker *worker, const struct job *job, struct image *image, struct metadata *metadata,
-                 struct chroma_subsampling *chroma, struct result *result)
-{
-    const struct batch_request *request = worker->batch->request;
-    struct gate *gate = &worker->batch->gate;
-    struct codec_settings settings = worker->batch->request->codec;
-    struct codec_info info;
-    uint8_t *bytes;
-    size_t size;
-    bool reserved;
-    bool done = read_within(worker, job, false, result, &info, &bytes, &size, &reserved);
-    if (done && !reserved) {
-        shrink(worker); /* who waits holds nothing */
-        gate_admit(gate);
-        done = read_within(worker, job, true, result, &info, &bytes, &size, &reserved);
-        gate_dismiss(gate);
-    }
-    if (!done)
-        return false;
-    result->input_bytes = size;
-    settings.threads = worker->batch->threads;
-    done = codec_decode_inspected(bytes, size, job->input, &settings, &info, image, &result->error) &&
-           info.format->read_metadata(bytes, size, metadata, &result->error) &&
-           (request->not_turned || metadata_orient(metadata, image, &info.chroma_subsampling, &result->error));
-    free(bytes);
-    stages_end(&result->stages, STAGE_DECODE);
-    if (!done)
-        return false;
-    if (request->strip)
-        metadata_free(metadata);
-    result->width = image->width;
-    result->height = image->height;
-    result->channels = image->channels;
-    result->bits = image->bits;
-    result->not_read = metadata->dropped;
-    result->decoder = info.codec;
-    *chroma = info.chroma_subsampling;
-    return true;
-}
-
-/* ---- Where to work ---- */
+/* ---- Where to filter ---- */
 
 static void *open_gpu(void *context)
 {
     struct gpu *gpu = context;
     if (pipeline_warm(gpu->index, &gpu->reason))
         atomic_store(&gpu->ready, true);
-    return NULL; /* a failure shows again, and is told of, where the GPU is to be used */
+    return NULL; /* a failure shows again, and is reported, where the GPU is used */
 }
 
 static void open_gpus(struct batch *batch)
@@ -298,8 +104,8 @@ static void open_gpus(struct batch *batch)
     }
 }
 
-/* The choice for all images by the first of them: as many of its size as there are of its bytes in all the files. */
-static void choose(struct batch *batch, const struct image *image, const struct job *job)
+/* Choose for all images by the first: as many of its size as its bytes go into those of all files. */
+static void choose_backend(struct batch *batch, const struct job *job, const struct image *image)
 {
     const struct request *request = batch->request->request;
     const double images = job->bytes > 0 ? batch->bytes / (double)job->bytes : (double)batch->request->count;
@@ -323,180 +129,146 @@ static void choose(struct batch *batch, const struct image *image, const struct 
         open_gpus(batch);
 }
 
-/* Where this image is worked on. What chose the GPU itself need not wait for it: the CPU works until it is ready. */
-static enum choice choice_for(struct worker *worker, const struct image *image, const struct job *job)
+/* Where this image is filtered. A GPU that was chosen automatically need not be waited for: the CPU works until it is
+ * ready. */
+static enum choice choose_for_image(void *context, const struct job *job, const struct image *image)
 {
+    struct worker *worker = context;
     struct batch *batch = worker->batch;
+    const enum choice wanted = batch->request->request->choice;
+    if (is_single(batch))
+        return wanted;
     pthread_mutex_lock(&batch->choosing);
     if (batch->choice == CHOICE_AUTO)
-        choose(batch, image, job);
+        choose_backend(batch, job, image);
     const enum choice choice = batch->choice;
     pthread_mutex_unlock(&batch->choosing);
-    if (choice == CHOICE_CUDA && batch->request->request->choice == CHOICE_AUTO && !atomic_load(&worker->gpu->ready))
+    if (choice == CHOICE_CUDA && wanted == CHOICE_AUTO && !atomic_load(&worker->gpu->ready))
         return CHOICE_CPU;
     return choice;
 }
 
-static void lament(struct worker *worker)
+/* ---- The hooks of a job ---- */
+
+static void on_decoded(void *context, const struct job_result *result)
 {
-    struct batch *batch = worker->batch;
-    if (worker->pipeline.fallback.code == ERROR_NONE || atomic_exchange(&worker->gpu->lamented, true))
+    struct batch *batch = ((struct worker *)context)->batch;
+    if (!is_single(batch) || batch->callbacks->on_decoded == NULL)
         return;
-    pthread_mutex_lock(&batch->telling);
-    if (batch->listener->warn != NULL)
-        batch->listener->warn(batch->listener->context, worker->pipeline.fallback.message);
-    pthread_mutex_unlock(&batch->telling);
+    pthread_mutex_lock(&batch->reporting);
+    batch->callbacks->on_decoded(batch->callbacks->context, result);
+    pthread_mutex_unlock(&batch->reporting);
 }
 
-static void note_variants(const struct pipeline *pipeline, struct result *result)
+static void on_planned(void *context, const struct pipeline *pipeline)
 {
-    size_t used = 0;
-    for (size_t i = 0; i < pipeline->request->count && used < sizeof result->variants; i++)
-        used += (size_t)snprintf(result->variants + used, sizeof result->variants - used, "%s%s", i > 0 ? "," : "",
-                                 pipeline->plans[i].variant->name);
-    result->backend = pipeline->backend;
-    result->device = pipeline->backend == BACKEND_CUDA ? pipeline->request->device : -1;
+    struct batch *batch = ((struct worker *)context)->batch;
+    if (!is_single(batch))
+        return;
+    pthread_mutex_lock(&batch->reporting);
+    batch->totals.why = pipeline->why;
+    if (batch->callbacks->on_planned != NULL)
+        batch->callbacks->on_planned(batch->callbacks->context, pipeline);
+    pthread_mutex_unlock(&batch->reporting);
 }
 
-static bool convolve(struct worker *worker, struct image *image, struct image *filtered, struct result *result)
+static void warn_once(void *context, const struct error *reason)
 {
-    worker->request.choice = choice_for(worker, image, result->job);
-    const bool done = pipeline_plan(&worker->pipeline, image, &result->stages, &result->error) &&
-                      pipeline_run(&worker->pipeline, image, filtered, &result->error);
-    lament(worker);
-    if (done)
-        note_variants(&worker->pipeline, result);
-    return done;
-}
-
-/* ---- One job ---- */
-
-/* Is the output there? An empty file is what a power cut may leave of one. */
-static bool is_there(const char *path)
-{
-    struct stat facts;
-    return stat(path, &facts) == 0 && (facts.st_size > 0 || !S_ISREG(facts.st_mode));
-}
-
-static bool make_folder(const char *path, struct error *error)
-{
-    struct stat facts;
-    char *folder = file_folder(path);
-    if (folder == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory for the name of a folder; free some");
-    const bool done = stat(folder, &facts) == 0 || file_make_folders(folder, error);
-    free(folder);
-    return done;
-}
-
-/* Write the output and take down the result, both or neither. A batch that has been interrupted ends here. */
-static void conclude(struct worker *worker, const uint8_t *bytes, size_t size, struct result *result)
-{
+    struct worker *worker = context;
     struct batch *batch = worker->batch;
-    const struct batch_listener *listener = batch->listener;
-    const char *path = result->job->output;
+    if (batch->callbacks->on_fallback == NULL || (worker->gpu != NULL && atomic_exchange(&worker->gpu->warned, true)))
+        return;
+    pthread_mutex_lock(&batch->reporting);
+    batch->callbacks->on_fallback(batch->callbacks->context, reason);
+    pthread_mutex_unlock(&batch->reporting);
+}
+
+static bool begin_write(void *context)
+{
+    struct batch *batch = ((struct worker *)context)->batch;
     if (atomic_load(&batch->state) == STATE_INTERRUPTED)
-        return;
+        return false;
     pthread_rwlock_rdlock(&batch->writing);
-    /* In place, a folder that is not there any more was moved, and its files with it. */
-    if (bytes != NULL && !((strcmp(path, result->job->input) == 0 || make_folder(path, &result->error)) &&
-                           file_write(path, bytes, size, &result->error)))
-        result->outcome = OUTCOME_FAILED;
-    stages_end(&result->stages, STAGE_WRITE);
-    pthread_mutex_lock(&batch->telling);
-    if (listener->record != NULL)
-        listener->record(listener->context, result);
-    pthread_mutex_unlock(&batch->telling);
+    return true;
+}
+
+static void end_write(void *context, const struct job_result *result)
+{
+    struct batch *batch = ((struct worker *)context)->batch;
+    pthread_mutex_lock(&batch->reporting);
+    if (batch->callbacks->on_written != NULL)
+        batch->callbacks->on_written(batch->callbacks->context, result);
+    pthread_mutex_unlock(&batch->reporting);
     pthread_rwlock_unlock(&batch->writing);
 }
 
-/* Count and tell. */
-static void tell(struct batch *batch, const struct result *result)
+static const struct job_hooks hooks = {
+    .decoded = on_decoded,
+    .choose = choose_for_image,
+    .planned = on_planned,
+    .fell_back = warn_once,
+    .begin_write = begin_write,
+    .end_write = end_write,
+};
+
+/* ---- The work ---- */
+
+static void count_result(struct batch *batch, const struct job_result *result)
 {
     struct batch_totals *totals = &batch->totals;
-    pthread_mutex_lock(&batch->telling);
-    totals->done += result->outcome == OUTCOME_DONE;
-    totals->skipped += result->outcome == OUTCOME_SKIPPED;
-    totals->failed += result->outcome == OUTCOME_FAILED;
-    if (result->outcome == OUTCOME_SKIPPED)
-        totals->bytes -= (double)result->job->bytes; /* what is skipped says nothing about the time that is left */
+    pthread_mutex_lock(&batch->reporting);
+    totals->done += result->outcome == JOB_DONE;
+    totals->skipped += result->outcome == JOB_SKIPPED;
+    totals->failed += result->outcome == JOB_FAILED;
+    if (result->outcome == JOB_SKIPPED)
+        totals->bytes -= (double)result->job->bytes; /* a skipped file says nothing about the time that is left */
     else
         totals->bytes_ended += (double)result->job->bytes;
-    if (result->outcome == OUTCOME_DONE)
+    if (result->outcome == JOB_DONE)
         totals->pixels += (double)result->width * result->height;
-    if (batch->listener->ended != NULL)
-        batch->listener->ended(batch->listener->context, result);
-    pthread_mutex_unlock(&batch->telling);
+    if (batch->callbacks->on_result != NULL)
+        batch->callbacks->on_result(batch->callbacks->context, result);
+    pthread_mutex_unlock(&batch->reporting);
 }
 
-static void do_job(struct worker *worker, const struct job *job)
+/* Do jobs until there are no more. */
+static void do_jobs(struct worker *worker)
 {
-    struct batch *batch = worker->batch;
-    struct result result = {.job = job, .device = -1, .outcome = OUTCOME_FAILED, .input_bytes = (size_t)job->bytes};
-    struct image image = {0}, filtered = {0};
-    struct metadata metadata = {0};
-    struct codec_settings settings = batch->request->codec;
-    uint8_t *bytes = NULL;
-    size_t size = 0;
-    stages_begin(&result.stages);
-    if (job->problem != NULL) {
-        error_about(&result.error, ERROR_WORK, job->input, "%s", job->problem);
-    } else if (batch->request->skip_existing && is_there(job->output)) {
-        result.outcome = OUTCOME_SKIPPED;
-    } else if (load(worker, job, &image, &metadata, &settings.chroma_subsampling, &result) &&
-               codec_writer(job->format, image.bits, &settings, &result.error) != NULL &&
-               convolve(worker, &image, &filtered, &result)) {
-        if (filtered.samples != image.samples)
-            image_free(&image);
-        result.alpha_dropped = !job->format->holds_alpha && image_has_alpha(&filtered);
-        result.reduced = filtered.bits > job->format->most_bits;
-        settings.threads = batch->threads;
-        if (codec_encode(&filtered, job->format, &settings, &bytes, &size, &result.error) &&
-            job->format->write_metadata(&metadata, &bytes, &size, &result.not_written, &result.error)) {
-            result.outcome = OUTCOME_DONE;
-            result.encoder = codec_writer(job->format, filtered.bits, &settings, NULL);
-        } else {
-            free(bytes); /* without its metadata */
-            bytes = NULL;
-            size = 0;
-        }
-        result.output_bytes = size;
-        stages_end(&result.stages, STAGE_ENCODE);
-    }
-    image_free(&image);
-    metadata_free(&metadata);
-    conclude(worker, bytes, size, &result);
-    free(bytes);
-    release(worker);
-    if (result.outcome == OUTCOME_FAILED)
-        error_add_subject(&result.error, job->input);
-    if (result.outcome == OUTCOME_FAILED && batch->request->fail_fast) {
-        int running = STATE_RUN;
-        atomic_compare_exchange_strong(&batch->state, &running, STATE_NO_MORE);
-    }
-    if (atomic_load(&batch->state) != STATE_INTERRUPTED)
-        tell(batch, &result);
-}
-
-static void *work(void *context)
-{
-    struct worker *worker = context;
     struct batch *batch = worker->batch;
     while (atomic_load(&batch->state) == STATE_RUN) {
         const size_t index = atomic_fetch_add(&batch->next, 1);
         if (index >= batch->request->count)
             break;
-        do_job(worker, batch->order[index]);
+        struct job_result result;
+        job_run(&worker->tools, batch->order[index], &result);
+        if (result.outcome == JOB_FAILED && batch->request->fail_fast) {
+            int running = STATE_RUN;
+            atomic_compare_exchange_strong(&batch->state, &running, STATE_STOPPING);
+        }
+        if (atomic_load(&batch->state) != STATE_INTERRUPTED)
+            count_result(batch, &result);
     }
-    pipeline_close(&worker->pipeline);
-    gate_release(&batch->gate, worker->kept);
+    job_worker_close(&worker->tools);
+}
+
+static void signal_end(const struct batch *batch)
+{
     const uint64_t one = 1;
-    if (atomic_fetch_sub(&batch->running, 1) == 1 && write(batch->ended, &one, sizeof one) < 0)
+    if (write(batch->ended, &one, sizeof one) < 0)
         abort(); /* an eventfd takes a number that is not its largest */
+}
+
+static void *run_worker(void *context)
+{
+    struct worker *worker = context;
+    struct batch *batch = worker->batch;
+    do_jobs(worker);
+    if (atomic_fetch_sub(&batch->running, 1) == 1)
+        signal_end(batch);
     return NULL;
 }
 
-/* ---- The whole ---- */
+/* ---- Signals ---- */
 
 /* The signals that end a program and are not ignored. */
 static void find_signals(sigset_t *set)
@@ -510,26 +282,25 @@ static void find_signals(sigset_t *set)
     }
 }
 
-/* Let no output be written any more. One that is being written is waited for, as long as no other signal comes, but not
- * for ever: the output may be a pipe that nobody reads, or stand on a disk that is gone. A file is whole or not there
- * even then. */
+/* Let no output be written any more. Wait for one that is being written until another signal comes, but not for ever: the
+ * output may be a pipe that nobody reads, or its disk may be gone. A file is whole or not there even then. */
 static void stop_writing(struct batch *batch, int signals)
 {
     struct pollfd file = {.fd = signals, .events = POLLIN};
-    for (int waited = 0; waited < PATIENCE_MILLISECONDS; waited += GLANCE_MILLISECONDS)
+    for (int waited = 0; waited < SHUTDOWN_MILLISECONDS; waited += POLL_MILLISECONDS)
         if (pthread_rwlock_trywrlock(&batch->writing) == 0 /* and never unlocked */ ||
-            poll(&file, 1, GLANCE_MILLISECONDS) > 0)
+            poll(&file, 1, POLL_MILLISECONDS) > 0)
             return;
 }
 
-/* Wait for the workers, telling of progress. Returns false on a signal, whose *NUMBER is set, after which nothing is
- * written any more. */
+/* Wait for the workers and report progress. Returns false on a signal, and sets *NUMBER to it; nothing is written any more
+ * then. */
 static bool wait_for_workers(struct batch *batch, int signals, int *number)
 {
     struct pollfd files[] = {{.fd = batch->ended, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
-    const struct batch_listener *listener = batch->listener;
+    const struct batch_callbacks *callbacks = batch->callbacks;
     for (;;) {
-        const int ready = poll(files, 2, listener->progress != NULL ? PROGRESS_MILLISECONDS : -1);
+        const int ready = poll(files, 2, callbacks->on_progress != NULL ? PROGRESS_MILLISECONDS : -1);
         struct signalfd_siginfo info;
         if (ready > 0 && (files[1].revents & POLLIN) && read(signals, &info, sizeof info) == sizeof info) {
             atomic_store(&batch->state, STATE_INTERRUPTED);
@@ -539,32 +310,42 @@ static bool wait_for_workers(struct batch *batch, int signals, int *number)
         }
         if (ready > 0 && (files[0].revents & POLLIN))
             return true;
-        /* Who tells of something just now may wait for a pipe that nobody reads; a signal must still be heard here. */
-        if (listener->progress != NULL && pthread_mutex_trylock(&batch->telling) == 0) {
+        /* A callback that runs now may wait for a pipe that nobody reads; do not wait for it, so that signals are seen. */
+        if (callbacks->on_progress != NULL && pthread_mutex_trylock(&batch->reporting) == 0) {
             batch->totals.milliseconds = clock_milliseconds() - batch->start;
-            listener->progress(listener->context, &batch->totals);
-            pthread_mutex_unlock(&batch->telling);
+            callbacks->on_progress(callbacks->context, &batch->totals);
+            pthread_mutex_unlock(&batch->reporting);
         }
     }
 }
 
+/* ---- The whole ---- */
+
 static bool prepare_worker(struct batch *batch, int index, struct error *error)
 {
+    const struct batch_request *request = batch->request;
     struct worker *worker = &batch->workers[index];
-    const size_t devices = batch->request->device_count;
+    struct job_worker *tools = &worker->tools;
     worker->batch = batch;
-    worker->gpu = devices > 0 ? &batch->gpus[(size_t)index % devices] : NULL;
-    worker->request = *batch->request->request;
-    worker->request.threads = batch->threads;
-    worker->request.page_locked = worker->request.cpu_fallback = true;
-    if (worker->gpu != NULL) {
-        worker->request.device = worker->gpu->index;
-        worker->request.constant_memory_lock = &worker->gpu->constant_memory_lock;
+    *tools = (struct job_worker){
+        .settings = request->settings,
+        .budget = &batch->budget,
+        .hooks = &hooks,
+        .context = worker,
+        .request = *request->request,
+        .threads = batch->threads,
+    };
+    if (request->device_count > 0)
+        tools->request.device = request->devices[(size_t)index % request->device_count];
+    if (request->device_count > 0 && !is_single(batch)) {
+        worker->gpu = &batch->gpus[(size_t)index % request->device_count];
+        tools->request.constant_memory_lock = &worker->gpu->constant_memory_lock;
     }
-    return pipeline_open(&worker->pipeline, &worker->request, error);
+    tools->request.page_locked = !is_single(batch);
+    return job_worker_open(tools, error);
 }
 
-/* Start the workers; all of them, or as many as the system lets. */
+/* Start the workers; all of them, or as many as the system allows. */
 static bool start_workers(struct batch *batch, struct error *error)
 {
     int started = 0, reason = 0;
@@ -572,16 +353,15 @@ static bool start_workers(struct batch *batch, struct error *error)
     for (; started < batch->worker_count; started++) {
         struct worker *worker = &batch->workers[started];
         atomic_fetch_add(&batch->running, 1);
-        reason = pthread_create(&worker->thread, NULL, work, worker);
+        reason = pthread_create(&worker->thread, NULL, run_worker, worker);
         if (reason != 0) {
             atomic_fetch_sub(&batch->running, 1);
             break;
         }
     }
     batch->started = started;
-    const uint64_t one = 1;
-    if (atomic_fetch_sub(&batch->running, 1) == 1 && started > 0 && write(batch->ended, &one, sizeof one) < 0)
-        abort();
+    if (atomic_fetch_sub(&batch->running, 1) == 1 && started > 0)
+        signal_end(batch);
     if (started == 0)
         return error_set(error, ERROR_WORK, "no thread can be started: %s; close other programs", strerror(reason));
     return true;
@@ -613,45 +393,49 @@ static bool make_order(struct batch *batch, struct error *error)
     return true;
 }
 
-static bool prepare(struct batch *batch, struct error *error)
+/* How many workers, and how many threads for an image. Fewer images than processors share the processors out. */
+static void share_out_processors(struct batch *batch)
 {
     const struct batch_request *request = batch->request;
-    const int processors = parallel_processors();
-    const int wanted = request->workers > 0 ? request->workers : processors;
-    const bool few = request->count < (size_t)wanted; /* then they share out the processors */
+    const int threads = request->request->threads;
+    if (is_single(batch)) {
+        batch->worker_count = 1;
+        batch->threads = parallel_allowed(threads > 0 ? threads : request->workers);
+        return;
+    }
+    const int wanted = request->workers > 0 ? request->workers : parallel_processors();
+    const bool few = request->count < (size_t)wanted;
     batch->worker_count = few ? (int)request->count : wanted;
-    batch->threads = request->request->threads > 0 ? request->request->threads : few ? wanted / batch->worker_count : 1;
+    batch->threads = threads > 0 ? threads : few ? wanted / batch->worker_count : 1;
     if (batch->threads > 1) {
         const int allowed = parallel_allowed(batch->worker_count * batch->threads) / batch->worker_count;
         batch->threads = allowed > 1 ? allowed : 1;
     }
+}
+
+static bool prepare_batch(struct batch *batch, struct error *error)
+{
+    const struct batch_request *request = batch->request;
+    share_out_processors(batch);
     batch->totals.count = request->count;
     batch->totals.workers = batch->worker_count;
     batch->choice = request->request->choice;
+    error_set(&batch->totals.why, ERROR_NONE, "asked for");
     if (batch->choice == CHOICE_AUTO && request->device_count == 0) {
         batch->choice = CHOICE_CPU;
         error_set(&batch->totals.why, ERROR_NONE, "there is no GPU");
-    } else {
-        error_set(&batch->totals.why, ERROR_NONE, "asked for");
     }
-    batch->gate.limit = request->memory;
-    pthread_mutex_init(&batch->gate.mutex, NULL);
-    pthread_cond_init(&batch->gate.changed, NULL);
+    budget_open(&batch->budget, request->memory);
     pthread_mutex_init(&batch->choosing, NULL);
-    pthread_mutex_init(&batch->telling, NULL);
+    pthread_mutex_init(&batch->reporting, NULL);
     pthread_rwlock_init(&batch->writing, NULL);
 
     batch->gpus = calloc(request->device_count + 1, sizeof *batch->gpus);
     batch->workers = calloc((size_t)batch->worker_count, sizeof *batch->workers);
-    batch->ended = eventfd(0, EFD_CLOEXEC);
-    if (batch->ended < 0)
-        return error_set(error, ERROR_WORK, "the workers' end cannot be waited for: %s; close other files",
-                         strerror(errno));
     if (batch->gpus == NULL || batch->workers == NULL)
         return error_set(error, ERROR_WORK, "there is not enough memory for %d workers; give fewer --jobs",
                          batch->worker_count);
     for (size_t i = 0; i < request->device_count; i++) {
-        batch->gpus[i].batch = batch;
         batch->gpus[i].index = request->devices[i];
         pthread_mutex_init(&batch->gpus[i].constant_memory_lock, NULL);
     }
@@ -661,18 +445,17 @@ static bool prepare(struct batch *batch, struct error *error)
     return done;
 }
 
-static void finish(struct batch *batch)
+static void release_batch(struct batch *batch)
 {
     for (size_t i = 0; batch->gpus != NULL && i < batch->request->device_count; i++)
         pthread_mutex_destroy(&batch->gpus[i].constant_memory_lock);
     for (int i = 0; batch->workers != NULL && i < batch->worker_count; i++)
-        pipeline_close(&batch->workers[i].pipeline);
+        job_worker_close(&batch->workers[i].tools);
     if (batch->ended >= 0)
         close(batch->ended);
-    pthread_mutex_destroy(&batch->gate.mutex);
-    pthread_cond_destroy(&batch->gate.changed);
+    budget_close(&batch->budget);
     pthread_mutex_destroy(&batch->choosing);
-    pthread_mutex_destroy(&batch->telling);
+    pthread_mutex_destroy(&batch->reporting);
     pthread_rwlock_destroy(&batch->writing);
     free(batch->order);
     free(batch->gpus);
@@ -680,8 +463,56 @@ static void finish(struct batch *batch)
     free(batch);
 }
 
-bool batch_run(const struct batch_request *request, const struct batch_listener *listener, struct batch_totals *totals,
-               struct error *error)
+/* Join the threads that were started, and say why an automatically chosen GPU was never ready. */
+static void join_threads(struct batch *batch)
+{
+    for (int i = 0; i < batch->started; i++)
+        pthread_join(batch->workers[i].thread, NULL);
+    for (size_t i = 0; batch->gpus != NULL && i < batch->request->device_count; i++)
+        if (batch->gpus[i].opening)
+            pthread_join(batch->gpus[i].opener, NULL);
+    if (batch->started > 0 && !is_single(batch) && batch->request->request->choice == CHOICE_AUTO &&
+        batch->choice == CHOICE_CUDA && !atomic_load(&batch->gpus[0].ready))
+        batch->totals.why = batch->gpus[0].reason;
+}
+
+/* Do the jobs on threads of their own while this one waits for signals. *NUMBER becomes the one that ended the batch. */
+static bool run_on_threads(struct batch *batch, int *number, struct error *error)
+{
+    /* Blocked before any thread is there, so that all threads inherit it, CUDA's own too. */
+    sigset_t signals, before;
+    find_signals(&signals);
+    pthread_sigmask(SIG_BLOCK, &signals, &before);
+    const int descriptor = signalfd(-1, &signals, SFD_CLOEXEC);
+    batch->ended = eventfd(0, EFD_CLOEXEC);
+    bool done = prepare_batch(batch, error);
+    if (done && batch->ended < 0)
+        done = error_set(error, ERROR_WORK, "the workers' end cannot be waited for: %s; close other files",
+                         strerror(errno));
+    if (done && descriptor < 0)
+        done = error_set(error, ERROR_WORK, "signals cannot be waited for: %s; close other files", strerror(errno));
+    if (done && batch->choice == CHOICE_CUDA && !is_single(batch))
+        open_gpus(batch);
+    done = done && start_workers(batch, error);
+    if (done && !wait_for_workers(batch, descriptor, number))
+        return true;
+    join_threads(batch);
+    if (descriptor >= 0)
+        close(descriptor);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return done;
+}
+
+static bool run_on_this_thread(struct batch *batch, struct error *error)
+{
+    if (!prepare_batch(batch, error))
+        return false;
+    do_jobs(&batch->workers[0]);
+    return true;
+}
+
+bool batch_run(const struct batch_request *request, const struct batch_callbacks *callbacks,
+               struct batch_totals *totals, struct error *error)
 {
     *totals = (struct batch_totals){0};
     if (request->count == 0)
@@ -690,42 +521,18 @@ bool batch_run(const struct batch_request *request, const struct batch_listener 
     if (batch == NULL)
         return error_set(error, ERROR_WORK, "there is not enough memory to begin; free some");
     batch->request = request;
-    batch->listener = listener;
+    batch->callbacks = callbacks;
     batch->start = clock_milliseconds();
-
-    /* Blocked before any thread is there, so that all threads inherit it, CUDA's own too. */
-    sigset_t signals, before;
-    find_signals(&signals);
-    pthread_sigmask(SIG_BLOCK, &signals, &before);
-    const int descriptor = signalfd(-1, &signals, SFD_CLOEXEC);
-    bool done = prepare(batch, error);
-    if (done && descriptor < 0)
-        done = error_set(error, ERROR_WORK, "signals cannot be waited for: %s; close other files", strerror(errno));
-    if (done && batch->choice == CHOICE_CUDA)
-        open_gpus(batch);
-    done = done && start_workers(batch, error);
-    if (done && !wait_for_workers(batch, descriptor, &totals->signal))
+    batch->ended = -1;
+    int number = 0;
+    const bool done =
+        request->on_this_thread ? run_on_this_thread(batch, error) : run_on_threads(batch, &number, error);
+    if (number != 0) { /* workers still use the batch */
+        totals->signal = number;
         return true;
-    for (int i = 0; i < batch->started; i++)
-        pthread_join(batch->workers[i].thread, NULL);
-    for (size_t i = 0; batch->gpus != NULL && i < request->device_count; i++)
-        if (batch->gpus[i].opening)
-            pthread_join(batch->gpus[i].opener, NULL);
-    if (done && batch->gpus != NULL && request->request->choice == CHOICE_AUTO && batch->choice == CHOICE_CUDA &&
-        !atomic_load(&batch->gpus[0].ready))
-        batch->totals.why = batch->gpus[0].reason;
+    }
     batch->totals.milliseconds = clock_milliseconds() - batch->start;
     *totals = batch->totals;
-    if (descriptor >= 0)
-        close(descriptor);
-    finish(batch);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    release_batch(batch);
     return done;
-}
-
-size_t batch_default_memory(void)
-{
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
-    /* A machine that does not say gets what the smallest have. */
-    return pages > 0 && page > 0 ? (size_t)pages * (size_t)page / 4 : (size_t)1 << 28;
 }

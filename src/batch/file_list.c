@@ -14,14 +14,15 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* The largest list of files that is read: some ten million names. */
 #define LIST_LIMIT ((size_t)1 << 30)
 
-/* What jobs are made with. */
-struct maker {
-    const struct job_request *request;
-    struct job_list *list;
+/* A list in the making. */
+struct list_builder {
+    const struct list_request *request;
+    struct file_list *list;
     struct stat output; /* of the output folder */
     bool output_exists;
     struct error *error;
@@ -51,16 +52,16 @@ static const char *last_part(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-/* Where the suffix of a name that is an image's begins; the name's end where it has none. */
+/* The length of a name without the suffix of an image, if it has one. */
 static size_t stem_length(const char *name)
 {
     const char *dot = strrchr(name, '.');
     return dot != NULL && format_find_by_path(name) != NULL ? (size_t)(dot - name) : strlen(name);
 }
 
-/* The path of the output for an input of RELATIVE path below the folder named: the name, with --suffix added to it and
- * its own suffix replaced where --format says otherwise. */
-static char *output_path(const struct job_request *request, const char *relative)
+/* The path of the output for the input at RELATIVE, a path below the folder that the user named: its name with --suffix
+ * added, and with another format's suffix where --format asks for one. */
+static char *output_path(const struct list_request *request, const char *relative)
 {
     const size_t stem = stem_length(last_part(relative)) + (size_t)(last_part(relative) - relative);
     const bool replaced = request->format != NULL && request->format != format_find_by_path(relative);
@@ -76,9 +77,9 @@ static char *output_path(const struct job_request *request, const char *relative
 
 /* ---- Jobs ---- */
 
-static struct job *add(struct maker *maker)
+static struct job *add(struct list_builder *builder)
 {
-    struct job_list *list = maker->list;
+    struct file_list *list = builder->list;
     if (list->count == list->capacity) {
         const size_t capacity = list->capacity > 0 ? 2 * list->capacity : 64;
         struct job *larger = realloc(list->jobs, capacity * sizeof *larger);
@@ -91,22 +92,22 @@ static struct job *add(struct maker *maker)
     return &list->jobs[list->count++];
 }
 
-/* An input that cannot be had, for the reason in errno. It fails alone, when its turn comes. */
-static bool add_problem(struct maker *maker, const char *path)
+/* Add an input that cannot be read, for the reason in errno. Only its own job fails. */
+static bool add_problem(struct list_builder *builder, const char *path)
 {
     const int reason = errno;
-    struct job *job = add(maker);
+    struct job *job = add(builder);
     if (job == NULL || (job->input = strdup(path)) == NULL ||
         asprintf(&job->problem, "cannot be read: %s", strerror(reason)) < 0)
-        return no_memory(maker->error);
+        return no_memory(builder->error);
     return true;
 }
 
-/* A file, of which FACTS are known. */
-static bool add_file(struct maker *maker, const char *path, const char *relative, const struct stat *facts)
+/* Add the file at PATH, whose stat is FACTS. */
+static bool add_file(struct list_builder *builder, const char *path, const char *relative, const struct stat *facts)
 {
-    const struct job_request *request = maker->request;
-    struct error *error = maker->error;
+    const struct list_request *request = builder->request;
+    struct error *error = builder->error;
     const struct format *named = format_find_by_path(path);
     if (request->format == NULL && named == NULL)
         return error_about(error, ERROR_USAGE, path,
@@ -115,7 +116,7 @@ static bool add_file(struct maker *maker, const char *path, const char *relative
         return error_about(error, ERROR_USAGE, path,
                            "--in-place keeps the name, which is not one of the other format that --format asks for; "
                            "leave one out");
-    struct job *job = add(maker);
+    struct job *job = add(builder);
     if (job == NULL)
         return no_memory(error);
     *job = (struct job){
@@ -143,7 +144,8 @@ static void free_names(char **names, size_t count)
     free(names);
 }
 
-/* The names in a folder that are not hidden, in order. A failure that is not for want of memory sets errno only. */
+/* The sorted names in a folder, without hidden ones. Returns false where there is no memory; a folder that cannot be read
+ * sets *READABLE to false, and errno. */
 static bool read_folder(const char *path, char ***names, size_t *count, bool *readable)
 {
     DIR *folder = opendir(path);
@@ -177,34 +179,35 @@ static bool read_folder(const char *path, char ***names, size_t *count, bool *re
     return done;
 }
 
-/* It and add_entry call each other, as deep as folders lie in each other: a path has 4096 bytes at most. */
+/* add_folder and add_entry call each other, as deep as folders are nested; a path has at most 4096 bytes. */
 /* NOLINTBEGIN(misc-no-recursion) */
-static bool add_folder(struct maker *maker, const char *path, const char *relative);
+static bool add_folder(struct list_builder *builder, const char *path, const char *relative);
 
-/* What stands in a folder under NAME: an image, or perhaps a folder to descend to. Other things are passed over, among
- * them links to folders, which may lead in a circle. */
-static bool add_entry(struct maker *maker, const char *folder, const char *folder_relative, const char *name)
+/* Add the entry NAME of a folder: an image, or with -r a folder. Skip all else, among it links to folders, which may lead
+ * in a circle. */
+static bool add_entry(struct list_builder *builder, const char *folder, const char *folder_relative, const char *name)
 {
     const bool image = format_find_by_path(name) != NULL;
-    if (!image && !maker->request->recursive)
+    if (!image && !builder->request->recursive)
         return true;
     struct stat facts, itself;
     char *path = join(folder, name),
          *relative = folder_relative[0] != '\0' ? join(folder_relative, name) : strdup(name);
     bool done = path != NULL && relative != NULL;
     if (!done) {
-        no_memory(maker->error);
+        no_memory(builder->error);
     } else if (stat(path, &facts) != 0) {
-        done = !image || add_problem(maker, path);
+        done = !image || add_problem(builder, path);
     } else if (S_ISREG(facts.st_mode)) {
-        done = !image || add_file(maker, path, relative, &facts);
-    } else if (S_ISDIR(facts.st_mode) && maker->request->recursive && lstat(path, &itself) == 0 &&
+        done = !image || add_file(builder, path, relative, &facts);
+    } else if (S_ISDIR(facts.st_mode) && builder->request->recursive && lstat(path, &itself) == 0 &&
                S_ISDIR(itself.st_mode)) {
-        if (maker->output_exists && facts.st_dev == maker->output.st_dev && facts.st_ino == maker->output.st_ino) {
-            if (maker->request->warn != NULL)
-                maker->request->warn(maker->request->context, path, ": is the output folder and is not read");
+        if (builder->output_exists && facts.st_dev == builder->output.st_dev &&
+            facts.st_ino == builder->output.st_ino) {
+            if (builder->request->warn != NULL)
+                builder->request->warn(builder->request->context, path, ": is the output folder and is not read");
         } else {
-            done = add_folder(maker, path, relative);
+            done = add_folder(builder, path, relative);
         }
     }
     free(path);
@@ -212,17 +215,17 @@ static bool add_entry(struct maker *maker, const char *folder, const char *folde
     return done;
 }
 
-/* A folder's images, RELATIVE to the folder that was named. No folder stays open meanwhile. */
-static bool add_folder(struct maker *maker, const char *path, const char *relative)
+/* Add a folder's images. RELATIVE is its path below the folder that the user named. No folder stays open meanwhile. */
+static bool add_folder(struct list_builder *builder, const char *path, const char *relative)
 {
     char **names;
     size_t count;
     bool readable;
-    bool done = read_folder(path, &names, &count, &readable) || no_memory(maker->error);
+    bool done = read_folder(path, &names, &count, &readable) || no_memory(builder->error);
     if (done && !readable)
-        done = add_problem(maker, path);
+        done = add_problem(builder, path);
     for (size_t i = 0; done && i < count; i++)
-        done = add_entry(maker, path, relative, names[i]);
+        done = add_entry(builder, path, relative, names[i]);
     free_names(names, count);
     return done;
 }
@@ -230,53 +233,53 @@ static bool add_folder(struct maker *maker, const char *path, const char *relati
 
 /* ---- Inputs ---- */
 
-/* A file or a folder that was named. */
-static bool add_input(struct maker *maker, const char *path)
+/* Add a file or a folder that the user named. */
+static bool add_input(struct list_builder *builder, const char *path)
 {
-    const struct job_request *request = maker->request;
+    const struct list_request *request = builder->request;
     struct stat facts;
     if (stat(path, &facts) != 0)
-        return add_problem(maker, path);
+        return add_problem(builder, path);
     if (!S_ISDIR(facts.st_mode))
-        return add_file(maker, path, last_part(path), &facts);
-    if (maker->output_exists && facts.st_dev == maker->output.st_dev && facts.st_ino == maker->output.st_ino)
-        return error_set(maker->error, ERROR_USAGE,
+        return add_file(builder, path, last_part(path), &facts);
+    if (builder->output_exists && facts.st_dev == builder->output.st_dev && facts.st_ino == builder->output.st_ino)
+        return error_set(builder->error, ERROR_USAGE,
                          "%s is the output folder too, and a second run would filter what the first has written; name "
                          "another folder for --output, or give --in-place to replace the files",
                          path);
-    const size_t before = maker->list->count;
-    if (!add_folder(maker, path, ""))
+    const size_t before = builder->list->count;
+    if (!add_folder(builder, path, ""))
         return false;
-    if (maker->list->count == before && request->warn != NULL)
+    if (builder->list->count == before && request->warn != NULL)
         request->warn(request->context, path,
                       request->recursive ? ": holds no image (.png, .jpg or .jpeg)"
                                          : ": holds no image (.png, .jpg or .jpeg); -r looks into its folders too");
     return true;
 }
 
-/* A name from a list. */
-static bool add_listed(struct maker *maker, const char *name)
+/* Add a name from a list. */
+static bool add_listed(struct list_builder *builder, const char *name)
 {
-    return name[0] == '\0' || add_input(maker, strcmp(name, "-") == 0 ? "./-" : name);
+    return name[0] == '\0' || add_input(builder, strcmp(name, "-") == 0 ? "./-" : name);
 }
 
-static bool add_list(struct maker *maker)
+static bool add_list(struct list_builder *builder)
 {
-    const struct job_request *request = maker->request;
+    const struct list_request *request = builder->request;
     const char *name = file_input_name(request->files_from);
     const int separator = request->null_separated ? '\0' : '\n';
     char *text;
     size_t size;
-    if (!file_read_text(request->files_from, LIST_LIMIT, &text, &size, maker->error))
+    if (!file_read_text(request->files_from, LIST_LIMIT, &text, &size, builder->error))
         return false;
     bool done = true;
     text[size] = (char)separator;
     if (!request->null_separated && memchr(text, '\0', size) != NULL)
-        done = error_about(maker->error, ERROR_USAGE, name, "holds a NUL byte, as lists of -0 do; give -0, too");
+        done = error_about(builder->error, ERROR_USAGE, name, "holds a NUL byte, as lists of -0 do; give -0, too");
     for (char *end, *at = text; done && at < text + size; at = end + 1) {
         end = memchr(at, separator, (size_t)(text + size + 1 - at));
         *end = '\0';
-        done = add_listed(maker, at);
+        done = add_listed(builder, at);
     }
     free(text);
     return done;
@@ -292,7 +295,7 @@ struct place {
     size_t index; /* of the job */
 };
 
-/* Find the place of a path, of which the last part is no link. */
+/* Find the place of a path whose last part is no link. */
 static bool find_place(const char *path, struct place *place)
 {
     struct stat facts = {0};
@@ -323,8 +326,8 @@ static int compare_places(const void *a, const void *b)
     return order != 0 ? order : p->index < q->index ? -1 : 1;
 }
 
-/* The places that two jobs write must differ. */
-static bool check_outputs(const struct job_list *list, bool in_place, struct error *error)
+/* No two jobs may write the same place. */
+static bool check_outputs(const struct file_list *list, bool in_place, struct error *error)
 {
     struct place *places = calloc(list->count + 1, sizeof *places);
     size_t count = 0;
@@ -373,8 +376,8 @@ static int compare_inputs(const void *a, const void *b)
     return p < q ? -1 : p > q;
 }
 
-/* No job may write what a job reads, but in place its own input. */
-static bool check_inputs(const struct job_list *list, bool in_place, struct error *error)
+/* No job may write what any job reads, except its own input in place. */
+static bool check_inputs(const struct file_list *list, bool in_place, struct error *error)
 {
     const struct job **inputs = calloc(list->count + 1, sizeof *inputs);
     if (inputs == NULL)
@@ -430,21 +433,48 @@ static int compare_jobs(const void *a, const void *b)
     return order != 0 ? order : strcmp(p->input, q->input);
 }
 
-bool jobs_make(const struct job_request *request, struct job_list *list, struct error *error)
+bool file_list_make(const struct list_request *request, struct file_list *list, struct error *error)
 {
-    struct maker maker = {.request = request, .list = list, .error = error};
-    *list = (struct job_list){0};
-    maker.output_exists = !request->in_place && stat(request->output, &maker.output) == 0;
-    if (maker.output_exists && !S_ISDIR(maker.output.st_mode))
+    struct list_builder builder = {.request = request, .list = list, .error = error};
+    *list = (struct file_list){0};
+    builder.output_exists = !request->in_place && stat(request->output, &builder.output) == 0;
+    if (builder.output_exists && !S_ISDIR(builder.output.st_mode))
         return error_about(error, ERROR_WORK, request->output, "is no folder; name one for --output");
     bool done = true;
     for (size_t i = 0; done && i < request->input_count; i++)
-        done = add_input(&maker, request->inputs[i]);
-    done = done && (request->files_from == NULL || add_list(&maker));
+        done = add_input(&builder, request->inputs[i]);
+    done = done && (request->files_from == NULL || add_list(&builder));
     if (done && list->count > 0)
         qsort(list->jobs, list->count, sizeof *list->jobs, compare_jobs);
     return done && check_outputs(list, request->in_place, error) && check_inputs(list, request->in_place, error);
 }
+
+bool file_list_make_pair(const char *input, const char *output, const struct format *format, struct file_list *list,
+                         struct error *error)
+{
+    struct list_builder builder = {.list = list, .error = error};
+    struct stat facts;
+    *list = (struct file_list){0};
+    if (!job_check_output(output, error))
+        return false;
+    if (file_same(input, output))
+        return error_set(error, ERROR_USAGE,
+                         "%s is the same file as %s; name another OUTPUT, or give --in-place to replace INPUT", output,
+                         input);
+    struct job *job = add(&builder);
+    if (job == NULL)
+        return no_memory(error);
+    *job = (struct job){.input = strdup(input), .output = strdup(output), .format = format};
+    /* Reading says what is wrong with an input that is not there. */
+    if ((file_is_standard(input) ? fstat(STDIN_FILENO, &facts) : stat(input, &facts)) == 0) {
+        job->bytes = S_ISREG(facts.st_mode) ? (uint64_t)facts.st_size : 0;
+        job->device = facts.st_dev;
+        job->inode = facts.st_ino;
+    }
+    return (job->input != NULL && job->output != NULL) || no_memory(error);
+}
+
+/* ---- Parts of a list ---- */
 
 static void free_job(struct job *job)
 {
@@ -453,7 +483,8 @@ static void free_job(struct job *job)
     free(job->problem);
 }
 
-void jobs_keep(struct job_list *list, const bool *kept)
+/* Drop the jobs that are not KEPT, of list->count flags. */
+static void keep_jobs(struct file_list *list, const bool *kept)
 {
     size_t count = 0;
     for (size_t i = 0; i < list->count; i++) {
@@ -465,10 +496,43 @@ void jobs_keep(struct job_list *list, const bool *kept)
     list->count = count;
 }
 
-void jobs_free(struct job_list *list)
+bool file_list_keep_shard(struct file_list *list, const struct shard *shard, struct error *error)
+{
+    if (shard->count <= 1 || list->count == 0)
+        return true;
+    uint64_t *sizes = calloc(list->count, sizeof *sizes);
+    bool *mine = calloc(list->count, sizeof *mine);
+    bool done = sizes != NULL && mine != NULL;
+    if (!done)
+        error_set(error, ERROR_WORK, "not enough memory for a list of %zu files; free some", list->count);
+    for (size_t i = 0; done && i < list->count; i++)
+        sizes[i] = list->jobs[i].bytes;
+    done = done && shard_select(shard, sizes, list->count, mine, error);
+    if (done)
+        keep_jobs(list, mine);
+    free(mine);
+    free(sizes);
+    return done;
+}
+
+bool file_list_check_codec(const struct file_list *list, const struct codec_settings *settings, struct error *error)
+{
+    size_t count;
+    const struct format *table = formats(&count);
+    for (const struct format *format = table; format < table + count; format++) {
+        bool needed = false;
+        for (size_t i = 0; i < list->count && !needed; i++)
+            needed = list->jobs[i].format == format;
+        if (needed && codec_writer(format, settings->bits, settings, error) == NULL)
+            return false;
+    }
+    return true;
+}
+
+void file_list_free(struct file_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
         free_job(&list->jobs[i]);
     free(list->jobs);
-    *list = (struct job_list){0};
+    *list = (struct file_list){0};
 }

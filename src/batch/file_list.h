@@ -2,35 +2,23 @@
  *
  * From the names of files and folders to a list of jobs: one input and one output each, checked so that no two write
  * the same file and none writes what another reads. Looks at names, never into images. */
-#ifndef GPUCONV_JOBS_H
-#define GPUCONV_JOBS_H
+#ifndef GPUCONV_FILE_LIST_H
+#define GPUCONV_FILE_LIST_H
 
 #include "base/error.h"
+#include "batch/job.h"
+#include "batch/shard.h"
 #include "codec/codec.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
 
-struct job {
-    char *input;
-    char *output;                /* NULL where there is a problem */
-    char *problem;               /* NULL, or the sentence that says why this input cannot be read */
-    uint64_t bytes;              /* of the input; 0 where it is no regular file */
-    const struct format *format; /* to write */
-
-    /* For the checks. */
-    dev_t device;
-    ino_t inode; /* of the input; 0 where it is not there */
-};
-
-struct job_list {
+struct file_list {
     struct job *jobs; /* in the order of their outputs: the same on every machine that sees the same files */
     size_t count, capacity;
 };
 
-struct job_request {
+struct list_request {
     char *const *inputs; /* files and folders */
     size_t input_count;
     const char *files_from; /* NULL, or a file that lists more of them, "-" for standard input */
@@ -41,17 +29,26 @@ struct job_request {
     const char *suffix;          /* what to add to each name; NULL: nothing */
     const struct format *format; /* NULL: what each name's suffix says */
 
-    /* Told of what is left out, if not NULL. */
+    /* Hears of what is left out, if not NULL. */
     void (*warn)(const void *context, const char *name, const char *text);
     const void *context;
 };
 
-/* Fill LIST, to be released with jobs_free also after a failure. Nothing is written or created. */
-bool jobs_make(const struct job_request *request, struct job_list *list, struct error *error);
+/* Fill LIST with many files; release it with file_list_free, also after a failure. Nothing is written or created. */
+bool file_list_make(const struct list_request *request, struct file_list *list, struct error *error);
 
-/* Drop the jobs that are not KEPT, of list->count flags. */
-void jobs_keep(struct job_list *list, const bool *kept);
+/* Fill LIST with one job, from INPUT to OUTPUT, either of which may be "-", in FORMAT, where NULL is the
+ * input's. Fails where OUTPUT cannot be written or is INPUT. Release LIST with file_list_free, also after a failure. */
+bool file_list_make_pair(const char *input, const char *output, const struct format *format, struct file_list *list,
+                         struct error *error);
 
-void jobs_free(struct job_list *list);
+/* Drop the jobs of other shards. Jobs whose outputs exist count too: else two processes, one of which began earlier,
+ * would share the files out differently. */
+bool file_list_keep_shard(struct file_list *list, const struct shard *shard, struct error *error);
+
+/* Can the codec that SETTINGS name write every format of the list? */
+bool file_list_check_codec(const struct file_list *list, const struct codec_settings *settings, struct error *error);
+
+void file_list_free(struct file_list *list);
 
 #endif

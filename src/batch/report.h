@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a batch tells, for people and for machines: the line of progress, the summary, and the report of one JSON object
- * a line. */
-#ifndef GPUCONV_BATCH_PRINT_H
-#define GPUCONV_BATCH_PRINT_H
+ * The report: what became of each job, as one JSON object a line, appended to a file. Bytes of names that are not UTF-8
+ * become lone surrogates, DC80 to DCFF, as in Python's surrogateescape, which os.fsencode turns back. */
+#ifndef GPUCONV_REPORT_H
+#define GPUCONV_REPORT_H
 
 #include "base/error.h"
-#include "batch/batch.h"
+#include "batch/job.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
-/* How far it is, in at most SIZE - 1 characters of one line: a bar where there is room for it, files, speed and the
- * time that is left. */
-void batch_print_progress(const struct batch_totals *totals, char *line, size_t size);
+struct report {
+    const char *path; /* "-" is standard output; NULL: there is no report */
+    int descriptor;   /* -1: it is not open */
+    bool failed;      /* a line is missing from it */
+};
 
-/* What was done, in one line. */
-void batch_print_summary(const struct batch_totals *totals, char *line, size_t size);
+/* Open the file at PATH for lines to be appended; with NULL there is no report, and the functions below do nothing. */
+bool report_open(struct report *report, const char *path, struct error *error);
 
-/* Write a result as one line of JSON to the descriptor, by one call, so that lines that several programs append to one
- * file stay whole. Bytes of names that are not UTF-8 become lone surrogates, DC80 to DCFF, as in Python's
- * surrogateescape, which os.fsencode turns back. */
-bool batch_report(int descriptor, const char *name, const struct result *result, struct error *error);
+/* Append a job's line. Only the first failure returns false: after it no line is written. */
+bool report_append(struct report *report, const struct job_result *result, struct error *error);
+
+/* Close the file. Returns false where that shows that lines are missing, and no call before has. */
+bool report_close(struct report *report, struct error *error);
 
 #endif

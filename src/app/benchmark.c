@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * --bench: the rows go to standard output as they are measured, what is running to standard error. */
+#include "app/messages.h"
+#include "app/modes.h"
+#include "base/parallel.h"
+#include "base/text.h"
+#include "bench/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Where the benchmark's rows go. */
+struct bench_output {
+    struct bench_writer writer;
+    bool progress; /* say on standard error what is running */
+};
+
+static void show_progress(void *context, const char *what)
+{
+    (void)context;
+    fputs("\r\033[K", stderr); /* over the line before */
+    text_print_escaped(stderr, what);
+    fflush(stderr);
+}
+
+static void print_row(void *context, const struct bench_row *row)
+{
+    struct bench_output *output = context;
+    if (output->progress)
+        show_progress(NULL, "");
+    bench_write_row(&output->writer, row);
+    if (ferror(stdout) != 0)
+        end_if_unread(); /* before the next row takes its time */
+}
+
+/* Measure and print; the benchmark is open. */
+static bool run_bench(const struct options *options, struct bench *bench, size_t *wrong, struct error *error)
+{
+    struct bench_output output = {.progress = !options->quiet && isatty(STDERR_FILENO)};
+    const struct bench_listener listener = {&output, print_row, output.progress ? show_progress : NULL};
+    const enum bench_format format = options->bench.json ? BENCH_JSON : options->bench.csv ? BENCH_CSV : BENCH_TABLE;
+    if (!bench_write_begin(&output.writer, stdout, format, bench, error))
+        return false;
+    const bool done = bench_run(bench, &listener, wrong, error);
+    if (output.progress)
+        show_progress(NULL, "");
+    bench_write_end(&output.writer);
+    return done;
+}
+
+int run_benchmark(const struct options *options)
+{
+    struct bench bench = {0};
+    struct error error;
+    struct filter *filters = NULL;
+    size_t count, wrong = 0;
+    if (!find_filters(options, options->bench.filter, &filters, &count, &error))
+        return print_error(&error);
+    const struct bench_request request = {
+        .sizes = options->bench.sizes,
+        .size_count = options->bench.size_count,
+        .filters = filters,
+        .filter_count = count,
+        .default_filters = options->bench.filter == NULL,
+        .samples = {[SAMPLE_U8] = options->bench.sample < 0 || options->bench.sample == SAMPLE_U8,
+                    [SAMPLE_U16] = options->bench.sample == SAMPLE_U16,
+                    [SAMPLE_F32] = options->bench.sample < 0 || options->bench.sample == SAMPLE_F32},
+        .border = options->request.border,
+        .variant = options->request.variant,
+        .cpu = options->request.choice != CHOICE_CUDA,
+        .cuda = options->request.choice != CHOICE_CPU,
+        .device = options->request.device,
+        .threads = parallel_allowed(options->request.threads),
+    };
+    bool done = bench_open(&bench, &request, &error) && run_bench(options, &bench, &wrong, &error);
+    if (done && wrong > 0)
+        done = error_set(&error, ERROR_WORK,
+                         "%zu of the benchmark's rows differ from the reference; they are marked as wrong", wrong);
+    bench_close(&bench);
+    free(filters);
+    return done ? 0 : print_error(&error);
+}

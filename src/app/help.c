@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The texts of --help and of the short usage. */
+#include "app/option_table.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *usage_text(void)
+{
+    return "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
+           "       gpuconv [OPTIONS] FILTER INPUT... -o DIR\n"
+           "       gpuconv [OPTIONS] --in-place FILTER INPUT...\n"
+           "       gpuconv --compare EXPECTED ACTUAL [DIFF.png]\n"
+           "for example: gpuconv blur photo.png blurred.png\n"
+           "gpuconv --list names the filters, gpuconv --help explains everything\n";
+}
+
+/* Where the explanations begin: right of the longest option. A line has 79 columns, so that none wraps in 80. */
+enum { HELP_COLUMN = 24, HELP_WIDTH = 79 };
+
+/* Print TEXT from HELP_COLUMN on, the cursor being at COLUMN, broken at spaces. */
+static void print_wrapped(FILE *file, const char *text, int column)
+{
+    if (column + 2 > HELP_COLUMN) {
+        fputc('\n', file);
+        column = 0;
+    }
+    fprintf(file, "%*s", HELP_COLUMN - column, "");
+    column = HELP_COLUMN;
+    while (*text != '\0') {
+        const int word = (int)strcspn(text, " ");
+        if (column > HELP_COLUMN && column + 1 + word > HELP_WIDTH) {
+            fprintf(file, "\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        }
+        column += fprintf(file, "%s%.*s", column > HELP_COLUMN ? " " : "", word, text);
+        text += word;
+        text += strspn(text, " ");
+    }
+    fputc('\n', file);
+}
+
+/* The default of an option that has one, as " (default X)", in TEXT. */
+static void describe_default(const struct option *o, char *text, size_t size)
+{
+    const void *field = (const char *)&option_defaults + o->field;
+    text[0] = '\0';
+    if (o->kind == KIND_NUMBER && *(const int *)field >= o->low)
+        snprintf(text, size, " (default %d)", *(const int *)field);
+}
+
+static void print_option(FILE *file, const struct option *o)
+{
+    int column = o->letter != 0 ? fprintf(file, "  -%c, --%s", o->letter, o->name) : fprintf(file, "  --%s", o->name);
+    if (o->argument != NULL)
+        column += fprintf(file, " %s", o->argument);
+
+    char words[256] = "", standard[64], text[512];
+    if (o->word != NULL)
+        option_join_words(o, words, sizeof words);
+    describe_default(o, standard, sizeof standard);
+    snprintf(text, sizeof text, "%s%s%s%s", o->help, o->word != NULL ? ": " : "", words, standard);
+    print_wrapped(file, text, column);
+}
+
+static const char opening[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
+                              "       gpuconv [OPTIONS] FILTER INPUT... -o DIR\n"
+                              "       gpuconv [OPTIONS] --in-place FILTER INPUT...\n"
+                              "Convolve PNG and JPEG images. FILTER is a name from --list, or gaussian:2, or\n"
+                              "a file, or several joined by commas. The first of a list of values is default.\n";
+
+static const char closing[] = "\nExit status: 0 done, 1 the work failed, 2 usage. Try: gpuconv blur a.png b.png\n";
+
+static const char bench_opening[] = "usage: gpuconv --bench [OPTIONS]\n"
+                                    "Check, then time, every variant, or one by --variant, on random samples.\n"
+                                    "--backend, --device, --threads, --border, --flip and --abs hold too.\n";
+
+char *help_text(bool of_bench)
+{
+    static const char *const titles[GROUP_COUNT] = {
+        [GROUP_FILTER] = "The filter",
+        [GROUP_BACKEND] = "CPU or GPU (the picture is the same)",
+        [GROUP_FILE] = "Files (- is standard input or output)",
+        [GROUP_MANY] = "Many files (INPUTs may be folders)",
+        [GROUP_TALK] = "Messages",
+        [GROUP_QUERY] = "Instead of work",
+        [GROUP_BENCH] = "Benchmark",
+    };
+    struct text_buffer text;
+    FILE *file = text_open(&text);
+    if (file == NULL)
+        return NULL;
+
+    const enum group first = of_bench ? GROUP_BENCH : 0, end = of_bench ? GROUP_COUNT : GROUP_BENCH;
+
+    fputs(of_bench ? bench_opening : opening, file);
+    for (enum group group = first; group < end; group++) {
+        fprintf(file, "\n%s:\n", titles[group]);
+        for (const struct option *o = option_table; o < option_table + option_count; o++)
+            if (o->group == group)
+                print_option(file, o);
+    }
+    if (!of_bench)
+        fputs(closing, file);
+    return text_close(file, &text) ? text.bytes : NULL;
+}

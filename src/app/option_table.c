@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The rows of the option table. */
+#include "app/option_table.h"
+
+#include "codec/codec.h"
+#include "image/image.h"
+#include "plan/border.h"
+#include "variants/table.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+/* ---- Words ---- */
+
+static const char *choice_word(int value)
+{
+    static const char *const words[] = {[CHOICE_AUTO] = "auto", [CHOICE_CUDA] = "cuda", [CHOICE_CPU] = "cpu"};
+    return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
+}
+
+const char *choice_name(enum choice choice)
+{
+    return choice_word((int)choice);
+}
+
+static const char *border_word(int value)
+{
+    return value < BORDER_COUNT ? border_name((enum border)value) : NULL;
+}
+
+static const char *alpha_word(int value)
+{
+    static const char *const words[] = {
+        [ALPHA_KEEP] = "keep", [ALPHA_PREMULTIPLY] = "premultiply", [ALPHA_FILTER] = "filter"};
+    return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
+}
+
+static const char *depth_word(int value)
+{
+    return value == 8 ? "8" : value == 16 ? "16" : NULL;
+}
+
+static const char *format_word(int value)
+{
+    size_t count;
+    const struct format *table = formats(&count);
+    return value < (int)count ? table[value].suffixes[0] : NULL;
+}
+
+static const char *sample_word(int value)
+{
+    return value < SAMPLE_COUNT ? sample_name((enum sample)value) : NULL;
+}
+
+/* ---- The table ---- */
+
+/* A KIND_WORD's field may be an enum, whose numbers the compilers that we know keep as an int's. */
+static_assert(sizeof(enum choice) == sizeof(int) && sizeof(enum border) == sizeof(int) &&
+                  sizeof(enum alpha) == sizeof(int),
+              "the parser writes enums as ints");
+
+#define FIELD(name) offsetof(struct options, name)
+
+const struct option option_table[] = {
+    {.name = "border",
+     .argument = "BORDER",
+     .group = GROUP_FILTER,
+     .help = "outside",
+     .kind = KIND_WORD,
+     .field = FIELD(request.border),
+     .word = border_word},
+    {.name = "alpha",
+     .argument = "MODE",
+     .group = GROUP_FILTER,
+     .help = "the alpha channel",
+     .kind = KIND_WORD,
+     .field = FIELD(request.alpha),
+     .word = alpha_word},
+    {.name = "flip",
+     .group = GROUP_FILTER,
+     .help = "turn the taps by 180 degrees: true convolution",
+     .kind = KIND_FLAG,
+     .field = FIELD(flip)},
+    {.name = "abs",
+     .group = GROUP_FILTER,
+     .help = "take the absolute value of each sum",
+     .kind = KIND_FLAG,
+     .field = FIELD(absolute)},
+    {.name = "linear",
+     .group = GROUP_FILTER,
+     .help = "filter in linear light, taking samples as sRGB",
+     .kind = KIND_FLAG,
+     .field = FIELD(linear)},
+
+    {.name = "backend",
+     .argument = "BACKEND",
+     .group = GROUP_BACKEND,
+     .help = "where to work",
+     .kind = KIND_WORD,
+     .field = FIELD(request.choice),
+     .word = choice_word},
+    {.name = "variant",
+     .argument = "NAME",
+     .group = GROUP_BACKEND,
+     .help = "how to convolve, and so where: see --list-variants",
+     .kind = KIND_VARIANT,
+     .field = FIELD(request.variant)},
+    /* The bound only keeps a number short. */
+    {.name = "device",
+     .argument = "N",
+     .group = GROUP_BACKEND,
+     .help = "the GPU, or a list, or all; see --devices (default 0)",
+     .kind = KIND_DEVICES,
+     .field = FIELD(devices),
+     .high = 999},
+    /* More threads than any machine has processors bring nothing and can exhaust the system. */
+    {.name = "threads",
+     .argument = "N",
+     .group = GROUP_BACKEND,
+     .help = "threads of the CPU for an image (default all)",
+     .kind = KIND_NUMBER,
+     .field = FIELD(request.threads),
+     .low = 1,
+     .high = 1024},
+
+    {.name = "format",
+     .argument = "FORMAT",
+     .group = GROUP_FILE,
+     .help = "to write, if not what the suffix says",
+     .kind = KIND_FORMAT,
+     .field = FIELD(list.format),
+     .word = format_word},
+    {.name = "depth",
+     .argument = "BITS",
+     .group = GROUP_FILE,
+     .help = "of a sample, if not the input's",
+     .kind = KIND_WORD,
+     .field = FIELD(job.codec.bits),
+     .low = 8,
+     .step = 8,
+     .word = depth_word},
+    {.name = "quality",
+     .argument = "N",
+     .group = GROUP_FILE,
+     .help = "quality of a JPEG, 1 to 100",
+     .kind = KIND_NUMBER,
+     .field = FIELD(job.codec.quality),
+     .low = 1,
+     .high = 100},
+    {.name = "compression",
+     .argument = "N",
+     .group = GROUP_FILE,
+     .help = "effort for a PNG, 0 (none) to 9",
+     .kind = KIND_NUMBER,
+     .field = FIELD(job.codec.compression),
+     .high = 9},
+    {.name = "codec",
+     .argument = "NAME",
+     .group = GROUP_FILE,
+     .help = "how to read and write files: see --list-codecs",
+     .kind = KIND_CODEC,
+     .field = FIELD(job.codec.codec)},
+    {.name = "max-pixels",
+     .argument = "N",
+     .group = GROUP_FILE,
+     .help = "refuse images of more pixels, such as 50M",
+     .kind = KIND_PIXELS,
+     .field = FIELD(job.codec.most_pixels)},
+    {.name = "strip",
+     .group = GROUP_FILE,
+     .help = "carry no metadata (profile, EXIF, text)",
+     .kind = KIND_FLAG,
+     .field = FIELD(job.strip)},
+    {.name = "no-orient",
+     .group = GROUP_FILE,
+     .help = "do not turn pictures upright",
+     .kind = KIND_FLAG,
+     .field = FIELD(job.keep_orientation)},
+    {.name = "in-place",
+     .group = GROUP_FILE,
+     .help = "replace the INPUTs",
+     .kind = KIND_FLAG,
+     .field = FIELD(list.in_place)},
+
+    {.name = "output",
+     .letter = 'o',
+     .argument = "DIR",
+     .group = GROUP_MANY,
+     .use = USE_MANY,
+     .help = "write to this folder, under the same names",
+     .kind = KIND_TEXT,
+     .field = FIELD(list.output)},
+    {.name = "recursive",
+     .letter = 'r',
+     .group = GROUP_MANY,
+     .use = USE_MANY,
+     .help = "look into folders' folders, and keep the tree",
+     .kind = KIND_FLAG,
+     .field = FIELD(list.recursive)},
+    {.name = "files-from",
+     .argument = "FILE",
+     .group = GROUP_MANY,
+     .use = USE_MANY,
+     .help = "more INPUTs, one a line",
+     .kind = KIND_TEXT,
+     .field = FIELD(list.files_from)},
+    {.name = "null",
+     .letter = '0',
+     .group = GROUP_MANY,
+     .use = USE_MANY,
+     .help = "in --files-from they end in NULs, not in lines",
+     .kind = KIND_FLAG,
+     .field = FIELD(list.null_separated)},
+    {.name = "suffix",
+     .argument = "TEXT",
+     .group = GROUP_MANY,
+     .use = USE_MANY,
+     .help = "add this to each name: a.png, a-blur.png",
+     .kind = KIND_TEXT,
+     .field = FIELD(list.suffix)},
+    {.name = "skip-existing",
+     .group = GROUP_MANY,
+     .use = USE_RUN,
+     .help = "go on where an earlier run was stopped",
+     .kind = KIND_FLAG,
+     .field = FIELD(job.skip_existing)},
+    {.name = "jobs",
+     .letter = 'j',
+     .argument = "N",
+     .group = GROUP_MANY,
+     .use = USE_MANY,
+     .help = "images at a time (default: one a processor)",
+     .kind = KIND_NUMBER,
+     .field = FIELD(batch.workers),
+     .low = 1,
+     .high = 1024},
+    {.name = "memory",
+     .argument = "SIZE",
+     .group = GROUP_MANY,
+     .use = USE_RUN,
+     .help = "to stay below, such as 4G (default: a quarter)",
+     .kind = KIND_MEMORY,
+     .field = FIELD(batch.memory)},
+    {.name = "shard",
+     .argument = "I/N",
+     .group = GROUP_MANY,
+     .use = USE_RUN,
+     .help = "the I-th of N equal parts, or auto: this process' one",
+     .kind = KIND_SHARD,
+     .field = FIELD(shard)},
+    {.name = "report",
+     .argument = "FILE",
+     .group = GROUP_MANY,
+     .use = USE_RUN,
+     .help = "append a JSON object a file, a line each",
+     .kind = KIND_TEXT,
+     .field = FIELD(report)},
+    {.name = "fail-fast",
+     .group = GROUP_MANY,
+     .use = USE_RUN,
+     .help = "stop at the first file that fails",
+     .kind = KIND_FLAG,
+     .field = FIELD(batch.fail_fast)},
+
+    {.name = "verbose",
+     .letter = 'v',
+     .group = GROUP_TALK,
+     .help = "say what was chosen, why, and how long it took",
+     .kind = KIND_FLAG,
+     .field = FIELD(verbose)},
+    {.name = "quiet",
+     .letter = 'q',
+     .group = GROUP_TALK,
+     .help = "no warnings, no progress, no summary",
+     .kind = KIND_FLAG,
+     .field = FIELD(quiet)},
+    {.name = "help",
+     .letter = 'h',
+     .group = GROUP_TALK,
+     .help = "this text",
+     .kind = KIND_MODE,
+     .field = FIELD(mode),
+     .low = MODE_HELP},
+    {.name = "version",
+     .group = GROUP_TALK,
+     .help = "the version, and whether it was built with CUDA",
+     .kind = KIND_MODE,
+     .field = FIELD(mode),
+     .low = MODE_VERSION},
+
+    {.name = "list",
+     .group = GROUP_QUERY,
+     .help = "the filters",
+     .kind = KIND_MODE,
+     .field = FIELD(mode),
+     .low = MODE_LIST},
+    {.name = "list-variants",
+     .group = GROUP_QUERY,
+     .help = "the variants",
+     .kind = KIND_MODE,
+     .field = FIELD(mode),
+     .low = MODE_LIST_VARIANTS},
+    {.name = "list-codecs",
+     .group = GROUP_QUERY,
+     .help = "the codecs",
+     .kind = KIND_MODE,
+     .field = FIELD(mode),
+     .low = MODE_LIST_CODECS},
+    {.name = "show",
+     .argument = "FILTER",
+     .group = GROUP_QUERY,
+     .help = "the taps of FILTER and what is known about it",
+     .kind = KIND_SHOW,
+     .field = FIELD(filter)},
+    {.name = "devices",
+     .group = GROUP_QUERY,
+     .help = "the GPUs",
+     .kind = KIND_MODE,
+     .field = FIELD(mode),
+     .low = MODE_DEVICES},
+    {.name = "compare",
+     .group = GROUP_QUERY,
+     .help = "EXPECTED ACTUAL [DIFF.png]: exit status 1 if not equal",
+     .kind = KIND_MODE,
+     .field = FIELD(mode),
+     .low = MODE_COMPARE},
+    {.name = "bench",
+     .group = GROUP_QUERY,
+     .help = "check, then time, every variant: see --bench --help",
+     .kind = KIND_MODE,
+     .field = FIELD(mode),
+     .low = MODE_BENCH},
+
+    {.name = "bench-size",
+     .argument = "SIZES",
+     .group = GROUP_BENCH,
+     .use = USE_BENCH,
+     .help = "WIDTHxHEIGHT or WIDTHxHEIGHTxPLANES, by commas",
+     .kind = KIND_SIZES,
+     .field = FIELD(bench.sizes)},
+    {.name = "bench-filter",
+     .argument = "NAME",
+     .group = GROUP_BENCH,
+     .use = USE_BENCH,
+     .help = "filters (default random ones, 3x3 to 31x31)",
+     .kind = KIND_TEXT,
+     .field = FIELD(bench.filter)},
+    {.name = "bench-sample",
+     .argument = "TYPE",
+     .group = GROUP_BENCH,
+     .use = USE_BENCH,
+     .help = "instead of uint8 and float",
+     .kind = KIND_WORD,
+     .field = FIELD(bench.sample),
+     .word = sample_word},
+    {.name = "json",
+     .group = GROUP_BENCH,
+     .use = USE_BENCH,
+     .help = "print JSON instead of a table",
+     .kind = KIND_FLAG,
+     .field = FIELD(bench.json)},
+    {.name = "csv",
+     .group = GROUP_BENCH,
+     .use = USE_BENCH,
+     .help = "print CSV instead of a table",
+     .kind = KIND_FLAG,
+     .field = FIELD(bench.csv)},
+};
+
+const size_t option_count = sizeof option_table / sizeof *option_table;
+
+static_assert(sizeof option_table / sizeof *option_table <= 64, "struct options has a bit for each in `given`");
+
+const struct options option_defaults = {
+    .mode = MODE_RUN,
+    .request = {.choice = CHOICE_AUTO, .border = BORDER_REPLICATE, .alpha = ALPHA_KEEP},
+    .job = {.codec = {.quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION}},
+    .bench = {.sample = -1},
+};
+
+int option_next_word(const struct option *o, int value)
+{
+    return value + (o->step > 0 ? o->step : 1);
+}
+
+void option_join_words(const struct option *o, char *text, size_t size)
+{
+    size_t used = 0;
+    for (int i = o->low; o->word(i) != NULL && used < size; i = option_next_word(o, i)) {
+        const char *joint = i == o->low ? "" : o->word(option_next_word(o, i)) != NULL ? ", " : " or ";
+        used += (size_t)snprintf(text + used, size - used, "%s%s", joint, o->word(i));
+    }
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * THE TABLE of options, which parsing, --help and the suggestion of the nearest name all walk. An option is one row of it
+ * and one field of struct options or of the module's settings in there. */
+#ifndef GPUCONV_OPTION_TABLE_H
+#define GPUCONV_OPTION_TABLE_H
+
+#include "app/options.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Where --help lists it. */
+enum group { GROUP_FILTER, GROUP_BACKEND, GROUP_FILE, GROUP_MANY, GROUP_TALK, GROUP_QUERY, GROUP_BENCH, GROUP_COUNT };
+
+/* What an option's value is, and so what its field holds. */
+enum kind {
+    KIND_FLAG,    /* no value; a bool becomes true */
+    KIND_MODE,    /* no value; an int becomes `low` */
+    KIND_NUMBER,  /* an int from low to high */
+    KIND_WORD,    /* one of the words; an int or an enum */
+    KIND_FORMAT,  /* one of the words; a pointer to the format's row */
+    KIND_VARIANT, /* a variant's name; a pointer to its row */
+    KIND_CODEC,   /* a codec's name; a pointer to its row */
+    KIND_SHOW,    /* the FILTER of --show; sets the mode too */
+    KIND_TEXT,    /* anything; a string */
+    KIND_SIZES,   /* sizes for the benchmark */
+    KIND_DEVICES, /* indices of GPUs */
+    KIND_MEMORY,  /* a number of bytes; a size_t */
+    KIND_PIXELS,  /* a number of pixels; a size_t */
+    KIND_SHARD,   /* one part of many; a struct shard */
+};
+
+/* Which runs an option goes with. */
+enum use {
+    USE_ANY,   /* all; where it means nothing it changes nothing */
+    USE_RUN,   /* filtering, of one image or many */
+    USE_MANY,  /* filtering many images: with --output or --in-place */
+    USE_BENCH, /* --bench */
+};
+
+struct option {
+    const char *name; /* without its dashes */
+    char letter;      /* 0: none. A value follows in the same argument (-j4) or the next. */
+    const char *argument;
+    enum group group;
+    enum use use;
+    const char *help;
+    enum kind kind;
+    size_t field;                   /* its offset in struct options */
+    int low, high;                  /* KIND_WORD: low is the first word's value */
+    int step;                       /* KIND_WORD: from one word's value to the next; 0 is 1 */
+    const char *(*word)(int value); /* the word for a value; NULL beyond the last */
+};
+
+extern const struct option option_table[];
+extern const size_t option_count;
+
+/* The value of each option that is not given. */
+extern const struct options option_defaults;
+
+/* The value of the word that follows VALUE. */
+int option_next_word(const struct option *o, int value);
+
+/* "auto", "cuda" or "cpu". */
+const char *choice_name(enum choice choice);
+
+/* Write the words of an option as "a, b or c" to TEXT. */
+void option_join_words(const struct option *o, char *text, size_t size);
+
+#endif

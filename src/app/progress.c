@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The line of progress and the summary. */
+#include "app/progress.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* A length of time, as 1:02:03, 2:03 or 0:03. */
+static void print_time(double seconds, char *text, size_t size)
+{
+    const long total = seconds < 3.6e6 ? (long)(seconds + 0.5) : 3600000; /* a thousand hours */
+    if (total >= 3600)
+        snprintf(text, size, "%ld:%02ld:%02ld", total / 3600, total / 60 % 60, total % 60);
+    else
+        snprintf(text, size, "%ld:%02ld", total / 60, total % 60);
+}
+
+/* Write the line to LINE of SIZE bytes. */
+static void print_progress(const struct batch_totals *totals, char *line, size_t size)
+{
+    const size_t ended = totals->done + totals->skipped + totals->failed;
+    const double seconds = totals->milliseconds / 1e3;
+    char words[128], left[32] = "-:--";
+    if (totals->bytes_ended > 0)
+        print_time(seconds / totals->bytes_ended * (totals->bytes - totals->bytes_ended), left, sizeof left);
+    snprintf(words, sizeof words, "%zu/%zu files, %.1f Mpixel/s, %s left", ended, totals->count,
+             seconds > 0 ? totals->pixels / 1e6 / seconds : 0, left);
+    enum { BAR_MOST = 30, BAR_LEAST = 5 };
+    const size_t room = strlen(words) + 4 < size ? size - strlen(words) - 4 : 0; /* brackets, a space, the end */
+    const size_t bar = room < BAR_MOST ? room : BAR_MOST;
+    const size_t full = totals->count > 0 ? bar * ended / totals->count : bar;
+    if (bar < BAR_LEAST)
+        snprintf(line, size, "%s", words);
+    else
+        snprintf(line, size, "[%.*s%*s] %s", (int)full, "==============================", (int)(bar - full), "", words);
+}
+
+void progress_draw(struct progress *progress, const struct batch_totals *totals)
+{
+    struct winsize window;
+    char line[256], all[sizeof line + 8];
+    /* One column is left free: some terminals wrap when the last is written. */
+    const size_t columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
+    print_progress(totals, line, columns < sizeof line ? columns : sizeof line);
+    snprintf(all, sizeof all, "\r\033[K%s", line);
+    fputs(all, stderr);
+    progress->drawn = true;
+}
+
+void progress_clear(struct progress *progress)
+{
+    if (progress->drawn)
+        fputs("\r\033[K", stderr);
+    progress->drawn = false;
+}
+
+void print_summary(const struct batch_totals *totals)
+{
+    const double seconds = totals->milliseconds / 1e3;
+    const size_t ended = totals->done + totals->skipped + totals->failed;
+    fprintf(stderr, "%zu of %zu file%s done", totals->done, totals->count, totals->count == 1 ? "" : "s");
+    if (totals->skipped > 0)
+        fprintf(stderr, ", %zu skipped", totals->skipped);
+    if (ended < totals->count)
+        fprintf(stderr, ", %zu not begun", totals->count - ended);
+    fprintf(stderr, "; %.1f Mpixel in %.1f s, %.1f files/s\n", totals->pixels / 1e6, seconds,
+            seconds > 0 ? (double)totals->done / seconds : 0);
+}

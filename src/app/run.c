@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filter images. FILTER INPUT OUTPUT is a list of one job, which is done like any other. */
+#include "app/messages.h"
+#include "app/modes.h"
+#include "app/progress.h"
+#include "base/file.h"
+#include "batch/batch.h"
+#include "batch/file_list.h"
+#include "batch/report.h"
+#include "cpu/instruction_sets.h"
+#include "image/linear.h"
+#include "kernels/device/device.h"
+#include "variants/choose.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Where the callbacks print. */
+struct output {
+    const struct options *options;
+    struct progress progress;
+    struct report report;
+    enum error_code code; /* of the last job that failed */
+};
+
+/* ---- --verbose, of one image ---- */
+
+static const char *plural(int count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void on_decoded(void *context, const struct job_result *result)
+{
+    (void)context;
+    print_detail("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s", file_input_name(result->job->input),
+                 result->input_format->name, result->decoder->name, result->width, result->height, result->channels,
+                 plural(result->channels), result->input_bits > 8 ? " of 16 bits" : "");
+}
+
+/* Say why the filter of that number gets its variant. */
+static void print_variant(const struct pipeline *pipeline, size_t number)
+{
+    const struct filter *filter = &pipeline->request->filters[number];
+    const struct variant *variant = pipeline->plans[number].variant;
+    const struct variant *other = variant_runner_up(filter, variant, &pipeline->work);
+    char why[128] = "asked for";
+    if (pipeline->request->variant == NULL && other != NULL)
+        snprintf(why, sizeof why, "expected to take %.3f ms, %s %.3f ms",
+                 1e3 * cost_variant_seconds(variant, filter, &pipeline->work), other->name,
+                 1e3 * cost_variant_seconds(other, filter, &pipeline->work));
+    print_detail("variant", "%s for %s: %s; %d x %d taps, %s", variant->name, filter->name, why, filter->width,
+                 filter->height, filter->separable ? "separable" : "not separable");
+}
+
+static void on_planned(void *context, const struct pipeline *pipeline)
+{
+    (void)context;
+    print_detail("backend", "%s: %s", pipeline->backend == BACKEND_CUDA ? "cuda" : "cpu", pipeline->why.message);
+#ifdef GPUCONV_CUDA
+    if (pipeline->device != NULL) {
+        const struct device_info *facts = device_facts(pipeline->device);
+        print_detail("device", "%d: %s, compute capability %d.%d", pipeline->request->device, facts->name,
+                     facts->capability / 10, facts->capability % 10);
+    }
+#endif
+    struct error error;
+    const char *set;
+    if (pipeline->backend == BACKEND_CPU && cpu_instruction_set(&set, &error)) /* if not, the work says why */
+        print_detail("cpu", "instruction set %s", set);
+    for (size_t i = 0; i < pipeline->request->count; i++)
+        print_variant(pipeline, i);
+}
+
+static void print_output(const struct job_result *result)
+{
+    print_detail("output", "%s: %s by %s, %zu bytes", file_output_name(result->job->output),
+                 result->output_format->name, result->encoder->name, result->output_bytes);
+    for (int stage = 0; stage < STAGE_COUNT; stage++)
+        if (result->stages.milliseconds[stage] > 0) /* the CPU has no upload */
+            print_detail("time", "%-8s %10.3f ms", stage_name((enum stage)stage), result->stages.milliseconds[stage]);
+    print_detail("time", "%-8s %10.3f ms", "total", stages_total(&result->stages));
+}
+
+/* ---- Results ---- */
+
+static void print_result(const struct options *options, const struct job_result *result)
+{
+    const struct job *job = result->job;
+    if (result->outcome == JOB_SKIPPED)
+        print_detail("skipped", "%s: %s exists", file_input_name(job->input), job->output);
+    else if (options->pair)
+        print_output(result);
+    else
+        print_detail("done", "%s: %d x %d pixels, %d channel%s%s, %s %s, %.1f ms: %s, %zu bytes", job->input,
+                     result->width, result->height, result->channels, plural(result->channels),
+                     result->bits > 8 ? " of 16 bits" : "", result->backend == BACKEND_CUDA ? "cuda" : "cpu",
+                     result->variants, stages_total(&result->stages), job->output, result->output_bytes);
+}
+
+static void on_result(void *context, const struct job_result *result)
+{
+    struct output *output = context;
+    const struct options *options = output->options;
+    const struct job *job = result->job;
+    if (result->outcome == JOB_FAILED || options->verbose || result->reduced || result->alpha_dropped ||
+        result->dropped_on_read != 0 || result->dropped_on_write != 0)
+        progress_clear(&output->progress);
+    warn_dropped_metadata(options, file_input_name(job->input), result->dropped_on_read);
+    if (result->outcome == JOB_FAILED) {
+        if (result->unwritten && file_is_standard(job->output))
+            end_if_unread();
+        output->code = result->error.code;
+        print_error(&result->error);
+        return;
+    }
+    if (result->outcome == JOB_DONE) {
+        warn_jpeg_losses(options, file_output_name(job->output), result->alpha_dropped, result->reduced);
+        warn_dropped_metadata(options, file_output_name(job->output), result->dropped_on_write);
+    }
+    if (options->verbose)
+        print_result(options, result);
+}
+
+static void on_written(void *context, const struct job_result *result)
+{
+    struct output *output = context;
+    struct error error;
+    if (report_append(&output->report, result, &error))
+        return;
+    progress_clear(&output->progress);
+    print_error(&error);
+}
+
+static void on_fallback(void *context, const struct error *reason)
+{
+    struct output *output = context;
+    progress_clear(&output->progress);
+    print_warning(output->options, reason->message, "; the CPU takes over");
+}
+
+static void on_progress(void *context, const struct batch_totals *totals)
+{
+    struct output *output = context;
+    progress_draw(&output->progress, totals);
+}
+
+static void warn_left_out(const void *context, const char *name, const char *text)
+{
+    print_warning(context, name, text);
+}
+
+/* ---- The run ---- */
+
+/* Print what was done; the exit status. */
+static int print_totals(const struct output *output, const struct batch_totals *totals)
+{
+    const struct options *options = output->options;
+    struct error error;
+    if (options->pair) /* all is said */
+        return totals->failed > 0 ? (int)output->code : output->report.failed ? ERROR_WORK : 0;
+    if (options->verbose && totals->count > 0)
+        print_detail("backend", "%s; %d image%s at a time", totals->why.message, totals->workers,
+                     plural(totals->workers));
+    if (!options->quiet && (totals->count > 1 || options->verbose))
+        print_summary(totals);
+    if (totals->failed > 0 && totals->count > 1) { /* of one file the error says it */
+        error_set(&error, ERROR_WORK, "%zu of %zu files failed", totals->failed, totals->count);
+        return print_error(&error);
+    }
+    return totals->failed > 0 || output->report.failed ? ERROR_WORK : 0;
+}
+
+/* Do the jobs; the exit status. */
+static int run_jobs(const struct options *options, const struct batch_request *request)
+{
+    struct error error;
+    struct output output = {
+        .options = options,
+        .progress = {.wanted = !options->quiet && !options->pair && isatty(STDERR_FILENO)},
+    };
+    const bool details = options->verbose && options->pair;
+    const struct batch_callbacks callbacks = {
+        .context = &output,
+        .on_written = options->report != NULL ? on_written : NULL,
+        .on_result = on_result,
+        .on_fallback = on_fallback,
+        .on_progress = output.progress.wanted ? on_progress : NULL,
+        .on_decoded = details ? on_decoded : NULL,
+        .on_planned = details ? on_planned : NULL,
+    };
+    struct batch_totals totals;
+    if (!report_open(&output.report, options->report, &error))
+        return print_error(&error);
+    const bool done = batch_run(request, &callbacks, &totals, &error);
+    if (totals.signal != 0) { /* workers go on, so nothing may be released, and nobody waited for */
+        if (output.progress.wanted && write(STDERR_FILENO, "\r\033[K", 4) < 0)
+            _exit(ERROR_WORK);
+        _exit(128 + totals.signal); /* as a shell reports a program that a signal has ended */
+    }
+    progress_clear(&output.progress);
+    struct error unreported;
+    if (!report_close(&output.report, &unreported))
+        print_error(&unreported);
+    return done ? print_totals(&output, &totals) : print_error(&error);
+}
+
+/* The GPUs to deal workers out to. Ask which there are only for --device all: CUDA takes its time to answer. */
+static bool find_devices(const struct options *options, struct request *request, int *devices, size_t *count,
+                         struct error *error)
+{
+    const struct device_choice *choice = &options->devices;
+    *count = 0;
+    if (request->choice == CHOICE_CPU || !pipeline_has_cuda)
+        return pipeline_check(request, error);
+    if (choice->all) {
+        const int found = pipeline_gpus();
+        for (int i = 0; i < found && i < DEVICES_MOST; i++)
+            devices[(*count)++] = i;
+        if (found == 0)
+            return pipeline_check(request, error);
+    } else if (choice->count > 0) {
+        memcpy(devices, choice->list, choice->count * sizeof *devices);
+        *count = choice->count;
+    } else {
+        devices[(*count)++] = 0;
+    }
+    bool done = true;
+    for (size_t i = 0; done && i < *count; i++) {
+        request->device = devices[i];
+        done = pipeline_check(request, error);
+    }
+    return done;
+}
+
+static bool make_list(const struct options *options, struct file_list *list, struct error *error)
+{
+    struct list_request request = options->list;
+    request.warn = warn_left_out;
+    request.context = options;
+    const bool done = options->pair
+                          ? file_list_make_pair(options->input, options->output, options->list.format, list, error)
+                          : file_list_make(&request, list, error);
+    return done && file_list_check_codec(list, &options->job.codec, error) &&
+           file_list_keep_shard(list, &options->shard, error);
+}
+
+/* Fill in what is done to each image. Release the filters and the tables with free. */
+static bool make_request(const struct options *options, struct request *request, struct filter **filters,
+                         struct linear **linear, struct error *error)
+{
+    *request = options->request;
+    *filters = NULL;
+    *linear = NULL;
+    if (!find_filters(options, options->filter, filters, &request->count, error))
+        return false;
+    if (options->linear && (*linear = linear_make(error)) == NULL)
+        return false;
+    request->filters = *filters;
+    request->linear = *linear;
+    request->cpu_fallback = !options->pair;
+    return true;
+}
+
+int run_images(const struct options *options)
+{
+    struct error error;
+    struct filter *filters;
+    struct linear *linear;
+    struct file_list list = {0};
+    struct request request;
+    int devices[DEVICES_MOST];
+    struct job_settings settings = options->job;
+    struct batch_request batch = options->batch;
+    settings.make_folders = options->list.output != NULL;
+    batch.request = &request;
+    batch.settings = &settings;
+    batch.devices = devices;
+    batch.on_this_thread = options->pair && options->report == NULL;
+    if (batch.memory == 0 && !options->pair) /* one image alone may take what there is */
+        batch.memory = budget_default();
+    const bool done = make_request(options, &request, &filters, &linear, &error) &&
+                      find_devices(options, &request, devices, &batch.device_count, &error) &&
+                      make_list(options, &list, &error) &&
+                      (options->list.output == NULL || file_make_folders(options->list.output, &error));
+    batch.jobs = list.jobs;
+    batch.count = list.count;
+    const int status = done ? run_jobs(options, &batch) : print_error(&error);
+    file_list_free(&list);
+    free(linear);
+    free(filters);
+    return status;
+}

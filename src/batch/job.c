@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The road of one image, step by step. */
+#include "batch/job.h"
+
+#include "base/file.h"
+#include "metadata/metadata.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* An image on its way. */
+struct passage {
+    const struct job *job;
+    struct job_result *result;
+    struct codec_settings codec; /* with this image's threads and chroma subsampling */
+    struct codec_info info;
+    uint8_t *bytes; /* of the input's file, then of the output's; NULL: none */
+    size_t size;
+    struct image image;    /* decoded */
+    struct image filtered; /* the same samples, or the pipeline's own */
+    struct metadata metadata;
+};
+
+/* ---- Memory ---- */
+
+static void release_image(struct job_worker *worker)
+{
+    budget_release(worker->budget, worker->reserved);
+    worker->reserved = 0;
+}
+
+/* Give back the buffers that the pipeline keeps. */
+static void release_buffers(struct job_worker *worker)
+{
+    pipeline_shrink(&worker->pipeline);
+    budget_release(worker->budget, worker->kept);
+    worker->kept = 0;
+}
+
+/* Upper bound of host memory for one image, without the pipeline's buffers: 2 file + 4 S bytes. S is all samples of the
+ * image, at the file's depth or at BITS, whichever is larger. The file counts twice, as a decoder may copy it. Samples
+ * count by the worst step:
+ *
+ *   decode a PNG                 S, and S for the inflated rows
+ *   decode a progressive JPEG    S, and 3 S for its coefficients and planes
+ *   convert the depth            S and at most S
+ *   turn upright                 S and S
+ *   encode                       S, S for filtered rows, S for the file, S/2 while its buffer grows by halves;
+ *                                a JPEG of 16 bits a sample is made of reduced samples, S/2
+ *
+ * When encoding begins the input's file is released: its bytes then stand for its metadata, twice. */
+static size_t image_need(const struct codec_info *info, int bits, size_t size)
+{
+    const size_t bytes = bits > 8 || info->bits > 8 ? 2 : 1;
+    return 2 * size + 4 * bytes * (size_t)info->width * (size_t)info->height * (size_t)info->channels;
+}
+
+static bool too_large(const struct memory_budget *budget, const struct job *job, size_t need, struct error *error)
+{
+    const double mega = 1 << 20;
+    return error_about(error, ERROR_WORK, file_input_name(job->input),
+                       "needs %.1f MiB of memory, and --memory allows %.1f MiB; allow more", (double)need / mega,
+                       (double)budget->limit / mega);
+}
+
+/* Reserve memory for the image, given its file's bytes. With WAIT it is this job's turn to wait. *RESERVED becomes false
+ * where it would have to wait and may not. */
+static bool reserve_image(struct job_worker *worker, const struct passage *passage, size_t size, bool wait,
+                          bool *reserved, struct error *error)
+{
+    struct memory_budget *budget = worker->budget;
+    const struct codec_info *info = &passage->info;
+    const int bits = codec_bits(info, &passage->codec);
+    const size_t planes = pipeline_need(&worker->pipeline, info->width, info->height, info->channels, bits);
+    const size_t image = image_need(info, bits, size);
+    *reserved = false;
+    if (planes > budget->limit || image > budget->limit - planes)
+        return too_large(budget, passage->job, image + planes, error);
+    const size_t growth = planes > worker->kept ? planes - worker->kept : 0;
+    const size_t more = image + growth - worker->reserved;
+    if (wait)
+        budget_wait(budget, more);
+    else if (!budget_try(budget, more))
+        return true;
+    worker->reserved = image;
+    worker->kept += growth;
+    *reserved = true;
+    return true;
+}
+
+/* Reserve memory for the file, read it, inspect it and reserve memory for its image. WAIT and RESERVED are as above. */
+static bool read_input(struct job_worker *worker, struct passage *passage, bool wait, bool *reserved)
+{
+    const struct job *job = passage->job;
+    struct memory_budget *budget = worker->budget;
+    struct stages *stages = &passage->result->stages;
+    struct error *error = &passage->result->error;
+    const size_t expected = job->bytes < CODEC_MAX_BYTES ? (size_t)job->bytes : CODEC_MAX_BYTES;
+    *reserved = false;
+    if (expected > budget->limit)
+        return too_large(budget, job, expected, error);
+    if (wait)
+        budget_wait(budget, expected);
+    else if (!budget_try(budget, expected))
+        return true;
+    worker->reserved = expected;
+    if (wait)
+        stages_end(stages, STAGE_WAIT);
+
+    bool done = file_read(job->input, CODEC_MAX_BYTES, &passage->bytes, &passage->size, error);
+    stages_end(stages, STAGE_READ);
+    done = done && codec_inspect(passage->bytes, passage->size, file_input_name(job->input), &passage->codec,
+                                 &passage->info, error);
+    stages_end(stages, STAGE_DECODE);
+    /* A file that has grown since it was listed counts as it is now. */
+    done = done &&
+           reserve_image(worker, passage, passage->size > expected ? passage->size : expected, wait, reserved, error);
+    if (wait)
+        stages_end(stages, STAGE_WAIT);
+    if (!done || !*reserved) {
+        free(passage->bytes);
+        passage->bytes = NULL;
+        release_image(worker);
+    }
+    return done;
+}
+
+/* Read the input within the memory budget. */
+static bool read_within_budget(struct job_worker *worker, struct passage *passage)
+{
+    bool reserved;
+    bool done = read_input(worker, passage, false, &reserved);
+    if (done && !reserved) {
+        release_buffers(worker);
+        budget_begin_wait(worker->budget);
+        done = read_input(worker, passage, true, &reserved);
+        budget_end_wait(worker->budget);
+    }
+    return done;
+}
+
+/* ---- The steps ---- */
+
+/* Read and decode the image and its metadata, and turn it upright. */
+static bool load_image(struct job_worker *worker, struct passage *passage)
+{
+    const struct job_settings *settings = worker->settings;
+    struct job_result *result = passage->result;
+    struct codec_info *info = &passage->info;
+    if (!read_within_budget(worker, passage))
+        return false;
+    result->input_bytes = passage->size;
+    const bool done = codec_decode_inspected(passage->bytes, passage->size, file_input_name(passage->job->input),
+                                             &passage->codec, info, &passage->image, &result->error) &&
+                      info->format->read_metadata(passage->bytes, passage->size, &passage->metadata, &result->error) &&
+                      (settings->keep_orientation ||
+                       metadata_orient(&passage->metadata, &passage->image, &info->chroma_subsampling, &result->error));
+    free(passage->bytes);
+    passage->bytes = NULL;
+    stages_end(&result->stages, STAGE_DECODE);
+    if (!done)
+        return false;
+    if (settings->strip)
+        metadata_free(&passage->metadata);
+    passage->codec.chroma_subsampling = info->chroma_subsampling;
+    result->width = passage->image.width;
+    result->height = passage->image.height;
+    result->channels = passage->image.channels;
+    result->bits = passage->image.bits;
+    result->input_bits = info->bits;
+    result->input_format = info->format;
+    result->dropped_on_read = passage->metadata.dropped;
+    result->decoder = info->codec;
+    result->output_format = passage->job->format != NULL ? passage->job->format : info->format;
+    if (worker->hooks->decoded != NULL)
+        worker->hooks->decoded(worker->context, result);
+    return true;
+}
+
+static void note_variants(const struct pipeline *pipeline, struct job_result *result)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < pipeline->request->count && used < sizeof result->variants; i++)
+        used += (size_t)snprintf(result->variants + used, sizeof result->variants - used, "%s%s", i > 0 ? "," : "",
+                                 pipeline->plans[i].variant->name);
+    result->backend = pipeline->backend;
+    result->device = pipeline->backend == BACKEND_CUDA ? pipeline->request->device : -1;
+}
+
+static bool filter_image(struct job_worker *worker, struct passage *passage)
+{
+    const struct job_hooks *hooks = worker->hooks;
+    struct pipeline *pipeline = &worker->pipeline;
+    struct job_result *result = passage->result;
+    if (hooks->choose != NULL)
+        worker->request.choice = hooks->choose(worker->context, passage->job, &passage->image);
+    bool done = pipeline_plan(pipeline, &passage->image, &result->stages, &result->error);
+    if (done && hooks->planned != NULL)
+        hooks->planned(worker->context, pipeline);
+    done = done && pipeline_run(pipeline, &passage->image, &passage->filtered, &result->error);
+    if (pipeline->fallback.code != ERROR_NONE && hooks->fell_back != NULL)
+        hooks->fell_back(worker->context, &pipeline->fallback);
+    if (done)
+        note_variants(pipeline, result);
+    if (done && passage->filtered.samples != passage->image.samples)
+        image_free(&passage->image);
+    if (!worker->request.page_locked) /* no image follows, and encoding can use the memory */
+        release_buffers(worker);
+    return done;
+}
+
+/* Encode the filtered image with its metadata. */
+static bool encode_image(struct passage *passage)
+{
+    struct job_result *result = passage->result;
+    const struct image *image = &passage->filtered;
+    const struct format *format = result->output_format;
+    result->alpha_dropped = !format->holds_alpha && image_has_alpha(image);
+    result->reduced = image->bits > format->most_bits;
+    bool done = codec_encode(image, format, &passage->codec, &passage->bytes, &passage->size, &result->error);
+    if (done && !format->write_metadata(&passage->metadata, &passage->bytes, &passage->size, &result->dropped_on_write,
+                                        &result->error)) {
+        free(passage->bytes); /* without its metadata */
+        passage->bytes = NULL;
+        done = false;
+    }
+    if (done) {
+        result->encoder = codec_writer(format, image->bits, &passage->codec, NULL);
+        result->output_bytes = passage->size;
+    }
+    stages_end(&result->stages, STAGE_ENCODE);
+    return done;
+}
+
+static bool make_folder(const char *path, struct error *error)
+{
+    struct stat facts;
+    char *folder = file_folder(path);
+    if (folder == NULL)
+        return error_set(error, ERROR_WORK, "not enough memory for the name of a folder; free some");
+    const bool done = stat(folder, &facts) == 0 || file_make_folders(folder, error);
+    free(folder);
+    return done;
+}
+
+/* Write the output, if there is one, and let end_write record the result. */
+static void write_output(struct job_worker *worker, const struct passage *passage)
+{
+    const struct job_hooks *hooks = worker->hooks;
+    struct job_result *result = passage->result;
+    const char *path = passage->job->output;
+    if (hooks->begin_write != NULL && !hooks->begin_write(worker->context))
+        return;
+    if (passage->bytes != NULL && !((!worker->settings->make_folders || make_folder(path, &result->error)) &&
+                                    file_write(path, passage->bytes, passage->size, &result->error))) {
+        result->outcome = JOB_FAILED;
+        result->unwritten = true;
+    }
+    stages_end(&result->stages, STAGE_WRITE);
+    if (result->outcome == JOB_FAILED)
+        error_add_subject(&result->error, file_input_name(passage->job->input));
+    if (hooks->end_write != NULL)
+        hooks->end_write(worker->context, result);
+}
+
+/* ---- The road ---- */
+
+/* Does the output exist? An empty file is what a power cut may leave of one, and does not count. */
+static bool output_exists(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && (facts.st_size > 0 || !S_ISREG(facts.st_mode));
+}
+
+void job_run(struct job_worker *worker, const struct job *job, struct job_result *result)
+{
+    struct passage passage = {.job = job, .result = result, .codec = worker->settings->codec};
+    *result = (struct job_result){.job = job, .outcome = JOB_FAILED, .device = -1, .input_bytes = (size_t)job->bytes};
+    passage.codec.threads = worker->threads;
+    stages_begin(&result->stages);
+    if (job->problem != NULL)
+        error_about(&result->error, ERROR_WORK, job->input, "%s", job->problem);
+    else if (worker->settings->skip_existing && output_exists(job->output))
+        result->outcome = JOB_SKIPPED;
+    else if (load_image(worker, &passage) &&
+             codec_writer(result->output_format, passage.image.bits, &passage.codec, &result->error) != NULL &&
+             filter_image(worker, &passage) && encode_image(&passage))
+        result->outcome = JOB_DONE;
+    image_free(&passage.image);
+    metadata_free(&passage.metadata);
+    write_output(worker, &passage);
+    free(passage.bytes);
+    release_image(worker);
+}
+
+bool job_worker_open(struct job_worker *worker, struct error *error)
+{
+    worker->request.threads = worker->threads;
+    return pipeline_open(&worker->pipeline, &worker->request, error);
+}
+
+void job_worker_close(struct job_worker *worker)
+{
+    if (worker->settings == NULL) /* it was never opened */
+        return;
+    pipeline_close(&worker->pipeline);
+    budget_release(worker->budget, worker->kept);
+    worker->kept = 0;
+}
+
+bool job_check_output(const char *path, struct error *error)
+{
+    struct stat facts;
+    if (file_is_standard(path)) {
+        if (isatty(STDOUT_FILENO))
+            return error_set(error, ERROR_USAGE,
+                             "standard output is a terminal, which cannot show an image; redirect it or name a file");
+        return true;
+    }
+    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode))
+        return error_about(error, ERROR_WORK, path, "is a folder; give the path of a file");
+    char *folder = file_folder(path);
+    if (folder == NULL)
+        return error_set(error, ERROR_WORK, "not enough memory for the name of a folder; free some");
+    bool done = stat(folder, &facts) == 0;
+    if (done && !S_ISDIR(facts.st_mode)) {
+        done = false;
+        errno = ENOTDIR;
+    }
+    if (!done)
+        error_about(error, ERROR_WORK, path, "cannot be written: %s; its folder must exist", strerror(errno));
+    free(folder);
+    return done;
+}

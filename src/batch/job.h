@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One image from file to file. job_run is the only road that an image takes: a run on one photo and each file of a batch
+ * go along it. Nothing here prints; who runs jobs hears of them through hooks. */
+#ifndef GPUCONV_JOB_H
+#define GPUCONV_JOB_H
+
+#include "base/error.h"
+#include "batch/memory.h"
+#include "codec/codec.h"
+#include "image/image.h"
+#include "pipeline/pipeline.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct job {
+    char *input;                 /* a path; "-" is standard input */
+    char *output;                /* a path; "-" is standard output. NULL where there is a problem. */
+    char *problem;               /* NULL, or the sentence that says why this input cannot be read */
+    uint64_t bytes;              /* of the input; 0 where it is no regular file */
+    const struct format *format; /* to write; NULL: the input's */
+
+    /* For the checks of a list. */
+    dev_t device;
+    ino_t inode; /* of the input; 0 where it is not there */
+};
+
+/* How jobs are done, all alike. */
+struct job_settings {
+    struct codec_settings codec; /* the threads and the chroma subsampling are each image's */
+    bool strip;                  /* drop all metadata */
+    bool keep_orientation;       /* leave the samples in their order, whatever EXIF says is up */
+    bool skip_existing;          /* skip a job whose output exists */
+    bool make_folders;           /* make the folder of an output where it does not exist */
+};
+
+enum job_outcome { JOB_DONE, JOB_SKIPPED, JOB_FAILED };
+
+/* What became of a job. */
+struct job_result {
+    const struct job *job;
+    enum job_outcome outcome;
+    struct error error;                    /* JOB_FAILED */
+    bool unwritten;                        /* JOB_FAILED, and what failed was the writing of the output */
+    const struct format *input_format;     /* this and the next two lines: 0 where the image could not be read */
+    int width, height, channels;           /* of the image that is filtered */
+    int bits;                              /* a sample of it */
+    int input_bits;                        /* a sample of the file */
+    size_t input_bytes, output_bytes;      /* of the files */
+    enum backend backend;                  /* that filtered it */
+    int device;                            /* the GPU's index; -1 on the CPU */
+    char variants[256];                    /* their names, joined by commas; empty where nothing was convolved */
+    const struct format *output_format;    /* as encoded */
+    const struct codec *decoder, *encoder; /* NULL where nothing was decoded or encoded */
+    struct stages stages;                  /* the time of each */
+    bool reduced;                          /* the image has 16 bits a sample and the output holds 8 */
+    bool alpha_dropped;                    /* the image has alpha and the output holds none */
+    uint32_t dropped_on_read;              /* metadata of the input that are not carried, as in struct metadata */
+    uint32_t dropped_on_write;             /* metadata that the output's format does not hold */
+};
+
+/* What a job calls while it runs, on its thread. Each may be NULL. */
+struct job_hooks {
+    /* The image is decoded. */
+    void (*decoded)(void *context, const struct job_result *result);
+    /* Say where this image is to be filtered. NULL: where the request says. */
+    enum choice (*choose)(void *context, const struct job *job, const struct image *image);
+    /* The backend and the variants are chosen. */
+    void (*planned)(void *context, const struct pipeline *pipeline);
+    /* A GPU failed for this reason, and the CPU has taken over. */
+    void (*fell_back)(void *context, const struct error *reason);
+    /* The output is about to be written; false: write nothing. Where it returns true, end_write follows. */
+    bool (*begin_write)(void *context);
+    /* The output is written, or the job was skipped or has failed. The result is final. */
+    void (*end_write)(void *context, const struct job_result *result);
+};
+
+/* What one thread keeps from job to job. The caller fills in the first six fields and leaves the others 0. What they
+ * point to must outlive the worker. */
+struct job_worker {
+    const struct job_settings *settings;
+    struct memory_budget *budget; /* that all threads share */
+    const struct job_hooks *hooks;
+    void *context; /* the hooks' */
+    struct request request;
+    int threads; /* of the CPU for one image; 0: as many as there are */
+
+    struct pipeline pipeline;
+    size_t kept;     /* bytes reserved for the buffers of the pipeline */
+    size_t reserved; /* bytes reserved for this image */
+};
+
+/* Begin. Release with job_worker_close, also after a failure. */
+bool job_worker_open(struct job_worker *worker, struct error *error);
+
+void job_worker_close(struct job_worker *worker);
+
+/* Do one job: wait for memory, read, inspect, decode, orient, convolve, encode, add the metadata, write. All that happens
+ * goes into RESULT, failures too; their errors have a subject. */
+void job_run(struct job_worker *worker, const struct job *job, struct job_result *result);
+
+/* Could PATH be written? This finds before the work what file_write would find after it: a terminal, a folder, a path
+ * whose folder does not exist. */
+bool job_check_output(const char *path, struct error *error);
+
+#endif
