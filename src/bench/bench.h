@@ -103,7 +103,7 @@ struct bench {
     const struct bench_request *request;
     struct bench_size sizes[BENCH_SIZES];
     size_t size_count;
-    size_t left_out;        /* default sizes that do not fit into memory, all larger than those that do */
+    size_t omitted_sizes;   /* default sizes that do not fit into memory; all others are smaller */
     struct error no_device; /* its code is set where CUDA was asked for and there is no GPU; the message says why */
     struct device *device;  /* NULL: none */
     struct device_info facts;

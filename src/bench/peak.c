@@ -5,16 +5,11 @@
 #include "bench/bench.h"
 
 #include "base/clock.h"
+#include "base/clones.h"
 #include "base/parallel.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#ifdef GPUCONV_CLONES
-#define CLONES __attribute__((target_clones(GPUCONV_CLONES)))
-#else
-#define CLONES
-#endif
 
 enum { STEPS = 1 << 16 }; /* of a call: some tens of microseconds, so that the clock may be asked after each */
 

@@ -221,8 +221,8 @@ static void table_begin(FILE *file, const struct bench *bench)
     fprintf(file, "CPU: %s, %d thread%s\n", bench->cpu, bench->threads, bench->threads == 1 ? "" : "s");
     if (bench->cpu_peak > 0)
         fprintf(file, "     peak: float %.4f TMAC/s\n", bench->cpu_peak / 1e12);
-    if (bench->left_out > 0)
-        fprintf(file, "%zu larger sizes are left out: they do not fit into memory\n", bench->left_out);
+    if (bench->omitted_sizes > 0)
+        fprintf(file, "%zu larger sizes are left out: they do not fit into memory\n", bench->omitted_sizes);
     fputs(
         "Every row was checked before it was timed. * is the automatic choice of its backend; ~ differs from the\n"
         "canonical samples within its tolerance. Times are of one launch; ops/B are operations a byte, 2 a tap; bound\n"

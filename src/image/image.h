@@ -128,6 +128,12 @@ void image_free(struct image *image);
  * for a second image meanwhile. */
 bool image_orient(struct image *image, int orientation, struct error *error);
 
+/* The first sample of row Y of plane CHANNEL. */
+static inline void *plane_row(const struct plane *planes, int channel, int y)
+{
+    return (char *)planes->data + (size_t)channel * planes->plane_bytes + (size_t)y * planes->row_bytes;
+}
+
 /* Lay out COUNT planes, rows padded to 64 bytes, in *SIZE bytes that the caller finds memory for; data becomes NULL. */
 bool plane_layout(struct plane *plane, enum sample sample, int width, int height, int count, size_t *size,
                   struct error *error);

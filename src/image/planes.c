@@ -50,16 +50,10 @@ void plane_free(struct plane *plane)
 
 /* ---- Rows ---- */
 
-/* Row Y of plane C. */
-static uint8_t *plane_row(const struct plane *planes, int c, int y)
-{
-    return (uint8_t *)planes->data + (size_t)c * planes->plane_bytes + (size_t)y * planes->row_bytes;
-}
-
-/* The same of planes of uint16_t. */
+/* plane_row, for planes of uint16_t. */
 static uint16_t *plane_row16(const struct plane *planes, int c, int y)
 {
-    return (uint16_t *)(void *)plane_row(planes, c, y);
+    return plane_row(planes, c, y);
 }
 
 /* Which channel holds the alpha that the colours are multiplied by, or -1 for none. */

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the benchmark share. cuda.c and no_cuda.c implement the same functions; Meson picks one. */
+#ifndef GPUCONV_BENCH_INTERNAL_H
+#define GPUCONV_BENCH_INTERNAL_H
+
+#include "bench/bench.h"
+#include "image/image.h"
+
+enum { BENCH_WARM_UP = 3 }; /* launches before a row is timed */
+
+/* A size and a sample type, and what all their rows share. */
+struct bench_case {
+    struct bench *bench;
+    const struct bench_listener *listener;
+    struct bench_size size;
+    enum sample sample;
+    struct plane in, expected, actual; /* on the host, of one layout */
+    size_t bytes;                      /* of all planes of one of them */
+    double copy_ms[2];                 /* by backend */
+    double tap_seconds;                /* of the reference, for one tap of one sample */
+    size_t wrong_rows;
+
+    /* On the GPU. */
+    int pairs;                          /* of input and output buffers */
+    void *memory;                       /* all pairs; NULL: there is no GPU */
+    struct plane device_in, device_out; /* the first pair */
+    void *images;                       /* one interleaved image for each pair; NULL where the planes make none */
+    size_t image_bytes;                 /* from one image to the next */
+    double upload_ms, download_ms;
+};
+
+/* The number of samples of all planes. */
+static inline double size_samples(const struct bench_size *size)
+{
+    return (double)size->width * size->height * size->planes;
+}
+
+/* The number of multiply-adds for a sample, without any tricks. */
+static inline double filter_taps(const struct filter *filter)
+{
+    return (double)filter_grids(filter) * filter->width * filter->height;
+}
+
+/* VALUE as an integer from LEAST to MOST. */
+static inline int clamp_to_int(double value, int least, int most)
+{
+    return value < least ? least : value > most ? most : (int)value;
+}
+
+/* ---- bench.c ---- */
+
+/* Make a plan of VARIANT for the case's sample type, and prepare it on the CPU. Release it with plan_free. */
+bool case_plan(const struct bench_case *c, const struct filter *filter, const struct variant *variant,
+               struct plan *plan, struct error *error);
+
+/* ---- cases.c ---- */
+
+/* The kinds of default filters, in their order for each size. */
+enum filter_kind { KIND_INT8, KIND_INT16, KIND_RANK_1, KIND_COUNT };
+
+/* Set bench->sizes to those of the request, or to the default ones that fit into memory. */
+void bench_set_sizes(struct bench *bench);
+
+/* Reserve the three images on the host and fill the input with random samples. */
+bool case_reserve(struct bench_case *c, struct error *error);
+void case_release(struct bench_case *c);
+
+/* ---- check.c ---- */
+
+/* Compare the expected image with the reference's: all of it where that is affordable, else three parts. *WRONG becomes
+ * the number of samples that differ by more than ALLOWED. */
+bool check_expected(struct bench_case *c, const struct filter *filter, double allowed, uint64_t *wrong,
+                    struct error *error);
+
+/* Would this expected image of uint8_t hide errors, because it is saturated or constant? */
+bool hides_errors(const struct plane *plane);
+
+/* ---- cuda.c, no_cuda.c ---- */
+
+/* Open the GPU of the request and note its facts. */
+bool bench_open_gpu(struct bench *bench, struct error *error);
+void bench_close_gpu(struct bench *bench);
+
+/* Measure the GPU's peaks. */
+bool bench_measure_gpu(struct bench *bench, struct error *error);
+
+/* Lay out planes as the GPU wants them, so that one copy moves all of them. Returns their bytes; SIZE_MAX where size_t is
+ * too small. */
+size_t bench_plane_layout(const struct bench_size *size, enum sample sample, struct plane *plane);
+
+/* Reserve the pairs and the images on the GPU, time the transfers, and fill each pair's input. */
+bool bench_gpu_reserve(struct bench_case *c, struct error *error);
+void bench_gpu_release(struct bench_case *c);
+
+/* Fill the input of each pair. */
+bool bench_gpu_fill_inputs(struct bench_case *c, struct error *error);
+
+/* Run PLAN once and bring its output to c->actual. With IMAGE, run it from the first pair's interleaved image to that
+ * image; the input is merged into the image before, and the output is split from it. The output buffer is poisoned. */
+bool bench_gpu_run(struct bench_case *c, struct plan *plan, bool image, struct error *error);
+
+/* Time PLAN, prepared, or a copy of the same bytes where PLAN is NULL. With IMAGE, time it with a split and a merge. */
+bool bench_gpu_time(struct bench_case *c, const struct plan *plan, bool image, struct bench_row *row,
+                    struct error *error);
+
+#endif
