@@ -168,8 +168,9 @@ bool metadata_insert(bool done, struct blob *added, size_t place, uint8_t **byte
 {
     if (done && added->size > 0) {
         uint8_t *larger = realloc(*bytes, *size + added->size);
-        done = larger != NULL;
-        if (done) {
+        if (larger == NULL) {
+            done = false;
+        } else {
             memmove(larger + place + added->size, larger + place, *size - place);
             memcpy(larger + place, added->bytes, added->size);
             *bytes = larger;
