@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Write the tables of README.md and of docs/ from the program and from the committed results:
 
-    tables.py GPUCONV            rewrites what stands between <!-- table: NAME --> and <!-- end -->
+    tables.py GPUCONV            rewrites the table below each line <!-- table: NAME -->
     tables.py GPUCONV --check    rewrites nothing, and fails where a table is out of date
 
 The lists of variants and filters are what GPUCONV prints. GPU times are those of one plane of 16384 x 16384, from
@@ -17,12 +17,11 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-PAGES = ["README.md", "docs/benchmarks.md", "docs/manual.md"]
+PAGES = ["README.md", "docs/benchmarks.md", "docs/kernels.md", "docs/manual.md"]
 SIDE = 16384
 KINDS = {"int8": "dense, taps of 8 bits", "int16": "dense, taps of 16 bits", "rank1": "separable"}
 SIDES = [3, 5, 7, 9, 15, 31]
 SAMPLES = ["uint8", "float"]
-README_FILTERS = [("int8", 3), ("int8", 9), ("int8", 31), ("rank1", 9), ("rank1", 31)]
 
 
 def milliseconds(value):
@@ -106,11 +105,6 @@ class Tables:
             lines.append(line([name, backend, bits, filters, summary, milliseconds(time) if time else ""]))
         return lines
 
-    def peers_short(self):
-        lines = head("filter", "gpuconv ms", "× copy", "fastest peer ms", "ratio")
-        return lines + [line([words(kind, side)] + self.beside_peer(f"{kind}-{side}", "uint8"))
-                        for kind, side in README_FILTERS]
-
     def times(self):
         lines = head("variant", "`uint8_t` ms", "× copy", "`float` ms", "× copy")
         lines.append(line(["*device-to-device copy*"] +
@@ -159,7 +153,7 @@ class Tables:
     def batch_short(self):
         lines = head("machine", "gpuconv, CPU", "gpuconv, 1 GPU", "OpenCV, a process a core", "vips, `xargs`")
         rates = {(row["machine"], row["column"]): f"{row['images_per_s']}" for row in self.photos["batch"]}
-        for machine in dict.fromkeys(row["machine"] for row in self.photos["batch"]):
+        for machine in list(dict.fromkeys(row["machine"] for row in self.photos["batch"]))[:2]:
             lines.append(line([machine] + [rates.get((machine, column), "")
                                            for column in ("cpu", "gpu", "opencv", "vips")]))
         return lines
@@ -187,12 +181,12 @@ def main():
 
     def table(match):
         rows = getattr(tables, match.group(1))()
-        return f"<!-- table: {match.group(1)} -->\n" + "\n".join(rows) + "\n<!-- end -->"
+        return f"<!-- table: {match.group(1)} -->\n" + "\n".join(rows) + "\n"
 
     for page in PAGES:
         with open(os.path.join(ROOT, page), encoding="utf-8") as file:
             text = file.read()
-        fresh, count = re.subn(r"<!-- table: (\w+) -->\n.*?\n?<!-- end -->", table, text, flags=re.S)
+        fresh, count = re.subn(r"<!-- table: (\w+) -->\n(?:\|.*\n)*", table, text)
         assert count > 0, f"{page} has no table"
         if fresh != text and "--check" in sys.argv:
             print(f"{page}: a table is out of date; run benchmarks/tables.py {operands[0]}")
