@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What --show prints of a filter. */
+ * The description of a filter, for --show. */
 #include "base/text.h"
 #include "filter/filter_internal.h"
 
@@ -22,7 +22,7 @@ static void print_vector(FILE *stream, const char *name, const int32_t *values, 
         fprintf(stream, " %d", values[i]);
 }
 
-/* What becomes of an image of one colour, in words. */
+/* The sum of the taps, and what it does to an image of one colour. */
 static void print_sum(FILE *stream, const struct filter *filter)
 {
     double sum = (double)filter->tap_sum;
@@ -56,7 +56,7 @@ static void print_exactness(FILE *stream, const struct filter *filter)
         fprintf(stream, "  taps       exact\n");
         return;
     }
-    int power = 0; /* the scale of what was rounded is a power of two */
+    int power = 0; /* the scale of rounded taps is a power of two */
     while ((int64_t)1 << power < filter->scale)
         power++;
     fprintf(stream, "  taps       rounded once to 1/2^%d, largest error %.2g of 255 levels\n", power,
@@ -86,7 +86,7 @@ char *filter_describe(const struct filter *filter)
 {
     struct text_buffer text;
     FILE *stream = text_open(&text);
-    if (!stream)
+    if (stream == NULL)
         return NULL;
     fprintf(stream, "%s%s%s\n", filter->name, filter->title[0] != '\0' ? ": " : "", filter->title);
     static const char *const formulas[COMBINE_COUNT] = {

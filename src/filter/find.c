@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filters by name: the search path, the built-in filters, and the list of all. */
+ * Finding filters by name: the search path, the built-in filters, and the list of all names. */
 #include "base/file.h"
 #include "base/text.h"
 #include "filter/filter_internal.h"
@@ -19,8 +19,7 @@ static bool is_file(const char *path)
     return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
-/* Read the filter in the file PATH; SPEC becomes its name. Only regular files and pipes are read: a terminal would never
- * end. */
+/* Read the filter file PATH. SPEC becomes the name. Only regular files and pipes are read: a terminal would never end. */
 static bool read_filter_file(const char *path, const char *spec, struct filter *filter, struct error *error)
 {
     struct stat status;
@@ -38,21 +37,21 @@ static bool read_filter_file(const char *path, const char *spec, struct filter *
     return done;
 }
 
-/* Write the search path's folder INDEX to FOLDER, of SIZE bytes. False where there are no more. */
+/* Write the folder number INDEX of the search path to FOLDER, of SIZE bytes. Returns false if there are fewer. */
 static bool search_folder(size_t index, char *folder, size_t size)
 {
     const char *list = getenv("GPUCONV_FILTERS");
-    for (size_t length; list && *list != '\0'; list += length + (list[length] == ':')) {
+    for (size_t length; list != NULL && *list != '\0'; list += length + (list[length] == ':')) {
         length = strcspn(list, ":");
         if (length > 0 && index-- == 0)
             return snprintf(folder, size, "%.*s", (int)length, list) >= 0;
     }
 
-    const char *const config = getenv("XDG_CONFIG_HOME"), *const home = getenv("HOME");
-    if (config && *config == '/') { /* the XDG standard says to ignore relative ones */
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    if (config != NULL && *config == '/') { /* the XDG standard says: ignore relative paths */
         if (index-- == 0)
             return snprintf(folder, size, "%s/gpuconv/filters", config) >= 0;
-    } else if (home && *home != '\0') {
+    } else if (home != NULL && *home != '\0') {
         if (index-- == 0)
             return snprintf(folder, size, "%s/.config/gpuconv/filters", home) >= 0;
     }
@@ -63,7 +62,7 @@ static bool search_folder(size_t index, char *folder, size_t size)
     return false;
 }
 
-/* Find a filter by name alone. *IS_THERE says whether there is one; if so, the result says whether it could be read. */
+/* Find the filter NAME. *IS_THERE: there is one; the result then says whether it could be read. */
 static bool find_named(const char *name, bool *is_there, struct filter *filter, struct error *error)
 {
     char folder[PATH_MAX], path[PATH_MAX];
@@ -81,10 +80,10 @@ static bool find_named(const char *name, bool *is_there, struct filter *filter, 
     return false;
 }
 
-/* There is no filter SPEC: say so, and which may have been meant. */
+/* There is no filter SPEC: say so, and suggest a name. */
 static bool fail_unknown(const char *spec, struct error *error)
 {
-    char word[65] = ""; /* what stands before a colon; error_nearest takes no longer words */
+    char word[65] = ""; /* before the colon; error_nearest takes no longer words */
     const size_t length = strcspn(spec, ":");
     if (length < sizeof word)
         memcpy(word, spec, length);
@@ -95,13 +94,13 @@ static bool fail_unknown(const char *spec, struct error *error)
     char **names = NULL;
     size_t count = 0, candidate_count = GENERATOR_COUNT;
     if (filter_names(&names, &count, NULL)) {
-        const char *const name = error_nearest(word, (const char *const *)names, count);
-        if (name)
+        const char *name = error_nearest(word, (const char *const *)names, count);
+        if (name != NULL)
             candidates[candidate_count++] = name;
     }
 
     const char *nearest = error_nearest(word, candidates, candidate_count);
-    const size_t generator = nearest ? generator_index(nearest, strlen(nearest)) : GENERATOR_COUNT;
+    const size_t generator = nearest != NULL ? generator_index(nearest, strlen(nearest)) : GENERATOR_COUNT;
     if (generator < GENERATOR_COUNT)
         nearest = filter_forms[generator][0];
     error_unknown(error, "filter", spec, nearest, "--list");
@@ -127,7 +126,7 @@ bool filter_find(const char *spec, struct filter *filter, struct error *error)
     if (is_file(spec))
         return read_filter_file(spec, spec, filter, error);
     if (generator < GENERATOR_COUNT)
-        return filter_generate(spec, generator, filter, error); /* says which parameters are missing */
+        return filter_generate(spec, generator, filter, error); /* fails, and says which parameters are missing */
     return fail_unknown(spec, error);
 }
 
@@ -141,7 +140,7 @@ bool filter_find_all(const char *argument, struct filter **filters, size_t *coun
     bool done = false;
     *filters = calloc(*count, sizeof **filters);
     char *copy = strdup(argument);
-    if (!*filters || !copy) {
+    if (*filters == NULL || copy == NULL) {
         error_set(error, ERROR_WORK, "there is not enough memory for %zu filters", *count);
         goto end;
     }
@@ -175,15 +174,15 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*left, *right);
 }
 
-/* Write the names of the filters in FOLDER to STREAM, each with its final NUL, and add their number to COUNT. Fails
- * only for want of memory or descriptors: folders of the search path need not exist. */
-static bool list_folder(const char *folder, FILE *stream, size_t *count)
+/* Write the names of the filters in FOLDER to STREAM, each with its NUL, and add their number to *COUNT. A folder of the
+ * search path need not exist: only a lack of memory or descriptors is a failure. */
+static bool list_filters_in(const char *folder, FILE *stream, size_t *count)
 {
     DIR *directory = opendir(folder);
-    if (!directory)
+    if (directory == NULL)
         return errno != ENOMEM && errno != EMFILE && errno != ENFILE;
-    for (const struct dirent *entry; (entry = readdir(directory));) {
-        const char *const name = entry->d_name, *const suffix = ".txt";
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        const char *name = entry->d_name, *suffix = ".txt";
         const size_t length = strlen(name), rest = strlen(suffix);
         char path[PATH_MAX];
         if (length <= rest || name[0] == '.' || strcmp(name + length - rest, suffix) != 0)
@@ -204,19 +203,19 @@ bool filter_names(char ***names, size_t *count, struct error *error)
     char **list = NULL;
     size_t found = builtin_filter_count;
     FILE *stream = text_open(&text);
-    if (!stream)
+    if (stream == NULL)
         goto end;
     for (size_t i = 0; i < builtin_filter_count; i++)
         fprintf(stream, "%s%c", builtin_filters[i].name, '\0');
     char folder[PATH_MAX];
     bool done = true;
     for (size_t i = 0; done && search_folder(i, folder, sizeof folder); i++)
-        done = list_folder(folder, stream, &found);
+        done = list_filters_in(folder, stream, &found);
     if (!text_close(stream, &text) || !done)
         goto end;
 
     list = malloc(found * sizeof *list + text.size);
-    if (!list)
+    if (list == NULL)
         goto end;
     char *name = memcpy((void *)(list + found), text.bytes, text.size);
     for (size_t i = 0; i < found; i++, name += strlen(name) + 1)
@@ -231,5 +230,5 @@ bool filter_names(char ***names, size_t *count, struct error *error)
     *names = list;
 end:
     free(text.bytes);
-    return list || error_set(error, ERROR_WORK, "there is not enough memory to list the filters");
+    return list != NULL || error_set(error, ERROR_WORK, "there is not enough memory to list the filters");
 }

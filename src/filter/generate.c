@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parametric filters: the generators make taps from a few parameters. Whatever is real is computed with operations that
- * IEEE 754 defines to the last bit, so that the same parameters make the same taps on every machine. */
+ * Parametric filters: a generator makes taps from a few parameters. It computes with operations that IEEE 754 defines to
+ * the last bit, so that the same parameters give the same taps on every machine. */
 #include "filter/filter_internal.h"
 
 #include <assert.h>
@@ -19,10 +19,10 @@ const char *const filter_forms[][2] = {
     {NULL, NULL},
 };
 
-/* The middle of the largest filter: the greatest radius. */
+/* The largest radius: the middle of the largest filter. */
 #define MAX_RADIUS (FILTER_MAX / 2)
 
-/* Give the filter a square of zeros with the anchor in its middle. */
+/* Make the filter, whose taps are all 0, a square with the anchor in its middle. */
 static void make_square(struct filter *filter, int radius, int32_t scale)
 {
     filter->width = filter->height = 2 * radius + 1;
@@ -37,10 +37,10 @@ static int32_t *tap_at(struct filter *filter, int x, int y)
     return &filter->taps[(filter->anchor_y + y) * filter->width + filter->anchor_x + x];
 }
 
-/* Cut outer columns and rows of zeros off, on both sides alike, so that the anchor stays in the middle. */
-static void trim(struct filter *filter)
+/* Remove outer columns and rows of zeros, as many on both sides, so that the anchor stays in the middle. */
+static void trim_zeros(struct filter *filter)
 {
-    int reach_x = 0, reach_y = 0; /* the farthest taps from the anchor that are not zero */
+    int reach_x = 0, reach_y = 0; /* the distance of the farthest non-zero taps */
     for (int i = 0; i < filter->width * filter->height; i++) {
         const int x = abs(i % filter->width - filter->anchor_x), y = abs(i / filter->width - filter->anchor_y);
         if (filter->taps[i] != 0 && x > reach_x)
@@ -49,7 +49,7 @@ static void trim(struct filter *filter)
             reach_y = y;
     }
 
-    int32_t *to = filter->taps; /* never ahead of what is still to be read */
+    int32_t *to = filter->taps; /* never ahead of the tap that is read */
     for (int y = -reach_y; y <= reach_y; y++) {
         for (int x = -reach_x; x <= reach_x; x++)
             *to++ = *tap_at(filter, x, y);
@@ -60,17 +60,17 @@ static void trim(struct filter *filter)
     filter->anchor_y = reach_y;
 }
 
-/* e^-x for x >= 0, to about 12 digits, by nothing but additions, products and quotients: exp may differ in its last
- * bit from one C library to the next. */
+/* e^-x for x >= 0, to about 12 digits, by additions, products and quotients only: exp's last bit differs between C
+ * libraries. */
 static double decay(double x)
 {
     if (!(x < 700.0))
-        return 0.0; /* where doubles end */
+        return 0.0; /* e^-x is about the least double */
     int halvings = 0;
     for (; x > 0.5; x /= 2.0)
         halvings++;
     double power = 1.0, term = 1.0;
-    for (int i = 1; i < 16; i++) { /* 0.5^16 / 16! is below a double's last bit */
+    for (int i = 1; i < 16; i++) { /* 0.5^16 / 16! is below the last bit of a double */
         term *= -x / i;
         power += term;
     }
@@ -79,12 +79,12 @@ static double decay(double x)
     return power;
 }
 
-/* The sine of 0 to 90 degrees, by the same operations for the same reason. */
+/* The sine of 0 to 90 degrees, by the same operations. */
 static double sine(double degrees)
 {
     const double x = degrees * (3.14159265358979323846 / 180.0);
     double sum = x, term = x;
-    for (int i = 2; i < 24; i += 2) { /* (pi/2)^25 / 25! is below a double's last bit */
+    for (int i = 2; i < 24; i += 2) { /* (pi/2)^25 / 25! is below the last bit of a double */
         term *= -x * x / (i * (i + 1));
         sum += term;
     }
@@ -102,7 +102,7 @@ static bool make_box(const struct number *parameters, struct filter *filter)
     return true;
 }
 
-/* The weights of a Gaussian at 0 to RADIUS from its middle, such that all, on both sides, sum to 1. */
+/* The weights of a Gaussian at distances 0 to RADIUS. Those of both sides sum to 1. */
 static void gaussian_weights(double sigma, int radius, double *weights)
 {
     double sum = weights[0] = 1.0;
@@ -117,11 +117,11 @@ static void gaussian_weights(double sigma, int radius, double *weights)
 static bool make_gaussian(const struct number *parameters, struct filter *filter)
 {
     const double sigma = parameters[0].value;
-    if (!(sigma > 0.0 && sigma <= 21.0)) /* 3 * 21 is the greatest radius */
+    if (!(sigma > 0.0 && sigma <= 21.0)) /* 3 * 21 is the largest radius */
         return false;
 
-    /* Column and row are one vector of integers, so the taps are their product by construction. Its sum is 2^11: then
-     * sum|q| is 2^22 and sum|q| * 255 = 1,069,547,520 < 2^31, where 2^12 would give four times that. */
+    /* Column and row are one vector of integers, so the taps are their product by construction. The vector's sum is 2^11:
+     * sum|q| is 2^22, and sum|q| * 255 = 1,069,547,520 < 2^31. A sum of 2^12 would give four times that. */
     const int32_t unit = 1 << 11;
     const int radius = (int)ceil(3.0 * sigma);
     double weights[MAX_RADIUS + 1];
@@ -133,7 +133,7 @@ static bool make_gaussian(const struct number *parameters, struct filter *filter
         missing -= i == 0 ? vector[i] : 2 * vector[i];
     }
 
-    /* By the largest remainder, but both sides at a time, and the one that may be left goes to the middle. */
+    /* What is missing goes to the largest remainders, on both sides at once; an odd one goes to the middle. */
     for (; missing >= 2; missing -= 2) {
         int largest = 1;
         for (int i = 2; i <= radius; i++) {
@@ -162,10 +162,10 @@ static bool make_motion(const struct number *parameters, struct filter *filter)
     if (!(length >= 1.0 && length <= FILTER_MAX && fabs(angle) <= 360.0))
         return false;
 
-    /* A line has no direction: half a turn is enough. Rows count downwards, so counter-clockwise is towards -y. */
-    const double turn = angle < 0.0 ? fmod(angle + 360.0, 180.0) : fmod(angle, 180.0);
-    const double dx = turn <= 90.0 ? sine(90.0 - turn) : -sine(turn - 90.0);
-    const double dy = turn <= 90.0 ? -sine(turn) : -sine(180.0 - turn);
+    /* A line has no direction: angles below 180 degrees are enough. Rows count downwards: counter-clockwise is -y. */
+    const double direction = angle < 0.0 ? fmod(angle + 360.0, 180.0) : fmod(angle, 180.0);
+    const double dx = direction <= 90.0 ? sine(90.0 - direction) : -sine(direction - 90.0);
+    const double dy = direction <= 90.0 ? -sine(direction) : -sine(180.0 - direction);
     const double half = (length - 1.0) / 2.0;
 
     make_square(filter, MAX_RADIUS, 1);
@@ -180,7 +180,7 @@ static bool make_motion(const struct number *parameters, struct filter *filter)
             sum += weight;
         }
     }
-    filter->scale = sum; /* the middle alone weighs 256 */
+    filter->scale = sum; /* at least 256, the weight of the middle */
     return true;
 }
 
@@ -190,7 +190,8 @@ static bool make_disk(const struct number *parameters, struct filter *filter)
     if (!(radius > 0.0 && radius <= MAX_RADIUS))
         return false;
 
-    /* In units of 1/32 pixel the middles of a pixel's 16 x 16 samples are the odd numbers from -15 to 15. */
+    /* The weight of a pixel: how many of 16 x 16 points in it are inside the circle. In units of 1/32 pixel, the points
+     * are at the odd numbers from -15 to 15. */
     const double square = 32.0 * radius * (32.0 * radius);
     const int reach = (int)ceil(radius);
     make_square(filter, reach, 1);
@@ -206,7 +207,7 @@ static bool make_disk(const struct number *parameters, struct filter *filter)
             sum += inside;
         }
     }
-    if (sum == 0) { /* the circle is smaller than the distance of two samples: one pixel */
+    if (sum == 0) { /* the circle is smaller than the distance of two points: one pixel */
         *tap_at(filter, 0, 0) = 1;
         sum = 1;
     }
@@ -214,9 +215,9 @@ static bool make_disk(const struct number *parameters, struct filter *filter)
     return true;
 }
 
-/* The Laplacian of Gaussian's weight at X, Y. It is g(x) g(y) (x^2 + y^2 - 2 sigma^2) / sigma^4, but for two things: in
- * place of 2 sigma^2 stands the mean of x^2 + y^2 over the taps, to which it tends, so that the weights sum to 0; and a
- * factor of sigma^2 keeps the output's strength the same for every sigma. */
+/* The weight of the Laplacian of Gaussian at X, Y: g(x) g(y) (x^2 + y^2 - MEAN) / sigma^2. It differs from the textbook's
+ * g(x) g(y) (x^2 + y^2 - 2 sigma^2) / sigma^4 in two ways. MEAN, the mean of x^2 + y^2 over the taps, replaces its limit
+ * 2 sigma^2, so that the weights sum to 0. A factor of sigma^2 makes the output equally strong for every sigma. */
 static double log_weight(const double *weights, double sigma, double mean, int x, int y)
 {
     return weights[abs(x)] * weights[abs(y)] * (x * x + y * y - mean) / (sigma * sigma);
@@ -225,7 +226,7 @@ static double log_weight(const double *weights, double sigma, double mean, int x
 static bool make_log(const struct number *parameters, struct filter *filter)
 {
     const double sigma = parameters[0].value;
-    if (!(sigma >= 0.2 && sigma <= 15.75)) /* below, nothing is left but the middle; 4 * 15.75 is the greatest radius */
+    if (!(sigma >= 0.2 && sigma <= 15.75)) /* below 0.2 only the middle is left; 4 * 15.75 is the largest radius */
         return false;
 
     const int radius = (int)ceil(4.0 * sigma);
@@ -234,7 +235,7 @@ static bool make_log(const struct number *parameters, struct filter *filter)
     for (int i = 1; i <= radius; i++)
         mean += 4.0 * weights[i] * (i * i);
 
-    /* sum|weight| is at most 2.15, at a sigma of 0.48, so that 2^21 is the finest scale that fits every sigma. */
+    /* sum|weight| is at most 2.15, at a sigma of 0.48, so 2^21 is the finest scale that fits every sigma. */
     const int32_t unit = 1 << 21;
     make_square(filter, radius, unit);
     filter->exact = false;
@@ -243,7 +244,7 @@ static bool make_log(const struct number *parameters, struct filter *filter)
         for (int x = -radius; x <= radius; x++)
             sum += *tap_at(filter, x, y) = (int32_t)round(log_weight(weights, sigma, mean, x, y) * unit);
     }
-    *tap_at(filter, 0, 0) -= sum; /* the sum is to be 0 and the filter symmetric */
+    *tap_at(filter, 0, 0) -= sum; /* so the sum is 0, and the filter stays symmetric */
 
     for (int y = -radius; y <= radius; y++) {
         for (int x = -radius; x <= radius; x++) {
@@ -255,12 +256,31 @@ static bool make_log(const struct number *parameters, struct filter *filter)
 }
 
 const struct generator generators[GENERATOR_COUNT] = {
-    {"box", 1, "mean of a square", "takes one whole number from 0 to 63, for example box:2", make_box},
-    {"gaussian", 1, "Gaussian blur", "takes one number above 0 and up to 21, for example gaussian:2.5", make_gaussian},
-    {"motion", 2, "motion blur",
-     "takes a length from 1 to 127 and an angle from -360 to 360 degrees, for example motion:15:30", make_motion},
-    {"disk", 1, "mean of a disk", "takes one number above 0 and up to 63, for example disk:4.5", make_disk},
-    {"log", 1, "Laplacian of Gaussian", "takes one number from 0.2 to 15.75, for example log:1.5", make_log},
+    {.name = "box",
+     .parameters = 1,
+     .title = "mean of a square",
+     .usage = "takes one whole number from 0 to 63, for example box:2",
+     .make = make_box},
+    {.name = "gaussian",
+     .parameters = 1,
+     .title = "Gaussian blur",
+     .usage = "takes one number above 0 and up to 21, for example gaussian:2.5",
+     .make = make_gaussian},
+    {.name = "motion",
+     .parameters = 2,
+     .title = "motion blur",
+     .usage = "takes a length from 1 to 127 and an angle from -360 to 360 degrees, for example motion:15:30",
+     .make = make_motion},
+    {.name = "disk",
+     .parameters = 1,
+     .title = "mean of a disk",
+     .usage = "takes one number above 0 and up to 63, for example disk:4.5",
+     .make = make_disk},
+    {.name = "log",
+     .parameters = 1,
+     .title = "Laplacian of Gaussian",
+     .usage = "takes one number from 0.2 to 15.75, for example log:1.5",
+     .make = make_log},
 };
 
 static_assert(sizeof filter_forms / sizeof filter_forms[0] == GENERATOR_COUNT + 1, "a generator has no form");
@@ -281,7 +301,7 @@ bool filter_generate(const char *spec, size_t index, struct filter *filter, stru
     struct number parameters[MAX_PARAMETERS];
     int count = 0;
     for (; count < generator->parameters && *at == ':'; count++) {
-        const char *const end = at + 1 + strcspn(at + 1, ":");
+        const char *end = at + 1 + strcspn(at + 1, ":");
         if (number_read(at + 1, end, &parameters[count]) != NUMBER_FINE)
             break;
         at = end;
@@ -293,7 +313,7 @@ bool filter_generate(const char *spec, size_t index, struct filter *filter, stru
                          generator->usage);
     filter_set_name(filter, spec);
     snprintf(filter->title, sizeof filter->title, "%s", generator->title);
-    trim(filter);
+    trim_zeros(filter);
     filter_derive(filter, NUMBER_ZERO);
     return true;
 }

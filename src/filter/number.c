@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Exact fractions: numbers are fractions for as long as 64 bits hold them, so that taps with a common denominator are
- * never rounded. Doubles come from operations that IEEE 754 defines to the last bit, so that the same text makes the
- * same taps on every machine. */
+ * Exact fractions. A number stays a fraction while 64 bits hold it, so that taps with a common denominator are never
+ * rounded. IEEE 754 defines the operations on doubles to the last bit, so the same text gives the same taps on every
+ * machine. */
 #include "filter/number.h"
 
 #include <math.h>
@@ -20,19 +20,20 @@ int64_t greatest_common_divisor(int64_t a, int64_t b)
 
 struct number number_divide(struct number a, struct number b)
 {
-    struct number quotient = {0, 0, a.value / b.value};
+    const struct number inexact = {.value = a.value / b.value};
     if (a.denominator == 0 || b.denominator == 0)
-        return quotient;
+        return inexact;
 
-    /* Cancelled across before the products, which are then in lowest terms and as small as can be. */
+    /* Cancel across first: then the products are in lowest terms and as small as possible. */
     const int64_t upper = greatest_common_divisor(a.numerator, b.numerator);
     const int64_t lower = greatest_common_divisor(a.denominator, b.denominator);
     const int64_t sign = b.numerator < 0 ? -1 : 1;
     int64_t numerator, denominator;
     if (__builtin_mul_overflow(a.numerator / upper * sign, b.denominator / lower, &numerator) ||
         __builtin_mul_overflow(b.numerator / upper * sign, a.denominator / lower, &denominator))
-        return quotient;
-    return (struct number){numerator, denominator, (double)numerator / (double)denominator};
+        return inexact;
+    return (struct number){
+        .numerator = numerator, .denominator = denominator, .value = (double)numerator / (double)denominator};
 }
 
 bool number_is_integer(struct number number, int64_t from, int64_t to)
@@ -44,7 +45,8 @@ struct number number_round(struct number number)
 {
     const int64_t unit = (int64_t)1 << 20;
     const double rounded = round(number.value * (double)unit);
-    return number_divide((struct number){(int64_t)rounded, 1, rounded}, (struct number){unit, 1, (double)unit});
+    return number_divide((struct number){.numerator = (int64_t)rounded, .denominator = 1, .value = rounded},
+                         (struct number){.numerator = unit, .denominator = 1, .value = (double)unit});
 }
 
 static bool is_digit(char c)
@@ -52,16 +54,16 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* DIGITS * 10^EXPONENT; ROUNDED if DIGITS are not all that were written. */
-static struct number number_scaled(int64_t digits, long exponent, bool rounded)
+/* DIGITS * 10^EXPONENT. IS_ROUNDED: the text has more digits than DIGITS. */
+static struct number number_scaled(int64_t digits, long exponent, bool is_rounded)
 {
-    if (digits == 0) /* not rounded then; and no power of ten would ever end the loops below */
+    if (digits == 0) /* never rounded, and the loops below would not end */
         return NUMBER_ZERO;
     for (; exponent < 0 && digits % 10 == 0; exponent++)
-        digits /= 10; /* 0.2500000000000000000 is still a quarter */
+        digits /= 10; /* 0.2500000000000000000 is a quarter */
     int64_t numerator = digits, denominator = 1;
     double value = (double)digits;
-    bool exact = !rounded;
+    bool exact = !is_rounded;
     for (; exponent > 0 && isfinite(value); exponent--) {
         value *= 10.0;
         exact = exact && !__builtin_mul_overflow(numerator, 10, &numerator);
@@ -71,16 +73,18 @@ static struct number number_scaled(int64_t digits, long exponent, bool rounded)
         exact = exact && !__builtin_mul_overflow(denominator, 10, &denominator);
     }
     if (!exact)
-        return (struct number){0, 0, value};
+        return (struct number){.value = value};
     const int64_t common = greatest_common_divisor(numerator, denominator);
-    return (struct number){numerator / common, denominator / common, (double)numerator / (double)denominator};
+    return (struct number){.numerator = numerator / common,
+                           .denominator = denominator / common,
+                           .value = (double)numerator / (double)denominator};
 }
 
-/* Read `12`, `.5`, `1.` or `2.5e-3`, without a sign, from AT on. Returns where it ends, or NULL. Written out, because
- * strtod follows the locale and takes nan, inf and 0x10 too. */
+/* Read `12`, `.5`, `1.` or `2.5e-3`, without a sign, at AT. Returns the end of the number, or NULL. strtod will not do: it
+ * follows the locale and reads nan, inf and 0x10, too. */
 static const char *decimal_read(const char *at, const char *end, struct number *number)
 {
-    const long far = 1000000; /* beyond any double and any file, so that exponents need no overflow check */
+    const long far = 1000000; /* beyond every double and every file: exponents need no check for overflow */
     int64_t digits = 0;
     long exponent = 0;
     bool any = false, point = false, rounded = false;
@@ -123,14 +127,14 @@ enum number_fault number_read(const char *at, const char *end, struct number *nu
     if (at < end && (*at == '-' || *at == '+'))
         at++;
     at = decimal_read(at, end, number);
-    if (at && at < end && *at == '/') {
+    if (at != NULL && at < end && *at == '/') {
         struct number divisor;
         at = decimal_read(at + 1, end, &divisor);
-        if (at && divisor.value == 0.0)
+        if (at != NULL && divisor.value == 0.0)
             return NUMBER_OVER_ZERO;
-        if (at && !isfinite(divisor.value))
+        if (at != NULL && !isfinite(divisor.value))
             return NUMBER_TOO_LARGE;
-        if (at)
+        if (at != NULL)
             *number = number_divide(*number, divisor);
     }
     if (at != end)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the text of a filter to numbers, and from these to the filter. */
+ * From the text of a filter to its lines, from the lines to numbers, and from these to the filter. */
 #include "base/text.h"
 #include "filter/filter_internal.h"
 
@@ -17,7 +17,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* One row more than a grid has, for the first line of a libvips matrix, and the second grid. */
+/* The first line of a libvips matrix and its rows, or the rows of two grids. */
 #define MAX_LINES (FILTER_MAX + 1 + FILTER_MAX)
 
 enum keyword {
@@ -30,37 +30,39 @@ enum keyword {
     KEYWORD_COUNT
 };
 
-static const char *const keywords[KEYWORD_COUNT] = {"title", "scale", "offset", "abs", "anchor", "combine"};
+static const char *const keywords[KEYWORD_COUNT] = {
+    [KEYWORD_TITLE] = "title", [KEYWORD_SCALE] = "scale",   [KEYWORD_OFFSET] = "offset",
+    [KEYWORD_ABS] = "abs",     [KEYWORD_ANCHOR] = "anchor", [KEYWORD_COMBINE] = "combine"};
 
-/* A line of taps as it was read. */
+/* A line of taps. */
 struct line {
-    size_t number;                     /* in the file, from 1 */
-    int count;                         /* of taps */
-    uint32_t columns[FILTER_MAX + 1];  /* where each tap begins, from 1, and where the line ends */
-    struct number numbers[FILTER_MAX]; /* the taps */
+    size_t number;                     /* of the line in the text, from 1 */
+    int count;                         /* of taps in the line */
+    uint32_t columns[FILTER_MAX + 1];  /* the column of each tap, from 1, and of the end of the line */
+    struct number numbers[FILTER_MAX]; /* the taps as the text has them, not yet divided by the scale */
 };
 
 struct parser {
-    const char *name; /* for messages */
+    const char *name; /* of the file, for messages */
     struct error *error;
-    const char *start, *at, *end; /* of the line, without its comment */
+    const char *start, *at, *end; /* the line without its comment, and the place in it */
     size_t number;                /* of the line, from 1 */
 
-    size_t seen[KEYWORD_COUNT];    /* the line of each keyword, 0 for none */
-    size_t columns[KEYWORD_COUNT]; /* and where it begins */
-    uint32_t anchor_column;        /* where its numbers begin */
+    size_t seen[KEYWORD_COUNT];    /* the line of each keyword, or 0 */
+    size_t columns[KEYWORD_COUNT]; /* and its column */
+    uint32_t anchor_column;        /* the column of its numbers */
     int64_t anchor_x, anchor_y;
     struct number scale, offset;
-    size_t separator;        /* the line between two grids, 0 for none */
-    size_t separator_column; /* where it begins */
-    int first_count;         /* of lines before it */
-    int count;
+    size_t separator;        /* the line between two grids, or 0 */
+    size_t separator_column; /* its column */
+    int first_count;         /* the number of lines before it */
+    int count;               /* the number of lines */
     struct line lines[MAX_LINES];
 };
 
 static bool fail_at(struct parser *parser, size_t line, size_t column, const char *format, ...) ERROR_PRINTF(4, 5);
 
-/* Say what is wrong at LINE and COLUMN. */
+/* Fill the error: its subject is the place, NAME:LINE:COLUMN. Returns false. */
 static bool fail_at(struct parser *parser, size_t line, size_t column, const char *format, ...)
 {
     char sentence[1024];
@@ -69,7 +71,7 @@ static bool fail_at(struct parser *parser, size_t line, size_t column, const cha
     if (vsnprintf(sentence, sizeof sentence, format, arguments) < 0)
         sentence[0] = '\0';
     va_end(arguments);
-    char place[sizeof parser->error->subject]; /* a name that is too long is cut, the numbers are not */
+    char place[sizeof parser->error->subject]; /* a long name is cut, the numbers are not */
     snprintf(place, sizeof place, "%.*s:%zu:%zu", (int)sizeof place - 48, parser->name, line, column);
     return error_about(parser->error, ERROR_WORK, place, "%s", sentence);
 }
@@ -84,8 +86,8 @@ static bool is_separator(char c)
     return c == ' ' || c == '\t' || c == ',' || c == ';';
 }
 
-/* Skip separators. Is there anything behind them? */
-static bool more(struct parser *parser)
+/* Skip separators. Returns whether anything follows in the line. */
+static bool skip_separators(struct parser *parser)
 {
     while (parser->at < parser->end && is_separator(*parser->at))
         parser->at++;
@@ -100,32 +102,32 @@ static const char *token_end(const struct parser *parser)
     return end;
 }
 
-/* What stands at the parser, for a message: a word in quotes, cut where it is long, or `the end of the line`. */
-struct found {
+/* The next word of the line for a message: in quotation marks and cut if it is long, or `the end of the line`. */
+struct quoted_word {
     char text[48];
 };
 
-static struct found found(struct parser *parser)
+static struct quoted_word next_word(struct parser *parser)
 {
-    struct found found = {"the end of the line"};
-    if (!more(parser))
-        return found;
+    struct quoted_word word = {"the end of the line"};
+    if (!skip_separators(parser))
+        return word;
     const size_t longest = 32;
     const size_t length = (size_t)(token_end(parser) - parser->at);
-    char *to = found.text;
+    char *to = word.text;
     *to++ = '"';
-    for (size_t i = 0; i < length && i < longest; i++) /* a terminal may read bytes that are not ASCII as commands */
+    for (size_t i = 0; i < length && i < longest; i++) /* bytes that are not ASCII could be commands to a terminal */
         *to++ = parser->at[i] >= 0x20 && parser->at[i] < 0x7f ? parser->at[i] : '?';
     strcpy(to, length > longest ? "...\"" : "\"");
-    return found;
+    return word;
 }
 
-/* Take the next number of the line; EXPECTED says what it is. */
-static bool take_number(struct parser *parser, const char *expected, struct number *number)
+/* Read the next number of the line. EXPECTED says what it is, for messages. */
+static bool parse_number(struct parser *parser, const char *expected, struct number *number)
 {
-    const struct found text = found(parser);
+    const struct quoted_word text = next_word(parser);
     const size_t column = column_of(parser, parser->at);
-    const char *const end = token_end(parser);
+    const char *end = token_end(parser);
     switch (number_read(parser->at, end, number)) {
     case NUMBER_MALFORMED:
         return fail_at(parser, parser->number, column, "expected %s, found %s", expected, text.text);
@@ -142,7 +144,8 @@ static bool take_number(struct parser *parser, const char *expected, struct numb
     return true;
 }
 
-static bool take_scale(struct parser *parser, size_t line, size_t column, struct number scale)
+/* Check and set the scale, which LINE and COLUMN are the place of. */
+static bool set_scale(struct parser *parser, size_t line, size_t column, struct number scale)
 {
     if (scale.value == 0.0)
         return fail_at(parser, line, column, "expected a scale other than 0, by which the sum is divided");
@@ -150,11 +153,12 @@ static bool take_scale(struct parser *parser, size_t line, size_t column, struct
     return true;
 }
 
-static bool take_offset(struct parser *parser, size_t line, size_t column, struct number offset)
+/* Check and set the offset, in the same way. */
+static bool set_offset(struct parser *parser, size_t line, size_t column, struct number offset)
 {
     if (offset.denominator == 0 && fabs(offset.value) <= 65536.0)
-        offset = number_round(offset); /* more digits than a fraction holds */
-    /* 8-bit levels need no more, and 16-bit ones end there. */
+        offset = number_round(offset); /* it has more digits than a fraction holds */
+    /* The highest level of 16 bits; an offset for 8 bits needs no more. */
     const int128 most = (int128)65535 * offset.denominator;
     if (offset.denominator == 0 || offset.numerator > most || offset.numerator < -most)
         return fail_at(parser, line, column, "expected an offset from -65535 to 65535, found %.10g", offset.value);
@@ -162,13 +166,14 @@ static bool take_offset(struct parser *parser, size_t line, size_t column, struc
     return true;
 }
 
-static bool take_anchor(struct parser *parser, int64_t *place)
+/* Read the anchor's column or row. */
+static bool parse_anchor(struct parser *parser, int64_t *place)
 {
-    const char *const expected = "the anchor's column and row, counted from 0";
-    const struct found text = found(parser);
+    const char *expected = "the anchor's column and row, counted from 0";
+    const struct quoted_word text = next_word(parser);
     const size_t column = column_of(parser, parser->at);
     struct number number;
-    if (!take_number(parser, expected, &number))
+    if (!parse_number(parser, expected, &number))
         return false;
     if (!number_is_integer(number, 0, FILTER_MAX - 1))
         return fail_at(parser, parser->number, column, "expected %s, each a whole number from 0 to %d, found %s",
@@ -177,9 +182,10 @@ static bool take_anchor(struct parser *parser, int64_t *place)
     return true;
 }
 
-static bool take_title(struct parser *parser, char *title, size_t size)
+/* Read the rest of the line into TITLE, of SIZE bytes. */
+static bool parse_title(struct parser *parser, char *title, size_t size)
 {
-    if (!more(parser))
+    if (!skip_separators(parser))
         return fail_at(parser, parser->number, column_of(parser, parser->at), "expected a title of a few words");
     const char *end = parser->end;
     while (is_separator(end[-1]))
@@ -194,10 +200,10 @@ static bool take_title(struct parser *parser, char *title, size_t size)
     return true;
 }
 
-static bool take_combine(struct parser *parser, enum combine *combine)
+static bool parse_combine(struct parser *parser, enum combine *combine)
 {
-    const struct found word = found(parser);
-    const char *const start = parser->at;
+    const struct quoted_word word = next_word(parser);
+    const char *start = parser->at;
     parser->at = token_end(parser);
     for (int i = COMBINE_NONE + 1; i < COMBINE_COUNT; i++) {
         const size_t length = strlen(combine_name(i));
@@ -210,12 +216,12 @@ static bool take_combine(struct parser *parser, enum combine *combine)
                    "expected magnitude, max or sum, by which the sums of two grids become one, found %s", word.text);
 }
 
-/* The line begins with a letter: find which keyword its first word is, and step over it. */
-static bool parse_keyword(struct parser *parser, enum keyword *found_keyword)
+/* Read the keyword at the beginning of the line. */
+static bool parse_keyword(struct parser *parser, enum keyword *result)
 {
-    const struct found word = found(parser);
-    const char *const start = parser->at;
-    const char *const end = token_end(parser);
+    const struct quoted_word word = next_word(parser);
+    const char *start = parser->at;
+    const char *end = token_end(parser);
     const size_t column = column_of(parser, start), length = (size_t)(end - start);
     int keyword = 0;
     while (keyword < KEYWORD_COUNT &&
@@ -226,10 +232,11 @@ static bool parse_keyword(struct parser *parser, enum keyword *found_keyword)
         char copy[48] = "";
         if (length < sizeof copy)
             memcpy(copy, start, length);
-        const char *const nearest = error_nearest(copy, keywords, KEYWORD_COUNT);
+        const char *nearest = error_nearest(copy, keywords, KEYWORD_COUNT);
         return fail_at(parser, parser->number, column,
                        "expected a row of taps or one of title, scale, offset, abs, anchor and combine, found %s%s%s%s",
-                       word.text, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+                       word.text, nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
+                       nearest != NULL ? "\"?" : "");
     }
     if (parser->count > 0)
         return fail_at(parser, parser->number, column,
@@ -241,47 +248,47 @@ static bool parse_keyword(struct parser *parser, enum keyword *found_keyword)
     parser->seen[keyword] = parser->number;
     parser->columns[keyword] = column;
     parser->at = end;
-    *found_keyword = (enum keyword)keyword;
+    *result = (enum keyword)keyword;
     return true;
 }
 
-/* Read what follows KEYWORD in its line. */
+/* Read the value of KEYWORD. */
 static bool parse_value(struct parser *parser, enum keyword keyword, struct filter *filter)
 {
-    more(parser);
+    skip_separators(parser);
     const size_t column = column_of(parser, parser->at);
     struct number number;
     switch (keyword) {
     case KEYWORD_TITLE:
-        return take_title(parser, filter->title, sizeof filter->title);
+        return parse_title(parser, filter->title, sizeof filter->title);
     case KEYWORD_SCALE:
-        return take_number(parser, "a scale such as 16 or 0.5", &number) &&
-               take_scale(parser, parser->number, column, number);
+        return parse_number(parser, "a scale such as 16 or 0.5", &number) &&
+               set_scale(parser, parser->number, column, number);
     case KEYWORD_OFFSET:
-        return take_number(parser, "an offset such as 128 or -0.5", &number) &&
-               take_offset(parser, parser->number, column, number);
+        return parse_number(parser, "an offset such as 128 or -0.5", &number) &&
+               set_offset(parser, parser->number, column, number);
     case KEYWORD_ABS:
         filter->absolute = true;
         break;
     case KEYWORD_ANCHOR:
         parser->anchor_column = (uint32_t)column;
-        return take_anchor(parser, &parser->anchor_x) && take_anchor(parser, &parser->anchor_y);
+        return parse_anchor(parser, &parser->anchor_x) && parse_anchor(parser, &parser->anchor_y);
     case KEYWORD_COMBINE:
-        return take_combine(parser, &filter->combine);
+        return parse_combine(parser, &filter->combine);
     case KEYWORD_COUNT:
         break;
     }
     return true;
 }
 
-/* Nothing but separators may be left in the line. */
+/* Only separators may be left in the line. */
 static bool parse_line_end(struct parser *parser)
 {
-    return !more(parser) || fail_at(parser, parser->number, column_of(parser, parser->at),
-                                    "expected the end of the line, found %s", found(parser).text);
+    return !skip_separators(parser) || fail_at(parser, parser->number, column_of(parser, parser->at),
+                                               "expected the end of the line, found %s", next_word(parser).text);
 }
 
-/* A line such as `scale 16`. */
+/* Read a line such as `scale 16`. */
 static bool parse_setting(struct parser *parser, struct filter *filter)
 {
     enum keyword keyword = KEYWORD_COUNT;
@@ -294,7 +301,8 @@ static bool is_grid_separator(const struct parser *parser)
     return (size_t)(token_end(parser) - parser->at) == length && memcmp(parser->at, GRID_SEPARATOR, length) == 0;
 }
 
-static bool parse_separator(struct parser *parser)
+/* Read the line between two grids. */
+static bool parse_grid_separator(struct parser *parser)
 {
     const size_t column = column_of(parser, parser->at);
     if (parser->count == 0)
@@ -316,6 +324,7 @@ static bool parse_separator(struct parser *parser)
     return parse_line_end(parser);
 }
 
+/* Read a line of numbers. */
 static bool parse_row(struct parser *parser)
 {
     const int most = parser->separator == 0 ? FILTER_MAX + 1 : parser->first_count + FILTER_MAX;
@@ -330,15 +339,15 @@ static bool parse_row(struct parser *parser)
         if (line->count == FILTER_MAX)
             return fail_at(parser, parser->number, column, "expected at most %d taps in a row", FILTER_MAX);
         line->columns[line->count] = (uint32_t)column;
-        if (!take_number(parser, "a tap such as 3, -0.5 or 1/16", &line->numbers[line->count]))
+        if (!parse_number(parser, "a tap such as 3, -0.5 or 1/16", &line->numbers[line->count]))
             return false;
         line->count++;
         line->columns[line->count] = (uint32_t)column_of(parser, parser->at);
-    } while (more(parser));
+    } while (skip_separators(parser));
     return true;
 }
 
-/* Text holds no control bytes but tabs and line ends (with a CR before them or without). */
+/* The only control bytes in a text are tabs, line ends, and a CR before a line end. */
 static bool check_bytes(struct parser *parser, const char *text, const char *end)
 {
     size_t line = 1;
@@ -358,23 +367,23 @@ static bool check_bytes(struct parser *parser, const char *text, const char *end
     return true;
 }
 
-/* Read all lines of the text. */
+/* Read all lines from TEXT to END. */
 static bool parse_lines(struct parser *parser, const char *text, const char *end, struct filter *filter)
 {
     while (text < end) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
-        const char *const line_end = newline ? newline : end;
-        const char *const comment = memchr(text, '#', (size_t)(line_end - text));
+        const char *line_end = newline != NULL ? newline : end;
+        const char *comment = memchr(text, '#', (size_t)(line_end - text));
         parser->number++;
         parser->start = parser->at = text;
-        parser->end = comment ? comment : line_end;
+        parser->end = comment != NULL ? comment : line_end;
         if (parser->end > text && parser->end[-1] == '\r')
             parser->end--;
-        if (more(parser) && !(is_letter(*parser->at)      ? parse_setting(parser, filter)
-                              : is_grid_separator(parser) ? parse_separator(parser)
-                                                          : parse_row(parser)))
+        if (skip_separators(parser) && !(is_letter(*parser->at)      ? parse_setting(parser, filter)
+                                         : is_grid_separator(parser) ? parse_grid_separator(parser)
+                                                                     : parse_row(parser)))
             return false;
-        text = newline ? newline + 1 : end;
+        text = newline != NULL ? newline + 1 : end;
     }
     if (parser->count == 0)
         return error_about(parser->error, ERROR_WORK, parser->name,
@@ -382,7 +391,7 @@ static bool parse_lines(struct parser *parser, const char *text, const char *end
     return true;
 }
 
-/* Have the lines from FIRST on each COUNT taps? Returns the first that has not, or the number of lines. */
+/* The first line from FIRST on whose number of taps is not COUNT, or the number of lines. */
 static int first_ragged(const struct parser *parser, int first, int64_t count)
 {
     while (first < parser->count && parser->lines[first].count == count)
@@ -390,7 +399,7 @@ static int first_ragged(const struct parser *parser, int first, int64_t count)
     return first;
 }
 
-/* Could the first line be the one of a libvips matrix: WIDTH HEIGHT [SCALE [OFFSET]], and no keyword before it? */
+/* Can the first line be that of a libvips matrix: WIDTH HEIGHT [SCALE [OFFSET]], without a keyword before it? */
 static bool is_matrix_header(const struct parser *parser)
 {
     for (int i = 0; i < KEYWORD_COUNT; i++) {
@@ -402,12 +411,12 @@ static bool is_matrix_header(const struct parser *parser)
            number_is_integer(line->numbers[1], 1, FILTER_MAX);
 }
 
-/* Decide what the lines are, and give the number of the first row of taps: 0, or 1 behind the header of a matrix.
+/* Decide what the lines are. *FIRST becomes the first row of taps: 0, or 1 after the header of a matrix.
  *
- * The text is a matrix if its first line can be the header of one and exactly HEIGHT lines of WIDTH taps follow, and it
- * is rows of taps if all lines have as many taps as the first. Both hold only where the header has as many numbers as
- * the matrix has columns, 2 to 4, as in `3 3 9` and three lines of three. Guessing wrong would silently make another
- * picture, so such a text is refused, with the way to say which is meant. */
+ * The text is a matrix if its first line can be a header and exactly HEIGHT lines of WIDTH taps follow. It is rows of taps
+ * if all lines have as many taps as the first. Both are true only if the header has as many numbers as the matrix has
+ * columns, 2 to 4: for example `3 3 9` and three lines of three. A wrong guess would silently make another picture, so
+ * such a text is refused. The message says how to write either. */
 static bool find_rows(struct parser *parser, int *first)
 {
     const struct line *header = &parser->lines[0];
@@ -417,7 +426,6 @@ static bool find_rows(struct parser *parser, int *first)
     const int64_t width = headed ? header->numbers[0].numerator : 0;
     const int64_t height = headed ? header->numbers[1].numerator : 0;
     const bool matrix = headed && parser->count == height + 1 && first_ragged(parser, 1, width) == parser->count;
-
     *first = matrix;
     if (matrix && plain)
         return fail_at(parser, header->number, header->columns[0],
@@ -426,8 +434,8 @@ static bool find_rows(struct parser *parser, int *first)
                        "first line",
                        parser->count, header->count, (int)width, (int)height);
     if (matrix)
-        return (header->count < 3 || take_scale(parser, header->number, header->columns[2], header->numbers[2])) &&
-               (header->count < 4 || take_offset(parser, header->number, header->columns[3], header->numbers[3]));
+        return (header->count < 3 || set_scale(parser, header->number, header->columns[2], header->numbers[2])) &&
+               (header->count < 4 || set_offset(parser, header->number, header->columns[3], header->numbers[3]));
     if (plain)
         return true;
     if (ragged == parser->count)
@@ -444,7 +452,7 @@ static bool find_rows(struct parser *parser, int *first)
                    header->count, header->count == 1 ? "" : "s", header->number, line->count, hint);
 }
 
-/* Are the lines two grids of one size? Taps that stand over the same sample are then at the same place in both. */
+/* Check that the lines are two grids of one size. Taps at the same place in both are then over the same sample. */
 static bool check_grids(struct parser *parser)
 {
     const size_t combine = parser->seen[KEYWORD_COMBINE], column = parser->columns[KEYWORD_COMBINE];
@@ -461,10 +469,10 @@ static bool check_grids(struct parser *parser)
     if (rows > FILTER_MAX)
         return fail_at(parser, parser->lines[FILTER_MAX].number, parser->lines[FILTER_MAX].columns[0],
                        "expected at most %d rows of taps", FILTER_MAX);
-    const struct line *const first = &parser->lines[0];
+    const struct line *first = &parser->lines[0];
     const int ragged = first_ragged(parser, 0, first->count);
     if (ragged < parser->count) {
-        const struct line *const line = &parser->lines[ragged];
+        const struct line *line = &parser->lines[ragged];
         return fail_at(parser, line->number, line->columns[line->count < first->count ? line->count : first->count],
                        "expected %d tap%s as in line %zu, found %d", first->count, first->count == 1 ? "" : "s",
                        first->number, line->count);
@@ -477,8 +485,8 @@ static bool check_grids(struct parser *parser)
     return true;
 }
 
-/* From the lines to the filter's shape and, divided by the scale, its taps in NUMBERS. */
-static bool shape(struct parser *parser, struct filter *filter, struct number *numbers)
+/* Set the filter's size and anchor from the lines, and NUMBERS to its taps, divided by the scale. */
+static bool set_shape(struct parser *parser, struct filter *filter, struct number *numbers)
 {
     const bool two = filter->combine != COMBINE_NONE;
     int first = 0;
@@ -514,7 +522,7 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
     bool done = false;
     struct parser *parser = calloc(1, sizeof *parser);
     struct number *numbers = calloc(2 * FILTER_MAX * FILTER_MAX, sizeof *numbers);
-    if (!parser || !numbers) {
+    if (parser == NULL || numbers == NULL) {
         error_about(error, ERROR_WORK, name, "there is not enough memory to read this filter");
         goto end;
     }
@@ -523,10 +531,11 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
     parser->scale = NUMBER_ONE;
     parser->offset = NUMBER_ZERO;
 
-    const char *const end = text + size;
+    const char *end = text + size;
     if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-        text += 3; /* editors on Windows begin UTF-8 files with this mark */
-    if (!check_bytes(parser, text, end) || !parse_lines(parser, text, end, filter) || !shape(parser, filter, numbers))
+        text += 3; /* the byte order mark that editors on Windows write */
+    if (!check_bytes(parser, text, end) || !parse_lines(parser, text, end, filter) ||
+        !set_shape(parser, filter, numbers))
         goto end;
     if (!filter_set_taps(filter, numbers, name, error))
         goto end;

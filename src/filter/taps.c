@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From numbers to integer taps, and everything that follows from the taps. */
+ * From numbers to integer taps, and from the taps to everything that follows from them. */
 #include "filter/filter_internal.h"
 
 #include <math.h>
@@ -10,11 +10,13 @@
 
 __extension__ typedef __int128 int128;
 
-/* Fill column and row if the taps are their product. The row is the first row of taps that is not zero, divided by
- * its gcd, with its first tap that is not zero above 0. As its entries have no common divisor, any integer row that
- * is a multiple of it is an integer multiple, so this finds a factoring in integers whenever there is one. And
- * sum|column| * sum|row| = sum|q|, so both passes stay in 32 bits too. */
-static void factor(struct filter *filter)
+/* ---- What follows from the taps ---- */
+
+/* Set column and row if the taps are their product. The row is the first row of taps that is not all zero, divided by its
+ * greatest common divisor, with a sign that makes its first non-zero tap positive. Its entries have no common divisor, so
+ * every integer row that is a multiple of it is an integer multiple: a factoring in integers is found if there is one.
+ * sum|column| * sum|row| = sum|q|, so both passes fit in 32 bits, too. */
+static void set_column_and_row(struct filter *filter)
 {
     const int width = filter->width;
     const int count = width * filter->height;
@@ -24,7 +26,7 @@ static void factor(struct filter *filter)
     if (!filter->separable)
         return;
 
-    int first = 0; /* the first tap that is not zero */
+    int first = 0; /* the first non-zero tap */
     while (first < count && filter->taps[first] == 0)
         first++;
     if (first == count)
@@ -53,12 +55,13 @@ static void factor(struct filter *filter)
     }
 }
 
-/* Level n is reached where sqrt(N) >= a = D (n - O - 1/2), so where a <= 0 or N >= a^2: its step is ceil(a^2).
+/* The output reaches level n if sqrt(N) >= a = D (n - O - 1/2), for N = s1^2 + s2^2. That is if a <= 0 or N >= a^2, so the
+ * step is ceil(a^2).
  *
- * With O = p/r, a = u / w where u = D (2rn - 2p - r) and w = 2r. As r <= 2^20, |p| <= 2^16 r and D <= 2^30, |u| is
- * below 2^70. With i = floor(a) and rest = u - i w, a^2 = i^2 + (2 i rest w + rest^2) / w^2. sqrt(N) <= |s1| + |s2| <
- * 2^31, so that i >= 2^31 is out of reach; below, i^2 < 2^62 and 2 i rest w < 2^74. */
-static void make_steps(struct filter *filter, struct number offset)
+ * With O = p/r, a = u / w, u = D (2rn - 2p - r) and w = 2r. From r <= 2^20, |p| <= 2^16 r and D <= 2^30 follows
+ * |u| < 2^70. With i = floor(a) and rest = u - i w, a^2 = i^2 + (2 i rest w + rest^2) / w^2. As sqrt(N) <= |s1| + |s2| <
+ * 2^31, no sums reach i >= 2^31; below that, i^2 < 2^62 and 2 i rest w < 2^74. */
+static void set_steps(struct filter *filter, struct number offset)
 {
     const int128 w = 2 * (int128)offset.denominator;
     for (int n = 0; n < FILTER_LEVELS; n++) {
@@ -73,8 +76,9 @@ static void make_steps(struct filter *filter, struct number offset)
     }
 }
 
-/* floor(D * (k p/r + 1/2)) = floor(D * (2kp + r) / 2r), where an offset of p/r levels is k p/r of finer ones: D has up
- * to 30 bits, p 63 and k 9, which 128 hold. As |p/r| < 2^16, the result is below 2^55. */
+/* The bias for levels that are k = FINER times as fine, for an offset of p/r: floor(D * (k p/r + 1/2)) =
+ * floor(D * (2kp + r) / 2r). D has at most 30 bits, p 63 and k 9, so 128 bits hold the product. As |p/r| < 2^16, the
+ * result is below 2^55. */
 static int64_t bias_of(int32_t scale, struct number offset, int finer)
 {
     const int128 dividend = (2 * finer * (int128)offset.numerator + offset.denominator) * scale;
@@ -86,7 +90,7 @@ static int64_t bias_of(int32_t scale, struct number offset, int finer)
 void filter_derive(struct filter *filter, struct number offset)
 {
     const int count = filter_grids(filter) * filter->width * filter->height;
-    int64_t common = filter->exact ? filter->scale : 1; /* what was rounded stays over its power of two */
+    int64_t common = filter->exact ? filter->scale : 1; /* rounded taps keep their power of two */
     for (int i = 0; i < count; i++)
         common = greatest_common_divisor(common, filter->taps[i]);
 
@@ -100,21 +104,23 @@ void filter_derive(struct filter *filter, struct number offset)
     }
 
     if (filter->combine != COMBINE_NONE && offset.denominator > 1 << 20)
-        offset = number_round(offset); /* so that 128 bits hold what make_steps needs */
+        offset = number_round(offset); /* so that 128 bits are enough in set_steps */
     if (filter->combine == COMBINE_MAGNITUDE)
-        make_steps(filter, offset);
+        set_steps(filter, offset);
 
     filter->bias = bias_of(filter->scale, offset, 1);
     filter->bias16 = bias_of(filter->scale, offset, 257);
     filter->offset_numerator = offset.numerator;
     filter->offset_denominator = offset.denominator;
     filter->offset = offset.value;
-    factor(filter);
+    set_column_and_row(filter);
 }
 
-/* Hold the taps exactly, over their common denominator, if that and the sum are small enough. Every tap is in lowest
+/* ---- From numbers to taps ---- */
+
+/* Set exact taps over their common denominator. Returns false if that or the sum is too large. Every tap is in lowest
  * terms, so the least common denominator leaves nothing to cancel. */
-static bool hold_exactly(struct filter *filter, const struct number *taps)
+static bool set_exact_taps(struct filter *filter, const struct number *taps)
 {
     const int count = filter_grids(filter) * filter->width * filter->height;
     int64_t scale = 1;
@@ -141,14 +147,14 @@ static bool hold_exactly(struct filter *filter, const struct number *taps)
     return sum <= FILTER_MAX_SUM;
 }
 
-/* What rounding took from a tap. */
+/* What rounding took from a tap, with the sign of the correction. */
 struct remainder {
     double value;
     int distance; /* to the anchor, squared */
     int index;
 };
 
-/* qsort's order of the taps that take up what is missing in the sum: the largest remainder first. */
+/* For qsort: the taps that correct the sum, the largest remainder first. */
 static int compare_remainders(const void *a, const void *b)
 {
     const struct remainder *left = a, *right = b;
@@ -159,8 +165,8 @@ static int compare_remainders(const void *a, const void *b)
     return left->index - right->index;
 }
 
-/* Round TAPS times 2^K to the integers TO whose sum is that of TAPS times 2^K, rounded. |taps| * 2^K must fit in 32
- * bits. Returns the sum of their absolute values. */
+/* Round TAPS * 2^K to integers TO, so that the sum of TO is the rounded sum of TAPS * 2^K. |TAPS| * 2^K must fit in 32
+ * bits. Returns the sum of the absolute values of TO. */
 static int64_t round_taps(const struct filter *filter, const struct number *taps, int k, struct remainder *remainders,
                           int32_t *to)
 {
@@ -172,12 +178,12 @@ static int64_t round_taps(const struct filter *filter, const struct number *taps
     for (int i = 0; i < count; i++) {
         const double tap = ldexp(taps[i].value, k);
         const int dx = i % filter->width - filter->anchor_x, dy = i / filter->width - filter->anchor_y;
-        to[i] = (int32_t)round(tap); /* half away from zero, so that it keeps symmetry */
-        remainders[i] = (struct remainder){tap - to[i], dx * dx + dy * dy, i};
+        to[i] = (int32_t)round(tap); /* half away from zero keeps symmetry */
+        remainders[i] = (struct remainder){.value = tap - to[i], .distance = dx * dx + dy * dy, .index = i};
         missing -= to[i];
     }
 
-    /* Each remainder is at most a half, so fewer taps than there are need one step each. */
+    /* Each remainder is at most a half, so the sum misses less than the number of taps: one step for some of them. */
     const int32_t step = missing < 0 ? -1 : 1;
     for (int i = 0; i < count; i++)
         remainders[i].value *= step;
@@ -192,9 +198,9 @@ static int64_t round_taps(const struct filter *filter, const struct number *taps
     return absolute_sum;
 }
 
-/* Round the taps once, to the finest power of two that FILTER_MAX_SUM allows. Each grid keeps its sum. Of two, C moves
- * by no more than their sums do together, whichever it is, so that the bound below holds for both. */
-static bool hold_rounded(struct filter *filter, const struct number *taps, const char *name, struct error *error)
+/* Round the taps once, to the finest power of two that FILTER_MAX_SUM allows. Each grid keeps its sum. With two grids
+ * |change of C| <= |change of s1| + |change of s2| for every `combine`, so the largest error is a bound for them, too. */
+static bool set_rounded_taps(struct filter *filter, const struct number *taps, const char *name, struct error *error)
 {
     const int grid = filter->width * filter->height, count = filter_grids(filter) * grid;
     double absolute_sum = 0.0;
@@ -202,11 +208,11 @@ static bool hold_rounded(struct filter *filter, const struct number *taps, const
         absolute_sum += fabs(taps[i].value);
 
     struct remainder *remainders = malloc((size_t)grid * sizeof *remainders);
-    if (!remainders)
+    if (remainders == NULL)
         return error_about(error, ERROR_WORK, name, "there is not enough memory to read this filter");
     int k = 30;
     for (; k >= 0; k--) {
-        /* Rounding moves the sum by less than COUNT: anything larger need not be tried, and would not fit. */
+        /* Rounding changes the sum by less than COUNT, so a larger sum cannot fit. */
         if (!(ldexp(absolute_sum, k) <= FILTER_MAX_SUM + count))
             continue;
         int64_t rounded_sum = 0;
@@ -232,7 +238,7 @@ static bool hold_rounded(struct filter *filter, const struct number *taps, const
 
 bool filter_set_taps(struct filter *filter, const struct number *taps, const char *name, struct error *error)
 {
-    return hold_exactly(filter, taps) || hold_rounded(filter, taps, name, error);
+    return set_exact_taps(filter, taps) || set_rounded_taps(filter, taps, name, error);
 }
 
 /* ---- A filter as a whole ---- */
@@ -246,7 +252,7 @@ void filter_flip(struct filter *filter)
 {
     const int count = filter->width * filter->height;
     for (int grid = 0; grid < filter_grids(filter); grid++) {
-        int32_t *const taps = filter->taps + grid * count;
+        int32_t *taps = filter->taps + grid * count;
         for (int i = 0; i < count / 2; i++) {
             const int32_t tap = taps[i];
             taps[i] = taps[count - 1 - i];
@@ -255,7 +261,7 @@ void filter_flip(struct filter *filter)
     }
     filter->anchor_x = filter->width - 1 - filter->anchor_x;
     filter->anchor_y = filter->height - 1 - filter->anchor_y;
-    factor(filter);
+    set_column_and_row(filter);
 }
 
 int filter_grids(const struct filter *filter)
