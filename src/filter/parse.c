@@ -148,7 +148,7 @@ static bool parse_number(struct parser *parser, const char *expected, struct num
 static bool set_scale(struct parser *parser, size_t line, size_t column, struct number scale)
 {
     if (scale.value == 0.0)
-        return fail_at(parser, line, column, "expected a scale other than 0, by which the sum is divided");
+        return fail_at(parser, line, column, "expected a scale other than 0: it divides the sum");
     parser->scale = scale;
     return true;
 }
@@ -213,7 +213,7 @@ static bool parse_combine(struct parser *parser, enum combine *combine)
         }
     }
     return fail_at(parser, parser->number, column_of(parser, start),
-                   "expected magnitude, max or sum, by which the sums of two grids become one, found %s", word.text);
+                   "expected magnitude, max or sum, the ways to combine the sums of two grids, found %s", word.text);
 }
 
 /* Read the keyword at the beginning of the line. */
@@ -240,7 +240,7 @@ static bool parse_keyword(struct parser *parser, enum keyword *result)
     }
     if (parser->count > 0)
         return fail_at(parser, parser->number, column,
-                       "expected a row of taps, found %s, which must stand before the first row", word.text);
+                       "expected a row of taps, found %s, which must come before the first row", word.text);
     if (parser->seen[keyword] != 0)
         return fail_at(parser, parser->number, column,
                        "expected %s only once, but line %zu has it too; remove one of the two", word.text,
@@ -306,16 +306,15 @@ static bool parse_grid_separator(struct parser *parser)
 {
     const size_t column = column_of(parser, parser->at);
     if (parser->count == 0)
-        return fail_at(parser, parser->number, column,
-                       "expected the rows of the first of two grids before the line %s between them", GRID_SEPARATOR);
+        return fail_at(parser, parser->number, column, "expected the rows of the first grid before the line %s",
+                       GRID_SEPARATOR);
     if (parser->separator != 0)
         return fail_at(parser, parser->number, column,
-                       "expected at most two grids, but the line %s before the second is line %zu", GRID_SEPARATOR,
-                       parser->separator);
+                       "expected at most two grids, but line %zu already begins the second", parser->separator);
     if (parser->seen[KEYWORD_COMBINE] == 0)
         return fail_at(parser, parser->number, column,
-                       "expected a row of taps, found \"%s\", behind which a second grid begins; say before the first "
-                       "row how the sums of the two become one: combine magnitude, combine max or combine sum",
+                       "expected a row of taps, found \"%s\", which begins a second grid; add a line before the first "
+                       "row that says how to combine the sums of both: combine magnitude, combine max or combine sum",
                        GRID_SEPARATOR);
     parser->separator = parser->number;
     parser->separator_column = column;
@@ -428,11 +427,11 @@ static bool find_rows(struct parser *parser, int *first)
     const bool matrix = headed && parser->count == height + 1 && first_ragged(parser, 1, width) == parser->count;
     *first = matrix;
     if (matrix && plain)
-        return fail_at(parser, header->number, header->columns[0],
-                       "these lines are %d rows of %d taps as well as a libvips matrix of %d x %d; for the rows put "
-                       "the line `scale 1` before them, for the matrix put `scale` and `offset` lines in place of its "
-                       "first line",
-                       parser->count, header->count, (int)width, (int)height);
+        return fail_at(
+            parser, header->number, header->columns[0],
+            "these lines are %d rows of %d taps and also a libvips matrix of %d x %d; for the rows put the line `scale "
+            "1` before them, for the matrix put `scale` and `offset` lines in place of its first line",
+            parser->count, header->count, (int)width, (int)height);
     if (matrix)
         return (header->count < 3 || set_scale(parser, header->number, header->columns[2], header->numbers[2])) &&
                (header->count < 4 || set_offset(parser, header->number, header->columns[3], header->numbers[3]));
@@ -458,13 +457,12 @@ static bool check_grids(struct parser *parser)
     const size_t combine = parser->seen[KEYWORD_COMBINE], column = parser->columns[KEYWORD_COMBINE];
     if (parser->separator == 0)
         return fail_at(parser, combine, column,
-                       "expected two grids of taps with a line %s between them, as combine makes one sum of two; add "
-                       "the second grid or remove this line",
+                       "expected two grids of taps with a line %s between them, because combine makes one sum of two; "
+                       "add the second grid or remove this line",
                        GRID_SEPARATOR);
     if (parser->seen[KEYWORD_ABS] != 0)
         return fail_at(parser, parser->seen[KEYWORD_ABS], parser->columns[KEYWORD_ABS],
-                       "expected no abs beside combine, which takes no sign from the sums to the result; remove this "
-                       "line");
+                       "expected no abs with combine, whose result has no sign; remove this line");
     const int rows = parser->first_count, second_rows = parser->count - rows;
     if (rows > FILTER_MAX)
         return fail_at(parser, parser->lines[FILTER_MAX].number, parser->lines[FILTER_MAX].columns[0],
@@ -479,8 +477,8 @@ static bool check_grids(struct parser *parser)
     }
     if (second_rows != rows)
         return fail_at(parser, parser->separator, parser->separator_column,
-                       "expected %d row%s of taps behind this line, as many as the first grid has, found %d; fill the "
-                       "smaller grid up with zeros",
+                       "expected %d row%s of taps after this line, as many as the first grid has, found %d; fill the "
+                       "smaller grid with zeros",
                        rows, rows == 1 ? "" : "s", second_rows);
     return true;
 }

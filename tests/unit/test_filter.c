@@ -313,10 +313,9 @@ static void test_a_wrong_text_is_refused_with_its_place(void **state)
         {"1 1/0.0e9", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1/0.0e9\", which divides by 0"},
         {"9000000", "test.txt: the absolute values of the taps, divided by the scale, sum to 9000000, and at most "
                     "8421504 fit in 32 bits; use smaller taps or a larger scale"},
-        {"scale 1e-300\n1e300 2",
-         "test.txt: the absolute values of the taps, divided by the scale, sum to inf, and at most 8421504 fit in 32 "
-         "bits; use smaller taps or a larger scale"},
-        {"scale 0\n1", "test.txt:1:7: expected a scale other than 0, by which the sum is divided"},
+        {"scale 1e-300\n1e300 2", "test.txt: the absolute values of the taps, divided by the scale, sum to inf, and at "
+                                  "most 8421504 fit in 32 bits; use smaller taps or a larger scale"},
+        {"scale 0\n1", "test.txt:1:7: expected a scale other than 0: it divides the sum"},
         {"scale\n1", "test.txt:1:6: expected a scale such as 16 or 0.5, found the end of the line"},
         {"scale x\n1", "test.txt:1:7: expected a scale such as 16 or 0.5, found \"x\""},
         {"scale 1 2\n1", "test.txt:1:9: expected the end of the line, found \"2\""},
@@ -327,25 +326,23 @@ static void test_a_wrong_text_is_refused_with_its_place(void **state)
         {"abs 1\n1", "test.txt:1:5: expected the end of the line, found \"1\""},
         {"title #x\n1", "test.txt:1:7: expected a title of a few words"},
         {"title\n1", "test.txt:1:6: expected a title of a few words"},
-        {"anchor 1\n1 2", "test.txt:1:9: expected the anchor's column and row, counted from 0, found the end of the "
-                          "line"},
-        {"anchor 0.5 0\n1 2", "test.txt:1:8: expected the anchor's column and row, counted from 0, each a whole "
-                              "number from 0 to 126, found \"0.5\""},
-        {"anchor 0 -1\n1 2", "test.txt:1:10: expected the anchor's column and row, counted from 0, each a whole "
-                             "number from 0 to 126, found \"-1\""},
+        {"anchor 1\n1 2",
+         "test.txt:1:9: expected the anchor's column and row, counted from 0, found the end of the line"},
+        {"anchor 0.5 0\n1 2", "test.txt:1:8: expected the anchor's column and row, counted from 0, each a whole number "
+                              "from 0 to 126, found \"0.5\""},
+        {"anchor 0 -1\n1 2", "test.txt:1:10: expected the anchor's column and row, counted from 0, each a whole number "
+                             "from 0 to 126, found \"-1\""},
         {"# x\nanchor  2 0\n1 2",
          "test.txt:2:9: expected an anchor within the 2 x 1 taps: a column from 0 to 1 and a row from 0 to 0"},
         {"anchor 0 1\n1 2",
          "test.txt:1:8: expected an anchor within the 2 x 1 taps: a column from 0 to 1 and a row from 0 to 0"},
         {"scale 1\nabs\nscale 2\n1",
          "test.txt:3:1: expected \"scale\" only once, but line 1 has it too; remove one of the two"},
-        {"1\n scale 2", "test.txt:2:2: expected a row of taps, found \"scale\", which must stand before the first row"},
-        {"ofset 3\n1",
-         "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, found "
-         "\"ofset\"; did you mean \"offset\"?"},
-        {"Scale 3\n1",
-         "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, found "
-         "\"Scale\"; did you mean \"scale\"?"},
+        {"1\n scale 2", "test.txt:2:2: expected a row of taps, found \"scale\", which must come before the first row"},
+        {"ofset 3\n1", "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, "
+                       "found \"ofset\"; did you mean \"offset\"?"},
+        {"Scale 3\n1", "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, "
+                       "found \"Scale\"; did you mean \"scale\"?"},
         {"#!\x01\n", "test.txt:1:3: expected text, found the byte 0x01; this is no filter file"},
         {"1 2\n1\r2", "test.txt:2:2: expected text, found the byte 0x0d; this is no filter file"},
         {"1\x7f", "test.txt:1:2: expected text, found the byte 0x7f; this is no filter file"},
@@ -400,8 +397,8 @@ static void test_127_rows_and_columns_are_the_most(void **state)
                  "test.txt: is larger than the 1048576 bytes that are read at most; give a smaller file");
     memset(text, '1', size);
     refuse_bytes(text, size,
-                 "test.txt:1:1: expected a tap such as 3, -0.5 or 1/16, found "
-                 "\"11111111111111111111111111111111...\", which is too large");
+                 "test.txt:1:1: expected a tap such as 3, -0.5 or 1/16, found \"11111111111111111111111111111111...\", "
+                 "which is too large");
     memset(text, '0', size);
     text[0] = '.';
     text[size - 1] = '1';
@@ -454,17 +451,14 @@ static void test_a_vips_matrix_is_read(void **state)
     check_taps(&filter, 1, 3, (const int32_t[]){9, 8, 7}, 1);
 
     refuse("3 1 0\n1 2 4\n\n",
-           "test.txt:1:1: these lines are 2 rows of 3 taps as well as a libvips matrix of 3 x 1; for "
-           "the rows put the line `scale 1` before them, for the matrix put `scale` and `offset` "
-           "lines in place of its first line");
-    refuse("2 1 0\n1 2", "test.txt:1:5: expected a scale other than 0, by which the sum is divided");
+           "test.txt:1:1: these lines are 2 rows of 3 taps and also a libvips matrix of 3 x 1; for the rows put the "
+           "line `scale 1` before them, for the matrix put `scale` and `offset` lines in place of its first line");
+    refuse("2 1 0\n1 2", "test.txt:1:5: expected a scale other than 0: it divides the sum");
     refuse("2 1 1 1e6\n1 2", "test.txt:1:7: expected an offset from -65535 to 65535, found 1000000");
-    refuse("5 3 25 0\n1 1 1 1 1\n1 1 1 1 1",
-           "test.txt:2:9: expected 4 taps as in line 1, found 5 (or, if line 1 begins "
-           "a libvips matrix, 3 rows of 5 taps in all)");
-    refuse("5 2 25 0\n1 1 1 1 1\n1 1 1 1",
-           "test.txt:2:9: expected 4 taps as in line 1, found 5 (or, if line 1 begins a "
-           "libvips matrix, 2 rows of 5 taps in all)");
+    refuse("5 3 25 0\n1 1 1 1 1\n1 1 1 1 1", "test.txt:2:9: expected 4 taps as in line 1, found 5 (or, if line 1 "
+                                             "begins a libvips matrix, 3 rows of 5 taps in all)");
+    refuse("5 2 25 0\n1 1 1 1 1\n1 1 1 1", "test.txt:2:9: expected 4 taps as in line 1, found 5 (or, if line 1 begins "
+                                           "a libvips matrix, 2 rows of 5 taps in all)");
     refuse("128 1\n1 2 3", "test.txt:2:5: expected 2 taps as in line 1, found 3");
 
     /* 127 rows behind a header of as many numbers as columns: as rows these would be one too many. */
@@ -496,9 +490,8 @@ static void test_taps_that_resemble_a_vips_matrix_stay_taps(void **state)
 
     /* Both, until a keyword says rows, or an explicit scale says matrix. */
     refuse("2 1\n1 7",
-           "test.txt:1:1: these lines are 2 rows of 2 taps as well as a libvips matrix of 2 x 1; for the "
-           "rows put the line `scale 1` before them, for the matrix put `scale` and `offset` lines in place "
-           "of its first line");
+           "test.txt:1:1: these lines are 2 rows of 2 taps and also a libvips matrix of 2 x 1; for the rows put the "
+           "line `scale 1` before them, for the matrix put `scale` and `offset` lines in place of its first line");
     parse("scale 1\n2 1\n1 7", &filter);
     check_taps(&filter, 2, 2, (const int32_t[]){2, 1, 1, 7}, 1);
     parse("2 1 1\n1 7", &filter);
@@ -981,10 +974,9 @@ static void test_two_grids_share_one_scale(void **state)
     assert_int_equal(filter.taps[0] + filter.taps[1], filter.scale);
     assert_true(llabs(llround(0.3333334330 * filter.scale) - filter.taps[2] - filter.taps[3]) == 0);
     parse("combine sum\n8421503\n---\n-1\n", &filter);
-    refuse(
-        "combine sum\n8421503\n---\n-2\n",
-        "test.txt: the absolute values of the taps, divided by the scale, sum to 8421505, and at most 8421504 fit in "
-        "32 bits; use smaller taps or a larger scale");
+    refuse("combine sum\n8421503\n---\n-2\n",
+           "test.txt: the absolute values of the taps, divided by the scale, sum to 8421505, and at most 8421504 fit "
+           "in 32 bits; use smaller taps or a larger scale");
 
     /* The largest. */
     static char text[2 * FILTER_MAX * (2 * FILTER_MAX + 1) + 100];
@@ -1006,39 +998,35 @@ static void test_a_wrong_second_grid_is_refused(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
-        {"1 2\n---\n3 4", "test.txt:2:1: expected a row of taps, found \"---\", behind which a second grid begins; say "
-                          "before the first row how the sums of the two become one: combine magnitude, combine max or "
-                          "combine sum"},
-        {"1\n combine max\n2", "test.txt:2:2: expected a row of taps, found \"combine\", which must stand before the "
-                               "first row"},
-        {"  combine max\n1 2",
-         "test.txt:1:3: expected two grids of taps with a line --- between them, as combine makes "
-         "one sum of two; add the second grid or remove this line"},
-        {"combine max\n---\n1 2",
-         "test.txt:2:1: expected the rows of the first of two grids before the line --- between them"},
-        {"---", "test.txt:1:1: expected the rows of the first of two grids before the line --- between them"},
+        {"1 2\n---\n3 4",
+         "test.txt:2:1: expected a row of taps, found \"---\", which begins a second grid; add a line before the first "
+         "row that says how to combine the sums of both: combine magnitude, combine max or combine sum"},
+        {"1\n combine max\n2",
+         "test.txt:2:2: expected a row of taps, found \"combine\", which must come before the first row"},
+        {"  combine max\n1 2", "test.txt:1:3: expected two grids of taps with a line --- between them, because combine "
+                               "makes one sum of two; add the second grid or remove this line"},
+        {"combine max\n---\n1 2", "test.txt:2:1: expected the rows of the first grid before the line ---"},
+        {"---", "test.txt:1:1: expected the rows of the first grid before the line ---"},
         {"combine max\n1\n---\n1\n---\n1",
-         "test.txt:5:1: expected at most two grids, but the line --- before the second is line 3"},
+         "test.txt:5:1: expected at most two grids, but line 3 already begins the second"},
         {"combine max\n1\n --- 2\n1", "test.txt:3:6: expected the end of the line, found \"2\""},
-        {"combine max\n1\n ---",
-         "test.txt:3:2: expected 1 row of taps behind this line, as many as the first grid has, "
-         "found 0; fill the smaller grid up with zeros"},
-        {"combine max\n1\n2\n---\n1\n2\n3", "test.txt:4:1: expected 2 rows of taps behind this line, as many as the "
-                                            "first grid has, found 3; fill the smaller grid up with zeros"},
+        {"combine max\n1\n ---", "test.txt:3:2: expected 1 row of taps after this line, as many as the first grid has, "
+                                 "found 0; fill the smaller grid with zeros"},
+        {"combine max\n1\n2\n---\n1\n2\n3", "test.txt:4:1: expected 2 rows of taps after this line, as many as the "
+                                            "first grid has, found 3; fill the smaller grid with zeros"},
         {"combine max\n1 2\n---\n1", "test.txt:4:2: expected 2 taps as in line 2, found 1"},
         {"combine max\n1 2\n3\n---\n1", "test.txt:3:2: expected 2 taps as in line 2, found 1"},
-        {"combine\n1", "test.txt:1:8: expected magnitude, max or sum, by which the sums of two grids become one, found "
+        {"combine\n1", "test.txt:1:8: expected magnitude, max or sum, the ways to combine the sums of two grids, found "
                        "the end of the line"},
         {"combine  mean\n1",
-         "test.txt:1:10: expected magnitude, max or sum, by which the sums of two grids become one, "
-         "found \"mean\""},
-        {"combine none\n1", "test.txt:1:9: expected magnitude, max or sum, by which the sums of two grids become one, "
-                            "found \"none\""},
+         "test.txt:1:10: expected magnitude, max or sum, the ways to combine the sums of two grids, found \"mean\""},
+        {"combine none\n1",
+         "test.txt:1:9: expected magnitude, max or sum, the ways to combine the sums of two grids, found \"none\""},
         {"combine max sum\n1", "test.txt:1:13: expected the end of the line, found \"sum\""},
         {"combine max\ncombine max\n1",
          "test.txt:2:1: expected \"combine\" only once, but line 1 has it too; remove one of the two"},
-        {"combine max\nabs\n1\n---\n1", "test.txt:2:1: expected no abs beside combine, which takes no sign from the "
-                                        "sums to the result; remove this line"},
+        {"combine max\nabs\n1\n---\n1",
+         "test.txt:2:1: expected no abs with combine, whose result has no sign; remove this line"},
         {"combine max\n1\n----\n1", "test.txt:3:1: expected a tap such as 3, -0.5 or 1/16, found \"----\""},
     };
     for (size_t i = 0; i < COUNT(cases); i++)
