@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* How much sample number I of two images of one shape differs. */
+/* The absolute difference of sample number I of two images of one shape. */
 static int sample_difference(const struct image *a, const struct image *b, size_t i)
 {
     const int p = image_sample_bytes(a) == 1 ? a->samples[i] : image_samples16(a)[i];
@@ -23,7 +23,7 @@ void compare_images(const struct image *expected, const struct image *actual, st
 {
     const size_t channels = (size_t)expected->channels, row = (size_t)expected->width * channels;
     const double peak = image_sample_bytes(expected) == 1 ? 255 : 65535;
-    uint64_t squares = 0; /* below 2^64 for 2^48 samples of 8 bits, or 2^32 of 16 */
+    uint64_t squares = 0; /* no overflow for up to 2^48 samples of 8 bits, or 2^32 of 16 */
     *difference = (struct difference){.first_x = -1, .first_y = -1, .first_channel = -1, .psnr = INFINITY};
     if (!same_shape(expected, actual))
         return;
@@ -53,8 +53,8 @@ void compare_images(const struct image *expected, const struct image *actual, st
         difference->psnr = 10 * log10(peak * peak * (double)image_samples(expected) / (double)squares);
 }
 
-/* Set OUT to what the picture of a difference shows at pixel number I, before it is scaled: COLOURS numbers. Returns
- * the largest of them. */
+/* Set OUT to the COLOURS numbers that the picture shows at pixel number I, before they are scaled. Returns the largest of
+ * them. */
 static int pixel_difference(const struct image *expected, const struct image *actual, size_t i, size_t colours,
                             int out[3])
 {

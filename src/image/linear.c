@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables are made at run time: hardly anybody needs them, and they are 330 KB. */
+ * The tables are made at run time: they are 330 KB, and few runs need them. */
 #include "image/linear.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@ double linear_light(double c)
     return c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4);
 }
 
-/* Where the level after LEVEL of those up to N begins, in linear levels. */
-static double step(int level, int n)
+/* The linear level at which LEVEL + 1 begins, of levels up to N. */
+static double next_level(int level, int n)
 {
     return HIGHEST * linear_light((level + 0.5) / n);
 }
@@ -23,7 +23,7 @@ struct linear *linear_make(struct error *error)
 {
     struct linear *linear = malloc(sizeof *linear);
     if (linear == NULL) {
-        error_set(error, ERROR_WORK, "not enough memory for the tables of linear light; free some");
+        error_set(error, ERROR_WORK, "there is not enough memory for the tables of linear light");
         return NULL;
     }
     for (int i = 0; i <= 255; i++)
@@ -31,9 +31,9 @@ struct linear *linear_make(struct error *error)
     for (int i = 0; i <= HIGHEST; i++)
         linear->from16[i] = (uint16_t)(HIGHEST * linear_light(i / (double)HIGHEST) + 0.5);
     for (int i = 0, level8 = 0, level16 = 0; i <= HIGHEST; i++) {
-        while (level8 < 255 && step(level8, 255) <= i)
+        while (level8 < 255 && next_level(level8, 255) <= i)
             level8++;
-        while (level16 < HIGHEST && step(level16, HIGHEST) <= i)
+        while (level16 < HIGHEST && next_level(level16, HIGHEST) <= i)
             level16++;
         linear->to8[i] = (uint8_t)level8;
         linear->to16[i] = (uint16_t)level16;

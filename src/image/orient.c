@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The EXIF tag Orientation: an image is turned and mirrored as the tag says. */
+ * The EXIF tag Orientation: turn and mirror images. */
 #include "image/image.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Copy WIDTH x HEIGHT pixels of BYTES each: the next in a row stands IN_STEP bytes further in the input, the next row
- * IN_ROW; steps may be negative. In squares, so that where rows become columns neither side leaves the cache: a
- * square's 32 lines on each side hold at most 32 x 8 bytes. */
+/* Copy WIDTH x HEIGHT pixels of BYTES each. In the input, the next pixel of a row is IN_STEP bytes further and the next row
+ * IN_ROW; both may be negative. The copy goes square by square, so that both sides stay in the cache when rows become
+ * columns: a square touches 32 lines of at most 32 x 8 bytes on each side. */
 static inline void copy_pixels(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t in_row, uint8_t *out, int width,
                                int height, size_t bytes)
 {
@@ -20,7 +20,7 @@ static inline void copy_pixels(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t i
                     memcpy(out + ((size_t)y * (size_t)width + (size_t)x) * bytes, in + x * in_step + y * in_row, bytes);
 }
 
-/* The same, with a loop of its own for each size that a pixel can have, so that memcpy is a move or two. */
+/* The same, with one loop for each size of a pixel: memcpy then is one or two moves. */
 static void copy_pixels_of(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t in_row, uint8_t *out, int width, int height,
                            size_t bytes)
 {
@@ -37,7 +37,7 @@ static void copy_pixels_of(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t in_ro
     case 4:
         copy_pixels(in, in_step, in_row, out, width, height, 4);
         break;
-    case 6: /* of 16 bits a sample, as are 8 and some of those above */
+    case 6: /* RGB with 16 bits per sample */
         copy_pixels(in, in_step, in_row, out, width, height, 6);
         break;
     default:
@@ -49,7 +49,7 @@ bool image_orient(struct image *image, int orientation, struct error *error)
 {
     const size_t bytes = image_pixel_bytes(image), width = (size_t)image->width, height = (size_t)image->height;
     const size_t row_bytes = width * bytes;
-    /* From which end the input's rows and columns are read, and whether its columns become rows. */
+    /* Are rows read from the right, columns from below, and do columns become rows? */
     const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
     const bool from_below = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
     const bool swapped = orientation >= 5;
@@ -57,7 +57,7 @@ bool image_orient(struct image *image, int orientation, struct error *error)
     if (orientation < 2 || orientation > 8)
         return true;
     uint8_t *turned = malloc(row_bytes * height);
-    if (!turned)
+    if (turned == NULL)
         return error_set(error, ERROR_WORK, "there is not enough memory to turn an image of %d x %d pixels",
                          image->width, image->height);
     const uint8_t *first =

@@ -39,7 +39,7 @@ bool plane_allocate(struct plane *plane, enum sample sample, int width, int heig
     if (!plane_layout(plane, sample, width, height, count, &size, error))
         return false;
     plane->data = aligned_alloc(ROW_ALIGNMENT, size);
-    return plane->data || plane_too_large(width, height, count, error);
+    return plane->data != NULL || plane_too_large(width, height, count, error);
 }
 
 void plane_free(struct plane *plane)
@@ -50,19 +50,19 @@ void plane_free(struct plane *plane)
 
 /* ---- Rows ---- */
 
-/* plane_row, for planes of uint16_t. */
+/* plane_row, for planes of SAMPLE_U16. */
 static uint16_t *plane_row16(const struct plane *planes, int c, int y)
 {
     return plane_row(planes, c, y);
 }
 
-/* Which channel holds the alpha that the colours are multiplied by, or -1 for none. */
-static int premultiplied_by(const struct image *image, enum alpha alpha)
+/* The channel of the alpha that multiplies the colours, or -1. */
+static int multiplying_alpha(const struct image *image, enum alpha alpha)
 {
     return alpha == ALPHA_PREMULTIPLY && image_has_alpha(image) ? image->channels - 1 : -1;
 }
 
-/* Rows of 3 channels at once, as loops that a compiler makes vectors of. */
+/* Rows of 3 channels at once, as loops that the compiler can vectorise. */
 CLONES static void split_3(const uint8_t *restrict in, int width, uint8_t *restrict a, uint8_t *restrict b,
                            uint8_t *restrict c)
 {
@@ -85,34 +85,34 @@ CLONES static void merge_3(const uint8_t *restrict a, const uint8_t *restrict b,
 
 /* ---- Planes of 16 bits ---- */
 
-/* The samples of one channel in a row of an image, from IN on, to ROW. */
-static void load_channel(const struct image *image, const uint8_t *in, const struct linear *linear, uint16_t *row)
+/* Copy one channel of a row of the image to ROW. IN is its first sample. */
+static void split_channel16(const struct image *image, const uint8_t *in, const struct linear *linear, uint16_t *row)
 {
     const int width = image->width, step = image->channels;
-    const uint16_t *deep = (const uint16_t *)(const void *)in;
+    const uint16_t *samples = (const uint16_t *)(const void *)in;
     if (image_sample_bytes(image) == 1)
         for (int x = 0; x < width; x++)
-            row[x] = linear ? linear->from8[in[x * step]] : widen_sample(in[x * step]);
+            row[x] = linear != NULL ? linear->from8[in[x * step]] : widen_sample(in[x * step]);
     else
         for (int x = 0; x < width; x++)
-            row[x] = linear ? linear->from16[deep[x * step]] : deep[x * step];
+            row[x] = linear != NULL ? linear->from16[samples[x * step]] : samples[x * step];
 }
 
-/* The way back: colours are divided by ALPHAS where these are not NULL. */
-static void store_channel(const struct image *image, const uint16_t *row, const uint16_t *alphas,
-                          const struct linear *linear, uint8_t *out)
+/* Copy ROW to one channel of a row of the image, divided by ALPHAS unless that is NULL. OUT is its first sample. */
+static void merge_channel16(const struct image *image, const uint16_t *row, const uint16_t *alphas,
+                            const struct linear *linear, uint8_t *out)
 {
-    uint16_t *deep = (uint16_t *)(void *)out;
+    uint16_t *samples = (uint16_t *)(void *)out;
     for (int x = 0, i = 0; x < image->width; x++, i += image->channels) {
-        const uint16_t value = alphas ? unpremultiply_sample16(row[x], alphas[x]) : row[x];
+        const uint16_t value = alphas != NULL ? unpremultiply_sample16(row[x], alphas[x]) : row[x];
         if (image_sample_bytes(image) == 1)
-            out[i] = linear ? linear->to8[value] : reduce_sample(value);
+            out[i] = linear != NULL ? linear->to8[value] : reduce_sample(value);
         else
-            deep[i] = linear ? linear->to16[value] : value;
+            samples[i] = linear != NULL ? linear->to16[value] : value;
     }
 }
 
-/* Is channel C of the image a colour, and no alpha? */
+/* Is channel C of the image a colour, not alpha? */
 static bool is_colour(const struct image *image, int c)
 {
     return !image_has_alpha(image) || c < image->channels - 1;
@@ -121,13 +121,13 @@ static bool is_colour(const struct image *image, int c)
 static void split_16(const struct image *image, enum alpha alpha, const struct linear *linear,
                      const struct plane *planes)
 {
-    const int alpha_channel = premultiplied_by(image, alpha);
+    const int alpha_channel = multiplying_alpha(image, alpha);
     for (int y = 0; y < image->height; y++)
-        for (int c = planes->count - 1; c >= 0; c--) { /* alpha is the first */
+        for (int c = planes->count - 1; c >= 0; c--) { /* alpha first: the colours need it */
             uint16_t *row = plane_row16(planes, c, y);
             const bool colour = is_colour(image, c);
-            load_channel(image, image_row(image, y) + (size_t)c * image_sample_bytes(image), colour ? linear : NULL,
-                         row);
+            split_channel16(image, image_row(image, y) + (size_t)c * image_sample_bytes(image), colour ? linear : NULL,
+                            row);
             if (colour && alpha_channel >= 0) {
                 const uint16_t *alphas = plane_row16(planes, alpha_channel, y);
                 for (int x = 0; x < image->width; x++)
@@ -138,13 +138,13 @@ static void split_16(const struct image *image, enum alpha alpha, const struct l
 
 static void merge_16(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image)
 {
-    const int alpha_channel = premultiplied_by(image, alpha);
+    const int alpha_channel = multiplying_alpha(image, alpha);
     for (int y = 0; y < image->height; y++)
         for (int c = 0; c < planes->count; c++) {
             const bool colour = is_colour(image, c);
             const uint16_t *alphas = colour && alpha_channel >= 0 ? plane_row16(planes, alpha_channel, y) : NULL;
-            store_channel(image, plane_row16(planes, c, y), alphas, colour ? linear : NULL,
-                          image_row(image, y) + (size_t)c * image_sample_bytes(image));
+            merge_channel16(image, plane_row16(planes, c, y), alphas, colour ? linear : NULL,
+                            image_row(image, y) + (size_t)c * image_sample_bytes(image));
         }
 }
 
@@ -152,7 +152,7 @@ static void merge_16(const struct plane *planes, enum alpha alpha, const struct 
 
 void image_split(const struct image *image, enum alpha alpha, const struct linear *linear, const struct plane *planes)
 {
-    const int channels = image->channels, alpha_channel = premultiplied_by(image, alpha);
+    const int channels = image->channels, alpha_channel = multiplying_alpha(image, alpha);
     if (planes->sample == SAMPLE_U16) {
         split_16(image, alpha, linear, planes);
         return;
@@ -183,7 +183,7 @@ void image_split(const struct image *image, enum alpha alpha, const struct linea
 
 void image_merge(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image)
 {
-    const int channels = image->channels, alpha_channel = premultiplied_by(image, alpha);
+    const int channels = image->channels, alpha_channel = multiplying_alpha(image, alpha);
     if (planes->sample == SAMPLE_U16) {
         merge_16(planes, alpha, linear, image);
         return;
