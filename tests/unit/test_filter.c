@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Filters: the text format and its messages, exact and rounded taps, the bias, factoring, flips, libvips matrices, the
- * parametric filters, the shipped ones, the search path, and what no text may break. */
+ * parametric filters, the shipped ones, the search path, and invariants that hold for every text. */
+#include "base/random.h"
 #include "filter/filter.h"
 
 #include <setjmp.h>
@@ -20,22 +21,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define COUNT(array) (sizeof array / sizeof array[0])
 
 /* ---- Helpers ---- */
 
-/* 64-bit xorshift: the same numbers on every machine. */
-static uint64_t draw(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
-
 static uint64_t below(uint64_t *seed, uint64_t limit)
 {
-    return (draw(seed) >> 11) % limit;
+    return (random_next(seed) >> 11) % limit;
 }
 
 static int64_t tap(const struct filter *filter, int x, int y)
@@ -43,8 +35,8 @@ static int64_t tap(const struct filter *filter, int x, int y)
     return filter->taps[y * filter->width + x];
 }
 
-/* By its minors, which is another way than src/filter/filter.c goes: all taps are multiples through one that is not
- * zero. */
+/* Are the taps a product? This computes minors, unlike src/filter/taps.c: all taps are multiples of a row and a column
+ * through one non-zero tap. */
 static bool has_rank_one(const struct filter *filter)
 {
     const int count = filter->width * filter->height;
@@ -63,7 +55,7 @@ static bool has_rank_one(const struct filter *filter)
     return true;
 }
 
-/* What holds for every filter there is. */
+/* The invariants of every filter. */
 static void check_invariants(const struct filter *filter)
 {
     assert_in_range(filter->width, 1, FILTER_MAX);
@@ -178,7 +170,7 @@ static void check_same(const struct filter *a, const struct filter *b)
     assert_memory_equal(a->row, b->row, sizeof a->row);
 }
 
-/* Is it the same after half a turn and, if MIRRORED, in mirrors along x and along the diagonal too? */
+/* Are the taps the same after a rotation by 180 degrees and, if MIRRORED, after mirroring along x and the diagonal? */
 static bool is_symmetric(const struct filter *filter, bool mirrored)
 {
     const int w = filter->width, h = filter->height;
@@ -239,12 +231,12 @@ static void test_keywords_set_title_scale_offset_abs_and_anchor(void **state)
     parse("scale -7\n1 -2\n", &filter);
     check_taps(&filter, 2, 1, (const int32_t[]){-1, 2}, 7);
 
-    /* Even sizes: the middle is right of and below the true one. */
+    /* With even sizes, the anchor is to the right of the middle and below it. */
     parse("scale 1\n1 2\n3 4\n5 6\n7 9", &filter);
     assert_int_equal(filter.anchor_x, 1);
     assert_int_equal(filter.anchor_y, 2);
 
-    /* 127 bytes of title are the most. */
+    /* A title has at most 127 bytes. */
     char text[200] = "title ";
     memset(text + 6, 'x', 127);
     strcpy(text + 6 + 127, "\n1");
@@ -415,7 +407,7 @@ static void test_127_rows_and_columns_are_the_most(void **state)
     assert_int_equal(filter.taps[0], 7);
     free(text);
 
-    /* Zeros times the largest powers of ten: in no time, where a loop over the power would take minutes. */
+    /* Zero times the largest powers of ten: a loop over the power would take minutes. */
     size_t length;
     FILE *stream = open_memstream(&text, &length);
     assert_non_null(stream);
@@ -461,7 +453,7 @@ static void test_a_vips_matrix_is_read(void **state)
                                            "a libvips matrix, 2 rows of 5 taps in all)");
     refuse("128 1\n1 2 3", "test.txt:2:5: expected 2 taps as in line 1, found 3");
 
-    /* 127 rows behind a header of as many numbers as columns: as rows these would be one too many. */
+    /* 127 rows after a header with as many numbers as columns: 128 rows would be too many. */
     char *text = ones(2, 127, "");
     char *matrix = NULL;
     assert_true(asprintf(&matrix, "2 127\n%s", text) > 0);
@@ -475,9 +467,9 @@ static void test_taps_that_resemble_a_vips_matrix_stay_taps(void **state)
 {
     (void)state;
     struct filter filter;
-    parse("3 3\n1 2\n", &filter); /* would have rows of 3 */
+    parse("3 3\n1 2\n", &filter); /* a matrix would have rows of 3 */
     check_taps(&filter, 2, 2, (const int32_t[]){3, 3, 1, 2}, 1);
-    parse("2 2\n1 2\n", &filter); /* would have 2 rows */
+    parse("2 2\n1 2\n", &filter); /* a matrix would have 2 rows */
     check_taps(&filter, 2, 2, (const int32_t[]){2, 2, 1, 2}, 1);
     parse("1 1\n2 3\n", &filter);
     check_taps(&filter, 2, 2, (const int32_t[]){1, 1, 2, 3}, 1);
@@ -488,7 +480,7 @@ static void test_taps_that_resemble_a_vips_matrix_stay_taps(void **state)
     parse("2 -1\n1 1", &filter);
     check_taps(&filter, 2, 2, (const int32_t[]){2, -1, 1, 1}, 1);
 
-    /* Both, until a keyword says rows, or an explicit scale says matrix. */
+    /* Ambiguous, unless a keyword says rows or an explicit scale says matrix. */
     refuse("2 1\n1 7",
            "test.txt:1:1: these lines are 2 rows of 2 taps and also a libvips matrix of 2 x 1; for the rows put the "
            "line `scale 1` before them, for the matrix put `scale` and `offset` lines in place of its first line");
@@ -515,7 +507,7 @@ static void test_a_common_denominator_keeps_taps_exact(void **state)
     check_taps(&filter, 3, 1, (const int32_t[]){1, 2, 1}, 8);
     parse("scale 2/3\n1 1.5/4", &filter);
     check_taps(&filter, 2, 1, (const int32_t[]){24, 9}, 16);
-    parse("scale 1e20\n1e20 3e20 25e19", &filter); /* beyond 64 bits: rounded, to the right thing */
+    parse("scale 1e20\n1e20 3e20 25e19", &filter); /* beyond 64 bits: rounded correctly */
     check_taps(&filter, 3, 1, (const int32_t[]){1 << 20, 3 << 20, 5 << 19}, 1 << 20);
     assert_false(filter.exact);
     parse("scale 1e15\n1e15 3e15 25e14", &filter);
@@ -524,11 +516,11 @@ static void test_a_common_denominator_keeps_taps_exact(void **state)
     parse("0 0\n0 0", &filter);
     check_taps(&filter, 2, 2, (const int32_t[]){0, 0, 0, 0}, 1);
     assert_true(filter.exact);
-    parse("0.250000000000000000000000000000", &filter); /* more digits than 64 bits, but zeros */
+    parse("0.250000000000000000000000000000", &filter); /* more digits than 64 bits hold, but zeros */
     check_taps(&filter, 1, 1, (const int32_t[]){1}, 4);
     assert_true(filter.exact);
 
-    /* The largest scale and the largest sum that are held exactly, and one beyond. */
+    /* The largest scale and the largest sum of exact taps, and one more. */
     parse("1/1073741824", &filter);
     check_taps(&filter, 1, 1, (const int32_t[]){1}, 1 << 30);
     assert_true(filter.exact);
@@ -541,7 +533,7 @@ static void test_a_common_denominator_keeps_taps_exact(void **state)
     assert_true(filter.absolute_sum == FILTER_MAX_SUM);
     refuse("8421504 -1", "test.txt: the absolute values of the taps, divided by the scale, sum to 8421505, and at most "
                          "8421504 fit in 32 bits; use smaller taps or a larger scale");
-    parse("4210752.5 4210751", &filter); /* exact over 2 is too much; over 1 the sum is kept: 8421503.5 rounds up */
+    parse("4210752.5 4210751", &filter); /* over 2 the exact sum is too large; over 1 the sum 8421503.5 rounds up */
     check_taps(&filter, 2, 1, (const int32_t[]){4210753, 4210751}, 1);
     assert_false(filter.exact);
     assert_true(filter.largest_error == 127.5);
@@ -551,18 +543,18 @@ static void test_rounded_taps_keep_their_sum(void **state)
 {
     (void)state;
     struct filter filter;
-    /* Thirds of 7 digits: the sum of 2^23 is kept, and what was missing goes to the tap nearest the anchor. */
+    /* Thirds with 7 digits: the sum of 2^23 is kept, and the difference goes to the tap nearest to the anchor. */
     parse("0.33333333333 0.33333333333 0.33333333333", &filter);
     check_taps(&filter, 3, 1, (const int32_t[]){2796203, 2796202, 2796203}, 1 << 23);
     assert_true(filter.tap_sum == filter.scale);
     assert_false(filter.exact);
 
-    /* Four equal remainders of 1/4 and one of them to be raised: the anchor; then its neighbours in reading order. */
+    /* Four equal remainders of 1/4: the anchor is raised first, then its neighbours in reading order. */
     parse("anchor 2 0\nscale 16777216.0000001\n3000001 3000001 3000001 3000001", &filter);
     check_taps(&filter, 4, 1, (const int32_t[]){1500000, 1500001, 1500001, 1500000}, 1 << 23);
 }
 
-/* Random taps that have no common denominator, checked against long double. */
+/* Random taps without a common denominator, compared with long double. */
 static void test_rounding_stays_within_the_error_it_reports(void **state)
 {
     (void)state;
@@ -577,9 +569,9 @@ static void test_rounding_stays_within_the_error_it_reports(void **state)
         FILE *stream = open_memstream(&text, &size);
         assert_non_null(expected);
         assert_non_null(stream);
-        fprintf(stream, "scale %.20Lf\n", scale * 1e6L); /* so that sums come near 1 */
+        fprintf(stream, "scale %.20Lf\n", scale * 1e6L); /* so that sums are near 1 */
         for (int i = 0; i < width * height; i++) {
-            /* Half of the filters have taps of both signs, whose sum is far below the sum of their sizes. */
+            /* Half of the filters have taps of both signs: their sum is far below the sum of absolute values. */
             char number[40];
             const long shift = round % 2 ? 500000 : 0;
             snprintf(number, sizeof number, "%ld.%012ld", (long)below(&seed, 1000000) - shift,
@@ -607,7 +599,7 @@ static void test_rounding_stays_within_the_error_it_reports(void **state)
                 assert_true(moved <= 1.000001L / filter.scale);
                 largest_error += 255.0L * moved;
             }
-            /* A power of two, the sum kept, the finest that fits, the bound told. */
+            /* The scale is a power of two and the finest that fits, the sum is kept, and the bound is right. */
             assert_int_equal(filter.scale & (filter.scale - 1), 0);
             assert_true(filter.tap_sum == (int64_t)roundl(sum * filter.scale));
             assert_true(filter.scale == 1 << 30 ||
@@ -634,7 +626,7 @@ static void test_the_bias_holds_offset_and_half_the_scale(void **state)
         {"offset -0.6\n1", -1},          /* floor(-0.1) */
         {"offset -1/2\nscale 3\n1", 0},  /* floor(0) */
         {"offset -1\nscale 3\n1", -2},   /* floor(-1.5) */
-        {"offset 0.7\nscale 10\n1", 12}, /* exactly 12, where 10 * (0.7 + 0.5) in double may not be */
+        {"offset 0.7\nscale 10\n1", 12}, /* exactly 12; 10 * (0.7 + 0.5) in double may differ */
         {"offset 1/3\nscale 6\n1", 5},   /* exactly 5 */
         {"offset 65535\n1/1073741824", 65535 * ((int64_t)1 << 30) + ((int64_t)1 << 29)},
         {"offset -65535\n1/1073741824", -65535 * ((int64_t)1 << 30) + ((int64_t)1 << 29)},
@@ -652,7 +644,7 @@ static void test_the_bias_holds_offset_and_half_the_scale(void **state)
     assert_true(filter.offset == 2.5);
 }
 
-/* ---- Factoring, turning ---- */
+/* ---- Factoring and flipping ---- */
 
 static void check_vector(const int32_t *actual, const int32_t *expected, int count)
 {
@@ -669,13 +661,13 @@ static void test_separable_taps_are_factored(void **state)
     check_vector(filter.column, (const int32_t[]){1, 2, 1}, 3);
     check_vector(filter.row, (const int32_t[]){1, 2, 1}, 3);
 
-    /* The first row is zero, the row vector begins with zero and with a minus; signs go to the column. */
+    /* The first row is zero, and the row begins with zero and a negative tap. The column gets the signs. */
     parse("0 0 0\n0 -6 9\n0 2 -3\n0 0 0", &filter);
     assert_true(filter.separable);
     check_vector(filter.row, (const int32_t[]){0, 2, -3}, 3);
     check_vector(filter.column, (const int32_t[]){0, -3, 1, 0}, 4);
 
-    /* A factor that the first row lacks: 2 3 is already in lowest terms. */
+    /* The first row has a factor that the second lacks: 2 3 is in lowest terms. */
     parse("4 6\n2 3\n-6 -9", &filter);
     assert_true(filter.separable);
     check_vector(filter.row, (const int32_t[]){2, 3}, 2);
@@ -694,7 +686,7 @@ static void test_separable_taps_are_factored(void **state)
     check_vector(filter.row, NULL, 0);
     check_vector(filter.column, NULL, 0);
 
-    /* Nearly rank 1: one unit off, in the last tap; a row that is zero only where the row vector begins. */
+    /* Almost a product: the last tap is one unit off; a row is zero only where the row vector begins. */
     parse("1 2 1\n2 4 2\n1 2 2", &filter);
     assert_false(filter.separable);
     check_vector(filter.row, NULL, 0);
@@ -767,10 +759,10 @@ static void test_a_gaussian_has_the_weights_of_its_deviation(void **state)
         for (int x = 0; x < filter.width; x++)
             assert_true((int64_t)filter.column[x] * filter.row[0] == (int64_t)filter.row[x] * filter.column[0]);
         assert_true(filter.width <= 2 * (int)ceil(3.0 * cases[i].sigma) + 1);
-        assert_true(filter.taps[filter.width / 2] > 0); /* trimmed */
+        assert_true(filter.taps[filter.width / 2] > 0); /* zeros at the edge are removed */
         assert_false(filter.exact);
 
-        /* Each weight of the vector is within 1/2^11 of the true one, and the bound on the error holds. */
+        /* Each weight of the vector is within 1/2^11 of the true weight, and the bound on the error is right. */
         const int radius = (int)ceil(3.0 * cases[i].sigma);
         double sum = 0.0, error = 0.0;
         for (int x = -radius; x <= radius; x++)
@@ -793,7 +785,7 @@ static void test_a_gaussian_has_the_weights_of_its_deviation(void **state)
         assert_true(fabs(error - filter.largest_error) < 1e-6);
     }
 
-    find("gaussian:1", &filter); /* as counted by hand from exp: 0.39905, 0.24204, 0.05400, 0.00443 times 2048 */
+    find("gaussian:1", &filter); /* by hand, from exp: 0.39905, 0.24204, 0.05400, 0.00443 times 2048 */
     check_vector(filter.row, (const int32_t[]){9, 110, 496, 818, 496, 110, 9}, 7);
     find("gaussian:1e-200", &filter);
     check_taps(&filter, 1, 1, (const int32_t[]){1 << 22}, 1 << 22);
@@ -831,7 +823,7 @@ static void test_motion_draws_a_line_at_its_angle(void **state)
     find("motion:5:135", &filter);
     assert_true(tap(&filter, filter.width - 1, 0) == 0);
     assert_true(tap(&filter, 0, 0) > 0);
-    find("motion:15:20", &filter); /* flat: wider than high, and its right end above its left one */
+    find("motion:15:20", &filter); /* wider than high, with the right end above the left */
     assert_true(filter.width > filter.height);
     assert_true(tap(&filter, filter.width - 2, 0) > 0);
 
@@ -885,7 +877,7 @@ static void test_a_laplacian_of_gaussian_sums_to_zero(void **state)
         assert_true(filter.largest_error < 1.0);
     }
 
-    /* On x^2 a second derivative gives 2, here times sigma squared (and a little less, for what is cut off). */
+    /* The second derivative of x^2 is 2, here times sigma squared, and a little less because the filter is finite. */
     find("log:3", &filter);
     double response = 0.0;
     for (int y = 0; y < filter.height; y++) {
@@ -953,7 +945,7 @@ static void test_two_grids_share_one_scale(void **state)
     assert_int_equal(filter.combine, COMBINE_MAX);
     assert_int_equal(filter_grids(&filter), 2);
     assert_int_equal(filter_tap_count(&filter), 10);
-    assert_int_equal(filter.scale, 8); /* common to both */
+    assert_int_equal(filter.scale, 8); /* one scale for both */
     check_vector(filter.taps, (const int32_t[]){2, 4, 6, 8, 10, 12, 0, 1, 0, 14, -16, 18}, 12);
     assert_int_equal(filter.width, 3);
     assert_int_equal(filter.height, 2);
@@ -962,13 +954,13 @@ static void test_two_grids_share_one_scale(void **state)
     assert_int_equal(filter.absolute_sum, 42 + 49);
     assert_true(filter.bias == 12);
 
-    /* Each grid turns by itself. */
+    /* Each grid rotates on its own. */
     filter_flip(&filter);
     check_vector(filter.taps, (const int32_t[]){12, 10, 8, 6, 4, 2, 18, -16, 14, 0, 1, 0}, 12);
     assert_int_equal(filter.anchor_x, 0);
     assert_int_equal(filter.anchor_y, 1);
 
-    /* Each grid keeps its sum where its taps are rounded, and |s1| + |s2| stays in 32 bits. */
+    /* Each grid keeps its sum when its taps are rounded, and |s1| + |s2| stays in 32 bits. */
     parse("combine sum\n0.123456789 0.876543211\n---\n0.333333333 1e-7\n", &filter);
     assert_false(filter.exact);
     assert_int_equal(filter.taps[0] + filter.taps[1], filter.scale);
@@ -1033,7 +1025,7 @@ static void test_a_wrong_second_grid_is_refused(void **state)
         refuse(cases[i][0], cases[i][1]);
 }
 
-/* The steps against the definition, in 128 bits: N reaches n where 2 D (n - O) - D <= 2 sqrt(N), O = P / R. */
+/* Compare the steps with the definition, in 128 bits: N reaches n if 2 D (n - O) - D <= 2 sqrt(N), O = P / R. */
 static void check_steps(const char *text, int64_t scale, int64_t p, int64_t r)
 {
     __extension__ typedef __int128 wide;
@@ -1062,7 +1054,7 @@ static void test_steps_follow_their_definition(void **state)
     check_steps("combine magnitude\noffset 128.5\n3\n---\n10", 1, 257, 2);
     check_steps("combine magnitude\nscale 999983\noffset 1/3\n3\n---\n10", 999983, 1, 3);
     check_steps("combine magnitude\nscale 1000000007\noffset -65535\n3\n---\n10", 1000000007, -65535, 1);
-    check_steps("combine magnitude\nscale 8421504\n3\n---\n10", 8421504, 0, 1); /* some within reach, some beyond */
+    check_steps("combine magnitude\nscale 8421504\n3\n---\n10", 8421504, 0, 1); /* sums reach some steps, but not all */
     /* 0.1000001 is rounded to 1/2^20: 104858 / 2^20. */
     check_steps("combine magnitude\nscale 3\noffset 0.1000001\n1\n---\n1", 3, 52429, 1 << 19);
 }
@@ -1119,7 +1111,7 @@ static void test_shipped_filters_have_their_sizes_and_sums(void **state)
         assert_true(strlen(filter.title) > 0);
         assert_true(builtin_filters[i].text[0] == '#');
         assert_true(strlen(builtin_filters[i].text) == builtin_filters[i].size);
-        assert_string_equal(builtin_filters[i].name, cases[i].name); /* sorted, and no others */
+        assert_string_equal(builtin_filters[i].name, cases[i].name); /* sorted, and no other filters */
     }
     assert_int_equal(builtin_filter_count, COUNT(cases));
 }
@@ -1155,7 +1147,7 @@ static void test_shipped_filters_have_their_taps(void **state)
     shipped("sobel-y", &filter);
     check_taps(&filter, 3, 3, (const int32_t[]){-1, -2, -1, 0, 0, 0, 1, 2, 1}, 1);
 
-    /* out(x) = in(x - 1) moves the picture to the right: the tap left of the anchor. */
+    /* out(x) = in(x - 1) moves the picture to the right: the tap is left of the anchor. */
     shipped("shift", &filter);
     check_taps(&filter, 3, 1, (const int32_t[]){1, 0, 0}, 1);
     shipped("shift-right", &filter);
@@ -1178,7 +1170,7 @@ static void test_shipped_filters_have_their_taps(void **state)
 
 /* ---- Finding ---- */
 
-/* A folder of its own, which is the working folder while a test runs. */
+/* A temporary folder, which is the working folder while a test runs. */
 struct place {
     char folder[64];
 };
@@ -1194,7 +1186,7 @@ static void write_file(const char *path, const char *text)
 static int enter(void **state)
 {
     struct place *place = malloc(sizeof *place);
-    if (!place)
+    if (place == NULL)
         return -1;
     strcpy(place->folder, "/tmp/gpuconv-test-XXXXXX");
     if (!mkdtemp(place->folder) || chdir(place->folder) != 0)
@@ -1222,7 +1214,7 @@ static void test_the_users_filters_come_before_the_built_in(void **state)
     find("blur", &filter);
     assert_int_equal(filter.width, 5);
 
-    /* The user's folder overrides what is built in, and the variable's folders that, the first of them first. */
+    /* The user's folder overrides built-in filters. The folders of the variable override that, in their order. */
     assert_int_equal(mkdir("config", 0700), 0);
     assert_int_equal(mkdir("config/gpuconv", 0700), 0);
     assert_int_equal(mkdir("config/gpuconv/filters", 0700), 0);
@@ -1249,14 +1241,14 @@ static void test_the_users_filters_come_before_the_built_in(void **state)
     find("own", &filter);
     assert_int_equal(filter.width, 3);
 
-    /* What is found but broken is an error, under the file's own name. */
+    /* A broken file is an error, with the name of the file. */
     char message[256];
     write_file("one/blur.txt", "1 x");
     snprintf(message, sizeof message, "%s/one/blur.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"x\"",
              place->folder);
     refuse_find("blur", ERROR_WORK, message);
 
-    /* A relative folder of configuration is ignored, and without one it is in the home. */
+    /* A relative XDG_CONFIG_HOME is ignored; the folder is then in HOME. */
     unsetenv("GPUCONV_FILTERS");
     setenv("XDG_CONFIG_HOME", "config", 1);
     find("blur", &filter);
@@ -1266,7 +1258,7 @@ static void test_the_users_filters_come_before_the_built_in(void **state)
     assert_int_equal(rename("config", "home"), 0);
     assert_int_equal(mkdir("home/.config", 0700), 0);
     assert_int_equal(rename("home/gpuconv", "home/.config/gpuconv"), 0);
-    char *const home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
+    char *home = getenv("HOME") != NULL ? strdup(getenv("HOME")) : NULL;
     setenv("HOME", path, 1);
     find("blur", &filter);
     assert_int_equal(filter.width, 2);
@@ -1292,7 +1284,7 @@ static void test_a_path_is_read_unless_a_filter_has_its_name(void **state)
 
     find("./blur", &filter);
     assert_int_equal(filter.width, 1);
-    find("blur", &filter); /* a name goes before a file */
+    find("blur", &filter); /* a name wins over a file */
     assert_int_equal(filter.width, 5);
     find("mine", &filter);
     assert_int_equal(filter.width, 2);
@@ -1320,7 +1312,7 @@ static void test_a_path_is_read_unless_a_filter_has_its_name(void **state)
     dup2(input, STDIN_FILENO);
     close(input);
 
-    /* A long path is whole in messages and cut in the name. */
+    /* A long path is complete in messages, and cut in the name. */
     char path[300];
     snprintf(path, sizeof path, "%s%s", "./", "");
     while (strlen(path) < 200)
@@ -1368,7 +1360,7 @@ static void test_a_chain_of_filters_is_found_in_order(void **state)
     assert_int_equal(filters[2].width, 2);
     free(filters);
 
-    assert_true(filter_find_all("blur,edge", &filters, &count, &error)); /* such a file exists */
+    assert_true(filter_find_all("blur,edge", &filters, &count, &error)); /* a file of this name exists */
     assert_int_equal(count, 1);
     assert_int_equal(filters[0].width, 3);
     assert_int_equal(filters[0].height, 1);
@@ -1494,7 +1486,7 @@ static void test_a_description_says_what_was_read(void **state)
 
 /* ---- Any text ---- */
 
-/* Whatever the bytes are: a filter that keeps its word, or one sentence. */
+/* Any bytes give a valid filter or one sentence. */
 static void check_any(const char *text, size_t size)
 {
     struct filter filter, turned;
@@ -1523,7 +1515,7 @@ static void test_any_text_gives_a_filter_or_an_error(void **state)
     for (int round = 0; round < 15000; round++) {
         const size_t size = below(&seed, sizeof text);
         for (size_t i = 0; i < size; i++)
-            text[i] = round % 4 == 0 ? (char)draw(&seed) : letters[below(&seed, sizeof letters - 1)];
+            text[i] = round % 4 == 0 ? (char)random_next(&seed) : letters[below(&seed, sizeof letters - 1)];
         check_any(text, size);
     }
 }
@@ -1545,23 +1537,23 @@ static void test_any_changed_filter_gives_a_filter_or_an_error(void **state)
     char text[4096];
     for (int round = 0; round < 15000; round++) {
         const uint64_t which = below(&seed, builtin_filter_count + 2 * COUNT(extra));
-        const char *const from =
+        const char *from =
             which < builtin_filter_count ? builtin_filters[which].text : extra[(which - builtin_filter_count) / 2];
         size_t size = strlen(from);
         assert_true(size + 40 < sizeof text);
         memcpy(text, from, size);
         for (uint64_t changes = 1 + below(&seed, 4); changes > 0 && size > 0; changes--) {
             const size_t at = below(&seed, size);
-            const char *const piece = pieces[below(&seed, COUNT(pieces))];
+            const char *piece = pieces[below(&seed, COUNT(pieces))];
             switch (below(&seed, 4)) {
             case 0: /* another byte */
-                text[at] = (char)draw(&seed);
+                text[at] = (char)random_next(&seed);
                 break;
             case 1: /* one less */
                 memmove(text + at, text + at + 1, size - at - 1);
                 size--;
                 break;
-            case 2: /* something more */
+            case 2: /* an insertion */
                 memmove(text + at + strlen(piece), text + at, size - at);
                 memcpy(text + at, piece, strlen(piece));
                 size += strlen(piece);
@@ -1577,7 +1569,7 @@ static void test_any_changed_filter_gives_a_filter_or_an_error(void **state)
 
 int main(void)
 {
-    /* The user's own filters are none of the tests' business. */
+    /* The tests must not see the user's own filters. */
     unsetenv("GPUCONV_FILTERS");
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
     const struct CMUnitTest tests[] = {

@@ -16,7 +16,7 @@
 
 enum { POISON = 0xa5 };
 
-/* A sample that depends on all three coordinates, so that a mix-up of any two shows. */
+/* A sample that depends on all three coordinates, so that a confusion of two shows. */
 static uint8_t pattern(int x, int y, int c)
 {
     return (uint8_t)(37 * x + 101 * y + 59 * c + 11);
@@ -68,14 +68,14 @@ static void test_sizes_that_no_memory_holds_are_refused(void **state)
     assert_false(image_allocate(&image, 0, 5, 1, 8, &error));
     assert_int_equal(error.code, ERROR_WORK);
     assert_false(image_allocate(&image, 5, 5, 5, 8, &error));
-    /* Bytes that no size_t and no pointer difference can count. */
+    /* More bytes than a size_t or a pointer difference can count. */
     assert_false(image_allocate(&image, INT32_MAX, INT32_MAX, 4, 8, &error));
     assert_false(image_allocate(&image, INT32_MAX, INT32_MAX, 2, 16, &error));
     assert_null(image.samples);
     image_free(&image);
 
     assert_true(plane_allocate(&plane, SAMPLE_F32, 17, 3, 2, &error));
-    assert_int_equal(plane.row_bytes, 128); /* 68 bytes, rounded up to 64s */
+    assert_int_equal(plane.row_bytes, 128); /* 68 bytes, rounded up to a multiple of 64 */
     assert_int_equal(plane.plane_bytes, 3 * 128);
     assert_int_equal((uintptr_t)plane.data % 64, 0);
     plane_free(&plane);
@@ -84,8 +84,8 @@ static void test_sizes_that_no_memory_holds_are_refused(void **state)
     plane_free(&plane);
 }
 
-/* Where the pixel at (x, y) of the upright picture stands in a stored one of WIDTH x HEIGHT: as the table of the tag
- * Orientation has it, which says what row 0 and column 0 are to the eye. */
+/* The place of the upright picture's pixel (x, y) in a stored picture of WIDTH x HEIGHT, from the table of the EXIF tag
+ * Orientation, which says what row 0 and column 0 are to the eye. */
 static void stored_at(int orientation, int width, int height, int x, int y, int *column, int *row)
 {
     const bool swapped = orientation >= 5;
@@ -99,7 +99,7 @@ static void stored_at(int orientation, int width, int height, int x, int y, int 
 static void test_orientations_follow_the_table_of_exif(void **state)
 {
     (void)state;
-    /* Around the squares that are turned at a time, and lines. */
+    /* Sizes around the squares that are copied at a time, and lines. */
     static const int sides[][2] = {{1, 1}, {1, 5}, {7, 1}, {2, 3}, {31, 33}, {32, 64}, {65, 40}};
     for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++)
         for (int orientation = 0; orientation <= 9; orientation++)
@@ -134,7 +134,7 @@ static void test_the_mode_of_alpha_gives_the_number_of_planes(void **state)
     }
 }
 
-/* Split and merge return the image, in every mode that multiplies nothing, whatever the size. */
+/* In every mode that multiplies nothing, and for every size. */
 static void test_split_and_merge_give_the_image_back(void **state)
 {
     static const int sizes[][2] = {{1, 1}, {1, 7}, {7, 1}, {64, 2}, {65, 3}, {13, 11}};
@@ -146,7 +146,7 @@ static void test_split_and_merge_give_the_image_back(void **state)
                 struct image image = pattern_image(width, height, channels), merged = image;
                 struct plane planes = poisoned_planes(width, height, image_planes(&image, alpha));
 
-                if (alpha == ALPHA_PREMULTIPLY && image_has_alpha(&image)) /* opaque: multiplies by one */
+                if (alpha == ALPHA_PREMULTIPLY && image_has_alpha(&image)) /* opaque: a factor of one */
                     for (size_t i = (size_t)channels - 1; i < image_samples(&image); i += (size_t)channels)
                         image.samples[i] = 255;
                 image_split(&image, alpha, NULL, &planes);
@@ -173,7 +173,7 @@ static void test_split_and_merge_give_the_image_back(void **state)
     }
 }
 
-/* Colours are multiplied by the alpha of their own pixel, and divided by the alpha that the planes hold by then. */
+/* Colours are multiplied by the alpha of their own pixel, and divided by the alpha of the filtered planes. */
 static void test_colours_are_multiplied_by_the_alpha_of_their_pixel(void **state)
 {
     (void)state;
@@ -230,7 +230,7 @@ static void test_premultiplying_rounds_to_nearest(void **state)
 
 /* ---- 16 bits ---- */
 
-/* round(v) as above, of numbers that need 64 bits. */
+/* The same for numbers that need 64 bits. */
 static bool is_rounded16(int64_t r, int64_t n, int64_t d)
 {
     const int64_t twice = 2 * (r * d - n);
@@ -240,7 +240,7 @@ static bool is_rounded16(int64_t r, int64_t n, int64_t d)
 static void test_premultiplying_16_bits_rounds_to_nearest(void **state)
 {
     (void)state;
-    /* Every 241st level, 241 being prime, which 65535 is not a multiple of, and the last. */
+    /* Every 241st level and the last. 241 is prime and does not divide 65535. */
     for (uint64_t i = 0; i <= 272; i++) {
         for (uint64_t j = 0; j <= 272; j++) {
             const uint64_t colour = i < 272 ? i * 241 : 65535, alpha = j < 272 ? j * 241 : 65535;
@@ -257,7 +257,6 @@ static void test_premultiplying_16_bits_rounds_to_nearest(void **state)
     }
 }
 
-/* Every level of 16 bits becomes the nearest of 8, and every one of 8 comes back. */
 static void test_conversion_rounds_to_nearest_and_gives_8_bits_back(void **state)
 {
     struct image image16, image8, again16, again8;
@@ -294,7 +293,7 @@ static uint16_t *plane_sample16(const struct plane *planes, int x, int y, int c)
     return (uint16_t *)(void *)plane_sample(planes, 2 * x, y, c);
 }
 
-/* What is to stand in a plane of 16 bits for sample VALUE of BITS. */
+/* The expected sample in a plane of 16 bits for sample VALUE of BITS. */
 static uint16_t in_plane(unsigned value, int bits, bool colour, const struct linear *linear)
 {
     if (linear && colour)
@@ -302,7 +301,7 @@ static uint16_t in_plane(unsigned value, int bits, bool colour, const struct lin
     return (uint16_t)(bits == 8 ? 257 * value : value);
 }
 
-/* And what becomes of it. */
+/* The expected sample of BITS for VALUE in a plane of 16 bits. */
 static unsigned from_plane(unsigned value, int bits, bool colour, const struct linear *linear)
 {
     if (linear && colour)
@@ -323,8 +322,8 @@ static unsigned sample_of(const struct image *image, size_t i)
     return image->bits == 8 ? image->samples[i] : image_samples16(image)[i];
 }
 
-/* Images of both depths to planes of 16 bits and back, in every mode: each sample alone has its value, and colours that
- * are multiplied have it in linear light before and after. */
+/* Split an image of BITS into planes of 16 bits and merge others: every sample has its value, and colours are multiplied
+ * and divided in linear light. */
 static void check_planes_of_16_bits(int bits, int channels, enum alpha alpha, const struct linear *linear)
 {
     enum { WIDTH = 9, HEIGHT = 5 };
@@ -348,7 +347,7 @@ static void check_planes_of_16_bits(int bits, int channels, enum alpha alpha, co
                 const unsigned by = in_plane(sample_of(&image, pixel + (size_t)channels - 1), bits, false, linear);
                 assert_int_equal(*plane_sample16(&planes, x, y, c),
                                  multiplies && colour ? premultiply_sample16(value, by) : value);
-                *plane_sample16(&planes, x, y, c) = pattern16(y, c, x); /* others, for the way back */
+                *plane_sample16(&planes, x, y, c) = pattern16(y, c, x); /* different samples to merge */
             }
     for (int c = 0; c < planes.count; c++)
         for (int y = 0; y < HEIGHT; y++)
@@ -360,7 +359,7 @@ static void check_planes_of_16_bits(int bits, int channels, enum alpha alpha, co
         for (int x = 0; x < WIDTH; x++)
             for (int c = 0; c < channels; c++, i++) {
                 const bool colour = !has_alpha || c < channels - 1;
-                unsigned expected = (unsigned)pattern16(x, y, c) >> (16 - bits); /* has no plane */
+                unsigned expected = (unsigned)pattern16(x, y, c) >> (16 - bits); /* if it has no plane */
                 if (c < planes.count) {
                     const unsigned value = pattern16(y, c, x), by = pattern16(y, channels - 1, x);
                     expected = from_plane(multiplies && colour ? unpremultiply_sample16(value, by) : value, bits,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of linear light: no entry is near to where a pow with an error would change it, 8 bits come back, and the
- * tables have the checksums of those that tests/linear.py computes with integers. */
+ * The tables of linear light: an error of pow changes no entry, 8 bits come back, and the tables have the checksums that
+ * tests/lib/linear.py computes with integers. */
 #include "image/linear.h"
 
 #include <libdeflate.h>
@@ -16,7 +16,8 @@
 
 #include <cmocka.h>
 
-/* The nearest that is: see linear.h. Doubles around 65535 are 7e-12 apart, and pow is off by hardly more. */
+/* The least distance to a point where an entry would change: see linear.h. Doubles near 65535 are 7e-12 apart, and the
+ * error of pow is hardly larger. */
 static const double margin = 4e-7;
 
 static void test_no_rounding_is_close_to_a_tie(void **state)
@@ -30,11 +31,12 @@ static void test_no_rounding_is_close_to_a_tie(void **state)
                 continue;
             const double compared = 65535 * linear_light((i + 0.5) / n);
             assert_true(fabs(compared - round(compared)) > margin);
-            assert_true(compared < 65535 * linear_light((i + 1.5) / n)); /* also where the two pieces meet */
+            assert_true(compared <
+                        65535 * linear_light((i + 1.5) / n)); /* also where the two pieces of the curve meet */
         }
 }
 
-/* 8 bits are lossless, and what 16 lose is what linear.h says: 13 dark levels share one. */
+/* 8 bits are lossless. 16 bits lose what linear.h says: up to 13 dark levels share one, so levels move by at most 6. */
 static void test_8_bits_are_lossless_and_16_lose_what_is_documented(void **state)
 {
     struct linear *linear = linear_make(NULL);
@@ -57,7 +59,7 @@ static void test_8_bits_are_lossless_and_16_lose_what_is_documented(void **state
     free(linear);
 }
 
-/* The checksum of COUNT entries of BYTES each, the upper byte first on every machine. */
+/* The checksum of COUNT entries of BYTES each, big-endian. */
 static uint32_t checksum(const void *table, size_t count, size_t bytes)
 {
     static uint8_t ordered[131072];
