@@ -21,27 +21,27 @@ static __device__ float taps[max_taps];
 static constexpr int block_width = 32, block_height = 8;
 
 template <typename T>
-static __global__ void basic(struct job job)
+static __global__ void basic(struct launch launch)
 {
-    const int2 tile = block_tile(job);
+    const int2 tile = block_tile(launch);
     const int x = tile.x * block_width + (int)threadIdx.x;
     const int y = tile.y * block_height + (int)threadIdx.y;
-    if (x >= job.width || y >= job.height)
+    if (x >= launch.width || y >= launch.height)
         return;
-    const int top = y - job.anchor_y, left = x - job.anchor_x;
+    const int top = y - launch.anchor_y, left = x - launch.anchor_x;
     float sum = 0;
-    if (window_inside(job, y, x)) {
-        for (int i = 0; i < job.filter_height; i++) {
-            const T *row = in_row<T>(job, top + i) + left;
-            for (int j = 0; j < job.filter_width; j++)
-                sum += taps[i * job.filter_width + j] * (float)row[j];
+    if (window_inside(launch, y, x)) {
+        for (int i = 0; i < launch.filter_height; i++) {
+            const T *row = in_row<T>(launch, top + i) + left;
+            for (int j = 0; j < launch.filter_width; j++)
+                sum += taps[i * launch.filter_width + j] * (float)row[j];
         }
     } else {
-        for (int i = 0; i < job.filter_height; i++)
-            for (int j = 0; j < job.filter_width; j++)
-                sum += taps[i * job.filter_width + j] * load<T>(job, top + i, left + j);
+        for (int i = 0; i < launch.filter_height; i++)
+            for (int j = 0; j < launch.filter_width; j++)
+                sum += taps[i * launch.filter_width + j] * load<T>(launch, top + i, left + j);
     }
-    finish(job, sum, &out_row<T>(job, y)[x]);
+    finish(launch, sum, &out_row<T>(launch, y)[x]);
 }
 
 extern "C" bool basic_prepare(struct plan *plan, struct device *device, struct error *error)

@@ -22,24 +22,24 @@ static constexpr int block_width = 32, block_height = 8, coarsening = 4;
 
 /* SIZE is the filter's width and height, or 0 where they are known only at run time. */
 template <typename T, int SIZE>
-static __global__ void coarsened(struct job job)
+static __global__ void coarsened(struct launch launch)
 {
-    const int2 tile = block_tile(job);
+    const int2 tile = block_tile(launch);
     const int x = tile.x * block_width + (int)threadIdx.x;
     const int y = tile.y * block_height * coarsening + (int)threadIdx.y;
-    if (x >= job.width || y >= job.height)
+    if (x >= launch.width || y >= launch.height)
         return;
-    const int filter_width = SIZE ? SIZE : job.filter_width, filter_height = SIZE ? SIZE : job.filter_height;
-    const int left = x - job.anchor_x;
+    const int filter_width = SIZE ? SIZE : launch.filter_width, filter_height = SIZE ? SIZE : launch.filter_height;
+    const int left = x - launch.anchor_x;
     const int last = y + (coarsening - 1) * block_height;
     float sum[coarsening] = {};
-    if (window_inside(job, y, x) && window_inside(job, last, x)) {
+    if (window_inside(launch, y, x) && window_inside(launch, last, x)) {
 #pragma unroll(SIZE ? SIZE : 1)
         for (int i = 0; i < filter_height; i++) {
             const T *rows[coarsening];
 #pragma unroll
             for (int k = 0; k < coarsening; k++)
-                rows[k] = in_row<T>(job, y + k * block_height - job.anchor_y + i) + left;
+                rows[k] = in_row<T>(launch, y + k * block_height - launch.anchor_y + i) + left;
 #pragma unroll(SIZE ? SIZE : 1)
             for (int j = 0; j < filter_width; j++) {
                 const float tap = taps[i * filter_width + j];
@@ -56,13 +56,13 @@ static __global__ void coarsened(struct job job)
                 const float tap = taps[i * filter_width + j];
 #pragma unroll
                 for (int k = 0; k < coarsening; k++)
-                    sum[k] += tap * load<T>(job, y + k * block_height - job.anchor_y + i, left + j);
+                    sum[k] += tap * load<T>(launch, y + k * block_height - launch.anchor_y + i, left + j);
             }
     }
 #pragma unroll
     for (int k = 0; k < coarsening; k++)
-        if (y + k * block_height < job.height)
-            finish(job, sum[k], &out_row<T>(job, y + k * block_height)[x]);
+        if (y + k * block_height < launch.height)
+            finish(launch, sum[k], &out_row<T>(launch, y + k * block_height)[x]);
 }
 
 extern "C" bool coarsened_prepare(struct plan *plan, struct device *device, struct error *error)

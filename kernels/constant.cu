@@ -21,33 +21,33 @@ static constexpr int block_width = 32, block_height = 8;
 
 /* SIZE is the filter's width and height, or 0 where they are known only at run time. */
 template <typename T, int SIZE>
-static __global__ void constant(struct job job)
+static __global__ void constant(struct launch launch)
 {
-    const int2 tile = block_tile(job);
+    const int2 tile = block_tile(launch);
     const int x = tile.x * block_width + (int)threadIdx.x;
     const int y = tile.y * block_height + (int)threadIdx.y;
-    if (x >= job.width || y >= job.height)
+    if (x >= launch.width || y >= launch.height)
         return;
-    const int filter_width = SIZE ? SIZE : job.filter_width, filter_height = SIZE ? SIZE : job.filter_height;
-    const int top = y - job.anchor_y, left = x - job.anchor_x;
+    const int filter_width = SIZE ? SIZE : launch.filter_width, filter_height = SIZE ? SIZE : launch.filter_height;
+    const int top = y - launch.anchor_y, left = x - launch.anchor_x;
     float sum = 0;
-    if (window_inside(job, y, x)) {
-        const T *row = in_row<T>(job, top) + left;
+    if (window_inside(launch, y, x)) {
+        const T *row = in_row<T>(launch, top) + left;
 #pragma unroll(SIZE ? SIZE : 1)
         for (int i = 0; i < filter_height; i++) {
 #pragma unroll(SIZE ? SIZE : 1)
             for (int j = 0; j < filter_width; j++)
                 sum += taps[i * filter_width + j] * (float)row[j];
-            row = (const T *)((const char *)row + job.in_row);
+            row = (const T *)((const char *)row + launch.in_row);
         }
     } else {
 #pragma unroll 1
         for (int i = 0; i < filter_height; i++)
 #pragma unroll 1
             for (int j = 0; j < filter_width; j++)
-                sum += taps[i * filter_width + j] * load<T>(job, top + i, left + j);
+                sum += taps[i * filter_width + j] * load<T>(launch, top + i, left + j);
     }
-    finish(job, sum, &out_row<T>(job, y)[x]);
+    finish(launch, sum, &out_row<T>(launch, y)[x]);
 }
 
 extern "C" bool constant_prepare(struct plan *plan, struct device *device, struct error *error)

@@ -40,19 +40,19 @@ static __device__ __forceinline__ uint4 align_bytes(uint4 low, uint4 high, unsig
 
 /* 16 bytes of output in each of COUNT rows from y on; the first comes from row FROM_Y. */
 template <typename T, bool ALIGNED, int COUNT>
-static __device__ __forceinline__ void copy_rows(const struct job &job, int y, int x, int from_y, int aligned_x,
+static __device__ __forceinline__ void copy_rows(const struct launch &launch, int y, int x, int from_y, int aligned_x,
                                                  unsigned skip)
 {
-    const unsigned char *from = (const unsigned char *)(in_row<T>(job, from_y) + aligned_x);
-    unsigned char *to = (unsigned char *)(out_row<T>(job, y) + x);
+    const unsigned char *from = (const unsigned char *)(in_row<T>(launch, from_y) + aligned_x);
+    unsigned char *to = (unsigned char *)(out_row<T>(launch, y) + x);
     uint4 low[COUNT], high[COUNT];
 #pragma unroll
-    for (int k = 0; k < COUNT; k++, from += job.in_row) {
+    for (int k = 0; k < COUNT; k++, from += launch.in_row) {
         low[k] = ((const uint4 *)from)[0];
         high[k] = ALIGNED ? low[k] : ((const uint4 *)from)[1];
     }
 #pragma unroll
-    for (int k = 0; k < COUNT; k++, to += job.out_row)
+    for (int k = 0; k < COUNT; k++, to += launch.out_row)
         *(uint4 *)to = ALIGNED ? low[k] : align_bytes<T>(low[k], high[k], skip);
 }
 
@@ -61,39 +61,40 @@ static __device__ __forceinline__ void copy_rows(const struct job &job, int y, i
  *
  * ALIGNED: the offset is a multiple of 16 bytes. The filter is a single tap whose anchor may be beside it. */
 template <typename T, bool ALIGNED>
-static __global__ void __launch_bounds__(threads_x *threads_y, 4) copy(struct job job)
+static __global__ void __launch_bounds__(threads_x *threads_y, 4) copy(struct launch launch)
 {
     constexpr int unit = 16 / (int)sizeof(T); /* samples of a thread in a row */
-    const int2 tile = block_tile(job);
+    const int2 tile = block_tile(launch);
     const int warp_x = tile.x * threads_x * unit, x = warp_x + (int)threadIdx.x * unit;
     const int y = (tile.y * threads_y + (int)threadIdx.y) * rows;
-    const int from_y = y - job.anchor_y, count = min(rows, job.height - y); /* the same for the whole warp */
+    const int from_y = y - launch.anchor_y, count = min(rows, launch.height - y); /* the same for the whole warp */
 
-    const int from_x = x - job.anchor_x, aligned_x = from_x & -unit;
+    const int from_x = x - launch.anchor_x, aligned_x = from_x & -unit;
     const unsigned skip = (unsigned)(from_x - aligned_x) * (unsigned)sizeof(T);
-    const bool inside = aligned_x >= 0 && aligned_x + (ALIGNED ? 1 : 2) * unit <= job.width && x + unit <= job.width;
-    if (inside && count == rows && from_y >= 0 && from_y + rows <= job.height) {
-        copy_rows<T, ALIGNED, rows>(job, y, x, from_y, aligned_x, skip);
+    const bool inside =
+        aligned_x >= 0 && aligned_x + (ALIGNED ? 1 : 2) * unit <= launch.width && x + unit <= launch.width;
+    if (inside && count == rows && from_y >= 0 && from_y + rows <= launch.height) {
+        copy_rows<T, ALIGNED, rows>(launch, y, x, from_y, aligned_x, skip);
     } else if (inside) {
 #pragma unroll 1
         for (int k = 0; k < count; k++) {
-            const int edge_y = border_index(from_y + k, job.height, job.border);
+            const int edge_y = border_index(from_y + k, launch.height, launch.border);
             if (edge_y < 0)
-                *(uint4 *)(out_row<T>(job, y + k) + x) = make_uint4(0, 0, 0, 0);
+                *(uint4 *)(out_row<T>(launch, y + k) + x) = make_uint4(0, 0, 0, 0);
             else
-                copy_rows<T, ALIGNED, 1>(job, y + k, x, edge_y, aligned_x, skip);
+                copy_rows<T, ALIGNED, 1>(launch, y + k, x, edge_y, aligned_x, skip);
         }
     }
 
-    for (unsigned edges = __ballot_sync(~0u, x < job.width && !inside); edges != 0; edges &= edges - 1) {
+    for (unsigned edges = __ballot_sync(~0u, x < launch.width && !inside); edges != 0; edges &= edges - 1) {
         const int to_x = warp_x + (__ffs((int)edges) - 1) * unit + (int)threadIdx.x % unit;
-        if (to_x >= job.width)
+        if (to_x >= launch.width)
             continue;
-        const int edge_x = border_index(to_x - job.anchor_x, job.width, job.border);
+        const int edge_x = border_index(to_x - launch.anchor_x, launch.width, launch.border);
 #pragma unroll 1
         for (int k = (int)threadIdx.x / unit; k < count; k += threads_x / unit) {
-            const int edge_y = border_index(from_y + k, job.height, job.border);
-            out_row<T>(job, y + k)[to_x] = edge_x < 0 || edge_y < 0 ? (T)0 : in_row<T>(job, edge_y)[edge_x];
+            const int edge_y = border_index(from_y + k, launch.height, launch.border);
+            out_row<T>(launch, y + k)[to_x] = edge_x < 0 || edge_y < 0 ? (T)0 : in_row<T>(launch, edge_y)[edge_x];
         }
     }
 }
@@ -106,16 +107,16 @@ extern "C" bool copy_prepare(struct plan *, struct device *, struct error *)
 extern "C" bool copy_launch(const struct plan *plan, struct device *device, const struct plane *in,
                             const struct plane *out, struct error *error)
 {
-    struct job job = make_job(plan, in, out);
-    job.filter_width = job.filter_height = 1;
-    job.anchor_x = -plan->shift_x;
-    job.anchor_y = -plan->shift_y;
+    struct launch launch = make_launch(plan, in, out);
+    launch.filter_width = launch.filter_height = 1;
+    launch.anchor_x = -plan->shift_x;
+    launch.anchor_y = -plan->shift_y;
     const int bytes = plan->shift_x * (int)sample_bytes(plan->sample);
     const int unit = 16 / (int)sample_bytes(plan->sample);
-    void (*const kernel)(struct job) =
+    void (*const kernel)(struct launch) =
         plan->sample == SAMPLE_U8    ? (bytes % 16 ? copy<uint8_t, false> : copy<uint8_t, true>)
         : plan->sample == SAMPLE_U16 ? (bytes % 16 ? copy<uint16_t, false> : copy<uint16_t, true>)
                                      : (bytes % 16 ? copy<float, false> : copy<float, true>);
-    return launch_job(kernel, job, in->count, device, {threads_x * unit, threads_y * rows, dim3(threads_x, threads_y)},
-                      error);
+    return launch_kernel(kernel, launch, in->count, device,
+                         {threads_x * unit, threads_y * rows, dim3(threads_x, threads_y)}, error);
 }

@@ -37,7 +37,7 @@ static constexpr int slope_rows = 62; /* of a strip, at most: with the two of th
 
 enum root_way { ROOT_QUICK, ROOT_FIXED, ROOT_STEPS };
 
-/* What joins two sums, besides the job. */
+/* What joins two sums, besides the launch. */
 struct join {
     enum combine combine;
     enum root_way way;
@@ -108,7 +108,7 @@ static __device__ __forceinline__ uint32_t root(const struct join &join, float f
 
 /* Two sums of a slope to a level of uint8_t in the last byte. */
 template <int COMBINE, int WAY>
-static __device__ __forceinline__ uint32_t finish_slope(const struct job &job, const struct join &join,
+static __device__ __forceinline__ uint32_t finish_slope(const struct launch &launch, const struct join &join,
                                                         const struct level &level, float first, float second)
 {
     if (COMBINE == COMBINE_MAGNITUDE)
@@ -117,7 +117,7 @@ static __device__ __forceinline__ uint32_t finish_slope(const struct job &job, c
     if (WAY == FINISH_QUICK)
         return finish_quick(level, sum);
     uint8_t byte;
-    finish(job, sum, &byte);
+    finish(launch, sum, &byte);
     return byte;
 }
 
@@ -139,14 +139,14 @@ static __device__ __forceinline__ uint32_t byte_at(const uint8_t *row, int x)
 }
 
 /* Row y from -1 to the image's height; below, any. PLAIN: the thread's columns and both beside them are inside. */
-static __device__ __forceinline__ row_bytes read_row(const struct job &job, const struct slope &slope, bool plain,
+static __device__ __forceinline__ row_bytes read_row(const struct launch &launch, const struct slope &slope, bool plain,
                                                      int y, int x)
 {
     row_bytes bytes = {make_uint2(0, 0), 0, 0};
-    const int from_y = y < 0 ? slope.top : y < job.height ? y : slope.bottom;
+    const int from_y = y < 0 ? slope.top : y < launch.height ? y : slope.bottom;
     if (from_y < 0)
         return bytes;
-    const uint8_t *row = in_row<uint8_t>(job, from_y);
+    const uint8_t *row = in_row<uint8_t>(launch, from_y);
     if (plain) {
         const uint8_t *from = row + x;
         bytes.middle = *(const uint2 *)from;
@@ -155,14 +155,15 @@ static __device__ __forceinline__ row_bytes read_row(const struct job &job, cons
         return bytes;
     }
     bytes.left = byte_at(row, x > 0 ? x - 1 : slope.left);
-    bytes.right = byte_at(row, x + octet < job.width ? x + octet : slope.right);
-    if (x + octet <= job.width) {
+    bytes.right = byte_at(row, x + octet < launch.width ? x + octet : slope.right);
+    if (x + octet <= launch.width) {
         bytes.middle = *(const uint2 *)(row + x);
         return bytes;
     }
 #pragma unroll 1
-    for (int k = 0; k <= job.width - x; k++) { /* of the columns outside, the first is all that outputs inside need */
-        const uint32_t sample = k < job.width - x ? row[x + k] : bytes.right;
+    for (int k = 0; k <= launch.width - x;
+         k++) { /* of the columns outside, the first is all that outputs inside need */
+        const uint32_t sample = k < launch.width - x ? row[x + k] : bytes.right;
         bytes.middle.x |= k < 4 ? sample << 8 * k : 0;
         bytes.middle.y |= k < 4 ? 0 : sample << 8 * (k - 4);
     }
@@ -183,27 +184,28 @@ static_assert(most_weight * ((1 << 15) + 255) < 1 << 24, "float holds all intege
 /* COMBINE and WAY: WAY is enum root_way for magnitudes, enum finish else. UNIT: p is 1. */
 template <int COMBINE, int WAY, bool UNIT>
 static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
-    gradient_slope(const __grid_constant__ struct job job, const __grid_constant__ struct slope slope,
+    gradient_slope(const __grid_constant__ struct launch launch, const __grid_constant__ struct slope slope,
                    const __grid_constant__ struct join join, const __grid_constant__ struct level level)
 {
-    const int2 tile = block_tile(job);
+    const int2 tile = block_tile(launch);
     const int x = ((tile.x * slope_warps + (int)threadIdx.y) * 32 + (int)threadIdx.x) * octet;
-    const int y = tile.y * job.strip, rows = min(job.strip, job.height - y);
-    if (x >= job.width)
+    const int y = tile.y * launch.strip, rows = min(launch.strip, launch.height - y);
+    if (x >= launch.width)
         return;
-    const bool plain = x > 0 && x + octet < job.width, whole = x + octet <= job.width;
+    const bool plain = x > 0 && x + octet < launch.width, whole = x + octet <= launch.width;
     /* Are all rows of the input inside the image too, and whole turns? */
-    const bool clear = plain && y > 0 && y + rows < job.height && rows == job.strip;
+    const bool clear = plain && y > 0 && y + rows < launch.height && rows == launch.strip;
     row_bytes bytes[ahead];
 #pragma unroll
     for (int k = 0; k < ahead; k++)
-        bytes[k] = read_row(job, slope, plain, y - 1 + k, x);
+        bytes[k] = read_row(launch, slope, plain, y - 1 + k, x);
 
     /* At row r of the strip's input: of the first sum of the outputs of row r - 1 what rows r - 2 and r - 1 gave, of
      * those of row r what row r - 1 gave; and t of both rows. */
     float first[octet] = {}, next[octet] = {}, above[octet] = {}, middle[octet] = {};
-    const uint8_t *from = job.in + blockIdx.z * job.in_plane + (int64_t)(y - 1 + ahead) * (int64_t)job.in_row + x;
-    uint8_t *to = out_row<uint8_t>(job, y) + x;
+    const uint8_t *from =
+        launch.in + blockIdx.z * launch.in_plane + (int64_t)(y - 1 + ahead) * (int64_t)launch.in_row + x;
+    uint8_t *to = out_row<uint8_t>(launch, y) + x;
     int r = 0;
     auto take_turn = [&](auto is_steady) {
         constexpr bool steady = decltype(is_steady)::value;
@@ -219,9 +221,9 @@ static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
                 bytes[k].middle = *(const uint2 *)from;
                 bytes[k].left = from[-1];
                 bytes[k].right = from[octet];
-                from = next_row(from, job.in_row);
+                from = next_row(from, launch.in_row);
             } else if (r + k + ahead < rows + 2) {
-                bytes[k] = read_row(job, slope, plain, y - 1 + r + k + ahead, x);
+                bytes[k] = read_row(launch, slope, plain, y - 1 + r + k + ahead, x);
             }
             uint32_t out[octet];
 #pragma unroll
@@ -233,7 +235,7 @@ static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
                 next[c] = UNIT ? d : slope.outer * d;
                 above[c] = middle[c];
                 middle[c] = t;
-                out[c] = finish_slope<COMBINE, WAY>(job, join, level, s1, s2);
+                out[c] = finish_slope<COMBINE, WAY>(launch, join, level, s1, s2);
             }
             if (!steady && (r + k < 2 || r + k >= rows + 2))
                 continue;
@@ -243,16 +245,16 @@ static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
                 __stcs((uint2 *)to, eight);
             } else {
 #pragma unroll 1
-                for (int c = 0; c < job.width - x; c++)
+                for (int c = 0; c < launch.width - x; c++)
                     to[c] = (uint8_t)((c < 4 ? eight.x : eight.y) >> 8 * (c % 4));
             }
-            to = next_row(to, job.out_row);
+            to = next_row(to, launch.out_row);
         }
         r += ahead;
     };
     take_turn(known<false>());
     if (clear) {
-        from = next_row(from, ahead * job.in_row);
+        from = next_row(from, ahead * launch.in_row);
 #pragma unroll 1
         while (r + ahead < rows + 2)
             take_turn(known<true>());
@@ -267,11 +269,11 @@ static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
 static constexpr int general_rows = 4, general_warps = 4;
 
 /* Two sums to a sample. */
-static __device__ __forceinline__ void join_sums(const struct job &job, const struct join &join, const int64_t *steps,
-                                                 int first, int second, uint8_t *to)
+static __device__ __forceinline__ void join_sums(const struct launch &launch, const struct join &join,
+                                                 const int64_t *steps, int first, int second, uint8_t *to)
 {
     if (join.combine != COMBINE_MAGNITUDE)
-        *to = finish_sum(job, join.combine == COMBINE_MAX ? max(abs(first), abs(second)) : abs(first) + abs(second));
+        *to = finish_sum(launch, join.combine == COMBINE_MAX ? max(abs(first), abs(second)) : abs(first) + abs(second));
     else if (join.way == ROOT_STEPS)
         *to = root_level(steps, first, second);
     else if (join.way == ROOT_FIXED)
@@ -280,27 +282,27 @@ static __device__ __forceinline__ void join_sums(const struct job &job, const st
         *to = (uint8_t)root<false>(join, (float)first, (float)second);
 }
 
-static __device__ __forceinline__ void join_sums(const struct job &job, const struct join &join, const int64_t *steps,
-                                                 float first, float second, uint8_t *to)
+static __device__ __forceinline__ void join_sums(const struct launch &launch, const struct join &join,
+                                                 const int64_t *steps, float first, float second, uint8_t *to)
 {
-    join_sums(job, join, steps, __float2int_rn(first), __float2int_rn(second), to);
+    join_sums(launch, join, steps, __float2int_rn(first), __float2int_rn(second), to);
 }
 
-static __device__ __forceinline__ void join_sums(const struct job &job, const struct join &join, const int64_t *,
+static __device__ __forceinline__ void join_sums(const struct launch &launch, const struct join &join, const int64_t *,
                                                  float first, float second, float *to)
 {
     const float a = fabsf(first), b = fabsf(second);
     const float sum = join.combine == COMBINE_MAGNITUDE ? sqrtf(fmaf(a, a, b * b))
                       : join.combine == COMBINE_MAX     ? fmaxf(a, b)
                                                         : a + b;
-    *to = sum + job.offset;
+    *to = sum + launch.offset;
 }
 
 template <typename Sum>
-static __device__ __forceinline__ void join_sums(const struct job &job, const struct join &join, const int64_t *,
+static __device__ __forceinline__ void join_sums(const struct launch &launch, const struct join &join, const int64_t *,
                                                  const Sum &first, const Sum &second, uint16_t *to)
 {
-    const struct rounding16 rounding = rounding16_of(job);
+    const struct rounding16 rounding = rounding16_of(launch);
     const double a = fabs(whole_of(first)), b = fabs(whole_of(second));
     *to = join.combine == COMBINE_MAGNITUDE
               ? root16_level(&join.root16, a, b)
@@ -310,33 +312,33 @@ static __device__ __forceinline__ void join_sums(const struct job &job, const st
 /* Each row goes by in quads, two of them in registers at a time, as in register-tiled. */
 template <typename T, typename Sum, bool SMALL>
 static __global__ void __launch_bounds__(32 * general_warps)
-    gradient_general(const __grid_constant__ struct job job, const __grid_constant__ struct join join,
+    gradient_general(const __grid_constant__ struct launch launch, const __grid_constant__ struct join join,
                      const struct table *__restrict__ table)
 {
-    const int2 tile = block_tile(job);
+    const int2 tile = block_tile(launch);
     const int x = tile.x * strip_width + (int)threadIdx.x * columns;
     const int y = (tile.y * general_warps + (int)threadIdx.y) * general_rows;
-    if (x >= job.width || y >= job.height)
+    if (x >= launch.width || y >= launch.height)
         return;
     Sum first[general_rows][columns] = {}, second[general_rows][columns] = {};
-    const int lead = lead_of(job.anchor_x), left = x - job.anchor_x;
-    for (int r = 0; r < general_rows + job.filter_height - 1; r++) {
-        const int from_y = border_index(y - job.anchor_y + r, job.height, job.border);
-        quad<Sum> next = load_quad<T, Sum>(job, from_y, left - lead);
-        for (int j0 = -lead; j0 < job.filter_width; j0 += 4) {
+    const int lead = lead_of(launch.anchor_x), left = x - launch.anchor_x;
+    for (int r = 0; r < general_rows + launch.filter_height - 1; r++) {
+        const int from_y = border_index(y - launch.anchor_y + r, launch.height, launch.border);
+        quad<Sum> next = load_quad<T, Sum>(launch, from_y, left - lead);
+        for (int j0 = -lead; j0 < launch.filter_width; j0 += 4) {
             const quad<Sum> here = next;
-            next = load_quad<T, Sum>(job, from_y, left + j0 + 4);
+            next = load_quad<T, Sum>(launch, from_y, left + j0 + 4);
             const Sum v[8] = {here.v[0], here.v[1], here.v[2], here.v[3], next.v[0], next.v[1], next.v[2], next.v[3]};
 #pragma unroll
             for (int k = 0; k < general_rows; k++) {
                 const int i = r - k;
-                if (i < 0 || i >= job.filter_height)
+                if (i < 0 || i >= launch.filter_height)
                     continue;
 #pragma unroll
                 for (int u = 0; u < 4; u++) {
-                    if (j0 + u < 0 || j0 + u >= job.filter_width)
+                    if (j0 + u < 0 || j0 + u >= launch.filter_width)
                         continue;
-                    const int at = i * job.filter_width + j0 + u;
+                    const int at = i * launch.filter_width + j0 + u;
                     const uint2 tap = SMALL ? pairs[at] : __ldg(&table->taps[at]);
 #pragma unroll
                     for (int c = 0; c < columns; c++) {
@@ -349,16 +351,16 @@ static __global__ void __launch_bounds__(32 * general_warps)
     }
 #pragma unroll 1
     for (int k = 0; k < general_rows; k++) {
-        if (y + k >= job.height)
+        if (y + k >= launch.height)
             break;
-        T *to = out_row<T>(job, y + k) + x;
+        T *to = out_row<T>(launch, y + k) + x;
         T four[columns];
 #pragma unroll
         for (int c = 0; c < columns; c++)
-            join_sums(job, join, table->steps, first[k][c], second[k][c], &four[c]);
+            join_sums(launch, join, table->steps, first[k][c], second[k][c], &four[c]);
 #pragma unroll
         for (int c = 0; c < columns; c++)
-            if (x + c < job.width)
+            if (x + c < launch.width)
                 to[c] = four[c];
     }
 }
@@ -401,7 +403,7 @@ extern "C" bool gradient_prepare(struct plan *plan, struct device *device, struc
     return upload_table(device, &table, offsetof(struct table, taps) + (size_t)count * sizeof table.taps[0], error);
 }
 
-typedef void slope_kernel(struct job, struct slope, struct join, struct level);
+typedef void slope_kernel(struct launch, struct slope, struct join, struct level);
 
 template <bool UNIT>
 static slope_kernel *slope_kernel_of(const struct join &join, const struct level &level)
@@ -438,9 +440,10 @@ static bool launch_general(const struct plan *plan, const struct join &join, str
                            const struct plane *in, const struct plane *out, struct error *error)
 {
     const bool small = plan->filter->width * plan->filter->height <= max_taps / 2;
-    return launch_job(small ? gradient_general<T, Sum, true> : gradient_general<T, Sum, false>, make_job(plan, in, out),
-                      in->count, device, {strip_width, general_warps * general_rows, dim3(32, general_warps)}, error,
-                      join, (const struct table *)device_table(device));
+    return launch_kernel(small ? gradient_general<T, Sum, true> : gradient_general<T, Sum, false>,
+                         make_launch(plan, in, out), in->count, device,
+                         {strip_width, general_warps * general_rows, dim3(32, general_warps)}, error, join,
+                         (const struct table *)device_table(device));
 }
 
 extern "C" bool gradient_launch(const struct plan *plan, struct device *device, const struct plane *in,
@@ -468,6 +471,6 @@ extern "C" bool gradient_launch(const struct plan *plan, struct device *device, 
     slope.right = border_index(in->width, in->width, plan->border);
     slope.top = border_index(-1, in->height, plan->border);
     slope.bottom = border_index(in->height, in->height, plan->border);
-    return launch_job(kernel, make_job(plan, in, out), in->count, device,
-                      {32 * octet * slope_warps, strip, dim3(32, slope_warps), strip}, error, slope, join, level);
+    return launch_kernel(kernel, make_launch(plan, in, out), in->count, device,
+                         {32 * octet * slope_warps, strip, dim3(32, slope_warps), strip}, error, slope, join, level);
 }

@@ -78,22 +78,22 @@ static __device__ __forceinline__ void add_row(Sum (&to)[columns], const Sum (&s
 
 template <typename T, typename Sum, int SIZE, int FINISH>
 static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
-    register_tiled(const __grid_constant__ struct job job, const __grid_constant__ struct level level)
+    register_tiled(const __grid_constant__ struct launch launch, const __grid_constant__ struct level level)
 {
     using rows_ring = ring<T, SIZE / 2, turn_of<Sum>(SIZE)>;
     constexpr int lead = lead_of(SIZE / 2), count = window_of<SIZE>, turn = rows_ring::turn;
     __shared__ __align__(16) unsigned char memory[strip_warps][rows_ring::bytes];
-    const struct strip strip = find_strip(job);
-    if (strip.x >= job.width)
+    const struct strip strip = find_strip(launch);
+    if (strip.x >= launch.width)
         return;
-    const int rows = strip.rows, x = strip.x + columns * (int)threadIdx.x, left = job.width - x;
-    rows_ring ring(job, memory[threadIdx.y], strip.x, strip.y - SIZE / 2, rows + SIZE - 1);
-    ring.start(job);
+    const int rows = strip.rows, x = strip.x + columns * (int)threadIdx.x, left = launch.width - x;
+    rows_ring ring(launch, memory[threadIdx.y], strip.x, strip.y - SIZE / 2, rows + SIZE - 1);
+    ring.start(launch);
 
     Sum sum[SIZE][columns] = {}, first[columns], done[columns];
 #pragma unroll
     for (int c = 0; c < columns; c++)
-        first[c] = sum_start<T, Sum, FINISH>(job);
+        first[c] = sum_start<T, Sum, FINISH>(launch);
     const uint32_t begin = ring.window(lead);
     uint32_t from = begin;
     tap_of<Sum> held[held_of<Sum>(SIZE) + 1];
@@ -101,7 +101,7 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
     for (int k = 0; k < held_of<Sum>(SIZE); k++)
         held[k] =
             weight<tap_of<Sum>>(taps[k + threadIdx.x / 32]); /* + 0, which the compiler does not know to be uniform */
-    T *to = out_row<T>(job, strip.y) + x;
+    T *to = out_row<T>(launch, strip.y) + x;
 
     /* At row r of the strip's input, sum[i] belongs to output row r - i, which has filter row i over it. Near the
      * strip's ends some of these outputs do not exist, and are not worked on. */
@@ -114,11 +114,11 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
             Sum v[count];
             read_window<T>(from + k * rows_ring::row_bytes, v);
             if (k == 0)
-                ring.template load<steady>(job);
+                ring.template load<steady>(launch);
             if (steady || (unsigned)(r + k - (SIZE - 1)) < (unsigned)rows) {
                 add_row<Sum, SIZE>(done, sum[SIZE - 1], v + lead, held, SIZE - 1);
-                store_sums<FINISH>(job, level, to, steady ? columns : left, done);
-                to = next_row(to, job.out_row);
+                store_sums<FINISH>(launch, level, to, steady ? columns : left, done);
+                to = next_row(to, launch.out_row);
             }
 #pragma unroll
             for (int i = SIZE - 2; i >= 0; i--)
@@ -187,14 +187,14 @@ template <typename T, typename Sum, bool FAR>
 static bool launch_any(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                        struct error *error)
 {
-    return launch_job(register_tiled_any<T, Sum, FAR>, make_job(plan, in, out), in->count, device,
-                      {any_width<Sum>, any_warps<FAR> * any_rows, dim3(32, any_warps<FAR>)}, error,
-                      (const uint4 *)device_table(device));
+    return launch_kernel(register_tiled_any<T, Sum, FAR>, make_launch(plan, in, out), in->count, device,
+                         {any_width<Sum>, any_warps<FAR> * any_rows, dim3(32, any_warps<FAR>)}, error,
+                         (const uint4 *)device_table(device));
 }
 
 template <typename T, typename Sum>
-static bool launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
-                   struct error *error)
+static bool launch_samples(const struct plan *plan, struct device *device, const struct plane *in,
+                           const struct plane *out, struct error *error)
 {
     const struct level level = level_of(plan);
     if constexpr (!std::is_same<Sum, halves<int>>::value)
@@ -209,10 +209,10 @@ extern "C" bool register_tiled_launch(const struct plan *plan, struct device *de
                                       const struct plane *out, struct error *error)
 {
     if (plan->sample == SAMPLE_U16)
-        return sums_fit_float(plan->filter, SAMPLE_U16) ? launch<uint16_t, float>(plan, device, in, out, error)
-               : plan->float_exact                      ? launch<uint16_t, halves<float>>(plan, device, in, out, error)
-                                                        : launch<uint16_t, halves<int>>(plan, device, in, out, error);
-    return plan->sample == SAMPLE_F32 ? launch<float, float>(plan, device, in, out, error)
-           : plan->float_exact        ? launch<uint8_t, float>(plan, device, in, out, error)
-                                      : launch<uint8_t, int>(plan, device, in, out, error);
+        return sums_fit_float(plan->filter, SAMPLE_U16) ? launch_samples<uint16_t, float>(plan, device, in, out, error)
+               : plan->float_exact ? launch_samples<uint16_t, halves<float>>(plan, device, in, out, error)
+                                   : launch_samples<uint16_t, halves<int>>(plan, device, in, out, error);
+    return plan->sample == SAMPLE_F32 ? launch_samples<float, float>(plan, device, in, out, error)
+           : plan->float_exact        ? launch_samples<uint8_t, float>(plan, device, in, out, error)
+                                      : launch_samples<uint8_t, int>(plan, device, in, out, error);
 }

@@ -67,25 +67,25 @@ static __device__ __forceinline__ void add_column(Sum (&to)[columns], const Sum 
 
 template <typename T, typename Sum, int SIZE, int FINISH>
 static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
-    separable(const __grid_constant__ struct job job, const __grid_constant__ struct level level)
+    separable(const __grid_constant__ struct launch launch, const __grid_constant__ struct level level)
 {
     using rows_ring = ring<T, SIZE / 2, turn>;
     constexpr int lead = lead_of(SIZE / 2), count = window_of<SIZE>;
     __shared__ __align__(16) unsigned char memory[strip_warps][rows_ring::bytes];
-    const struct strip strip = find_strip(job);
-    if (strip.x >= job.width)
+    const struct strip strip = find_strip(launch);
+    if (strip.x >= launch.width)
         return;
-    const int rows = strip.rows, x = strip.x + columns * (int)threadIdx.x, left = job.width - x;
-    rows_ring ring(job, memory[threadIdx.y], strip.x, strip.y - SIZE / 2, rows + SIZE - 1);
-    ring.start(job);
+    const int rows = strip.rows, x = strip.x + columns * (int)threadIdx.x, left = launch.width - x;
+    rows_ring ring(launch, memory[threadIdx.y], strip.x, strip.y - SIZE / 2, rows + SIZE - 1);
+    ring.start(launch);
 
     Sum sum[SIZE][columns] = {}, first[columns], done[columns];
 #pragma unroll
     for (int c = 0; c < columns; c++)
-        first[c] = sum_start<T, Sum, FINISH>(job);
+        first[c] = sum_start<T, Sum, FINISH>(launch);
     const uint32_t begin = ring.window(lead);
     uint32_t from = begin;
-    T *to = out_row<T>(job, strip.y) + x;
+    T *to = out_row<T>(launch, strip.y) + x;
     /* At row r of the strip's input, sum[i] belongs to output row r - i, which has filter row i over it. */
     int finished = -(SIZE - 1);
     auto take_turn = [&](auto is_clear) {
@@ -96,7 +96,7 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
             Sum v[count], s[columns] = {};
             read_window<T>(from + k * rows_ring::row_bytes, v);
             if (k == 0)
-                ring.template load<clear>(job);
+                ring.template load<clear>(launch);
 #pragma unroll
             for (int j = 0; j < SIZE; j++)
 #pragma unroll
@@ -104,8 +104,8 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
                     s[c] += weight<tap_of<Sum>>(taps[j]) * v[lead + j + c];
             add_column<Sum>(done, sum[SIZE - 1], s, SIZE - 1);
             if ((unsigned)(finished + k) < (unsigned)rows) {
-                store_sums<FINISH>(job, level, to, clear ? columns : left, done);
-                to = next_row(to, job.out_row);
+                store_sums<FINISH>(launch, level, to, clear ? columns : left, done);
+                to = next_row(to, launch.out_row);
             }
 #pragma unroll
             for (int i = SIZE - 2; i >= 0; i--)
@@ -145,15 +145,15 @@ static_assert(general_shared<float>(FILTER_MAX) <= 48 * 1024 && general_shared<h
 
 /* Row sums at columns x to x + 3 of the row FROM_Y. INSIDE: all columns that they are made of are inside the image. */
 template <typename T, typename Sum, bool INSIDE>
-static __device__ __forceinline__ quad<Sum> sum_row(const struct job &job, int from_y, int x)
+static __device__ __forceinline__ quad<Sum> sum_row(const struct launch &launch, int from_y, int x)
 {
     quad<Sum> sum = {};
     if (from_y < 0)
         return sum;
-    const int lead = lead_of(job.anchor_x), left = x - job.anchor_x;
-    const T *const row = in_row<T>(job, from_y);
+    const int lead = lead_of(launch.anchor_x), left = x - launch.anchor_x;
+    const T *const row = in_row<T>(launch, from_y);
     auto load = [&](int at) {
-        return INSIDE ? read_quad(row + at).template unpack<Sum>() : load_quad<T, Sum>(job, from_y, at);
+        return INSIDE ? read_quad(row + at).template unpack<Sum>() : load_quad<T, Sum>(launch, from_y, at);
     };
     quad<Sum> next = load(left - lead);
     auto add_four = [&](int j0, auto is_whole) {
@@ -162,7 +162,7 @@ static __device__ __forceinline__ quad<Sum> sum_row(const struct job &job, int f
         const Sum v[8] = {first.v[0], first.v[1], first.v[2], first.v[3], next.v[0], next.v[1], next.v[2], next.v[3]};
 #pragma unroll
         for (int u = 0; u < 4; u++) {
-            if (!decltype(is_whole)::value && (j0 + u < 0 || j0 + u >= job.filter_width))
+            if (!decltype(is_whole)::value && (j0 + u < 0 || j0 + u >= launch.filter_width))
                 continue;
             const tap_of<Sum> tap = weight<tap_of<Sum>>(taps[j0 + u]);
 #pragma unroll
@@ -175,33 +175,34 @@ static __device__ __forceinline__ quad<Sum> sum_row(const struct job &job, int f
         add_four(j0, known<false>());
         j0 += 4;
     }
-    for (; j0 + 4 <= job.filter_width; j0 += 4)
+    for (; j0 + 4 <= launch.filter_width; j0 += 4)
         add_four(j0, known<true>());
-    if (j0 < job.filter_width)
+    if (j0 < launch.filter_width)
         add_four(j0, known<false>());
     return sum;
 }
 
 template <typename T, typename Sum>
 static __global__ void __launch_bounds__(general_threads_x<Sum> *general_threads_y)
-    separable_general(const __grid_constant__ struct job job)
+    separable_general(const __grid_constant__ struct launch launch)
 {
     constexpr int threads_x = general_threads_x<Sum>;
     extern __shared__ uint4 memory[];
     quad<Sum>(*const sums)[threads_x] = (quad<Sum>(*)[threads_x])memory;
-    const int2 tile = block_tile(job);
+    const int2 tile = block_tile(launch);
     const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
     const int x = tile.x * general_width<Sum> + 4 * tx, tile_y = tile.y * general_height;
 
     /* Of a window up to 3 samples before it are read, and up to 7 after its start's last. */
-    const int window_x = tile.x * general_width<Sum> - job.anchor_x;
-    const bool inside = window_x - 3 >= 0 && window_x + general_width<Sum> - 4 + job.filter_width + 7 <= job.width;
-    for (int r = ty; r < general_height + job.filter_height - 1; r += general_threads_y) {
-        const int from_y = border_index(tile_y - job.anchor_y + r, job.height, job.border);
-        sums[r][tx] = inside ? sum_row<T, Sum, true>(job, from_y, x) : sum_row<T, Sum, false>(job, from_y, x);
+    const int window_x = tile.x * general_width<Sum> - launch.anchor_x;
+    const bool inside =
+        window_x - 3 >= 0 && window_x + general_width<Sum> - 4 + launch.filter_width + 7 <= launch.width;
+    for (int r = ty; r < general_height + launch.filter_height - 1; r += general_threads_y) {
+        const int from_y = border_index(tile_y - launch.anchor_y + r, launch.height, launch.border);
+        sums[r][tx] = inside ? sum_row<T, Sum, true>(launch, from_y, x) : sum_row<T, Sum, false>(launch, from_y, x);
     }
     __syncthreads();
-    if (x >= job.width)
+    if (x >= launch.width)
         return;
 
     Sum sum[general_rows][4] = {};
@@ -210,7 +211,7 @@ static __global__ void __launch_bounds__(general_threads_x<Sum> *general_threads
         const quad<Sum> four = sums[first + r][tx];
 #pragma unroll
         for (int k = 0; k < general_rows; k++) {
-            if (!decltype(is_whole)::value && (r < k || r - k >= job.filter_height))
+            if (!decltype(is_whole)::value && (r < k || r - k >= launch.filter_height))
                 continue;
             const tap_of<Sum> tap = weight<tap_of<Sum>>(taps[FILTER_MAX + r - k]);
 #pragma unroll
@@ -223,14 +224,14 @@ static __global__ void __launch_bounds__(general_threads_x<Sum> *general_threads
     for (; r < general_rows - 1; r++)
         add_row(r, known<false>());
 #pragma unroll 4
-    for (; r < job.filter_height; r++)
+    for (; r < launch.filter_height; r++)
         add_row(r, known<true>());
-    for (; r < general_rows + job.filter_height - 1; r++)
+    for (; r < general_rows + launch.filter_height - 1; r++)
         add_row(r, known<false>());
 #pragma unroll
     for (int k = 0; k < general_rows; k++)
-        if (tile_y + first + k < job.height)
-            store_quad(job, tile_y + first + k, x, sum[k], (T *)0);
+        if (tile_y + first + k < launch.height)
+            store_quad(launch, tile_y + first + k, x, sum[k], (T *)0);
 }
 
 /* The kernel for a square filter of SIZE taps, or NULL. */
@@ -259,8 +260,8 @@ extern "C" bool separable_prepare(struct plan *plan, struct device *device, stru
 }
 
 template <typename T, typename Sum>
-static bool launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
-                   struct error *error)
+static bool launch_samples(const struct plan *plan, struct device *device, const struct plane *in,
+                           const struct plane *out, struct error *error)
 {
     const struct level level = level_of(plan);
     walk_kernel *square =
@@ -276,10 +277,10 @@ extern "C" bool separable_launch(const struct plan *plan, struct device *device,
                                  const struct plane *out, struct error *error)
 {
     if (plan->sample == SAMPLE_U16)
-        return sums_fit_float(plan->filter, SAMPLE_U16) ? launch<uint16_t, float>(plan, device, in, out, error)
-               : plan->float_exact                      ? launch<uint16_t, halves<float>>(plan, device, in, out, error)
-                                                        : launch<uint16_t, halves<int>>(plan, device, in, out, error);
-    return plan->sample == SAMPLE_F32 ? launch<float, float>(plan, device, in, out, error)
-           : plan->float_exact        ? launch<uint8_t, float>(plan, device, in, out, error)
-                                      : launch<uint8_t, int>(plan, device, in, out, error);
+        return sums_fit_float(plan->filter, SAMPLE_U16) ? launch_samples<uint16_t, float>(plan, device, in, out, error)
+               : plan->float_exact ? launch_samples<uint16_t, halves<float>>(plan, device, in, out, error)
+                                   : launch_samples<uint16_t, halves<int>>(plan, device, in, out, error);
+    return plan->sample == SAMPLE_F32 ? launch_samples<float, float>(plan, device, in, out, error)
+           : plan->float_exact        ? launch_samples<uint8_t, float>(plan, device, in, out, error)
+                                      : launch_samples<uint8_t, int>(plan, device, in, out, error);
 }

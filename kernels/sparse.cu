@@ -80,18 +80,19 @@ static __device__ __noinline__ float sample_outside(const unsigned char *plane, 
     return from_y < 0 || from_x < 0 ? 0.0f : ((const float *)(plane + from_y * row_bytes))[from_x];
 }
 
-static __device__ __forceinline__ uint32_t load_word(const struct job &job, int y, int x)
+static __device__ __forceinline__ uint32_t load_word(const struct launch &launch, int y, int x)
 {
-    if (y >= 0 && y < job.height && x >= 0 && x + 4 <= job.width)
-        return *(const uint32_t *)(in_row<uint8_t>(job, y) + x);
-    return word_outside(in_row<uint8_t>(job, 0), job.in_row, job.width, job.height, job.border, y, x);
+    if (y >= 0 && y < launch.height && x >= 0 && x + 4 <= launch.width)
+        return *(const uint32_t *)(in_row<uint8_t>(launch, y) + x);
+    return word_outside(in_row<uint8_t>(launch, 0), launch.in_row, launch.width, launch.height, launch.border, y, x);
 }
 
-static __device__ __forceinline__ float load_sample(const struct job &job, int y, int x)
+static __device__ __forceinline__ float load_sample(const struct launch &launch, int y, int x)
 {
-    if (y >= 0 && y < job.height && x >= 0 && x < job.width)
-        return in_row<float>(job, y)[x];
-    return sample_outside(in_row<unsigned char>(job, 0), job.in_row, job.width, job.height, job.border, y, x);
+    if (y >= 0 && y < launch.height && x >= 0 && x < launch.width)
+        return in_row<float>(launch, y)[x];
+    return sample_outside(in_row<unsigned char>(launch, 0), launch.in_row, launch.width, launch.height, launch.border,
+                          y, x);
 }
 
 /* SUM and the products of the two 16-bit WEIGHTS with the lower, or the upper, two bytes of WORD. */
@@ -126,23 +127,23 @@ static __device__ __forceinline__ void add(int (&sum)[columns], uint32_t word, u
 
 /* GUARDED: some of the samples may be outside the image. */
 template <bool WIDE, bool GUARDED>
-static __device__ __forceinline__ void sum_words(const struct job &job, int count, int y, int x,
+static __device__ __forceinline__ void sum_words(const struct launch &launch, int count, int y, int x,
                                                  int (&sum)[byte_rows][columns])
 {
-    const unsigned char *from = in_row<unsigned char>(job, y) + x;
+    const unsigned char *from = in_row<unsigned char>(launch, y) + x;
     uint32_t low[byte_rows] = {}, high[byte_rows] = {};
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
         const struct tap tap = read_tap(i);
-        const unsigned char *row = from + ((ptrdiff_t)tap.y * (ptrdiff_t)job.in_row + tap.word_x);
+        const unsigned char *row = from + ((ptrdiff_t)tap.y * (ptrdiff_t)launch.in_row + tap.word_x);
         if (tap.fresh & FRESH) {
             const bool both = tap.fresh & BOTH;
 #pragma unroll
-            for (int k = 0; k < byte_rows; k++, row += job.in_row) {
-                low[k] = GUARDED ? load_word(job, y + k + tap.y, x + tap.word_x) : *(const uint32_t *)row;
+            for (int k = 0; k < byte_rows; k++, row += launch.in_row) {
+                low[k] = GUARDED ? load_word(launch, y + k + tap.y, x + tap.word_x) : *(const uint32_t *)row;
                 if (both)
                     high[k] =
-                        GUARDED ? load_word(job, y + k + tap.y, x + tap.word_x + 4) : *(const uint32_t *)(row + 4);
+                        GUARDED ? load_word(launch, y + k + tap.y, x + tap.word_x + 4) : *(const uint32_t *)(row + 4);
             }
         }
 #pragma unroll
@@ -152,39 +153,39 @@ static __device__ __forceinline__ void sum_words(const struct job &job, int coun
 }
 
 /* Does everything that the taps read for the outputs of the warp lie inside the image, words rounded outwards? */
-static __device__ __forceinline__ bool warp_inside(const struct job &job, int y, int warp_x, int rows)
+static __device__ __forceinline__ bool warp_inside(const struct launch &launch, int y, int warp_x, int rows)
 {
     constexpr int reach = 3 + 4; /* of a word beyond its first sample, and the next word */
-    const int right = job.filter_width - 1 - job.anchor_x, below = job.filter_height - 1 - job.anchor_y;
-    return warp_x - job.anchor_x - 3 >= 0 && warp_x + tile_width - columns + right + reach < job.width &&
-           y - job.anchor_y >= 0 && y + rows - 1 + below < job.height;
+    const int right = launch.filter_width - 1 - launch.anchor_x, below = launch.filter_height - 1 - launch.anchor_y;
+    return warp_x - launch.anchor_x - 3 >= 0 && warp_x + tile_width - columns + right + reach < launch.width &&
+           y - launch.anchor_y >= 0 && y + rows - 1 + below < launch.height;
 }
 
 template <bool WIDE>
-static __global__ void __launch_bounds__(threads_x *threads_y) sparse_bytes(struct job job, int count)
+static __global__ void __launch_bounds__(threads_x *threads_y) sparse_bytes(struct launch launch, int count)
 {
-    const int2 tile = block_tile(job);
+    const int2 tile = block_tile(launch);
     const int warp_x = tile.x * tile_width, x = warp_x + (int)threadIdx.x * columns;
     const int y = (tile.y * threads_y + (int)threadIdx.y) * byte_rows;
-    if (x >= job.width || y >= job.height)
+    if (x >= launch.width || y >= launch.height)
         return;
     int sum[byte_rows][columns] = {};
-    if (warp_inside(job, y, warp_x, byte_rows))
-        sum_words<WIDE, false>(job, count, y, x, sum);
+    if (warp_inside(launch, y, warp_x, byte_rows))
+        sum_words<WIDE, false>(launch, count, y, x, sum);
     else
-        sum_words<WIDE, true>(job, count, y, x, sum);
+        sum_words<WIDE, true>(launch, count, y, x, sum);
 #pragma unroll
     for (int k = 0; k < byte_rows; k++)
-        if (y + k < job.height)
-            store_quad(job, y + k, x, sum[k], (uint8_t *)0);
+        if (y + k < launch.height)
+            store_quad(launch, y + k, x, sum[k], (uint8_t *)0);
 }
 
 template <bool GUARDED>
-static __device__ __forceinline__ void sum_samples(const struct job &job, int count, int y, int x,
+static __device__ __forceinline__ void sum_samples(const struct launch &launch, int count, int y, int x,
                                                    float (&sum)[float_rows][columns])
 {
-    const float *from = in_row<float>(job, y) + x;
-    const size_t step = job.in_row / sizeof(float);
+    const float *from = in_row<float>(launch, y) + x;
+    const size_t step = launch.in_row / sizeof(float);
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
         const struct tap tap = read_tap(i);
@@ -195,29 +196,29 @@ static __device__ __forceinline__ void sum_samples(const struct job &job, int co
         for (int k = 0; k < float_rows; k++)
 #pragma unroll
             for (int c = 0; c < columns; c++)
-                sum[k][c] += weight * (GUARDED ? load_sample(job, y + k + tap.y, x + threads_x * c + tap_x)
+                sum[k][c] += weight * (GUARDED ? load_sample(launch, y + k + tap.y, x + threads_x * c + tap_x)
                                                : row[k * step + threads_x * c]);
     }
 }
 
-static __global__ void __launch_bounds__(threads_x *threads_y) sparse_floats(struct job job, int count)
+static __global__ void __launch_bounds__(threads_x *threads_y) sparse_floats(struct launch launch, int count)
 {
-    const int2 tile = block_tile(job);
+    const int2 tile = block_tile(launch);
     const int warp_x = tile.x * tile_width, x = warp_x + (int)threadIdx.x;
     const int y = (tile.y * threads_y + (int)threadIdx.y) * float_rows;
-    if (x >= job.width || y >= job.height)
+    if (x >= launch.width || y >= launch.height)
         return;
     float sum[float_rows][columns] = {};
-    if (warp_inside(job, y, warp_x, float_rows))
-        sum_samples<false>(job, count, y, x, sum);
+    if (warp_inside(launch, y, warp_x, float_rows))
+        sum_samples<false>(launch, count, y, x, sum);
     else
-        sum_samples<true>(job, count, y, x, sum);
+        sum_samples<true>(launch, count, y, x, sum);
 #pragma unroll
     for (int k = 0; k < float_rows; k++)
 #pragma unroll
         for (int c = 0; c < columns; c++)
-            if (y + k < job.height && x + threads_x * c < job.width)
-                finish(job, sum[k][c], out_row<float>(job, y + k) + x + threads_x * c);
+            if (y + k < launch.height && x + threads_x * c < launch.width)
+                finish(launch, sum[k][c], out_row<float>(launch, y + k) + x + threads_x * c);
 }
 
 extern "C" bool sparse_prepare(struct plan *plan, struct device *device, struct error *error)
@@ -253,10 +254,10 @@ extern "C" bool sparse_prepare(struct plan *plan, struct device *device, struct 
 extern "C" bool sparse_launch(const struct plan *plan, struct device *device, const struct plane *in,
                               const struct plane *out, struct error *error)
 {
-    void (*const kernel)(struct job, int) = plan->sample == SAMPLE_F32       ? sparse_floats
-                                            : plan->largest_tap <= INT16_MAX ? sparse_bytes<false>
-                                                                             : sparse_bytes<true>;
+    void (*const kernel)(struct launch, int) = plan->sample == SAMPLE_F32       ? sparse_floats
+                                               : plan->largest_tap <= INT16_MAX ? sparse_bytes<false>
+                                                                                : sparse_bytes<true>;
     const int rows = plan->sample == SAMPLE_F32 ? float_rows : byte_rows;
-    return launch_job(kernel, make_job(plan, in, out), in->count, device,
-                      {tile_width, threads_y * rows, dim3(threads_x, threads_y)}, error, plan->tap_count);
+    return launch_kernel(kernel, make_launch(plan, in, out), in->count, device,
+                         {tile_width, threads_y * rows, dim3(threads_x, threads_y)}, error, plan->tap_count);
 }

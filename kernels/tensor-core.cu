@@ -376,7 +376,7 @@ extern "C" bool tensor_core_prepare(struct plan *plan, struct device *device, st
     return done;
 }
 
-typedef void tensor_kernel(struct tensor_job);
+typedef void tensor_kernel(struct tensor_launch);
 
 template <int PARTS, int FINISH>
 static tensor_kernel *walk_of_height(int height)
@@ -445,7 +445,7 @@ struct shape {
     size_t shared;
 };
 
-static struct shape choose_shape(const struct plan *plan, const struct arrangement *a, struct tensor_job *tensor)
+static struct shape choose_shape(const struct plan *plan, const struct arrangement *a, struct tensor_launch *tensor)
 {
     const struct filter *f = plan->filter;
     if (a->kernel == arrangement::WALK) {
@@ -508,7 +508,7 @@ static struct shape choose_shape(const struct plan *plan, const struct arrangeme
 /* The strip for which the waves of resident tiles, times what a tile takes, are least. From four waves on they overlap,
  * so that their number need not be whole. */
 static void choose_strip(const struct shape &shape, const struct device *device, const struct plane *in,
-                         struct tensor_job *tensor)
+                         struct tensor_launch *tensor)
 {
     const double resident = (double)device_facts(device)->multiprocessors * shape.resident;
     const int columns = (in->width + shape.tile_width - 1) / shape.tile_width;
@@ -530,7 +530,7 @@ static void choose_strip(const struct shape &shape, const struct device *device,
 /* Multiprocessors are not equally fast, and the last tiles leave most of them idle: where there are several waves, the
  * lower rows of the image are in shorter strips, which come last. */
 static void shorten_last_strips(const struct shape &shape, const struct device *device, const struct plane *in,
-                                struct tensor_job *tensor)
+                                struct tensor_launch *tensor)
 {
     const double waves = (double)tensor->tiles / (device_facts(device)->multiprocessors * shape.resident);
     tensor->planes = in->count;
@@ -548,9 +548,9 @@ extern "C" bool tensor_core_launch(const struct plan *plan, struct device *devic
 {
     struct arrangement a;
     arrange(plan, device, &a);
-    struct tensor_job tensor;
+    struct tensor_launch tensor;
     memset(&tensor, 0, sizeof tensor);
-    tensor.job = make_job(plan, in, out);
+    tensor.launch = make_launch(plan, in, out);
     tensor.table = (const uint32_t *)device_table(device);
     tensor.parts = a.parts;
     tensor.lead = a.lead;

@@ -25,18 +25,18 @@ struct textures {
 
 /* SIZE is the filter's width and height, or 0 where they are known only at run time. */
 template <typename T, int SIZE>
-static __global__ void texture(struct job job, struct textures textures)
+static __global__ void texture(struct launch launch, struct textures textures)
 {
-    const int2 tile = block_tile(job);
+    const int2 tile = block_tile(launch);
     const int x = tile.x * block_width + (int)threadIdx.x;
     const int y = tile.y * block_height + (int)threadIdx.y;
-    if (x >= job.width || y >= job.height)
+    if (x >= launch.width || y >= launch.height)
         return;
     const cudaTextureObject_t in = textures.planes[blockIdx.z];
-    const int filter_width = SIZE ? SIZE : job.filter_width, filter_height = SIZE ? SIZE : job.filter_height;
-    const int top = y - job.anchor_y, left = x - job.anchor_x;
+    const int filter_width = SIZE ? SIZE : launch.filter_width, filter_height = SIZE ? SIZE : launch.filter_height;
+    const int top = y - launch.anchor_y, left = x - launch.anchor_x;
     float sum = 0;
-    if (job.border == BORDER_REPLICATE || job.border == BORDER_ZERO || window_inside(job, y, x)) {
+    if (launch.border == BORDER_REPLICATE || launch.border == BORDER_ZERO || window_inside(launch, y, x)) {
         /* The centre of sample i is at i + 1/2. */
 #pragma unroll(SIZE ? SIZE : 1)
         for (int i = 0; i < filter_height; i++)
@@ -46,14 +46,14 @@ static __global__ void texture(struct job job, struct textures textures)
                     taps[i * filter_width + j] * (float)tex2D<T>(in, (float)(left + j) + 0.5f, (float)(top + i) + 0.5f);
     } else {
         for (int i = 0; i < filter_height; i++) {
-            const float from_y = (float)border_index(top + i, job.height, job.border) + 0.5f;
+            const float from_y = (float)border_index(top + i, launch.height, launch.border) + 0.5f;
             for (int j = 0; j < filter_width; j++) {
-                const float from_x = (float)border_index(left + j, job.width, job.border) + 0.5f;
+                const float from_x = (float)border_index(left + j, launch.width, launch.border) + 0.5f;
                 sum += taps[i * filter_width + j] * (float)tex2D<T>(in, from_x, from_y);
             }
         }
     }
-    finish(job, sum, &out_row<T>(job, y)[x]);
+    finish(launch, sum, &out_row<T>(launch, y)[x]);
 }
 
 extern "C" bool texture_prepare(struct plan *plan, struct device *device, struct error *error)
@@ -75,11 +75,11 @@ extern "C" bool texture_launch(const struct plan *plan, struct device *device, c
     for (int i = 0; i < in->count; i++)
         if (!device_texture(device, in, i, plan->border, &textures.planes[i], error))
             return false;
-    struct job job = make_job(plan, in, out);
-    job.tiles_x = (job.width + block_width - 1) / block_width;
-    const int tiles_y = (job.height + block_height - 1) / block_height;
-    const dim3 grid((unsigned)job.tiles_x * (unsigned)tiles_y, 1, (unsigned)in->count);
-    KERNEL_FOR(plan, texture)<<<grid, dim3(block_width, block_height), 0, device_stream(device)>>>(job, textures);
+    struct launch launch = make_launch(plan, in, out);
+    launch.tiles_x = (launch.width + block_width - 1) / block_width;
+    const int tiles_y = (launch.height + block_height - 1) / block_height;
+    const dim3 grid((unsigned)launch.tiles_x * (unsigned)tiles_y, 1, (unsigned)in->count);
+    KERNEL_FOR(plan, texture)<<<grid, dim3(block_width, block_height), 0, device_stream(device)>>>(launch, textures);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }

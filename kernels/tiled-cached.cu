@@ -28,28 +28,28 @@ static constexpr int block = 32;
 
 /* SIZE is the filter's width and height, or 0 where they are known only at run time. */
 template <typename T, int SIZE>
-static __global__ void __launch_bounds__(block *block) tiled_cached(struct job job)
+static __global__ void __launch_bounds__(block *block) tiled_cached(struct launch launch)
 {
     __shared__ float tile[block][block];
-    const int filter_width = SIZE ? SIZE : job.filter_width, filter_height = SIZE ? SIZE : job.filter_height;
-    const int2 at = block_tile(job);
+    const int filter_width = SIZE ? SIZE : launch.filter_width, filter_height = SIZE ? SIZE : launch.filter_height;
+    const int2 at = block_tile(launch);
     const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
     const int x = at.x * block + tx, y = at.y * block + ty;
-    if (x < job.width && y < job.height)
-        tile[ty][tx] = (float)in_row<T>(job, y)[x];
+    if (x < launch.width && y < launch.height)
+        tile[ty][tx] = (float)in_row<T>(launch, y)[x];
     __syncthreads();
-    if (x >= job.width || y >= job.height)
+    if (x >= launch.width || y >= launch.height)
         return;
-    const int top = y - job.anchor_y, left = x - job.anchor_x;
+    const int top = y - launch.anchor_y, left = x - launch.anchor_x;
     float sum = 0;
-    if (window_inside(job, y, x)) {
+    if (window_inside(launch, y, x)) {
 #pragma unroll(SIZE ? SIZE : 1)
         for (int i = 0; i < filter_height; i++) {
-            const T *from = in_row<T>(job, top + i) + left;
-            const int row = ty - job.anchor_y + i;
+            const T *from = in_row<T>(launch, top + i) + left;
+            const int row = ty - launch.anchor_y + i;
 #pragma unroll(SIZE ? SIZE : 1)
             for (int j = 0; j < filter_width; j++) {
-                const int column = tx - job.anchor_x + j;
+                const int column = tx - launch.anchor_x + j;
                 const bool in_tile = row >= 0 && row < block && column >= 0 && column < block;
                 sum += taps[i * filter_width + j] * (in_tile ? tile[row][column] : (float)from[j]);
             }
@@ -59,9 +59,9 @@ static __global__ void __launch_bounds__(block *block) tiled_cached(struct job j
         for (int i = 0; i < filter_height; i++)
 #pragma unroll 1
             for (int j = 0; j < filter_width; j++)
-                sum += taps[i * filter_width + j] * load<T>(job, top + i, left + j);
+                sum += taps[i * filter_width + j] * load<T>(launch, top + i, left + j);
     }
-    finish(job, sum, &out_row<T>(job, y)[x]);
+    finish(launch, sum, &out_row<T>(launch, y)[x]);
 }
 
 extern "C" bool tiled_cached_prepare(struct plan *plan, struct device *device, struct error *error)

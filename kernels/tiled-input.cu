@@ -30,19 +30,19 @@ static __host__ __device__ int outputs(int size)
 
 /* SIZE is the filter's width and height, or 0 where they are known only at run time. */
 template <typename T, int SIZE>
-static __global__ void __launch_bounds__(block *block) tiled_input(struct job job)
+static __global__ void __launch_bounds__(block *block) tiled_input(struct launch launch)
 {
     __shared__ float tile[block][block];
-    const int2 at = block_tile(job);
+    const int2 at = block_tile(launch);
     const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
-    const int filter_width = SIZE ? SIZE : job.filter_width, filter_height = SIZE ? SIZE : job.filter_height;
+    const int filter_width = SIZE ? SIZE : launch.filter_width, filter_height = SIZE ? SIZE : launch.filter_height;
     const int tile_width = outputs(filter_width), tile_height = outputs(filter_height);
     const int x = at.x * tile_width + tx, y = at.y * tile_height + ty;
-    const bool works = tx < tile_width && ty < tile_height && x < job.width && y < job.height;
+    const bool works = tx < tile_width && ty < tile_height && x < launch.width && y < launch.height;
     float sum = 0;
     for (int i0 = 0; i0 < filter_height; i0 += panel)
         for (int j0 = 0; j0 < filter_width; j0 += panel) {
-            tile[ty][tx] = load<T>(job, y - job.anchor_y + i0, x - job.anchor_x + j0);
+            tile[ty][tx] = load<T>(launch, y - launch.anchor_y + i0, x - launch.anchor_x + j0);
             __syncthreads();
             if (works) {
                 const int rows = SIZE ? SIZE : min(panel, filter_height - i0);
@@ -56,7 +56,7 @@ static __global__ void __launch_bounds__(block *block) tiled_input(struct job jo
             __syncthreads(); /* nobody may load the next panel while somebody reads this one */
         }
     if (works)
-        finish(job, sum, &out_row<T>(job, y)[x]);
+        finish(launch, sum, &out_row<T>(launch, y)[x]);
 }
 
 extern "C" bool tiled_input_prepare(struct plan *plan, struct device *device, struct error *error)

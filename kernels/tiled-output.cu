@@ -25,15 +25,15 @@ static constexpr int block = 32, panel = 33, tile_side = block + panel - 1;
 
 /* SIZE is the filter's width and height, or 0 where they are known only at run time. */
 template <typename T, int SIZE>
-static __global__ void __launch_bounds__(block *block) tiled_output(struct job job)
+static __global__ void __launch_bounds__(block *block) tiled_output(struct launch launch)
 {
     constexpr int side = SIZE ? block + SIZE - 1 : tile_side;
     __shared__ float tile[side][side];
-    const int2 at = block_tile(job);
+    const int2 at = block_tile(launch);
     const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
     const int x = at.x * block + tx, y = at.y * block + ty;
-    const int filter_width = SIZE ? SIZE : job.filter_width, filter_height = SIZE ? SIZE : job.filter_height;
-    const bool works = x < job.width && y < job.height;
+    const int filter_width = SIZE ? SIZE : launch.filter_width, filter_height = SIZE ? SIZE : launch.filter_height;
+    const bool works = x < launch.width && y < launch.height;
     float sum = 0;
     for (int i0 = 0; i0 < filter_height; i0 += panel)
         for (int j0 = 0; j0 < filter_width; j0 += panel) {
@@ -41,8 +41,8 @@ static __global__ void __launch_bounds__(block *block) tiled_output(struct job j
             const int columns = SIZE ? SIZE : min(panel, filter_width - j0);
             for (int i = ty; i < block + rows - 1; i += block)
                 for (int j = tx; j < block + columns - 1; j += block)
-                    tile[i][j] =
-                        (T)load<T>(job, at.y * block - job.anchor_y + i0 + i, at.x * block - job.anchor_x + j0 + j);
+                    tile[i][j] = (T)load<T>(launch, at.y * block - launch.anchor_y + i0 + i,
+                                            at.x * block - launch.anchor_x + j0 + j);
             __syncthreads();
             if (works)
 #pragma unroll(SIZE ? SIZE : 1)
@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(block *block) tiled_output(struct job j
             __syncthreads(); /* nobody may load the next panel while somebody reads this one */
         }
     if (works)
-        finish(job, sum, &out_row<T>(job, y)[x]);
+        finish(launch, sum, &out_row<T>(launch, y)[x]);
 }
 
 extern "C" bool tiled_output_prepare(struct plan *plan, struct device *device, struct error *error)

@@ -26,7 +26,7 @@ constexpr int tile_width = threads_x * 4;
 constexpr int sector = 32; /* bytes; as pixels, they are whole sectors for each number of channels */
 
 /* A kernel for CHANNELS of the image, which is aligned to 16 bytes, and PLANES, which may be fewer. */
-using kernel = void(struct job job, unsigned char *image);
+using kernel = void(struct launch launch, unsigned char *image);
 
 /* 4 pixels in the image: one access of memory for 1, 2 and 4 channels. */
 template <int CHANNELS>
@@ -89,18 +89,18 @@ __device__ __forceinline__ void unpremultiply(uint32_t (&word)[CHANNELS])
 
 /* Split the pixels at x to x + 3 of row y that are inside the image, byte by byte. */
 template <int CHANNELS, int PLANES, bool PREMULTIPLY>
-__device__ __forceinline__ void split_pixels(const struct job &job, unsigned char *image, int y, int x)
+__device__ __forceinline__ void split_pixels(const struct launch &launch, unsigned char *image, int y, int x)
 {
-    const unsigned char *pixel = image + ((size_t)y * job.width + x) * CHANNELS;
-    unsigned char *to = job.out + y * job.out_row + x;
+    const unsigned char *pixel = image + ((size_t)y * launch.width + x) * CHANNELS;
+    unsigned char *to = launch.out + y * launch.out_row + x;
 #pragma unroll
     for (int k = 0; k < 4; k++, pixel += CHANNELS, to++) {
-        if (x + k >= job.width)
+        if (x + k >= launch.width)
             continue;
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
             if (c < PLANES)
-                to[c * job.out_plane] =
+                to[c * launch.out_plane] =
                     (unsigned char)(PREMULTIPLY && c < CHANNELS - 1 ? premultiply_sample(pixel[c], pixel[CHANNELS - 1])
                                                                     : pixel[c]);
     }
@@ -108,21 +108,22 @@ __device__ __forceinline__ void split_pixels(const struct job &job, unsigned cha
 
 /* Are the pixels at x to x + 3, whose bytes start at FROM, inside the row, and their words inside the image? */
 template <int CHANNELS>
-__device__ __forceinline__ bool split_whole(const struct job &job, int x, size_t from)
+__device__ __forceinline__ bool split_whole(const struct launch &launch, int x, size_t from)
 {
-    return x + 4 <= job.width && from / 4 * 4 + 4 * (CHANNELS + 1) <= (size_t)job.height * job.width * CHANNELS;
+    return x + 4 <= launch.width &&
+           from / 4 * 4 + 4 * (CHANNELS + 1) <= (size_t)launch.height * launch.width * CHANNELS;
 }
 
 template <int CHANNELS, int PLANES, bool PREMULTIPLY = false>
-__global__ void __launch_bounds__(threads_x *threads_y, 4) split(struct job job, unsigned char *image)
+__global__ void __launch_bounds__(threads_x *threads_y, 4) split(struct launch launch, unsigned char *image)
 {
-    const int2 tile = block_tile(job);
+    const int2 tile = block_tile(launch);
     const int x = tile.x * tile_width + (int)threadIdx.x * 4;
     const int y = (tile.y * threads_y + (int)threadIdx.y) * rows;
-    if (x >= job.width)
+    if (x >= launch.width)
         return;
-    const size_t row_bytes = (size_t)job.width * CHANNELS;
-    const size_t first = ((size_t)y * job.width + x) * CHANNELS;
+    const size_t row_bytes = (size_t)launch.width * CHANNELS;
+    const size_t first = ((size_t)y * launch.width + x) * CHANNELS;
 
     uint32_t word[rows][CHANNELS + 1];
     bool whole[rows];
@@ -130,16 +131,16 @@ __global__ void __launch_bounds__(threads_x *threads_y, 4) split(struct job job,
 #pragma unroll
     for (int r = 0; r < rows; r++) {
         const size_t from = first + r * row_bytes, skip = from & 3;
-        whole[r] = split_whole<CHANNELS>(job, x, from);
+        whole[r] = split_whole<CHANNELS>(launch, x, from);
         all &= whole[r];
         const uint32_t *words = (const uint32_t *)(image + (from - skip));
 #pragma unroll
         for (int k = 0; k <= CHANNELS; k++)
             word[r][k] = whole[r] && (k < CHANNELS || skip != 0) ? words[k] : 0;
     }
-    unsigned char *to = job.out + y * job.out_row + x;
+    unsigned char *to = launch.out + y * launch.out_row + x;
 #pragma unroll
-    for (int r = 0; r < rows; r++, to += job.out_row) {
+    for (int r = 0; r < rows; r++, to += launch.out_row) {
         uint32_t sample[CHANNELS];
 #pragma unroll
         for (int k = 0; k < CHANNELS; k++)
@@ -154,14 +155,14 @@ __global__ void __launch_bounds__(threads_x *threads_y, 4) split(struct job job,
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
             if (whole[r] && c < PLANES)
-                *(uint32_t *)(to + c * job.out_plane) = sample[c];
+                *(uint32_t *)(to + c * launch.out_plane) = sample[c];
     }
     if (all)
         return;
 #pragma unroll 1
-    for (int r = 0; r < rows && y + r < job.height; r++)
-        if (!split_whole<CHANNELS>(job, x, first + r * row_bytes))
-            split_pixels<CHANNELS, PLANES, PREMULTIPLY>(job, image, y + r, x);
+    for (int r = 0; r < rows && y + r < launch.height; r++)
+        if (!split_whole<CHANNELS>(launch, x, first + r * row_bytes))
+            split_pixels<CHANNELS, PLANES, PREMULTIPLY>(launch, image, y + r, x);
 }
 
 /* A warp's words of three channels: thread t has words 3 t to 3 t + 2 of 96, and gets words t, t + 32 and t + 64. */
@@ -180,19 +181,19 @@ __device__ __forceinline__ void exchange(uint32_t *shared, uint32_t (&word)[3])
 
 /* Merge the pixels at x to x + 3 of row y that are inside the image, byte by byte. */
 template <int CHANNELS, int PLANES, bool PREMULTIPLY>
-__device__ __forceinline__ void merge_pixels(const struct job &job, unsigned char *image, int y, int x)
+__device__ __forceinline__ void merge_pixels(const struct launch &launch, unsigned char *image, int y, int x)
 {
-    unsigned char *pixel = image + ((ptrdiff_t)y * job.width + x) * CHANNELS;
-    const unsigned char *from = job.in + y * job.in_row + x;
+    unsigned char *pixel = image + ((ptrdiff_t)y * launch.width + x) * CHANNELS;
+    const unsigned char *from = launch.in + y * launch.in_row + x;
 #pragma unroll
     for (int k = 0; k < 4; k++, pixel += CHANNELS, from++) {
-        if (x + k < 0 || x + k >= job.width)
+        if (x + k < 0 || x + k >= launch.width)
             continue;
-        const unsigned alpha = PREMULTIPLY ? from[(CHANNELS - 1) * job.in_plane] : 255;
+        const unsigned alpha = PREMULTIPLY ? from[(CHANNELS - 1) * launch.in_plane] : 255;
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
             if (c < PLANES) {
-                const unsigned value = from[c * job.in_plane];
+                const unsigned value = from[c * launch.in_plane];
                 pixel[c] =
                     (unsigned char)(PREMULTIPLY && c < CHANNELS - 1 ? unpremultiply_sample(value, alpha) : value);
             }
@@ -201,48 +202,48 @@ __device__ __forceinline__ void merge_pixels(const struct job &job, unsigned cha
 
 /* A row is taken to start up to sector - 1 columns early, so that groups start at words, and warps at sectors, of the
  * image. This is the first column of the thread's group, which may be outside the image. */
-__device__ __forceinline__ int merge_column(const struct job &job, int group_x, int y)
+__device__ __forceinline__ int merge_column(const struct launch &launch, int group_x, int y)
 {
-    return group_x - (int)((size_t)y * job.width % sector);
+    return group_x - (int)((size_t)y * launch.width % sector);
 }
 
 /* Are the pixels at x to x + 3 inside the row, and the words of planes that hold them? */
-__device__ __forceinline__ bool merge_whole(const struct job &job, int x)
+__device__ __forceinline__ bool merge_whole(const struct launch &launch, int x)
 {
-    return x - (x & 3) >= 0 && x - (x & 3) + ((x & 3) == 0 ? 4 : 8) <= job.width;
+    return x - (x & 3) >= 0 && x - (x & 3) + ((x & 3) == 0 ? 4 : 8) <= launch.width;
 }
 
 template <int CHANNELS, int PLANES, bool PREMULTIPLY = false>
 __global__ void __launch_bounds__(threads_x *threads_y, PLANES < CHANNELS ? 3 : 4)
-    merge(struct job job, unsigned char *image)
+    merge(struct launch launch, unsigned char *image)
 {
     __shared__ uint32_t shared[CHANNELS == 3 ? threads_y : 1][threads_x * 3];
-    const int2 tile = block_tile(job);
+    const int2 tile = block_tile(launch);
     const int warp_x = tile.x * tile_width, group_x = warp_x + (int)threadIdx.x * 4;
-    const int y = (tile.y * threads_y + (int)threadIdx.y) * rows, count = min(rows, job.height - y);
+    const int y = (tile.y * threads_y + (int)threadIdx.y) * rows, count = min(rows, launch.height - y);
 
     uint32_t low[rows][CHANNELS], high[rows][CHANNELS];
     group<CHANNELS> old[rows] = {}; /* what the image holds, where some of it is kept */
 #pragma unroll
     for (int r = 0; r < rows; r++) {
-        const int x = merge_column(job, group_x, y + r), skip = x & 3;
-        const bool whole = r < count && merge_whole(job, x);
-        const unsigned char *from = job.in + (y + r) * job.in_row + (x - skip);
+        const int x = merge_column(launch, group_x, y + r), skip = x & 3;
+        const bool whole = r < count && merge_whole(launch, x);
+        const unsigned char *from = launch.in + (y + r) * launch.in_row + (x - skip);
 #pragma unroll
-        for (int c = 0; c < CHANNELS; c++, from += job.in_plane) {
+        for (int c = 0; c < CHANNELS; c++, from += launch.in_plane) {
             low[r][c] = whole && c < PLANES ? ((const uint32_t *)from)[0] : 0;
             high[r][c] = whole && c < PLANES && skip != 0 ? ((const uint32_t *)from)[1] : 0;
         }
         if (PLANES < CHANNELS && whole)
-            old[r] = *(const group<CHANNELS> *)(image + ((ptrdiff_t)(y + r) * job.width + x) * CHANNELS);
+            old[r] = *(const group<CHANNELS> *)(image + ((ptrdiff_t)(y + r) * launch.width + x) * CHANNELS);
     }
 #pragma unroll
     for (int r = 0; r < rows; r++) {
         if (r >= count) /* the whole warp */
             break;
-        const int x = merge_column(job, group_x, y + r);
-        const bool whole = merge_whole(job, x);
-        unsigned char *to = image + ((ptrdiff_t)(y + r) * job.width + x) * CHANNELS;
+        const int x = merge_column(launch, group_x, y + r);
+        const bool whole = merge_whole(launch, x);
+        unsigned char *to = image + ((ptrdiff_t)(y + r) * launch.width + x) * CHANNELS;
         uint32_t sample[CHANNELS];
         group<CHANNELS> out;
 #pragma unroll
@@ -268,7 +269,7 @@ __global__ void __launch_bounds__(threads_x *threads_y, PLANES < CHANNELS ? 3 : 
 #pragma unroll
             for (int k = 0; k < 3; k++) {
                 const int index = (int)threadIdx.x + threads_x * k; /* a word of group index / 3 */
-                if (merge_whole(job, x - 4 * (int)threadIdx.x + index / 3 * 4))
+                if (merge_whole(launch, x - 4 * (int)threadIdx.x + index / 3 * 4))
                     *(uint32_t *)(to + 4 * index) = out.word[k];
             }
         } else if (whole) {
@@ -277,9 +278,9 @@ __global__ void __launch_bounds__(threads_x *threads_y, PLANES < CHANNELS ? 3 : 
     }
 #pragma unroll 1
     for (int r = 0; r < count; r++) {
-        const int x = merge_column(job, group_x, y + r);
-        if (!merge_whole(job, x) && x + 4 > 0 && x < job.width)
-            merge_pixels<CHANNELS, PLANES, PREMULTIPLY>(job, image, y + r, x);
+        const int x = merge_column(launch, group_x, y + r);
+        if (!merge_whole(launch, x) && x + 4 > 0 && x < launch.width)
+            merge_pixels<CHANNELS, PLANES, PREMULTIPLY>(launch, image, y + r, x);
     }
 }
 
@@ -339,53 +340,55 @@ constexpr int deep_columns = 4; /* pixels of a thread, a warp's width apart: as 
 constexpr int deep_width = deep_columns * threads_x;
 
 /* A kernel for samples of T. */
-using deep_kernel = void(struct job job, unsigned char *image, struct deep deep);
+using deep_kernel = void(struct launch launch, unsigned char *image, struct deep deep);
 
 /* Let WORK(row of PLANES, pixel, column) do the thread's pixels of IMAGE. */
 template <int CHANNELS, typename T, typename Plane, typename Work>
-__device__ __forceinline__ void each_pixel(const struct job &job, T *image, Plane *planes, size_t row_bytes, Work work)
+__device__ __forceinline__ void each_pixel(const struct launch &launch, T *image, Plane *planes, size_t row_bytes,
+                                           Work work)
 {
-    const int2 tile = block_tile(job);
+    const int2 tile = block_tile(launch);
     const int x = tile.x * deep_width + (int)threadIdx.x, y = tile.y * threads_y + (int)threadIdx.y;
-    if (y >= job.height)
+    if (y >= launch.height)
         return;
-    T *pixel = image + ((size_t)y * job.width + x) * CHANNELS;
+    T *pixel = image + ((size_t)y * launch.width + x) * CHANNELS;
     Plane *row = planes + y * row_bytes;
 #pragma unroll
     for (int k = 0; k < deep_columns; k++, pixel += threads_x * CHANNELS) {
         const int at = x + threads_x * k;
-        if (at < job.width)
+        if (at < launch.width)
             work(row, pixel, at);
     }
 }
 
 template <typename T, int CHANNELS>
 __global__ void __launch_bounds__(threads_x *threads_y)
-    split_deep(struct job job, unsigned char *image, struct deep deep)
+    split_deep(struct launch launch, unsigned char *image, struct deep deep)
 {
-    each_pixel<CHANNELS>(job, (const T *)image, job.out, job.out_row, [=](unsigned char *to, const T *from, int at) {
-        uint16_t value[CHANNELS];
+    each_pixel<CHANNELS>(
+        launch, (const T *)image, launch.out, launch.out_row, [=](unsigned char *to, const T *from, int at) {
+            uint16_t value[CHANNELS];
 #pragma unroll
-        for (int c = 0; c < CHANNELS; c++)
-            value[c] = deepen(from[c], is_colour<CHANNELS>(c) ? deep.linear : NULL);
+            for (int c = 0; c < CHANNELS; c++)
+                value[c] = deepen(from[c], is_colour<CHANNELS>(c) ? deep.linear : NULL);
 #pragma unroll
-        for (int c = 0; c < CHANNELS; c++)
-            if (c < deep.planes)
-                ((uint16_t *)(to + c * job.out_plane))[at] = deep.premultiply && is_colour<CHANNELS>(c)
-                                                                 ? premultiply_sample16(value[c], value[CHANNELS - 1])
-                                                                 : value[c];
-    });
+            for (int c = 0; c < CHANNELS; c++)
+                if (c < deep.planes)
+                    ((uint16_t *)(to + c * launch.out_plane))[at] =
+                        deep.premultiply && is_colour<CHANNELS>(c) ? premultiply_sample16(value[c], value[CHANNELS - 1])
+                                                                   : value[c];
+        });
 }
 
 template <typename T, int CHANNELS>
 __global__ void __launch_bounds__(threads_x *threads_y)
-    merge_deep(struct job job, unsigned char *image, struct deep deep)
+    merge_deep(struct launch launch, unsigned char *image, struct deep deep)
 {
-    each_pixel<CHANNELS>(job, (T *)image, job.in, job.in_row, [=](const unsigned char *from, T *to, int at) {
+    each_pixel<CHANNELS>(launch, (T *)image, launch.in, launch.in_row, [=](const unsigned char *from, T *to, int at) {
         uint16_t value[CHANNELS];
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
-            value[c] = c < deep.planes ? ((const uint16_t *)(from + c * job.in_plane))[at] : 0;
+            value[c] = c < deep.planes ? ((const uint16_t *)(from + c * launch.in_plane))[at] : 0;
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
             if (c < deep.planes)
@@ -405,33 +408,33 @@ deep_kernel *const deep_merges[2][4] = {
     {merge_deep<uint16_t, 1>, merge_deep<uint16_t, 2>, merge_deep<uint16_t, 3>, merge_deep<uint16_t, 4>},
 };
 
-struct job job_of(const struct plane *planes)
+struct launch launch_of(const struct plane *planes)
 {
-    struct job job = {};
-    job.in = (const unsigned char *)planes->data;
-    job.out = (unsigned char *)planes->data;
-    job.in_row = job.out_row = planes->row_bytes;
-    job.in_plane = job.out_plane = planes->plane_bytes;
-    job.width = planes->width;
-    job.height = planes->height;
-    return job;
+    struct launch launch = {};
+    launch.in = (const unsigned char *)planes->data;
+    launch.out = (unsigned char *)planes->data;
+    launch.in_row = launch.out_row = planes->row_bytes;
+    launch.in_plane = launch.out_plane = planes->plane_bytes;
+    launch.width = planes->width;
+    launch.height = planes->height;
+    return launch;
 }
 
 bool run(kernel *kernel, int lead, struct device *device, const struct plane *planes, const struct image *image,
          struct error *error)
 {
-    return launch_job(kernel, job_of(planes), 1, device,
-                      {tile_width, threads_y * rows, dim3(threads_x, threads_y), 0, lead}, error,
-                      (unsigned char *)image->samples);
+    return launch_kernel(kernel, launch_of(planes), 1, device,
+                         {tile_width, threads_y * rows, dim3(threads_x, threads_y), 0, lead}, error,
+                         (unsigned char *)image->samples);
 }
 
 bool run_deep(deep_kernel *const kernels[2][4], enum alpha alpha, const struct linear *linear, struct device *device,
               const struct plane *planes, const struct image *image, struct error *error)
 {
     const struct deep deep = {planes->count, alpha == ALPHA_PREMULTIPLY && image_has_alpha(image), linear};
-    return launch_job(kernels[image->bits > 8][image->channels - 1], job_of(planes), 1, device,
-                      {deep_width, threads_y, dim3(threads_x, threads_y)}, error, (unsigned char *)image->samples,
-                      deep);
+    return launch_kernel(kernels[image->bits > 8][image->channels - 1], launch_of(planes), 1, device,
+                         {deep_width, threads_y, dim3(threads_x, threads_y)}, error, (unsigned char *)image->samples,
+                         deep);
 }
 } // namespace
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the kernels share: the job (a plan and its planes as a kernel takes them), samples with their border, sums to
+ * What the kernels share: the launch (a plan and its planes as a kernel takes them), samples with their border, sums to
  * outputs, and the launch. */
 #ifndef GPUCONV_CONV_CUH
 #define GPUCONV_CONV_CUH
@@ -50,7 +50,7 @@ bool device_texture(struct device *device, const struct plane *plane, int index,
 
 /* What a kernel gets, by value. Coordinates are int, as image sides are; offsets in bytes are size_t, as planes exceed
  * 2 GiB. */
-struct job {
+struct launch {
     const unsigned char *in;
     unsigned char *out;
     size_t in_row, in_plane, out_row, out_plane; /* strides in bytes */
@@ -67,35 +67,35 @@ struct job {
  * times. */
 static_assert(sizeof(struct rounding16) <= sizeof(struct rounding), "one takes the other's place");
 
-static __device__ __forceinline__ struct rounding16 rounding16_of(const struct job &job)
+static __device__ __forceinline__ struct rounding16 rounding16_of(const struct launch &launch)
 {
     struct rounding16 rounding;
-    memcpy(&rounding, &job.rounding, sizeof rounding);
+    memcpy(&rounding, &launch.rounding, sizeof rounding);
     return rounding;
 }
 
-static inline struct job make_job(const struct plan *plan, const struct plane *in, const struct plane *out)
+static inline struct launch make_launch(const struct plan *plan, const struct plane *in, const struct plane *out)
 {
-    struct job job;
-    job.in = (const unsigned char *)in->data;
-    job.out = (unsigned char *)out->data;
-    job.in_row = in->row_bytes;
-    job.in_plane = in->plane_bytes;
-    job.out_row = out->row_bytes;
-    job.out_plane = out->plane_bytes;
-    job.width = in->width;
-    job.height = in->height;
-    job.filter_width = plan->filter->width;
-    job.filter_height = plan->filter->height;
-    job.anchor_x = plan->filter->anchor_x;
-    job.anchor_y = plan->filter->anchor_y;
-    job.tiles_x = job.strip = 0;
-    job.border = plan->border;
-    job.rounding = plan->rounding;
+    struct launch launch;
+    launch.in = (const unsigned char *)in->data;
+    launch.out = (unsigned char *)out->data;
+    launch.in_row = in->row_bytes;
+    launch.in_plane = in->plane_bytes;
+    launch.out_row = out->row_bytes;
+    launch.out_plane = out->plane_bytes;
+    launch.width = in->width;
+    launch.height = in->height;
+    launch.filter_width = plan->filter->width;
+    launch.filter_height = plan->filter->height;
+    launch.anchor_x = plan->filter->anchor_x;
+    launch.anchor_y = plan->filter->anchor_y;
+    launch.tiles_x = launch.strip = 0;
+    launch.border = plan->border;
+    launch.rounding = plan->rounding;
     if (plan->sample == SAMPLE_U16)
-        memcpy(&job.rounding, &plan->rounding16, sizeof plan->rounding16);
-    job.offset = plan->offset;
-    return job;
+        memcpy(&launch.rounding, &plan->rounding16, sizeof plan->rounding16);
+    launch.offset = plan->offset;
+    return launch;
 }
 
 /* How a launch is laid out: a block of threads a tile of outputs. */
@@ -110,78 +110,79 @@ struct layout {
 /* Launch KERNEL over JOB's image, PLANES times. The tiles are numbered along grid.x alone, row after row, because
  * grid.y ends at 65535 and an image may be 2^24 rows high; grid.z is the plane. */
 template <typename... Arguments>
-static inline bool launch_job(void (*kernel)(struct job, Arguments...), struct job job, int planes,
-                              struct device *device, const struct layout &layout, struct error *error,
-                              Arguments... arguments)
+static inline bool launch_kernel(void (*kernel)(struct launch, Arguments...), struct launch launch, int planes,
+                                 struct device *device, const struct layout &layout, struct error *error,
+                                 Arguments... arguments)
 {
-    job.tiles_x = (job.width + layout.lead + layout.tile_width - 1) / layout.tile_width;
-    job.strip = layout.strip;
-    const int tiles_y = (job.height + layout.tile_height - 1) / layout.tile_height;
-    const dim3 grid((unsigned)job.tiles_x * (unsigned)tiles_y, 1, (unsigned)planes);
-    kernel<<<grid, layout.block, layout.shared, device_stream(device)>>>(job, arguments...);
+    launch.tiles_x = (launch.width + layout.lead + layout.tile_width - 1) / layout.tile_width;
+    launch.strip = layout.strip;
+    const int tiles_y = (launch.height + layout.tile_height - 1) / layout.tile_height;
+    const dim3 grid((unsigned)launch.tiles_x * (unsigned)tiles_y, 1, (unsigned)planes);
+    kernel<<<grid, layout.block, layout.shared, device_stream(device)>>>(launch, arguments...);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }
 
 /* Launch a variant's KERNEL over all planes. */
-static inline bool launch_tiles(void (*kernel)(struct job), const struct plan *plan, struct device *device,
+static inline bool launch_tiles(void (*kernel)(struct launch), const struct plan *plan, struct device *device,
                                 const struct plane *in, const struct plane *out, const struct layout &layout,
                                 struct error *error)
 {
-    return launch_job(kernel, make_job(plan, in, out), in->count, device, layout, error);
+    return launch_kernel(kernel, make_launch(plan, in, out), in->count, device, layout, error);
 }
 
 /* Column and row of the block's tile. */
-static __device__ __forceinline__ int2 block_tile(const struct job &job)
+static __device__ __forceinline__ int2 block_tile(const struct launch &launch)
 {
-    return make_int2((int)blockIdx.x % job.tiles_x, (int)blockIdx.x / job.tiles_x);
+    return make_int2((int)blockIdx.x % launch.tiles_x, (int)blockIdx.x / launch.tiles_x);
 }
 
 /* Row y of the block's plane. */
 template <typename T>
-static __device__ __forceinline__ const T *in_row(const struct job &job, int y)
+static __device__ __forceinline__ const T *in_row(const struct launch &launch, int y)
 {
-    return (const T *)(job.in + blockIdx.z * job.in_plane + (size_t)y * job.in_row);
+    return (const T *)(launch.in + blockIdx.z * launch.in_plane + (size_t)y * launch.in_row);
 }
 
 template <typename T>
-static __device__ __forceinline__ T *out_row(const struct job &job, int y)
+static __device__ __forceinline__ T *out_row(const struct launch &launch, int y)
 {
-    return (T *)(job.out + blockIdx.z * job.out_plane + (size_t)y * job.out_row);
+    return (T *)(launch.out + blockIdx.z * launch.out_plane + (size_t)y * launch.out_row);
 }
 
 /* in(y, x), border included. */
 template <typename T>
-static __device__ float load(const struct job &job, int y, int x)
+static __device__ float load(const struct launch &launch, int y, int x)
 {
-    const int from_y = border_index(y, job.height, job.border);
-    const int from_x = border_index(x, job.width, job.border);
-    return from_y < 0 || from_x < 0 ? 0.0f : (float)in_row<T>(job, from_y)[from_x];
+    const int from_y = border_index(y, launch.height, launch.border);
+    const int from_x = border_index(x, launch.width, launch.border);
+    return from_y < 0 || from_x < 0 ? 0.0f : (float)in_row<T>(launch, from_y)[from_x];
 }
 
 /* Does the filter at (y, x) lie wholly inside the image? */
-static __device__ __forceinline__ bool window_inside(const struct job &job, int y, int x)
+static __device__ __forceinline__ bool window_inside(const struct launch &launch, int y, int x)
 {
-    return y >= job.anchor_y && x >= job.anchor_x && y - job.anchor_y + job.filter_height <= job.height &&
-           x - job.anchor_x + job.filter_width <= job.width;
+    return y >= launch.anchor_y && x >= launch.anchor_x &&
+           y - launch.anchor_y + launch.filter_height <= launch.height &&
+           x - launch.anchor_x + launch.filter_width <= launch.width;
 }
 
 /* An integer sum to a sample of uint8_t. */
-static __device__ __forceinline__ uint8_t finish_sum(const struct job &job, int sum)
+static __device__ __forceinline__ uint8_t finish_sum(const struct launch &launch, int sum)
 {
-    return rounding_apply(&job.rounding, sum);
+    return rounding_apply(&launch.rounding, sum);
 }
 
 /* A float sum to a sample. For uint8_t the sum stands for an integer; a float that was rounded up to 2^31 converts to
  * the ends of int, of which only the lower has no absolute value. */
-static __device__ __forceinline__ void finish(const struct job &job, float sum, uint8_t *to)
+static __device__ __forceinline__ void finish(const struct launch &launch, float sum, uint8_t *to)
 {
-    *to = finish_sum(job, max(__float2int_rn(sum), -INT32_MAX));
+    *to = finish_sum(launch, max(__float2int_rn(sum), -INT32_MAX));
 }
 
-static __device__ __forceinline__ void finish(const struct job &job, float sum, float *to)
+static __device__ __forceinline__ void finish(const struct launch &launch, float sum, float *to)
 {
-    *to = (job.rounding.absolute ? fabsf(sum) : sum) + job.offset;
+    *to = (launch.rounding.absolute ? fabsf(sum) : sum) + launch.offset;
 }
 
 /* Samples of uint16_t, and their sums where floats do not hold them, by their bytes: 256 high + low. Both are summed by
@@ -259,9 +260,9 @@ static __device__ __forceinline__ double whole_of(float sum)
 
 /* To a level that is yet to be clamped to 0 to 65535: rounding16_apply but for that. */
 template <typename Sum>
-static __device__ __forceinline__ int level16(const struct job &job, const Sum &sum)
+static __device__ __forceinline__ int level16(const struct launch &launch, const Sum &sum)
 {
-    const struct rounding16 rounding = rounding16_of(job);
+    const struct rounding16 rounding = rounding16_of(launch);
     const double whole = whole_of(sum);
     return __double2int_rd((rounding.absolute ? fabs(whole) : whole) * rounding.factor + rounding.term);
 }
@@ -384,62 +385,62 @@ static __device__ __noinline__ quad<Sum> gather_quad(const T *row, int x, int wi
 }
 
 template <typename T, typename Sum>
-static __device__ __forceinline__ quad<Sum> load_quad(const struct job &job, int from_y, int x)
+static __device__ __forceinline__ quad<Sum> load_quad(const struct launch &launch, int from_y, int x)
 {
     if (from_y < 0)
         return {};
-    const T *row = in_row<T>(job, from_y);
-    return x >= 0 && x + 4 <= job.width ? read_quad(row + x).template unpack<Sum>()
-                                        : gather_quad<T, Sum>(row, x, job.width, job.border);
+    const T *row = in_row<T>(launch, from_y);
+    return x >= 0 && x + 4 <= launch.width ? read_quad(row + x).template unpack<Sum>()
+                                           : gather_quad<T, Sum>(row, x, launch.width, launch.border);
 }
 
-static __device__ __forceinline__ void finish(const struct job &job, int sum, uint8_t *to)
+static __device__ __forceinline__ void finish(const struct launch &launch, int sum, uint8_t *to)
 {
-    *to = finish_sum(job, sum);
+    *to = finish_sum(launch, sum);
 }
 
 /* Four sums to the samples at columns x to x + 3 of row y, but those outside the image. */
 template <typename Sum>
-static __device__ __forceinline__ void store_quad(const struct job &job, int y, int x, const Sum *sum, uint8_t *)
+static __device__ __forceinline__ void store_quad(const struct launch &launch, int y, int x, const Sum *sum, uint8_t *)
 {
-    uint8_t *to = out_row<uint8_t>(job, y) + x;
+    uint8_t *to = out_row<uint8_t>(launch, y) + x;
     union {
         uint8_t bytes[4];
         uint32_t word;
     } four;
 #pragma unroll
     for (int k = 0; k < 4; k++)
-        finish(job, sum[k], &four.bytes[k]);
-    if (x + 4 <= job.width)
+        finish(launch, sum[k], &four.bytes[k]);
+    if (x + 4 <= launch.width)
         *(uint32_t *)to = four.word;
     else
-        for (int k = 0; k < job.width - x; k++)
+        for (int k = 0; k < launch.width - x; k++)
             to[k] = (uint8_t)(four.word >> 8 * k);
 }
 
 template <typename Sum>
-static __device__ __forceinline__ void store_quad(const struct job &job, int y, int x, const Sum *sum, uint16_t *)
+static __device__ __forceinline__ void store_quad(const struct launch &launch, int y, int x, const Sum *sum, uint16_t *)
 {
-    store_words16(out_row<uint16_t>(job, y) + x, pack_levels16(level16(job, sum[0]), level16(job, sum[1])),
-                  pack_levels16(level16(job, sum[2]), level16(job, sum[3])), job.width - x);
+    store_words16(out_row<uint16_t>(launch, y) + x, pack_levels16(level16(launch, sum[0]), level16(launch, sum[1])),
+                  pack_levels16(level16(launch, sum[2]), level16(launch, sum[3])), launch.width - x);
 }
 
-static __device__ __forceinline__ void store_quad(const struct job &job, int y, int x, const float *sum, float *)
+static __device__ __forceinline__ void store_quad(const struct launch &launch, int y, int x, const float *sum, float *)
 {
-    float *to = out_row<float>(job, y) + x;
+    float *to = out_row<float>(launch, y) + x;
     float4 four;
-    finish(job, sum[0], &four.x);
-    finish(job, sum[1], &four.y);
-    finish(job, sum[2], &four.z);
-    finish(job, sum[3], &four.w);
-    if (x + 4 <= job.width) {
+    finish(launch, sum[0], &four.x);
+    finish(launch, sum[1], &four.y);
+    finish(launch, sum[2], &four.z);
+    finish(launch, sum[3], &four.w);
+    if (x + 4 <= launch.width) {
         *(float4 *)to = four;
         return;
     }
     to[0] = four.x;
-    if (x + 1 < job.width)
+    if (x + 1 < launch.width)
         to[1] = four.y;
-    if (x + 2 < job.width)
+    if (x + 2 < launch.width)
         to[2] = four.z;
 }
 

@@ -169,7 +169,7 @@ static __device__ __forceinline__ void add_row(Sum (&sum)[any_rows][any_quads<Su
 
 template <typename T, typename Sum, bool FAR>
 static __global__ void __launch_bounds__(32 * any_warps<FAR>, 16 / any_warps<FAR>) /* 128 registers */
-    register_tiled_any(const __grid_constant__ struct job job, const uint4 *table)
+    register_tiled_any(const __grid_constant__ struct launch launch, const uint4 *table)
 {
     constexpr bool packed = sizeof(T) < 4;
     constexpr int quads = any_quads<Sum>, row_width = any_width<Sum>, samples_most = any_samples<Sum>;
@@ -178,36 +178,36 @@ static __global__ void __launch_bounds__(32 * any_warps<FAR>, 16 / any_warps<FAR
     constexpr int row_bytes = round_up(4 * most_words, 16);
     __shared__ __align__(16) unsigned char all_memory[any_warps<FAR>][any_slots][row_bytes];
     __shared__ __align__(16) uint32_t all_unpacked[any_warps<FAR>][packed ? samples_most * (int)sizeof(Sum) / 4 : 1];
-    const int width = job.filter_width, height = job.filter_height, lane = (int)threadIdx.x;
-    const int2 tile = block_tile(job);
+    const int width = launch.filter_width, height = launch.filter_height, lane = (int)threadIdx.x;
+    const int2 tile = block_tile(launch);
     const int strip_x = tile.x * row_width;
     const int warp = FAR ? __shfl_sync(~0u, (int)threadIdx.y, 0) : 0;
     const int y = (tile.y * any_warps<FAR> + warp) * any_rows;
-    if (FAR && y >= job.height)
+    if (FAR && y >= launch.height)
         return;
     unsigned char *memory = all_memory[warp][0];
     uint32_t *unpacked = all_unpacked[warp]; /* a row of samples as Sum */
 
     /* The rows' first column, and that of the ring's rows, which whole words of memory fill. */
-    const int first_x = strip_x - job.anchor_x, x = first_x & -word;
+    const int first_x = strip_x - launch.anchor_x, x = first_x & -word;
     const int words = (first_x - x + row_width + width - 1 + word - 1) / word;
-    const bool inside = x >= 0 && x + words * word <= job.width;
-    const int rows = min(any_rows, job.height - y) + height - 1;
+    const bool inside = x >= 0 && x + words * word <= launch.width;
+    const int rows = min(any_rows, launch.height - y) + height - 1;
     const uint32_t begin = shared_address(memory);
     uint32_t to = begin, from = begin;
     int next = 0;
     auto load = [&]() {
         if (next < rows) {
-            const int from_y = y - job.anchor_y + next;
-            if (inside && (unsigned)from_y < (unsigned)job.height) {
-                const unsigned char *row = (const unsigned char *)(in_row<T>(job, from_y) + x) + 4 * lane;
+            const int from_y = y - launch.anchor_y + next;
+            if (inside && (unsigned)from_y < (unsigned)launch.height) {
+                const unsigned char *row = (const unsigned char *)(in_row<T>(launch, from_y) + x) + 4 * lane;
 #pragma unroll
                 for (int k = 0; k < most_words; k += 32)
                     if (k + 32 <= all_words || lane < words - k)
                         copy_start<4, false>(to + 4 * (k + lane), row + 4 * k);
             } else {
-                load_border<T>(job.in + blockIdx.z * job.in_plane, job.in_row, job.width, job.height, job.border,
-                               from_y, x, to, words);
+                load_border<T>(launch.in + blockIdx.z * launch.in_plane, launch.in_row, launch.width, launch.height,
+                               launch.border, from_y, x, to, words);
             }
             next++;
             to = to == begin + (any_slots - 1) * row_bytes ? begin : to + row_bytes;
@@ -242,11 +242,11 @@ static __global__ void __launch_bounds__(32 * any_warps<FAR>, 16 / any_warps<FAR
 
 #pragma unroll
     for (int k = 0; k < any_rows; k++)
-        if (y + k < job.height)
+        if (y + k < launch.height)
 #pragma unroll
             for (int q = 0; q < quads; q++) {
                 const int to_x = strip_x + strip_width * q + columns * lane;
-                store_sums<FINISH_ANY>(job, {}, out_row<T>(job, y + k) + to_x, job.width - to_x, sum[k][q]);
+                store_sums<FINISH_ANY>(launch, {}, out_row<T>(launch, y + k) + to_x, launch.width - to_x, sum[k][q]);
             }
 }
 

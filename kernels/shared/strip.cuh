@@ -48,7 +48,7 @@ template <int SIZE>
 constexpr int window_of = round_up(lead_of(SIZE / 2) + SIZE + columns - 1, 4);
 
 /* A row of a ring, of which some is outside the image, a word of 4 bytes after another. Not inlined, and given values
- * instead of the job: few warps come here. */
+ * instead of the launch: few warps come here. */
 template <typename T>
 static __device__ __noinline__ void load_border(const unsigned char *plane, size_t in_row, int width, int height,
                                                 enum border border, int y, int x, uint32_t to, int words)
@@ -113,41 +113,43 @@ struct ring {
         return threadIdx.x / lanes * row_bytes + 16 * lane();
     }
 
-    __device__ __forceinline__ ring(const struct job &job, const unsigned char *memory, int strip_x, int y, int rows)
+    __device__ __forceinline__ ring(const struct launch &launch, const unsigned char *memory, int strip_x, int y,
+                                    int rows)
     {
         first = shared_address(memory);
         to = first;
         x = strip_x - before;
         next = y;
         end = y + rows;
-        inside = x >= 0 && x + samples <= job.width;
-        clear = inside && end + turn - 1 <= job.height;
-        from = job.in + blockIdx.z * job.in_plane + (int64_t)(next + (int)threadIdx.x / lanes) * (int64_t)job.in_row +
+        inside = x >= 0 && x + samples <= launch.width;
+        clear = inside && end + turn - 1 <= launch.height;
+        from = launch.in + blockIdx.z * launch.in_plane +
+               (int64_t)(next + (int)threadIdx.x / lanes) * (int64_t)launch.in_row +
                (x + unit * lane()) * (int)sizeof(T);
     }
 
     /* Start the copy of the next turn's rows. CLEAR: `clear` is set and the first rows have gone by. A loop that knows
      * this calls no function, across which uniform registers would not keep the taps. */
     template <bool CLEAR>
-    __device__ __forceinline__ void load(const struct job &job)
+    __device__ __forceinline__ void load(const struct launch &launch)
     {
         if (next < end) {
-            if (CLEAR || (inside && next >= 0 && next + turn <= job.height)) {
+            if (CLEAR || (inside && next >= 0 && next + turn <= launch.height)) {
 #pragma unroll
                 for (int i = 0; i < turn; i += together)
 #pragma unroll
                     for (int k = 0; k < copies; k += lanes)
                         if (k + lanes <= copies || lane() < copies - k)
                             copy_start<16, wide>(to + lane_bytes() + i * row_bytes + 16 * k,
-                                                 from + i * job.in_row + 16 * k);
+                                                 from + i * launch.in_row + 16 * k);
             } else {
 #pragma unroll 1
                 for (int i = 0; i < turn; i++)
-                    load_border<T>(job.in + blockIdx.z * job.in_plane, job.in_row, job.width, job.height, job.border,
-                                   next + i, x, to + i * row_bytes, row_bytes / 4);
+                    load_border<T>(launch.in + blockIdx.z * launch.in_plane, launch.in_row, launch.width, launch.height,
+                                   launch.border, next + i, x, to + i * row_bytes, row_bytes / 4);
             }
             next += turn;
-            from += turn * job.in_row;
+            from += turn * launch.in_row;
             to += turn * row_bytes;
             if (to == first + bytes)
                 to = first;
@@ -156,11 +158,11 @@ struct ring {
     }
 
     /* Fill the ring but for one turn's rows. */
-    __device__ __forceinline__ void start(const struct job &job)
+    __device__ __forceinline__ void start(const struct launch &launch)
     {
 #pragma unroll 1
         for (int r = 0; r < slots - turn; r += turn)
-            load<false>(job);
+            load<false>(launch);
     }
 
     /* Wait for the rows of the turn to work on: those of all turns but it, and the one that it frees, may be on their
@@ -238,7 +240,7 @@ static __device__ __forceinline__ T *next_row(T *at, size_t row_bytes)
  * float sums of a plane of uint16_t convert quickly. */
 enum finish { FINISH_ANY, FINISH_QUICK };
 
-/* What FINISH_QUICK takes besides the job. For uint8_t, with an integer S = |S| where absolute,
+/* What FINISH_QUICK takes besides the launch. For uint8_t, with an integer S = |S| where absolute,
  *
  *     floor((S + B) / D) = floor(x),  x = (S + B + 1/2) / D,  v = saturate(S scale + bias) ~ x / 255
  *
@@ -278,10 +280,10 @@ static inline struct level level_of(const struct plan *plan)
 
 /* Where sums start. */
 template <typename T, typename Sum, int FINISH>
-static __device__ __forceinline__ Sum sum_start(const struct job &job)
+static __device__ __forceinline__ Sum sum_start(const struct launch &launch)
 {
     if constexpr (sizeof(T) == 4 && FINISH == FINISH_QUICK)
-        return job.offset;
+        return launch.offset;
     else
         return (Sum)0;
 }
@@ -319,7 +321,7 @@ static __device__ __forceinline__ uint32_t finish_quick(const struct level &, in
 /* Four sums to the samples at TO, of which LEFT are inside the image. The outputs are not read again, so they should
  * leave L2 before the inputs, which the strips below may read. */
 template <int FINISH, typename Sum>
-static __device__ __forceinline__ void store_sums(const struct job &job, const struct level &level, uint8_t *to,
+static __device__ __forceinline__ void store_sums(const struct launch &launch, const struct level &level, uint8_t *to,
                                                   int left, const Sum *sum)
 {
     uint32_t word;
@@ -330,7 +332,7 @@ static __device__ __forceinline__ void store_sums(const struct job &job, const s
         uint8_t bytes[4];
 #pragma unroll
         for (int k = 0; k < 4; k++)
-            finish(job, sum[k], &bytes[k]);
+            finish(launch, sum[k], &bytes[k]);
         word = pack_bytes(bytes[0], bytes[1], bytes[2], bytes[3]);
     }
     if (left >= 4)
@@ -342,44 +344,44 @@ static __device__ __forceinline__ void store_sums(const struct job &job, const s
 }
 
 /* The level of a sum of uint16_t that is quick, as level16 gives it, without conversions. */
-static __device__ __forceinline__ int quick_level16(const struct job &job, const halves<float> &sum)
+static __device__ __forceinline__ int quick_level16(const struct launch &launch, const halves<float> &sum)
 {
     constexpr uint32_t raised = 0x4b400000; /* 1.5 * 2^23 */
     const uint32_t high = __float_as_uint(sum.high + 12582912.0f), low = __float_as_uint(sum.low + 12582912.0f);
     const double whole = double_of(256 * high + low - 257 * raised + 0x80000000);
-    const struct rounding16 rounding = rounding16_of(job);
+    const struct rounding16 rounding = rounding16_of(launch);
     const double value = (rounding.absolute ? fabs(whole) : whole) * rounding.factor + rounding.term;
     /* 32 bits hold it: |value| <= 2^22 / 255 * 65535 + 257 * 65535 + 1 < 2^31, as |O| <= 65535. */
     return __double2loint(__dadd_rd(value, 6755399441055744.0)); /* 1.5 * 2^52 */
 }
 
 template <typename Sum>
-static __device__ __forceinline__ int quick_level16(const struct job &, const Sum &)
+static __device__ __forceinline__ int quick_level16(const struct launch &, const Sum &)
 {
     return 0; /* never called: other sums have FINISH_ANY */
 }
 
 template <int FINISH, typename Sum>
-static __device__ __forceinline__ void store_sums(const struct job &job, const struct level &, uint16_t *to, int left,
-                                                  const Sum *sum)
+static __device__ __forceinline__ void store_sums(const struct launch &launch, const struct level &, uint16_t *to,
+                                                  int left, const Sum *sum)
 {
     int level[4];
 #pragma unroll
     for (int k = 0; k < 4; k++)
-        level[k] = FINISH == FINISH_QUICK ? quick_level16(job, sum[k]) : level16(job, sum[k]);
+        level[k] = FINISH == FINISH_QUICK ? quick_level16(launch, sum[k]) : level16(launch, sum[k]);
     store_words16(to, pack_levels16(level[0], level[1]), pack_levels16(level[2], level[3]), left);
 }
 
 template <int FINISH>
-static __device__ __forceinline__ void store_sums(const struct job &job, const struct level &, float *to, int left,
-                                                  const float *sum)
+static __device__ __forceinline__ void store_sums(const struct launch &launch, const struct level &, float *to,
+                                                  int left, const float *sum)
 {
     float4 four = {sum[0], sum[1], sum[2], sum[3]};
     if (FINISH == FINISH_ANY) {
-        finish(job, sum[0], &four.x);
-        finish(job, sum[1], &four.y);
-        finish(job, sum[2], &four.z);
-        finish(job, sum[3], &four.w);
+        finish(launch, sum[0], &four.x);
+        finish(launch, sum[1], &four.y);
+        finish(launch, sum[2], &four.z);
+        finish(launch, sum[3], &four.w);
     }
     if (left >= 4) {
         __stcs((float4 *)to, four);
@@ -404,14 +406,14 @@ struct strip {
     int x, y, rows; /* of its outputs */
 };
 
-static __device__ __forceinline__ struct strip find_strip(const struct job &job)
+static __device__ __forceinline__ struct strip find_strip(const struct launch &launch)
 {
-    const int2 tile = block_tile(job);
+    const int2 tile = block_tile(launch);
     struct strip strip;
     /* The warp's number is the same for all lanes, which the compiler sees only where one has told the others. */
     strip.x = (tile.x * strip_warps + __shfl_sync(~0u, (int)threadIdx.y, 0)) * strip_width;
-    strip.y = tile.y * job.strip;
-    strip.rows = min(job.strip, job.height - strip.y);
+    strip.y = tile.y * launch.strip;
+    strip.rows = min(launch.strip, launch.height - strip.y);
     return strip;
 }
 
@@ -439,7 +441,7 @@ static inline uint32_t tap_word(const struct plan *plan, int32_t q, int32_t divi
 }
 
 /* A kernel that walks down strips. */
-typedef void walk_kernel(struct job, struct level);
+typedef void walk_kernel(struct launch, struct level);
 
 /* Launch it, in strips of LONGEST rows where the image is large. */
 static inline bool launch_walk(walk_kernel *kernel, const struct level &level, int longest, const struct plan *plan,
@@ -447,8 +449,8 @@ static inline bool launch_walk(walk_kernel *kernel, const struct level &level, i
                                struct error *error)
 {
     const int strip = strip_rows(longest, device, in);
-    return launch_job(kernel, make_job(plan, in, out), in->count, device,
-                      {strip_warps * strip_width, strip, dim3(32, strip_warps), strip}, error, level);
+    return launch_kernel(kernel, make_launch(plan, in, out), in->count, device,
+                         {strip_warps * strip_width, strip, dim3(32, strip_warps), strip}, error, level);
 }
 
 #endif

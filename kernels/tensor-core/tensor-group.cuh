@@ -45,13 +45,14 @@ static __device__ __forceinline__ const uint32_t *load_taps(const uint32_t *from
 }
 
 template <int FULL, int PACKED>
-static __global__ void __launch_bounds__(32 * warps, 4) tensor_group(const __grid_constant__ struct tensor_job tensor)
+static __global__ void __launch_bounds__(32 * warps, 4)
+    tensor_group(const __grid_constant__ struct tensor_launch tensor)
 {
     constexpr int words = 2 * FULL + PACKED;            /* of taps, for a pair of rows */
     constexpr int block_bytes = 16 * FULL + 8 * PACKED; /* of samples */
     constexpr int unroll = 2 * group_pairs;             /* both the window's and the taps' registers come round */
     extern __shared__ uint4 ring[];
-    const struct job &job = tensor.job;
+    const struct launch &launch = tensor.launch;
     const int lane = (int)threadIdx.x, g = lane / 4, t = lane % 4;
     const int index = (int)(blockIdx.x * blockDim.y + threadIdx.y);
     if (index >= tensor.tiles)
@@ -60,18 +61,18 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_group(const __gri
     const int pitch = tensor.pitch, capacity = tensor.slots * group * pitch; /* bytes */
     const uint32_t mine = shared_address(ring) + threadIdx.y * capacity;
 
-    const int input_rows = tile.rows + job.filter_height - 1;
+    const int input_rows = tile.rows + launch.filter_height - 1;
     const int load_x = tile.x - tensor.before;
-    const struct edges edges = find_edges(load_x, pitch / 4, job.filter_width, job.width);
+    const struct edges edges = find_edges(load_x, pitch / 4, launch.filter_width, launch.width);
     int load_row = 0;
     uint32_t load_to = mine;
     auto load_stage = [&]() {
         if (load_row < input_rows) {
-            const int y = tile.y - job.anchor_y + load_row;
+            const int y = tile.y - launch.anchor_y + load_row;
             for (int w = 4 * lane; w < edges.last; w += 4 * 32)
                 if (w >= edges.first)
-                    load_column<group, 16>(job, tile.in, y, load_x + 4 * w, load_to + 4 * w, pitch);
-            gather_edges(job, tile.in, edges, y, group, load_x, load_to, pitch, lane, 32);
+                    load_column<group, 16>(launch, tile.in, y, load_x + 4 * w, load_to + 4 * w, pitch);
+            gather_edges(launch, tile.in, edges, y, group, load_x, load_to, pitch, lane, 32);
         }
         copy_commit();
         load_row += group;
@@ -162,28 +163,28 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_group(const __gri
         first += group * pitch;
         if (first == capacity)
             first = 0;
-        uint8_t *to = tile.out + (tile.y + r) * job.out_row + column;
-        const bool whole = tile.x + tile_columns <= job.width && r + group <= tile.rows;
+        uint8_t *to = tile.out + (tile.y + r) * launch.out_row + column;
+        const bool whole = tile.x + tile_columns <= launch.width && r + group <= tile.rows;
 #pragma unroll
         for (int k = 0; k < group; k++) {
             int level[4];
             if (tensor.quick) {
 #pragma unroll
                 for (int e = 0; e < 4; e++)
-                    level[e] = __mulhi((job.rounding.absolute ? abs(sum[k].v[e]) : sum[k].v[e]) + tensor.bias,
+                    level[e] = __mulhi((launch.rounding.absolute ? abs(sum[k].v[e]) : sum[k].v[e]) + tensor.bias,
                                        tensor.multiplier) >>
                                tensor.shift;
             } else {
 #pragma unroll
                 for (int e = 0; e < 4; e++)
-                    level[e] = finish_sum(job, sum[k].v[e]);
+                    level[e] = finish_sum(launch, sum[k].v[e]);
             }
             const uint32_t word =
                 swap_pairs(pack_pair(level[0], level[1], pack_pair(level[2], level[3], 0)), 1, selector);
             if (whole)
-                *(uint32_t *)(to + k * job.out_row) = word;
+                *(uint32_t *)(to + k * launch.out_row) = word;
             else if (r + k < tile.rows)
-                store_guarded(to + k * job.out_row, word, job.width - column);
+                store_guarded(to + k * launch.out_row, word, launch.width - column);
         }
     }
 }

@@ -86,7 +86,7 @@ static __host__ __device__ constexpr int pass_resident(int planes, int parts)
     return planes == 2 || parts == 1 ? 3 : 2;
 }
 
-/* load_column where some rows are outside the image. Not inlined, and given values instead of the job: few tiles come
+/* load_column where some rows are outside the image. Not inlined, and given values instead of the launch: few tiles come
  * here, and the loop must stay in the instruction cache. */
 template <int BYTES>
 static __device__ __noinline__ void load_border_column(const uint8_t *plane, size_t row_bytes, int height,
@@ -212,9 +212,9 @@ struct band {
 #endif
 
 /* Tiles of tensor.strip rows, of all planes, then those of tensor.short_strip rows below them. */
-static __device__ __forceinline__ struct tile find_pass_tile(const struct tensor_job &tensor, int index)
+static __device__ __forceinline__ struct tile find_pass_tile(const struct tensor_launch &tensor, int index)
 {
-    const struct job &job = tensor.job;
+    const struct launch &launch = tensor.launch;
     const int down = index / tensor.columns, longer = tensor.tiles_y * tensor.planes;
     const bool is_long = down < longer;
     const int at = is_long ? down : down - longer, of = is_long ? tensor.tiles_y : tensor.short_y;
@@ -222,9 +222,9 @@ static __device__ __forceinline__ struct tile find_pass_tile(const struct tensor
     struct tile tile;
     tile.x = (index - down * tensor.columns) * pass_columns;
     tile.y = (at - plane * of) * strip + (is_long ? 0 : tensor.tiles_y * tensor.strip);
-    tile.rows = min(strip, job.height - tile.y);
-    tile.in = job.in + plane * job.in_plane;
-    tile.out = job.out + plane * job.out_plane;
+    tile.rows = min(strip, launch.height - tile.y);
+    tile.in = launch.in + plane * launch.in_plane;
+    tile.out = launch.out + plane * launch.out_plane;
     return tile;
 }
 
@@ -234,18 +234,18 @@ enum pass_finish { PASS_SCALE, PASS_SHIFT, PASS_ANY };
 
 template <int BLOCKS, int PLANES, int PARTS, bool UNSIGNED, int FINISH>
 static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, PARTS))
-    tensor_passes(const __grid_constant__ struct tensor_job tensor)
+    tensor_passes(const __grid_constant__ struct tensor_launch tensor)
 {
 #if __CUDA_ARCH__ >= 800
     constexpr int threads = 32 * pass_warps, pitch = pass_pitch(BLOCKS), stage_bytes = pass_rows * pitch;
     constexpr int before = 16 * (BLOCKS - 1); /* rows of sums that a stage of samples is ahead of one of outputs */
     extern __shared__ uint4 ring[];
-    const struct job &job = tensor.job;
+    const struct launch &launch = tensor.launch;
     const int thread = (int)threadIdx.x, lane = thread % 32;
     const int warp = __shfl_sync(~0u, thread / 32, 0); /* so that the compiler sees that it is one for a warp */
     const struct tile tile = find_pass_tile(tensor, (int)blockIdx.x);
     const uint32_t stages = shared_address(ring), end = stages + pass_stages * stage_bytes;
-    const int input_rows = tile.rows + job.filter_height - 1;
+    const int input_rows = tile.rows + launch.filter_height - 1;
 
     /* A thread copies a column of units from each stage; the first threads the units beyond the tile's width besides.
      */
@@ -253,44 +253,45 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
     constexpr int rest = (pass_row(BLOCKS) - pass_columns) / unit;
     static_assert(threads % across == 0 && pass_rows % down == 0 && rest * pass_rows <= threads, "rounds are whole");
     const int load_x = tile.x - tensor.lead;
-    const struct edges edges = find_edges(load_x, pass_row(BLOCKS) / 4, job.filter_width, job.width);
+    const struct edges edges = find_edges(load_x, pass_row(BLOCKS) / 4, launch.filter_width, launch.width);
     const int my_row = thread / across * (pass_rows / down), my_byte = thread % across * unit;
     const bool loads = my_byte / 4 >= edges.first && my_byte / 4 < edges.last;
     const int rest_row = thread / rest, rest_byte = (across + thread % rest) * unit;
     const bool loads_rest = rest_row < pass_rows && rest_byte / 4 >= edges.first && rest_byte / 4 < edges.last;
-    const bool edged = edges.first > 0 || edges.last < edges.words || load_x + pass_row(BLOCKS) > job.width;
+    const bool edged = edges.first > 0 || edges.last < edges.words || load_x + pass_row(BLOCKS) > launch.width;
     const uint32_t my_to = my_row * pitch + my_byte, rest_to = rest_row * pitch + rest_byte;
-    const uint8_t *my_from = tile.in + (tile.y - job.anchor_y + my_row) * (ptrdiff_t)job.in_row + load_x + my_byte;
+    const uint8_t *my_from =
+        tile.in + (tile.y - launch.anchor_y + my_row) * (ptrdiff_t)launch.in_row + load_x + my_byte;
     const uint8_t *rest_from =
-        tile.in + (tile.y - job.anchor_y + rest_row) * (ptrdiff_t)job.in_row + load_x + rest_byte;
+        tile.in + (tile.y - launch.anchor_y + rest_row) * (ptrdiff_t)launch.in_row + load_x + rest_byte;
     int load_row = 0;
     uint32_t load_to = stages;
     auto load_stage = [&]() {
         if (load_row < input_rows) {
-            const int y = tile.y - job.anchor_y + load_row;
-            if (!edged && y >= 0 && y + pass_rows <= job.height) {
+            const int y = tile.y - launch.anchor_y + load_row;
+            if (!edged && y >= 0 && y + pass_rows <= launch.height) {
                 const uint8_t *from = my_from;
 #pragma unroll
                 for (int k = 0; k < pass_rows / down; k++) {
                     copy_start<unit, true>(load_to + my_to + k * pitch, from);
-                    from += job.in_row;
+                    from += launch.in_row;
                 }
                 if (rest_row < pass_rows)
                     copy_start<unit, true>(load_to + rest_to, rest_from);
             } else {
                 if (loads)
-                    load_border_column<unit>(tile.in + load_x + my_byte, job.in_row, job.height, job.border, y + my_row,
-                                             pass_rows / down, load_to + my_to, pitch);
+                    load_border_column<unit>(tile.in + load_x + my_byte, launch.in_row, launch.height, launch.border,
+                                             y + my_row, pass_rows / down, load_to + my_to, pitch);
                 if (loads_rest)
-                    load_border_column<unit>(tile.in + load_x + rest_byte, job.in_row, job.height, job.border,
+                    load_border_column<unit>(tile.in + load_x + rest_byte, launch.in_row, launch.height, launch.border,
                                              y + rest_row, 1, load_to + rest_to, pitch);
-                gather_edges(job, tile.in, edges, y, pass_rows, load_x, load_to, pitch, thread, threads);
+                gather_edges(launch, tile.in, edges, y, pass_rows, load_x, load_to, pitch, thread, threads);
             }
         }
         copy_commit();
         load_row += pass_rows;
-        my_from += pass_rows * job.in_row;
-        rest_from += pass_rows * job.in_row;
+        my_from += pass_rows * launch.in_row;
+        rest_from += pass_rows * launch.in_row;
         load_to = load_to + stage_bytes == end ? stages : load_to + stage_bytes;
     };
 #pragma unroll 1
@@ -327,10 +328,10 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
     constexpr int turn_rows = threads / line;
     const int my_line = thread / line;
     const uint32_t staged = end + my_line * pass_staging + thread % line * 16;
-    const int column = tile.x + thread % line * 16, left = job.width - column;
+    const int column = tile.x + thread % line * 16, left = launch.width - column;
     uint32_t flip = 0;
-    const bool full = tile.x + pass_columns <= job.width;
-    uint8_t *to = tile.out + (tile.y - before + my_line) * (ptrdiff_t)job.out_row + column;
+    const bool full = tile.x + pass_columns <= launch.width;
+    uint8_t *to = tile.out + (tile.y - before + my_line) * (ptrdiff_t)launch.out_row + column;
     const uint32_t lane_pair = warp * pass_width + (lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 16;
     const uint32_t lane_single = warp * pass_width + lane * pitch;
     uint32_t from = stages;
@@ -344,14 +345,14 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
         if (full && q >= 0 && q + pass_rows <= tile.rows) {
 #pragma unroll
             for (int k = 0; k < pass_rows; k += turn_rows)
-                *(uint4 *)(to + k * job.out_row) = read_shared16(last + k * pass_staging);
+                *(uint4 *)(to + k * launch.out_row) = read_shared16(last + k * pass_staging);
         } else if (left > 0) {
 #pragma unroll 1
             for (int k = 0; k < pass_rows; k += turn_rows)
                 if ((unsigned)(q + my_line + k) < (unsigned)tile.rows)
-                    store_guarded16(to + k * job.out_row, read_shared16(last + k * pass_staging), left);
+                    store_guarded16(to + k * launch.out_row, read_shared16(last + k * pass_staging), left);
         }
-        to += pass_rows * job.out_row;
+        to += pass_rows * launch.out_row;
     };
     auto work_on_stage = [&](const window &old, window &now) {
         copy_wait<pass_stages - 2>();
@@ -459,7 +460,7 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
                             FINISH == PASS_SHIFT ? s >> tensor.shift
                             : FINISH == PASS_SCALE
                                 ? __mulhi(s, tensor.multiplier)
-                                : __mulhi((job.rounding.absolute ? abs(s) : s) + tensor.bias, tensor.multiplier) >>
+                                : __mulhi((launch.rounding.absolute ? abs(s) : s) + tensor.bias, tensor.multiplier) >>
                                       tensor.shift;
                     }
 #pragma unroll

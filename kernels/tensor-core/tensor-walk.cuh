@@ -61,12 +61,12 @@ struct sometimes {
 
 /* Registers for 4 blocks a multiprocessor: with more blocks the window spills. */
 template <int HEIGHT, int PARTS, int FINISH>
-static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid_constant__ struct tensor_job tensor)
+static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid_constant__ struct tensor_launch tensor)
 {
     constexpr int stage_rows = walk_rows(HEIGHT), stage_bytes = stage_rows * walk_pitch, stages = walk_stages(HEIGHT);
     constexpr int pairs = (HEIGHT + 1) / 2;
     extern __shared__ uint4 ring[];
-    const struct job &job = tensor.job;
+    const struct launch &launch = tensor.launch;
     const int lane = (int)threadIdx.x, g = lane / 4, t = lane % 4;
     const int index = (int)(blockIdx.x * warps + threadIdx.y);
     if (index >= tensor.tiles)
@@ -89,16 +89,16 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid
 
     /* Of a row a lane loads 16 bytes. */
     const int load_x = tile.x - walk_before;
-    const struct edges edges = find_edges(load_x, walk_pitch / 4, chunk, job.width);
+    const struct edges edges = find_edges(load_x, walk_pitch / 4, chunk, launch.width);
     const bool loads = 4 * lane >= edges.first && 4 * lane < edges.last;
     int load_row = 0;
     uint32_t load_to = mine;
     auto load_stage = [&]() {
         if (load_row < input_rows) {
-            const int y = tile.y - job.anchor_y + load_row;
+            const int y = tile.y - launch.anchor_y + load_row;
             if (loads)
-                load_column<stage_rows, 16>(job, tile.in, y, load_x + 16 * lane, load_to + 16 * lane, walk_pitch);
-            gather_edges(job, tile.in, edges, y, stage_rows, load_x, load_to, walk_pitch, lane, 32);
+                load_column<stage_rows, 16>(launch, tile.in, y, load_x + 16 * lane, load_to + 16 * lane, walk_pitch);
+            gather_edges(launch, tile.in, edges, y, stage_rows, load_x, load_to, walk_pitch, lane, 32);
         }
         copy_commit();
         load_row += stage_rows;
@@ -126,9 +126,9 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid
                 window[m][c][k] = 0;
 
     const uint32_t selector = swap_selector(t);
-    const int column = tile.x + quad_offset(lane), left = job.width - column;
-    const bool full = tile.x + walk_columns <= job.width;
-    uint8_t *to = tile.out + (tile.y - (HEIGHT - 1)) * (ptrdiff_t)job.out_row + column;
+    const int column = tile.x + quad_offset(lane), left = launch.width - column;
+    const bool full = tile.x + walk_columns <= launch.width;
+    uint8_t *to = tile.out + (tile.y - (HEIGHT - 1)) * (ptrdiff_t)launch.out_row + column;
     const uint32_t lane_from = walk_before - tensor.lead + chunk * g + 4 * t;
     uint32_t from = mine;
     int r = 0; /* the stage's first row */
@@ -143,7 +143,7 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid
                     window[newest][c][k] = read_shared(from + lane_from + (u + k / 2) * walk_pitch + c * tile_columns +
                                                        k % 2 * (tile_columns / 2));
             if (!steady && (r + u + 1 < HEIGHT - 1 || r + u - (HEIGHT - 1) >= tile.rows)) {
-                to += 2 * job.out_row;
+                to += 2 * launch.out_row;
                 continue;
             }
             /* Rows u and u + 1 of the stage are the last under two output rows, the first of which starts in row u -
@@ -194,7 +194,7 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid
 #pragma unroll
                     for (int c = 0; c < walk_tiles; c++)
                         store_guarded(to + c * tile_columns, word[c], left - c * tile_columns);
-                to += job.out_row;
+                to += launch.out_row;
             }
         }
     };

@@ -118,13 +118,13 @@ struct ring_place {
 
 template <int UNITS, int FINISH>
 static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
-    tensor_wide(const __grid_constant__ struct tensor_job tensor)
+    tensor_wide(const __grid_constant__ struct tensor_launch tensor)
 {
 #if __CUDA_ARCH_FEAT_SM90_ALL
     constexpr int threads = 128 * wide_groups(UNITS), stage_rows = wide_stage(UNITS);
     constexpr int pitch = wide_pitch(UNITS), stage_bytes = stage_rows * pitch;
     extern __shared__ uint4 ring[];
-    const struct job &job = tensor.job;
+    const struct launch &launch = tensor.launch;
     const int thread = (int)threadIdx.x, warp = thread / 32 % 4, lane = thread % 32, g = lane / 4, t = lane % 4;
     const int warpgroup = __shfl_sync(~0u, thread / 128, 0); /* so that the compiler sees that it is one for a warp */
     const struct tile tile = find_tile<wide_columns>(tensor, (int)blockIdx.x);
@@ -145,24 +145,24 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
     constexpr int loaders = 256, loader_rows = stage_rows * loaders / threads, rest = pitch / 8 - loaders;
     static_assert(rest * stage_rows <= threads && pitch % 8 == 0, "one round for the rows' ends");
     const int load_x = tile.x - tensor.lead; /* a multiple of 8 */
-    const struct edges edges = find_edges(load_x, pitch / 4, job.filter_width, job.width);
+    const struct edges edges = find_edges(load_x, pitch / 4, launch.filter_width, launch.width);
     const int my_row = thread / loaders * loader_rows, my_word = 2 * (thread % loaders);
     const bool loads = my_word >= edges.first && my_word < edges.last;
     const int rest_row = thread / rest, rest_word = 2 * (loaders + thread % rest);
     const bool loads_rest = rest_row < stage_rows && rest_word >= edges.first && rest_word < edges.last;
-    const int input_rows = tile.rows + job.filter_height - 1;
+    const int input_rows = tile.rows + launch.filter_height - 1;
     int load_row = 0;
     uint32_t load_to = stages;
     auto load_stage = [&]() {
         if (load_row < input_rows) {
-            const int y = tile.y - job.anchor_y + load_row;
+            const int y = tile.y - launch.anchor_y + load_row;
             if (loads)
-                load_column<loader_rows, 8>(job, tile.in, y + my_row, load_x + 4 * my_word,
+                load_column<loader_rows, 8>(launch, tile.in, y + my_row, load_x + 4 * my_word,
                                             load_to + my_row * pitch + 4 * my_word, pitch);
             if (loads_rest)
-                load_column<1, 8>(job, tile.in, y + rest_row, load_x + 4 * rest_word,
+                load_column<1, 8>(launch, tile.in, y + rest_row, load_x + 4 * rest_word,
                                   load_to + rest_row * pitch + 4 * rest_word, pitch);
-            gather_edges(job, tile.in, edges, y, stage_rows, load_x, load_to, pitch, thread, threads);
+            gather_edges(launch, tile.in, edges, y, stage_rows, load_x, load_to, pitch, thread, threads);
         }
         copy_commit();
         load_row += stage_rows;
@@ -186,7 +186,7 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
     struct ring_place ready = {tensor.slots - wide_ahead, 0}, arriving = ready, working = {0, 0}, leaving = {0, 0};
     const uint32_t selector = swap_selector(g);
     const int column = tile.x + 32 * t + g % 2 * 16 + g / 2 * 4;
-    uint8_t *to = tile.out + (tile.y + warpgroup * wide_rows + warp) * job.out_row + column;
+    uint8_t *to = tile.out + (tile.y + warpgroup * wide_rows + warp) * launch.out_row + column;
     uint32_t first = warpgroup * wide_rows * pitch; /* of the rows under the matrix, from the ring's start on */
     const long long offset = (long long)tensor.bias * tensor.multiplier;
 #pragma unroll 1
@@ -245,8 +245,8 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
         first = first + stage_bytes >= capacity ? first + stage_bytes - capacity : first + stage_bytes;
 
         /* Columns from the lane's first on; 0 below the tile. */
-        const int left = r + warpgroup * wide_rows + warp < tile.rows ? job.width - column : 0;
-        const bool whole = tile.x + wide_columns <= job.width && left > 0;
+        const int left = r + warpgroup * wide_rows + warp < tile.rows ? launch.width - column : 0;
+        const bool whole = tile.x + wide_columns <= launch.width && left > 0;
 #pragma unroll
         for (int j = 0; j < wide_chunks / 8; j++) {
             int level[4];
@@ -263,7 +263,7 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
             else
                 store_guarded(to + 8 * wide_chunk * j, word, left - 8 * wide_chunk * j);
         }
-        to += stage_rows * job.out_row;
+        to += stage_rows * launch.out_row;
     }
 #endif
 }

@@ -8,9 +8,9 @@
 #include "kernels/shared/conv.cuh"
 #include "kernels/shared/copies.cuh"
 
-/* What a launch needs beyond the job. */
-struct tensor_job {
-    struct job job;
+/* What a launch needs beyond the launch. */
+struct tensor_launch {
+    struct launch launch;
     const uint32_t *table; /* taps as the kernel's matrices hold them */
     int strip;             /* output rows of a tile */
     int columns, tiles_y;  /* tiles side by side, and one below the other */
@@ -39,16 +39,16 @@ struct tile {
 /* Tiles are numbered along rows of tiles, then down, then from plane to plane: those that run at one time are near each
  * other in memory, so that halo rows are still in L2. */
 template <int COLUMNS>
-static __device__ __forceinline__ struct tile find_tile(const struct tensor_job &tensor, int index)
+static __device__ __forceinline__ struct tile find_tile(const struct tensor_launch &tensor, int index)
 {
-    const struct job &job = tensor.job;
+    const struct launch &launch = tensor.launch;
     const int across = index / tensor.columns, plane = across / tensor.tiles_y;
     struct tile tile;
     tile.x = (index - across * tensor.columns) * COLUMNS;
     tile.y = (across - plane * tensor.tiles_y) * tensor.strip;
-    tile.rows = min(tensor.strip, job.height - tile.y);
-    tile.in = job.in + plane * job.in_plane;
-    tile.out = job.out + plane * job.out_plane;
+    tile.rows = min(tensor.strip, launch.height - tile.y);
+    tile.in = launch.in + plane * launch.in_plane;
+    tile.out = launch.out + plane * launch.out_plane;
     return tile;
 }
 
@@ -74,21 +74,21 @@ static __device__ __forceinline__ uint4 read_shared16(uint32_t from)
 /* ROWS rows from row Y on, BYTES of each from column X on. They are inside the image's columns, and perhaps outside its
  * rows. */
 template <int ROWS, int BYTES>
-static __device__ __forceinline__ void load_column(const struct job &job, const uint8_t *plane, int y, int x,
+static __device__ __forceinline__ void load_column(const struct launch &launch, const uint8_t *plane, int y, int x,
                                                    uint32_t to, int pitch)
 {
-    if (y >= 0 && y + ROWS <= job.height) {
-        const uint8_t *from = plane + y * job.in_row + x;
+    if (y >= 0 && y + ROWS <= launch.height) {
+        const uint8_t *from = plane + y * launch.in_row + x;
 #pragma unroll
         for (int k = 0; k < ROWS; k++)
-            copy_start<BYTES, true>(to + k * pitch, from + k * job.in_row);
+            copy_start<BYTES, true>(to + k * pitch, from + k * launch.in_row);
         return;
     }
 #pragma unroll 1
     for (int k = 0; k < ROWS; k++) {
-        const int from_y = border_index(y + k, job.height, job.border);
+        const int from_y = border_index(y + k, launch.height, launch.border);
         if (from_y >= 0)
-            copy_start<BYTES, true>(to + k * pitch, plane + from_y * job.in_row + x);
+            copy_start<BYTES, true>(to + k * pitch, plane + from_y * launch.in_row + x);
         else
             for (int byte = 0; byte < BYTES; byte += 4)
                 write_shared(to + k * pitch + byte, 0);
@@ -114,7 +114,7 @@ static __device__ __forceinline__ struct edges find_edges(int x, int words, int 
 }
 
 /* WORDS times 4 samples from column X on, of ROWS rows from row Y on, some of them outside the image. The threads share
- * them out. Not inlined, and given values instead of the job: few tiles come here. */
+ * them out. Not inlined, and given values instead of the launch: few tiles come here. */
 static __device__ __noinline__ void gather_words(const uint8_t *plane, size_t row_bytes, int width, int height,
                                                  enum border border, int y, int rows, int x, int words, uint32_t to,
                                                  int pitch, int thread, int threads)
@@ -129,16 +129,16 @@ static __device__ __noinline__ void gather_words(const uint8_t *plane, size_t ro
     }
 }
 
-static __device__ __forceinline__ void gather_edges(const struct job &job, const uint8_t *plane, const struct edges &e,
-                                                    int y, int rows, int x, uint32_t to, int pitch, int thread,
-                                                    int threads)
+static __device__ __forceinline__ void gather_edges(const struct launch &launch, const uint8_t *plane,
+                                                    const struct edges &e, int y, int rows, int x, uint32_t to,
+                                                    int pitch, int thread, int threads)
 {
     if (e.first > 0)
-        gather_words(plane, job.in_row, job.width, job.height, job.border, y, rows, x, e.first, to, pitch, thread,
-                     threads);
+        gather_words(plane, launch.in_row, launch.width, launch.height, launch.border, y, rows, x, e.first, to, pitch,
+                     thread, threads);
     if (e.words > e.last)
-        gather_words(plane, job.in_row, job.width, job.height, job.border, y, rows, x + 4 * e.last, e.words - e.last,
-                     to + 4 * e.last, pitch, thread, threads);
+        gather_words(plane, launch.in_row, launch.width, launch.height, launch.border, y, rows, x + 4 * e.last,
+                     e.words - e.last, to + 4 * e.last, pitch, thread, threads);
 }
 
 /* Products by mma.sync. A holds samples: a row of the matrix is a chunk of 8 outputs' window, lane (g, t) = (lane / 4,
@@ -198,7 +198,7 @@ enum finish { FINISH_SCALE, FINISH_SHIFT, FINISH_ABSOLUTE };
 
 /* A sum, into which the bias went but for FINISH_ABSOLUTE, to a level that is yet to be clamped. */
 template <int FINISH>
-static __device__ __forceinline__ int quick_level(const struct tensor_job &tensor, int sum)
+static __device__ __forceinline__ int quick_level(const struct tensor_launch &tensor, int sum)
 {
     if (FINISH == FINISH_ABSOLUTE)
         sum = abs(sum) + tensor.bias;
