@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of check_variants share. */
+#ifndef GPUCONV_CHECK_H
+#define GPUCONV_CHECK_H
+
+#include "filter/filter.h"
+#include "image/image.h"
+#include "plan/plan.h"
+#include "variants/table.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    GUARD = 4096,  /* bytes on either side of the planes; a multiple of 512, as device planes ask */
+    ROW_STEP = 128 /* bytes; rows of device planes are multiples of it */
+};
+
+/* The command line. */
+struct options {
+    uint64_t seed;
+    bool quick, large;
+    const char *variant;
+    bool cpu, cuda;
+};
+
+struct tally {
+    uint64_t rows, cases, mismatches;
+};
+
+/* ---- check_variants.c ---- */
+
+/* Print a message and exit. */
+void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* Memory of SIZE bytes, or the end of the program. */
+void *allocate(size_t size);
+
+int random_between(uint64_t *state, int low, int high);
+
+/* Width and height of the images. */
+extern const int sizes[][2];
+extern const size_t size_count;
+
+/* ---- shapes.c ---- */
+
+/* How large the random taps are, which decides the arithmetic: exact in float, int32 only, or with a scale so large that
+ * rounding takes 64 bits. */
+enum tap_size { SMALL, MEDIUM, LARGE, WIDE, TINY };
+
+enum pattern {
+    ANY,
+    SEPARABLE,
+    UNEVEN,   /* separable; column and row differ in size, so the sums of a row are small, or large */
+    POSITIVE, /* separable; no tap of column or row is below 0 */
+    SPARSE,   /* one tap in seven is not 0 */
+    EQUAL,    /* all taps are the same */
+    SHIFT,    /* all taps but one are 0, and that one is the scale */
+    SLOPE,    /* two grids; the first is a column times -1 0 1, and the second is the first with columns for rows */
+};
+
+/* One grid, or two and how they combine. */
+enum grids { ONE, TWO_ROOT, TWO_MAX, TWO_SUM };
+
+struct shape {
+    int width, height;
+    enum tap_size size;
+    enum pattern pattern;
+    enum grids grids;
+    bool absolute;
+    bool power_scale; /* the scale is a power of two */
+    bool fraction;    /* the offset is not a multiple of a half */
+    bool anchored;    /* else the anchor is in the centre */
+    int anchor_x, anchor_y;
+};
+
+extern const struct shape shapes[];
+extern const size_t shape_count;
+
+/* Shapes for images that are too large for the caches of a CPU, whose outputs are stored another way. */
+extern const struct shape large_shapes[];
+extern const size_t large_shape_count;
+
+/* A filter of random taps, read by filter_parse. Scale and offset are such that outputs of random samples have a mean
+ * near 128 and a deviation near 45: neither saturated nor constant, so that a wrong sum shows. */
+void random_filter(const struct shape *shape, uint64_t *state, struct filter *filter);
+
+/* ---- planes.c ---- */
+
+/* Planes in a buffer with guards. */
+struct guarded {
+    unsigned char *memory; /* GUARD bytes, the planes, GUARD bytes; the caller frees it */
+    size_t size;
+    struct plane plane;
+};
+
+/* COUNT planes, with EXTRA bytes of padding in each row. */
+struct guarded guarded_make(enum sample sample, int width, int height, int count, size_t extra);
+
+/* Is every byte outside the samples still POISON? */
+bool guards_intact(const struct guarded *g, unsigned char poison);
+
+unsigned char *row_of(const struct plane *plane, int channel, int y);
+void fill_random(const struct plane *plane, uint64_t *state);
+
+/* How many samples differ by more than ALLOWED. The first of them is at x, y and channel WHERE. */
+uint64_t count_mismatches(const struct plane *expected, const struct plane *actual, double allowed, int *where);
+
+/* Fail if the image is constant or saturated: a wrong variant might pass. */
+void check_expected(const struct plane *expected, const char *what);
+
+/* ---- rows.c ---- */
+
+/* The device, if there is one, with two buffers of CAPACITY bytes. */
+struct place {
+    struct device *device;
+    void *in, *out;
+    size_t capacity;
+};
+
+/* Make both buffers of the device at least SIZE bytes large. */
+void place_reserve(struct place *place, size_t size);
+
+/* Does this build have the row, and do the options ask for it? */
+bool is_wanted(const struct options *options, const struct variant *row);
+
+/* Run PLAN from IN to OUT on its backend. OUT's whole buffer is as the variant left it. */
+bool run_variant(struct plan *plan, struct place *place, const struct guarded *in, struct guarded *out,
+                 struct error *error);
+
+struct test_case {
+    struct place *place;
+    const struct filter *filter;
+    enum border border;
+    enum sample sample;
+    const char *what;     /* for messages */
+    unsigned char poison; /* of the outputs */
+    bool is_telling;      /* the expected image must be neither constant nor saturated */
+    const struct guarded *in, *expected;
+    struct guarded *actual;
+};
+
+/* Compute the expected image by the reference. Then compare every wanted row with it, on the CPU with every instruction
+ * set. */
+void check_case(const struct options *options, const struct test_case *c, struct tally *tally);
+
+/* ---- The other files, named as their functions ---- */
+
+void check_extremes(const struct options *options, struct place *place, struct tally *tally);
+void check_properties(const struct options *options, struct place *place, struct tally *tally);
+void check_images(const struct options *options, struct place *place, struct tally *tally);
+
+#endif
