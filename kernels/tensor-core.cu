@@ -25,9 +25,10 @@
  *     tensor-group.cuh   all others, and other chips
  *
  * Loads: each sample once from memory but for the halo of a strip. The arithmetic is far below the units' rate for up
- * to 9 x 9, so rounding counts: it takes one multiplication and half a clamping conversion an output (quick_make).
+ * to 9 x 9, so rounding counts: it takes one multiplication and half a clamping conversion an output (tensor_make_quick).
  *
  * Limits: none. */
+#include "kernels/tensor-core/arrange.h"
 #include "kernels/tensor-core/tensor-group.cuh"
 #include "kernels/tensor-core/tensor-passes.cuh"
 #include "kernels/tensor-core/tensor-walk.cuh"
@@ -37,214 +38,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How a filter is laid out for the matrix unit. */
-struct arrangement {
-    enum kernel { WALK, PASSES, WIDE, GROUP } kernel;
-    int lead;   /* samples from the first of a window to its first output */
-    int height; /* WALK: the filter's, made odd; GROUP: rows of taps, in pairs, and one down for odd outputs */
-    int full, packed, blocks; /* GROUP */
-    int units, terms;         /* WIDE */
-    int window, planes;       /* PASSES: blocks of 16 taps' window; bytes of row sums */
-    bool unsigned_taps;       /* PASSES */
-    enum pass_finish finish;  /* PASSES */
-    uint32_t start, first;    /* PASSES: where row sums start, and where sums start */
-    int parts;
-    int factor; /* of all taps, for the sake of quick rounding */
-    bool quick;
-    int bias, multiplier, shift;
-};
-
 static_assert(FILTER_MAX_SUM < 127ll << 24, "four parts of int8 hold every tap");
 
-/* Digits of q to the base 256, from -128 to 127; how many there are up to the highest that is not 0, at least 1. */
-static int digits_of(int64_t q, int8_t *digit)
+static void arrange(const struct plan *plan, const struct device *device, struct tensor_arrangement *a)
 {
-    int parts = 1;
-    for (int p = 0; p < 4; p++) {
-        digit[p] = (int8_t)(uint8_t)(q & 255);
-        q = (q - digit[p]) / 256;
-        if (digit[p] != 0)
-            parts = p + 1;
-    }
-    return parts;
-}
-
-/* clamp(floor((S + B) / D)) as one multiplication and a conversion that clamps.
- *
- * With m = ceil(2^(32+s) / D) = (2^(32+s) + e) / D, 0 <= e < D, and t = S + B in 32 bits, level = t m >> 32 >> s is
- * floor(t / D) for 0 <= t < 256 D if t e < 2^(32+s) (see rounding_make), so 256 D e < 2^(32+s) suffices. Below, it is
- * negative and is clamped to 0; above, it is 255 or more, as it does not decrease with t. The multiplication is signed,
- * so m < 2^31, which D = 1 and 2 miss: there taps, bias and D are multiplied by 4 and 2. For D <= 4096, and for all
- * powers of two, s = 0 does. */
-static void quick_make(const struct filter *f, struct arrangement *a)
-{
-    const int64_t scaled = f->scale == 1 ? 4 : f->scale == 2 ? 2 : 1, scale = f->scale * scaled;
-    a->factor = 1;
-    if (scale > 1 << 22 || llabs(f->bias) > INT32_MAX ||
-        llabs(f->bias) * scaled + f->absolute_sum * 255 * scaled > INT32_MAX)
-        return;
-    for (int shift = 0; shift < 31; shift++) {
-        const int64_t power = (int64_t)1 << (32 + shift), multiplier = (power + scale - 1) / scale;
-        if (multiplier > INT32_MAX)
-            return;
-        if ((multiplier * scale - power) * 256 * scale < power) {
-            a->quick = true;
-            a->factor = (int)scaled;
-            a->bias = (int)(f->bias * scaled);
-            a->multiplier = (int)multiplier;
-            a->shift = shift;
-            return;
-        }
-    }
-}
-
-/* Words of 4 samples in a window of OUTPUTS outputs with that lead. */
-static int window_words(const struct filter *f, int lead, int outputs)
-{
-    return (lead + outputs - 1 + f->width - 1 - f->anchor_x) / 4 + 1;
-}
-
-/* Stages under the rows of a block, one more because the first row need not start a stage, and those ahead. */
-static int wide_slots(int units, int filter_height)
-{
-    const int rows = wide_stage(units);
-    return (rows + filter_height + rows - 1) / rows + wide_ahead;
-}
-
-/* Bytes of shared memory: barriers, taps, ring. */
-static size_t wide_shared(const struct arrangement *a, int filter_height)
-{
-    return (size_t)16 * wide_slots_most + (size_t)a->parts * a->terms * term_bytes +
-           (size_t)wide_slots(a->units, filter_height) * wide_stage(a->units) * wide_pitch(a->units);
-}
-
-static constexpr size_t wide_shared_most = 227 * 1024; /* what a block may have on compute capability 9.0 */
-
-static bool arrange_wide(const struct filter *f, struct arrangement *a)
-{
-    a->lead = (f->anchor_x + 7) / 8 * 8; /* rows start at multiples of 8 samples, for copies of 8 bytes */
-    const int words = window_words(f, a->lead, wide_chunk);
-    a->units = words <= 8 ? 2 : 3;
-    const int rows = f->height + wide_rows - 1;
-    a->terms = a->units == 2 ? rows : (rows + 1) / 2 * 3;
-    if (words > 4 * a->units || wide_slots(a->units, f->height) > wide_slots_most ||
-        wide_shared(a, f->height) > wide_shared_most)
-        return false;
-    a->kernel = arrangement::WIDE;
-    return true;
-}
-
-/* Is a window of that many blocks of 16, which starts at a multiple of a copy's bytes, enough for 16 outputs? */
-static bool window_fits(const struct filter *f, int blocks)
-{
-    const int unit = pass_copy(blocks), lead = (f->anchor_x + unit - 1) / unit * unit;
-    return lead - f->anchor_x + f->width - 1 + pass_chunk <= 16 * blocks && f->height - 1 + pass_chunk <= 16 * blocks;
-}
-
-static bool arrange_passes(const struct filter *f, struct arrangement *a)
-{
-    a->window = window_fits(f, 2) ? 2 : 3;
-    if (!f->separable || !window_fits(f, a->window))
-        return false;
-    const int unit = pass_copy(a->window);
-    a->lead = (f->anchor_x + unit - 1) / unit * unit;
-
-    int64_t least = 0, most = 0, column_sum = 0, lowest = 0, highest = 0;
-    a->parts = 1;
-    for (int k = 0; k < f->width + f->height; k++) {
-        const int64_t q = k < f->width ? f->row[k] : (int64_t)f->column[k - f->width] * a->factor;
-        int8_t digit[4];
-        const int parts = digits_of(q, digit);
-        a->parts = parts > a->parts ? parts : a->parts;
-        least = q < least ? q : least;
-        most = q > most ? q : most;
-        lowest -= k < f->width && q < 0 ? q * 255 : 0;
-        highest += k < f->width && q > 0 ? q * 255 : 0;
-        column_sum += k < f->width ? 0 : q;
-    }
-    a->unsigned_taps = a->parts > 1 && least >= 0 && most <= 255;
-    if (a->unsigned_taps)
-        a->parts = 1;
-    if (a->parts > 2 || lowest + highest >= 1 << 24)
-        return false;
-    a->planes = a->parts == 1 && !a->unsigned_taps && lowest + highest < 1 << 16 ? 2 : 3;
-    a->start = (uint32_t)lowest;
-    const int64_t scale = (int64_t)f->scale * a->factor;
-    if (!f->absolute && (scale & (scale - 1)) == 0) {
-        a->finish = PASS_SHIFT;
-        for (a->shift = 0; scale >> a->shift > 1;)
-            a->shift++;
-    } else {
-        a->finish = f->absolute || a->shift != 0 ? PASS_ANY : PASS_SCALE;
-    }
-    a->first = (uint32_t)((a->finish == PASS_ANY ? 0 : a->bias) - lowest * column_sum);
-    a->kernel = arrangement::PASSES;
-    return true;
-}
-
-static void arrange(const struct plan *plan, const struct device *device, struct arrangement *a)
-{
-    const struct filter *f = plan->filter;
-    memset(a, 0, sizeof *a);
-    quick_make(f, a);
-    int parts = 1;
-    for (int k = 0; k < f->width * f->height; k++) {
-        int8_t digit[4];
-        const int digits = digits_of((int64_t)f->taps[k] * a->factor, digit);
-        parts = digits > parts ? digits : parts;
-    }
-    a->parts = parts;
-    a->lead = (f->anchor_x + 3) / 4 * 4;
-    const int words = window_words(f, a->lead, chunk);
-    if (words <= 4 && f->height <= walk_height && parts <= 2 && a->quick) {
-        a->kernel = arrangement::WALK;
-        a->height = f->height | 1;
-        return;
-    }
-    if (device_facts(device)->capability >= 80 && a->quick && arrange_passes(f, a))
-        return;
+    const int capability = device_facts(device)->capability;
 #ifdef GPUCONV_SM90A
-    a->parts = parts;
-    if (device_facts(device)->capability == 90 && a->quick && arrange_wide(f, a))
-        return;
+    const bool has_wide = capability == 90;
+#else
+    const bool has_wide = false;
 #endif
-    a->parts = parts;
-    a->kernel = arrangement::GROUP;
-    a->lead = (f->anchor_x + 3) / 4 * 4;
-    a->height = f->height / 2 * 2 + 2;
-    int best = 0;
-    for (int full = 1; full <= 2; full++)
-        for (int packed = 0; packed <= 1; packed++) {
-            const int block = 4 * full + 2 * packed, blocks = (words + block - 1) / block;
-            const int cost = blocks * (16 * full + 9 * packed); /* in cycles, for a pair of rows: 8, and 4.5 */
-            if (best == 0 || cost <= best) {
-                best = cost;
-                a->full = full;
-                a->packed = packed;
-                a->blocks = blocks;
-            }
-        }
+    tensor_arrange(plan->filter, capability >= 80, has_wide, a);
 }
 
 /* Part PART of the taps of filter row I that output N of a chunk has over samples 4 WORD to 4 WORD + 3 of its window.
  */
-static uint32_t tap_word(const struct filter *f, const struct arrangement *a, int part, int i, int word, int n)
+static uint32_t tap_word(const struct filter *f, const struct tensor_arrangement *a, int part, int i, int word, int n)
 {
     uint32_t value = 0;
     for (int e = 0; e < 4; e++) {
         const int j = 4 * word + e - a->lead - n + f->anchor_x;
         if (i < 0 || i >= f->height || j < 0 || j >= f->width)
             continue;
-        int8_t digit[4];
-        digits_of((int64_t)f->taps[i * f->width + j] * a->factor, digit);
-        value |= (uint32_t)(uint8_t)digit[part] << 8 * e;
+        value |= (uint32_t)(uint8_t)tap_part((int64_t)f->taps[i * f->width + j] * a->factor, part, 8) << 8 * e;
     }
     return value;
 }
 
 /* The table of taps of one part, as the kernel reads it; what follows it. */
 
-static uint32_t *fill_walk(const struct filter *f, const struct arrangement *a, int part, uint32_t *to)
+static uint32_t *fill_walk(const struct filter *f, const struct tensor_arrangement *a, int part, uint32_t *to)
 {
     for (int lower = 0; lower < 2; lower++)
         for (int i = 0; i < a->height + 1; i++)
@@ -255,7 +78,7 @@ static uint32_t *fill_walk(const struct filter *f, const struct arrangement *a, 
     return to;
 }
 
-static uint32_t *fill_wide(const struct filter *f, const struct arrangement *a, int part, uint32_t *to)
+static uint32_t *fill_wide(const struct filter *f, const struct tensor_arrangement *a, int part, uint32_t *to)
 {
     for (int k = 0; k < a->terms * term_bytes / 4; k++) {
         /* A term is two units of 64 rows of 4 words. Units go through the windows of all rows of samples in turn. */
@@ -271,7 +94,7 @@ static uint32_t *fill_wide(const struct filter *f, const struct arrangement *a, 
 /* All parts of the band matrix of VECTOR, whose first output has its first tap over term LEAD of the window. Terms and
  * outputs stand in the order that tensor-passes.cuh tells, in that of samples where OF_ROWS. */
 static uint32_t *fill_band(const int32_t *vector, int count, int factor, int lead, bool of_rows,
-                           const struct arrangement *a, uint32_t *to)
+                           const struct tensor_arrangement *a, uint32_t *to)
 {
     /* Of an even window; where it has three, the two of an odd one that are an operand, and the last of an even one. */
     static const int blocks[] = {0, 1, 1, 2, 2};
@@ -288,16 +111,14 @@ static uint32_t *fill_band(const int32_t *vector, int count, int factor, int lea
                     if (at < 0 || at >= count)
                         continue;
                     const int64_t q = (int64_t)vector[at] * factor;
-                    int8_t digit[4];
-                    digits_of(q, digit);
-                    word |= (uint32_t)(uint8_t)(a->unsigned_taps ? (uint8_t)q : (uint8_t)digit[part]) << 8 * e;
+                    word |= (uint32_t)(uint8_t)(a->unsigned_taps ? q : tap_part(q, part, 8)) << 8 * e;
                 }
                 *to++ = word;
             }
     return to;
 }
 
-static uint32_t *fill_passes(const struct filter *f, const struct arrangement *a, uint32_t *to)
+static uint32_t *fill_passes(const struct filter *f, const struct tensor_arrangement *a, uint32_t *to)
 {
     to = fill_band(f->row, f->width, 1, a->lead - f->anchor_x, true, a, to);
     to = fill_band(f->column, f->height, a->factor, 0, false, a, to);
@@ -316,7 +137,7 @@ static uint32_t *put_lanes(uint32_t *to, const uint32_t (*lanes)[32], int first,
     return to;
 }
 
-static uint32_t *fill_group(const struct filter *f, const struct arrangement *a, int part, uint32_t *to)
+static uint32_t *fill_group(const struct filter *f, const struct tensor_arrangement *a, int part, uint32_t *to)
 {
     const int words = 2 * a->full + a->packed;
     for (int block = 0; block < a->blocks; block++)
@@ -342,14 +163,14 @@ static uint32_t *fill_group(const struct filter *f, const struct arrangement *a,
     return to;
 }
 
-static size_t table_bytes(const struct arrangement *a)
+static size_t table_bytes(const struct tensor_arrangement *a)
 {
     switch (a->kernel) {
-    case arrangement::WALK: /* and the bias four times */
+    case TENSOR_WALK: /* and the bias four times */
         return ((size_t)a->parts * 2 * (a->height + 1) * 32 + 4) * 4;
-    case arrangement::PASSES: /* and where row sums start four times, and 256 */
+    case TENSOR_PASSES: /* and where row sums start four times, and 256 */
         return ((size_t)2 * a->parts * pass_words(a->window) * 32 + 5) * 4;
-    case arrangement::WIDE:
+    case TENSOR_WIDE:
         return (size_t)a->parts * a->terms * term_bytes;
     default: /* and what the last step fetches ahead */
         return ((size_t)a->parts * a->blocks * a->height + 2) * (2 * a->full + a->packed) * 32 * 4;
@@ -358,28 +179,28 @@ static size_t table_bytes(const struct arrangement *a)
 
 extern "C" bool tensor_core_prepare(struct plan *plan, struct device *device, struct error *error)
 {
-    struct arrangement a;
+    struct tensor_arrangement a;
     arrange(plan, device, &a);
     uint32_t *table = (uint32_t *)calloc(1, table_bytes(&a)), *to = table;
     if (!table)
         return error_set(error, ERROR_WORK, "not enough memory for the taps of %s; close other programs",
                          plan->filter->name);
-    if (a.kernel == arrangement::PASSES)
+    if (a.kernel == TENSOR_PASSES)
         fill_passes(plan->filter, &a, to);
     else
         for (int part = a.parts - 1; part >= 0; part--)
-            to = a.kernel == arrangement::WALK   ? fill_walk(plan->filter, &a, part, to)
-                 : a.kernel == arrangement::WIDE ? fill_wide(plan->filter, &a, part, to)
-                                                 : fill_group(plan->filter, &a, part, to);
+            to = a.kernel == TENSOR_WALK   ? fill_walk(plan->filter, &a, part, to)
+                 : a.kernel == TENSOR_WIDE ? fill_wide(plan->filter, &a, part, to)
+                                           : fill_group(plan->filter, &a, part, to);
     const bool done = upload_table(device, table, table_bytes(&a), error);
     free(table);
     return done;
 }
 
-typedef void tensor_kernel(struct tensor_launch);
+typedef void tensor_function(struct tensor_launch);
 
 template <int PARTS, int FINISH>
-static tensor_kernel *walk_of_height(int height)
+static tensor_function *walk_of_height(int height)
 {
     switch (height) {
     case 1:
@@ -396,15 +217,15 @@ static tensor_kernel *walk_of_height(int height)
 }
 
 template <int FINISH>
-static tensor_kernel *quick_kernel(const struct arrangement *a)
+static tensor_function *quick_kernel(const struct tensor_arrangement *a)
 {
-    if (a->kernel == arrangement::WIDE)
+    if (a->kernel == TENSOR_WIDE)
         return a->units == 2 ? tensor_wide<2, FINISH> : tensor_wide<3, FINISH>;
     return a->parts == 1 ? walk_of_height<1, FINISH>(a->height) : walk_of_height<2, FINISH>(a->height);
 }
 
 template <int BLOCKS, int FINISH>
-static tensor_kernel *passes_kernel(const struct arrangement *a)
+static tensor_function *passes_kernel(const struct tensor_arrangement *a)
 {
     if (a->planes == 2)
         return tensor_passes<BLOCKS, 2, 1, false, FINISH>;
@@ -414,19 +235,19 @@ static tensor_kernel *passes_kernel(const struct arrangement *a)
 }
 
 template <int BLOCKS>
-static tensor_kernel *passes_finish(const struct arrangement *a)
+static tensor_function *passes_finish(const struct tensor_arrangement *a)
 {
     return a->finish == PASS_SHIFT   ? passes_kernel<BLOCKS, PASS_SHIFT>(a)
            : a->finish == PASS_SCALE ? passes_kernel<BLOCKS, PASS_SCALE>(a)
                                      : passes_kernel<BLOCKS, PASS_ANY>(a);
 }
 
-static tensor_kernel *choose_kernel(const struct plan *plan, const struct arrangement *a)
+static tensor_function *choose_kernel(const struct plan *plan, const struct tensor_arrangement *a)
 {
-    if (a->kernel == arrangement::PASSES) {
+    if (a->kernel == TENSOR_PASSES) {
         return a->window == 2 ? passes_finish<2>(a) : passes_finish<3>(a);
     }
-    if (a->kernel != arrangement::GROUP)
+    if (a->kernel != TENSOR_GROUP)
         return plan->filter->absolute ? quick_kernel<FINISH_ABSOLUTE>(a)
                : a->shift == 0        ? quick_kernel<FINISH_SCALE>(a)
                                       : quick_kernel<FINISH_SHIFT>(a);
@@ -445,10 +266,11 @@ struct shape {
     size_t shared;
 };
 
-static struct shape choose_shape(const struct plan *plan, const struct arrangement *a, struct tensor_launch *tensor)
+static struct shape choose_shape(const struct plan *plan, const struct tensor_arrangement *a,
+                                 struct tensor_launch *tensor)
 {
     const struct filter *f = plan->filter;
-    if (a->kernel == arrangement::WALK) {
+    if (a->kernel == TENSOR_WALK) {
         const int rows = walk_rows(a->height);
         return {walk_columns,
                 rows,
@@ -461,7 +283,7 @@ static struct shape choose_shape(const struct plan *plan, const struct arrangeme
                 4 * warps,
                 (size_t)warps * walk_stages(a->height) * rows * walk_pitch};
     }
-    if (a->kernel == arrangement::PASSES) {
+    if (a->kernel == TENSOR_PASSES) {
         tensor->first = (int)a->first;
         return {pass_columns,
                 pass_rows,
@@ -474,7 +296,7 @@ static struct shape choose_shape(const struct plan *plan, const struct arrangeme
                 pass_resident(a->planes, a->parts),
                 (size_t)pass_shared(a->window)};
     }
-    if (a->kernel == arrangement::WIDE) {
+    if (a->kernel == TENSOR_WIDE) {
         const int rows = wide_stage(a->units);
         tensor->terms = a->terms;
         tensor->slots = wide_slots(a->units, f->height);
@@ -546,7 +368,7 @@ static void shorten_last_strips(const struct shape &shape, const struct device *
 extern "C" bool tensor_core_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                    const struct plane *out, struct error *error)
 {
-    struct arrangement a;
+    struct tensor_arrangement a;
     arrange(plan, device, &a);
     struct tensor_launch tensor;
     memset(&tensor, 0, sizeof tensor);
@@ -558,11 +380,11 @@ extern "C" bool tensor_core_launch(const struct plan *plan, struct device *devic
     tensor.bias = a.bias;
     tensor.multiplier = a.multiplier;
     tensor.shift = a.shift;
-    tensor_kernel *kernel = choose_kernel(plan, &a);
+    tensor_function *kernel = choose_kernel(plan, &a);
     const struct shape shape = choose_shape(plan, &a, &tensor);
 
     choose_strip(shape, device, in, &tensor);
-    if (a.kernel == arrangement::PASSES)
+    if (a.kernel == TENSOR_PASSES)
         shorten_last_strips(shape, device, in, &tensor);
     CUDA_TRY(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shape.shared),
              error);

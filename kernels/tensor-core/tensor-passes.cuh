@@ -34,13 +34,12 @@
  * a ring in shared memory that a block's warps fill together, and outputs go through shared memory too, so that whole
  * lines are stored.
  *
- * Limits: up to 33 taps a side, and a window that fits (see arrange_passes); taps of 16 bits; row sums of 24 bits. */
+ * Limits: up to 33 taps a side, and a window that fits (see tensor_arrange_passes); taps of 16 bits; row sums of 24 bits. */
 #ifndef GPUCONV_TENSOR_PASSES_CUH
 #define GPUCONV_TENSOR_PASSES_CUH
 
 #include "kernels/tensor-core/tensor.cuh"
 
-static constexpr int pass_chunk = 16; /* outputs of a matrix of row taps, rows of one of column taps */
 static constexpr int pass_chunks = 4; /* of a warp, side by side */
 static constexpr int pass_width = pass_chunks * pass_chunk;
 static constexpr int pass_warps = 4; /* of a block, side by side: they share the ring */
@@ -67,12 +66,6 @@ static __host__ __device__ constexpr int pass_row(int blocks)
 static __host__ __device__ constexpr int pass_pitch(int blocks)
 {
     return pass_row(blocks) + (pass_row(blocks) / 16 % 2 ? 0 : 16);
-}
-
-/* Bytes of a copy: windows start at multiples of it. */
-static __host__ __device__ constexpr int pass_copy(int blocks)
-{
-    return blocks == 2 ? 8 : 16;
 }
 
 static __host__ __device__ constexpr int pass_shared(int blocks)
@@ -227,10 +220,6 @@ static __device__ __forceinline__ struct tile find_pass_tile(const struct tensor
     tile.out = launch.out + plane * launch.out_plane;
     return tile;
 }
-
-/* How sums become levels, which are yet to be clamped: by a multiplication or by a shift alone, where the scale is a
- * power of two, if the bias is in them from the start; or by all of that. */
-enum pass_finish { PASS_SCALE, PASS_SHIFT, PASS_ANY };
 
 template <int BLOCKS, int PLANES, int PARTS, bool UNSIGNED, int FINISH>
 static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, PARTS))

@@ -23,7 +23,6 @@ static constexpr int walk_tiles = 2; /* matrices side by side */
 static constexpr int walk_columns = walk_tiles * tile_columns;
 static constexpr int walk_before = 16; /* bytes of the ring's row left of the tile, and right of it */
 static constexpr int walk_pitch = walk_columns + 2 * walk_before;
-static constexpr int walk_height = 9; /* rows of the largest filter */
 
 /* Rows of a stage of the ring: a multiple of the window's, so that its registers are known at compile time, and 6 or
  * more. The window holds whole pairs of rows: one row more than the filter, whose height is odd. */

@@ -25,32 +25,7 @@
 
 #include "kernels/tensor-core/tensor.cuh"
 
-static constexpr int wide_chunk = 16;                         /* outputs of a column of the matrix */
-static constexpr int wide_chunks = 128;                       /* columns of the matrix */
-static constexpr int wide_columns = wide_chunk * wide_chunks; /* outputs of a tile in a row */
-static constexpr int wide_rows = 4;                           /* rows of outputs that a warpgroup's matrix holds */
-static constexpr int term_bytes = 64 * 32;                    /* of taps, for a product */
-static constexpr int wide_ahead = 2;                          /* stages that are loaded ahead of need */
-static constexpr int wide_slots_most = 32; /* stages of the ring; it has (31 + 8) / 8 + 1 + wide_ahead at most */
-static constexpr int wide_strip = 1024;    /* rows of a tile at most: it has to fill its ring before it starts */
-
-/* Bytes of the ring's row for windows of UNITS times 16 samples. */
-static __host__ __device__ constexpr int wide_pitch(int units)
-{
-    return wide_columns + 16 * (units - 1);
-}
-
-/* Warpgroups of a block: four fill the registers; beside the taps of large filters the ring of four does not fit. */
-static __host__ __device__ constexpr int wide_groups(int units)
-{
-    return units == 2 ? 4 : 2;
-}
-
-/* Rows of a stage, and rows of outputs of a block at a time. */
-static __host__ __device__ constexpr int wide_stage(int units)
-{
-    return wide_rows * wide_groups(units);
-}
+static constexpr int wide_strip = 1024; /* rows of a tile at most: it has to fill its ring before it starts */
 
 #if __CUDA_ARCH_FEAT_SM90_ALL
 /* How an operand lies in shared memory: the next 16 bytes of its rows NEXT_K away, its next 8 rows 128. ADDRESS may be

@@ -7,6 +7,7 @@
 
 #include "kernels/shared/conv.cuh"
 #include "kernels/shared/copies.cuh"
+#include "kernels/tensor-core/arrange.h"
 
 /* What a launch needs beyond the launch. */
 struct tensor_launch {
@@ -146,7 +147,6 @@ static __device__ __forceinline__ void gather_edges(const struct launch &launch,
  * g. C holds sums: lane (g, t) has columns 2 t and 2 t + 1 of rows g and g + 8. (PTX ISA, Matrix fragments for
  * mma.m16n8k16 and .m16n8k32 with 8-bit types.) */
 
-static constexpr int chunk = 8;                 /* outputs of a row of the matrix */
 static constexpr int tile_columns = 16 * chunk; /* outputs of a matrix */
 static constexpr int warps = 4;                 /* of a block */
 

@@ -3,6 +3,8 @@
  * From taps to a program. */
 #include "cpu/program.h"
 
+#include "plan/parts.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -10,30 +12,6 @@ enum {
     WINDOW_TAPS = 25, /* of equal taps from which on running sums take less time than multiply-adds */
     WINDOW_ROWS = 4,  /* of scratch: an entering and a leaving row, and two of column sums, twice as long */
 };
-
-/* Taps to be made a pass of: those of column j in row i, SIZE bits of it, from bit PART * SIZE on, such that the parts
- * sum to the tap and each is a signed number. */
-static int32_t tap_part(int32_t tap, int part, int bits)
-{
-    int64_t rest = tap;
-    for (;; part--) {
-        const int64_t half = (int64_t)1 << (bits - 1);
-        const int64_t digit = ((rest + half) & (2 * half - 1)) - half;
-        if (part == 0)
-            return (int32_t)digit;
-        rest = (rest - digit) >> bits;
-    }
-}
-
-/* How many parts of so many bits a tap takes. */
-static int tap_parts(int32_t tap, int bits)
-{
-    int parts = 1;
-    const int64_t half = (int64_t)1 << (bits - 1);
-    for (int64_t rest = tap; rest < -half || rest >= half; parts++)
-        rest = (rest - tap_part((int32_t)rest, 0, bits)) >> bits;
-    return parts;
-}
 
 /* What a pass is made from: HEIGHT x WIDTH taps. */
 struct weights {

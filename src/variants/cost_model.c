@@ -9,6 +9,8 @@
 #include "variants/cost_model.h"
 
 #include "cpu/instruction_sets.h"
+#include "kernels/tensor-core/arrange.h"
+#include "plan/parts.h"
 #include "plan/rounding.h"
 
 #include <math.h>
@@ -98,60 +100,35 @@ double separable_cost(const struct filter *filter, const struct work *work)
                        walks ? 0.6e-12 + 0.04e-12 * taps + 0.00086e-12 * taps * taps : 2.3e-12 + 0.103e-12 * taps);
 }
 
-/* Parts of int8 that the largest tap is cut into. */
-static int parts_of(const struct filter *filter)
+/* The two passes of tensor-core, in seconds a sample. */
+static double passes_sample_seconds(const struct tensor_arrangement *a)
 {
-    int64_t largest = 0;
-    for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++) {
-        const int64_t size = filter->taps[i] < 0 ? -(int64_t)filter->taps[i] : filter->taps[i];
-        largest = size > largest ? size : largest;
-    }
-    int parts = 1;
-    for (int64_t reach = 127; reach < largest; reach = reach * 256 + 127)
-        parts++;
-    return parts;
-}
-
-/* What tensor-core's two passes take a sample, in seconds; 0 where they do not take the filter. */
-static double passes_seconds(const struct filter *filter)
-{
-    int64_t largest = 0, least = 0, row_sum = 0;
-    for (int k = 0; k < filter->width + filter->height; k++) {
-        const int64_t tap = k < filter->width ? filter->row[k] : filter->column[k - filter->width];
-        const int64_t size = tap < 0 ? -tap : tap;
-        largest = size > largest ? size : largest;
-        least = tap < least ? tap : least;
-        row_sum += k < filter->width ? size : 0;
-    }
-    const bool wide = filter->width > 17 || filter->height > 17;
-    if (!filter->separable || filter->width > 33 || filter->height > 33 || largest > 32639 || row_sum * 255 >= 1 << 24)
-        return 0;
-    if (largest > (least < 0 ? 127 : 255))
-        return wide ? 1.23e-12 : 0.99e-12;
-    /* Sums are shifted, or multiplied, or, where one multiplication does not do, finished in four steps. */
-    const bool power = (filter->scale & (filter->scale - 1)) == 0;
-    const bool quick = power || filter->scale <= 4096;
-    if (filter->absolute || !quick)
-        return row_sum * 255 >= 1 << 16 || largest > 127 ? 1.16e-12 : 0.84e-12;
-    if (row_sum * 255 >= 1 << 16 || largest > 127)
+    const bool large = a->window == 3;
+    if (a->parts == 2)
+        return large ? 1.23e-12 : 0.99e-12;
+    if (a->finish == PASS_ANY)
+        return a->planes == 3 ? 1.16e-12 : 0.84e-12;
+    if (a->planes == 3)
         return 0.78e-12;
-    return power ? (wide ? 0.62e-12 : 0.58e-12) : (wide ? 0.71e-12 : 0.61e-12);
+    return a->finish == PASS_SHIFT ? (large ? 0.62e-12 : 0.58e-12) : (large ? 0.71e-12 : 0.61e-12);
 }
 
 double tensor_core_cost(const struct filter *filter, const struct work *work)
 {
-    const int parts = parts_of(filter), height = filter->height;
-    if (filter->width <= 9 && height <= 9 && parts <= 2)
-        return gpu_seconds(work, 0.52e-12 + (0.011e-12 + 0.035e-12 * (parts - 1)) * height);
-    const double passes = passes_seconds(filter);
-    if (passes > 0)
-        return gpu_seconds(work, passes);
-    /* Hopper's kernel keeps all taps in shared memory: 2 KB a product, beside about 100 KB of samples. */
-    const double products = (height + 3) * (filter->width <= 17 ? 1 : 1.5) * parts;
-    if (filter->width <= 33 && products <= 56)
-        return gpu_seconds(work, 0.35e-12 + 0.0417e-12 * products);
+    struct tensor_arrangement a;
+    tensor_arrange(filter, true, true, &a); /* as on the H200 */
+    switch (a.kernel) {
+    case TENSOR_WALK:
+        return gpu_seconds(work, 0.52e-12 + (0.011e-12 + 0.035e-12 * (a.parts - 1)) * filter->height);
+    case TENSOR_PASSES:
+        return gpu_seconds(work, passes_sample_seconds(&a));
+    case TENSOR_WIDE:
+        return gpu_seconds(work, 0.35e-12 + 0.0417e-12 * a.terms * a.parts);
+    default:
+        break;
+    }
     const double words = (filter->width + 11) / 4;
-    return gpu_seconds(work, 0.75e-12 + 0.0089e-12 * words * height * parts);
+    return gpu_seconds(work, 0.75e-12 + 0.0089e-12 * words * filter->height * a.parts);
 }
 
 double sparse_cost(const struct filter *filter, const struct work *work)
@@ -206,6 +183,17 @@ static double instruction_set_factor(void)
     return sets[4].factor;
 }
 
+/* The parts of 8 bits of the filter's largest tap. */
+static int largest_parts(const struct filter *filter)
+{
+    int most = 1;
+    for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++) {
+        const int parts = tap_parts(filter->taps[i], 8);
+        most = parts > most ? parts : most;
+    }
+    return most;
+}
+
 double cpu_cost(const struct filter *filter, const struct work *work)
 {
     const double taps = filter_tap_count(filter), passes = filter->width + filter->height;
@@ -215,7 +203,7 @@ double cpu_cost(const struct filter *filter, const struct work *work)
         const double least = filter->separable && separable < dense ? separable : dense;
         return work_samples(work) * (least * instruction_set_factor() + 0.25e-9) / threads_of(work);
     }
-    const double dense_tap = work->sample == SAMPLE_F32 ? 0.023e-9 : parts_of(filter) == 1 ? 0.005e-9 : 0.011e-9;
+    const double dense_tap = work->sample == SAMPLE_F32 ? 0.023e-9 : largest_parts(filter) == 1 ? 0.005e-9 : 0.011e-9;
     const double dense = dense_tap * taps, separable = 0.022e-9 * passes;
     const double least = filter->separable && separable < dense ? separable : dense;
     return work_samples(work) * (least * instruction_set_factor() + 0.1e-9) / threads_of(work);

@@ -4,6 +4,7 @@
  * of meson.build. --list-variants, the automatic choice, check_variants and the benchmark walk this table. */
 #include "variants/table.h"
 
+#include "cpu/cpu.h"
 #include "variants/cost_model.h"
 
 #include <math.h>
@@ -13,12 +14,12 @@ typedef bool prepare_function(struct plan *plan, struct device *device, struct e
 typedef bool launch_function(const struct plan *plan, struct device *device, const struct plane *in,
                              const struct plane *out, struct error *error);
 
-launch_function reference_launch, cpu_launch, basic_launch, constant_launch, coarsened_launch, tiled_input_launch,
-    tiled_output_launch, tiled_cached_launch, texture_launch, register_tiled_launch, separable_launch,
-    tensor_core_launch, sparse_launch, copy_launch, gradient_launch;
-prepare_function cpu_prepare, basic_prepare, constant_prepare, coarsened_prepare, tiled_input_prepare,
-    tiled_output_prepare, tiled_cached_prepare, texture_prepare, register_tiled_prepare, separable_prepare,
-    tensor_core_prepare, sparse_prepare, copy_prepare, gradient_prepare;
+launch_function basic_launch, constant_launch, coarsened_launch, tiled_input_launch, tiled_output_launch,
+    tiled_cached_launch, texture_launch, register_tiled_launch, separable_launch, tensor_core_launch, sparse_launch,
+    copy_launch, gradient_launch;
+prepare_function basic_prepare, constant_prepare, coarsened_prepare, tiled_input_prepare, tiled_output_prepare,
+    tiled_cached_prepare, texture_prepare, register_tiled_prepare, separable_prepare, tensor_core_prepare,
+    sparse_prepare, copy_prepare, gradient_prepare;
 
 /* A function of a CUDA row: NULL in a build without CUDA. Tests with a stub in place of the GPU define the macro, so
  * that all rows call one function of the stub. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Borders, rounding and the numbers of a plan. check_variants checks what the variants compute. */
+#include "plan/parts.h"
 #include "plan/plan.h"
 
 #include <stdarg.h>
@@ -166,6 +167,41 @@ static void test_16_bits_round_to_nearest_at_steps(void **state)
     }
 }
 
+/* ---- Parts of taps ---- */
+
+static void check_parts(int64_t tap, int bits)
+{
+    const int parts = tap_parts(tap, bits), half = 1 << (bits - 1);
+    int64_t sum = 0, unit = 1;
+    for (int p = 0; p < parts; p++, unit <<= bits) {
+        const int part = tap_part(tap, p, bits);
+        assert_in_range(part + half, 0, 2 * half - 1);
+        sum += part * unit;
+    }
+    assert_true(sum == tap);
+    assert_true(parts == 1 || tap_part(tap, parts - 1, bits) != 0);
+    assert_int_equal(tap_part(tap, parts, bits), 0);
+}
+
+static void test_parts_sum_to_the_tap(void **state)
+{
+    (void)state;
+    for (int bits = 8; bits <= 16; bits += 8)
+        for (int power = 0; power < 34; power++)
+            for (int step = -130; step <= 130; step++) {
+                check_parts(((int64_t)1 << power) + step, bits);
+                check_parts(-((int64_t)1 << power) + step, bits);
+            }
+    assert_int_equal(tap_parts(127, 8), 1);
+    assert_int_equal(tap_parts(128, 8), 2);
+    assert_int_equal(tap_parts(-128, 8), 1);
+    assert_int_equal(tap_parts(-129, 8), 2);
+    assert_int_equal(tap_parts(32639, 8), 2); /* 127 * 256 + 127 */
+    assert_int_equal(tap_parts(32640, 8), 3);
+    assert_int_equal(tap_parts(32767, 16), 1);
+    assert_int_equal(tap_parts(32768, 16), 2);
+}
+
 /* ---- Plans ---- */
 
 static struct filter parsed(const char *text)
@@ -251,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_8_bits_round_to_nearest_at_every_step),
         cmocka_unit_test(test_8_bits_round_to_nearest_for_every_scale),
         cmocka_unit_test(test_16_bits_round_to_nearest_at_steps),
+        cmocka_unit_test(test_parts_sum_to_the_tap),
         cmocka_unit_test(test_float_roots_are_used_only_where_exact),
         cmocka_unit_test(test_plan_counts_taps),
         cmocka_unit_test(test_plan_knows_when_float_is_exact),

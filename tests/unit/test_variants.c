@@ -2,6 +2,7 @@
  *
  * The table of variants, the plans that it gives and refuses, and the automatic choice. check_variants checks what the
  * variants compute. */
+#include "kernels/tensor-core/arrange.h"
 #include "variants/choose.h"
 
 #include <stdarg.h>
@@ -232,6 +233,56 @@ static void test_one_row_is_the_reference(void **state)
         assert_true(reference->samples & 1u << sample);
 }
 
+/* A separable filter of WIDTH x HEIGHT taps of 1 in its column, and of TAP in its row. */
+static struct tensor_arrangement arranged(int width, int height, int tap, int scale)
+{
+    static struct filter filter;
+    struct tensor_arrangement arrangement;
+    filter = (struct filter){.width = width,
+                             .height = height,
+                             .anchor_x = width / 2,
+                             .anchor_y = height / 2,
+                             .scale = scale,
+                             .bias = scale / 2,
+                             .separable = true,
+                             .absolute_sum = (int64_t)width * height * tap};
+    for (int j = 0; j < width; j++)
+        filter.row[j] = tap;
+    for (int i = 0; i < height; i++)
+        filter.column[i] = 1;
+    for (int i = 0; i < width * height; i++)
+        filter.taps[i] = tap;
+    tensor_arrange(&filter, true, true, &arrangement);
+    return arrangement;
+}
+
+/* The kernels of tensor-core on either side of each limit. */
+static void test_arrangements_of_tensor_core(void **state)
+{
+    (void)state;
+    assert_int_equal(arranged(9, 9, 127, 81).kernel, TENSOR_WALK);
+    assert_int_equal(arranged(11, 9, 127, 81).kernel, TENSOR_PASSES);
+    assert_int_equal(arranged(9, 11, 127, 81).kernel, TENSOR_PASSES);
+    assert_int_equal(arranged(17, 17, 1, 16).window, 2);
+    assert_int_equal(arranged(18, 17, 1, 16).window, 3);
+    assert_int_equal(arranged(17, 18, 1, 16).window, 3);
+    assert_int_equal(arranged(33, 33, 1, 16).kernel, TENSOR_PASSES);
+    assert_int_equal(arranged(33, 34, 1, 16).kernel,
+                     TENSOR_GROUP);                       /* and the taps of tensor_wide fill its shared memory */
+    assert_int_equal(arranged(13, 13, 19, 16).planes, 2); /* 13 * 19 * 255 < 2^16 */
+    assert_int_equal(arranged(13, 13, 20, 16).planes, 3);
+    assert_true(arranged(3, 13, 255, 16).unsigned_taps);
+    assert_false(arranged(3, 13, 256, 16).unsigned_taps);
+    assert_int_equal(arranged(2, 11, 32639, 16).kernel, TENSOR_PASSES); /* the largest tap in two parts */
+    assert_int_equal(arranged(2, 11, 32640, 16).kernel, TENSOR_WIDE);
+    assert_int_equal(arranged(3, 11, 21931, 16).kernel, TENSOR_PASSES); /* 3 * 21931 * 255 = 2^24 - 1 */
+    assert_int_equal(arranged(3, 11, 21932, 16).kernel, TENSOR_WIDE);
+    assert_int_equal(arranged(11, 11, 1, 64).finish, PASS_SHIFT);
+    assert_int_equal(arranged(11, 11, 1, 121).finish, PASS_SCALE);
+    assert_false(arranged(11, 11, 1, (1 << 22) + 1).quick);
+    assert_int_equal(arranged(11, 11, 1, (1 << 22) + 1).kernel, TENSOR_GROUP);
+}
+
 static void test_variant_names(void **state)
 {
     (void)state;
@@ -258,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_choice_is_canonical_and_fits),
         cmocka_unit_test(test_model_prefers_the_cpu_for_small_work),
         cmocka_unit_test(test_one_row_is_the_reference),
+        cmocka_unit_test(test_arrangements_of_tensor_core),
         cmocka_unit_test(test_variant_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
