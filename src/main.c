@@ -54,7 +54,7 @@ int main(int argc, char *argv[])
     struct options options;
     struct error error;
     const bool parsed = options_parse(argc, argv, &options, &error);
-    const int status = parsed ? flush_output(dispatch(&options)) : print_error(&error);
+    const int status = parsed ? flush_output(dispatch(&options)) : print_error_line(&error);
     options_free(&options);
     return status;
 }

@@ -57,7 +57,7 @@ int run_benchmark(const struct options *options)
     struct filter *filters = NULL;
     size_t count, wrong = 0;
     if (!find_filters(options, options->bench.filter, &filters, &count, &error))
-        return print_error(&error);
+        return print_error_line(&error);
     const struct bench_request request = {
         .sizes = options->bench.sizes,
         .size_count = options->bench.size_count,
@@ -80,5 +80,5 @@ int run_benchmark(const struct options *options)
                          "%zu of the benchmark's rows differ from the reference; they are marked as wrong", wrong);
     bench_close(&bench);
     free(filters);
-    return done ? 0 : print_error(&error);
+    return done ? 0 : print_error_line(&error);
 }

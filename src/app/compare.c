@@ -104,7 +104,7 @@ static int print_answer(const struct options *options, const struct codec_settin
     }
     print_difference(expected, &difference);
     if (options->picture != NULL && !write_picture(options, settings, expected, actual, &error))
-        return print_error(&error);
+        return print_error_line(&error);
     return 1;
 }
 
@@ -116,7 +116,7 @@ int run_compare(const struct options *options)
     struct image expected = {0}, actual = {0};
     const bool done = check_picture(options, &error) && read_image(options->expected, &settings, &expected, &error) &&
                       read_image(options->actual, &settings, &actual, &error);
-    const int status = done ? print_answer(options, &settings, &expected, &actual) : print_error(&error);
+    const int status = done ? print_answer(options, &settings, &expected, &actual) : print_error_line(&error);
     image_free(&expected);
     image_free(&actual);
     return status;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int print_error(const struct error *error)
+int print_error_line(const struct error *error)
 {
     char text[ERROR_TEXT];
     error_text(error, text, sizeof text);
@@ -84,5 +84,5 @@ int flush_output(int status)
     struct error error;
     error_set(&error, ERROR_WORK, "standard output: cannot be written: %s; redirect it to where there is room",
               strerror(errno));
-    return print_error(&error);
+    return print_error_line(&error);
 }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* Print an error, and return the exit status that it asks for. */
-int print_error(const struct error *error);
+int print_error_line(const struct error *error);
 
 /* Print a warning about NAME, a file or a whole sentence, with TEXT right behind it; nothing with --quiet. */
 void print_warning(const struct options *options, const char *name, const char *text);

@@ -54,12 +54,12 @@ static int list_filters(const struct options *options)
     char **names;
     size_t count;
     if (!filter_names(&names, &count, &error))
-        return print_error(&error);
+        return print_error_line(&error);
     struct filter *filter = malloc(sizeof *filter);
     if (filter == NULL) {
         free(names);
         error_set(&error, ERROR_WORK, "not enough memory for a filter; free some");
-        return print_error(&error);
+        return print_error_line(&error);
     }
     size_t width = 0;
     for (size_t i = 0; i < count; i++)
@@ -133,13 +133,13 @@ static int show_filters(const struct options *options)
     struct filter *filters;
     size_t count;
     if (!find_filters(options, options->filter, &filters, &count, &error))
-        return print_error(&error);
+        return print_error_line(&error);
     int status = 0;
     for (size_t i = 0; status == 0 && i < count; i++) {
         char *text = filter_describe(&filters[i]);
         if (text == NULL) {
             error_set(&error, ERROR_WORK, "not enough memory to describe %s; free some", filters[i].name);
-            status = print_error(&error);
+            status = print_error_line(&error);
             continue;
         }
         if (i > 0)
@@ -153,33 +153,29 @@ static int show_filters(const struct options *options)
 
 /* ---- GPUs ---- */
 
-#ifdef GPUCONV_CUDA
 static int list_devices(void)
 {
     struct error error;
     int count;
-    if (!device_count(&count, &error)) {
+    if (!pipeline_has_cuda) {
+        puts("no CUDA device: this gpuconv was built without CUDA");
+        return 0;
+    }
+    if (!pipeline_count_gpus(&count, &error)) {
         fputs("no CUDA device: ", stdout);
         text_print_escaped(stdout, error.message);
         putchar('\n');
         return 0;
     }
     for (int i = 0; i < count; i++) {
-        struct device_info info;
-        if (!device_describe(i, &info, &error))
-            return print_error(&error);
-        printf("%3d  %s, compute capability %d.%d, %.1f GiB\n", i, info.name, info.capability / 10,
-               info.capability % 10, (double)info.memory / (1 << 30));
+        struct device_info facts;
+        if (!pipeline_describe_gpu(i, &facts, &error))
+            return print_error_line(&error);
+        printf("%3d  %s, compute capability %d.%d, %.1f GiB\n", i, facts.name, facts.capability / 10,
+               facts.capability % 10, (double)facts.memory / (1 << 30));
     }
     return 0;
 }
-#else
-static int list_devices(void)
-{
-    puts("no CUDA device: this gpuconv was built without CUDA");
-    return 0;
-}
-#endif
 
 /* ---- About the program ---- */
 
@@ -189,7 +185,7 @@ static int print_help(const struct options *options)
     if (text == NULL) {
         struct error error;
         error_set(&error, ERROR_WORK, "not enough memory for the help; free some");
-        return print_error(&error);
+        return print_error_line(&error);
     }
     fputs(text, stdout);
     free(text);

@@ -60,13 +60,10 @@ static void on_planned(void *context, const struct pipeline *pipeline)
 {
     (void)context;
     print_detail("backend", "%s: %s", pipeline->backend == BACKEND_CUDA ? "cuda" : "cpu", pipeline->why.message);
-#ifdef GPUCONV_CUDA
-    if (pipeline->device != NULL) {
-        const struct device_info *facts = device_facts(pipeline->device);
+    const struct device_info *facts = pipeline_gpu_facts(pipeline);
+    if (facts != NULL)
         print_detail("device", "%d: %s, compute capability %d.%d", pipeline->request->device, facts->name,
                      facts->capability / 10, facts->capability % 10);
-    }
-#endif
     struct error error;
     const char *set;
     if (pipeline->backend == BACKEND_CPU && cpu_instruction_set(&set, &error)) /* if not, the work says why */
@@ -114,7 +111,7 @@ static void on_result(void *context, const struct job_result *result)
         if (result->unwritten && file_is_standard(job->output))
             end_if_unread();
         output->code = result->error.code;
-        print_error(&result->error);
+        print_error_line(&result->error);
         return;
     }
     if (result->outcome == JOB_DONE) {
@@ -132,7 +129,7 @@ static void on_written(void *context, const struct job_result *result)
     if (report_append(&output->report, result, &error))
         return;
     progress_clear(&output->progress);
-    print_error(&error);
+    print_error_line(&error);
 }
 
 static void on_fallback(void *context, const struct error *reason)
@@ -169,7 +166,7 @@ static int print_totals(const struct output *output, const struct batch_totals *
         print_summary(totals);
     if (totals->failed > 0 && totals->count > 1) { /* of one file the error says it */
         error_set(&error, ERROR_WORK, "%zu of %zu files failed", totals->failed, totals->count);
-        return print_error(&error);
+        return print_error_line(&error);
     }
     return totals->failed > 0 || output->report.failed ? ERROR_WORK : 0;
 }
@@ -194,7 +191,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     };
     struct batch_totals totals;
     if (!report_open(&output.report, options->report, &error))
-        return print_error(&error);
+        return print_error_line(&error);
     const bool done = batch_run(request, &callbacks, &totals, &error);
     if (totals.signal != 0) { /* workers go on, so nothing may be released, and nobody waited for */
         if (output.progress.wanted && write(STDERR_FILENO, "\r\033[K", 4) < 0)
@@ -204,8 +201,8 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     progress_clear(&output.progress);
     struct error unreported;
     if (!report_close(&output.report, &unreported))
-        print_error(&unreported);
-    return done ? print_totals(&output, &totals) : print_error(&error);
+        print_error_line(&unreported);
+    return done ? print_totals(&output, &totals) : print_error_line(&error);
 }
 
 /* The GPUs to deal workers out to. Ask which there are only for --device all: CUDA takes its time to answer. */
@@ -288,7 +285,7 @@ int run_images(const struct options *options)
                       (options->list.output == NULL || file_make_folders(options->list.output, &error));
     batch.jobs = list.jobs;
     batch.count = list.count;
-    const int status = done ? run_jobs(options, &batch) : print_error(&error);
+    const int status = done ? run_jobs(options, &batch) : print_error_line(&error);
     file_list_free(&list);
     free(linear);
     free(filters);
