@@ -69,23 +69,23 @@ static const char opening[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
                               "       gpuconv [OPTIONS] FILTER INPUT... -o DIR\n"
                               "       gpuconv [OPTIONS] --in-place FILTER INPUT...\n"
                               "Convolve PNG and JPEG images. FILTER is a name from --list, or gaussian:2, or\n"
-                              "a file, or several joined by commas. The first of a list of values is default.\n";
+                              "a file, or several joined by commas. Of values in a list, the first is default.\n";
 
 static const char closing[] = "\nExit status: 0 done, 1 the work failed, 2 usage. Try: gpuconv blur a.png b.png\n";
 
 static const char bench_opening[] = "usage: gpuconv --bench [OPTIONS]\n"
                                     "Check, then time, every variant, or one by --variant, on random samples.\n"
-                                    "--backend, --device, --threads, --border, --flip and --abs hold too.\n";
+                                    "It also takes --backend, --device, --threads, --border, --flip and --abs.\n";
 
 char *help_text(bool of_bench)
 {
     static const char *const titles[GROUP_COUNT] = {
         [GROUP_FILTER] = "The filter",
-        [GROUP_BACKEND] = "CPU or GPU (the picture is the same)",
+        [GROUP_BACKEND] = "CPU or GPU (the result is the same)",
         [GROUP_FILE] = "Files (- is standard input or output)",
         [GROUP_MANY] = "Many files (INPUTs may be folders)",
         [GROUP_TALK] = "Messages",
-        [GROUP_QUERY] = "Instead of work",
+        [GROUP_QUERY] = "Instead of filtering",
         [GROUP_BENCH] = "Benchmark",
     };
     struct text_buffer text;
