@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Time batches of photos: batch_bench.py GPUCONV [--count 200] [--filter sharpen] [--runs 3] [--json FILE].
 
-Makes photos of 2 to 15 Mpixel, PNG and JPEG in turn, from samples/ (enlarged, with a little noise, so that they compress
-like photos), and times on them gpuconv on the CPU and, where there are GPUs, on 1, 2, 4... of them; libvips under xargs,
-a process a core; and OpenCV, a process a core; these two where they are installed. All read and write the same folders,
-which should be in memory (--folder, default /dev/shm). Prints a table and, with --json, writes JSON: medians of images
-and megapixels a second, the peak of the memory of all processes of a run, and the share of each stage in gpuconv's.
+The photos have 2 to 15 Mpixel, PNG and JPEG in turn, made from samples/: enlarged, with a little noise, so that they
+compress like photos. Timed are gpuconv on the CPU and on 1, 2, 4... GPUs, and, if installed, libvips under xargs and
+OpenCV, each with one process a core. All read and write the same folders, which should be in memory (--folder, default
+/dev/shm). The script prints a table and, with --json, writes JSON: medians of images and megapixels a second, the peak
+memory of all processes of a run, and the share of each stage in gpuconv's time.
 
-codec: what the same number of cores would do that only decode and encode, each as fast as one alone; gpuconv's rate is
-given in percent of that."""
+codec: the rate of as many cores that only decode and encode, each as fast as one alone. gpuconv's rate is also given in
+percent of it."""
 import argparse
 import concurrent.futures
 import json

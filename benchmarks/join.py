@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Join the results of several runs into one file. A later run's row takes the place of an earlier one's.
+"""Join the results of several runs into one file. A later run's row replaces an earlier one.
 
     join.py bench RUN.json... > bench-h200.json             runs of gpuconv --bench --json
-    join.py peers BENCH.json RUN.json... > peers-h200.json  runs of benchmarks/peers.py; ratios anew, to BENCH.json
+    join.py peers BENCH.json RUN.json... > peers-h200.json  runs of benchmarks/peers.py; new ratios to BENCH.json
 
 Runs of different cards, and of different filters under one name, are refused. The first run's date, processor and peaks
-stay. A peer's row that was not timed goes when a later run timed that peer and case.
+stay. A row without a time is dropped when a later run timed that peer and case.
 """
 
 import json

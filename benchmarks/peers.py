@@ -1,36 +1,36 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Time what others offer on the same card, planes and filters as a run of the benchmark:
+"""Time other libraries on the same card, planes and filters as a run of the benchmark:
 
     gpuconv --bench --json > bench.json
     python3 benchmarks/peers.py bench.json > peers.json
 
 The peers: CuPy (ndimage.correlate, gaussian_filter), cuFFT through CuPy, PyTorch's conv2d (cuDNN), NPP (FilterBorder,
-FilterGaussBorder, FilterGaussAdvancedBorder). A table with the ratios goes to standard error. A peer that is not there
-or fails is named, with the reason, and the rest goes on.
+FilterGaussBorder, FilterGaussAdvancedBorder). A table with the ratios goes to standard error. A peer that is missing
+or fails is named with the reason, and the others continue.
 
-Needs Python 3.8, an NVIDIA GPU, and CuPy with NumPy, which also hold the planes, check and time. The others are
-optional: PyTorch, and NPP, whose libnppif.so and libnppc.so come with `pip install nvidia-npp` (CUDA 13; CUDA 12:
-nvidia-npp-cu12) or lie in the folder that --npp names.
+Needs Python 3.8, an NVIDIA GPU, and CuPy with NumPy, which also hold the planes, check and time. The rest is optional:
+PyTorch, and NPP, whose libnppif.so and libnppc.so come with `pip install nvidia-npp` (CUDA 13; CUDA 12:
+nvidia-npp-cu12) or are in the folder of --npp.
 
-Method, that of gpuconv --bench: one plane, border replicate, random samples (0 to 255, or floats from 0 to 1); CUDA
-events on one stream; 3 warm-ups, then 21 runs, or 5 where one takes more than 200 ms; calls too short for the events
-are timed several at a time; buffers rotate, so that three times the L2 lies between two uses. Before each run a small
-kernel keeps the card busy until the host has queued the work, so Python's own time is not counted, which favours the
-peers.
+The method is that of gpuconv --bench: one plane, border replicate, random samples (0 to 255, or floats from 0 to 1);
+CUDA events on one stream; 3 warm-ups, then 21 runs, or 5 if one takes more than 200 ms; several calls are timed
+together if they are too short for the events; buffers rotate, so that three times the L2 is touched between two uses.
+Before each run a small kernel keeps the card busy until the host has queued the work. So Python's own time is not
+counted, which favours the peers.
 
-  whole  from a plane of uint8_t (float) to a plane of uint8_t (float), which is what gpuconv's time is. What a library
-         lacks is added as one fused pass each: converting and padding before the call, rounding and clamping after it.
-  call   the library's call alone, on an input that is already as it wants it (float, padded), which favours the peer.
+  whole  from a plane of uint8_t (float) to a plane of uint8_t (float), as in gpuconv's time. Steps that a library
+         lacks are added as fused passes: one converts and pads before the call, one rounds and clamps after it.
+  call   the library's call alone, on an input that is already prepared (float, padded), which favours the peer.
 
-A peer that does it all in one call has `whole` rows only.
+A peer that does everything in one call has only `whole` rows.
 
 Each output is compared with the exact answer: integer sums in 64 bits, rounded once, for uint8_t; sums in double for
-float. `different` counts the samples that differ at all (float: by more than the rounding of float sums allows). The
-Gaussians that a library makes by itself are compared with the same Gaussian in double, as their taps are not the
-filter's. PyTorch is timed with float32 as such, with TF32, and with float16. TF32 keeps 11 bits of each tap and sample:
-enough for whole taps up to 2048 and 8-bit samples, not for float planes. A float16 has 11 bits too, and the sums come
-out as one, so they are not exact; taps are divided by the scale first, as it ends at 65504.
+float. `different` counts the samples that differ at all (float: by more than the rounding of float sums allows). A
+Gaussian that a library generates itself is compared with the same Gaussian in double, because its taps are not the
+filter's. PyTorch is timed with float32, with TF32, and with float16. TF32 keeps 11 bits of each tap and sample: enough
+for integer taps up to 2048 and 8-bit samples, not for float planes. A float16 has 11 bits too, and it holds the sums,
+so they are not exact. Taps are divided by the scale first, because a float16 ends at 65504.
 """
 import argparse
 import datetime

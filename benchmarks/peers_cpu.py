@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""The CPU's convolution beside OpenCV's and libvips': peers_cpu.py BUILD [--runs N].
+# SPDX-License-Identifier: MIT
+"""Time the CPU's convolution beside OpenCV's and libvips': peers_cpu.py BUILD [--runs N].
 
-For each work and thread count, BUILD's gpuconv --bench (checked, then the median of its launches, in memory) and
-OpenCV (median of N calls, in memory, output reused) run in turn, N times, and the median of each is printed; libvips
-is one whole process less a copy of the same image by it; --no-vips leaves it out, which takes minutes. One shape, one
-thread count, one machine, random samples for all. How exact each peer is comes from a smaller image: how many samples
-differ from what the variant `reference` gives, and by how much.
+For each case and thread count, gpuconv --bench of BUILD (checked; the median of its launches in memory) and OpenCV
+(the median of N calls in memory, with one output buffer) run in turn, N times. The script prints the median of each.
+libvips' time is that of a whole process minus that of a process that only copies the image; this takes minutes, and
+--no-vips leaves it out. All get the same shape, thread count, machine and random samples. A smaller image shows how
+exact each peer is: the number of samples that differ from the variant `reference`, and by how much.
 
-Needs numpy and OpenCV (pip install opencv-python-headless); libvips is left out where there is none."""
+Needs numpy and OpenCV (pip install opencv-python-headless). libvips is optional."""
 import argparse
 import json
 import os
@@ -23,7 +24,7 @@ import numpy
 
 WIDTH, HEIGHT, CHANNELS = 5120, 2880, 3
 SIDE = 4096  # of the float plane
-SMALL = (768, 512)  # of the image that exactness is measured on: the reference takes its time
+SMALL = (768, 512)  # of the image for exactness: the reference is slow
 
 
 def random_taps(size, largest, seed):

@@ -4,10 +4,10 @@
 
     python3 benchmarks/plot.py benchmarks/bench-h200.json benchmarks/peers-h200.json docs
 
-The first file is what gpuconv --bench --json printed, the second what peers.py printed about it. Into the folder go
+The first file is the output of gpuconv --bench --json, the second that of peers.py for it. The script writes
 time-by-size.svg (a 9 x 9 filter against image size, every variant), roofline.svg (the same rows under the measured
-roofs) and time-by-filter.svg (the largest image against filter size, beside the peers). The same input gives the same
-bytes with the same matplotlib. Needs Python 3.8 and matplotlib 3.5.
+roofs) and time-by-filter.svg (the largest image against filter size, beside the peers) into the folder. The same input
+gives the same bytes with the same matplotlib. Needs Python 3.8 and matplotlib 3.5.
 """
 import argparse
 import json
