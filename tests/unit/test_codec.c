@@ -273,7 +273,7 @@ static void check_kind(const struct codec *codec, const struct buffer *png, cons
 }
 
 /* Every reader, every kind, as it is and with 8 and 16 bits: so all of them give the same samples. */
-static void test_png_kinds(void **state)
+static void test_every_kind_of_png_is_decoded_alike(void **state)
 {
     static const unsigned colours[][2] = {{0, 1}, {2, 3}, {3, 1}, {4, 2}, {6, 4}};
     static const unsigned sizes[][2] = {{1, 1}, {3, 1}, {1, 5}, {13, 11}, {37, 12}};
@@ -336,7 +336,7 @@ static void make_progressive(struct buffer *jpeg)
     put16(jpeg, 0xffd9);
 }
 
-static void test_progressive_jpeg(void **state)
+static void test_a_progressive_jpeg_is_decoded(void **state)
 {
     static struct buffer jpeg;
 
@@ -365,7 +365,7 @@ static void test_progressive_jpeg(void **state)
 
 /* A grey JPEG of 16 x 8 pixels with a restart after each of its two blocks, whose differences are 50 and -50: the
  * second counts from 0 again. */
-static void test_jpeg_with_restarts(void **state)
+static void test_a_jpeg_with_restarts_is_decoded(void **state)
 {
     const uint8_t frame[9] = {8, 0, 8, 0, 16, 1, 1, 0x11, 0}, interval[2] = {0, 1};
     const uint8_t dc[18] = {0x00, 1, [17] = 6}, ac[18] = {0x10, 1, [17] = 0}, scan[6] = {1, 1, 0, 0, 63, 0};
@@ -401,7 +401,7 @@ static void test_jpeg_with_restarts(void **state)
 }
 
 /* A JPEG of four channels goes to the codec that takes it, and no other says that it could. */
-static void test_cmyk_jpeg(void **state)
+static void test_a_cmyk_jpeg_goes_to_the_codec_that_reads_it(void **state)
 {
     const uint8_t frame[18] = {8, 0, 8, 0, 8, 4, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0, 4, 0x11, 0};
     const uint8_t dc[18] = {0x00, 1, [17] = 6}, ac[18] = {0x10, 1, [17] = 0};
@@ -507,7 +507,7 @@ static void check_all_back(const struct image *image, const struct format *forma
     free(bytes);
 }
 
-static void test_round_trips(void **state)
+static void test_an_encoded_image_comes_back(void **state)
 {
     static const int sizes[][2] = {{1, 1}, {1, 31}, {31, 1}, {17, 13}, {64, 48}};
 
@@ -532,7 +532,7 @@ static void test_round_trips(void **state)
 }
 
 /* Who writes only 8 bits says so of an image of 16, and whom to take instead; a JPEG never has more. */
-static void test_write_bits(void **state)
+static void test_a_writer_of_8_bits_refuses_16(void **state)
 {
     struct image image = make_image(5, 4, 3, 16, false);
     int refusals = 0;
@@ -561,7 +561,7 @@ static void test_write_bits(void **state)
 }
 
 /* Several bands, the last of them shorter: one file, whatever the threads, that all read. */
-static void test_bands(void **state)
+static void test_bands_and_threads_do_not_change_the_file(void **state)
 {
     (void)state;
     for (int i = 0; i < 8; i++) {
@@ -635,7 +635,7 @@ static void check_compression(int bits)
     image_free(&image);
 }
 
-static void test_compression(void **state)
+static void test_higher_compression_is_not_larger(void **state)
 {
     (void)state;
     check_compression(8);
@@ -643,7 +643,7 @@ static void test_compression(void **state)
 }
 
 /* A lower quality gives a smaller file. */
-static void test_quality(void **state)
+static void test_a_lower_quality_is_smaller(void **state)
 {
     struct image image = make_image(64, 48, 3, 8, false);
 
@@ -666,7 +666,7 @@ static void test_quality(void **state)
 }
 
 /* The chroma subsampling that is asked for is in the file, and the picture in colour with it. */
-static void test_chroma_subsampling(void **state)
+static void test_the_chroma_subsampling_is_in_the_file(void **state)
 {
     static const struct chroma_subsampling samplings[] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}};
     struct codec_settings settings = settings_of(codec_find("libjpeg-turbo", NULL));
@@ -713,7 +713,7 @@ static void test_chroma_subsampling(void **state)
 }
 
 /* The two decoders of JPEG are close to each other, and stb's is not the one that is taken by itself. */
-static void test_jpeg_decoders(void **state)
+static void test_the_jpeg_decoders_are_close(void **state)
 {
     const struct codec_settings stb = settings_of(codec_find("stb", NULL)), best = settings_of(NULL);
     struct codec_settings settings = settings_of(NULL);
@@ -739,7 +739,7 @@ static void test_jpeg_decoders(void **state)
 }
 
 /* A codec that is named does what it can, and says what it cannot. */
-static void test_choice(void **state)
+static void test_a_named_codec_refuses_what_it_cannot(void **state)
 {
     const struct codec_settings png = settings_of(codec_find("libdeflate", NULL));
     static struct buffer jpeg;
@@ -807,7 +807,7 @@ static void cut_and_flip(const struct codec *codec, const uint8_t *bytes, size_t
     free(copy);
 }
 
-static void test_damaged_png(void **state)
+static void test_a_damaged_png_is_refused(void **state)
 {
     const struct kind kind = {.colour = 3, .bits = 4, .channels = 1, .interlaced = true, .transparent = true};
     static struct buffer png;
@@ -820,7 +820,7 @@ static void test_damaged_png(void **state)
     }
 }
 
-static void test_damaged_jpeg(void **state)
+static void test_a_damaged_jpeg_does_no_harm(void **state)
 {
     const struct codec_settings settings = settings_of(NULL);
     struct image image = make_image(17, 9, 3, 8, true);
@@ -862,7 +862,7 @@ static void flip_data(const struct codec *codec, struct buffer *png)
         }
 }
 
-static void test_damaged_png_data(void **state)
+static void test_damaged_png_data_do_no_harm(void **state)
 {
     static const struct kind kinds[] = {
         {.colour = 2, .bits = 8, .channels = 3},
@@ -896,7 +896,7 @@ static void insert_chunk(struct buffer *png, const char *before, const char *typ
 }
 
 /* Indices without a colour are opaque black. */
-static void test_short_palette(void **state)
+static void test_indices_beyond_the_palette_are_black(void **state)
 {
     const struct kind kind = {.colour = 3, .bits = 8, .channels = 1, .transparent = true};
     static struct buffer png;
@@ -931,7 +931,7 @@ static void test_short_palette(void **state)
 }
 
 /* A stream that goes on a little behind the picture is read, one that ends before it is not: by all alike. */
-static void test_stream_lengths(void **state)
+static void test_a_long_stream_is_read_and_a_short_one_refused(void **state)
 {
     static const struct {
         int extra;
@@ -959,7 +959,7 @@ static void test_stream_lengths(void **state)
 }
 
 /* Chunks of colours that are not where or as they must be, which the libraries take differently. */
-static void test_misplaced_chunks(void **state)
+static void test_misplaced_chunks_are_refused(void **state)
 {
     static const struct {
         unsigned colour, channels;
@@ -996,7 +996,7 @@ static void test_misplaced_chunks(void **state)
     }
 }
 
-static void test_bad_files(void **state)
+static void test_bad_files_are_refused_with_their_reason(void **state)
 {
     static const char *const files[][2] = {
         {"empty.png", "is empty"},
@@ -1063,7 +1063,7 @@ static void test_bad_files(void **state)
     }
 }
 
-static void test_limits(void **state)
+static void test_images_beyond_the_limits_are_refused(void **state)
 {
     const struct kind kind = {.colour = 0, .bits = 16, .channels = 1};
     const struct codec_settings settings = settings_of(NULL);
@@ -1102,7 +1102,7 @@ static void test_limits(void **state)
     assert_non_null(strstr(error.message, "too many for a PNG file: at most 536870912 samples"));
 }
 
-static void test_formats(void **state)
+static void test_formats_are_complete_and_found_by_suffix(void **state)
 {
     size_t count;
     const struct format *table = formats(&count);
@@ -1134,17 +1134,27 @@ static void test_formats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),          cmocka_unit_test(test_png_kinds),
-        cmocka_unit_test(test_progressive_jpeg), cmocka_unit_test(test_jpeg_with_restarts),
-        cmocka_unit_test(test_cmyk_jpeg),        cmocka_unit_test(test_round_trips),
-        cmocka_unit_test(test_write_bits),       cmocka_unit_test(test_bands),
-        cmocka_unit_test(test_compression),      cmocka_unit_test(test_chroma_subsampling),
-        cmocka_unit_test(test_jpeg_decoders),    cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_misplaced_chunks), cmocka_unit_test(test_short_palette),
-        cmocka_unit_test(test_stream_lengths),   cmocka_unit_test(test_quality),
-        cmocka_unit_test(test_damaged_png),      cmocka_unit_test(test_damaged_jpeg),
-        cmocka_unit_test(test_damaged_png_data), cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_formats_are_complete_and_found_by_suffix),
+        cmocka_unit_test(test_every_kind_of_png_is_decoded_alike),
+        cmocka_unit_test(test_a_progressive_jpeg_is_decoded),
+        cmocka_unit_test(test_a_jpeg_with_restarts_is_decoded),
+        cmocka_unit_test(test_a_cmyk_jpeg_goes_to_the_codec_that_reads_it),
+        cmocka_unit_test(test_an_encoded_image_comes_back),
+        cmocka_unit_test(test_a_writer_of_8_bits_refuses_16),
+        cmocka_unit_test(test_bands_and_threads_do_not_change_the_file),
+        cmocka_unit_test(test_higher_compression_is_not_larger),
+        cmocka_unit_test(test_the_chroma_subsampling_is_in_the_file),
+        cmocka_unit_test(test_the_jpeg_decoders_are_close),
+        cmocka_unit_test(test_a_named_codec_refuses_what_it_cannot),
+        cmocka_unit_test(test_misplaced_chunks_are_refused),
+        cmocka_unit_test(test_indices_beyond_the_palette_are_black),
+        cmocka_unit_test(test_a_long_stream_is_read_and_a_short_one_refused),
+        cmocka_unit_test(test_a_lower_quality_is_smaller),
+        cmocka_unit_test(test_a_damaged_png_is_refused),
+        cmocka_unit_test(test_a_damaged_jpeg_does_no_harm),
+        cmocka_unit_test(test_damaged_png_data_do_no_harm),
+        cmocka_unit_test(test_bad_files_are_refused_with_their_reason),
+        cmocka_unit_test(test_images_beyond_the_limits_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

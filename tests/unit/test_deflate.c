@@ -102,7 +102,7 @@ static size_t check(struct deflate_workspace *space, const uint8_t *bytes, size_
     return used;
 }
 
-static void test_all_kinds(void **state)
+static void test_every_kind_of_data_inflates_to_itself(void **state)
 {
     static const size_t sizes[] = {1, 2, 7, 8, 9, 15, 257, 258, 259, 1000, 65534, 65535, 65536, 131071, 300000};
     struct deflate_workspace *const space = deflate_workspace_new();
@@ -122,7 +122,7 @@ static void test_all_kinds(void **state)
     free(space);
 }
 
-static void test_random(void **state)
+static void test_random_data_inflates_to_itself(void **state)
 {
     struct deflate_workspace *const space = deflate_workspace_new();
     uint8_t *const bytes = malloc(20000);
@@ -141,7 +141,7 @@ static void test_random(void **state)
 }
 
 /* It does compress: no more than the entropy and the codes' description, and repetitions away. */
-static void test_sizes(void **state)
+static void test_sizes_are_close_to_the_entropy(void **state)
 {
     enum { SIZE = 262144 };
     struct deflate_workspace *const space = deflate_workspace_new();
@@ -172,9 +172,9 @@ static void test_sizes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_kinds),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_every_kind_of_data_inflates_to_itself),
+        cmocka_unit_test(test_random_data_inflates_to_itself),
+        cmocka_unit_test(test_sizes_are_close_to_the_entropy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

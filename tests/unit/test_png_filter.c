@@ -42,7 +42,7 @@ static void make_rows(uint8_t *row, uint8_t *above, size_t size, unsigned kind, 
     }
 }
 
-static void test_both_ways(void **state)
+static void test_filtering_and_unfiltering_agree_with_the_standard(void **state)
 {
     static const size_t pixels[] = {1, 2, 3, 4, 6, 8}, counts[] = {1, 2, 5, 16, 43, 111};
     uint8_t rows[2][SIZE_MAX_HERE + PNG_PIXEL_MAX] = {{0}}, out[SIZE_MAX_HERE + 1], back[SIZE_MAX_HERE];
@@ -77,7 +77,7 @@ static void test_both_ways(void **state)
     free(room);
 }
 
-static void test_first_row(void **state)
+static void test_the_first_row_has_none_above(void **state)
 {
     uint8_t above[96] = {0}, row[96], back[96];
 
@@ -96,8 +96,8 @@ static void test_first_row(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_both_ways),
-        cmocka_unit_test(test_first_row),
+        cmocka_unit_test(test_filtering_and_unfiltering_agree_with_the_standard),
+        cmocka_unit_test(test_the_first_row_has_none_above),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

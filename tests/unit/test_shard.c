@@ -53,7 +53,7 @@ static void check_refused(const char *text, const char *part)
         fail_msg("\"%s\" is not in: %s", part, error.message);
 }
 
-static void test_text(void **state)
+static void test_a_shard_is_read_from_text(void **state)
 {
     (void)state;
     check_shard("1/1", 0, 1);
@@ -72,7 +72,7 @@ static void test_text(void **state)
     check_refused("1/0", "at least one");
 }
 
-static void test_engines(void **state)
+static void test_each_engine_names_its_shard(void **state)
 {
     (void)state;
     static const struct {
@@ -110,7 +110,7 @@ static void test_engines(void **state)
     check_shard("1/2", 0, 2); /* what is said counts */
 }
 
-static void test_engines_together(void **state)
+static void test_nested_engines_give_one_shard(void **state)
 {
     (void)state;
     static const struct {
@@ -144,7 +144,7 @@ static void test_engines_together(void **state)
     }
 }
 
-static void test_engines_refused(void **state)
+static void test_a_wrong_environment_is_refused(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -216,7 +216,7 @@ static void check_select(const uint64_t *sizes, size_t count, int shards, int *o
     free(mine);
 }
 
-static void test_select(void **state)
+static void test_each_file_is_in_one_shard_and_shards_are_balanced(void **state)
 {
     (void)state;
     enum { FILES = 1000 };
@@ -235,7 +235,7 @@ static void test_select(void **state)
 }
 
 /* Worked by hand: the promise is not only balance, but that every version does the same. */
-static void test_select_exactly(void **state)
+static void test_the_selection_is_the_documented_one(void **state)
 {
     (void)state;
     static const uint64_t sizes[] = {3, 5, 9, 5, 1, 8, 0, 0, 0};
@@ -250,7 +250,7 @@ static void test_select_exactly(void **state)
 }
 
 /* Files without bytes are shared out by their number. */
-static void test_select_empty_files(void **state)
+static void test_empty_files_are_shared_out_by_number(void **state)
 {
     (void)state;
     static const uint64_t sizes[12];
@@ -261,7 +261,7 @@ static void test_select_empty_files(void **state)
         assert_int_equal(owners[i], i % 4);
 }
 
-static void test_select_huge_files(void **state)
+static void test_huge_files_do_not_overflow(void **state)
 {
     (void)state;
     static const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 1};
@@ -280,14 +280,14 @@ static void test_select_huge_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_engines),
-        cmocka_unit_test(test_engines_together),
-        cmocka_unit_test(test_engines_refused),
-        cmocka_unit_test(test_select),
-        cmocka_unit_test(test_select_exactly),
-        cmocka_unit_test(test_select_empty_files),
-        cmocka_unit_test(test_select_huge_files),
+        cmocka_unit_test(test_a_shard_is_read_from_text),
+        cmocka_unit_test(test_each_engine_names_its_shard),
+        cmocka_unit_test(test_nested_engines_give_one_shard),
+        cmocka_unit_test(test_a_wrong_environment_is_refused),
+        cmocka_unit_test(test_each_file_is_in_one_shard_and_shards_are_balanced),
+        cmocka_unit_test(test_the_selection_is_the_documented_one),
+        cmocka_unit_test(test_empty_files_are_shared_out_by_number),
+        cmocka_unit_test(test_huge_files_do_not_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
