@@ -16,11 +16,11 @@ static const double longest_reference_seconds = 0.5;
 static void report_progress(const struct bench_case *c, const char *what, const struct filter *filter)
 {
     char text[512];
-    if (c->listener->progress == NULL)
+    if (c->listener->on_progress == NULL)
         return;
     snprintf(text, sizeof text, "%dx%dx%d %s %s %s", c->size.width, c->size.height, c->size.planes,
              sample_name(c->sample), filter != NULL ? filter->name : "", what);
-    c->listener->progress(c->listener->context, text);
+    c->listener->on_progress(c->listener->context, text);
 }
 
 bool case_plan(const struct bench_case *c, const struct filter *filter, const struct variant *variant,
@@ -102,7 +102,7 @@ static void set_rates(const struct bench_case *c, const struct variant *variant,
 static void deliver_row(struct bench_case *c, const struct bench_row *row)
 {
     c->wrong_rows += row->wrong;
-    c->listener->row(c->listener->context, row);
+    c->listener->on_row(c->listener->context, row);
 }
 
 static struct bench_row new_row(const struct bench_case *c, const char *variant, enum backend backend)
@@ -234,7 +234,7 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
     const struct variant *canonical = variant_choose(filter, BACKEND_CPU, &work);
     struct plan plan;
     uint64_t wrong;
-    report_progress(c, "what must come out", filter);
+    report_progress(c, "expected samples", filter);
     if (!case_plan(c, filter, canonical, &plan, error))
         return false;
     const bool made = canonical->launch(&plan, NULL, &c->in, &c->expected, error);
@@ -350,7 +350,7 @@ bool bench_open(struct bench *bench, const struct bench_request *request, struct
     if (bench->device != NULL && !bench_measure_gpu(bench, error))
         return false;
     read_cpu_name(bench->cpu, sizeof bench->cpu);
-    if (request->cpu && !peak_cpu(bench->threads, &bench->cpu_peak, error))
+    if (request->cpu && !bench_measure_cpu(bench->threads, &bench->cpu_peak, error))
         return false;
     bench_set_sizes(bench);
     return true;

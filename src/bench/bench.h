@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * The benchmark: check, then time, every row of the table of variants. bench.c measures and prints nothing;
- * bench_print.c writes finished rows as a table, JSON or CSV.
+ * The benchmark: check, then time, every row of the table of variants. The benchmark measures and prints nothing;
+ * print.c writes finished rows as a table, JSON or CSV.
  *
- * A case is a size, a number of planes, a sample type and a filter, on random samples. What must come out is computed
- * once by the CPU's canonical variant, which is itself checked against the reference first: all of the image where that
- * is affordable, else three parts of it, among them two corners. Every other row is compared with that, all samples,
- * before it is timed; a row that is wrong is reported and not timed.
+ * A case is a size, a number of planes and a sample type, with random samples. For each filter, the CPU's canonical
+ * variant computes the expected image once. That image is first compared with the reference's: all of it where this is
+ * affordable, else three parts, two of them corners. Every other row is then compared with the expected image, all
+ * samples, before it is timed. A wrong row is reported and not timed.
  *
- * CUDA rows are timed by marks on the device's stream: the kernel alone, taps uploaded before. Input and output rotate
- * among pairs of buffers that together are larger than three times the L2 cache, at least two, at most BENCH_PAIRS (so
- * images below some 1 Mpixel stay in the cache). A launch of a few microseconds is not timed alone, because marks are
- * only exact to half of one: several launches stand between two marks, as many as take about 100 microseconds, and the
- * time is that of one of them. Rows of the CPU are timed by the clock, on one pair of buffers.
+ * CUDA rows are timed by marks on the device's stream: the kernel alone, after the upload of the taps. Input and output
+ * rotate among pairs of buffers that together are larger than three times the L2 cache. There are at least two pairs and
+ * at most BENCH_PAIRS, so images below about 1 Mpixel stay in the cache. Marks are exact to half a microsecond only. So as
+ * many launches as take about 100 microseconds are timed together, and the time is that of one of them. CPU rows are
+ * timed by the clock, on one pair of buffers.
  *
- * (copy) is a copy of the same bytes within the device, timed in the same way, and (memcpy) one thread's memcpy: no
- * variant can be faster than a copy, so times are held against them. (image) is the way of an interleaved image on the
- * device, from image to image: split, the variant that is chosen or named, merge; for several planes of uint8_t. */
+ * (copy) is a copy of the same bytes within the device, timed in the same way. (memcpy) is memcpy on one thread. No
+ * variant can be faster than a copy, so times are compared with it. (image) is an interleaved image's whole way on the
+ * device: split, the chosen or named variant, merge. It is measured for several planes of integers. */
 #ifndef GPUCONV_BENCH_H
 #define GPUCONV_BENCH_H
 
@@ -34,40 +34,40 @@
 #include <stdio.h>
 
 enum {
-    BENCH_RUNS = 21,            /* timed runs of a row: odd, so that one of them is the median */
-    BENCH_SLOW_RUNS = 20,       /* of a row whose launch takes longer than 50 ms */
-    BENCH_CPU_RUNS = 5,         /* of a row of the CPU that takes longer than 300 ms */
-    BENCH_PAIRS = 128,          /* pairs of buffers, at most; kernels/device.cu keeps as many textures */
+    BENCH_RUNS = 21,            /* timed runs of a row; odd, so that the median is one of them */
+    BENCH_SLOW_RUNS = 20,       /* for a CUDA row whose launch takes longer than 50 ms */
+    BENCH_CPU_RUNS = 5,         /* for a CPU row whose launch takes longer than 300 ms */
+    BENCH_PAIRS = 128,          /* pairs of buffers, at most; kernels/device/device.cu keeps as many textures */
     BENCH_SIZES = 32,           /* sizes in one run, at most */
     BENCH_PLANES = 4,           /* planes of an image, at most */
-    BENCH_SIDE = (1 << 24) - 1, /* pixels of a side, at most: as of an image (codec.c) */
+    BENCH_SIDE = (1 << 24) - 1, /* pixels of a side, at most, as for an image */
 };
 
 struct bench_size {
     int width, height, planes;
 };
 
-/* Read WIDTHxHEIGHT or WIDTHxHEIGHTxPLANES, or several joined by commas, into SIZES, which has room for BENCH_SIZES. */
+/* Read TEXT, sizes such as 640x480 or 640x480x3 joined by commas, into SIZES, an array of BENCH_SIZES. *COUNT becomes
+ * their number. */
 bool bench_parse_sizes(const char *text, struct bench_size *sizes, size_t *count, struct error *error);
 
-/* The filters that are taken where none is named, for each size N of 3, 5, 7, 9, 15, 31: int8-N (random taps from -127
- * to 127), int16-N (from -8000 to 8000) and rank1-N (separable, a smooth blur). *FILTERS is to be released with free.
- */
+/* Make the default filters, three for each size N of 3, 5, 7, 9, 15 and 31: int8-N (random taps from -127 to 127),
+ * int16-N (from -8000 to 8000) and rank1-N (separable, a smooth blur). Release *FILTERS with free. */
 bool bench_default_filters(struct filter **filters, size_t *count, struct error *error);
 
-/* What is to be measured. What it points to must outlive the benchmark. */
+/* What to measure. Everything that it points to must outlive the benchmark. */
 struct bench_request {
-    const struct bench_size *sizes; /* none: the default ones that fit into memory */
+    const struct bench_size *sizes; /* none: the default sizes that fit into memory */
     size_t size_count;
     const struct filter *filters;
     size_t filter_count;
-    bool default_filters; /* they are; some rows then meet only some of them (see bench.c) */
+    bool default_filters; /* they are the default ones; some variants are then measured with some of them only */
     bool samples[SAMPLE_COUNT];
     enum border border;
     const struct variant *variant; /* NULL: all */
-    bool cpu, cuda;                /* which backends; both may be asked for where there is no GPU */
+    bool cpu, cuda;                /* the backends; with both, a missing GPU is no error */
     int device;
-    int threads; /* of the CPU; 0: as many as there are */
+    int threads; /* of the CPU; 0: one for each processor */
 };
 
 /* One finished row of the benchmark. */
@@ -79,93 +79,101 @@ struct bench_row {
     enum sample sample;
     enum border border;
 
-    int runs;                         /* 0: not timed, and then all times and rates are 0 */
+    int runs;                         /* 0: not timed; all times and rates are 0 */
     double median_ms, min_ms, max_ms; /* of one launch */
-    double spread;                    /* third quartile less first, over the median */
+    double spread;                    /* (third quartile - first quartile) / median */
     double gpixel_s;                  /* 10^9 samples a second, of all planes */
     double gb_s;                      /* 10^9 bytes a second, each sample read once and written once */
-    double tmac_s;                    /* 10^12 multiply-adds a second: a tap a sample, for a variant of ACCEPTS_RANK_1
-                                         a row and a column of taps. One that finds that it has less to do (zeros, two
-                                         passes of its own) may exceed its peak. */
-    double intensity;                 /* operations (2 a multiply-add) a byte */
-    double x_copy, percent_copy;      /* median over the copy's, and the reverse in percent */
-    double percent_peak;              /* of the measured peak of the unit that the variant uses */
-    bool memory_bound;                /* at this intensity copy speed allows less than that peak */
-    double upload_ms, download_ms;    /* the planes between host and device, pageable memory; 0 on the CPU */
+    double tmac_s;                    /* 10^12 multiply-adds a second. Counted are all taps for each sample; for a
+                                         variant of ACCEPTS_RANK_1, a row and a column of taps. A variant that saves
+                                         some (zeros, two passes) may exceed its peak. */
+    double intensity;                 /* operations a byte; a multiply-add is 2 operations */
+    double x_copy, percent_copy;      /* median / copy's median, and the inverse in percent */
+    double percent_peak;              /* tmac_s in percent of the measured peak of the unit that the variant uses */
+    bool memory_bound;                /* at this intensity, the speed of a copy is a lower limit than that peak */
+    double upload_ms, download_ms;    /* of the planes, from and to pageable memory; 0 on the CPU */
     bool canonical;                   /* the variant returns the canonical bytes */
-    bool chosen;                      /* the automatic choice among its backend's variants */
+    bool chosen;                      /* the automatic choice would take this variant on this backend */
     bool wrong;                       /* some samples differ by more than they may */
-    uint64_t different;               /* samples that differ at all from the CPU's canonical ones */
+    uint64_t different;               /* samples that differ at all from the expected ones */
 };
 
-/* A benchmark: what is known before a row is measured. */
+/* A benchmark: everything that is known before the first row. */
 struct bench {
     const struct bench_request *request;
     struct bench_size sizes[BENCH_SIZES];
     size_t size_count;
     size_t omitted_sizes;   /* default sizes that do not fit into memory; all others are smaller */
-    struct error no_device; /* its code is set where CUDA was asked for and there is no GPU; the message says why */
+    struct error no_device; /* its code is set where CUDA was requested and there is no GPU; the message says why */
     struct device *device;  /* NULL: none */
     struct device_info facts;
-    int driver;    /* as device_driver_version */
+    int driver;    /* of device_driver_version */
     char cpu[128]; /* the processor's name */
     int threads;
-    struct device_peaks peaks; /* 0 where there is no device */
-    double cpu_peak;           /* multiply-adds of float a second; 0 where the CPU is not measured */
+    struct device_peaks peaks; /* 0 without a device */
+    double cpu_peak;           /* float multiply-adds a second; 0 where the CPU is not measured */
 };
 
-/* Who hears of the rows. */
+/* Callbacks. CONTEXT is passed to them. */
 struct bench_listener {
     void *context;
-    void (*row)(void *context, const struct bench_row *row); /* a row is finished */
-    void (*progress)(void *context, const char *what);       /* what is running now; may be NULL */
+    void (*on_row)(void *context, const struct bench_row *row); /* a row is finished */
+    void (*on_progress)(void *context, const char *what);       /* WHAT starts now; may be NULL */
 };
 
-/* Open the device where CUDA is asked for, and measure the peaks. Where there is no GPU that fails only if the CPU is
- * not asked for. Release with bench_close, also after a failure. */
+/* Open the device where the request has CUDA, and measure the peaks. A missing GPU is an error only if the request has no
+ * CPU. Release with bench_close, also after a failure. */
 bool bench_open(struct bench *bench, const struct bench_request *request, struct error *error);
 
-/* Measure. *WRONG is the number of rows that were wrong. */
+/* Measure all rows and pass each to LISTENER. *WRONG becomes the number of wrong rows. */
 bool bench_run(struct bench *bench, const struct bench_listener *listener, size_t *wrong, struct error *error);
 
+/* Release what the benchmark holds. */
 void bench_close(struct bench *bench);
 
-/* How many samples differ at all, and how many by more than ALLOWED (a NaN does). THREADS do the work. */
+/* The number of samples that differ at all, and of those that differ by more than allowed or are NaN. */
 struct bench_difference {
     uint64_t different, wrong;
 };
+
+/* Compare planes of one shape on THREADS threads. */
 struct bench_difference bench_compare(const struct plane *expected, const struct plane *actual, double allowed,
                                       int threads);
 
-/* Sort RUNS times in milliseconds and set the row's runs, median, minimum, maximum and spread. */
+/* Sort the times of RUNS runs and set the row's runs, median, minimum, maximum and spread. */
 void bench_statistics(double *milliseconds, int runs, struct bench_row *row);
 
-/* Set *PEAK to the highest rate at which THREADS threads of the CPU multiply and add floats, in multiply-adds a second.
- * It fails only where memory is short (peak.c). */
-bool peak_cpu(int threads, double *peak, struct error *error);
+/* Measure the highest rate at which THREADS threads of the CPU multiply and add floats. *PEAK becomes multiply-adds a
+ * second. Fails only if there is too little memory. */
+bool bench_measure_cpu(int threads, double *peak, struct error *error);
 
-/* Writing rows (bench_print.c). */
+/* ---- Writing rows ---- */
+
 enum bench_format { BENCH_TABLE, BENCH_JSON, BENCH_CSV };
 
 struct bench_writer {
     FILE *file;
     enum bench_format format;
     size_t rows;
-    /* For the table: the group under its header, and what was found about the automatic choice. */
-    struct bench_row last;
+
+    /* For the table, whose rows are in groups of one size, sample type and filter. */
+    struct bench_row last;           /* in the current group */
     double chosen_ms[2], best_ms[2]; /* of the group, by backend; 0: none yet */
     const char *chosen_name[2], *best_name[2];
-    int cases, near;
-    bool narrowed;             /* to one variant: then nothing can be said about the choice */
-    struct text_buffer misses; /* lines about the cases where the choice was not near the best */
+    int cases, near;           /* automatic choices, and those within 10% of the fastest */
+    bool one_variant;          /* the request names one, so the choice cannot be judged */
+    struct text_buffer misses; /* a line for each choice that was not near the fastest */
     FILE *misses_file;
 };
 
-/* Write what stands before the rows. */
+/* Begin to write to FILE: what comes before the rows. Fails only if there is too little memory. */
 bool bench_write_begin(struct bench_writer *writer, FILE *file, enum bench_format format, const struct bench *bench,
                        struct error *error);
+
+/* Write a row and flush the file. */
 void bench_write_row(struct bench_writer *writer, const struct bench_row *row);
-/* Write what stands after them, and release what the writer holds. */
+
+/* Write what comes after the rows, and release what the writer holds. */
 void bench_write_end(struct bench_writer *writer);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU's peak rate of float multiply-adds, measured: what the benchmark holds the CPU's variants against. It is
- * compiled as conv_cpu.c is, for the same instruction sets. */
+ * Measures the CPU's peak rate of float multiply-adds, with which the benchmark compares the CPU's variants. It is
+ * compiled for several instruction sets (base/clones.h). */
 #include "bench/bench.h"
 
 #include "base/clock.h"
@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 1 << 16 }; /* of a call: some tens of microseconds, so that the clock may be asked after each */
+enum { STEPS = 1 << 16 }; /* in a call: some tens of microseconds, so reading the clock after each call costs little */
 
-/* COUNT sums in registers of LANES floats that do not wait for each other. How many there must be depends on how long a
- * multiply-add takes, how many there may be and how long they are on the registers: so several are tried. */
+/* A loop of COUNT independent sums in registers of LANES floats. The latency of a multiply-add says how many sums are
+ * needed, and the number and length of the registers how many fit. So several loops are tried. */
 #define DEFINE_PEAK(lanes, count)                                                                                      \
     CLONES static float peak_##lanes##_##count(float factor, float term)                                               \
     {                                                                                                                  \
@@ -43,7 +43,7 @@ static const struct {
 } loops[] = {{peak_16_8, 16, 8}, {peak_16_12, 16, 12}, {peak_8_10, 8, 10},
              {peak_8_12, 8, 12}, {peak_4_8, 4, 8},     {peak_4_12, 4, 12}};
 
-/* What one thread measured. */
+/* The measurement of one thread. */
 struct thread_rate {
     double calls; /* of the loop, a second */
     float result; /* of the loop */
@@ -55,7 +55,7 @@ struct measurement {
     struct thread_rate *rates; /* one a thread */
 };
 
-/* Call the loop on this thread. A thread that is started so late that another one has taken its share counts as idle. */
+/* Call the loop on this thread. If a thread starts so late that another one has taken its index, it counts as idle. */
 static void measure_thread(void *context, int64_t index, int thread)
 {
     const struct measurement *measurement = context;
@@ -71,7 +71,7 @@ static void measure_thread(void *context, int64_t index, int thread)
     measurement->rates[thread] = (struct thread_rate){1e3 * calls / elapsed, result};
 }
 
-bool peak_cpu(int threads, double *peak, struct error *error)
+bool bench_measure_cpu(int threads, double *peak, struct error *error)
 {
     const double warm_up_ms = 50, run_ms = 20; /* enough to raise the clock; enough calls to count */
     const int runs = 3;
@@ -90,7 +90,7 @@ bool peak_cpu(int threads, double *peak, struct error *error)
                 calls += rates[thread].calls;
                 result += rates[thread].result;
             }
-            /* RESULT is a number: the comparison only lets no compiler see that it is not needed. */
+            /* RESULT is never NaN. The comparison keeps the compiler from removing the loops. */
             const double rate = calls * STEPS * loops[loop].lanes * loops[loop].count;
             if (result == result && rate > *peak)
                 *peak = rate;

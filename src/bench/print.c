@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The benchmark's rows as a table for people, and as JSON and CSV for machines. The two machine formats have the same
- * fields, which write_fields lists once. */
+ * fields; write_fields lists them once. */
 #include "base/text.h"
 #include "bench/bench.h"
 
@@ -223,11 +223,12 @@ static void table_begin(FILE *file, const struct bench *bench)
         fprintf(file, "     peak: float %.4f TMAC/s\n", bench->cpu_peak / 1e12);
     if (bench->omitted_sizes > 0)
         fprintf(file, "%zu larger sizes are left out: they do not fit into memory\n", bench->omitted_sizes);
-    fputs(
-        "Every row was checked before it was timed. * is the automatic choice of its backend; ~ differs from the\n"
-        "canonical samples within its tolerance. Times are of one launch; ops/B are operations a byte, 2 a tap; bound\n"
-        "says whether copy speed or the arithmetic's peak allows less at that intensity; up and down are transfers.\n",
-        file);
+    fputs("Every row was checked before it was timed. * marks the automatic choice of its backend, ~ outputs that "
+          "differ\n"
+          "from the canonical ones within the tolerance. Times are for one launch. ops/B are operations a byte, 2 for "
+          "each\n"
+          "tap. bound is the lower limit at that intensity: memory speed or arithmetic. up and down are transfers.\n",
+          file);
 }
 
 static bool same_group(const struct bench_row *a, const struct bench_row *b)
@@ -300,7 +301,7 @@ static void table_row(struct bench_writer *writer, const struct bench_row *row)
     writer->last = *row;
     fprintf(file, "%c%-15s", row->chosen ? '*' : row->different > 0 && !row->wrong ? '~' : ' ', row->variant);
     if (row->wrong) {
-        fprintf(file, " WRONG, and so not timed: samples that differ from what must come out: %llu\n",
+        fprintf(file, " WRONG, so not timed: %llu samples differ from the expected ones\n",
                 (unsigned long long)row->different);
         return;
     }
@@ -328,7 +329,7 @@ static void table_row(struct bench_writer *writer, const struct bench_row *row)
 static void table_end(struct bench_writer *writer)
 {
     judge_group(writer);
-    if (writer->cases == 0 || writer->narrowed)
+    if (writer->cases == 0 || writer->one_variant)
         return;
     fprintf(writer->file,
             "\nThe automatic choice was within 10%% of the fastest canonical variant in %d of %d cases%s\n",
@@ -340,7 +341,7 @@ static void table_end(struct bench_writer *writer)
 bool bench_write_begin(struct bench_writer *writer, FILE *file, enum bench_format format, const struct bench *bench,
                        struct error *error)
 {
-    *writer = (struct bench_writer){.file = file, .format = format, .narrowed = bench->request->variant != NULL};
+    *writer = (struct bench_writer){.file = file, .format = format, .one_variant = bench->request->variant != NULL};
     writer->misses_file = text_open(&writer->misses);
     if (writer->misses_file == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for the benchmark's table; free some");

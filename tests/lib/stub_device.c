@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A GPU made of the CPU, for tests of what happens around one: device.h, and the rows of the table that are CUDA's. It
- * does at once what a GPU queues. $GPUCONV_STUB_GPUS says how many there are (default 2). $GPUCONV_STUB_FAIL breaks
- * them: CALL:N, where from the Nth call on, of all streams together, CALL fails, or CALL:N! where the Nth alone does:
- * open, allocate, locked, upload, split, prepare, launch, merge, mark, wait, download, elapsed, or any, which counts
- * them all.
+ * A GPU that runs on the CPU, for tests of the code around a GPU. It implements device.h and the CUDA rows of the table,
+ * and does at once what a GPU queues. $GPUCONV_STUB_GPUS is the number of GPUs (default 2). $GPUCONV_STUB_FAIL makes
+ * calls fail: CALL:N fails the Nth CALL and all later ones, counted over all streams, and CALL:N! the Nth only. CALL is
+ * open, allocate, locked, upload, split, prepare, launch, merge, mark, wait, download, elapsed, or any, which counts all
+ * of these.
  *
- * Like CUDA's, its constant memory is one for all streams of a GPU. A stream that prepares a variant while another one
- * has not waited for its own is told so, and fails. */
+ * As with CUDA, all streams of a GPU share its constant memory. A stream that prepares a variant before another one has
+ * waited for its own variant gets an error. */
 #include "cpu/cpu.h"
 #include "kernels/device/device.h"
 #include "plan/plan.h"
@@ -46,7 +46,7 @@ static const char *const call_names[CALL_COUNT] = {"open",     "allocate", "lock
                                                    "prepare",  "launch",   "merge",  "mark",   "wait",
                                                    "download", "elapsed",  "any"};
 
-/* What all streams share: how often each call was made, and who uses a GPU's constant memory. */
+/* Shared by all streams: the number of calls of each kind, and the user of each GPU's constant memory. */
 static atomic_long calls[CALL_COUNT];
 static _Atomic(struct device *) users[GPUS_MOST];
 
@@ -57,7 +57,7 @@ static int gpus(void)
     return count < GPUS_MOST ? count : GPUS_MOST;
 }
 
-/* Does this call of the kind still work? */
+/* Count this call, and say whether it works. */
 static bool works(enum call call, struct error *error)
 {
     const char *fail = getenv("GPUCONV_STUB_FAIL");
@@ -165,7 +165,7 @@ bool device_upload(struct device *device, void *to, const void *from, size_t siz
     return works(CALL_UPLOAD, error) && device_copy(device, to, from, size, error);
 }
 
-/* A download that fails has already overwritten a part. */
+/* A download that fails overwrites the target first. */
 bool device_download(struct device *device, void *to, const void *from, size_t size, struct error *error)
 {
     const bool done = works(CALL_DOWNLOAD, error);
@@ -242,7 +242,7 @@ bool stub_prepare(struct plan *plan, struct device *device, struct error *error)
 bool stub_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                  struct error *error)
 {
-    /* Time for another stream to come between. */
+    /* Give another stream the time to interfere. */
     const struct timespec millisecond = {.tv_nsec = 1000000};
     nanosleep(&millisecond, NULL);
     return works(CALL_LAUNCH, error) && cpu_launch(plan, device, in, out, error);
