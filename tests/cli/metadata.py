@@ -390,6 +390,19 @@ def test_png_to_png(test):
     test.equal(dict(segments("out.jpg"))[0xE0][7:12], b"\0\0\2\0\1", "an aspect in a JPEG")
 
 
+def test_behind_end(test):
+    """Nothing behind IEND is read, where no checksum has been looked at; an output is always a file that is read."""
+    broken = bytearray(chunk(b"tEXt", b"Title\0hidden"))
+    broken[-1] ^= 1
+    for name, added in (("whole", chunk(b"tEXt", b"Title\0hidden")), ("damaged", bytes(broken)),
+                        ("exif", chunk(b"eXIf", exif(6)))):
+        test.write("in.png", png() + added)
+        test.run("blur", "in.png", "out.png")
+        test.equal({kind for kind, _ in chunks("out.png")}, {b"IHDR", b"IDAT", b"IEND"}, f"behind IEND: {name}")
+        test.equal(Image.open("out.png").size, (WIDTH, HEIGHT), f"behind IEND: {name}")
+        test.run("blur", "out.png", "again.png")
+
+
 def test_jpeg_to_jpeg(test):
     """IPTC and the copyright URL are kept, Photoshop's other resources are not. A comment keeps its bytes in any
     encoding. A profile of several segments is split again."""

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The walkers over PNG's chunks and JPEG's segments, what puts one together, and inflation: each step by name, and each
+ * cut of a file. test_codec.c has the checks' messages. */
+#include <libdeflate.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "container/jpeg.h"
+#include "container/png.h"
+#include "container/zlib.h"
+
+/* ---- PNG ---- */
+
+/* A signature, IHDR of 13 bytes, an empty tEXt, IEND, and a chunk behind it. */
+static struct blob make_png(void)
+{
+    static const uint8_t header[PNG_HEADER_DATA] = {0, 0, 1, 2, 0, 0, 0, 3, 8, PNG_COLOUR, 0, 0, 1};
+    struct blob png = {0};
+    assert_true(blob_append(&png, png_signature, PNG_SIGNATURE));
+    assert_true(png_chunk_append(&png, "IHDR", header, sizeof header));
+    assert_true(png_chunk_append(&png, "tEXt", NULL, 0));
+    assert_true(png_chunk_append(&png, "IEND", NULL, 0));
+    assert_true(png_chunk_append(&png, "tEXt", "late", 4));
+    return png;
+}
+
+static void test_png_walk(void **state)
+{
+    struct blob png = make_png();
+    struct png_walk walk = png_walk_begin(png.bytes, png.size);
+    struct png_chunk chunk;
+    (void)state;
+    assert_int_equal(png_walk_next(&walk, &chunk), PNG_STEP_CHUNK);
+    assert_int_equal(chunk.at, 8);
+    assert_int_equal(chunk.size, PNG_HEADER_DATA);
+    assert_true(png_chunk_is(&chunk, "IHDR") && !png_chunk_is(&chunk, "IEND"));
+    assert_true(png_chunk_crc_fits(&chunk));
+    assert_ptr_equal(chunk.data, png.bytes + 16);
+    const struct png_header header = png_file_header(png.bytes);
+    assert_int_equal(header.width, 258);
+    assert_int_equal(header.height, 3);
+    assert_int_equal(header.bits, 8);
+    assert_int_equal(header.colour, PNG_COLOUR);
+    assert_int_equal(header.interlace, 1);
+    png.bytes[16] ^= 1;
+    assert_false(png_chunk_crc_fits(&chunk));
+    assert_int_equal(png_walk_next(&walk, &chunk), PNG_STEP_CHUNK);
+    assert_int_equal(chunk.at, 33);
+    assert_int_equal(chunk.size, 0);
+    assert_int_equal(png_walk_next(&walk, &chunk), PNG_STEP_CHUNK);
+    assert_true(png_chunk_is(&chunk, "IEND"));
+    for (int i = 0; i < 2; i++) /* and stays there */
+        assert_int_equal(png_walk_next(&walk, &chunk), PNG_STEP_END);
+    blob_free(&png);
+}
+
+/* A walk over the first SIZE bytes ends with STEP, after COUNT chunks. */
+static void check_png(const struct blob *png, size_t size, int count, enum png_step step)
+{
+    struct png_walk walk = png_walk_begin(png->bytes, size);
+    struct png_chunk chunk;
+    enum png_step last;
+    int found = 0;
+    while ((last = png_walk_next(&walk, &chunk)) == PNG_STEP_CHUNK)
+        found++;
+    assert_int_equal(found, count);
+    assert_int_equal(last, step);
+}
+
+static void test_png_damage(void **state)
+{
+    struct blob png = make_png();
+    const size_t second = 33, third = 45, end = 57;
+    (void)state;
+    for (size_t size = PNG_SIGNATURE; size < end; size++) {
+        const int count = size >= third ? 2 : size >= second ? 1 : 0;
+        const bool truncated = count == 0 && size >= PNG_SIGNATURE + PNG_CHUNK_OVERHEAD;
+        check_png(&png, size, count, truncated ? PNG_STEP_TRUNCATED : PNG_STEP_NO_CHUNK);
+    }
+    check_png(&png, end, 3, PNG_STEP_END);
+    png.bytes[second + 6] = '1';
+    check_png(&png, png.size, 1, PNG_STEP_NO_TYPE);
+    png.bytes[second + 6] = 'X';
+    png.bytes[second] = 0x80;
+    check_png(&png, png.size, 1, PNG_STEP_TOO_LONG);
+    png.bytes[second] = 0x7f;
+    check_png(&png, png.size, 1, PNG_STEP_TRUNCATED);
+    blob_free(&png);
+}
+
+/* ---- JPEG ---- */
+
+static const uint8_t jpeg[] = {
+    0xff, 0xd8,                            /* SOI */
+    0xff, 0xe0, 0,    4,    'a',  'b',     /* APP0 */
+    0x00, 0xff, 0xff, 0xff, 0xfe, 0,    2, /* a byte that is ignored, then COM after two fill bytes */
+    0xff, 0xda, 0,    3,    'c',           /* SOS */
+    1,    0xff, 0,    2,    0xff, 0xd3, 3, /* data, a stuffed FF, a restart */
+    0xff, 0xc4, 0,    2,                   /* DHT */
+    0xff, 0xd9, 0xff, 0xe1,                /* EOI, and bytes behind it */
+};
+
+static void test_jpeg_walk(void **state)
+{
+    static const struct {
+        unsigned marker;
+        size_t at, size;
+    } expected[] = {
+        {JPEG_MARKER_APP0, 2, 2}, {JPEG_MARKER_COM, 9, 0}, {JPEG_MARKER_SOS, 15, 1}, {JPEG_MARKER_DHT, 27, 0}};
+    struct jpeg_walk walk = jpeg_walk_begin(jpeg, sizeof jpeg);
+    struct jpeg_segment segment;
+    (void)state;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        assert_int_equal(jpeg_walk_next(&walk, &segment), JPEG_STEP_SEGMENT);
+        assert_int_equal(segment.marker, expected[i].marker);
+        assert_int_equal(segment.at, expected[i].at);
+        assert_int_equal(segment.size, expected[i].size);
+    }
+    assert_int_equal(jpeg_walk_next(&walk, &segment), JPEG_STEP_END);
+    walk = jpeg_walk_begin(jpeg, sizeof jpeg);
+    int headers = 0;
+    while (jpeg_walk_headers(&walk, &segment))
+        headers++;
+    assert_int_equal(headers, 2);
+    assert_false(jpeg_walk_headers(&walk, &segment)); /* and stays there */
+}
+
+/* What follows SOI in SIZE bytes gives this step at once. */
+static void check_jpeg(const char *bytes, size_t size, enum jpeg_step step)
+{
+    struct jpeg_walk walk = jpeg_walk_begin((const uint8_t *)bytes, size);
+    struct jpeg_segment segment;
+    assert_int_equal(jpeg_walk_next(&walk, &segment), step);
+}
+
+static void test_jpeg_damage(void **state)
+{
+    (void)state;
+    check_jpeg("\xff\xd8", 2, JPEG_STEP_NO_END);
+    check_jpeg("\xff\xd8\xff\xff", 4, JPEG_STEP_NO_END);
+    check_jpeg("\xff\xd8\xff\xe0\0", 5, JPEG_STEP_NO_END);
+    check_jpeg("\xff\xd8\xff\xd0\0\2", 6, JPEG_STEP_NO_PLACE);
+    check_jpeg("\xff\xd8\xff\xd8\0\2", 6, JPEG_STEP_NO_PLACE);
+    check_jpeg("\xff\xd8\xff\1\0\2", 6, JPEG_STEP_NO_PLACE);
+    check_jpeg("\xff\xd8\xff\xe0\0\1", 6, JPEG_STEP_TOO_SHORT);
+    check_jpeg("\xff\xd8\xff\xe0\0\3", 6, JPEG_STEP_TRUNCATED);
+    check_jpeg("\xff\xd8\xff\xe0\0\3x", 7, JPEG_STEP_SEGMENT);
+    check_jpeg("\xff\xd8\xff\xd9", 4, JPEG_STEP_END);
+    for (size_t size = 2; size < sizeof jpeg - 2; size++) { /* no cut ends well */
+        struct jpeg_walk walk = jpeg_walk_begin(jpeg, size);
+        struct jpeg_segment segment;
+        enum jpeg_step step;
+        while ((step = jpeg_walk_next(&walk, &segment)) == JPEG_STEP_SEGMENT)
+            ;
+        assert_true(step == JPEG_STEP_NO_END || step == JPEG_STEP_TRUNCATED);
+    }
+    for (unsigned marker = 0; marker < 256; marker++)
+        assert_int_equal(jpeg_is_frame(marker), marker >> 4 == 12 && marker % 4 != 0 ? 1 : marker == 0xc0);
+}
+
+static void test_jpeg_append(void **state)
+{
+    struct blob out = {0};
+    (void)state;
+    assert_true(jpeg_segment_append(&out, JPEG_MARKER_APP1, "head", 5, (const uint8_t *)"xyz", 3));
+    assert_int_equal(out.size, 12);
+    assert_memory_equal(out.bytes, "\xff\xe1\0\12head\0xyz", 12);
+    blob_free(&out);
+}
+
+/* ---- zlib ---- */
+
+static void test_inflate(void **state)
+{
+    static uint8_t zeros[100000], packed[1000], out[100001];
+    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(6);
+    struct blob blob = {0};
+    size_t used;
+    (void)state;
+    assert_non_null(compressor);
+    const size_t size = libdeflate_zlib_compress(compressor, zeros, sizeof zeros, packed, sizeof packed);
+    libdeflate_free_compressor(compressor);
+    assert_in_range(size, 10, sizeof packed);
+    for (int trusted = 0; trusted < 2; trusted++) {
+        assert_int_equal(zlib_inflate(packed, size, trusted, out, sizeof out, &used), ZLIB_DONE);
+        assert_int_equal(used, sizeof zeros);
+        assert_int_equal(zlib_inflate(packed, size, trusted, out, sizeof zeros - 1, &used), ZLIB_TOO_LARGE);
+        assert_int_equal(zlib_inflate(packed, size / 2, trusted, out, sizeof out, &used), ZLIB_DAMAGED);
+        assert_int_equal(zlib_inflate(packed, ZLIB_HEAD, trusted, out, sizeof out, &used), ZLIB_UNKNOWN);
+    }
+    assert_int_equal(zlib_inflate_blob(packed, size, sizeof zeros, &blob), ZLIB_DONE); /* after several sizes */
+    assert_int_equal(blob.size, sizeof zeros);
+    assert_memory_equal(blob.bytes, zeros, sizeof zeros);
+    blob_free(&blob);
+    assert_int_equal(zlib_inflate_blob(packed, size, sizeof zeros - 1, &blob), ZLIB_TOO_LARGE);
+    assert_int_equal(blob.size, 0);
+    blob_free(&blob);
+    packed[size - 1] ^= 1; /* the checksum */
+    assert_int_equal(zlib_inflate(packed, size, true, out, sizeof out, &used), ZLIB_DONE);
+    assert_int_equal(zlib_inflate(packed, size, false, out, sizeof out, &used), ZLIB_DAMAGED);
+    packed[1] ^= 1; /* no longer a multiple of 31 */
+    assert_int_equal(zlib_inflate(packed, size, true, out, sizeof out, &used), ZLIB_UNKNOWN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_png_walk),    cmocka_unit_test(test_png_damage),  cmocka_unit_test(test_jpeg_walk),
+        cmocka_unit_test(test_jpeg_damage), cmocka_unit_test(test_jpeg_append), cmocka_unit_test(test_inflate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
