@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks with codes of their own (RFC 1951, 3.2.7), found in three steps: sequences of literals and a repetition, how
- * often each symbol occurs, the bits. */
+ * Blocks with Huffman codes of their own (RFC 1951, 3.2.7), in three steps: find sequences, each some literals and a
+ * repetition; count how often each symbol occurs; write the bits. */
 #include "codec/deflate.h"
 
 #include <assert.h>
@@ -9,19 +9,20 @@
 #include <string.h>
 
 enum {
-    BLOCK = 65535,   /* bytes of a block: the most that a stored block holds, so that each may be one */
-    WINDOW = 32768,  /* how far back a repetition may lie */
+    BLOCK = 65535,   /* bytes of a block: the most that a stored block holds, so that any may be stored */
+    WINDOW = 32768,  /* the largest distance */
     MATCH_MAX = 258, /* bytes of a repetition */
-    MATCH_MIN = 8,   /* bytes that are compared at once; fewer seldom pay */
-    /* Length and distance, besides the distance's extra bits, in 1/16 bit: as measured, a guess is good enough. */
+    MATCH_MIN = 8,   /* bytes that are compared at once; shorter repetitions seldom pay */
+    /* The price of length and distance, without the extra bits of the distance, in 1/16 bit. A guess: measured, it is
+     * good enough. */
     REPETITION_PRICE = 12 * 16,
-    /* After 2^PATIENCE_BITS bytes without a repetition, twice and so on, the search advances by a byte more, up to
-     * STEP_MAX. One that gains nothing counts as REJECTED bytes, as it took as long; a bit gained takes one back. */
-    PATIENCE_BITS = 6,
+    /* Skip ahead: the step grows by 1 byte for every 2^SKIP_BITS bytes without a repetition, up to STEP_MAX. A rejected
+     * repetition counts as REJECTED bytes, since it took as long; each bit that is gained takes one back. */
+    SKIP_BITS = 6,
     REJECTED = 4,
     STEP_MAX = 32,
-    GAIN_MAX = 256,  /* bits; above, it is not counted how much is gained */
-    INSERT_STEP = 4, /* inside a repetition one position in so many is remembered */
+    GAIN_MAX = 256,  /* bits; a larger gain is not counted further */
+    INSERT_STEP = 4, /* inside a repetition, one position in 4 is remembered */
     HASH_BITS = 14,
     LITERALS = 256,
     END = 256, /* the symbol that ends a block */
@@ -29,29 +30,29 @@ enum {
     LITLENS = 286,
     DISTANCES = 30,
     PRECODES = 19,
-    /* Codes of at most 12 bits: four literals and what waits for a whole byte, 4 x 12 + 7 bits, fit in 64. So do length
-     * and distance with their extra bits, 12 + 5 + 12 + 13 + 7. */
+    /* With codes of at most 12 bits, four literals and the bits of an unfinished byte, 4 x 12 + 7, fit in 64 bits. So do
+     * length and distance with their extra bits: 12 + 5 + 12 + 13 + 7. */
     CODE_MAX = 12,
-    PRECODE_MAX = 7, /* as 3 bits hold */
+    PRECODE_MAX = 7, /* the most that 3 bits hold */
     SYMBOLS_MAX = LITLENS,
-    /* Each repetition has at least MATCH_MIN bytes; the last sequence has none. */
+    /* Each sequence has a repetition of at least MATCH_MIN bytes, apart from the last. */
     SEQUENCES = BLOCK / MATCH_MIN + 1,
-    BLOCK_SLACK = 16, /* what writing 8 bytes at once may touch behind the end, and the bytes of an empty block */
+    BLOCK_SLACK = 16, /* bytes behind the end that writing 8 at once may touch, and those of an empty block */
 };
 
 struct sequence {
-    uint16_t literals;         /* bytes to be copied first */
-    uint16_t length, distance; /* 0, 0: none */
+    uint16_t literals;         /* how many come before the repetition */
+    uint16_t length, distance; /* of the repetition; 0, 0: there is none */
     uint8_t length_symbol, distance_symbol;
 };
 
 struct code {
-    uint16_t bits; /* in the order in which they are sent: the lowest first */
+    uint16_t bits; /* the lowest is written first */
     uint16_t length;
 };
 
 struct deflate_workspace {
-    uint32_t latest[1 << HASH_BITS]; /* 1 + where the bytes of that hash last stood in the band; 0: nowhere yet */
+    uint32_t latest[1 << HASH_BITS]; /* 1 + the last place of bytes with that hash in the band; 0: none yet */
     struct sequence sequences[SEQUENCES];
     size_t count;
     uint16_t prices[LITERALS];
@@ -59,7 +60,7 @@ struct deflate_workspace {
     struct code litlens[SYMBOLS_MAX], distances[DISTANCES], precodes[PRECODES];
 };
 
-/* Bits on their way to bytes. */
+/* Bits that are being written. */
 struct bits {
     uint64_t held;
     unsigned count; /* below 8 after a flush */
@@ -73,16 +74,14 @@ struct deflate_workspace *deflate_workspace_new(void)
 
 size_t deflate_bound(size_t size)
 {
-    const size_t stored = 5; /* the header of a stored block, at most a byte of which was begun before */
-
+    const size_t stored = 5; /* bytes of a stored block's header; its first bits may need one more */
     return size + (size / BLOCK + 1) * (stored + 1) + BLOCK_SLACK;
 }
 
 static uint64_t load64(const uint8_t *bytes)
 {
     uint64_t value;
-
-    memcpy(&value, bytes, sizeof(value));
+    memcpy(&value, bytes, sizeof value);
     return value;
 }
 
@@ -94,13 +93,13 @@ static void bits_put(struct bits *bits, uint64_t value, unsigned count)
     bits->count += count;
 }
 
-/* Write the whole bytes, and up to 8 that the next flush writes again. */
+/* Write the whole bytes. What is written behind them, up to 8 bytes in all, the next flush writes again. */
 static void bits_flush(struct bits *bits)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    memcpy(bits->next, &bits->held, sizeof(bits->held));
+    memcpy(bits->next, &bits->held, sizeof bits->held);
 #else
-    for (unsigned i = 0; i < sizeof(bits->held); i++)
+    for (unsigned i = 0; i < sizeof bits->held; i++)
         bits->next[i] = (uint8_t)(bits->held >> 8 * i);
 #endif
     bits->next += bits->count >> 3;
@@ -113,7 +112,7 @@ static void bits_put_code(struct bits *bits, struct code code)
     bits_put(bits, code.bits, code.length);
 }
 
-/* Fill the byte with zeros. */
+/* Fill the last byte with zeros. */
 static void bits_align(struct bits *bits)
 {
     bits->count = (bits->count + 7) & ~7u;
@@ -125,17 +124,16 @@ static void bits_align(struct bits *bits)
 static int compare_uses(const void *a, const void *b)
 {
     const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
     return left < right ? -1 : left > right;
 }
 
-/* The lengths of a Huffman code for COUNT weights in rising order, in falling order: Moffat and Katajainen's way, in
- * place. */
+/* Replace COUNT weights in rising order by the lengths of their Huffman codes, which fall: the algorithm of Moffat and
+ * Katajainen, in place. */
 static void huffman_lengths(uint32_t *weights, int count)
 {
     int leaf = 0, root = 0;
-
-    for (int next = 0; next < count - 1; next++) { /* pairs; a tree's weight becomes the number of its parent */
+    for (int next = 0; next < count - 1;
+         next++) { /* join the two lightest; the weight of a tree becomes the index of its parent */
         uint32_t sum = 0;
         for (int part = 0; part < 2; part++) {
             if (leaf >= count || (root < next && weights[root] < weights[leaf])) {
@@ -148,7 +146,7 @@ static void huffman_lengths(uint32_t *weights, int count)
         weights[next] = sum;
     }
     weights[count - 2] = 0;
-    for (int next = count - 3; next >= 0; next--) /* how deep each inner node lies */
+    for (int next = count - 3; next >= 0; next--) /* the depth of each inner node */
         weights[next] = weights[weights[next]] + 1;
     for (int depth = 0, free_nodes = 1, inner = count - 2, next = count - 1; free_nodes > 0; depth++) {
         int used = 0;
@@ -162,36 +160,17 @@ static void huffman_lengths(uint32_t *weights, int count)
     }
 }
 
-/* A code for symbols that occur USES times each, of at most LIMIT bits. There are always two symbols, because some
- * decoders refuse a code of one. */
-static void code_make(const uint32_t *uses, int symbols, int limit, struct code *codes)
+/* Count in LENGTHS how many of COUNT codes have each length, given the lengths without a limit. What is longer than LIMIT
+ * gets LIMIT bits; then shorter codes are lengthened until the sum of 2^-length is 1. */
+static void limit_lengths(const uint32_t *unlimited, int count, int limit, unsigned *lengths)
 {
-    uint32_t sorted[SYMBOLS_MAX], weights[SYMBOLS_MAX];
-    unsigned lengths[CODE_MAX + 1] = {0}, next[CODE_MAX + 1];
-    int count = 0;
-
-    static_assert(SYMBOLS_MAX < 1 << 9 && BLOCK < 1 << 23, "uses and symbol share 32 bits");
-    for (int i = 0; i < symbols; i++) {
-        codes[i] = (struct code){0, 0};
-        if (uses[i] > 0)
-            sorted[count++] = uses[i] << 9 | (uint32_t)i;
-    }
-    for (int i = 0; count < 2; i++)
-        if (uses[i] == 0)
-            sorted[count++] = 1u << 9 | (uint32_t)i;
-    qsort(sorted, (size_t)count, sizeof(sorted[0]), compare_uses);
-    for (int i = 0; i < count; i++)
-        weights[i] = sorted[i] >> 9;
-    huffman_lengths(weights, count);
-
-    /* What is too long becomes as long as may be; then the shorter codes pay until the sum of 2^-length is 1. */
-    unsigned space = 0;
+    unsigned sum = 0; /* of 2^(LIMIT - length) */
     for (int i = 0; i < count; i++) {
-        const unsigned length = weights[i] < (uint32_t)limit ? weights[i] : (unsigned)limit;
+        const unsigned length = unlimited[i] < (uint32_t)limit ? unlimited[i] : (unsigned)limit;
         lengths[length]++;
-        space += 1u << ((unsigned)limit - length);
+        sum += 1u << ((unsigned)limit - length);
     }
-    for (; space > 1u << limit; space--) {
+    for (; sum > 1u << limit; sum--) {
         int length = limit - 1;
         while (lengths[length] == 0)
             length--;
@@ -199,17 +178,16 @@ static void code_make(const uint32_t *uses, int symbols, int limit, struct code 
         lengths[length + 1] += 2;
         lengths[limit]--;
     }
+}
 
-    unsigned first = 0;
+/* Set the bits of codes from their lengths: in rising order for each length (RFC 1951, 3.2.2). LENGTHS counts the codes
+ * of each. */
+static void assign_bits(const unsigned *lengths, int limit, int symbols, struct code *codes)
+{
+    unsigned next[CODE_MAX + 1] = {0}, first = 0;
     for (int length = 1; length <= limit; length++) {
         next[length] = first;
         first = (first + lengths[length]) << 1;
-    }
-    for (int i = 0, length = limit; i < count; i++) { /* the rarest get the longest */
-        while (lengths[length] == 0)
-            length--;
-        lengths[length]--;
-        codes[sorted[i] & 511].length = (uint16_t)length;
     }
     for (int i = 0; i < symbols; i++) {
         const unsigned length = codes[i].length;
@@ -219,10 +197,40 @@ static void code_make(const uint32_t *uses, int symbols, int limit, struct code 
     }
 }
 
+/* Make a Huffman code of at most LIMIT bits for symbols that occur USES times each. There are always two codes, because
+ * some decoders refuse a single one. */
+static void code_make(const uint32_t *uses, int symbols, int limit, struct code *codes)
+{
+    uint32_t sorted[SYMBOLS_MAX], weights[SYMBOLS_MAX];
+    unsigned lengths[CODE_MAX + 1] = {0}, left[CODE_MAX + 1];
+    int count = 0;
+    static_assert(SYMBOLS_MAX < 1 << 9 && BLOCK < 1 << 23, "uses and symbol share 32 bits");
+    for (int i = 0; i < symbols; i++) {
+        codes[i] = (struct code){0, 0};
+        if (uses[i] > 0)
+            sorted[count++] = uses[i] << 9 | (uint32_t)i;
+    }
+    for (int i = 0; count < 2; i++)
+        if (uses[i] == 0)
+            sorted[count++] = 1u << 9 | (uint32_t)i;
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_uses);
+    for (int i = 0; i < count; i++)
+        weights[i] = sorted[i] >> 9;
+    huffman_lengths(weights, count);
+    limit_lengths(weights, count, limit, lengths);
+    memcpy(left, lengths, sizeof left);
+    for (int i = 0, length = limit; i < count; i++) { /* the rarest get the longest */
+        while (left[length] == 0)
+            length--;
+        left[length]--;
+        codes[sorted[i] & 511].length = (uint16_t)length;
+    }
+    assign_bits(lengths, limit, symbols, codes);
+}
+
 static uint64_t code_cost(const uint32_t *uses, const struct code *codes, int symbols)
 {
     uint64_t cost = 0;
-
     for (int i = 0; i < symbols; i++)
         cost += (uint64_t)uses[i] * codes[i].length;
     return cost;
@@ -235,8 +243,8 @@ static unsigned log2_floor(unsigned value)
     return 31u - (unsigned)__builtin_clz(value);
 }
 
-/* Lengths less 3 and distances less 1 share a scheme: up to 2^(STEPS+1) a symbol each, then 2^STEPS symbols for each
- * power of two. */
+/* Lengths minus 3 and distances minus 1 share a scheme: one symbol for each value below 2^(STEPS+1), then 2^STEPS symbols
+ * for each power of two. */
 static unsigned scheme_symbol(unsigned value, unsigned steps)
 {
     if (value < 2u << steps)
@@ -270,71 +278,65 @@ static uint32_t hash(uint64_t value)
     return (uint32_t)((value * 0x9e3779b97f4a7c15u) >> (64 - HASH_BITS)); /* 2^64 over the golden ratio */
 }
 
-static void sequence_add(struct deflate_workspace *space, size_t literals, size_t length, size_t distance)
+static void sequence_add(struct deflate_workspace *work, size_t literals, size_t length, size_t distance)
 {
-    struct sequence *const s = &space->sequences[space->count++];
-
+    struct sequence *s = &work->sequences[work->count++];
     *s = (struct sequence){(uint16_t)literals, (uint16_t)length, (uint16_t)distance, 0, 0};
     if (length == 0)
         return;
     s->length_symbol = (uint8_t)length_symbol((unsigned)length);
     s->distance_symbol = (uint8_t)scheme_symbol((unsigned)distance - 1, DISTANCE_STEPS);
-    space->litlen_uses[LENGTH_FIRST + s->length_symbol]++;
-    space->distance_uses[s->distance_symbol]++;
+    work->litlen_uses[LENGTH_FIRST + s->length_symbol]++;
+    work->distance_uses[s->distance_symbol]++;
 }
 
-/* Count the bytes of a block as if all were literals; four tables, so that equal neighbours need not wait for each
- * other. */
-static void count_bytes(struct deflate_workspace *space, const uint8_t *bytes, size_t size)
+/* Count the bytes of a block as if all were literals. There are four tables, so that equal neighbours need not wait for
+ * each other. */
+static void count_bytes(struct deflate_workspace *work, const uint8_t *bytes, size_t size)
 {
     uint32_t uses[4][LITERALS] = {{0}};
     size_t at = 0;
-
     for (; at + 4 <= size; at += 4)
         for (size_t i = 0; i < 4; i++)
             uses[i][bytes[at + i]]++;
     for (; at < size; at++)
         uses[0][bytes[at]]++;
     for (int i = 0; i < LITERALS; i++)
-        space->litlen_uses[i] = uses[0][i] + uses[1][i] + uses[2][i] + uses[3][i];
+        work->litlen_uses[i] = uses[0][i] + uses[1][i] + uses[2][i] + uses[3][i];
 }
 
-/* log2 of a value from 1 on in 1/16, the fraction taken as linear: whole numbers, which are the same everywhere. */
+/* 16 log2(VALUE) for values from 1 on, linear between powers of two. Integers give the same result everywhere. */
 static unsigned log2_sixteenths(unsigned value)
 {
     const unsigned power = log2_floor(value);
-
     return 16 * power + (unsigned)(((uint64_t)value << 4 >> power) & 15);
 }
 
-/* What each literal will take, in 1/16 bit, going by how often it occurs. */
-static void price_literals(struct deflate_workspace *space, size_t size)
+/* Estimate the bits of each literal, in 1/16, from how often it occurs among SIZE. */
+static void price_literals(struct deflate_workspace *work, size_t size)
 {
     const unsigned all = log2_sixteenths((unsigned)size);
-
     for (int i = 0; i < LITERALS; i++) {
-        const unsigned uses = space->litlen_uses[i];
+        const unsigned uses = work->litlen_uses[i];
         const unsigned price = all - (uses > 0 ? log2_sixteenths(uses) : 0);
-        space->prices[i] = (uint16_t)(price > 16 ? price : 16); /* no code has less than one bit */
+        work->prices[i] = (uint16_t)(price > 16 ? price : 16); /* no code has less than one bit */
     }
 }
 
-/* How many bits a repetition takes less than its bytes as literals, 0 where not any, up to GAIN_MAX. */
-static size_t gain(const struct deflate_workspace *space, const uint8_t *bytes, size_t length, size_t distance)
+/* How many bits fewer a repetition takes than its bytes as literals, up to GAIN_MAX; 0 where it takes more. */
+static size_t estimate_gain(const struct deflate_workspace *work, const uint8_t *bytes, size_t length, size_t distance)
 {
     const unsigned price = REPETITION_PRICE + 16 * log2_floor((unsigned)distance);
     unsigned literals = 0;
-
     for (size_t i = 0; i < length && literals < price + 16 * GAIN_MAX; i++)
-        literals += space->prices[bytes[i]];
+        literals += work->prices[bytes[i]];
     return literals > price ? (literals - price) / 16 : 0;
 }
 
-/* How far A and B agree, at most LIMIT bytes. */
-static size_t agreement(const uint8_t *a, const uint8_t *b, size_t limit)
+/* How many bytes at A and B are equal, at most LIMIT. */
+static size_t equal_length(const uint8_t *a, const uint8_t *b, size_t limit)
 {
     size_t length = 0;
-
     while (length + 8 <= limit) {
         const uint64_t difference = load64(a + length) ^ load64(b + length);
         if (difference != 0) {
@@ -351,36 +353,34 @@ static size_t agreement(const uint8_t *a, const uint8_t *b, size_t limit)
     return length;
 }
 
-/* How many bytes from AT on stood in the window before, 0 where too few did, and FROM where. */
-static size_t find_repetition(struct deflate_workspace *space, const uint8_t *band, size_t at, size_t end, size_t *from)
+/* The length of the repetition that begins at AT, and FROM where it repeats; 0 where there is none in the window. */
+static size_t find_repetition(struct deflate_workspace *work, const uint8_t *band, size_t at, size_t end, size_t *from)
 {
     const uint64_t here = load64(band + at);
-    uint32_t *const latest = &space->latest[hash(here)];
-
+    uint32_t *latest = &work->latest[hash(here)];
     *from = *latest - 1;
     const bool found = *latest > 0 && at - *from <= WINDOW && load64(band + *from) == here;
     *latest = (uint32_t)at + 1;
-    return found ? MATCH_MIN + agreement(band + at + MATCH_MIN, band + *from + MATCH_MIN, end - at - MATCH_MIN) : 0;
+    return found ? MATCH_MIN + equal_length(band + at + MATCH_MIN, band + *from + MATCH_MIN, end - at - MATCH_MIN) : 0;
 }
 
-/* Split a block, which begins at START of the band and ends at END, in sequences. */
-static void find_sequences(struct deflate_workspace *space, const uint8_t *band, size_t start, size_t end)
+/* Split the block from START to END of the band into sequences. */
+static void find_sequences(struct deflate_workspace *work, const uint8_t *band, size_t start, size_t end)
 {
     size_t at = start, literal = start, misses = 0;
-
-    space->count = 0;
-    memset(space->litlen_uses, 0, sizeof(space->litlen_uses));
-    memset(space->distance_uses, 0, sizeof(space->distance_uses));
-    count_bytes(space, band + start, end - start);
-    price_literals(space, end - start);
+    work->count = 0;
+    memset(work->litlen_uses, 0, sizeof work->litlen_uses);
+    memset(work->distance_uses, 0, sizeof work->distance_uses);
+    count_bytes(work, band + start, end - start);
+    price_literals(work, end - start);
     while (at + sizeof(uint64_t) <= end) {
-        size_t from, length = find_repetition(space, band, at, end, &from), back = 0;
+        size_t from, length = find_repetition(work, band, at, end, &from), back = 0;
         while (length > 0 && back < at - literal && back < from && band[at - back - 1] == band[from - back - 1])
-            back++; /* what a long step went past */
-        const size_t gained = length > 0 ? gain(space, band + at - back, back + length, at - from) : 0;
+            back++; /* bytes that a long step skipped */
+        const size_t gained = length > 0 ? estimate_gain(work, band + at - back, back + length, at - from) : 0;
         if (gained == 0) {
             misses += length > 0 ? REJECTED : 1;
-            const size_t step = 1 + (misses >> PATIENCE_BITS);
+            const size_t step = 1 + (misses >> SKIP_BITS);
             at += step < STEP_MAX ? step : STEP_MAX;
             continue;
         }
@@ -388,28 +388,27 @@ static void find_sequences(struct deflate_workspace *space, const uint8_t *band,
         from -= back;
         misses -= gained < misses ? gained : misses;
         for (size_t i = back + INSERT_STEP; i + sizeof(uint64_t) <= length && at + i + 8 <= end; i += INSERT_STEP)
-            space->latest[hash(load64(band + at + i))] = (uint32_t)(at + i) + 1;
+            work->latest[hash(load64(band + at + i))] = (uint32_t)(at + i) + 1;
         length += back;
         for (size_t part; length >= MATCH_MIN; length -= part, at += part, literal = at) {
             part = length < MATCH_MAX ? length : MATCH_MAX;
             for (size_t i = 0; i < part; i++)
-                space->litlen_uses[band[at + i]]--;
-            sequence_add(space, at - literal, part, at - from);
+                work->litlen_uses[band[at + i]]--;
+            sequence_add(work, at - literal, part, at - from);
             from += part;
         }
     }
-    sequence_add(space, end - literal, 0, 0);
-    space->litlen_uses[END] = 1;
+    sequence_add(work, end - literal, 0, 0);
+    work->litlen_uses[END] = 1;
 }
 
 /* ---- Blocks ---- */
 
-/* The lengths of both codes as symbols of a third: 16 repeats the last 3 to 6 times, 17 and 18 are 3 to 10 and 11 to
- * 138 zeros. Each item is a symbol and, above it, its extra bits. */
+/* Write the code lengths as symbols of a third code: 16 repeats the last length 3 to 6 times, 17 and 18 are 3 to 10 and
+ * 11 to 138 zeros (RFC 1951, 3.2.7). Each item is a symbol in 5 bits and, above them, its extra bits. */
 static int describe_codes(const uint8_t *lengths, int count, uint16_t *items)
 {
     int used = 0;
-
     for (int i = 0; i < count;) {
         const int limit = count - i < 138 ? count - i : 138;
         int run = 1;
@@ -430,79 +429,77 @@ static int describe_codes(const uint8_t *lengths, int count, uint16_t *items)
     return used;
 }
 
-/* How the codes of a block are told. */
+/* How a block describes its codes. */
 struct description {
     uint16_t items[LITLENS + DISTANCES];
     int count, litlens, distances, precodes;
 };
 
-/* The order in which the lengths of the third code are told: the rare ones last. */
+/* The order of the lengths of the third code: the rare ones last. */
 static const uint8_t precode_order[PRECODES] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
 
 static const unsigned precode_extra[PRECODES] = {[16] = 2, [17] = 3, [18] = 7};
 
-/* Make all codes of the block and say how many bits it takes with them. */
-static uint64_t make_codes(struct deflate_workspace *space, struct description *told)
+/* Make all codes of the block, and return how many bits it takes with them. */
+static uint64_t make_codes(struct deflate_workspace *work, struct description *description)
 {
     uint8_t lengths[LITLENS + DISTANCES];
     uint32_t uses[PRECODES] = {0};
     uint64_t cost;
+    code_make(work->litlen_uses, LITLENS, CODE_MAX, work->litlens);
+    code_make(work->distance_uses, DISTANCES, CODE_MAX, work->distances);
+    for (description->litlens = LITLENS; work->litlens[description->litlens - 1].length == 0;)
+        description->litlens--;
+    for (description->distances = DISTANCES; work->distances[description->distances - 1].length == 0;)
+        description->distances--;
+    for (int i = 0; i < description->litlens; i++)
+        lengths[i] = (uint8_t)work->litlens[i].length;
+    for (int i = 0; i < description->distances; i++)
+        lengths[description->litlens + i] = (uint8_t)work->distances[i].length;
+    description->count = describe_codes(lengths, description->litlens + description->distances, description->items);
+    for (int i = 0; i < description->count; i++)
+        uses[description->items[i] & 31]++;
+    code_make(uses, PRECODES, PRECODE_MAX, work->precodes);
+    for (description->precodes = PRECODES; work->precodes[precode_order[description->precodes - 1]].length == 0;)
+        description->precodes--;
 
-    code_make(space->litlen_uses, LITLENS, CODE_MAX, space->litlens);
-    code_make(space->distance_uses, DISTANCES, CODE_MAX, space->distances);
-    for (told->litlens = LITLENS; space->litlens[told->litlens - 1].length == 0;)
-        told->litlens--;
-    for (told->distances = DISTANCES; space->distances[told->distances - 1].length == 0;)
-        told->distances--;
-    for (int i = 0; i < told->litlens; i++)
-        lengths[i] = (uint8_t)space->litlens[i].length;
-    for (int i = 0; i < told->distances; i++)
-        lengths[told->litlens + i] = (uint8_t)space->distances[i].length;
-    told->count = describe_codes(lengths, told->litlens + told->distances, told->items);
-    for (int i = 0; i < told->count; i++)
-        uses[told->items[i] & 31]++;
-    code_make(uses, PRECODES, PRECODE_MAX, space->precodes);
-    for (told->precodes = PRECODES; space->precodes[precode_order[told->precodes - 1]].length == 0;)
-        told->precodes--;
-
-    cost = 3 + 5 + 5 + 4 + 3 * (uint64_t)told->precodes + code_cost(uses, space->precodes, PRECODES);
+    cost = 3 + 5 + 5 + 4 + 3 * (uint64_t)description->precodes + code_cost(uses, work->precodes, PRECODES);
     for (int i = 0; i < PRECODES; i++)
         cost += (uint64_t)uses[i] * precode_extra[i];
-    cost += code_cost(space->litlen_uses, space->litlens, LITLENS);
-    cost += code_cost(space->distance_uses, space->distances, DISTANCES);
+    cost += code_cost(work->litlen_uses, work->litlens, LITLENS);
+    cost += code_cost(work->distance_uses, work->distances, DISTANCES);
     for (unsigned i = 0; i <= LENGTH_LAST; i++)
-        cost += (uint64_t)space->litlen_uses[LENGTH_FIRST + i] * length_extra(i);
+        cost += (uint64_t)work->litlen_uses[LENGTH_FIRST + i] * length_extra(i);
     for (unsigned i = 0; i < DISTANCES; i++)
-        cost += (uint64_t)space->distance_uses[i] * scheme_extra(i, DISTANCE_STEPS);
+        cost += (uint64_t)work->distance_uses[i] * scheme_extra(i, DISTANCE_STEPS);
     return cost;
 }
 
-static void put_description(const struct deflate_workspace *space, const struct description *told, bool last,
+static void put_description(const struct deflate_workspace *work, const struct description *description, bool last,
                             struct bits *bits)
 {
-    bits_put(bits, last | 2u << 1, 3); /* with codes of its own */
-    bits_put(bits, (uint64_t)(told->litlens - 257), 5);
-    bits_put(bits, (uint64_t)(told->distances - 1), 5);
-    bits_put(bits, (uint64_t)(told->precodes - 4), 4);
+    bits_put(bits, last | 2u << 1, 3); /* a block with codes of its own */
+    bits_put(bits, (uint64_t)(description->litlens - 257), 5);
+    bits_put(bits, (uint64_t)(description->distances - 1), 5);
+    bits_put(bits, (uint64_t)(description->precodes - 4), 4);
     bits_flush(bits);
-    for (int i = 0; i < told->precodes; i++) {
-        bits_put(bits, space->precodes[precode_order[i]].length, 3);
+    for (int i = 0; i < description->precodes; i++) {
+        bits_put(bits, work->precodes[precode_order[i]].length, 3);
         bits_flush(bits);
     }
-    for (int i = 0; i < told->count; i++) {
-        bits_put_code(bits, space->precodes[told->items[i] & 31]);
-        bits_put(bits, told->items[i] >> 5, precode_extra[told->items[i] & 31]);
+    for (int i = 0; i < description->count; i++) {
+        bits_put_code(bits, work->precodes[description->items[i] & 31]);
+        bits_put(bits, description->items[i] >> 5, precode_extra[description->items[i] & 31]);
         bits_flush(bits);
     }
 }
 
-static void put_sequences(const struct deflate_workspace *space, const uint8_t *bytes, struct bits *out)
+static void put_sequences(const struct deflate_workspace *work, const uint8_t *bytes, struct bits *out)
 {
-    const struct code *const litlens = space->litlens;
+    const struct code *litlens = work->litlens;
     struct bits bits = *out;
-
-    for (size_t i = 0; i < space->count; i++) {
-        const struct sequence *const s = &space->sequences[i];
+    for (size_t i = 0; i < work->count; i++) {
+        const struct sequence *s = &work->sequences[i];
         size_t at = 0;
         for (; at + 4 <= s->literals; at += 4) {
             bits_put_code(&bits, litlens[bytes[at]]);
@@ -521,7 +518,7 @@ static void put_sequences(const struct deflate_workspace *space, const uint8_t *
         bits_put_code(&bits, litlens[LENGTH_FIRST + s->length_symbol]);
         const unsigned extra = length_extra(s->length_symbol);
         bits_put(&bits, (s->length - 3u) & ((1u << extra) - 1), extra);
-        bits_put_code(&bits, space->distances[s->distance_symbol]);
+        bits_put_code(&bits, work->distances[s->distance_symbol]);
         const unsigned far = scheme_extra(s->distance_symbol, DISTANCE_STEPS);
         bits_put(&bits, (s->distance - 1u) & ((1u << far) - 1), far);
         bits_flush(&bits);
@@ -542,19 +539,18 @@ static void put_stored(const uint8_t *bytes, size_t size, bool last, struct bits
     bits->next += size;
 }
 
-size_t deflate_band(struct deflate_workspace *space, const uint8_t *bytes, size_t size, bool last, uint8_t *out)
+size_t deflate_band(struct deflate_workspace *work, const uint8_t *bytes, size_t size, bool last, uint8_t *out)
 {
     struct bits bits = {.next = out};
-
-    memset(space->latest, 0, sizeof(space->latest));
+    memset(work->latest, 0, sizeof work->latest);
     for (size_t start = 0, end; start < size; start = end) {
-        struct description told;
+        struct description description;
         end = size - start < BLOCK ? size : start + BLOCK;
         const bool final = last && end == size;
-        find_sequences(space, bytes, start, end);
-        if (make_codes(space, &told) < 8 * (uint64_t)(end - start)) {
-            put_description(space, &told, final, &bits);
-            put_sequences(space, bytes + start, &bits);
+        find_sequences(work, bytes, start, end);
+        if (make_codes(work, &description) < 8 * (uint64_t)(end - start)) {
+            put_description(work, &description, final, &bits);
+            put_sequences(work, bytes + start, &bits);
         } else {
             put_stored(bytes + start, end - start, final, &bits);
         }
@@ -562,14 +558,13 @@ size_t deflate_band(struct deflate_workspace *space, const uint8_t *bytes, size_
     if (last)
         bits_align(&bits);
     else
-        put_stored(NULL, 0, false, &bits); /* ends at a whole byte */
+        put_stored(NULL, 0, false, &bits); /* an empty block, which ends at a whole byte */
     return (size_t)(bits.next - out);
 }
 
 size_t deflate_store(const uint8_t *bytes, size_t size, bool last, uint8_t *out)
 {
     struct bits bits = {.next = out};
-
     for (size_t start = 0, end; start < size; start = end) {
         end = size - start < BLOCK ? size : start + BLOCK;
         put_stored(bytes + start, end - start, last && end == size, &bits);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The codec `libjpeg-turbo`: JPEG through the interface of libjpeg, which leaves sampling and markers to its caller.
- * The library reports errors by calling a function that must not return; that one jumps back here. The places that it
- * jumps to are in functions without variables of their own, because those would be lost. */
+ * The codec `libjpeg-turbo`: JPEG through the interface of libjpeg. The library reports an error by calling a function
+ * that must not return, so that function jumps back here. It jumps into functions without variables of their own, because
+ * those would be lost. */
 #include "codec/codec_internal.h"
 
 #include <setjmp.h>
@@ -14,13 +14,13 @@
 #include <jpeglib.h>
 
 enum {
-    ROWS = 16,                /* handed to the library at once: those of the highest blocks */
-    FIRST_CAPACITY = 1 << 18, /* where encoding begins; doubled as needed */
+    ROWS = 16,                /* handed to the library at once: the rows of the tallest blocks */
+    FIRST_CAPACITY = 1 << 18, /* bytes for the encoded file; doubled as needed */
 };
 
-/* What the library keeps at hand for errors, and where to go then. */
+/* The library's error manager, and where to jump to. */
 struct errors {
-    struct jpeg_error_mgr manager; /* first: the library knows only this */
+    struct jpeg_error_mgr manager; /* first, because the library knows only this */
     jmp_buf back;
 };
 
@@ -29,11 +29,10 @@ static void errors_exit(j_common_ptr jpeg)
     longjmp(((struct errors *)jpeg->err)->back, 1);
 }
 
-/* Data that are not as the standard has them are an error wherever samples may be wrong by it. */
+/* A warning is an error where samples may be wrong. */
 static void errors_emit(j_common_ptr jpeg, int level)
 {
     const int code = jpeg->err->msg_code;
-
     if (level < 0 && code != JWRN_EXTRANEOUS_DATA && code != JWRN_ADOBE_XFORM && code != JWRN_JFIF_MAJOR &&
         code != JWRN_NOT_SEQUENTIAL)
         errors_exit(jpeg);
@@ -58,7 +57,6 @@ static struct jpeg_error_mgr *errors_begin(struct errors *errors)
 static void decode_rows(struct jpeg_decompress_struct *jpeg, const struct codec_input *input, struct image *image)
 {
     const size_t row_bytes = (size_t)image->width * (size_t)image->channels;
-
     jpeg_create_decompress(jpeg);
     jpeg_mem_src(jpeg, input->bytes, (unsigned long)input->size);
     jpeg_read_header(jpeg, TRUE);
@@ -66,7 +64,7 @@ static void decode_rows(struct jpeg_decompress_struct *jpeg, const struct codec_
     jpeg_start_decompress(jpeg);
     if (jpeg->output_width != (JDIMENSION)image->width || jpeg->output_height != (JDIMENSION)image->height ||
         jpeg->output_components != image->channels)
-        ERREXIT(jpeg, JERR_BAD_LENGTH); /* codec.c read other numbers */
+        ERREXIT(jpeg, JERR_BAD_LENGTH); /* the check has read other numbers */
     while (jpeg->output_scanline < jpeg->output_height) {
         const JDIMENSION left = jpeg->output_height - jpeg->output_scanline;
         JSAMPROW rows[ROWS];
@@ -81,7 +79,6 @@ static bool decode_failed(struct errors *errors, j_common_ptr jpeg, const struct
                           struct error *error)
 {
     char reason[JMSG_LENGTH_MAX];
-
     if (errors->manager.msg_code == JERR_OUT_OF_MEMORY)
         return codec_report_decode_memory(input, error);
     errors->manager.format_message(jpeg, reason);
@@ -99,10 +96,9 @@ static bool try_decode(struct jpeg_decompress_struct *jpeg, struct errors *error
 
 bool libjpeg_turbo_decode(const struct codec_input *input, struct image *image, struct error *error)
 {
-    const struct codec_info *const info = input->info;
+    const struct codec_info *info = input->info;
     struct jpeg_decompress_struct jpeg = {0};
     struct errors errors;
-
     if (!image_allocate(image, info->width, info->height, info->channels, 8, error))
         return false;
     jpeg.err = errors_begin(&errors);
@@ -116,20 +112,19 @@ bool libjpeg_turbo_decode(const struct codec_input *input, struct image *image, 
 
 /* ---- Encoding ---- */
 
-/* Where the library puts its bytes. Its own such thing loses them when it is interrupted by an error. */
+/* Where the library puts its bytes. Its own destination loses them when an error interrupts it. */
 struct sink {
-    struct jpeg_destination_mgr manager; /* first: the library knows only this */
+    struct jpeg_destination_mgr manager; /* first, because the library knows only this */
     uint8_t *bytes;
     size_t capacity;
 };
 
 static void sink_grow(j_compress_ptr jpeg, size_t capacity)
 {
-    struct sink *const sink = (struct sink *)jpeg->dest;
+    struct sink *sink = (struct sink *)jpeg->dest;
     const size_t used = sink->capacity;
-    uint8_t *const larger = realloc(sink->bytes, capacity);
-
-    if (!larger)
+    uint8_t *larger = realloc(sink->bytes, capacity);
+    if (larger == NULL)
         ERREXIT1(jpeg, JERR_OUT_OF_MEMORY, 0);
     sink->bytes = larger;
     sink->capacity = capacity;
@@ -142,7 +137,7 @@ static void sink_begin(j_compress_ptr jpeg)
     sink_grow(jpeg, FIRST_CAPACITY);
 }
 
-static boolean sink_full(j_compress_ptr jpeg) /* all of it, whatever the manager says */
+static boolean sink_full(j_compress_ptr jpeg) /* every byte is in use, whatever free_in_buffer says */
 {
     sink_grow(jpeg, 2 * ((struct sink *)jpeg->dest)->capacity);
     return TRUE;
@@ -153,7 +148,7 @@ static void sink_end(j_compress_ptr jpeg)
     (void)jpeg;
 }
 
-/* Keep the colours of grey and alpha. */
+/* Keep the grey of a row of grey and alpha. */
 static void drop_alpha(const uint8_t *from, int width, uint8_t *to)
 {
     for (int x = 0; x < width; x++)
@@ -166,8 +161,7 @@ static void encode_rows(struct jpeg_compress_struct *jpeg, const struct image *i
     static const J_COLOR_SPACE spaces[] = {[1] = JCS_GRAYSCALE, JCS_GRAYSCALE, JCS_RGB, JCS_EXT_RGBX};
     const size_t row_bytes = (size_t)image->width * (size_t)image->channels;
     struct chroma_subsampling chroma = settings->chroma_subsampling;
-
-    if (chroma.horizontal == 0) /* as stb does it */
+    if (chroma.horizontal == 0) /* as stb chooses */
         chroma.horizontal = chroma.vertical = settings->quality <= 90 ? 2 : 1;
     jpeg->image_width = (JDIMENSION)image->width;
     jpeg->image_height = (JDIMENSION)image->height;
@@ -182,10 +176,10 @@ static void encode_rows(struct jpeg_compress_struct *jpeg, const struct image *i
     jpeg_start_compress(jpeg, TRUE);
     while (jpeg->next_scanline < jpeg->image_height) {
         const JDIMENSION left = jpeg->image_height - jpeg->next_scanline;
-        uint8_t *const first = image->samples + jpeg->next_scanline * row_bytes;
+        uint8_t *first = image->samples + jpeg->next_scanline * row_bytes;
         JSAMPROW rows[ROWS] = {grey}; /* the library does not write to them */
         JDIMENSION count = 1;
-        if (grey)
+        if (grey != NULL)
             drop_alpha(first, image->width, grey);
         else
             for (count = 0; count < ROWS && count < left; count++)
@@ -213,15 +207,14 @@ bool libjpeg_turbo_encode(const struct image *image, const struct format *format
     struct errors errors;
     struct sink sink = {
         .manager = {.init_destination = sink_begin, .empty_output_buffer = sink_full, .term_destination = sink_end}};
-    uint8_t *const grey = image->channels == 2 ? malloc((size_t)image->width) : NULL;
-
-    if (image->channels == 2 && !grey)
+    uint8_t *grey = image->channels == 2 ? malloc((size_t)image->width) : NULL;
+    if (image->channels == 2 && grey == NULL)
         return codec_report_encode_memory(image, format, error);
     jpeg.err = errors_begin(&errors);
     const bool done = try_encode(&jpeg, &errors, &sink, image, settings, grey);
     jpeg_destroy_compress(&jpeg);
     free(grey);
-    if (!done) { /* all that can fail is memory: codec.c has looked at the sides */
+    if (!done) { /* only memory can fail: codec.c has checked the sides */
         free(sink.bytes);
         return codec_report_encode_memory(image, format, error);
     }

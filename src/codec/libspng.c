@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The codec `libspng`: PNG by a second, independent library. Slower than the codec `libdeflate`, and so only used where
- * it is asked for. */
+ * The codec `libspng`: PNG by a second, independent library. It is slower than the codec `libdeflate`, and so only used
+ * where it is asked for. */
 #include "codec/codec_internal.h"
 
 #include <spng.h>
@@ -14,13 +14,12 @@ static bool decode_failed(const struct codec_input *input, int reason, struct er
                                : codec_report_damaged(input, spng_strerror(reason), error);
 }
 
-/* Of the colour that is transparent only as many bits count as a sample has (PNG, 11.3.2.1); the library compares all.
- * A file without one, or with a palette, is left as it is. */
+/* Clear the bits of the transparent colour that a sample does not have: they do not count (PNG, 11.3.2.1), but the library
+ * compares them. Nothing changes where there is no such colour, or a palette. */
 static void mask_transparency(spng_ctx *context)
 {
     struct spng_ihdr header;
     struct spng_trns colour;
-
     if (spng_get_ihdr(context, &header) || header.color_type == SPNG_COLOR_TYPE_INDEXED ||
         spng_get_trns(context, &colour))
         return;
@@ -32,32 +31,31 @@ static void mask_transparency(spng_ctx *context)
     spng_set_trns(context, &colour);
 }
 
-/* Decode to SAMPLES: of 16 bits without alpha as many channels as the file, else 3, or 4 with alpha. */
+/* Decode to SAMPLES: 4 channels with ALPHA; without it as many as the file has with 16 bits a sample, else 3. */
 static int decode_samples(const struct codec_input *input, bool alpha, uint8_t *samples, size_t size)
 {
-    const bool deep = input->info->bits == 16;
-    const int format = alpha ? (deep ? SPNG_FMT_RGBA16 : SPNG_FMT_RGBA8) : (deep ? SPNG_FMT_PNG : SPNG_FMT_RGB8);
-    spng_ctx *const context = spng_ctx_new(0);
-    int reason = context ? 0 : SPNG_EMEM;
-
-    if (!reason) /* codec.c has looked at the checksums */
+    const bool is_16_bit = input->info->bits == 16;
+    const int format =
+        alpha ? (is_16_bit ? SPNG_FMT_RGBA16 : SPNG_FMT_RGBA8) : (is_16_bit ? SPNG_FMT_PNG : SPNG_FMT_RGB8);
+    spng_ctx *context = spng_ctx_new(0);
+    int reason = context != NULL ? 0 : SPNG_EMEM;
+    if (reason == 0) /* the check has looked at the checksums */
         reason = spng_set_crc_action(context, SPNG_CRC_USE, SPNG_CRC_USE);
-    if (!reason)
+    if (reason == 0)
         reason = spng_set_png_buffer(context, input->bytes, input->size);
-    if (!reason && alpha)
+    if (reason == 0 && alpha)
         mask_transparency(context);
-    if (!reason)
+    if (reason == 0)
         reason = spng_decode_image(context, samples, size, format, alpha ? SPNG_DECODE_TRNS : 0);
     spng_ctx_free(context);
     return reason;
 }
 
-/* Grey of all depths, but for 16 bits without alpha, the library only gives as three equal channels. */
+/* Copy the grey of COLOURS. The library gives grey as three equal channels, apart from 16 bits without alpha. */
 static void keep_grey(const struct image *colours, struct image *grey)
 {
     const size_t pixels = (size_t)grey->width * (size_t)grey->height, bytes = image_sample_bytes(grey);
     const size_t from = image_pixel_bytes(colours), to = image_pixel_bytes(grey);
-
     for (size_t i = 0; i < pixels; i++) {
         memcpy(grey->samples + i * to, colours->samples + i * from, bytes);
         if (to > bytes)
@@ -67,15 +65,14 @@ static void keep_grey(const struct image *colours, struct image *grey)
 
 bool libspng_decode(const struct codec_input *input, struct image *image, struct error *error)
 {
-    const struct codec_info *const info = input->info;
+    const struct codec_info *info = input->info;
     const bool alpha = info->channels == 2 || info->channels == 4;
     const int channels = alpha ? 4 : info->bits == 16 ? info->channels : 3;
     struct image colours;
-
     if (!image_allocate(&colours, info->width, info->height, channels, info->bits, error))
         return false;
     const int reason = decode_samples(input, alpha, colours.samples, image_bytes(&colours));
-    if (reason) {
+    if (reason != 0) {
         image_free(&colours);
         return decode_failed(input, reason, error);
     }
@@ -101,19 +98,18 @@ bool libspng_encode(const struct image *image, const struct format *format, cons
                                .height = (uint32_t)image->height,
                                .bit_depth = (uint8_t)image->bits,
                                .color_type = types[image->channels]};
-    spng_ctx *const context = spng_ctx_new(SPNG_CTX_ENCODER);
-    int reason = context ? 0 : SPNG_EMEM;
-
-    if (!reason)
+    spng_ctx *context = spng_ctx_new(SPNG_CTX_ENCODER);
+    int reason = context != NULL ? 0 : SPNG_EMEM;
+    if (reason == 0)
         reason = spng_set_option(context, SPNG_ENCODE_TO_BUFFER, 1);
-    if (!reason)
+    if (reason == 0)
         reason = spng_set_option(context, SPNG_IMG_COMPRESSION_LEVEL, settings->compression);
-    if (!reason)
+    if (reason == 0)
         reason = spng_set_ihdr(context, &header);
-    if (!reason)
+    if (reason == 0)
         reason = spng_encode_image(context, image->samples, image_bytes(image), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE);
-    if (!reason)
+    if (reason == 0)
         *bytes = spng_get_png_buffer(context, size, &reason);
     spng_ctx_free(context);
-    return reason ? codec_report_encode_memory(image, format, error) : true; /* nothing else of these can fail */
+    return reason != 0 ? codec_report_encode_memory(image, format, error) : true; /* nothing else can fail here */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plain loops for the compiler to make vectors of: with -O3, and png_filter for several instruction sets where the
- * machine lets a program choose (GPUCONV_CLONES, as in image.c). */
+ * Plain loops that the compiler vectorises with -O3. Two of them are compiled for several instruction sets, where the
+ * loader can choose one (GPUCONV_CLONES, as in image/). */
 #include "codec/png_filter.h"
 
 #include <stdlib.h>
@@ -15,29 +15,27 @@
 
 enum { NONE, SUB, UP, AVERAGE, PAETH, FILTERS };
 
-/* The sum of absolute values of a row's differences cannot wrap below 2^25 bytes, and CODEC_MAX_SAMPLES and MAX_SIDE in
- * codec.c keep rows below 2^24 pixels; where it does wrap above that, the choice is worse and no less right. */
+/* The sum of a row's absolute differences, at most 128 each, cannot wrap below 2^25 bytes. FORMAT_SIDE_MOST keeps rows
+ * below 2^24 pixels. A longer row may wrap: the choice is then worse, and the file is still right. */
 
-/* 16 bits are enough for what follows, and twice as many fit in a vector as of int. */
+/* |A - B| in 16 bits, which are enough here: a vector holds twice as many of them as of int. */
 static inline int16_t distance(int16_t a, int16_t b)
 {
     return (int16_t)(a < b ? b - a : a - b);
 }
 
-/* Of left, above and their corner the nearest to left + above - corner; the first of equals. */
+/* The one of left, above and corner that is nearest to left + above - corner; the first of equals. */
 static inline uint8_t paeth(uint8_t left, uint8_t above, uint8_t corner)
 {
     const int16_t to_left = distance(above, corner), to_above = distance(left, corner);
     const int16_t to_corner = distance((int16_t)(left + above), (int16_t)(2 * corner));
     const uint8_t other = to_above <= to_corner ? above : corner;
-
     return to_left <= to_above && to_left <= to_corner ? left : other;
 }
 
 static inline unsigned magnitude(uint8_t difference)
 {
     const int8_t value = (int8_t)difference;
-
     return (unsigned)(value < 0 ? -value : value);
 }
 
@@ -46,9 +44,8 @@ static void try_all(const uint8_t *restrict row, const uint8_t *restrict above, 
                     uint8_t *restrict sub, uint8_t *restrict up, uint8_t *restrict average, uint8_t *restrict best,
                     unsigned *restrict sums)
 {
-    const uint8_t *const left = row - pixel, *const corner = above - pixel;
+    const uint8_t *left = row - pixel, *corner = above - pixel;
     unsigned sum[FILTERS] = {0};
-
     for (size_t i = 0; i < size; i++) {
         const uint8_t x = row[i], a = left[i], b = above[i], c = corner[i];
         sub[i] = (uint8_t)(x - a);
@@ -61,23 +58,22 @@ static void try_all(const uint8_t *restrict row, const uint8_t *restrict above, 
         sum[AVERAGE] += magnitude(average[i]);
         sum[PAETH] += magnitude(best[i]);
     }
-    memcpy(sums, sum, sizeof(sum));
+    memcpy(sums, sum, sizeof sum);
 }
 
-void png_filter(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *room, uint8_t *out)
+void png_filter(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *scratch, uint8_t *out)
 {
     unsigned sums[FILTERS];
     int best = NONE;
-
-    try_all(row, above, size, pixel, room, room + size, room + 2 * size, room + 3 * size, sums);
+    try_all(row, above, size, pixel, scratch, scratch + size, scratch + 2 * size, scratch + 3 * size, sums);
     for (int i = SUB; i < FILTERS; i++)
         if (sums[i] < sums[best])
             best = i;
     out[0] = (uint8_t)best;
-    memcpy(out + 1, best == NONE ? row : room + (size_t)(best - SUB) * size, size);
+    memcpy(out + 1, best == NONE ? row : scratch + (size_t)(best - SUB) * size, size);
 }
 
-/* ---- The way back: each byte waits for the one a pixel before, which is held at hand ---- */
+/* ---- Undoing: each byte waits for the one a pixel before, which stays in a register ---- */
 
 static inline void undo_sub(uint8_t *row, size_t size, size_t pixel)
 {
@@ -88,28 +84,26 @@ static inline void undo_sub(uint8_t *row, size_t size, size_t pixel)
 static inline void undo_average(uint8_t *row, const uint8_t *above, size_t size, size_t pixel)
 {
     uint8_t left[PNG_PIXEL_MAX] = {0};
-
     for (size_t i = 0; i + pixel <= size; i += pixel)
         for (size_t c = 0; c < pixel; c++) {
-            left[c] = (uint8_t)(row[i + c] + ((left[c] + (above ? above[i + c] : 0)) >> 1));
+            left[c] = (uint8_t)(row[i + c] + ((left[c] + (above != NULL ? above[i + c] : 0)) >> 1));
             row[i + c] = left[c];
         }
 }
 
-/* The samples of a pixel in lanes of 16 bits: what compilers for x86 and ARM make plain instructions of. */
+/* The bytes of a pixel in lanes of 16 bits, which compilers for x86 and ARM turn into plain instructions. */
 typedef int16_t lanes __attribute__((vector_size(2 * PNG_PIXEL_MAX)));
 typedef uint8_t bytes __attribute__((vector_size(PNG_PIXEL_MAX)));
 
-/* PIXEL bytes, by way of a whole number: put together in memory they would be read back before they have arrived. The
- * first byte is the lowest on every machine that this is compiled for with lanes. */
+/* Load PIXEL bytes through an integer: if they were put together in memory, the load would wait for the stores. The first
+ * byte is the lowest on every machine that has lanes. */
 static inline lanes lanes_load(const uint8_t *from, size_t pixel)
 {
     uint64_t value = 0;
     bytes narrow;
-
     for (size_t i = 0; i < pixel; i++)
         value |= (uint64_t)from[i] << 8 * i;
-    memcpy(&narrow, &value, sizeof(narrow));
+    memcpy(&narrow, &value, sizeof narrow);
     return __builtin_convertvector(narrow, lanes);
 }
 
@@ -117,13 +111,12 @@ static inline void lanes_store(uint8_t *to, lanes wide, size_t pixel)
 {
     const bytes narrow = __builtin_convertvector(wide, bytes);
     uint64_t value;
-
-    memcpy(&value, &narrow, sizeof(value));
+    memcpy(&value, &narrow, sizeof value);
     for (size_t i = 0; i < pixel; i++)
         to[i] = (uint8_t)(value >> 8 * i);
 }
 
-static inline lanes choose(lanes mask, lanes yes, lanes no)
+static inline lanes lanes_choose(lanes mask, lanes yes, lanes no)
 {
     return (mask & yes) | (~mask & no);
 }
@@ -131,20 +124,18 @@ static inline lanes choose(lanes mask, lanes yes, lanes no)
 static inline lanes lanes_magnitude(lanes value)
 {
     const lanes negated = -value;
-
-    return choose(value > negated, value, negated);
+    return lanes_choose(value > negated, value, negated);
 }
 
 static inline void undo_paeth(uint8_t *row, const uint8_t *above, size_t size, size_t pixel)
 {
     lanes left = {0}, corner = {0};
-
     for (size_t i = 0; i + pixel <= size; i += pixel) {
         const lanes up = lanes_load(above + i, pixel);
         const lanes to_left = lanes_magnitude(up - corner), to_above = lanes_magnitude(left - corner);
         const lanes to_corner = lanes_magnitude(left + (up - corner - corner));
-        const lanes other = choose(to_above <= to_corner, up, corner);
-        left = choose((to_left <= to_above) & (to_left <= to_corner), left, other);
+        const lanes other = lanes_choose(to_above <= to_corner, up, corner);
+        left = lanes_choose((to_left <= to_above) & (to_left <= to_corner), left, other);
         left = (left + lanes_load(row + i, pixel)) & 255;
         corner = up;
         lanes_store(row + i, left, pixel);
@@ -161,7 +152,7 @@ static void undo_up(uint8_t *restrict row, const uint8_t *restrict above, size_t
 /* With a constant PIXEL the compiler keeps the neighbours in registers. */
 static inline void undo(unsigned filter, uint8_t *row, const uint8_t *above, size_t size, size_t pixel)
 {
-    if (filter == SUB || (filter == PAETH && !above)) /* without a row above, the nearest is always the left one */
+    if (filter == SUB || (filter == PAETH && above == NULL)) /* without a row above, the nearest is the left one */
         undo_sub(row, size, pixel);
     else if (filter == AVERAGE)
         undo_average(row, above, size, pixel);
@@ -173,7 +164,7 @@ bool png_unfilter(unsigned filter, uint8_t *row, const uint8_t *above, size_t si
 {
     if (filter >= FILTERS)
         return false;
-    if (filter == UP && above)
+    if (filter == UP && above != NULL)
         undo_up(row, above, size);
     if (filter == NONE || filter == UP)
         return true;

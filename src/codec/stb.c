@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The codec `stb`: both formats, built from the same source wherever gpuconv is, so that a JPEG gives the same samples
- * everywhere. stb_read.c and stb_write.c hold the implementations. */
+ * The codec `stb`: both formats, built into every gpuconv from one source, so that a JPEG gives the same samples
+ * everywhere. stb_read.c and stb_write.c hold the implementations. docs/stb.md has the faults of stb. */
 #include "codec/codec_internal.h"
 
 #include "codec/stb_read.h"
@@ -12,24 +12,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where encoding begins; doubled as needed. */
+/* Bytes for the encoded file; doubled as needed. */
 enum { FIRST_CAPACITY = 1 << 16 };
 
-/* What stb's buffers may grow to beyond need, so that tiny images, whose buffers are doubled often, and files with a
- * few bytes too many are read. */
+/* How far stb's buffers may grow beyond need. Tiny images, whose buffers are doubled often, and files with a few bytes too
+ * many are still read. */
 enum { GROW_SLACK = 1 << 16 };
 
-/* Say in words why stb gave up. Not all of its failures set a reason, and what then stands there is that of an
- * earlier one: here always one of the two below. */
-static bool decode_failed(const struct codec_input *input, struct error *error)
+/* Report why stb failed. Not every failure sets a reason. The reason is then that of an earlier failure, which decode
+ * makes one of the two below. */
+static bool report_failure(const struct codec_input *input, struct error *error)
 {
-    const char *const reason = stbi_failure_reason();
-
+    const char *reason = stbi_failure_reason();
     if (stb_read_refused())
         return codec_report_damaged(input, "it holds far more data than its picture has", error);
-    if (reason && strcmp(reason, "outofmem") == 0)
+    if (reason != NULL && strcmp(reason, "outofmem") == 0)
         return codec_report_decode_memory(input, error);
-    if (reason && (strcmp(reason, "unknown image type") == 0 || strcmp(reason, "bad png sig") == 0))
+    if (reason != NULL && (strcmp(reason, "unknown image type") == 0 || strcmp(reason, "bad png sig") == 0))
         return codec_report_damaged(input, NULL, error);
     return codec_report_damaged(input, reason, error);
 }
@@ -83,21 +82,19 @@ static bool needs_patch(const struct codec_input *input)
 static bool decode(const struct codec_input *input, const uint8_t *bytes, size_t size, struct image *image,
                    struct error *error)
 {
-    const struct codec_info *const info = input->info;
-    /* What a file needs: its own size, doubled as stb goes through its chunks, or its rows, filter bytes included,
-     * which interlacing nearly doubles where they are short. */
+    const struct codec_info *info = input->info;
+    /* What a file needs: its own size, doubled as stb collects its chunks; or its rows with their filter bytes, which
+     * interlacing nearly doubles where rows are short. */
     const size_t row = (size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8 + 1;
     const size_t rows = 2 * row * (size_t)info->height;
     int width, height, channels;
-
     stb_read_limit((2 * input->size > rows ? 2 * input->size : rows) + GROW_SLACK);
-    /* An empty file: sets the reason to a known one. */
+    /* An empty file sets a known reason. */
     stbi_info_from_memory(bytes, 0, &width, &height, &channels);
-    void *const samples = info->bits == 16
-                              ? (void *)stbi_load_16_from_memory(bytes, (int)size, &width, &height, &channels, 0)
-                              : stbi_load_from_memory(bytes, (int)size, &width, &height, &channels, 0);
-    if (!samples)
-        return decode_failed(input, error);
+    void *samples = info->bits == 16 ? (void *)stbi_load_16_from_memory(bytes, (int)size, &width, &height, &channels, 0)
+                                     : stbi_load_from_memory(bytes, (int)size, &width, &height, &channels, 0);
+    if (samples == NULL)
+        return report_failure(input, error);
     *image =
         (struct image){.width = width, .height = height, .channels = channels, .bits = info->bits, .samples = samples};
     return true;
@@ -106,11 +103,10 @@ static bool decode(const struct codec_input *input, const uint8_t *bytes, size_t
 bool stb_decode(const struct codec_input *input, struct image *image, struct error *error)
 {
     size_t size;
-
     if (!needs_patch(input))
         return decode(input, input->bytes, input->size, image, error);
-    uint8_t *const copy = patch_png_for_stb(input, &size);
-    const bool done = copy ? decode(input, copy, size, image, error) : codec_report_decode_memory(input, error);
+    uint8_t *copy = patch_png_for_stb(input, &size);
+    const bool done = copy != NULL ? decode(input, copy, size, image, error) : codec_report_decode_memory(input, error);
     free(copy);
     return done;
 }
@@ -122,18 +118,17 @@ struct sink {
     bool failed;
 };
 
-/* Take SIZE bytes; stb's JPEG writer gives them one by one. */
+/* Append SIZE bytes; stb's JPEG writer gives them one by one. */
 static void sink_append(void *context, void *bytes, int size)
 {
-    struct sink *const sink = context;
+    struct sink *sink = context;
     const size_t needed = sink->size + (size_t)size;
-
     if (needed > sink->capacity && !sink->failed) {
         const size_t doubled = sink->capacity > 0 ? sink->capacity * 2 : FIRST_CAPACITY;
         const size_t capacity = needed > doubled ? needed : doubled;
-        uint8_t *const larger = realloc(sink->bytes, capacity);
-        sink->failed = !larger;
-        if (larger) {
+        uint8_t *larger = realloc(sink->bytes, capacity);
+        sink->failed = larger == NULL;
+        if (larger != NULL) {
             sink->bytes = larger;
             sink->capacity = capacity;
         }
@@ -153,8 +148,7 @@ bool stb_encode(const struct image *image, const struct format *format, const st
         format->id == FORMAT_PNG
             ? stbi_write_png_to_func(sink_append, &sink, width, height, channels, image->samples, 0)
             : stbi_write_jpg_to_func(sink_append, &sink, width, height, channels, image->samples, settings->quality);
-
-    if (!done || sink.failed) {
+    if (done == 0 || sink.failed) {
         free(sink.bytes);
         return codec_report_encode_memory(image, format, error);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stb_image's implementation, for PNG and JPEG from memory. codec.c checks every file before stb sees it. Compile with
- * -fwrapv (the JPEG decoder's sums may overflow on damaged files) and without warnings. */
+ * stb_image's implementation, for PNG and JPEG from memory. container/ checks every file before stb sees it. Compile with
+ * -fwrapv, as the sums of the JPEG decoder may overflow on damaged files, and without warnings. */
 #include "codec/stb_read.h"
 
 #include <stdlib.h>
@@ -21,13 +21,13 @@ bool stb_read_refused(void)
     return refused;
 }
 
-/* What is added is zero, as in new blocks: distance codes 30 and 31, which stb_image 2.27 takes, copy bytes that nobody
- * wrote. */
+/* Reallocate a block, and fill what is added with zeros: the distance codes 30 and 31, which stb_image 2.27 accepts, copy
+ * bytes that were never written. */
 static void *grow(void *block, size_t old_size, size_t size)
 {
     refused |= size > limit;
-    void *const larger = size > limit ? NULL : realloc(block, size);
-    if (larger && size > old_size)
+    void *larger = size > limit ? NULL : realloc(block, size);
+    if (larger != NULL && size > old_size)
         memset((char *)larger + old_size, 0, size - old_size);
     return larger;
 }
@@ -38,15 +38,15 @@ static void *grow(void *block, size_t old_size, size_t size)
 #define STBI_NO_STDIO
 #define STBI_NO_LINEAR
 
-/* stb_image 2.27 leaves its JPEG tables and the planes of components without a scan undefined: zeros, so that a
- * damaged file gives the same picture each time, and never bytes of something else. */
+/* stb_image 2.27 leaves its JPEG tables, and the planes of components without a scan, undefined. With zeros a damaged file
+ * gives the same picture each time, and never other data of the process. */
 #define STBI_MALLOC(size) calloc(1, size)
-#define STBI_REALLOC(block, size) realloc(block, size) /* stb insists on both; PNG and JPEG use the next only */
+#define STBI_REALLOC(block, size) realloc(block, size) /* stb asks for it; PNG and JPEG use only the next */
 #define STBI_REALLOC_SIZED(block, old_size, size) grow(block, old_size, size)
 #define STBI_FREE(block) free(block)
 
-/* A damaged file must not end the process. What the assertions guard is either certain for the files that codec.c lets
- * pass, or harmless (a wrong symbol of a damaged Huffman code). */
+/* A damaged file must not end the process. What the assertions guard is certain for files that have been checked, or
+ * harmless: a wrong symbol of a damaged Huffman code. */
 #define STBI_ASSERT(condition) ((void)0)
 
 #include <stb_image.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * How large a block stb_image may grow while it decodes: a few kilobytes of a PNG inflate to gigabytes. stb gives its
- * allocator no context, so the limit is the calling thread's. */
+ * A limit to the blocks that stb_image grows while it decodes: a few kilobytes of a PNG can inflate to gigabytes. stb
+ * gives its allocator no context, so each thread has a limit of its own. */
 #ifndef GPUCONV_STB_READ_H
 #define GPUCONV_STB_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* From now on no block grows beyond SIZE bytes in this thread. */
+/* Let no block of this thread grow beyond SIZE bytes from now on. */
 void stb_read_limit(size_t size);
 
-/* Was a larger one asked for since? */
+/* Has a larger block been refused since then? */
 bool stb_read_refused(void);
 
 #endif

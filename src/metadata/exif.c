@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: MIT
  *
  * EXIF's block: directories of entries in TIFF's form (EXIF 2.32, 4.5 and 4.6; TIFF 6.0, section 2). It may be damaged:
- * each place and length is held against what is there, and directories are only followed downwards. */
+ * each place and length is compared with what is there, and directories are only followed downwards. */
 #include "metadata/exif.h"
 
 #include <string.h>
 
-/* The directories of EXIF, each reached by a tag of one further up in this list, so that no file makes them a loop. */
+/* The directories of EXIF. Each is reached by a tag of one further up in this list, so that no file makes a loop. */
 enum directory { DIRECTORY_IMAGE, DIRECTORY_EXIF, DIRECTORY_GPS, DIRECTORY_INTEROP, DIRECTORIES };
 
 enum tag {
     TAG_WIDTH = 0x0100,
     TAG_HEIGHT = 0x0101,
     TAG_ORIENTATION = 0x0112,
-    TAG_ACROSS = 0x011a, /* XResolution */
-    TAG_DOWN = 0x011b,
+    TAG_X_RESOLUTION = 0x011a,
+    TAG_Y_RESOLUTION = 0x011b,
     TAG_EXIF = 0x8769,
     TAG_GPS = 0x8825,
     TAG_SUBJECT_AREA = 0x9214,
     TAG_EXIF_WIDTH = 0xa002,
     TAG_EXIF_HEIGHT = 0xa003,
     TAG_INTEROP = 0xa005,
-    TAG_FOCAL_ACROSS = 0xa20e,
-    TAG_FOCAL_DOWN = 0xa20f,
+    TAG_FOCAL_X_RESOLUTION = 0xa20e, /* of the focal plane */
+    TAG_FOCAL_Y_RESOLUTION = 0xa20f,
     TAG_SUBJECT_LOCATION = 0xa214,
 };
 
 enum { TYPE_BYTE = 1, TYPE_SHORT = 3, TYPE_LONG = 4, TYPE_RATIONAL = 5, TYPE_UNDEFINED = 7, TYPE_IFD = 13 };
 
-/* A block of bytes that may be damaged. TURNED: what says where something is in the picture no longer holds. */
+/* A block of bytes that may be damaged. */
 struct tiff {
     const uint8_t *bytes;
     size_t size;
-    bool big; /* the order of its numbers' bytes */
-    bool turned;
+    bool big;                  /* the highest byte of a number comes first */
+    bool turned;               /* the picture: what says where something is in it no longer holds */
     size_t at[DIRECTORIES];    /* where each directory is; 0: there is none */
-    size_t count[DIRECTORIES]; /* of its entries that are carried */
+    size_t count[DIRECTORIES]; /* how many of its entries are carried */
 };
 
 enum { TIFF_HEADER = 8, ENTRY = 12 };
@@ -69,24 +69,23 @@ struct entry {
     uint32_t count;
     const uint8_t *value;
     size_t size;              /* of the value in bytes */
-    enum directory directory; /* that it refers to; DIRECTORY_IMAGE: none */
-    size_t at;                /* where that is */
+    enum directory directory; /* the one that it refers to; DIRECTORY_IMAGE: none */
+    size_t at;                /* where that directory is */
 };
 
-/* A way through a directory's entries. */
+/* A walk over the entries of a directory. */
 struct walk {
     const struct tiff *tiff;
     enum directory directory;
-    size_t at, left;         /* the next entry, and how many there are from there on */
-    size_t budget;           /* bytes of values that may still be looked at: they may overlap, and must not take long */
-    uint8_t seen[65536 / 8]; /* which tags there have been */
+    size_t at, left;         /* the next entry, and how many are left from there on */
+    size_t budget;           /* bytes of values that may still be read: values may overlap, and must not take long */
+    uint8_t seen[65536 / 8]; /* a bit for each tag that was there */
 };
 
 /* Begin with a directory. Where there is none, it has no entries. */
 static void walk_begin(struct walk *walk, const struct tiff *tiff, enum directory directory)
 {
     const size_t at = tiff->at[directory];
-
     *walk = (struct walk){.tiff = tiff, .directory = directory, .at = at + 2, .budget = 2 * tiff->size};
     if (at < TIFF_HEADER || at > tiff->size || tiff->size - at < 2)
         return;
@@ -106,18 +105,17 @@ static enum directory directory_below(enum directory directory, unsigned tag)
     return DIRECTORY_IMAGE;
 }
 
-/* What is not carried: where a picture, or a part of the file, is or may be, and what describes how it was stored. */
-static bool unwanted(enum directory directory, unsigned tag, bool turned)
+/* Is the tag dropped? These may hold a picture or a place in the file, or describe how the picture was stored. */
+static bool is_dropped(enum directory directory, unsigned tag, bool turned)
 {
     static const uint16_t image[] = {
         0x0102, 0x0103, 0x0106, 0x0111, 0x0115, 0x0116, 0x0117, 0x011c, /* bits, compression, strips, planes ... */
         0x0142, 0x0143, 0x0144, 0x0145,                                 /* tiles */
-        0x014a, 0x0201, 0x0202,                                         /* directories and pictures in JPEG */
-        0x02bc, 0x83bb, 0x8649, 0x8773,                                 /* XMP, IPTC, Photoshop, ICC: apart from here */
-        0x501b, 0xc634, 0xea1c, /* GDI+'s thumbnail, DNG's maker notes, padding */
+        0x014a, 0x0201, 0x0202,                                         /* directories, and pictures as JPEG */
+        0x02bc, 0x83bb, 0x8649, 0x8773, /* XMP, IPTC, Photoshop, ICC: they are carried elsewhere */
+        0x501b, 0xc634, 0xea1c,         /* GDI+'s thumbnail, DNG's maker notes, padding */
     };
     static const uint16_t exif[] = {0x927c, 0xea1c}; /* maker's notes, padding */
-
     if (directory == DIRECTORY_IMAGE)
         for (size_t i = 0; i < sizeof image / sizeof *image; i++)
             if (tag == image[i])
@@ -127,23 +125,21 @@ static bool unwanted(enum directory directory, unsigned tag, bool turned)
             if (tag == exif[i])
                 return true;
     if ((tag == TAG_EXIF || tag == TAG_GPS || tag == TAG_INTEROP) && directory_below(directory, tag) == DIRECTORY_IMAGE)
-        return true; /* has no place there */
+        return true; /* that tag does not belong there */
     return turned && directory == DIRECTORY_EXIF && (tag == TAG_SUBJECT_AREA || tag == TAG_SUBJECT_LOCATION);
 }
 
-/* The bytes of one value of a type, 0 for a type that there is not. */
+/* The bytes of one value of a type; 0 for an unknown type. */
 static size_t type_size(unsigned type)
 {
     static const uint8_t sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4};
-
     return type < sizeof sizes ? sizes[type] : type == 129 ? 1 : 0; /* 129: UTF-8 */
 }
 
 /* The entry at BYTES, if it can be carried. */
 static bool entry_read(struct walk *walk, const uint8_t *bytes, struct entry *entry)
 {
-    const struct tiff *const tiff = walk->tiff;
-
+    const struct tiff *tiff = walk->tiff;
     *entry = (struct entry){
         .tag = get16(tiff->big, bytes),
         .type = get16(tiff->big, bytes + 2),
@@ -151,7 +147,7 @@ static bool entry_read(struct walk *walk, const uint8_t *bytes, struct entry *en
         .value = bytes + 8,
     };
     entry->size = (size_t)entry->count * type_size(entry->type);
-    if (entry->size == 0 || entry->size > walk->budget || unwanted(walk->directory, entry->tag, tiff->turned))
+    if (entry->size == 0 || entry->size > walk->budget || is_dropped(walk->directory, entry->tag, tiff->turned))
         return false;
     walk->budget -= entry->size;
     if (entry->size > 4) {
@@ -171,11 +167,11 @@ static bool entry_read(struct walk *walk, const uint8_t *bytes, struct entry *en
            tiff->count[entry->directory] > 0;
 }
 
-/* The next entry that is carried. Of several with the same tag only the first is looked at. */
+/* Step to the next entry that is carried. Of several with one tag, only the first counts. */
 static bool walk_next(struct walk *walk, struct entry *entry)
 {
     while (walk->left > 0) {
-        const uint8_t *const bytes = walk->tiff->bytes + walk->at;
+        const uint8_t *bytes = walk->tiff->bytes + walk->at;
         const unsigned tag = get16(walk->tiff->big, bytes), bit = 1u << (tag & 7);
         const bool again = walk->seen[tag >> 3] & bit;
         walk->at += ENTRY;
@@ -187,25 +183,24 @@ static bool walk_next(struct walk *walk, struct entry *entry)
     return false;
 }
 
-/* Open a block and find its directories, and how much of each is carried. */
+/* Open a block: find its directories, and count the entries of each that are carried. False where there are none. */
 static bool tiff_open(const uint8_t *bytes, size_t size, bool turned, struct tiff *tiff)
 {
     struct walk walk;
     struct entry entry;
-
     *tiff = (struct tiff){.bytes = bytes, .size = size, .big = size > 0 && bytes[0] == 'M', .turned = turned};
     if (size < TIFF_HEADER || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0))
         return false;
     tiff->at[DIRECTORY_IMAGE] = get32(tiff->big, bytes + 4);
     for (int d = 0; d < DIRECTORIES; d++)
-        tiff->count[d] = 1; /* not known yet: none is empty */
+        tiff->count[d] = 1; /* not known yet: no directory counts as empty */
     for (int d = 0; d < DIRECTORIES; d++) {
         walk_begin(&walk, tiff, (enum directory)d);
         while (walk_next(&walk, &entry))
             if (entry.directory != DIRECTORY_IMAGE)
                 tiff->at[entry.directory] = entry.at;
     }
-    for (int d = DIRECTORIES - 1; d >= 0; d--) { /* from below: what refers to an empty one is not carried */
+    for (int d = DIRECTORIES - 1; d >= 0; d--) { /* from below: an entry that refers to an empty one is not carried */
         size_t count = 0;
         walk_begin(&walk, tiff, (enum directory)d);
         while (walk_next(&walk, &entry))
@@ -215,33 +210,31 @@ static bool tiff_open(const uint8_t *bytes, size_t size, bool turned, struct tif
     return tiff->count[DIRECTORY_IMAGE] > 0;
 }
 
-/* Append SIZE zeros at an even place of a block that is being built, and give that; 0 where there is no memory. */
+/* Append SIZE zeros at an even place, and return that place; 0 where there is not enough memory. */
 static size_t tiff_extend(struct blob *out, size_t size)
 {
     const size_t added = (out->size & 1) + size;
-    uint8_t *const bytes = blob_extend(out, added);
-
-    if (!bytes)
+    uint8_t *bytes = blob_extend(out, added);
+    if (bytes == NULL)
         return 0;
     memset(bytes, 0, added);
     return out->size - size;
 }
 
-/* Copy a directory to the end of OUT. PLACES are where OUT refers to each directory. */
+/* Copy a directory to the end of OUT. PLACES says where OUT refers to each directory. */
 static bool tiff_copy(const struct tiff *tiff, enum directory directory, size_t *places, struct blob *out)
 {
     struct walk walk;
     struct entry entry;
-    const size_t table = tiff_extend(out, 2 + tiff->count[directory] * ENTRY + 4); /* 4: no further directory */
+    const size_t table = tiff_extend(out, 2 + tiff->count[directory] * ENTRY + 4); /* 4: no next directory */
     size_t at = table + 2;
-
     if (table == 0)
         return false;
     put32(tiff->big, out->bytes + places[directory], (uint32_t)table);
     put16(tiff->big, out->bytes + table, (unsigned)tiff->count[directory]);
     walk_begin(&walk, tiff, directory);
     for (; walk_next(&walk, &entry); at += ENTRY) {
-        uint8_t *const to = out->bytes + at;
+        uint8_t *to = out->bytes + at;
         put16(tiff->big, to, entry.tag);
         put16(tiff->big, to + 2, entry.type);
         put32(tiff->big, to + 4, entry.count);
@@ -260,11 +253,10 @@ static bool tiff_copy(const struct tiff *tiff, enum directory directory, size_t 
     return true;
 }
 
-/* Build a block anew from what is carried of another. False where there is no memory. */
+/* Build a block from what is carried of another. False where there is not enough memory. */
 static bool tiff_rebuild(const struct tiff *tiff, struct blob *out)
 {
     size_t places[DIRECTORIES] = {[DIRECTORY_IMAGE] = 4};
-
     if (!blob_append(out, tiff->bytes, TIFF_HEADER))
         return false;
     for (int d = 0; d < DIRECTORIES; d++)
@@ -275,13 +267,12 @@ static bool tiff_rebuild(const struct tiff *tiff, struct blob *out)
 }
 
 /* The entry of TAG in a block that tiff_rebuild has built, or NULL. */
-static uint8_t *exif_entry(const struct blob *exif, enum directory directory, unsigned tag)
+static uint8_t *find_entry(const struct blob *exif, enum directory directory, unsigned tag)
 {
     struct tiff tiff;
     struct walk walk;
     struct entry entry;
-
-    if (!exif->bytes || !tiff_open(exif->bytes, exif->size, false, &tiff))
+    if (exif->bytes == NULL || !tiff_open(exif->bytes, exif->size, false, &tiff))
         return NULL;
     walk_begin(&walk, &tiff, directory);
     while (walk_next(&walk, &entry))
@@ -292,22 +283,20 @@ static uint8_t *exif_entry(const struct blob *exif, enum directory directory, un
 
 int exif_orientation(const struct blob *exif)
 {
-    const uint8_t *const entry = exif_entry(exif, DIRECTORY_IMAGE, TAG_ORIENTATION);
-    const bool big = entry && exif->bytes[0] == 'M';
-
-    if (!entry || get16(big, entry + 2) != TYPE_SHORT || get32(big, entry + 4) != 1)
+    const uint8_t *entry = find_entry(exif, DIRECTORY_IMAGE, TAG_ORIENTATION);
+    const bool big = entry != NULL && exif->bytes[0] == 'M';
+    if (entry == NULL || get16(big, entry + 2) != TYPE_SHORT || get32(big, entry + 4) != 1)
         return 1;
     const unsigned value = get16(big, entry + 8);
     return value >= 1 && value <= 8 ? (int)value : 1;
 }
 
-/* Set a number where there is one, and only one: more would stand elsewhere. */
-static void exif_set(struct blob *exif, enum directory directory, unsigned tag, unsigned type, uint32_t value)
+/* Set a tag to VALUE, where it is there and holds one number. */
+static void set_number(struct blob *exif, enum directory directory, unsigned tag, unsigned type, uint32_t value)
 {
-    uint8_t *const entry = exif_entry(exif, directory, tag);
-    const bool big = entry && exif->bytes[0] == 'M';
-    const unsigned had = entry ? get16(big, entry + 2) : 0;
-
+    uint8_t *entry = find_entry(exif, directory, tag);
+    const bool big = entry != NULL && exif->bytes[0] == 'M';
+    const unsigned had = entry != NULL ? get16(big, entry + 2) : 0;
     if ((had != TYPE_SHORT && had != TYPE_LONG) || get32(big, entry + 4) != 1)
         return;
     put16(big, entry + 2, type);
@@ -327,15 +316,14 @@ static void swap_bytes(uint8_t *a, uint8_t *b, size_t size)
     }
 }
 
-/* Swap the values of two tags, where both are there and each a pair of numbers. */
-static void exif_swap(struct blob *exif, enum directory directory, unsigned a, unsigned b)
+/* Swap the values of two tags, where both are there and each is one rational number. */
+static void swap_rationals(struct blob *exif, enum directory directory, unsigned a, unsigned b)
 {
-    const uint8_t *const p = exif_entry(exif, directory, a), *const q = exif_entry(exif, directory, b);
-    const bool big = p && exif->bytes[0] == 'M';
-
+    const uint8_t *p = find_entry(exif, directory, a), *q = find_entry(exif, directory, b);
+    const bool big = p != NULL && exif->bytes[0] == 'M';
     for (int i = 0; i < 2; i++) {
-        const uint8_t *const entry = i == 0 ? p : q;
-        if (!entry || get16(big, entry + 2) != TYPE_RATIONAL || get32(big, entry + 4) != 1)
+        const uint8_t *entry = i == 0 ? p : q;
+        if (entry == NULL || get16(big, entry + 2) != TYPE_RATIONAL || get32(big, entry + 4) != 1)
             return;
     }
     swap_bytes(exif->bytes + get32(big, p + 8), exif->bytes + get32(big, q + 8), 8);
@@ -345,7 +333,6 @@ bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *e
 {
     struct tiff tiff;
     struct blob built = {0};
-
     const bool done = !tiff_open(bytes, size, turned, &tiff) || tiff_rebuild(&tiff, &built);
     if (done)
         *exif = built;
@@ -356,19 +343,19 @@ bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *e
 
 void exif_set_upright(struct blob *exif)
 {
-    exif_set(exif, DIRECTORY_IMAGE, TAG_ORIENTATION, TYPE_SHORT, 1);
+    set_number(exif, DIRECTORY_IMAGE, TAG_ORIENTATION, TYPE_SHORT, 1);
 }
 
 void exif_set_sides(struct blob *exif, int width, int height)
 {
-    exif_set(exif, DIRECTORY_IMAGE, TAG_WIDTH, TYPE_LONG, (uint32_t)width);
-    exif_set(exif, DIRECTORY_IMAGE, TAG_HEIGHT, TYPE_LONG, (uint32_t)height);
-    exif_set(exif, DIRECTORY_EXIF, TAG_EXIF_WIDTH, TYPE_LONG, (uint32_t)width);
-    exif_set(exif, DIRECTORY_EXIF, TAG_EXIF_HEIGHT, TYPE_LONG, (uint32_t)height);
+    set_number(exif, DIRECTORY_IMAGE, TAG_WIDTH, TYPE_LONG, (uint32_t)width);
+    set_number(exif, DIRECTORY_IMAGE, TAG_HEIGHT, TYPE_LONG, (uint32_t)height);
+    set_number(exif, DIRECTORY_EXIF, TAG_EXIF_WIDTH, TYPE_LONG, (uint32_t)width);
+    set_number(exif, DIRECTORY_EXIF, TAG_EXIF_HEIGHT, TYPE_LONG, (uint32_t)height);
 }
 
 void exif_swap_resolutions(struct blob *exif)
 {
-    exif_swap(exif, DIRECTORY_IMAGE, TAG_ACROSS, TAG_DOWN);
-    exif_swap(exif, DIRECTORY_EXIF, TAG_FOCAL_ACROSS, TAG_FOCAL_DOWN);
+    swap_rationals(exif, DIRECTORY_IMAGE, TAG_X_RESOLUTION, TAG_Y_RESOLUTION);
+    swap_rationals(exif, DIRECTORY_EXIF, TAG_FOCAL_X_RESOLUTION, TAG_FOCAL_Y_RESOLUTION);
 }
