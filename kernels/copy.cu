@@ -59,7 +59,7 @@ static __device__ __forceinline__ void copy_rows(const struct launch &launch, in
 /* Four blocks a multiprocessor leave registers for 8 loads under way: 64 KB of new bytes a multiprocessor, and the
  * H200 needs about 12 KB to hide a microsecond of memory at 2 TB/s in each direction.
  *
- * ALIGNED: the offset is a multiple of 16 bytes. The filter is a single tap whose anchor may be beside it. */
+ * ALIGNED: the offset is a multiple of 16 bytes. The filter is a single tap, and its anchor may lie elsewhere. */
 template <typename T, bool ALIGNED>
 static __global__ void __launch_bounds__(threads_x *threads_y, 4) copy(struct launch launch)
 {

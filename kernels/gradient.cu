@@ -18,7 +18,7 @@
  *
  *     ROOT_QUICK  no N is so near to a step that the error could matter: launch looks at all of them
  *     ROOT_FIXED  n is computed with an excess, so that it is right or one too large; the exact test says which.
- *                 root_fits_float (conv.h) is true, so k = D n - x is exact, and so is the sign of N - k |k|,
+ *                 root_fits_float is true (rounding.h), so k = D n - x is exact, and so is the sign of N - k |k|,
  *                 because a fused multiply-add rounds once
  *     ROOT_STEPS  the filter's steps, in 64 bits, for sums of any size: eight comparisons
  *
@@ -37,7 +37,7 @@ static constexpr int slope_rows = 62; /* of a strip, at most: with the two of th
 
 enum root_way { ROOT_QUICK, ROOT_FIXED, ROOT_STEPS };
 
-/* What joins two sums, besides the launch. */
+/* The numbers that join two sums, beside the launch. */
 struct join {
     enum combine combine;
     enum root_way way;
@@ -49,7 +49,7 @@ struct join {
 /* Of each place in the grids both taps, where constant memory holds them. */
 static __constant__ uint2 pairs[max_taps / 2];
 
-/* What the general kernel reads besides: the steps, and the taps of larger grids. */
+/* The other input of the general kernel: the steps, and the taps of larger grids. */
 struct table {
     int64_t steps[FILTER_LEVELS];
     uint2 taps[max_taps];

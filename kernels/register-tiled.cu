@@ -35,7 +35,7 @@ static __host__ __device__ constexpr int turn_of(int size)
     return size <= (sizeof(Sum) == 8 ? 7 : 9) ? 2 : 1;
 }
 
-/* Taps of 9 x 9 that stand in registers. The other 45 fit into the uniform registers: so the loop loads none. Larger
+/* Taps of 9 x 9 that are in registers. The other 45 fit into the uniform registers, so the loop loads none. Larger
  * filters have too many, smaller ones wait for memory, and sums of halves leave no registers. */
 template <typename Sum>
 static __host__ __device__ constexpr int held_of(int size)

@@ -11,7 +11,7 @@
  * 16: 27 instead of 81. Loads: a warp copies each row once to its ring in shared memory, and a lane reads (fw + 6) / 4
  * quads of it for 4 outputs. The row sums never leave the registers, so device memory sees each sample once in and once
  * out: arithmetic intensity 2 * 27 / (2 * bytes a sample) operations a byte, 27 (uint8_t) or 7 (float) for 9 x 9, and
- * memory bounds. Two kernels would write and read the row sums besides.
+ * memory bounds. Two kernels would also write and read the row sums.
  *
  * Other filters take the general kernel, a block a tile of 64 x 64 outputs (of uint16_t, 32 x 64), with the row sums in
  * shared memory:

@@ -9,8 +9,8 @@
  *     . . .       ( 1, 1, 2)                       |....|.abc|d...|
  *     . . 2                                           low  high
  *
- * Taps that stand in the same two words of a row follow each other in the list and share the loads. Each of the 4 bytes
- * is multiplied where it stands: dp2a multiplies two neighbouring bytes by two 16-bit weights, of which one is 0. Taps
+ * Taps over the same two words of a row follow each other in the list and share the loads. Each of the 4 bytes
+ * is multiplied in place: dp2a multiplies two neighbouring bytes by two 16-bit weights, and one of these is 0. Taps
  * beyond 16 bits take the bytes apart. Of float, a thread's columns stand 32 apart, so that the loads of a warp are
  * side by side, wherever they start.
  *
@@ -30,7 +30,7 @@ static constexpr int byte_rows = 8, float_rows = 4; /* and one above the other: 
 static constexpr int threads_x = 32, threads_y = 4; /* small blocks: 5 of them fit the registers of a multiprocessor */
 static constexpr int tile_width = threads_x * columns;
 
-/* One tap: where it stands from the output, and its weight: q for planes of uint8_t, q / D for planes of float. Read at
+/* One tap: its offset from the output, and its weight: q for planes of uint8_t, q / D for planes of float. Read at
  * once, as one word of 8 bytes. */
 struct alignas(8) tap {
     int8_t y, word_x; /* word_x: its column, rounded down to a multiple of 4 */

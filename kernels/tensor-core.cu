@@ -2,19 +2,17 @@
  *
  * tensor-core: planes of uint8_t by the integer matrix units, exactly, for any filter.
  *
- * The sum over a row of taps is a product with a band matrix. For outputs 0 to 7 that are side by side, and taps a to
- * i:
+ * The sum over a row of taps is a product with a band matrix. For outputs 0 to 7, side by side, and taps a to i:
  *
  *                                    a . . . . . . .
  *     (samples 0 to 15 of the row)   b a . . . . . .
- *                                    c b a . . . . .    = what this row adds to the sums of outputs 0 to 7
+ *                                    c b a . . . . .    = this row's share of the sums of outputs 0 to 7
  *                                    . . .  and so on
  *                                    . . . . . . . i
  *
  * Many such chunks are the rows of one operand, the band matrix is the other, and the sums of all rows of taps add up
- * in the accumulators, 32-bit integers. Samples are u8, taps s8; a filter with larger taps is cut into parts, q = q0 +
- * 256 q1
- * + 256^2 q2 + 256^3 q3 with parts of -128 to 127. Sums of parts may wrap; the whole, taken modulo 2^32, does not.
+ * in the accumulators, 32-bit integers. Samples are u8, taps s8. A filter with larger taps is cut into parts of -128 to
+ * 127 (plan/parts.h): q = q0 + 256 q1 + 256^2 q2 + 256^3 q3. Sums of parts may wrap; the whole, modulo 2^32, does not.
  *
  * There are four kernels. A 9 x 9 filter in a window of 16 does 144 multiply-adds for 81 that are useful, and its
  * loads, one read of shared memory for 128 samples, leave it bound by memory:
@@ -24,8 +22,9 @@
  *     tensor-wide.cuh    other larger ones on compute capability 9.0: both operands in shared memory
  *     tensor-group.cuh   all others, and other chips
  *
- * Loads: each sample once from memory but for the halo of a strip. The arithmetic is far below the units' rate for up
- * to 9 x 9, so rounding counts: it takes one multiplication and half a clamping conversion an output (tensor_make_quick).
+ * Loads: each sample once from memory, except for the halo of a strip. The arithmetic is far below the units' rate for
+ * up to 9 x 9, so rounding counts: it takes one multiplication and half a clamping conversion an output
+ * (tensor_make_quick).
  *
  * Limits: none. */
 #include "kernels/tensor-core/arrange.h"
@@ -65,7 +64,9 @@ static uint32_t tap_word(const struct filter *f, const struct tensor_arrangement
     return value;
 }
 
-/* The table of taps of one part, as the kernel reads it; what follows it. */
+/* ---- The table of taps of one part, as a kernel reads it ---- */
+
+/* Each function returns the place after the table. */
 
 static uint32_t *fill_walk(const struct filter *f, const struct tensor_arrangement *a, int part, uint32_t *to)
 {
@@ -92,7 +93,7 @@ static uint32_t *fill_wide(const struct filter *f, const struct tensor_arrangeme
 }
 
 /* All parts of the band matrix of VECTOR, whose first output has its first tap over term LEAD of the window. Terms and
- * outputs stand in the order that tensor-passes.cuh tells, in that of samples where OF_ROWS. */
+ * outputs have the order that tensor-passes.cuh explains; with OF_ROWS, that of the samples. */
 static uint32_t *fill_band(const int32_t *vector, int count, int factor, int lead, bool of_rows,
                            const struct tensor_arrangement *a, uint32_t *to)
 {
@@ -172,7 +173,7 @@ static size_t table_bytes(const struct tensor_arrangement *a)
         return ((size_t)2 * a->parts * pass_words(a->window) * 32 + 5) * 4;
     case TENSOR_WIDE:
         return (size_t)a->parts * a->terms * term_bytes;
-    default: /* and what the last step fetches ahead */
+    default: /* and the words that the last step fetches ahead */
         return ((size_t)a->parts * a->blocks * a->height + 2) * (2 * a->full + a->packed) * 32 * 4;
     }
 }
@@ -317,7 +318,7 @@ static struct shape choose_shape(const struct plan *plan, const struct tensor_ar
     tensor->pitch =
         (tensor->before - a->lead + tile_columns - chunk + 4 * a->blocks * (4 * a->full + 2 * a->packed) + 15) / 16 *
         16;
-    /* Stages under a group's rows, window and what it fetches ahead included; and two under way. */
+    /* Stages under a group's rows, with its window and the rows that it fetches ahead; and two that are being loaded. */
     tensor->slots = (group + a->height + 1 + group - 1) / group + 2;
     const size_t ring = (size_t)tensor->slots * group * tensor->pitch;
     int count = warps; /* so that two blocks share a multiprocessor even where the filter is large */

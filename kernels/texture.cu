@@ -2,7 +2,7 @@
  *
  * texture: constant, with its input read through the texture path.
  *
- * A texture unit takes coordinates, not addresses, and knows what stands outside: clamping them is BORDER_REPLICATE,
+ * A texture unit takes coordinates, not addresses, and has border modes: clamping them is BORDER_REPLICATE,
  * its border colour of zero is BORDER_ZERO. So no thread asks whether it is near an edge, and there is one loop for
  * all. The other borders compute the coordinate first where the window leaves the image.
  *

@@ -11,7 +11,7 @@
  *
  * Loads: 32 * 32 samples for (33 - fw)(33 - fh) outputs, 1.8 a output for 9 x 9, instead of 81. Arithmetic intensity on
  * device memory's side, in operations a byte: 2 fw fh (33 - fw)(33 - fh) / (32 * 32 * bytes a sample); 9 x 9: 91
- * (uint8_t), 23 (float). The loading is as simple as can be; what it costs is the idle threads: 44% of them for 9 x 9.
+ * (uint8_t), 23 (float). The loading is as simple as can be. Its cost is the idle threads: 44% of them for 9 x 9.
  *
  * Limits: none, because a filter larger than 17 in a direction is cut into panels of at most 17: the block keeps its
  * outputs' sums in registers, loads the panel's input tile, adds, and goes on. The output tile is then 16 in that
@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(block *block) tiled_input(struct launch
                     for (int j = 0; j < columns; j++)
                         sum += taps[(i0 + i) * filter_width + j0 + j] * tile[ty + i][tx + j];
             }
-            __syncthreads(); /* nobody may load the next panel while somebody reads this one */
+            __syncthreads(); /* no thread may load the next panel while another reads this one */
         }
     if (works)
         finish(launch, sum, &out_row<T>(launch, y)[x]);

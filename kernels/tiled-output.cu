@@ -50,7 +50,7 @@ static __global__ void __launch_bounds__(block *block) tiled_output(struct launc
 #pragma unroll(SIZE ? SIZE : 1)
                     for (int j = 0; j < columns; j++)
                         sum += taps[(i0 + i) * filter_width + j0 + j] * tile[ty + i][tx + j];
-            __syncthreads(); /* nobody may load the next panel while somebody reads this one */
+            __syncthreads(); /* no thread may load the next panel while another reads this one */
         }
     if (works)
         finish(launch, sum, &out_row<T>(launch, y)[x]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * device.h, and what the variants need of a device besides: its stream, uploads to constant memory, textures. */
+ * device.h, and what else the variants need from a device: its stream, uploads to constant memory, textures. */
 #include "kernels/shared/conv.cuh"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 namespace
 {
-/* A texture object and what it was made for. */
+/* A texture object, and the planes that it reads. */
 struct texture {
     cudaTextureObject_t object;
     const void *data;

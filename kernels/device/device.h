@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The C face of a GPU: open, one stream, buffers, upload, download, time. Implemented in kernels/device.cu,
- * kernels/peak.cu and kernels/planes.cu; in a build without CUDA none of it exists and GPUCONV_CUDA is not defined.
- * Every call that fails says so in a sentence with CUDA's own words at its end. */
+ * The C face of a GPU: open, one stream, buffers, upload, download, time. Implemented in device.cu,
+ * peak.cu and planes.cu. A build without CUDA has none of it and does not define GPUCONV_CUDA. The message of a failed
+ * call ends with CUDA's own words. */
 #ifndef GPUCONV_DEVICE_H
 #define GPUCONV_DEVICE_H
 

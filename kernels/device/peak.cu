@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's peak rates of multiply-adds, measured: what the benchmark holds the variants against.
+ * The GPU's measured peak rates of multiply-adds. The benchmark compares the variants with them.
  *
  * A kernel a unit. Each thread (for the tensor cores, each warp) keeps a few sums in registers and adds products to
  * them in turn, so that the sums do not wait for each other; operands never leave the registers, and memory is written
@@ -98,7 +98,7 @@ static bool time_launch(void (*kernel)(int *, int, int), struct device *device, 
 static bool measure(void (*kernel)(int *, int, int), double macs, struct device *device, int *to, int blocks,
                     double *rate, struct error *error)
 {
-    constexpr float least = 4;    /* milliseconds of a launch: beside them what a launch costs does not show */
+    constexpr float least = 4; /* milliseconds of a launch: so long that the cost of the launch itself does not show */
     constexpr float warm_up = 60; /* milliseconds in which an idle GPU raises its clock */
     constexpr int runs = 7;
     constexpr int most_rounds = 1 << 24; /* seconds, on any GPU */

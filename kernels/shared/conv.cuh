@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the kernels share: the launch (a plan and its planes as a kernel takes them), samples with their border, sums to
- * outputs, and the launch. */
+ * The code that all kernels share: struct launch (a plan and its planes as a kernel takes them), samples with their
+ * border, sums to outputs, and the launch itself. */
 #ifndef GPUCONV_CONV_CUH
 #define GPUCONV_CONV_CUH
 
@@ -19,13 +19,13 @@
             return cuda_failure(status_, #call, error);                                                                \
     } while (0)
 
-/* Fill ERROR with what CUDA says of STATUS and return false. (device.cu) */
+/* Fill ERROR with CUDA's text for STATUS, and return false. (device.cu) */
 bool cuda_failure(cudaError_t status, const char *call, struct error *error);
 
 /* The device's stream. (device.cu) */
 cudaStream_t device_stream(const struct device *device);
 
-/* Taps of the largest filter: what each variant's symbol in constant memory must hold. */
+/* Taps of the largest filter. Each variant's symbol in constant memory holds as many. */
 constexpr int max_taps = FILTER_MAX * FILTER_MAX;
 static_assert(max_taps * 4 <= 65536, "constant memory is 64 KB a module, and each variant's file is one");
 
@@ -48,23 +48,23 @@ const void *device_table(const struct device *device);
 bool device_texture(struct device *device, const struct plane *plane, int index, enum border border,
                     cudaTextureObject_t *texture, struct error *error);
 
-/* What a kernel gets, by value. Coordinates are int, as image sides are; offsets in bytes are size_t, as planes exceed
- * 2 GiB. */
+/* The argument of a kernel, passed by value. Coordinates are int, as image sides are; offsets in bytes are size_t, as
+ * planes exceed 2 GiB. */
 struct launch {
     const unsigned char *in;
     unsigned char *out;
     size_t in_row, in_plane, out_row, out_plane; /* strides in bytes */
     int width, height;
     int filter_width, filter_height, anchor_x, anchor_y;
-    int tiles_x; /* blocks that stand side by side */
+    int tiles_x; /* blocks side by side */
     int strip;   /* rows of a thread, where a variant chooses them at launch */
     enum border border;
     struct rounding rounding; /* for planes of uint16_t, the bytes of a struct rounding16: see rounding16_of */
     float offset;
 };
 
-/* A member more, or a union, made the compiler order all kernels anew: sparse took 1.2 times as long, tiled-cached 1.6
- * times. */
+/* With one more member, or a union, nvcc 13.0 scheduled all kernels differently: sparse took 1.2 times as long, and
+ * tiled-cached 1.6 times. Compare the machine code before changing this struct. */
 static_assert(sizeof(struct rounding16) <= sizeof(struct rounding), "one takes the other's place");
 
 static __device__ __forceinline__ struct rounding16 rounding16_of(const struct launch &launch)
@@ -173,8 +173,8 @@ static __device__ __forceinline__ uint8_t finish_sum(const struct launch &launch
     return rounding_apply(&launch.rounding, sum);
 }
 
-/* A float sum to a sample. For uint8_t the sum stands for an integer; a float that was rounded up to 2^31 converts to
- * the ends of int, of which only the lower has no absolute value. */
+/* A float sum to a sample. For uint8_t the sum represents an integer. A float that was rounded up to 2^31 converts to
+ * one of the ends of int; the lower end has no absolute value, so it is excluded. */
 static __device__ __forceinline__ void finish(const struct launch &launch, float sum, uint8_t *to)
 {
     *to = finish_sum(launch, max(__float2int_rn(sum), -INT32_MAX));
@@ -185,9 +185,9 @@ static __device__ __forceinline__ void finish(const struct launch &launch, float
     *to = (launch.rounding.absolute ? fabsf(sum) : sum) + launch.offset;
 }
 
-/* Samples of uint16_t, and their sums where floats do not hold them, by their bytes: 256 high + low. Both are summed by
- * themselves, in a T that holds such sums exactly, as it does those of uint8_t, and joined in the end; the whole may
- * take 40 bits. */
+/* 16-bit samples, and their sums where floats do not hold these, are split into bytes: 256 high + low. Each half is
+ * summed exactly, in a T that holds such sums as it holds those of uint8_t. The halves are joined at the end; the whole
+ * may take 40 bits. */
 template <typename T>
 struct halves {
     T high, low;
@@ -215,8 +215,8 @@ struct halves {
     }
 };
 
-/* An int as a double without a conversion, of which the GPU does few: 2^52 + 2^31 + n has n + 2^31 in its lower word.
- */
+/* An int as a double without a conversion instruction, whose rate is low: 2^52 + 2^31 + n has n + 2^31 in its lower
+ * word. */
 static __device__ __forceinline__ double double_of(uint32_t n_raised)
 {
     return __hiloint2double(0x43300000, (int)n_raised) - 4503601774854144.0;
@@ -228,7 +228,7 @@ static __device__ __forceinline__ halves<T> operator*(T tap, const halves<T> &sa
     return halves<T>(tap * sample.high, tap * sample.low);
 }
 
-/* What a tap is where sums are of that type. */
+/* The type of a tap for sums of that type. */
 template <typename Sum>
 struct tap_type {
     using type = Sum;
@@ -258,7 +258,7 @@ static __device__ __forceinline__ double whole_of(float sum)
     return double_of((uint32_t)__float2int_rn(sum) + 0x80000000);
 }
 
-/* To a level that is yet to be clamped to 0 to 65535: rounding16_apply but for that. */
+/* A sum to a level: rounding16_apply without its clamping to 0 to 65535. */
 template <typename Sum>
 static __device__ __forceinline__ int level16(const struct launch &launch, const Sum &sum)
 {
@@ -275,7 +275,7 @@ static __device__ __forceinline__ uint32_t pack_levels16(int first, int second)
     return word;
 }
 
-/* The words of four samples to TO, of which LEFT are inside the image. */
+/* Store four samples, given as two words, at TO. Only the first LEFT are inside the image. */
 static __device__ __forceinline__ void store_words16(uint16_t *to, uint32_t first, uint32_t second, int left)
 {
     if (left >= 4) {
@@ -290,7 +290,7 @@ static __device__ __forceinline__ void store_words16(uint16_t *to, uint32_t firs
         to[2] = (uint16_t)second;
 }
 
-/* Four neighbouring samples as sums are made of them: the unit in which the fast variants load and store. */
+/* Four neighbouring samples in the type of the sums: the unit in which the fast variants load and store. */
 template <typename Sum>
 struct alignas(16) quad {
     Sum v[4];
@@ -306,14 +306,15 @@ __device__ __forceinline__ int byte_as<int>(uint32_t word, int k)
     return (int)__byte_perm(word, 0, 0x4440 + (unsigned)k);
 }
 
-/* To float without conversions, of which the GPU does few: a byte as the last of 2^23's is 2^23 + byte. */
+/* To float without a conversion instruction, whose rate is low: with the byte as the lowest of its four, the float 2^23
+ * becomes 2^23 + byte. */
 template <>
 __device__ __forceinline__ float byte_as<float>(uint32_t word, int k)
 {
     return __uint_as_float(__byte_perm(word, 0x4b000000, 0x7440 + (unsigned)k)) - 8388608.0f;
 }
 
-/* Half K of a word, a sample of uint16_t, as sums are made of it. */
+/* Half K of a word, a sample of uint16_t, in the type of the sums. */
 template <typename Sum>
 static __device__ __forceinline__ Sum word_as(uint32_t word, int k)
 {
@@ -371,7 +372,7 @@ static __device__ __forceinline__ raw_quad<T> read_quad(const T *from)
 }
 
 /* The quad at columns x to x + 3 of row Y (as border_index gave it), some of them outside the image. Not inlined: few
- * threads come here, and all others are faster without its instructions among theirs. */
+ * threads come here, and all others are faster without these instructions among theirs. */
 template <typename T, typename Sum>
 static __device__ __noinline__ quad<Sum> gather_quad(const T *row, int x, int width, enum border border)
 {
@@ -444,7 +445,7 @@ static __device__ __forceinline__ void store_quad(const struct launch &launch, i
         to[2] = four.z;
 }
 
-/* A word of constant memory as what sums are made of. */
+/* A word of constant memory in the type of the sums. */
 template <typename Sum>
 static __device__ __forceinline__ Sum weight(uint32_t word);
 
@@ -461,7 +462,7 @@ __device__ __forceinline__ int weight<int>(uint32_t word)
 }
 
 /* Choose a kernel template's instance: by the planes' sample type and, for square filters of 3, 5, 7 and 9 taps, by a
- * size known at compile time, so that its loops unroll; 0 stands for all other sizes. */
+ * size known at compile time, so that its loops unroll; 0 is for all other sizes. */
 template <typename Kernel>
 static Kernel *kernel_of_size(const struct filter *filter, Kernel *any, Kernel *three, Kernel *five, Kernel *seven,
                               Kernel *nine)

@@ -9,7 +9,7 @@
  *                                                      ...
  *
  * A turn of the loop takes four columns of taps: 256 multiply-adds, which fit the instruction cache whatever the
- * filter's size, for 8 loads of samples and 16 taps. The lane's next quad stands 128 columns on, so that a warp reads
+ * filter's size, for 8 loads of samples and 16 taps. The lane's next quad is 128 columns further, so that a warp reads
  * and writes side by side. At the ends of a tile some rows of taps do not exist, and at the end of a row some columns:
  * they are skipped, not padded, because 0 times a sample that is not finite is not 0. Sums by halves take two
  * registers: then a warp makes 256 x 4 outputs, and a lane keeps two quads of four rows.

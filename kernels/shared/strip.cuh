@@ -9,8 +9,8 @@
  *
  * Each warp has a ring of rows of its own in shared memory, 128 columns wide and as much more on both sides as the
  * filter reaches. Copies to it are asynchronous (sm_80 and later) and several rows ahead, so that no lane waits for
- * memory with a result at stake, and no barrier joins warps. What stands outside the image is filled in on the way into
- * the ring: behind it all rows and columns are alike.
+ * memory while a result depends on it, and no barrier joins warps. Samples outside the image are filled in on the way
+ * into the ring, so the code behind it treats all rows and columns alike.
  *
  * A row is read from the ring once and added at once to every output it belongs to: SIZE rows of outputs, whose sums
  * are in registers. The sum of the output that has filter row i over this row moves up one place as it is added to,
@@ -25,7 +25,7 @@
 #include <string.h>
 
 static constexpr int columns = 4;     /* outputs of a lane side by side: a quad */
-static constexpr int strip_warps = 4; /* of a block, side by side, so that what runs at one time is compact in memory */
+static constexpr int strip_warps = 4; /* of a block, side by side: what runs at one time is compact in memory */
 static constexpr int strip_width = 32 * columns;
 
 /* Rows of a ring: enough on their way to hide memory's latency. A row of uint8_t is a quarter of the bytes. */
@@ -37,7 +37,7 @@ static __host__ __device__ constexpr int round_up(int value, int multiple)
     return (value + multiple - 1) / multiple * multiple;
 }
 
-/* Samples that stand before the window so that it starts at a multiple of 4. */
+/* Samples to add before the window so that it starts at a multiple of 4. */
 static __host__ __device__ constexpr int lead_of(int anchor_x)
 {
     return (4 - anchor_x % 4) % 4;
@@ -47,7 +47,7 @@ static __host__ __device__ constexpr int lead_of(int anchor_x)
 template <int SIZE>
 constexpr int window_of = round_up(lead_of(SIZE / 2) + SIZE + columns - 1, 4);
 
-/* A row of a ring, of which some is outside the image, a word of 4 bytes after another. Not inlined, and given values
+/* Load a row of a ring that is partly outside the image, word by word of 4 bytes. Not inlined, and called with values
  * instead of the launch: few warps come here. */
 template <typename T>
 static __device__ __noinline__ void load_border(const unsigned char *plane, size_t in_row, int width, int height,
@@ -96,7 +96,7 @@ struct ring {
 
     uint32_t first;            /* the shared address of slot 0 */
     uint32_t to;               /* that of the slot to load next */
-    const unsigned char *from; /* where this lane copies it from, if it stands wholly inside the image */
+    const unsigned char *from; /* where this lane copies it from, if it is wholly inside the image */
     int x;                     /* the image's column at which rows start */
     int next;                  /* the image's row to load next */
     int end;                   /* the row after the last that the strip needs */
@@ -157,7 +157,7 @@ struct ring {
         copy_commit();
     }
 
-    /* Fill the ring but for one turn's rows. */
+    /* Fill the ring except for one turn's rows. */
     __device__ __forceinline__ void start(const struct launch &launch)
     {
 #pragma unroll 1
@@ -240,7 +240,7 @@ static __device__ __forceinline__ T *next_row(T *at, size_t row_bytes)
  * float sums of a plane of uint16_t convert quickly. */
 enum finish { FINISH_ANY, FINISH_QUICK };
 
-/* What FINISH_QUICK takes besides the launch. For uint8_t, with an integer S = |S| where absolute,
+/* The numbers of FINISH_QUICK, beside the launch. For uint8_t, with an integer S = |S| where absolute,
  *
  *     floor((S + B) / D) = floor(x),  x = (S + B + 1/2) / D,  v = saturate(S scale + bias) ~ x / 255
  *
@@ -318,8 +318,8 @@ static __device__ __forceinline__ uint32_t finish_quick(const struct level &, in
     return 0; /* never called: sums of int have FINISH_ANY */
 }
 
-/* Four sums to the samples at TO, of which LEFT are inside the image. The outputs are not read again, so they should
- * leave L2 before the inputs, which the strips below may read. */
+/* Store four sums as samples at TO. Only the first LEFT are inside the image. The outputs are not read again, so they
+ * should leave L2 before the inputs, which the strips below may read. */
 template <int FINISH, typename Sum>
 static __device__ __forceinline__ void store_sums(const struct launch &launch, const struct level &level, uint8_t *to,
                                                   int left, const Sum *sum)
@@ -410,7 +410,7 @@ static __device__ __forceinline__ struct strip find_strip(const struct launch &l
 {
     const int2 tile = block_tile(launch);
     struct strip strip;
-    /* The warp's number is the same for all lanes, which the compiler sees only where one has told the others. */
+    /* The warp's number is the same for all lanes. The compiler sees that only if one lane sends it to the others. */
     strip.x = (tile.x * strip_warps + __shfl_sync(~0u, (int)threadIdx.y, 0)) * strip_width;
     strip.y = tile.y * launch.strip;
     strip.rows = min(launch.strip, launch.height - strip.y);
@@ -429,7 +429,7 @@ static inline int strip_rows(int longest, const struct device *device, const str
     return rows;
 }
 
-/* A tap as what sums are made of: q for planes of integers, q / DIVISOR for planes of float. */
+/* A tap in the type of the sums: q for planes of integers, q / DIVISOR for planes of float. */
 static inline uint32_t tap_word(const struct plan *plan, int32_t q, int32_t divisor)
 {
     if (plan->sample != SAMPLE_F32 && !plan->float_exact)

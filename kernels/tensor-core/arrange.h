@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How tensor-core arranges a filter: which of its kernels takes it, and in what form. The launch and the cost model both
- * ask here, so this is plain integer arithmetic, in what C and CUDA have in common. */
+ * How tensor-core arranges a filter: which of its kernels takes it, and in what form. The launch and the cost model
+ * both ask here, so this is plain integer arithmetic, in what C and CUDA have in common. */
 #ifndef GPUCONV_ARRANGE_H
 #define GPUCONV_ARRANGE_H
 
@@ -66,9 +66,9 @@ KERNEL_CONSTANT int wide_stage(int units)
 /* The kernel, named as its file tensor-NAME.cuh. */
 enum tensor_kernel { TENSOR_WALK, TENSOR_PASSES, TENSOR_WIDE, TENSOR_GROUP };
 
-/* How tensor_passes turns sums into levels, before they are clamped. With PASS_SCALE it multiplies, and with PASS_SHIFT,
- * for a scale that is a power of two, it shifts; both have the bias in the sums from the start. With PASS_ANY it adds
- * the bias, multiplies and shifts. */
+/* How tensor_passes turns sums into levels, before they are clamped. With PASS_SCALE it multiplies, and with
+ * PASS_SHIFT, for a scale that is a power of two, it shifts; both have the bias in the sums from the start. With
+ * PASS_ANY it adds the bias, multiplies and shifts. */
 enum pass_finish { PASS_SCALE, PASS_SHIFT, PASS_ANY };
 
 struct tensor_arrangement {
@@ -219,8 +219,8 @@ static inline void tensor_arrange_group(const struct filter *f, int words, struc
         }
 }
 
-/* Arrange a filter for a chip that has the kernels tensor_passes (compute capability 8.0 and later) and tensor_wide (9.0
- * only), or not. Every filter has an arrangement. */
+/* Arrange a filter for a chip that has the kernels tensor_passes (compute capability 8.0 and later) and tensor_wide
+ * (9.0 only), or not. Every filter has an arrangement. */
 static inline void tensor_arrange(const struct filter *f, bool has_passes, bool has_wide, struct tensor_arrangement *a)
 {
     memset(a, 0, sizeof *a);

@@ -157,7 +157,7 @@ static __global__ void __launch_bounds__(32 * warps, 4)
                                 multiply16(sum[k], packed[(u + k / 2) % group_pairs], now[k % 2][2 * FULL], sum[k]);
                     }
                 }
-                table -= 2 * words * 32; /* what was fetched ahead is the next block's */
+                table -= 2 * words * 32; /* the words fetched ahead are the next block's */
             }
         }
         first += group * pitch;

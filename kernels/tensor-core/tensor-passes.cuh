@@ -16,7 +16,7 @@
  *     [. d . e f . ]   x   of 8 columns]   =   8 columns]     from the highest on, times 256 in between
  *         ...
  *
- * What a lane holds of the first product is what it must hold as an operand of the second: its rows 2 t, 2 t + 1,
+ * A lane's part of the first product is also its part of an operand of the second: its rows 2 t, 2 t + 1,
  * 8 + 2 t and 9 + 2 t are the four bytes of a word. The operand should have rows 4 t to 4 t + 3 there, but the order of
  * the terms of a sum is free, and the matrix of column taps has its columns in the same order. Nor is the order of the
  * rows of the matrix of row taps bound: they are such that the four sums that a lane has of a row of outputs in the end
@@ -30,11 +30,12 @@
  * 31 x 31 with row sums of two bytes: 48 + 2 * 48 multiply-adds an output instead of 961, or of 1632 in
  * tensor-wide.cuh. For 32 rows of 64 outputs, a warp has 6 reads of 4 matrices, 96 products, 64 instructions that pack
  * row sums, 64 that add up bytes, 96 that round, 12 that store: about 6 an output and lane. Loads: each sample once
- * from memory, but for the halo of a tile, 32 columns for 256 and 30 rows for a strip of 736. Rows on their way are in
- * a ring in shared memory that a block's warps fill together, and outputs go through shared memory too, so that whole
- * lines are stored.
+ * from memory, except for the halo of a tile, 32 columns for 256 and 30 rows for a strip of 736. Rows on their way are
+ * in a ring in shared memory that a block's warps fill together, and outputs go through shared memory too, so that
+ * whole lines are stored.
  *
- * Limits: up to 33 taps a side, and a window that fits (see tensor_arrange_passes); taps of 16 bits; row sums of 24 bits. */
+ * Limits: up to 33 taps a side, and a window that fits (see tensor_arrange_passes); taps of 16 bits; row sums of 24
+ * bits. */
 #ifndef GPUCONV_TENSOR_PASSES_CUH
 #define GPUCONV_TENSOR_PASSES_CUH
 
@@ -79,8 +80,8 @@ static __host__ __device__ constexpr int pass_resident(int planes, int parts)
     return planes == 2 || parts == 1 ? 3 : 2;
 }
 
-/* load_column where some rows are outside the image. Not inlined, and given values instead of the launch: few tiles come
- * here, and the loop must stay in the instruction cache. */
+/* load_column where some rows are outside the image. Not inlined, and given values instead of the launch: few tiles
+ * come here, and the loop must stay in the instruction cache. */
 template <int BYTES>
 static __device__ __noinline__ void load_border_column(const uint8_t *plane, size_t row_bytes, int height,
                                                        enum border border, int y, int rows, uint32_t to, int pitch)
@@ -153,7 +154,7 @@ static __device__ __forceinline__ void write_matrices(uint32_t to, const uint32_
 #endif
 }
 
-/* Sixteen samples, of which LEFT are inside the image. */
+/* Store sixteen samples. Only the first LEFT are inside the image. */
 static __device__ __noinline__ void store_guarded16(uint8_t *to, uint4 four, int left)
 {
     if (left >= 16) {
@@ -236,7 +237,7 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
     const uint32_t stages = shared_address(ring), end = stages + pass_stages * stage_bytes;
     const int input_rows = tile.rows + launch.filter_height - 1;
 
-    /* A thread copies a column of units from each stage; the first threads the units beyond the tile's width besides.
+    /* A thread copies a column of units from each stage; the first threads also copy the units beyond the tile's width.
      */
     constexpr int unit = pass_copy(BLOCKS), across = pass_columns / unit, down = threads / across;
     constexpr int rest = (pass_row(BLOCKS) - pass_columns) / unit;
@@ -468,7 +469,7 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
         r += pass_rows;
         from = from + stage_bytes == end ? stages : from + stage_bytes;
     };
-    /* Two stages a turn, so that what is old and what is new need not change places. */
+    /* Two stages a turn, so that the old registers and the new ones need not change places. */
 #pragma unroll 1
     while (true) {
         work_on_stage(windows[0], windows[1]);

@@ -32,7 +32,7 @@ static __host__ __device__ constexpr int walk_rows(int height)
 }
 
 /* Stages of the ring, one of them being worked on. Chosen by measurement, as are the stages of a strip: longer ones
- * spread what runs at one time over more memory than L2 holds, shorter ones have more halo. */
+ * spread the tiles that run at one time over more memory than L2 holds, and shorter ones have more halo. */
 static __host__ __device__ constexpr int walk_stages(int height)
 {
     return height == 9 ? 2 : 3;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the kernels of tensor-core share: tiles, rows of samples on their way to shared memory, products of matrices,
- * and sums to samples. tensor-core.cu says how they belong together. */
+ * The code that tensor-core's kernels share: tiles, rows of samples on their way to shared memory, products of
+ * matrices, and sums to samples. tensor-core.cu explains how the kernels belong together. */
 #ifndef GPUCONV_TENSOR_CUH
 #define GPUCONV_TENSOR_CUH
 
@@ -9,7 +9,7 @@
 #include "kernels/shared/copies.cuh"
 #include "kernels/tensor-core/arrange.h"
 
-/* What a launch needs beyond the launch. */
+/* The argument of tensor-core's kernels. */
 struct tensor_launch {
     struct launch launch;
     const uint32_t *table; /* taps as the kernel's matrices hold them */
@@ -70,7 +70,7 @@ static __device__ __forceinline__ uint4 read_shared16(uint32_t from)
     return four;
 }
 
-/* Rows of samples, to the ring of rows in shared memory. */
+/* ---- Rows of samples, to the ring of rows in shared memory ---- */
 
 /* ROWS rows from row Y on, BYTES of each from column X on. They are inside the image's columns, and perhaps outside its
  * rows. */
@@ -96,13 +96,14 @@ static __device__ __forceinline__ void load_column(const struct launch &launch, 
     }
 }
 
-/* Words of the ring's rows that stand outside the image: those before FIRST, and those from LAST to WORDS, beyond which
- * nobody looks. FIRST and LAST are multiples of 16 bytes from the row's start, so some samples of these are inside. */
+/* Words of the ring's rows that are outside the image: those before FIRST, and those from LAST to WORDS. No kernel
+ * reads words beyond these. FIRST and LAST are multiples of 16 bytes from the row's start, so some samples of these
+ * are inside. */
 struct edges {
     int first, last, words;
 };
 
-/* For rows of WORDS words from column X on, of which windows see REACH samples beyond the image. */
+/* For rows of WORDS words from column X on, whose windows reach REACH samples beyond the image. */
 static __device__ __forceinline__ struct edges find_edges(int x, int words, int reach, int width)
 {
     struct edges e;
@@ -115,7 +116,7 @@ static __device__ __forceinline__ struct edges find_edges(int x, int words, int 
 }
 
 /* WORDS times 4 samples from column X on, of ROWS rows from row Y on, some of them outside the image. The threads share
- * them out. Not inlined, and given values instead of the launch: few tiles come here. */
+ * them out. Not inlined, and called with values instead of the launch: few tiles come here. */
 static __device__ __noinline__ void gather_words(const uint8_t *plane, size_t row_bytes, int width, int height,
                                                  enum border border, int y, int rows, int x, int words, uint32_t to,
                                                  int pitch, int thread, int threads)
@@ -191,12 +192,12 @@ static __device__ __forceinline__ void multiply16(matrix &d, const uint32_t *a, 
 #endif
 }
 
-/* Sums to samples. */
+/* ---- Sums to samples ---- */
 
 /* How a quick sum is finished: multiplied, multiplied and shifted, or its absolute value so. */
 enum finish { FINISH_SCALE, FINISH_SHIFT, FINISH_ABSOLUTE };
 
-/* A sum, into which the bias went but for FINISH_ABSOLUTE, to a level that is yet to be clamped. */
+/* A sum to a level, before clamping. The sum includes the bias, except with FINISH_ABSOLUTE. */
 template <int FINISH>
 static __device__ __forceinline__ int quick_level(const struct tensor_launch &tensor, int sum)
 {
@@ -233,7 +234,7 @@ static __device__ __forceinline__ int quad_offset(int lane)
     return lane % 2 * (tile_columns / 2) + lane / 4 * chunk + lane % 4 / 2 * 4;
 }
 
-/* Four samples, of which LEFT are inside the image. */
+/* Store four samples. Only the first LEFT are inside the image. */
 static __device__ __noinline__ void store_guarded(uint8_t *to, uint32_t word, int left)
 {
     if (left >= 4) {

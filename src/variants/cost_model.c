@@ -18,8 +18,8 @@
 
 /* ---- The GPU's variants ---- */
 
-/* Each takes the time of its arithmetic or of its memory traffic, whichever is longer, and a launch. At 3.7 ps a sample,
- * 2^28 samples take 1 ms. */
+/* Each takes the time of its arithmetic or of its memory traffic, whichever is longer, and a launch. At 3.7 ps a
+ * sample, 2^28 samples take 1 ms. */
 
 static const double launch_seconds = 5e-6;
 static const double byte_sample = 0.49e-12, word_sample = 0.97e-12, float_sample = 1.9e-12; /* in and out, as a copy */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cost model of the table's canonical rows. Each function gives the expected seconds of one variant, for planes that
- * are in the variant's memory. */
+ * The cost model of the table's canonical rows. Each function gives the expected seconds of one variant, for planes
+ * that are in the variant's memory. */
 #ifndef GPUCONV_COST_MODEL_H
 #define GPUCONV_COST_MODEL_H
 

@@ -51,8 +51,8 @@ struct variant {
      * for every filter. The automatic choice picks among these. NULL for the others. */
     double (*seconds)(const struct filter *filter, const struct work *work);
 
-    /* Get ready for launches of PLAN. Not timed. NULL where there is nothing to do. On the CPU this is called once for a
-     * plan, and leaves its result in plan->prepared; a second call does nothing. On a device it uploads the taps to
+    /* Get ready for launches of PLAN. Not timed. NULL where there is nothing to do. On the CPU this is called once for
+     * a plan, and leaves its result in plan->prepared; a second call does nothing. On a device it uploads the taps to
      * constant memory, which all streams share, so it is called before the launches of each image. */
     bool (*prepare)(struct plan *plan, struct device *device, struct error *error);
 

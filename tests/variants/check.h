@@ -46,8 +46,8 @@ extern const size_t size_count;
 
 /* ---- shapes.c ---- */
 
-/* How large the random taps are, which decides the arithmetic: exact in float, int32 only, or with a scale so large that
- * rounding takes 64 bits. */
+/* How large the random taps are, which decides the arithmetic: exact in float, int32 only, or with a scale so large
+ * that rounding takes 64 bits. */
 enum tap_size { SMALL, MEDIUM, LARGE, WIDE, TINY };
 
 enum pattern {

@@ -2,10 +2,11 @@
  *
  * Check every row of the table against the reference. (gpuconv --bench times the rows, and checks each again before.)
  *
- * A case is a filter, a size, a border and a sample type. Its input is random, with poison in the padding of its rows and
- * around it, so a read outside the image shows. Each variant writes into a buffer full of poison with guards on both
- * sides, so an output that is not written shows too, and so does a write outside the image. The poison of uint8_t planes
- * changes from case to case, so that it cannot always equal the right answer. The poison of float planes is NaN. */
+ * A case is a filter, a size, a border and a sample type. Its input is random, with poison in the padding of its rows
+ * and around it, so a read outside the image shows. Each variant writes into a buffer full of poison with guards on
+ * both sides, so an output that is not written shows too, and so does a write outside the image. The poison of uint8_t
+ * planes changes from case to case, so that it cannot always equal the right answer. The poison of float planes is
+ * NaN. */
 #include "check.h"
 
 #include "base/random.h"

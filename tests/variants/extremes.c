@@ -42,10 +42,10 @@ static void spread(int64_t sum, int count, bool alternate, int64_t *weights)
         weights[k] = (sum / count + (k < sum % count)) * (alternate && k % 2 ? -1 : 1);
 }
 
-/* KIND 0: taps of one sign; 1: of both; 2: of one, negated and with `abs`; 3: of both, with the image inverted. The image
- * is white under the taps above 0 and black under the others wherever the filter stands at a multiple of its size. The
- * sums there are the largest of all. The scale is a little above them, so the outputs there are next to white, or to
- * grey. */
+/* KIND 0: taps of one sign; 1: of both; 2: of one, negated and with `abs`; 3: of both, with the image inverted. The
+ * image is white under the taps above 0 and black under the others wherever the filter stands at a multiple of its
+ * size. The sums there are the largest of all. The scale is a little above them, so the outputs there are next to
+ * white, or to grey. */
 static void check_extreme(const struct options *options, struct place *place, const struct extreme *e, int kind,
                           struct tally *tally)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Properties that hold whatever the reference says, so that the reference is checked too. Each is checked on one plane of
- * uint8_t that went through a variant. */
+ * Properties that hold whatever the reference says, so that the reference is checked too. Each is checked on one plane
+ * of uint8_t that went through a variant. */
 #include "check.h"
 
 #include "base/random.h"
@@ -67,8 +67,8 @@ static bool is_constant(const struct plane *in, const struct plane *out, const s
     return true;
 }
 
-/* The input is zeros but for every pair of samples, as the right and the lower neighbour of one place in three by three.
- * By the definition, the level there is the greatest n with (2 D n - D)^2 <= 4 q^2 (a^2 + b^2). */
+/* The input is zeros but for every pair of samples, as the right and the lower neighbour of one place in three by
+ * three. By the definition, the level there is the greatest n with (2 D n - D)^2 <= 4 q^2 (a^2 + b^2). */
 static bool is_root(const struct plane *in, const struct plane *out, const struct filter *filter)
 {
     const int64_t q = filter->taps[5], scale = filter->scale;
