@@ -34,7 +34,7 @@ static const struct option *find_letter(char letter)
     return NULL;
 }
 
-/* The option that was most probably meant by WORD, or NULL. */
+/* The option that WORD probably means, or NULL. */
 static const char *nearest_option(const char *word)
 {
     const char *names[64]; /* option_table.c sees to that */
@@ -78,7 +78,7 @@ static bool parse_word(const struct option *o, const char *value, int *field, st
     }
     char text[256];
     option_join_words(o, text, sizeof text);
-    /* Of three letters one always may be wrong: "gpu" is not a mistyped "cpu". */
+    /* Suggest nothing for three letters: "gpu" is not a mistyped "cpu". */
     const char *nearest = strlen(value) > 3 ? error_nearest(value, words, count) : NULL;
     if (nearest != NULL)
         return error_set(error, ERROR_USAGE, "--%s takes %s, not \"%s\"; did you mean %s?", o->name, text, value,
@@ -129,8 +129,8 @@ static bool parse_devices(const struct option *o, const char *value, struct devi
     return true;
 }
 
-/* A number above 0, or that of so many thousands, millions ..., where a thousand is BASE: K, M, G, T. 0 where it is
- * not, or too large. */
+/* Read a number above 0, times BASE, its square and so on for K, M, G, T. Returns 0 for anything else, and for a number
+ * that is too large. */
 static size_t parse_count(const char *value, size_t base)
 {
     static const char units[] = "KMGT";
@@ -152,7 +152,7 @@ static bool parse_memory(const struct option *o, const char *value, size_t *fiel
     return true;
 }
 
-/* It can only lower the limit that there is. Pixels are counted in millions, as those of cameras are. */
+/* The option can only lower the limit. M is a million here, as cameras count pixels. */
 static bool parse_pixels(const struct option *o, const char *value, size_t *field, struct error *error)
 {
     *field = parse_count(value, 1000);
@@ -173,7 +173,7 @@ static const char *mode_option(int mode)
     return NULL;
 }
 
-/* Who asks for help after another question gets help. */
+/* Help after another question is help. */
 static bool set_mode(struct options *options, int mode, struct error *error)
 {
     if (options->mode != MODE_RUN && options->mode != mode && mode != MODE_HELP && mode != MODE_VERSION)

@@ -3,6 +3,8 @@
  * Shards: from a word or the environment, and the files of each. */
 #include "batch/shard.h"
 
+#include "base/text.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,30 +14,23 @@
 
 /* ---- From text and environment ---- */
 
-/* Read a number of 1 to 9 digits from TEXT to END. */
+/* Read a number of 1 to 9 digits that fills TEXT up to END. */
 static bool read_number(const char *text, const char *end, int *number)
 {
-    const size_t digits = strspn(text, "0123456789");
-
-    if (digits == 0 || digits > 9 || text + digits != end)
-        return false;
-    *number = atoi(text);
-    return true;
+    return text_read_number(&text, 0, SHARD_MAX, number) && text == end;
 }
 
-/* An empty variable is none: that is how scripts unset them. */
+/* An empty variable counts as unset: that is how scripts unset them. */
 static bool is_set(const char *variable)
 {
-    const char *const value = getenv(variable);
-
-    return value && *value != '\0';
+    const char *value = getenv(variable);
+    return value != NULL && *value != '\0';
 }
 
 /* The number that VARIABLE, which is set, holds. */
 static bool read_variable(const char *variable, int *number, struct error *error)
 {
-    const char *const found = getenv(variable), *const value = found ? found : "";
-
+    const char *found = getenv(variable), *value = found != NULL ? found : "";
     return read_number(value, value + strlen(value), number) ||
            error_set(error, ERROR_USAGE,
                      "--shard auto: the environment variable %s is \"%s\", not a number from 0 to %d; give --shard I/N",
@@ -46,18 +41,17 @@ static bool read_variable(const char *variable, int *number, struct error *error
 struct engine {
     const char *name;
     const char *index, *count;
-    const char *other_count; /* taken where COUNT is not set; NULL: none */
+    const char *other_count; /* used where COUNT is not set; NULL: none */
     int first;               /* what INDEX counts from */
-    bool (*take)(const struct engine *engine, struct shard *shard, struct error *error);
+    bool (*find)(const struct engine *engine, struct shard *shard, struct error *error);
 };
 
-/* Take the shard from ENGINE, whose index is set. */
-static bool take(const struct engine *engine, struct shard *shard, struct error *error)
+/* Find the shard by the variables of ENGINE, whose index is set. */
+static bool find_shard(const struct engine *engine, struct shard *shard, struct error *error)
 {
-    const bool other = engine->other_count && !is_set(engine->count);
-    const char *const count = other ? engine->other_count : engine->count;
+    const bool other = engine->other_count != NULL && !is_set(engine->count);
+    const char *count = other ? engine->other_count : engine->count;
     int index;
-
     if (!is_set(count))
         return error_set(error, ERROR_USAGE,
                          "--shard auto: %s sets the environment variable %s, but %s, the number of processes, is not "
@@ -74,11 +68,11 @@ static bool take(const struct engine *engine, struct shard *shard, struct error 
     return true;
 }
 
-/* A task of srun. The script of a batch job is told its job's number of tasks, too, and that it is the first, though
- * nobody has started the others: they would never do their share. Only srun sets the variables of a step. */
-static bool take_slurm(const struct engine *engine, struct shard *shard, struct error *error)
+/* A task of srun. The script of a batch job sees its job's number of tasks, too, and seems to be the first of them; but
+ * nobody has started the others, and their shares would never be done. Only srun sets the variables of a step. */
+static bool find_slurm_shard(const struct engine *engine, struct shard *shard, struct error *error)
 {
-    if (!take(engine, shard, error))
+    if (!find_shard(engine, shard, error))
         return false;
     if (!is_set("SLURM_JOB_ID") || is_set("SLURM_STEP_ID") || is_set(engine->count))
         return true;
@@ -92,10 +86,10 @@ static bool take_slurm(const struct engine *engine, struct shard *shard, struct 
 }
 
 /* A Slurm job array, whose numbers need not begin at 0 nor follow each other. */
-static bool take_array(const struct engine *engine, struct shard *shard, struct error *error)
+static bool find_array_shard(const struct engine *engine, struct shard *shard, struct error *error)
 {
-    const char *const names[] = {engine->index, "SLURM_ARRAY_TASK_MIN", engine->count, "SLURM_ARRAY_TASK_MAX",
-                                 "SLURM_ARRAY_TASK_STEP"};
+    const char *names[] = {engine->index, "SLURM_ARRAY_TASK_MIN", engine->count, "SLURM_ARRAY_TASK_MAX",
+                           "SLURM_ARRAY_TASK_STEP"};
     enum { ID, MIN, COUNT, MAX, STEP, VARIABLES };
     static_assert(sizeof names / sizeof *names == VARIABLES, "a variable has no name");
     int values[VARIABLES];
@@ -122,12 +116,12 @@ static bool take_array(const struct engine *engine, struct shard *shard, struct 
 
 /* In the order of the header. */
 static const struct engine engines[] = {
-    {"GNU parallel", "PARALLEL_SEQ", SHARDS_VARIABLE, NULL, 1, take},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", NULL, 0, take},
-    {"PMI", "PMI_RANK", "PMI_SIZE", NULL, 0, take},
-    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", 0, take_slurm},
-    {"Slurm", "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", NULL, 0, take_array},
-    {"Kubernetes", "JOB_COMPLETION_INDEX", SHARDS_VARIABLE, NULL, 0, take},
+    {"GNU parallel", "PARALLEL_SEQ", SHARDS_VARIABLE, NULL, 1, find_shard},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", NULL, 0, find_shard},
+    {"PMI", "PMI_RANK", "PMI_SIZE", NULL, 0, find_shard},
+    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", 0, find_slurm_shard},
+    {"Slurm", "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", NULL, 0, find_array_shard},
+    {"Kubernetes", "JOB_COMPLETION_INDEX", SHARDS_VARIABLE, NULL, 0, find_shard},
 };
 
 enum { ENGINES = sizeof engines / sizeof *engines };
@@ -135,12 +129,11 @@ enum { ENGINES = sizeof engines / sizeof *engines };
 static bool from_environment(struct shard *shard, struct error *error)
 {
     bool found = false;
-
     for (const struct engine *engine = engines; engine < engines + ENGINES; engine++) {
-        /* Whoever names no number of shards runs parallel, or a pod, for another reason. */
+        /* Without a number of shards, parallel or the pod runs for another reason. */
         if (!is_set(engine->index) || (strcmp(engine->count, SHARDS_VARIABLE) == 0 && !is_set(SHARDS_VARIABLE)))
             continue;
-        if (!engine->take(engine, shard, error))
+        if (!engine->find(engine, shard, error))
             return false;
         found = true;
         if (shard->count > 1)
@@ -150,7 +143,7 @@ static bool from_environment(struct shard *shard, struct error *error)
         return true;
     for (const struct engine *engine = engines; engine < engines + ENGINES; engine++)
         if (is_set(engine->index))
-            return engine->take(engine, shard, error); /* says that the number is missing */
+            return engine->find(engine, shard, error); /* says that the number is missing */
     return error_set(error, ERROR_USAGE,
                      "--shard auto: no engine is known here; looked for the environment variables PARALLEL_SEQ, "
                      "OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID, SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX; give "
@@ -159,12 +152,11 @@ static bool from_environment(struct shard *shard, struct error *error)
 
 bool shard_parse(const char *text, struct shard *shard, struct error *error)
 {
-    const char *const slash = strchr(text, '/');
+    const char *slash = strchr(text, '/');
     int number, count;
-
     if (strcmp(text, "auto") == 0)
         return from_environment(shard, error);
-    if (!slash || !read_number(text, slash, &number) || !read_number(slash + 1, text + strlen(text), &count))
+    if (slash == NULL || !read_number(text, slash, &number) || !read_number(slash + 1, text + strlen(text), &count))
         return error_set(error, ERROR_USAGE,
                          "--shard takes I/N, such as 2/8 for the second of eight, or auto, not \"%s\"", text);
     if (count < 1)
@@ -189,12 +181,11 @@ struct load {
     int shard;
 };
 
-/* The largest first, of equal ones the first in the list. No two files are equal, so that the order does not depend on
+/* The largest first; of equal sizes the first in the list. No two files compare equal, so the order does not depend on
  * how qsort works. */
 static int compare_files(const void *a, const void *b)
 {
-    const struct file *const left = a, *const right = b;
-
+    const struct file *left = a, *const right = b;
     if (left->size != right->size)
         return left->size > right->size ? -1 : 1;
     return left->index < right->index ? -1 : 1;
@@ -213,7 +204,6 @@ static bool is_less(const struct load *a, const struct load *b)
 static void sink(struct load *loads, size_t count)
 {
     size_t at = 0;
-
     for (size_t child = 1; child < count; child = 2 * at + 1) {
         if (child + 1 < count && is_less(&loads[child + 1], &loads[child]))
             child++;
@@ -228,11 +218,11 @@ static void sink(struct load *loads, size_t count)
 
 bool shard_select(const struct shard *shard, const uint64_t *sizes, size_t count, bool *mine, struct error *error)
 {
-    /* Shards beyond the number of files get nothing: the first ones are the least full then. */
+    /* Shards beyond the number of files get nothing, because the first ones are always less full. */
     const size_t shards = (size_t)shard->count < count ? (size_t)shard->count : count;
-    struct file *const files = calloc(count > 0 ? count : 1, sizeof *files);
-    struct load *const loads = calloc(shards > 0 ? shards : 1, sizeof *loads);
-    const bool done = files && loads;
+    struct file *files = calloc(count > 0 ? count : 1, sizeof *files);
+    struct load *loads = calloc(shards > 0 ? shards : 1, sizeof *loads);
+    const bool done = files != NULL && loads != NULL;
 
     for (size_t i = 0; done && i < count; i++)
         files[i] = (struct file){sizes[i], i};
@@ -241,7 +231,7 @@ bool shard_select(const struct shard *shard, const uint64_t *sizes, size_t count
     if (done)
         qsort(files, count, sizeof *files, compare_files);
     for (size_t i = 0; done && i < count; i++) {
-        struct load *const least = &loads[0];
+        struct load *least = &loads[0];
         mine[files[i].index] = least->shard == shard->index;
         least->bytes = least->bytes > UINT64_MAX - files[i].size ? UINT64_MAX : least->bytes + files[i].size;
         least->files++;

@@ -19,8 +19,8 @@ struct shard {
 /* The most shards: nine digits fit in an int, and no engine starts more processes. */
 #define SHARD_MAX 999999999
 
-/* Read `I/N`, or take both numbers from the environment where TEXT is `auto`. Of the engines below, the first that is
- * there and has more than one process counts; if all that are there have one, so has the batch. The innermost stands
+/* Read `I/N`, or both numbers from the environment where TEXT is `auto`. The first engine below whose variables are set,
+ * and which has more than one process, counts. If each has one process, so has the batch. The innermost engine comes
  * first: mpirun may run inside a Slurm job.
  *
  *     GNU parallel             PARALLEL_SEQ (from 1), and GPUCONV_SHARDS, which the user sets: parallel does not say
@@ -30,7 +30,7 @@ struct shard {
  *     Slurm's srun             SLURM_PROCID, SLURM_STEP_NUM_TASKS or else SLURM_NTASKS
  *     Slurm job array          SLURM_ARRAY_TASK_ID, and _MIN, _MAX, _STEP and _COUNT of the same
  *     Kubernetes Indexed Job   JOB_COMPLETION_INDEX (from 0), and GPUCONV_SHARDS, which the user sets to the job's
- *                              completions: Kubernetes does not hand them on
+ *                              completions: Kubernetes does not pass them on
  *
  * A variable that makes no sense, or half of a pair, is an error: a process that guessed could leave files undone. */
 bool shard_parse(const char *text, struct shard *shard, struct error *error);
