@@ -232,9 +232,8 @@ static void count_result(struct batch *batch, const struct job_result *result)
 }
 
 /* Do jobs until there are no more. */
-static void do_jobs(struct worker *worker)
+static void do_jobs(struct batch *batch, struct worker *worker)
 {
-    struct batch *batch = worker->batch;
     while (atomic_load(&batch->state) == STATE_RUN) {
         const size_t index = atomic_fetch_add(&batch->next, 1);
         if (index >= batch->request->count)
@@ -262,7 +261,7 @@ static void *run_worker(void *context)
 {
     struct worker *worker = context;
     struct batch *batch = worker->batch;
-    do_jobs(worker);
+    do_jobs(batch, worker);
     if (atomic_fetch_sub(&batch->running, 1) == 1)
         signal_end(batch);
     return NULL;
@@ -471,8 +470,9 @@ static void join_threads(struct batch *batch)
     for (size_t i = 0; batch->gpus != NULL && i < batch->request->device_count; i++)
         if (batch->gpus[i].opening)
             pthread_join(batch->gpus[i].opener, NULL);
-    if (batch->started > 0 && !is_single(batch) && batch->request->request->choice == CHOICE_AUTO &&
-        batch->choice == CHOICE_CUDA && !atomic_load(&batch->gpus[0].ready))
+    if (batch->started > 0 && batch->gpus != NULL && !is_single(batch) &&
+        batch->request->request->choice == CHOICE_AUTO && batch->choice == CHOICE_CUDA &&
+        !atomic_load(&batch->gpus[0].ready))
         batch->totals.why = batch->gpus[0].reason;
 }
 
@@ -507,7 +507,7 @@ static bool run_on_this_thread(struct batch *batch, struct error *error)
 {
     if (!prepare_batch(batch, error))
         return false;
-    do_jobs(&batch->workers[0]);
+    do_jobs(batch, &batch->workers[0]);
     return true;
 }
 
