@@ -206,8 +206,8 @@ static bool parse_combine(struct parser *parser, enum combine *combine)
     const char *start = parser->at;
     parser->at = token_end(parser);
     for (int i = COMBINE_NONE + 1; i < COMBINE_COUNT; i++) {
-        const size_t length = strlen(combine_name(i));
-        if ((size_t)(parser->at - start) == length && memcmp(start, combine_name(i), length) == 0) {
+        const size_t length = strlen(combine_name((enum combine)i));
+        if ((size_t)(parser->at - start) == length && memcmp(start, combine_name((enum combine)i), length) == 0) {
             *combine = (enum combine)i;
             return true;
         }
