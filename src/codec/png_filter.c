@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Plain loops that the compiler vectorises with -O3. Two of them are compiled for several instruction sets, where the
- * loader can choose one (GPUCONV_CLONES, as in image/). */
+ * loader can choose one (base/clones.h). */
 #include "codec/png_filter.h"
+
+#include "base/clones.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#ifdef GPUCONV_CLONES
-#define CLONES __attribute__((target_clones(GPUCONV_CLONES)))
-#else
-#define CLONES
-#endif
 
 enum { NONE, SUB, UP, AVERAGE, PAETH, FILTERS };
 
