@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * The variants of the CPU: the reference, written to be read, and the fast one, which comes from it in four steps.
+ * The variant `cpu`: prepare and launch. It comes from the reference (reference.c) in these steps.
  *
- * 1. The border leaves the inner loop. The image is cut into tiles; each input row of a tile is copied once, with its
- *    halo and what stands outside the image, into a row of a small ring that holds the rows under a group of outputs.
- *    That copy also widens the samples where the arithmetic wants them wider.
- * 2. The taps become a program (struct pass) without the zeros, for several rows of outputs at once. A block of outputs
- *    keeps its sums in vector registers while the program is walked once.
- * 3. One instruction multiplies and adds 2 or 4 taps in 32 bits, where the machine has it: taps that do not fit in 16
- * or 8 bits are split in parts, and the sums of a part shifted up before the next is added. All of it is modulo 2^32,
- *    and the whole sum fits, so it is exact.
- * 4. A separable filter is two such programs: its row applied to each input row on the way into a ring of sums, its
- *    column to that ring.
- * 5. A filter of two grids is two such programs over the same rows, whose rows of sums are then joined to outputs.
- * 6. Samples of 16 bits are words less 32768, and the sums the same as long as 32 bits hold them: up to sum|q| = 32767.
- *    Above that every sum is two, which are joined in doubles: of the high and the low bytes of the samples, or, where
- *    there are two passes, of the upper and the lower halves of the sums of the first.
+ * 1. The border leaves the inner loop. The image is cut into tiles, and each input row of a tile is copied once, with
+ *    its halo and what stands outside the image (tiles.c).
+ * 2. The taps become a program for several rows of outputs at once, without the taps that are 0 (program.c). The inner
+ *    loop walks the program once for a block of outputs, whose sums stay in vector registers (loops.c).
+ * 3. One instruction multiplies and adds 2 or 4 taps in 32 bits, where the machine has it. Taps that do not fit in 16
+ *    or 8 bits are split into parts.
+ * 4. A separable filter has two passes. The first applies the row to each input row and leaves its sums in a ring. The
+ *    second applies the column to that ring.
+ * 5. A filter of two grids has two passes over the same rows. Their rows of sums are then joined to outputs.
+ * 6. Samples of 16 bits are read as words less 32768. 32 bits hold their sums up to sum|q| = 32767. Beyond that, every
+ *    sum has two parts, which are joined in doubles: the sums of the samples' high and low bytes or, with two passes,
+ *    of the high and low halves of the first pass's sums.
  *
- * Tiles are handed to threads. conv_cpu_loops.c walks the programs; it is compiled once for each instruction set, and
- * the best that the machine has is taken at run time. */
+ * Threads take the tiles. loops.c is compiled once for each instruction set, and the best one that the machine has is
+ * chosen at run time (instruction_sets.c). */
 #include "cpu/cpu.h"
 
 #include "base/parallel.h"
@@ -29,12 +27,12 @@
 #include <string.h>
 
 enum {
-    PARALLEL_WORK = 1 << 18,      /* multiply-adds below which waking threads costs more than it saves */
-    PAST_CACHES_BYTES = 16 << 20, /* of output that no later pass finds in a cache */
+    PARALLEL_WORK = 1 << 18,      /* multiply-adds; below that, waking threads costs more than it saves */
+    PAST_CACHES_BYTES = 16 << 20, /* output that is larger is not in a cache when it is read again */
 };
 
-/* Is the output too large to be found in a cache by who reads it, and laid out for stores past the caches? Tiles begin
- * at multiples of BLOCK_MAX samples. */
+/* Should outputs be written past the caches? Only if they are too many to be found in a cache later, and aligned to
+ * whole vectors. Tiles begin at multiples of BLOCK_MAX samples. */
 static bool goes_past_caches(const struct plane *out)
 {
     return out->plane_bytes * (size_t)out->count >= PAST_CACHES_BYTES &&
@@ -81,7 +79,7 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
     launch.scratch = aligned_alloc(SCRATCH_ALIGNMENT, (size_t)threads * launch.scratch_bytes);
     if (launch.scratch == NULL)
         return no_memory(plan, error);
-    /* Vectors reach a little beyond a row, with taps of 0: let nothing stand there that nobody wrote. */
+    /* Vectors read a little beyond a row, where the taps are 0. These bytes must be initialised. */
     memset(launch.scratch, 0, (size_t)threads * launch.scratch_bytes);
     parallel_for(threads, tiles, tile_convolve, &launch);
     free(launch.scratch);

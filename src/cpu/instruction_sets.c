@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The instruction sets from the plain to the fast; each needs what those before it need. */
+/* From the slowest to the fastest. Each needs all that those before it need. */
 static const struct loops *const all_loops[] = {
     &loops_portable,
 #ifdef GPUCONV_X86

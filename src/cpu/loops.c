@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inner loops of the `cpu` variant, compiled once for each instruction set (src/meson.build names them). A block of
- * outputs, four vectors wide and a group of rows high, keeps its sums in registers while the pass's program is walked
- * once. A vector of samples, loaded once, meets the taps of every row of the group.
+ * The inner loops of the variant `cpu`, compiled once for each instruction set (meson.build lists them). A block of
+ * outputs is four vectors wide and a group of rows high. Its sums stay in registers while the steps of the pass are
+ * done once. A vector of samples is loaded once and meets the taps of every row of the group.
  *
  * Where a multiply-add sums 4 (or 2) neighbouring samples in each lane, as vpdpbusd (or vpmaddwd) does, one load at
  * column x serves the outputs x, x + 4, x + 8...; loads at x + 1, x + 2 and x + 3 serve the others. The samples need no
- * rearranging, and the four vectors' outputs come together when they are packed to bytes, which takes a shuffle in any
- * case. What that costs, in vectors of 64 bytes and for 64 outputs of one row:
+ * shuffles. The outputs of the four vectors are put in order when they are packed to bytes, which takes a shuffle in
+ * any case. The cost for 64 outputs of one row, in vectors of 64 bytes:
  *
  *                                    3 x 3                     9 x 9              15 x 15
  *     this way, multiply-adds        3 * 4 = 12                9 * 3 * 4 = 108    15 * 4 * 4 = 240
@@ -15,8 +15,9 @@
  *     fours of rows interleaved,     (1 + 1 + 2 + 2) * 3 = 18  3 * 9 * 4 = 108    (4 + 4 + 5 + 5) * 15 = 270
  *               loads                2 * 3 * 4 / 4 = 6         27                 5 * 15 * 4 / 4 = 75
  *
- * and interleaving is 16 shuffles for 64 columns of four rows besides. If no byte of a lane were wasted, 9 x 9 would
- * take 81 multiply-adds. */
+ * Interleaving also takes 16 shuffles for 64 columns of four rows. If no byte of a lane were wasted, 9 x 9 would take
+ * 81 multiply-adds. */
+
 #if defined(GPUCONV_LOOPS_PORTABLE) || !defined(__x86_64__)
 #include "cpu/vector_portable.h"
 #elif defined(__AVX512BW__)
@@ -46,13 +47,13 @@ INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, in
     return (ints)((bits)samples * (bits)taps + (bits)sums);
 }
 
-/* How far apart what becomes of sums is, in bytes. */
+/* Bytes from an output, or a sum, to the next. */
 INLINE size_t bytes_of(enum target target)
 {
     return target == TARGET_U8 ? 1 : target == TARGET_U16 ? 2 : 4;
 }
 
-/* Where vector V of a block is loaded, in bytes from its first: see enum layout. */
+/* The offset of vector V of a block from the first one, in bytes: see enum layout. */
 INLINE int vector_offset(enum arithmetic arithmetic, int v)
 {
     return arithmetic == ARITHMETIC_BYTES   ? v
@@ -60,7 +61,7 @@ INLINE int vector_offset(enum arithmetic arithmetic, int v)
                                             : v * VECTOR;
 }
 
-INLINE ints finish_plane(float offset, bool absolute, ints c)
+INLINE ints finish_float(float offset, bool absolute, ints c)
 {
     if (absolute)
         c &= INT32_MAX;
@@ -69,10 +70,10 @@ INLINE ints finish_plane(float offset, bool absolute, ints c)
 
 INLINE void store_row(union cell *to, ints c0, ints c1, ints c2, ints c3, bool past)
 {
-    store_way(to, c0, past);
-    store_way(to + LANES, c1, past);
-    store_way(to + 2 * LANES, c2, past);
-    store_way(to + 3 * LANES, c3, past);
+    store_output(to, c0, past);
+    store_output(to + LANES, c1, past);
+    store_output(to + 2 * LANES, c2, past);
+    store_output(to + 3 * LANES, c3, past);
 }
 
 INLINE ints pair(ints first, ints second)
@@ -80,7 +81,7 @@ INLINE ints pair(ints first, ints second)
     return (first & 0xffff) | shift_up(second, 16);
 }
 
-/* The upper halves of two sums in a lane, and the lower ones less 32768. */
+/* Two sums in a lane: their high halves. pair_low: their low halves less 32768. */
 INLINE ints pair_high(ints first, ints second)
 {
     return (ints)((bits)first >> 16) | (second & (int32_t)0xffff0000);
@@ -96,11 +97,11 @@ struct sums {
     ints of[GROUP][4];
 };
 
-/* The multiply-adds of a step: *COLUMN and those after it up to END, for rows LOW to HIGH of the group. */
+/* The multiply-adds of a step with rows LOW to HIGH of the group: of its columns, from COLUMN up to END. */
 INLINE void multiply_columns(struct sums *sums, const struct column *column, const struct column *end, const char *from,
                              const enum arithmetic arithmetic, const int low, const int high)
 {
-    /* Two columns a turn: floats take a tenth less time so, bytes and words the same. */
+    /* Two columns a turn: this is a tenth faster for floats, and makes no difference for bytes and words. */
     TWICE
     do {
         const char *at = from + column->offset;
@@ -115,7 +116,7 @@ INLINE void multiply_columns(struct sums *sums, const struct column *column, con
     } while (++column < end);
 }
 
-/* The sums of a block from column X on: the whole program of PASS. */
+/* Compute the sums of the block from column X on: all steps of PASS. */
 INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, const enum arithmetic arithmetic,
                       struct sums *sums)
 {
@@ -160,7 +161,7 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
 
 #define FOUR(s) (s)[0], (s)[1], (s)[2], (s)[3]
 
-/* Make a block of sums outputs or rows of sums, as the pass says, at TO. */
+/* Turn the sums of a block into outputs or rows of sums at TO, as the target of the pass says. */
 INLINE void store_block(const struct pass *pass, const struct finish *finish, struct sums *sums, bool past,
                         const enum arithmetic arithmetic, enum layout layout, char *const *to)
 {
@@ -180,14 +181,14 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
             FOR_UNROLLED (v, 0, 4)
                 store(to[p] + v * VECTOR, pair(c[2 * p][v], c[2 * p + 1][v]));
         break;
-    case TARGET_HALVES:
+    case TARGET_HIGH_LOW:
         FOR_UNROLLED (a, 0, GROUP)
             FOR_UNROLLED (v, 0, 4) {
                 store(to[a] + v * VECTOR, c[a][v] >> 16);
                 store(to[GROUP + a] + v * VECTOR, c[a][v] & 0xffff);
             }
         break;
-    case TARGET_PAIR_HALVES:
+    case TARGET_PAIRS_HIGH_LOW:
         FOR_UNROLLED (p, 0, GROUP / 2)
             FOR_UNROLLED (v, 0, 4) {
                 store(to[p] + v * VECTOR, pair_high(c[2 * p][v], c[2 * p + 1][v]));
@@ -197,7 +198,7 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
     case TARGET_F32:
         FOR_UNROLLED (a, 0, GROUP)
             FOR_UNROLLED (v, 0, 4)
-                store_way(to[a] + v * VECTOR, finish_plane(pass->offset, pass->absolute, c[a][v]), past);
+                store_output(to[a] + v * VECTOR, finish_float(pass->offset, pass->absolute, c[a][v]), past);
         break;
     case TARGET_FLOATS:
         FOR_UNROLLED (a, 0, GROUP)
@@ -212,19 +213,20 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
     }
 }
 
-/* Blocks from column X on, while there are COUNT outputs left of which at least one is in the block. */
+/* Do blocks from column X on, until COUNT outputs are done. */
 INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, int count, bool past, char *const *outs,
                        const enum arithmetic arithmetic)
 {
     const enum target target = pass->target;
-    const bool halves = target == TARGET_HALVES || target == TARGET_PAIR_HALVES;
+    const bool high_low = target == TARGET_HIGH_LOW || target == TARGET_PAIRS_HIGH_LOW;
     const size_t output_bytes = bytes_of(target);
     const enum layout layout = arithmetic == ARITHMETIC_BYTES   ? LAYOUT_FOURS
                                : arithmetic == ARITHMETIC_WORDS ? LAYOUT_TWOS
                                                                 : pass->layout;
-    const struct finish finish = pass->finish; /* copies: what is stored could be the pass, as a compiler sees it */
+    const struct finish finish =
+        pass->finish; /* a copy, because a compiler must assume that a store may change the pass */
     char *to[2 * GROUP];
-    for (int a = 0; a < (halves ? 2 : 1) * GROUP; a++)
+    for (int a = 0; a < (high_low ? 2 : 1) * GROUP; a++)
         to[a] = outs[a];
     for (; count > 0; x += BLOCK, count -= BLOCK) {
         struct sums sums;
@@ -232,17 +234,17 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
         store_block(pass, &finish, &sums, past, arithmetic, layout, to);
         for (int a = 0; a < GROUP; a++)
             to[a] += BLOCK * output_bytes;
-        for (int a = GROUP; halves && a < 2 * GROUP; a++)
+        for (int a = GROUP; high_low && a < 2 * GROUP; a++)
             to[a] += BLOCK * output_bytes;
     }
 }
 
-/* Whole blocks to their places; what is left by way of a block of its own, except where rows have room for it. */
+/* Write whole blocks to their place. A last partial block goes through a buffer, unless rows have slack for it. */
 INLINE void run_pass(const struct pass *pass, const void *const *rows, int width, bool past, void *const *outs,
                      const enum arithmetic arithmetic)
 {
     const bool exact = pass->target == TARGET_U8 || pass->target == TARGET_U16 || pass->target == TARGET_F32;
-    const bool halves = pass->target == TARGET_HALVES || pass->target == TARGET_PAIR_HALVES;
+    const bool high_low = pass->target == TARGET_HIGH_LOW || pass->target == TARGET_PAIRS_HIGH_LOW;
     const int whole = exact ? width / BLOCK * BLOCK : width;
     const size_t output_bytes = bytes_of(pass->target);
     union cell rest[GROUP][BLOCK] __attribute__((aligned(VECTOR)));
@@ -250,7 +252,7 @@ INLINE void run_pass(const struct pass *pass, const void *const *rows, int width
     int count;
     for (int x = 0; x < width; x += count) {
         count = x < whole ? whole : width - whole;
-        for (int a = 0; a < (halves ? 2 : 1) * GROUP; a++)
+        for (int a = 0; a < (high_low ? 2 : 1) * GROUP; a++)
             to[a] = x < whole ? outs[a] : (char *)rest[a];
         run_blocks(pass, rows, x, count, past, to, arithmetic);
     }
@@ -288,7 +290,7 @@ static void slide(const uint8_t *entering, const uint8_t *leaving, int count, ui
         columns[k] = (uint16_t)(columns[k] + entering[k] - leaving[k]);
 }
 
-/* The larger of each lane's two. */
+/* The maximum, lane by lane. */
 INLINE ints larger(ints a, ints b)
 {
     const ints mask = (ints)(a > b);
@@ -301,7 +303,7 @@ INLINE ints root_levels(const struct join *j, floats a, floats b)
 {
     const floats most = repeat_float(1 << 24);
     const ints wide = (ints)(a * a + b * b);
-    const floats n = (floats)(wide ^ larger(wide, (ints)most) ^ (ints)most); /* the smaller */
+    const floats n = (floats)(wide ^ larger(wide, (ints)most) ^ (ints)most); /* the minimum */
     const floats guess = square_root(n) * repeat_float(j->factor) + repeat_float(j->term);
     ints level = larger(__builtin_convertvector(guess, ints), repeat(0));
     level = level ^ larger(level, repeat(FILTER_LEVELS - 1)) ^ repeat(FILTER_LEVELS - 1);
@@ -311,7 +313,7 @@ INLINE ints root_levels(const struct join *j, floats a, floats b)
     return level + (ints)(signed_square > shift_up(__builtin_convertvector(n, ints), 2)); /* a true lane is -1 */
 }
 
-/* One vector of both grids' sums to what the finish takes, or to outputs of float. */
+/* Combine a vector of sums of each grid to what the finish takes, or to outputs of float. */
 INLINE ints join_vector(const struct join *j, ints a, ints b)
 {
     if (j->is_float) {
@@ -331,12 +333,12 @@ INLINE ints join_vector(const struct join *j, ints a, ints b)
                        : root_levels(j, __builtin_convertvector(a, floats), __builtin_convertvector(b, floats));
 }
 
-/* A block of which COUNT outputs are wanted, sum by sum: magnitudes that floats do not serve. */
+/* Join a block sum by sum, and write COUNT outputs of it: for magnitudes that floats do not give exactly. */
 NOT_INLINED static void join_each(const struct join *j, const int32_t *first, const int32_t *second, int count,
                                   uint8_t *out)
 {
     for (int k = 0; k < BLOCK; k++) {
-        const int place = place_of(j->layout, k / LANES, k % LANES);
+        const int place = block_position(j->layout, k / LANES, k % LANES);
         float a, b;
         if (place >= count)
             continue;
@@ -349,7 +351,7 @@ NOT_INLINED static void join_each(const struct join *j, const int32_t *first, co
 
 static void join(const struct join *from, const void *first, const void *second, int width, bool past_caches, void *out)
 {
-    const struct join j = *from; /* a copy: what is stored could be it, as a compiler sees it */
+    const struct join j = *from; /* a copy, because a compiler must assume that a store may change it */
     const bool each = j.combine == COMBINE_MAGNITUDE && j.target == TARGET_U8 && !j.in_float;
     const bool is_float = j.is_float && j.combine != COMBINE_MAGNITUDE; /* levels are integers */
     const size_t output_bytes = j.target == TARGET_U8 ? 1 : sizeof(union cell);
@@ -370,8 +372,8 @@ static void join(const struct join *from, const void *first, const void *second,
         if (j.target == TARGET_U8)
             finish_bytes(&j.finish, is_float, c0, c1, c2, c3, j.layout, past, to);
         else
-            store_row(to, finish_plane(j.offset, false, c0), finish_plane(j.offset, false, c1),
-                      finish_plane(j.offset, false, c2), finish_plane(j.offset, false, c3), past);
+            store_row(to, finish_float(j.offset, false, c0), finish_float(j.offset, false, c1),
+                      finish_float(j.offset, false, c2), finish_float(j.offset, false, c3), past);
         if (left < BLOCK)
             memcpy((char *)out + (size_t)x * output_bytes, rest, (size_t)left * output_bytes);
     }
@@ -379,12 +381,12 @@ static void join(const struct join *from, const void *first, const void *second,
         fence_past();
 }
 
-static void widen16(enum arithmetic arithmetic, enum share share, const uint16_t *from, int count, void *to)
+static void widen16(enum arithmetic arithmetic, enum sample_part part, const uint16_t *from, int count, void *to)
 {
-    const int shift = share == SHARE_HIGH ? 8 : 0, mask = share == SHARE_LOW ? 255 : 65535;
-    if (arithmetic == ARITHMETIC_WORDS && share == SHARE_ALL)
+    const int shift = part == PART_HIGH ? 8 : 0, mask = part == PART_LOW ? 255 : 65535;
+    if (arithmetic == ARITHMETIC_WORDS && part == PART_ALL)
         memcpy(to, from, (size_t)count * sizeof *from);
-    else if (arithmetic == ARITHMETIC_WORDS && share == SHARE_CENTRED)
+    else if (arithmetic == ARITHMETIC_WORDS && part == PART_CENTRED)
         for (int k = 0; k < count; k++)
             ((uint16_t *)to)[k] = from[k] ^ 0x8000;
     else if (arithmetic == ARITHMETIC_WORDS)

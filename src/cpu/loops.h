@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Between conv_cpu.c, which knows filters, borders, tiles and threads, and conv_cpu_loops.c, which knows one
- * instruction set. What crosses is a pass: a program of multiply-adds over rows of memory, with what is done to the
- * sums at its end. A filter is one pass from samples to outputs, or two with rows of sums between them. */
+ * Between the files that know filters, borders, tiles and threads, and loops.c, which knows one instruction set. They
+ * share the pass: a list of multiply-adds over rows of memory, and what happens to the sums at its end. A filter is one
+ * pass from samples to outputs, or two passes with rows of sums between them. */
 #ifndef GPUCONV_LOOPS_H
 #define GPUCONV_LOOPS_H
 
@@ -15,13 +15,13 @@
 
 enum {
     GROUP_MAX = 4,         /* rows of outputs that a pass makes at once, at most */
-    BLOCK_MAX = 64,        /* outputs of a row that it makes at once, at most: four vectors of 16 lanes */
-    ROW_SLACK = BLOCK_MAX, /* samples that may be read, and sums that may be written, after the end of a row */
-    PARTS_MOST = 3,        /* that a tap is split in */
-    STEPS_MAX = PARTS_MOST * (FILTER_MAX + GROUP_MAX),
+    BLOCK_MAX = 64,        /* outputs of a row that a pass makes at once, at most: four vectors of 16 lanes */
+    ROW_SLACK = BLOCK_MAX, /* samples that loops may read, and sums that they may write, beyond the end of a row */
+    TAP_PARTS_MAX = 3,     /* that a tap is split in */
+    STEPS_MAX = TAP_PARTS_MAX * (FILTER_MAX + GROUP_MAX),
 };
 
-/* What a row of memory holds and one multiply-add does in a lane of 32 bits, where a column is what stands at one x. */
+/* What a row of memory holds, and what one multiply-add does in a lane of 32 bits. A column is the item at one x. */
 enum arithmetic {
     ARITHMETIC_BYTES,  /* uint8_t samples; four neighbouring columns times four taps of int8_t */
     ARITHMETIC_WORDS,  /* int16_t samples; two neighbouring columns times two taps of int16_t */
@@ -30,13 +30,13 @@ enum arithmetic {
     ARITHMETIC_INTS,   /* int32_t; one column times one tap */
 };
 
-/* How far apart columns are, in bytes. */
+/* Bytes from a column to the next. */
 static inline size_t column_bytes(enum arithmetic arithmetic)
 {
     return arithmetic == ARITHMETIC_BYTES ? 1 : arithmetic == ARITHMETIC_WORDS ? 2 : 4;
 }
 
-/* What becomes of the sums. Rows of sums stay in the order in which the block's lanes came. */
+/* What a pass makes of its sums. Rows of sums keep the order of the lanes in the block (enum layout). */
 enum target {
     TARGET_U8,     /* outputs of uint8_t, by struct finish */
     TARGET_F32,    /* outputs of float */
@@ -45,28 +45,28 @@ enum target {
     TARGET_PAIRS,  /* for ARITHMETIC_PAIRS: one row for two */
     TARGET_U16,    /* outputs of uint16_t, by struct finish */
 
-    /* Of sums s = 65536 h + l two rows, of h and, a group further, of l: for ARITHMETIC_INTS h and l, l from 0 to
-     * 65535; for ARITHMETIC_PAIRS, one row of each for two, h and l - 32768. */
-    TARGET_HALVES,
-    TARGET_PAIR_HALVES,
+    /* Each sum s = 65536 h + l is stored in two rows: h, and GROUP rows further l. For ARITHMETIC_INTS, l is 0 to
+     * 65535. For ARITHMETIC_PAIRS, one row holds the h of two rows, and the other row their l - 32768. */
+    TARGET_HIGH_LOW,
+    TARGET_PAIRS_HIGH_LOW,
 };
 
-/* What of a sample of uint16_t a row for a pass holds. */
-enum share {
-    SHARE_ALL,
-    SHARE_CENTRED, /* the sample less 32768, which int16_t holds */
-    SHARE_HIGH,    /* its high byte */
-    SHARE_LOW,     /* its low byte */
+/* The part of a sample of uint16_t that a pass reads. */
+enum sample_part {
+    PART_ALL,
+    PART_CENTRED, /* the sample less 32768, which int16_t holds */
+    PART_HIGH,    /* its high byte */
+    PART_LOW,     /* its low byte */
 };
 
-/* Which columns the four vectors of a block hold, of L lanes each. */
+/* The columns that the four vectors of a block hold; each has L lanes. */
 enum layout {
     LAYOUT_STRAIGHT, /* vector v, lane l: column v L + l */
     LAYOUT_TWOS,     /* 2 l + v % 2 + v / 2 * 2 L: lanes of two columns, loaded at two places */
     LAYOUT_FOURS,    /* 4 l + v: lanes of four columns, loaded at four places */
 };
 
-/* A sum of 32 bits, or a tap, or two or four of them. */
+/* A sum of 32 bits, or one, two or four taps. */
 union cell {
     float f;
     int32_t i;
@@ -74,13 +74,13 @@ union cell {
     int8_t bytes[4];
 };
 
-/* How a sum becomes an output of uint8_t or uint16_t; the first that is exact for the plan is taken (finish_make). */
+/* How a sum becomes an output of uint8_t or uint16_t. program.c takes the first way that is exact for the plan. */
 enum finish_way {
     FINISH_SHIFT,    /* (S + bias) >> shift, where the scale is a power of two */
     FINISH_FLOAT,    /* truncate(S * factor + term) */
     FINISH_MULTIPLY, /* as rounding_apply */
-    FINISH_EACH,     /* rounding_apply itself, a sample at a time */
-    FINISH_DOUBLE,   /* of uint16_t, as rounding16_apply; the only other way of these is FINISH_SHIFT */
+    FINISH_EACH,     /* rounding_apply, sample by sample */
+    FINISH_DOUBLE,   /* for uint16_t, as rounding16_apply; FINISH_SHIFT is the only other way for uint16_t */
 };
 
 struct finish {
@@ -92,96 +92,97 @@ struct finish {
     struct rounding16 rounding16;
 };
 
-/* One multiply-add in each lane: where its samples stand from the row's beginning, in bytes, and its taps for each row
- * of the group. */
+/* One multiply-add in each lane: the offset of its samples from the start of the row, in bytes, and its taps for each
+ * row of the group. */
 struct column {
     union cell taps[GROUP_MAX];
     int32_t offset;
 };
 
-/* The multiply-adds with one row of memory: the next COLUMNS of the pass, at least one, for some rows of the group. */
+/* The multiply-adds with one row of memory: the next COLUMNS of the pass (at least one), for some rows of the group. */
 struct step {
     int16_t row, columns;
-    uint8_t range; /* STEP_RANGE of the first and last of the group's rows, or STEP_NEXT_PART */
+    uint8_t range; /* STEP_RANGE of the first and the last of these rows, or STEP_NEXT_PART */
 };
 
 #define STEP_RANGE(low, high) ((low)*GROUP_MAX + (high))
-/* No multiply-adds: sums are multiplied by 256 (bytes) or 65536 (words). */
+/* No multiply-adds: multiply the sums by 256 (bytes) or 65536 (words), before the next part of the taps. */
 #define STEP_NEXT_PART (GROUP_MAX * GROUP_MAX)
 
 struct pass {
     enum arithmetic arithmetic;
     enum target target;
     enum layout layout;
-    int group;                    /* rows of outputs at once: what the loops say */
-    int row_count;                /* rows of memory that a group reads */
-    int step_count, column_count; /* in the order in which they are done */
-    int32_t start;                /* what integer sums begin with */
-    float offset;                 /* TARGET_F32: what is added */
-    bool absolute;                /* TARGET_F32: of the sum's absolute value */
+    int group;                    /* rows of outputs at once, as the loops have it */
+    int row_count;                /* rows of memory that one group of outputs reads */
+    int step_count, column_count; /* in the order of execution */
+    int32_t start;                /* the value that integer sums start with */
+    float offset;                 /* TARGET_F32: added to the sum */
+    bool absolute;                /* TARGET_F32: take the absolute value first */
     struct finish finish;
     struct step steps[STEPS_MAX];
     struct column *columns;
 };
 
-/* How the sums of two grids become outputs: rows of sums that two passes of one arithmetic left. */
+/* How the sums of two grids become outputs. The rows of sums come from two passes with the same arithmetic. */
 struct join {
     enum combine combine;
     bool is_float;        /* the sums are float */
     enum target target;   /* TARGET_U8 or TARGET_F32 */
     enum layout layout;   /* of the sums */
     float offset;         /* TARGET_F32: what is added */
-    struct finish finish; /* of COMBINE_MAX and _SUM; of COMBINE_MAGNITUDE, which makes levels, that changes nothing */
+    struct finish finish; /* for COMBINE_MAX and _SUM; COMBINE_MAGNITUDE makes levels, which it does not change */
 
-    /* Of COMBINE_MAGNITUDE. In float, as root_fits_float says: truncate(sqrt(N) * factor + term) is the level or one
-     * above it. Else by the filter's steps. */
+    /* COMBINE_MAGNITUDE: if in_float (see root_fits_float), truncate(sqrt(N) * factor + term) is the level or one above
+     * it. Otherwise the level comes from the filter's steps. */
     bool in_float;
     float factor, term;
     int32_t scale, twice_bias;
     const int64_t *steps;
 };
 
-/* How rows of sums of samples of uint16_t become outputs, by doubles, which hold all of them. The sum of a grid is
- * one row, or UNIT times a first plus a second plus BASE. Two grids' are combined; a magnitude is then finished with a
- * term that roots_fit_double proves. */
+/* How rows of sums of samples of uint16_t become outputs, in doubles, which hold all of them. The sum of a grid is one
+ * row, or UNIT times a first row plus a second row plus BASE. A magnitude is then finished with the term of struct
+ * root16. */
 struct join16 {
     enum combine combine;
     enum layout layout; /* of the sums */
     bool is_float;      /* the sums are float, then one row each */
-    int digits;         /* rows of a sum: 1 or 2 */
+    int sum_parts;      /* rows of a sum: 1 or 2 */
     double unit, base;
     struct rounding16 rounding;
 };
 
-/* Rows of sums that are joined, at most: two of each of two grids. */
-#define SUMS_MAX 4
+/* Rows of sums that are joined to one row of outputs, at most: two for each of two grids. */
+#define JOINED_ROWS_MAX 4
 
-/* A window of equal taps, and room for PREFIX_CELLS(width + columns) sums. */
+/* A window of equal taps, with memory for PREFIX_CELLS(width + columns) sums. */
 struct window {
     int columns;
     int32_t tap;
     int32_t *prefixes;
 };
 
-/* Room for sums of so many columns, ahead of them one vector and behind them one block of each of two kinds. */
+/* Sums for so many columns, with one vector before them, and after them one block for each of the two kinds. */
 #define PREFIX_CELLS(columns) ((columns) + 4 * BLOCK_MAX)
 
 /* One instruction set. */
 struct loops {
     const char *name;
-    int group, lanes; /* rows of a group; lanes of a vector: a block is four vectors */
+    int group, lanes; /* rows of a group; lanes of a vector. A block is four vectors */
     bool bytes;       /* has it ARITHMETIC_BYTES? */
     bool words;       /* ARITHMETIC_WORDS and _PAIRS? */
 
-    /* Do PASS from ROWS, of which the first WIDTH outputs' first column stands at each row's beginning, to OUTS. With PAST_CACHES, outputs are written past the
-     * caches; they then begin at multiples of a vector. The same holds for the functions below. */
+    /* Apply PASS to ROWS, each from the first column of the first output, and write WIDTH outputs of each row of the
+     * group to OUTS. With PAST_CACHES, outputs are written past the caches; they then begin at multiples of a vector.
+     * This holds for the functions below too. */
     void (*run)(const struct pass *pass, const void *const *rows, int width, bool past_caches, void *const *outs);
 
-    /* For a window of equal taps. Slide a row of column sums down: add ENTERING, take off LEAVING. */
+    /* For a window of equal taps: slide a row of column sums down. Add ENTERING, subtract LEAVING. */
     void (*slide)(const uint8_t *entering, const uint8_t *leaving, int count, uint16_t *columns);
 
-    /* Slide the window along a row of column sums: outputs of WIDTH windows, as the pass's FINISH says.
-     * Meanwhile fetch the samples that enter at NEXT and leave at GONE. */
+    /* Slide the window along a row of column sums: WIDTH outputs, by the pass's FINISH. Meanwhile prefetch the samples
+     * that enter at NEXT and leave at GONE. */
     void (*slide_across)(const struct pass *pass, const struct window *window, const uint16_t *columns, int width,
                          bool past_caches, const uint8_t *next, const uint8_t *gone, uint8_t *out);
 
@@ -189,19 +190,19 @@ struct loops {
     void (*join)(const struct join *join, const void *first, const void *second, int width, bool past_caches,
                  void *out);
 
-    /* Join rows of sums, those of a grid one after the other, to WIDTH outputs of uint16_t. */
+    /* Join rows of sums to WIDTH outputs of uint16_t. The rows of one grid follow each other. */
     void (*join16)(const struct join16 *join, void *const *sums, int width, bool past_caches, uint16_t *out);
 
     /* Copy COUNT samples of uint8_t into a row for ARITHMETIC. */
     void (*widen)(enum arithmetic arithmetic, const uint8_t *from, int count, void *to);
 
-    /* Copy a SHARE of COUNT samples of uint16_t into a row for _WORDS, _FLOATS or _INTS; SHARE_CENTRED is for _WORDS.
-     */
-    void (*widen16)(enum arithmetic arithmetic, enum share share, const uint16_t *from, int count, void *to);
+    /* Copy PART of COUNT samples of uint16_t into a row for ARITHMETIC_WORDS, _FLOATS or _INTS. PART_CENTRED is for
+     * _WORDS only. */
+    void (*widen16)(enum arithmetic arithmetic, enum sample_part part, const uint16_t *from, int count, void *to);
 };
 
-/* The loops of the instruction set that $GPUCONV_CPU asks for, or of the best that the machine has. NULL and ERROR where
- * it does not have what is asked for. */
+/* The loops of the instruction set that $GPUCONV_CPU asks for, or else of the best one that the machine has. Returns
+ * NULL and sets ERROR if the machine lacks what is asked for. */
 const struct loops *loops_find(struct error *error);
 
 extern const struct loops loops_portable;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * From taps to a program. */
+ * From taps to a program: choose the passes and the arithmetic, then write the taps as steps.
+ *
+ * A lane of 32 bits multiplies and adds 4 taps of int8_t, 2 taps of int16_t, or one float or int32_t. A tap that is too
+ * large for its place is split into parts: signed digits in base 256 or 65536. The sum of the highest part is computed
+ * first and multiplied by the base before the next part is added. All of this is modulo 2^32; the whole sum fits in 32
+ * bits, so it is exact. */
 #include "cpu/program.h"
 
 #include "plan/parts.h"
@@ -9,15 +14,15 @@
 #include <stdlib.h>
 
 enum {
-    WINDOW_TAPS = 25, /* of equal taps from which on running sums take less time than multiply-adds */
-    WINDOW_ROWS = 4,  /* of scratch: an entering and a leaving row, and two of column sums, twice as long */
+    WINDOW_TAPS = 25, /* equal taps from which on running sums are faster than multiply-adds */
+    WINDOW_ROWS = 4,  /* of scratch: an entering row, a leaving row, and the column sums, twice as long */
 };
 
-/* What a pass is made from: HEIGHT x WIDTH taps. */
+/* The HEIGHT x WIDTH taps of a pass. */
 struct weights {
     int width, height;
     const int32_t *taps;
-    double divisor; /* of float taps */
+    double divisor; /* float taps are divided by it */
 };
 
 static int weights_parts(const struct weights *w, int bits)
@@ -30,12 +35,13 @@ static int weights_parts(const struct weights *w, int bits)
     return most;
 }
 
-/* How many taps a lane takes across, and of how many bits they are; 0: as many as they have. */
+/* Neighbouring taps of a row in one lane. */
 static int lane_taps(enum arithmetic arithmetic)
 {
     return arithmetic == ARITHMETIC_BYTES ? 4 : arithmetic == ARITHMETIC_WORDS ? 2 : 1;
 }
 
+/* The bits of a part of a tap; 0: taps are not split. */
 static int part_bits(enum arithmetic arithmetic)
 {
     return arithmetic == ARITHMETIC_BYTES ? 8 : arithmetic == ARITHMETIC_WORDS ? 16 : 0;
@@ -58,13 +64,13 @@ static void pass_free(struct pass *pass)
     free(pass);
 }
 
-/* The tap at row I and column J; 0 outside. */
+/* The tap in row I and column J; 0 outside the filter. */
 static int32_t weight_at(const struct weights *w, int i, int j)
 {
     return i >= 0 && i < w->height && j < w->width ? w->taps[i * w->width + j] : 0;
 }
 
-/* The taps of one lane for output row A of the group: at memory row R and column J. */
+/* The taps of one lane, from column J on, for output row A of the group and memory row R. */
 static union cell lane_cell(const struct pass *pass, const struct weights *w, int part, int r, int a, int j)
 {
     union cell cell = {.i = 0};
@@ -99,7 +105,8 @@ static bool starts_lane(enum arithmetic arithmetic, union cell cell)
                                             : cell.i != 0;
 }
 
-/* Add the step of one part at memory row R, without what is 0 for every row of the group. */
+/* Add the step for memory row R and one part of the taps. Columns whose taps are 0 for every row of the group are left
+ * out. */
 static void add_step(struct pass *pass, const struct weights *w, int part, int r)
 {
     int low = GROUP_MAX, high = 0, count = 0;
@@ -129,7 +136,7 @@ static void add_step(struct pass *pass, const struct weights *w, int part, int r
             (struct step){.row = (int16_t)r, .columns = (int16_t)count, .range = (uint8_t)STEP_RANGE(low, high)};
 }
 
-/* Make the program of all steps. */
+/* Write all steps of the pass, from the highest part of the taps to the lowest. */
 static void pass_fill(struct pass *pass, const struct weights *w)
 {
     const int bits = part_bits(pass->arithmetic);
@@ -144,12 +151,13 @@ static void pass_fill(struct pass *pass, const struct weights *w)
     }
 }
 
-/* The way of struct finish that is exact for the plan.
+/* Choose the first enum finish_way that is exact for the plan.
  *
- * FINISH_FLOAT: with t = S + B, the output is floor((t + 1/2) / D), and (t + 1/2) / D is at least 1 / 2D away from any
- * integer. Computed is S * fl(1/D) + fl((B + 1/2) / D), each of the four roundings off by at most u = 2^-24 of its
- * result: u |S| / D twice, u (|B| + 1) / D, and for a result below 300 (above, the output is 255 anyway) u 300. All of
- * it is below 1 / 2D where 2 |S| + |B| + 1 + 300 D < 2^23. Truncation is floor where the output is not 0. */
+ * FINISH_FLOAT: let t = S + B. The output is floor((t + 1/2) / D), and (t + 1/2) / D is at least 1 / 2D away from any
+ * integer. The float result is S * fl(1/D) + fl((B + 1/2) / D). Each of its four roundings errs by at most u = 2^-24 of
+ * its result: twice by u |S| / D, once by u (|B| + 1) / D, and once by u 300 for a result below 300 (above that, the
+ * output is 255 anyway). The total is below 1 / 2D where 2 |S| + |B| + 1 + 300 D < 2^23. Truncation equals floor
+ * wherever the output is not 0. */
 static void finish_make(const struct plan *plan, struct finish *finish)
 {
     const struct filter *f = plan->filter;
@@ -169,25 +177,26 @@ static void finish_make(const struct plan *plan, struct finish *finish)
     }
 }
 
-/* The cheaper arithmetic on samples of uint8_t for these weights. */
+/* The arithmetic that takes fewer multiply-adds of samples of uint8_t for these taps. */
 static enum arithmetic sample_arithmetic(const struct plan *plan, const struct program *program,
                                          const struct weights *w)
 {
     if (!program->loops->words)
         return plan->float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
     const int bytes = weights_parts(w, 8) * ((w->width + 3) / 4), words = weights_parts(w, 16) * ((w->width + 1) / 2);
-    return program->loops->bytes && bytes <= words && weights_parts(w, 8) <= PARTS_MOST ? ARITHMETIC_BYTES
-                                                                                        : ARITHMETIC_WORDS;
+    return program->loops->bytes && bytes <= words && weights_parts(w, 8) <= TAP_PARTS_MAX ? ARITHMETIC_BYTES
+                                                                                           : ARITHMETIC_WORDS;
 }
 
-/* Multiply-adds of a vector of outputs. */
+/* Multiply-adds for one vector of outputs. */
 static double pass_cost(enum arithmetic arithmetic, const struct weights *w)
 {
     const int bits = part_bits(arithmetic), lane = lane_taps(arithmetic);
     return (double)w->height * ((w->width + lane - 1) / lane) * (bits > 0 ? weights_parts(w, bits) : 1);
 }
 
-/* Can sums of the row be held in 16 bits, once their middle is taken off? *START is what to begin them with. */
+/* Do the row pass's sums fit in 16 bits after their midpoint is subtracted? *START is the value that the sums start
+ * with. */
 static bool fits_pairs(const struct filter *f, int32_t *start)
 {
     int64_t negative = 0, positive = 0;
@@ -200,22 +209,7 @@ static bool fits_pairs(const struct filter *f, int32_t *start)
     return fits;
 }
 
-/* The number of the only tap that is not 0, where it is the scale and nothing is added: outputs are samples. Else -1.
- */
-static int find_shift(const struct filter *f)
-{
-    int shift = -1;
-    for (int i = 0; i < f->width * f->height; i++) {
-        if (f->taps[i] == 0)
-            continue;
-        if (shift >= 0 || f->taps[i] != f->scale)
-            return -1;
-        shift = i;
-    }
-    return f->offset == 0 && !f->absolute ? shift : -1;
-}
-
-/* Are all taps equal, and enough of them for running sums to be cheaper than multiply-adds? */
+/* Are all taps equal, and so many that running sums are cheaper than multiply-adds? */
 static bool is_window(const struct filter *f)
 {
     bool equal = f->width > 1;
@@ -224,7 +218,7 @@ static bool is_window(const struct filter *f)
     return equal && f->width * f->height >= WINDOW_TAPS;
 }
 
-/* A pass for each of the two grids, over the same rows of samples, and what joins their sums. */
+/* Make one pass for each of the two grids, over the same rows of samples, and the join of their sums. */
 static bool make_grids(const struct plan *plan, struct program *program)
 {
     const struct filter *f = plan->filter;
@@ -236,7 +230,7 @@ static bool make_grids(const struct plan *plan, struct program *program)
     struct pass **const passes[] = {&program->last, &program->second};
     for (int grid = 0; grid < 2; grid++) {
         const struct weights w = {f->width, f->height, f->taps + grid * f->width * f->height, divisor};
-        if (!pass_allocate(passes[grid], (planes ? 1 : PARTS_MOST) * columns))
+        if (!pass_allocate(passes[grid], (planes ? 1 : TAP_PARTS_MAX) * columns))
             return false;
         struct pass *pass = *passes[grid];
         pass->group = program->loops->group;
@@ -245,8 +239,7 @@ static bool make_grids(const struct plan *plan, struct program *program)
         pass_fill(pass, &w);
     }
     program->first = program->last;
-    program->shift_tap = -1;
-    program->sums = 2;
+    program->joined_rows = 2;
 
     struct join *join = &program->join;
     *join = (struct join){
@@ -262,11 +255,11 @@ static bool make_grids(const struct plan *plan, struct program *program)
     finish_make(plan, &join->finish);
     if (f->combine != COMBINE_MAGNITUDE || planes)
         return true;
-    /* Levels are left as they are: a shift by 0, and the rounding of D = 1 and B = 0. */
+    /* The join of a magnitude gives levels. The finish leaves them: it shifts by 0, or rounds with D = 1 and B = 0. */
     join->finish = (struct finish){.way = FINISH_SHIFT,
                                    .rounding = {.scale = 1, .high = 255, .bias = 1, .multiplier = UINT32_MAX}};
-    /* N is at most 2^24 there, so sqrt(N) / D <= 2^12, and so is (O + 1/2): with seven roundings by u = 2^-24 at most,
-     * what is truncated errs by less than 7 * 2^-12 < 2^-8, which is added so that it is not too low. */
+    /* N is at most 2^24 here, so sqrt(N) / D <= 2^12, and (O + 1/2) is at most that too. At most seven roundings by
+     * u = 2^-24 give an error below 7 * 2^-12 < 2^-8. Adding 2^-8 makes sure that the level is not too low. */
     join->in_float = plan->root_in_float;
     join->factor = (float)(1.0 / f->scale);
     join->term = (float)(plan->twice_bias / (2.0 * f->scale) + 1.0 / 256);
@@ -275,9 +268,9 @@ static bool make_grids(const struct plan *plan, struct program *program)
     return true;
 }
 
-/* Words of 16 bits. */
+/* ---- Samples of uint16_t ---- */
 
-/* sum|q| up to which 32 bits hold sums of samples of uint16_t, and 16 bits all taps. */
+/* The largest sum|q| for which 32 bits hold the sums of samples of uint16_t. Each tap then fits in 16 bits. */
 enum { NARROW_SUM = INT16_MAX };
 static_assert((int64_t)NARROW_SUM * 65535 <= INT32_MAX, "32 bits hold the sums");
 
@@ -297,14 +290,14 @@ static int64_t plain_sum(const int32_t *taps, int count)
     return sum;
 }
 
-/* What sums of samples less 32768 begin with, modulo 2^32. */
+/* The start of sums of samples less 32768, modulo 2^32: it adds the 32768 sum(q) that are missing. */
 static int32_t centred_start(const struct weights *w)
 {
     return (int32_t)(uint32_t)(uint64_t)(plain_sum(w->taps, w->width * w->height) * 32768);
 }
 
-/* The way of struct finish for outputs of uint16_t. What is shifted must not wrap, nor be where SSE2 does not pack it.
- */
+/* Choose the finish for outputs of uint16_t. A shift is allowed where the sum plus the bias does not wrap and SSE2 can
+ * pack it (see pack_words in vector_sse2.h). */
 static void finish16_make(const struct plan *plan, struct finish *finish)
 {
     const struct filter *f = plan->filter;
@@ -318,47 +311,48 @@ static void finish16_make(const struct plan *plan, struct finish *finish)
     }
 }
 
-/* Numbers for joining sums to outputs of uint16_t. */
+/* Derive how sums are joined to outputs of uint16_t. */
 static void join16_make(const struct plan *plan, struct program *program, bool is_float)
 {
     const struct filter *f = plan->filter;
-    program->sums = program->digits * filter_grids(f);
+    program->joined_rows = program->sum_parts * filter_grids(f);
     program->join16 = (struct join16){
         .combine = f->combine,
         .layout = program->loops->words ? LAYOUT_TWOS : LAYOUT_STRAIGHT,
         .is_float = is_float,
-        .digits = program->digits,
+        .sum_parts = program->sum_parts,
         .unit = 256,
         .rounding = f->combine == COMBINE_MAGNITUDE ? plan->root16.rounding : plan->rounding16,
     };
     program->is_root16 = f->combine == COMBINE_MAGNITUDE && !plan->root16.is_exact;
 }
 
-/* The program of one grid, whose sums are JOINED with others. */
+/* The pass of one grid. If JOINED, it leaves rows of sums for join16. */
 static bool make_grid16(const struct plan *plan, struct program *program, enum arithmetic arithmetic, int grid,
                         bool joined, struct pass **made)
 {
     const struct filter *f = plan->filter;
     const struct weights w = {f->width, f->height, f->taps + grid * f->width * f->height, 1};
-    if (!pass_allocate(made, PARTS_MOST * (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width))
+    if (!pass_allocate(made, TAP_PARTS_MAX * (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width))
         return false;
     struct pass *pass = *made;
     pass->group = program->loops->group;
     pass->arithmetic = arithmetic;
     pass->target = !joined ? TARGET_U16 : arithmetic == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
-    pass->start = program->shares[0] == SHARE_CENTRED ? centred_start(&w) : 0;
+    pass->start = program->sample_parts[0] == PART_CENTRED ? centred_start(&w) : 0;
     finish16_make(plan, &pass->finish);
     pass_fill(pass, &w);
     return true;
 }
 
-/* One program for each grid, over samples as they are or, where 32 bits do not hold the sums, over their bytes. */
+/* One pass for each grid. It reads whole samples or, where 32 bits do not hold the sums, their high and their low bytes
+ * in turn. */
 static bool make_at_once16(const struct plan *plan, struct program *program, enum arithmetic arithmetic)
 {
-    const bool grids = plan->filter->combine != COMBINE_NONE, joined = program->digits == 2 || grids;
-    if (program->digits == 2) {
-        program->shares[0] = SHARE_HIGH;
-        program->shares[1] = SHARE_LOW;
+    const bool grids = plan->filter->combine != COMBINE_NONE, joined = program->sum_parts == 2 || grids;
+    if (program->sum_parts == 2) {
+        program->sample_parts[0] = PART_HIGH;
+        program->sample_parts[1] = PART_LOW;
     }
     if (!make_grid16(plan, program, arithmetic, 0, joined, &program->last) ||
         (grids && !make_grid16(plan, program, arithmetic, 1, joined, &program->second)))
@@ -369,31 +363,31 @@ static bool make_at_once16(const struct plan *plan, struct program *program, enu
     return true;
 }
 
-/* A row, whose sums 32 bits hold, then a column: in floats where they hold all sums, else, unless plain integers do,
- * once for the upper and once for the lower halves of the row's sums. */
+/* A row pass, whose sums 32 bits hold, and then a column pass. The column pass uses floats where they hold all sums.
+ * Otherwise, unless 32-bit integers do, it runs twice: over the high and over the low halves of the row's sums. */
 static bool make_passes16(const struct plan *plan, struct program *program, enum arithmetic across,
                           enum arithmetic down)
 {
     const struct filter *f = plan->filter;
     const struct weights row = {f->width, 1, f->row, 1}, column = {1, f->height, f->column, 1};
-    if (!pass_allocate(&program->first, PARTS_MOST * GROUP_MAX * (size_t)f->width) ||
-        !pass_allocate(&program->last, PARTS_MOST * (size_t)(f->height + GROUP_MAX - 1)))
+    if (!pass_allocate(&program->first, TAP_PARTS_MAX * GROUP_MAX * (size_t)f->width) ||
+        !pass_allocate(&program->last, TAP_PARTS_MAX * (size_t)(f->height + GROUP_MAX - 1)))
         return false;
     struct pass *first = program->first, *last = program->last;
     first->group = last->group = program->loops->group;
     first->arithmetic = across;
-    first->start = program->shares[0] == SHARE_CENTRED ? centred_start(&row) : 0;
+    first->start = program->sample_parts[0] == PART_CENTRED ? centred_start(&row) : 0;
     first->target = down == ARITHMETIC_FLOATS  ? TARGET_FLOATS
-                    : program->digits == 1     ? TARGET_INTS
-                    : down == ARITHMETIC_PAIRS ? TARGET_PAIR_HALVES
-                                               : TARGET_HALVES;
+                    : program->sum_parts == 1  ? TARGET_INTS
+                    : down == ARITHMETIC_PAIRS ? TARGET_PAIRS_HIGH_LOW
+                                               : TARGET_HIGH_LOW;
     pass_fill(first, &row);
     last->arithmetic = down;
-    last->target = program->digits == 1 ? TARGET_U16 : TARGET_INTS;
+    last->target = program->sum_parts == 1 ? TARGET_U16 : TARGET_INTS;
     last->layout = across == ARITHMETIC_WORDS ? LAYOUT_TWOS : LAYOUT_STRAIGHT;
     finish16_make(plan, &last->finish);
     pass_fill(last, &column);
-    if (program->digits == 2) {
+    if (program->sum_parts == 2) {
         join16_make(plan, program, false);
         program->join16.unit = 65536;
         program->join16.base = down == ARITHMETIC_PAIRS ? 32768.0 * (double)plain_sum(f->column, f->height) : 0;
@@ -401,43 +395,43 @@ static bool make_passes16(const struct plan *plan, struct program *program, enum
     return true;
 }
 
-/* A filter that moves the picture: rows are copied. */
+/* The filter moves the picture: rows are copied, in the arithmetic that leaves them as they are. */
 static bool make_shift16(struct program *program)
 {
     if (!pass_allocate(&program->last, 1))
         return false;
     program->first = program->last;
-    program->last->arithmetic = ARITHMETIC_WORDS; /* rows as they are */
+    program->last->arithmetic = ARITHMETIC_WORDS;
     program->last->group = program->loops->group;
-    program->last->row_count = 1; /* of scratch, which tiles are fitted to */
+    program->last->row_count = 1; /* of scratch; tiles_choose fits the tiles to it */
     return true;
 }
 
-/* Choose the arithmetic for samples of uint16_t and make the program's passes. */
+/* Choose the arithmetic for samples of uint16_t, and make the passes. */
 static bool make_program16(const struct plan *plan, struct program *program)
 {
     const struct filter *f = plan->filter;
     const bool words = program->loops->words, float_exact = sums_fit_float(f, SAMPLE_U16);
     const bool narrow = f->absolute_sum <= NARROW_SUM;
-    program->shift_tap = f->combine == COMBINE_NONE ? find_shift(f) : -1;
-    if (program->shift_tap >= 0)
+    program->is_shift = filter_is_shift(f);
+    if (program->is_shift)
         return make_shift16(program);
     const enum arithmetic once = words ? ARITHMETIC_WORDS : float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
-    program->shares[0] = words ? SHARE_CENTRED : SHARE_ALL;
-    program->digits = narrow ? 1 : 2;
+    program->sample_parts[0] = words ? PART_CENTRED : PART_ALL;
+    program->sum_parts = narrow ? 1 : 2;
     if (f->separable && f->width > 1 && f->height > 1 && absolute_sum(f->row, f->width) <= NARROW_SUM &&
         absolute_sum(f->column, f->height) <= NARROW_SUM) {
         const struct weights all = {f->width, f->height, f->taps, 1}, row = {f->width, 1, f->row, 1};
-        if (3 * pass_cost(once, &row) + f->height + 6 < program->digits * pass_cost(once, &all)) {
+        if (3 * pass_cost(once, &row) + f->height + 6 < program->sum_parts * pass_cost(once, &all)) {
             const enum arithmetic down = float_exact ? ARITHMETIC_FLOATS : words ? ARITHMETIC_PAIRS : ARITHMETIC_INTS;
-            program->digits = down == ARITHMETIC_PAIRS ? 2 : program->digits;
+            program->sum_parts = down == ARITHMETIC_PAIRS ? 2 : program->sum_parts;
             return make_passes16(plan, program, once, down);
         }
     }
     return make_at_once16(plan, program, once);
 }
 
-/* Choose the arithmetic and make the program's passes. */
+/* Choose the arithmetic, and make the passes. */
 static bool make_passes(const struct plan *plan, struct program *program)
 {
     const struct filter *f = plan->filter;
@@ -451,9 +445,9 @@ static bool make_passes(const struct plan *plan, struct program *program)
     const enum arithmetic once = planes ? ARITHMETIC_FLOATS : sample_arithmetic(plan, program, &all);
     enum arithmetic across = once, down = once;
     int32_t start = 0;
-    program->shift_tap = find_shift(f);
-    program->is_window = program->shift_tap < 0 && !planes && is_window(f);
-    bool passes = f->separable && f->width > 1 && f->height > 1 && program->shift_tap < 0 && !program->is_window;
+    program->is_shift = filter_is_shift(f);
+    program->is_window = !program->is_shift && !planes && is_window(f);
+    bool passes = f->separable && f->width > 1 && f->height > 1 && !program->is_shift && !program->is_window;
     if (passes && !planes) {
         across = sample_arithmetic(plan, program, &row);
         down = plan->float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
@@ -466,7 +460,7 @@ static bool make_passes(const struct plan *plan, struct program *program)
     }
 
     const size_t columns = (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width;
-    const size_t parts = planes ? 1 : PARTS_MOST;
+    const size_t parts = planes ? 1 : TAP_PARTS_MAX;
     if (!pass_allocate(&program->last, parts * columns) ||
         (passes && !pass_allocate(&program->first, parts * GROUP_MAX * (size_t)f->width)))
         return false;
@@ -476,9 +470,9 @@ static bool make_passes(const struct plan *plan, struct program *program)
     last->offset = plan->offset;
     last->absolute = f->absolute;
     finish_make(plan, &last->finish);
-    if (program->shift_tap >= 0 || program->is_window) {
+    if (program->is_shift || program->is_window) {
         program->first = last;
-        last->arithmetic = planes ? ARITHMETIC_FLOATS : ARITHMETIC_BYTES; /* rows as they are */
+        last->arithmetic = planes ? ARITHMETIC_FLOATS : ARITHMETIC_BYTES; /* it leaves rows as they are */
         last->row_count = WINDOW_ROWS;
         return true;
     }
@@ -525,7 +519,7 @@ struct program *program_make(const struct plan *plan, const struct loops *loops)
     if (program == NULL)
         return NULL;
     program->loops = loops;
-    program->digits = 1;
+    program->sum_parts = 1;
     if (make_passes(plan, program))
         return program;
     program_free(program);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From taps to a program: which passes a filter takes, in which arithmetic, and their steps. */
+ * A program says how the variant `cpu` applies a filter: the passes, the arithmetic of each, and their steps. */
 #ifndef GPUCONV_PROGRAM_H
 #define GPUCONV_PROGRAM_H
 
@@ -9,22 +9,23 @@
 
 #include <stdbool.h>
 
-/* What cpu_prepare derives from a plan. It does not depend on the planes, and launches only read it. */
+/* What cpu_prepare derives from a plan. It does not depend on the size of the planes, and launches only read it. */
 struct program {
     const struct loops *loops;
-    struct pass *first, *last; /* the same where there is one pass */
-    struct pass *second;       /* of the second grid, after the first; NULL where there is one grid */
-    int sums;                  /* rows of sums that are joined to one of outputs: DIGITS of each grid; 0: none are */
-    int digits;                /* 1; of samples of uint16_t 2 where 32 bits do not hold a sum */
-    enum share shares[2]; /* of samples of uint16_t: what the first pass reads, for each digit if there is one pass */
-    bool is_root16;       /* magnitudes of uint16_t that doubles do not serve */
-    struct join join;     /* of the two */
-    struct join16 join16; /* of all SUMS, for samples of uint16_t */
-    int shift_tap;        /* where outputs are samples: the tap that takes them; else -1 */
-    bool is_window;       /* of equal taps: no steps */
+    struct pass *first, *last; /* the same pass if there is only one */
+    struct pass *second; /* for a filter of two grids: the second grid, over the rows that `first` reads; else NULL */
+    int joined_rows;     /* SUM_PARTS for each grid: rows of sums that are joined to one row of outputs; 0: no join */
+    int sum_parts;       /* rows of one sum: 1, or 2 for samples of uint16_t whose sums 32 bits do not hold */
+    enum sample_part sample_parts[2]; /* samples of uint16_t: what the first pass reads, for each part of the sum */
+    bool is_root16;       /* samples of uint16_t: doubles do not give the magnitudes exactly (struct root16) */
+    struct join join;     /* samples of uint8_t and float: of the two grids */
+    struct join16 join16; /* samples of uint16_t: of all JOINED_ROWS */
+    bool is_shift;        /* outputs are samples: plan->shift_x, shift_y says where they are */
+    bool is_window;       /* all taps are equal: running sums take the place of passes */
 };
 
-/* The program of PLAN for LOOPS; NULL where there is not enough memory. Free it with program_free. */
+/* Make the program of PLAN for the instruction set of LOOPS. Returns NULL if there is not enough memory. Free it with
+ * program_free, which also takes NULL. */
 struct program *program_make(const struct plan *plan, const struct loops *loops);
 
 void program_free(struct program *program);

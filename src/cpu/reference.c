@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The sum that GRID, one of the filter's, makes at (y, x). */
+/* The sum of the filter's grid number GRID at (y, x). */
 static int64_t reference_sum(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x)
 {
     const struct filter *f = plan->filter;
@@ -42,7 +42,7 @@ static uint8_t reference_u8(const struct plan *plan, const struct plane *in, int
     if (f->absolute && sum < 0)
         sum = -sum;
     sum += f->bias;
-    const int64_t level = sum < 0 ? 0 : sum / f->scale; /* floor: a negative sum is clamped to 0 either way */
+    const int64_t level = sum < 0 ? 0 : sum / f->scale; /* floor, because a negative sum becomes 0 anyway */
     return (uint8_t)(level < 255 ? level : 255);
 }
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tiles of the variant `cpu`. */
+ * Tiles of the variant `cpu`.
+ *
+ * The border leaves the inner loop: each input row of a tile is copied once, with its halo and with what stands outside
+ * the image, into a small ring of the rows that a group of outputs reads. The copy also widens samples for arithmetics
+ * that need it. Where a pass reads samples as they are, a tile away from the border reads the plane itself. */
 #include "cpu/tiles.h"
 
 #include "cpu/rows.h"
@@ -8,12 +12,12 @@
 #include <string.h>
 
 enum {
-    TILE_BYTES = 24 << 10,     /* of a ring: three quarters of the smallest L1 data cache in use, 32 KiB */
-    TILE_WIDTH_LEAST = 256,    /* or the halo columns are much beside it; high filters then live in L2 */
-    TILE_WIDTH_MOST = 4096,    /* whole pages of a row at a time */
-    TILE_HEIGHT_MOST = 256,    /* unless the filter's halo rows are much beside it */
-    WINDOW_HEIGHT_MOST = 1024, /* the same of running sums, whose halo rows are no cheaper than others */
-    TILES_A_THREAD = 4,        /* so that threads end at about the same time */
+    TILE_BYTES = 24 << 10,     /* of a ring: three quarters of 32 KiB, the smallest L1 data cache in use */
+    TILE_WIDTH_LEAST = 256,    /* narrower tiles would read too many halo columns; high filters then use L2 */
+    TILE_WIDTH_MOST = 4096,    /* whole pages of a row */
+    TILE_HEIGHT_MOST = 256,    /* more if the filter has many halo rows */
+    WINDOW_HEIGHT_MOST = 1024, /* the same for running sums, which take as long for halo rows as for others */
+    TILES_A_THREAD = 4,        /* so threads end at about the same time */
     IN_PLACE_WIDTHS = 8,       /* the narrow tiles at both ends are then at most a quarter of the image */
 };
 
@@ -22,22 +26,23 @@ static size_t round_up(size_t value, size_t multiple)
     return (value + multiple - 1) / multiple * multiple;
 }
 
-static void copy_samples(const struct launch *launch, enum share share, const void *row, int x, int count, char *to)
+static void copy_samples(const struct launch *launch, enum sample_part part, const void *row, int x, int count,
+                         char *to)
 {
+    const struct program *program = launch->program;
     if (launch->plan->sample == SAMPLE_F32)
         memcpy(to, (const float *)row + x, (size_t)count * sizeof(float));
     else if (launch->plan->sample == SAMPLE_U16)
-        launch->program->loops->widen16(launch->program->first->arithmetic, share, (const uint16_t *)row + x, count,
-                                        to);
+        program->loops->widen16(program->first->arithmetic, part, (const uint16_t *)row + x, count, to);
     else
-        launch->program->loops->widen(launch->program->first->arithmetic, (const uint8_t *)row + x, count, to);
+        program->loops->widen(program->first->arithmetic, (const uint8_t *)row + x, count, to);
 }
 
-/* COUNT samples of 0. */
-static void copy_zeros(const struct launch *launch, enum share share, int count, char *to)
+/* Write COUNT samples of 0. */
+static void copy_zeros(const struct launch *launch, enum sample_part part, int count, char *to)
 {
     const int16_t centred = INT16_MIN; /* 0 - 32768 */
-    if (share != SHARE_CENTRED) {
+    if (part != PART_CENTRED) {
         memset(to, 0, (size_t)count * column_bytes(launch->program->first->arithmetic));
         return;
     }
@@ -53,14 +58,15 @@ static void copy_cell(char *to, const char *from, size_t size)
         memcpy(to, from, size);
 }
 
-/* A row for the first pass: to[k] = in(y, x0 + k), or the SHARE of it, for k from 0 to COUNT, border included. */
-static void load_row(const struct launch *launch, enum share share, int channel, int y, int x0, int count, char *to)
+/* Make a row for the first pass, border included: to[k] = PART of in(y, x0 + k) for 0 <= k < COUNT. */
+static void load_row(const struct launch *launch, enum sample_part part, int channel, int y, int x0, int count,
+                     char *to)
 {
     const enum border border = launch->plan->border;
     const size_t size = column_bytes(launch->program->first->arithmetic);
     const int from_y = border_index(y, launch->in->height, border);
     if (from_y < 0) {
-        copy_zeros(launch, share, count, to);
+        copy_zeros(launch, part, count, to);
         return;
     }
     const void *row = row_at(launch->in, channel, from_y);
@@ -68,7 +74,7 @@ static void load_row(const struct launch *launch, enum share share, int channel,
     const int before = x0 < 0 ? (-x0 < count ? -x0 : count) : 0; /* columns left of the image */
     const int after = width - x0 < count ? width - x0 : count;   /* the first column right of it */
     if (after > before)
-        copy_samples(launch, share, row, x0 + before, after - before, to + (size_t)before * size);
+        copy_samples(launch, part, row, x0 + before, after - before, to + (size_t)before * size);
     for (int k = before > 0 || after <= before ? 0 : after; k < count; k++) {
         if (k == before && after > before)
             k = after;
@@ -76,11 +82,11 @@ static void load_row(const struct launch *launch, enum share share, int channel,
             break;
         const int x = border_index(x0 + k, width, border);
         if (x < 0)
-            copy_zeros(launch, share, 1, to + (size_t)k * size);
-        else if (x >= x0 + before && x < x0 + after) /* it is in the row already */
+            copy_zeros(launch, part, 1, to + (size_t)k * size);
+        else if (x >= x0 + before && x < x0 + after) /* TO has it already */
             copy_cell(to + (size_t)k * size, to + (size_t)(x - x0) * size, size);
         else
-            copy_samples(launch, share, row, x, 1, to + (size_t)k * size);
+            copy_samples(launch, part, row, x, 1, to + (size_t)k * size);
     }
 }
 
@@ -89,9 +95,10 @@ struct tile {
     int channel, y0, y1, x0, x1;
 };
 
-/* Input row ROW of the tile, for the first pass, a SHARE of its samples: where it stands, if the pass reads samples as
- * they are and all that it reads is inside the image; else a copy in TO. */
-static const void *tile_row(const struct launch *launch, enum share share, const struct tile *tile, int row, char *to)
+/* Input row ROW of the tile for the first pass: PART of its samples. Returns a row of the plane if the pass reads
+ * samples as they are and the row is all inside the image, and else a copy in TO. */
+static const void *tile_row(const struct launch *launch, enum sample_part part, const struct tile *tile, int row,
+                            char *to)
 {
     const struct filter *f = launch->plan->filter;
     const int y = tile->y0 + row - f->anchor_y, x = tile->x0 - f->anchor_x;
@@ -102,18 +109,18 @@ static const void *tile_row(const struct launch *launch, enum share share, const
             return (const char *)row_at(launch->in, tile->channel, from_y) +
                    (size_t)x * sample_bytes(launch->in->sample);
     }
-    load_row(launch, share, tile->channel, y, x, count, to);
+    load_row(launch, part, tile->channel, y, x, count, to);
     return to;
 }
 
-/* Where the image's row stands that is tile row ROW: to be fetched ahead, border or not. */
+/* The row of the plane at tile row ROW, clamped to the image: an address to prefetch. */
 static const void *row_ahead(const struct launch *launch, const struct tile *tile, int row)
 {
     const int y = tile->y0 + row - launch->plan->filter->anchor_y, last = launch->in->height - 1;
     return (const char *)row_at(launch->in, tile->channel, y < 0 ? 0 : y > last ? last : y) + tile->x0;
 }
 
-/* The rows of the output that a group writes; those below the tile go to a spare row. */
+/* The rows of outputs of a group. Rows below the tile go to the spare row. */
 static void group_outs(const struct launch *launch, const struct tile *tile, int y, char *spare, void **outs)
 {
     for (int a = 0; a < GROUP_MAX; a++)
@@ -122,64 +129,66 @@ static void group_outs(const struct launch *launch, const struct tile *tile, int
                                    : spare;
 }
 
-/* Where the rows of sums of a group stand that are joined. Those that the program does not have are never looked at. */
-static void group_sums(const struct launch *launch, char *from, void *sums[SUMS_MAX][GROUP_MAX])
+/* The rows of sums of a group, from FROM on. The entries beyond joined_rows are never read. */
+static void group_sums(const struct launch *launch, char *from, void *sums[JOINED_ROWS_MAX][GROUP_MAX])
 {
     const int group = launch->program->last->group;
-    for (int sum = 0; sum < SUMS_MAX; sum++)
+    for (int sum = 0; sum < JOINED_ROWS_MAX; sum++)
         for (int a = 0; a < GROUP_MAX; a++)
             sums[sum][a] =
-                from + (sum < launch->program->sums && a < group ? (size_t)(sum * group + a) * launch->ring_bytes : 0);
+                from +
+                (sum < launch->program->joined_rows && a < group ? (size_t)(sum * group + a) * launch->ring_bytes : 0);
 }
 
-/* The sum of column X that stands in ROWS, for samples of uint16_t. */
+/* The sum of column X in ROWS, for samples of uint16_t. */
 static int64_t sum_at(const struct launch *launch, void *const *rows, int x)
 {
-    const int lanes = launch->program->loops->lanes, k = x % (4 * lanes);
-    if (launch->program->join16.layout == LAYOUT_TWOS)
+    const struct program *program = launch->program;
+    const int lanes = program->loops->lanes, k = x % (4 * lanes);
+    if (program->join16.layout == LAYOUT_TWOS)
         x += (k / (2 * lanes) * 2 + k % 2) * lanes + k % (2 * lanes) / 2 - k;
     const union cell first = ((const union cell *)rows[0])[x];
-    const int64_t value = launch->program->join16.is_float ? (int64_t)first.f : first.i;
-    return launch->program->digits == 1
-               ? value
-               : (int64_t)launch->program->join16.unit * value + ((const union cell *)rows[1])[x].i +
-                     (int64_t)launch->program->join16.base;
+    const int64_t value = program->join16.is_float ? (int64_t)first.f : first.i;
+    return program->sum_parts == 1 ? value
+                                   : (int64_t)program->join16.unit * value + ((const union cell *)rows[1])[x].i +
+                                         (int64_t)program->join16.base;
 }
 
-/* Levels of COMBINE_MAGNITUDE that doubles may miss by one or two. */
+/* Levels of COMBINE_MAGNITUDE where doubles may err by one or two levels. */
 static void join_roots(const struct launch *launch, void *const *sums, int width, uint16_t *out)
 {
-    void *const *const second = launch->program->digits == 1 ? sums + 1 : sums + 2;
+    void *const *const second = launch->program->sum_parts == 1 ? sums + 1 : sums + 2;
     for (int x = 0; x < width; x++)
         out[x] =
             root16_level(&launch->plan->root16, (double)sum_at(launch, sums, x), (double)sum_at(launch, second, x));
 }
 
-/* Join the rows of sums of a group, of which row Y is the first, to the rows of outputs that are in the tile. */
-static void join_group(const struct launch *launch, const struct tile *tile, int y, void *sums[SUMS_MAX][GROUP_MAX],
-                       void *const *outs)
+/* Join the rows of sums of a group to outputs. Y is the first row of the group; rows below the tile are left out. */
+static void join_group(const struct launch *launch, const struct tile *tile, int y,
+                       void *sums[JOINED_ROWS_MAX][GROUP_MAX], void *const *outs)
 {
+    const struct program *program = launch->program;
     const int width = tile->x1 - tile->x0;
-    for (int a = 0; a < launch->program->last->group && y + a < tile->y1; a++) {
-        void *const of_row[SUMS_MAX] = {sums[0][a], sums[1][a], sums[2][a], sums[3][a]};
+    for (int a = 0; a < program->last->group && y + a < tile->y1; a++) {
+        void *const of_row[JOINED_ROWS_MAX] = {sums[0][a], sums[1][a], sums[2][a], sums[3][a]};
         if (launch->plan->sample != SAMPLE_U16)
-            launch->program->loops->join(&launch->program->join, of_row[0], of_row[1], width, launch->past_caches,
-                                         outs[a]);
-        else if (launch->program->is_root16)
+            program->loops->join(&program->join, of_row[0], of_row[1], width, launch->past_caches, outs[a]);
+        else if (program->is_root16)
             join_roots(launch, of_row, width, outs[a]);
         else
-            launch->program->loops->join16(&launch->program->join16, of_row, width, launch->past_caches, outs[a]);
+            program->loops->join16(&program->join16, of_row, width, launch->past_caches, outs[a]);
     }
 }
 
 static void convolve_at_once(const struct launch *launch, const struct tile *tile, char *scratch)
 {
-    const struct pass *pass = launch->program->first;
+    const struct program *program = launch->program;
+    const struct pass *pass = program->first;
     const int width = tile->x1 - tile->x0;
     char *first_sum = scratch + (size_t)(launch->input_sets * launch->input_rows) * launch->input_bytes;
     char *spare = first_sum + (size_t)launch->sum_rows * launch->ring_bytes;
     const void *ring[2][FILTER_MAX + GROUP_MAX], *rows[2][FILTER_MAX + GROUP_MAX];
-    void *outs[GROUP_MAX] = {NULL}, *sums[SUMS_MAX][GROUP_MAX] = {{NULL}};
+    void *outs[GROUP_MAX] = {NULL}, *sums[JOINED_ROWS_MAX][GROUP_MAX] = {{NULL}};
     group_sums(launch, first_sum, sums);
     int loaded = 0;
     for (int y = tile->y0; y < tile->y1; y += pass->group) {
@@ -187,75 +196,76 @@ static void convolve_at_once(const struct launch *launch, const struct tile *til
         for (; loaded < top + pass->row_count; loaded++)
             for (int set = 0; set < launch->input_sets; set++) {
                 const int slot = loaded % launch->input_rows;
-                ring[set][slot] = tile_row(launch, launch->program->shares[set], tile, loaded,
+                ring[set][slot] = tile_row(launch, program->sample_parts[set], tile, loaded,
                                            scratch + (size_t)(set * launch->input_rows + slot) * launch->input_bytes);
             }
         for (int set = 0; set < launch->input_sets; set++)
             for (int r = 0; r < pass->row_count; r++)
                 rows[set][r] = ring[set][(top + r) % launch->input_rows];
         group_outs(launch, tile, y, spare, outs);
-        if (launch->program->sums == 0) {
-            launch->program->loops->run(pass, rows[0], width, launch->past_caches, outs);
+        if (program->joined_rows == 0) {
+            program->loops->run(pass, rows[0], width, launch->past_caches, outs);
             continue;
         }
-        for (int digit = 0; digit < launch->program->digits; digit++) {
-            launch->program->loops->run(pass, rows[digit], width, false, sums[digit]);
-            if (launch->program->second != NULL)
-                launch->program->loops->run(launch->program->second, rows[digit], width, false,
-                                            sums[launch->program->digits + digit]);
+        for (int part = 0; part < program->sum_parts; part++) {
+            program->loops->run(pass, rows[part], width, false, sums[part]);
+            if (program->second != NULL)
+                program->loops->run(program->second, rows[part], width, false, sums[program->sum_parts + part]);
         }
         join_group(launch, tile, y, sums, outs);
     }
 }
 
-/* Rows of the image in a row of sums. */
+/* Image rows in one row of sums. */
 static int rows_in_one(enum target target)
 {
-    return target == TARGET_PAIRS || target == TARGET_PAIR_HALVES ? 2 : 1;
+    return target == TARGET_PAIRS || target == TARGET_PAIRS_HIGH_LOW ? 2 : 1;
 }
 
 static void convolve_in_passes(const struct launch *launch, const struct tile *tile, char *scratch)
 {
-    const struct pass *first = launch->program->first, *last = launch->program->last;
-    const bool joined = launch->program->sums > 0;
+    const struct program *program = launch->program;
+    const struct pass *first = program->first, *last = program->last;
+    const bool joined = program->joined_rows > 0;
     const int width = tile->x1 - tile->x0;
     char *rings = scratch + (size_t)launch->input_rows * launch->input_bytes;
-    char *first_sum = rings + (size_t)(launch->program->digits * launch->ring_rows) * launch->ring_bytes;
+    char *first_sum = rings + (size_t)(program->sum_parts * launch->ring_rows) * launch->ring_bytes;
     char *spare = first_sum + (size_t)launch->sum_rows * launch->ring_bytes;
     const int unit = rows_in_one(first->target);
     const void *rows[FILTER_MAX + GROUP_MAX];
-    void *outs[2 * GROUP_MAX], *sums[SUMS_MAX][GROUP_MAX] = {{NULL}};
+    void *outs[2 * GROUP_MAX], *sums[JOINED_ROWS_MAX][GROUP_MAX] = {{NULL}};
     group_sums(launch, first_sum, sums);
-    int summed = 0; /* rows of the ring */
+    int summed = 0; /* rows of sums made so far */
     for (int y = tile->y0; y < tile->y1; y += last->group) {
         const int top = (y - tile->y0) / unit;
         while (summed < top + last->row_count) {
             for (int a = 0; a < first->group; a++)
-                rows[a] = tile_row(launch, launch->program->shares[0], tile, summed * unit + a,
+                rows[a] = tile_row(launch, program->sample_parts[0], tile, summed * unit + a,
                                    scratch + (size_t)a * launch->input_bytes);
             for (int a = 0; a < first->group / unit; a++)
-                for (int digit = 0; digit < launch->program->digits; digit++)
-                    outs[digit * first->group + a] =
+                for (int part = 0; part < program->sum_parts; part++)
+                    outs[part * first->group + a] =
                         rings +
-                        (size_t)(digit * launch->ring_rows + (summed + a) % launch->ring_rows) * launch->ring_bytes;
-            launch->program->loops->run(first, rows, width, false, outs);
+                        (size_t)(part * launch->ring_rows + (summed + a) % launch->ring_rows) * launch->ring_bytes;
+            program->loops->run(first, rows, width, false, outs);
             summed += first->group / unit;
         }
         group_outs(launch, tile, y, spare, outs);
-        for (int digit = 0; digit < launch->program->digits; digit++) {
+        for (int part = 0; part < program->sum_parts; part++) {
             for (int r = 0; r < last->row_count; r++)
                 rows[r] =
-                    rings + (size_t)(digit * launch->ring_rows + (top + r) % launch->ring_rows) * launch->ring_bytes;
-            launch->program->loops->run(last, rows, width, !joined && launch->past_caches, joined ? sums[digit] : outs);
+                    rings + (size_t)(part * launch->ring_rows + (top + r) % launch->ring_rows) * launch->ring_bytes;
+            program->loops->run(last, rows, width, !joined && launch->past_caches, joined ? sums[part] : outs);
         }
         if (joined)
             join_group(launch, tile, y, sums, outs);
     }
 }
 
-/* A window of equal taps: sums of its columns slide down, the window slides along them. */
+/* All taps are equal: the sums of the columns slide down, and the window slides along them. */
 static void convolve_window(const struct launch *launch, const struct tile *tile, char *scratch)
 {
+    const struct program *program = launch->program;
     const struct filter *f = launch->plan->filter;
     const int width = tile->x1 - tile->x0, count = width + f->width - 1;
     char *entering = scratch, *leaving = entering + launch->input_bytes;
@@ -265,33 +275,31 @@ static void convolve_window(const struct launch *launch, const struct tile *tile
     memset(columns, 0, 2 * launch->input_bytes);
     memset(leaving, 0, launch->input_bytes);
     for (int row = 0; row < tile->y1 - tile->y0 + f->height - 1; row++) {
-        const uint8_t *in = tile_row(launch, SHARE_ALL, tile, row, entering);
+        const uint8_t *in = tile_row(launch, PART_ALL, tile, row, entering);
         const uint8_t *gone =
-            row < f->height ? (const void *)leaving : tile_row(launch, SHARE_ALL, tile, row - f->height, leaving);
-        launch->program->loops->slide(in, gone, count, columns);
+            row < f->height ? (const void *)leaving : tile_row(launch, PART_ALL, tile, row - f->height, leaving);
+        program->loops->slide(in, gone, count, columns);
         const int y = tile->y0 + row - (f->height - 1);
         if (y >= tile->y0)
-            launch->program->loops->slide_across(launch->program->last, &window, columns, width, launch->past_caches,
-                                                 row_ahead(launch, tile, row + 1),
-                                                 row_ahead(launch, tile, row + 1 - f->height),
-                                                 (uint8_t *)row_to(launch->out, tile->channel, y) + tile->x0);
+            program->loops->slide_across(program->last, &window, columns, width, launch->past_caches,
+                                         row_ahead(launch, tile, row + 1), row_ahead(launch, tile, row + 1 - f->height),
+                                         (uint8_t *)row_to(launch->out, tile->channel, y) + tile->x0);
     }
 }
 
-/* The picture moved, or left where it is: every row of outputs is a row of samples, border included. */
+/* The filter moves the picture, or leaves it: every row of outputs is a row of samples, border included. */
 static void convolve_shift(const struct launch *launch, const struct tile *tile)
 {
-    const struct filter *f = launch->plan->filter;
-    const int down = launch->program->shift_tap / f->width - f->anchor_y,
-              right = launch->program->shift_tap % f->width - f->anchor_x;
+    const int down = launch->plan->shift_y, right = launch->plan->shift_x;
     for (int y = tile->y0; y < tile->y1; y++)
-        load_row(launch, SHARE_ALL, tile->channel, y + down, tile->x0 + right, tile->x1 - tile->x0,
+        load_row(launch, PART_ALL, tile->channel, y + down, tile->x0 + right, tile->x1 - tile->x0,
                  (char *)row_to(launch->out, tile->channel, y) + (size_t)tile->x0 * sample_bytes(launch->out->sample));
 }
 
 void tile_convolve(void *context, int64_t index, int thread)
 {
     const struct launch *launch = context;
+    const struct program *program = launch->program;
     const int width = launch->in->width, height = launch->in->height;
     const int column = (int)(index % launch->tiles_x);
     const int x0 = column == 0 ? 0 : (column - 1) * launch->tile_width + launch->first_width;
@@ -306,11 +314,11 @@ void tile_convolve(void *context, int64_t index, int thread)
                                                 : x0 + launch->tile_width,
     };
     char *scratch = launch->scratch + (size_t)thread * launch->scratch_bytes;
-    if (launch->program->shift_tap >= 0)
+    if (program->is_shift)
         convolve_shift(launch, &tile);
-    else if (launch->program->is_window)
+    else if (program->is_window)
         convolve_window(launch, &tile, scratch);
-    else if (launch->program->first == launch->program->last)
+    else if (program->first == program->last)
         convolve_at_once(launch, &tile, scratch);
     else
         convolve_in_passes(launch, &tile, scratch);
@@ -318,23 +326,24 @@ void tile_convolve(void *context, int64_t index, int thread)
 
 void tiles_choose(struct launch *launch, int threads)
 {
+    const struct program *program = launch->program;
     const struct filter *f = launch->plan->filter;
-    const bool passes = launch->program->first != launch->program->last;
+    const bool passes = program->first != program->last;
     const int width = launch->in->width, height = launch->in->height;
-    const int made = launch->program->first->group /
-                     rows_in_one(launch->program->first->target); /* of a ring, that the first pass makes at once */
-    launch->input_sets = passes ? 1 : launch->program->digits;
-    launch->input_rows = launch->program->first->row_count;
-    launch->ring_rows = passes ? (launch->program->last->row_count + made - 1) / made * made : 0;
-    launch->sum_rows = launch->program->sums * launch->program->last->group;
-    const size_t sample = column_bytes(launch->program->first->arithmetic);
+    const int made = program->first->group /
+                     rows_in_one(program->first->target); /* rows of sums that the first pass makes at once */
+    launch->input_sets = passes ? 1 : program->sum_parts;
+    launch->input_rows = program->first->row_count;
+    launch->ring_rows = passes ? (program->last->row_count + made - 1) / made * made : 0;
+    launch->sum_rows = program->joined_rows * program->last->group;
+    const size_t sample = column_bytes(program->first->arithmetic);
     const size_t column = (size_t)(launch->input_sets * launch->input_rows) * sample +
-                          (size_t)(launch->program->digits * launch->ring_rows + launch->sum_rows) * sizeof(union cell);
+                          (size_t)(program->sum_parts * launch->ring_rows + launch->sum_rows) * sizeof(union cell);
     int most = (int)(TILE_BYTES / column);
     most = most < TILE_WIDTH_LEAST ? TILE_WIDTH_LEAST : most > TILE_WIDTH_MOST ? TILE_WIDTH_MOST : most;
-    /* What is read in place has narrow tiles at the left and the right, which are not. */
+    /* The narrow tiles at the left and the right border are not read in place. */
     const int narrow = (int)round_up((size_t)f->width + ROW_SLACK, BLOCK_MAX);
-    launch->in_place = (launch->plan->sample == SAMPLE_F32 || launch->program->first->arithmetic == ARITHMETIC_BYTES) &&
+    launch->in_place = (launch->plan->sample == SAMPLE_F32 || program->first->arithmetic == ARITHMETIC_BYTES) &&
                        width >= IN_PLACE_WIDTHS * narrow;
     const int edge = launch->in_place ? narrow : 0;
     const int inner = width - 2 * edge;
@@ -343,7 +352,7 @@ void tiles_choose(struct launch *launch, int threads)
     launch->first_width = edge > 0 ? edge : launch->tile_width < width ? launch->tile_width : width;
     launch->tiles_x = 1 + (width - launch->first_width + launch->tile_width - 1) / launch->tile_width;
 
-    const int height_most = launch->program->is_window ? WINDOW_HEIGHT_MOST : TILE_HEIGHT_MOST;
+    const int height_most = program->is_window ? WINDOW_HEIGHT_MOST : TILE_HEIGHT_MOST;
     int tile_height = 4 * f->height > height_most ? 4 * f->height : height_most;
     const int64_t columns = (int64_t)launch->tiles_x * launch->in->count;
     const int64_t wanted = (threads > 1 ? (int64_t)TILES_A_THREAD * threads : 1) / columns + 1;
@@ -355,14 +364,13 @@ void tiles_choose(struct launch *launch, int threads)
     const size_t reach = (size_t)(launch->tile_width + f->width - 1 + ROW_SLACK);
     launch->input_bytes = round_up(reach * sample, SCRATCH_ALIGNMENT);
     launch->ring_bytes = (size_t)(launch->tile_width + ROW_SLACK) * sizeof(union cell);
-    if (launch->program->is_window) {
+    if (program->is_window) {
         launch->input_bytes = round_up(reach + 2 * BLOCK_MAX, SCRATCH_ALIGNMENT);
         launch->ring_rows = 1;
         launch->ring_bytes = round_up(PREFIX_CELLS(reach), BLOCK_MAX) * sizeof(int32_t);
     }
     launch->spare_bytes = round_up((size_t)launch->tile_width * sample_bytes(launch->in->sample), SCRATCH_ALIGNMENT);
-    launch->scratch_bytes =
-        (size_t)(launch->input_sets * launch->input_rows) * launch->input_bytes +
-        (size_t)(launch->program->digits * launch->ring_rows + launch->sum_rows) * launch->ring_bytes +
-        launch->spare_bytes;
+    launch->scratch_bytes = (size_t)(launch->input_sets * launch->input_rows) * launch->input_bytes +
+                            (size_t)(program->sum_parts * launch->ring_rows + launch->sum_rows) * launch->ring_bytes +
+                            launch->spare_bytes;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A launch of the variant `cpu`: how planes are cut into tiles, and how a program is applied to one. */
+ * A launch of the variant `cpu`: how it cuts planes into tiles and applies a program to a tile. */
 #ifndef GPUCONV_TILES_H
 #define GPUCONV_TILES_H
 
@@ -19,20 +19,22 @@ struct launch {
     const struct program *program;
     const struct plane *in, *out;
     bool past_caches; /* outputs are written past the caches */
-    bool in_place;    /* samples are read where they stand, away from the border */
-    int first_width, tile_width, tile_height, tiles_x, tiles_y; /* the first column of tiles has a width of its own */
-    int input_sets, input_rows;                                 /* of a thread's scratch */
-    int ring_rows; /* for each digit a ring of the first pass's sums, where there are two passes */
-    int sum_rows;  /* SUMS of each row of a group */
-    size_t input_bytes, ring_bytes, spare_bytes; /* of a row; sums are as long as the rings' rows */
+    bool in_place;    /* away from the border, passes read the samples of the input plane without a copy */
+    int first_width, tile_width, tile_height, tiles_x, tiles_y; /* the first column of tiles has its own width */
+    int input_sets, input_rows; /* of a thread's scratch; a set for each part of the samples */
+    int ring_rows; /* rows of the ring of the first pass's sums, one ring for each part; 0: there is one pass */
+    int sum_rows;  /* joined_rows for each row of a group */
+    size_t input_bytes, ring_bytes, spare_bytes; /* bytes of a row; a row of sums is as long as a row of a ring */
     size_t scratch_bytes;
     char *scratch;
 };
 
-/* Choose the tiles: as wide as a ring in L1 allows, and enough of them for the threads. */
+/* Choose the size of the tiles: as wide as a ring in L1 allows, and enough of them for THREADS. Sets the sizes of the
+ * scratch too. */
 void tiles_choose(struct launch *launch, int threads);
 
-/* Convolve tile number INDEX, of tiles_x * tiles_y * planes, with the scratch of THREAD. CONTEXT is the launch. */
+/* Convolve tile number INDEX of tiles_x * tiles_y * planes, in the scratch of THREAD. CONTEXT is a struct launch. A
+ * function for parallel_for. */
 void tile_convolve(void *context, int64_t index, int thread);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What all instruction sets have in common: vectors of VECTOR bytes, by the vector types of C, and sums that become
- * outputs one by one. A header of an instruction set defines VECTOR and GROUP, and then includes this one. */
+ * What all instruction sets share: vectors of VECTOR bytes, by the vector types of C, and the finish that works sum by
+ * sum. The header of an instruction set defines VECTOR and GROUP and then includes this one. */
 #ifndef GPUCONV_VECTOR_H
 #define GPUCONV_VECTOR_H
 
@@ -16,12 +16,12 @@ static_assert((int)BLOCK <= (int)BLOCK_MAX, "rows have room for one block behind
 static_assert((int)GROUP <= (int)GROUP_MAX, "a column has taps for every row of a group");
 
 typedef int32_t ints __attribute__((vector_size(VECTOR)));
-typedef uint32_t bits __attribute__((vector_size(VECTOR))); /* for what may wrap: lanes behind a row's end do */
+typedef uint32_t bits __attribute__((vector_size(VECTOR))); /* for sums that may wrap: lanes beyond a row's end do */
 typedef float floats __attribute__((vector_size(VECTOR)));
 typedef double doubles __attribute__((vector_size(VECTOR)));
 typedef int32_t loose_ints __attribute__((vector_size(VECTOR), aligned(1), may_alias));
 
-/* Not every instruction set uses all. */
+/* Not every instruction set uses every function. */
 #define INLINE static inline __attribute__((always_inline, unused))
 
 INLINE ints load(const void *from)
@@ -34,9 +34,10 @@ INLINE void store(void *to, ints value)
     *(loose_ints *)to = value;
 }
 
-/* Each instruction set defines these, and HAS_BYTES and HAS_WORDS: does it have the multiply-adds of bytes, of words? */
+/* The header of each instruction set defines the functions below, and HAS_BYTES and HAS_WORDS: does it have the
+ * multiply-adds of bytes, and of words? */
 
-/* samples * taps + sums, of four bytes a lane and of two words a lane. */
+/* samples * taps + sums: four bytes a lane, and two words a lane. */
 INLINE ints multiply_bytes(ints sums, ints samples, ints taps);
 INLINE ints multiply_words(ints sums, ints samples, ints taps);
 
@@ -48,18 +49,18 @@ INLINE void store_past(void *to, ints value);
 /* Complete the stores past the caches, before another thread learns that the outputs are there. */
 INLINE void fence_past(void);
 
-/* Make a block of sums, in four vectors, outputs of uint8_t or uint16_t. */
+/* Turn a block of sums, in four vectors, into outputs of uint8_t or uint16_t. */
 INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
                          enum layout layout, bool past, uint8_t *to);
 INLINE void finish_words(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
                          enum layout layout, bool past, uint16_t *to);
 
-/* Of struct loops. */
+/* As in struct loops. */
 static void slide_across(const struct pass *pass, const struct window *of, const uint16_t *columns, int width,
                          bool past, const uint8_t *next, const uint8_t *gone, uint8_t *out);
 static void join16(const struct join16 *from, void *const *sums, int width, bool past_caches, uint16_t *out);
 
-INLINE void store_way(void *to, ints value, bool past)
+INLINE void store_output(void *to, ints value, bool past)
 {
     if (past)
         store_past(to, value);
@@ -109,8 +110,8 @@ INLINE floats repeat_float(float value)
 /* For each I from FROM to END - 1: at most four, all unrolled. */
 #define FOR_UNROLLED(i, from, end) UNROLLED for (int i = (from); i < (end); i++)
 
-/* The place in a block of what vector v holds in lane l; see enum layout. */
-INLINE int place_of(enum layout layout, int v, int l)
+/* The position in a block of lane L of vector V: see enum layout. */
+INLINE int block_position(enum layout layout, int v, int l)
 {
     return layout == LAYOUT_FOURS  ? 4 * l + v
            : layout == LAYOUT_TWOS ? 2 * l + v % 2 + v / 2 * 2 * LANES
@@ -132,7 +133,7 @@ NOT_INLINED static void finish_each(const struct finish *finish, bool is_float, 
     store(sums + LANES, c1);
     store(sums + 2 * LANES, c2);
     store(sums + 3 * LANES, c3);
-    if (layout == LAYOUT_STRAIGHT && !r.wide && !r.absolute) { /* what a compiler makes vectors of */
+    if (layout == LAYOUT_STRAIGHT && !r.wide && !r.absolute) { /* the compiler vectorises this loop */
         for (int k = 0; k < BLOCK; k++) {
             const int32_t clamped = sums[k] < r.low ? r.low : sums[k] > r.high ? r.high : sums[k];
             const uint32_t t = (uint32_t)clamped + (uint32_t)(uint64_t)r.bias;
@@ -141,8 +142,8 @@ NOT_INLINED static void finish_each(const struct finish *finish, bool is_float, 
         return;
     }
     for (int k = 0; k < BLOCK; k++) {
-        const int place = place_of(layout, k / LANES, k % LANES);
-        /* The least number stands behind the row's end. */
+        const int place = block_position(layout, k / LANES, k % LANES);
+        /* INT32_MIN only occurs beyond the end of a row. */
         to[place] = rounding_apply(&r, sums[k] > INT32_MIN ? sums[k] : 0);
     }
 }

@@ -40,7 +40,7 @@ INLINE ints multiply_high(ints a, ints b)
 INLINE ints sum_lanes(ints value)
 {
     value = add(value, (ints)_mm256_slli_si256(AS(value), 4));
-    value += (ints)_mm256_slli_si256(AS(value), 8);                              /* each half for itself */
+    value += (ints)_mm256_slli_si256(AS(value), 8);                              /* within each half */
     const __m256i lower = _mm256_permute2x128_si256(AS(value), AS(value), 0x08); /* zero, the lower half */
     return add(value, (ints)_mm256_shuffle_epi32(lower, 0xff));
 }

@@ -42,7 +42,7 @@ INLINE ints clamp(ints value, ints low, ints high)
     return (ints)_mm512_min_epi32(_mm512_max_epi32(AS(value), AS(low)), AS(high));
 }
 
-/* The upper halves of 64-bit products of unsigned numbers. */
+/* The high halves of 64-bit products of unsigned numbers. */
 INLINE ints multiply_high(ints a, ints b)
 {
     const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(AS(a), AS(b)), 32);
@@ -50,7 +50,7 @@ INLINE ints multiply_high(ints a, ints b)
     return (ints)_mm512_mask_mov_epi32(even, 0xaaaa, odd);
 }
 
-/* Each lane becomes the sum of those up to it; and the last lane, everywhere. */
+/* sum_lanes: each lane becomes the sum of the lanes up to it. repeat_last: all lanes become the last one. */
 INLINE ints sum_lanes(ints value)
 {
     const __m512i zero = _mm512_setzero_si512();
@@ -65,7 +65,7 @@ INLINE ints repeat_last(ints value)
     return (ints)_mm512_permutexvar_epi32(_mm512_set1_epi32(15), AS(value));
 }
 
-/* Four vectors to bytes, with saturation, in the order of the columns. */
+/* Pack four vectors to bytes, with saturation, in the order of the columns. */
 INLINE ints pack_bytes(ints c0, ints c1, ints c2, ints c3, enum layout layout)
 {
     const __m512i lower = _mm512_packs_epi32(AS(c0), AS(c1)), upper = _mm512_packs_epi32(AS(c2), AS(c3));
@@ -84,7 +84,7 @@ INLINE ints pack_bytes(ints c0, ints c1, ints c2, ints c3, enum layout layout)
     return (ints)bytes;
 }
 
-/* Two vectors to words, with saturation, in the order of the columns. */
+/* Pack two vectors to words, with saturation, in the order of the columns. */
 INLINE ints pack_words(ints c0, ints c1, enum layout layout)
 {
     const __m512i words = _mm512_packus_epi32(AS(c0), AS(c1)); /* in each 128 bits, 4 lanes of c0, 4 of c1 */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums that become outputs a vector at a time, for every instruction set that has what this takes: each includes this
- * header at its end. vector_portable.h has the same functions without vectors. */
+ * From sums to outputs, a vector at a time. The headers of AVX-512, AVX2 and SSE2 include this one at their end.
+ * vector_portable.h has the same functions without vectors. */
 #ifndef GPUCONV_VECTOR_OUTPUTS_H
 #define GPUCONV_VECTOR_OUTPUTS_H
 
@@ -30,12 +30,12 @@ INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, in
                          enum layout layout, bool past, uint8_t *to)
 {
 #define FINISH_VECTORS(way, absolute)                                                                                  \
-    store_way(to,                                                                                                      \
-              pack_bytes(finish_vector(finish, way, is_float, absolute, c0),                                           \
-                         finish_vector(finish, way, is_float, absolute, c1),                                           \
-                         finish_vector(finish, way, is_float, absolute, c2),                                           \
-                         finish_vector(finish, way, is_float, absolute, c3), layout),                                  \
-              past)
+    store_output(to,                                                                                                   \
+                 pack_bytes(finish_vector(finish, way, is_float, absolute, c0),                                        \
+                            finish_vector(finish, way, is_float, absolute, c1),                                        \
+                            finish_vector(finish, way, is_float, absolute, c2),                                        \
+                            finish_vector(finish, way, is_float, absolute, c3), layout),                               \
+                 past)
     if (finish->way == FINISH_FLOAT && !finish->absolute)
         FINISH_VECTORS(FINISH_FLOAT, false);
     else if (finish->way == FINISH_SHIFT && !finish->absolute)
@@ -46,7 +46,7 @@ INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, in
         FINISH_VECTORS(finish->way, finish->absolute);
 }
 
-/* As rounding16_apply, but that the result is left as a double from 0 to 65535. */
+/* As rounding16_apply, but the result stays a double, from 0 to 65535. */
 INLINE doubles finish_double(const struct rounding16 *r, doubles value)
 {
     const doubles zeros = {0}, white = 65535 - zeros;
@@ -68,8 +68,8 @@ INLINE ints finish16_vector(const struct finish *f, enum finish_way way, bool is
 
 INLINE void store_words(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool past, uint16_t *to)
 {
-    store_way(to, pack_words(c0, c1, layout), past);
-    store_way(to + 2 * LANES, pack_words(c2, c3, layout), past);
+    store_output(to, pack_words(c0, c1, layout), past);
+    store_output(to + 2 * LANES, pack_words(c2, c3, layout), past);
 }
 
 INLINE void finish_words(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
@@ -85,15 +85,16 @@ INLINE void finish_words(const struct finish *finish, bool is_float, ints c0, in
         FINISH_WORDS(FINISH_DOUBLE);
 }
 
-/* The window's sum at column x is P[x + window - 1] - P[x - 1], where P[k] is the sum of all columns up to k; it is
- * right modulo 2^32 whatever P does. P of even and of odd columns stand apart, as the two loads of LAYOUT_TWOS do. */
+/* The window's sum at column x is P[x + window - 1] - P[x - 1], where P[k] is the sum of all columns up to k. It is
+ * right modulo 2^32, even where P wraps. P of even columns and P of odd columns are apart, like the two loads of
+ * LAYOUT_TWOS. */
 static void slide_across(const struct pass *pass, const struct window *of, const uint16_t *columns, int width,
                          bool past, const uint8_t *next, const uint8_t *gone, uint8_t *out)
 {
     const struct finish finish = pass->finish;
     const int window = of->columns;
     const int32_t tap = of->tap;
-    const int count = (width + window + BLOCK - 1) / (2 * LANES) + 1; /* vectors of two columns a lane */
+    const int count = (width + window + BLOCK - 1) / (2 * LANES) + 1; /* vectors with two columns a lane */
     int32_t *odd = of->prefixes + BLOCK_MAX, *even = odd + (size_t)count * LANES + BLOCK_MAX;
     ints carry = {0};
     odd[-1] = 0;
@@ -124,7 +125,7 @@ static void slide_across(const struct pass *pass, const struct window *of, const
         fence_past();
 }
 
-/* A half of a vector of the sum that stands in ROWS from X on. */
+/* Half a vector of the sums in ROWS, from X on. */
 INLINE doubles join16_sum(const struct join16 *j, void *const *rows, int x, bool upper)
 {
     const doubles zeros = {0};
@@ -132,7 +133,7 @@ INLINE doubles join16_sum(const struct join16 *j, void *const *rows, int x, bool
     if (j->is_float)
         first = __builtin_convertvector((floats)first, ints);
     const doubles value = upper ? upper_doubles(first) : lower_doubles(first);
-    if (j->digits == 1)
+    if (j->sum_parts == 1)
         return value;
     const ints second = load((const int32_t *)rows[1] + x);
     return value * (j->unit - zeros) + ((upper ? upper_doubles(second) : lower_doubles(second)) + (j->base - zeros));
@@ -142,7 +143,7 @@ INLINE doubles join16_half(const struct join16 *j, void *const *sums, int x, boo
 {
     doubles value = join16_sum(j, sums, x, upper);
     if (j->combine != COMBINE_NONE) {
-        const doubles second = join16_sum(j, sums + j->digits, x, upper);
+        const doubles second = join16_sum(j, sums + j->sum_parts, x, upper);
         value = j->combine == COMBINE_MAGNITUDE ? root_double(value * value + second * second)
                 : j->combine == COMBINE_SUM
                     ? larger_double(value, -value) + larger_double(second, -second)
@@ -158,7 +159,7 @@ INLINE ints join16_vector(const struct join16 *j, void *const *sums, int x)
 
 static void join16(const struct join16 *from, void *const *sums, int width, bool past_caches, uint16_t *out)
 {
-    const struct join16 j = *from; /* a copy: what is stored could be it, as a compiler sees it */
+    const struct join16 j = *from; /* a copy, because a compiler must assume that a store may change it */
     for (int x = 0; x < width; x += BLOCK) {
         uint16_t rest[BLOCK] __attribute__((aligned(VECTOR)));
         const bool whole = width - x >= BLOCK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plain C for any processor. The compiler makes vectors of the loops where it can. There are no multiply-adds of bytes or
- * words, so sums are of floats or of int32_t, and LAYOUT_STRAIGHT is the only layout. */
+ * Plain C for any processor. The compiler makes vectors of the loops where it can. There are no multiply-adds of bytes
+ * or words, so sums are of floats or of int32_t, and LAYOUT_STRAIGHT is the only layout. */
 #ifndef GPUCONV_VECTOR_PORTABLE_H
 #define GPUCONV_VECTOR_PORTABLE_H
 
@@ -59,7 +59,7 @@ INLINE void finish_words(const struct finish *finish, bool is_float, ints c0, in
 {
     const struct rounding16 r = finish->rounding16;
     union cell sums[BLOCK];
-    (void)layout, (void)past; /* straight, where there are no words */
+    (void)layout, (void)past; /* always straight, because there are no words */
     store(sums, c0);
     store(sums + LANES, c1);
     store(sums + 2 * LANES, c2);
@@ -97,7 +97,7 @@ INLINE double join16_sum(const struct join16 *j, void *const *rows, int x)
 {
     const union cell first = ((const union cell *)rows[0])[x];
     const double value = j->is_float ? (double)first.f : (double)first.i;
-    return j->digits == 1 ? value : value * j->unit + (((const union cell *)rows[1])[x].i + j->base);
+    return j->sum_parts == 1 ? value : value * j->unit + (((const union cell *)rows[1])[x].i + j->base);
 }
 
 static void join16(const struct join16 *from, void *const *sums, int width, bool past_caches, uint16_t *out)
@@ -107,7 +107,7 @@ static void join16(const struct join16 *from, void *const *sums, int width, bool
     for (int x = 0; x < width; x++) {
         double value = join16_sum(&j, sums, x);
         if (j.combine != COMBINE_NONE) {
-            const double first = fabs(value), second = fabs(join16_sum(&j, sums + j.digits, x));
+            const double first = fabs(value), second = fabs(join16_sum(&j, sums + j.sum_parts, x));
             value = j.combine == COMBINE_MAGNITUDE ? sqrt(first * first + second * second)
                     : j.combine == COMBINE_SUM     ? first + second
                     : first > second               ? first

@@ -64,7 +64,7 @@ INLINE ints pack_bytes(ints c0, ints c1, ints c2, ints c3, enum layout layout)
     return (ints)_mm_packus_epi16(lower, upper);
 }
 
-/* SSE2 packs signed words only: what is packed must not be below -2^31 + 32768. */
+/* SSE2 packs signed words only, so sums must be at least -2^31 + 32768. */
 INLINE ints pack_words(ints c0, ints c1, enum layout layout)
 {
     const ints middle = repeat(32768);

@@ -140,6 +140,10 @@ int filter_grids(const struct filter *filter);
 /* The number of taps that are not zero, in all grids. */
 int filter_tap_count(const struct filter *filter);
 
+/* Does the filter move the picture, or leave it, without changing a sample? Its only tap that is not zero is the scale.
+ */
+bool filter_is_shift(const struct filter *filter);
+
 /* Is the filter square, of an odd size, with its anchor in the centre? */
 bool filter_is_centred_square(const struct filter *filter);
 

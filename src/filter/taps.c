@@ -277,6 +277,15 @@ int filter_tap_count(const struct filter *filter)
     return count;
 }
 
+bool filter_is_shift(const struct filter *filter)
+{
+    bool kept = true;
+    for (int i = 0; i < filter->width * filter->height; i++)
+        kept &= filter->taps[i] == 0 || filter->taps[i] == filter->scale;
+    return filter_grids(filter) == 1 && filter_tap_count(filter) == 1 && kept && filter->offset == 0 &&
+           !filter->absolute;
+}
+
 bool filter_is_centred_square(const struct filter *filter)
 {
     return filter->width == filter->height && filter->width % 2 == 1 && filter->anchor_x == filter->width / 2 &&

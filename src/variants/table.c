@@ -224,14 +224,6 @@ const struct variant *variant_find(const char *name, struct error *error)
     return NULL;
 }
 
-static bool is_shift(const struct filter *filter)
-{
-    bool kept = true;
-    for (int i = 0; i < filter->width * filter->height; i++)
-        kept &= filter->taps[i] == 0 || filter->taps[i] == filter->scale;
-    return filter_tap_count(filter) == 1 && kept && filter->offset == 0 && !filter->absolute;
-}
-
 bool variant_accepts(const struct variant *variant, const struct filter *filter, enum sample sample)
 {
     const bool two = filter_grids(filter) == 2;
@@ -245,7 +237,7 @@ bool variant_accepts(const struct variant *variant, const struct filter *filter,
     case ACCEPTS_RANK_1:
         return !two && filter->separable;
     case ACCEPTS_SHIFT:
-        return !two && is_shift(filter);
+        return filter_is_shift(filter);
     case ACCEPTS_FEW_TAPS:
         return !two && filter_tap_count(filter) <= SPARSE_MAX;
     case ACCEPTS_TWO_GRIDS:
