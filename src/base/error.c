@@ -13,7 +13,8 @@
 #undef error_set /* error.h makes macros of these for static analysers */
 #undef error_about
 
-/* Fill ERROR. The text is formatted aside, because an argument may be a part of *ERROR. */
+/* Fill ERROR. The texts are formatted aside, because an argument may be a part of *ERROR. Only the texts are copied: the
+ * struct is large, and errors that carry a reason for --verbose are set in every run. */
 static void fill(struct error *error, enum error_code code, const char *subject, const char *format, va_list arguments)
     ERROR_PRINTF(4, 0);
 
@@ -21,11 +22,13 @@ static void fill(struct error *error, enum error_code code, const char *subject,
 {
     if (error == NULL)
         return;
-    struct error filled = {.code = code};
-    if (vsnprintf(filled.message, sizeof filled.message, format, arguments) < 0)
-        filled.message[0] = '\0';
-    snprintf(filled.subject, sizeof filled.subject, "%s", subject);
-    *error = filled;
+    char new_subject[sizeof error->subject], message[sizeof error->message];
+    if (vsnprintf(message, sizeof message, format, arguments) < 0)
+        message[0] = '\0';
+    snprintf(new_subject, sizeof new_subject, "%s", subject);
+    error->code = code;
+    memcpy(error->subject, new_subject, strlen(new_subject) + 1);
+    memcpy(error->message, message, strlen(message) + 1);
 }
 
 bool error_set(struct error *error, enum error_code code, const char *format, ...)

@@ -320,20 +320,19 @@ static bool wait_for_workers(struct batch *batch, int signals, int *number)
 
 /* ---- The whole ---- */
 
+/* Prepare worker INDEX, which is all zeros. */
 static bool prepare_worker(struct batch *batch, int index, struct error *error)
 {
     const struct batch_request *request = batch->request;
     struct worker *worker = &batch->workers[index];
     struct job_worker *tools = &worker->tools;
     worker->batch = batch;
-    *tools = (struct job_worker){
-        .settings = request->settings,
-        .budget = &batch->budget,
-        .hooks = &hooks,
-        .context = worker,
-        .request = *request->request,
-        .threads = batch->threads,
-    };
+    tools->settings = request->settings;
+    tools->budget = &batch->budget;
+    tools->hooks = &hooks;
+    tools->context = worker;
+    tools->request = *request->request;
+    tools->threads = batch->threads;
     if (request->device_count > 0)
         tools->request.device = request->devices[(size_t)index % request->device_count];
     if (request->device_count > 0 && !is_single(batch)) {

@@ -138,7 +138,7 @@ bool filter_find_all(const char *argument, struct filter **filters, size_t *coun
         *count += *at == ',' && !one_file;
 
     bool done = false;
-    *filters = calloc(*count, sizeof **filters);
+    *filters = malloc(*count * sizeof **filters); /* large; filter_find fills each */
     char *copy = strdup(argument);
     if (*filters == NULL || copy == NULL) {
         error_set(error, ERROR_WORK, "there is not enough memory for %zu filters", *count);
