@@ -44,8 +44,8 @@ static bool write_picture(const struct options *options, const struct codec_sett
         return false;
     const struct format *format =
         options->list.format != NULL ? options->list.format : format_find_by_path(options->picture);
-    warn_jpeg_losses(options, options->picture, !format->holds_alpha && image_has_alpha(&picture),
-                     picture.bits > format->most_bits);
+    warn_losses(options, options->picture, format, !format->holds_alpha && image_has_alpha(&picture),
+                picture.bits > format->most_bits);
     const bool done = codec_encode(&picture, format, settings, &bytes, &size, error) &&
                       file_write(options->picture, bytes, size, error);
     free(bytes);

@@ -4,6 +4,7 @@
 #include "app/messages.h"
 
 #include "base/text.h"
+#include "codec/codec.h"
 #include "metadata/metadata.h"
 
 #include <errno.h>
@@ -44,12 +45,19 @@ void warn_dropped_metadata(const struct options *options, const char *name, uint
     print_warning(options, name, text);
 }
 
-void warn_jpeg_losses(const struct options *options, const char *name, bool alpha_dropped, bool reduced)
+void warn_losses(const struct options *options, const char *name, const struct format *format, bool alpha_dropped,
+                 bool reduced)
 {
-    if (alpha_dropped)
-        print_warning(options, name, ": JPEG holds no alpha; the alpha channel is dropped");
-    if (reduced)
-        print_warning(options, name, ": JPEG holds 8 bits a sample; the image's 16 are reduced");
+    char text[128];
+    if (alpha_dropped) {
+        snprintf(text, sizeof text, ": %s holds no alpha; the alpha channel is dropped", format->name);
+        print_warning(options, name, text);
+    }
+    if (reduced) {
+        snprintf(text, sizeof text, ": %s holds %d bits a sample; the image's 16 are reduced", format->name,
+                 format->most_bits);
+        print_warning(options, name, text);
+    }
 }
 
 void print_detail(const char *word, const char *format, ...)

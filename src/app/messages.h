@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct format;
+
 /* Print an error, and return the exit status that it asks for. */
 int print_error_line(const struct error *error);
 
@@ -20,8 +22,9 @@ void print_warning(const struct options *options, const char *name, const char *
 /* Warn that these metadata, as in struct metadata, are not carried over, if there are any. */
 void warn_dropped_metadata(const struct options *options, const char *name, uint32_t dropped);
 
-/* Warn of what the JPEG of that name does not hold. */
-void warn_jpeg_losses(const struct options *options, const char *name, bool alpha_dropped, bool reduced);
+/* Warn about what FORMAT cannot hold of the image that is written to NAME: its alpha channel, its 16 bits a sample. */
+void warn_losses(const struct options *options, const char *name, const struct format *format, bool alpha_dropped,
+                 bool reduced);
 
 /* Print one line of --verbose: a word, and what there is to say about it. */
 void print_detail(const char *word, const char *format, ...) ERROR_PRINTF(2, 3);

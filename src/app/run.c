@@ -115,7 +115,8 @@ static void on_result(void *context, const struct job_result *result)
         return;
     }
     if (result->outcome == JOB_DONE) {
-        warn_jpeg_losses(options, file_output_name(job->output), result->alpha_dropped, result->reduced);
+        warn_losses(options, file_output_name(job->output), result->output_format, result->alpha_dropped,
+                    result->reduced);
         warn_dropped_metadata(options, file_output_name(job->output), result->dropped_on_write);
     }
     if (options->verbose)
