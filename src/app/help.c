@@ -69,7 +69,7 @@ static const char opening[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
                               "       gpuconv [OPTIONS] FILTER INPUT... -o DIR\n"
                               "       gpuconv [OPTIONS] --in-place FILTER INPUT...\n"
                               "Convolve PNG and JPEG images. FILTER is a name from --list, or gaussian:2, or\n"
-                              "a file, or several joined by commas. Of values in a list, the first is default.\n";
+                              "a file, or several joined by commas. The first value in a list is the default.\n";
 
 static const char closing[] = "\nExit status: 0 done, 1 the work failed, 2 usage. Try: gpuconv blur a.png b.png\n";
 
@@ -83,7 +83,7 @@ char *help_text(bool of_bench)
         [GROUP_FILTER] = "The filter",
         [GROUP_BACKEND] = "CPU or GPU (the result is the same)",
         [GROUP_FILE] = "Files (- is standard input or output)",
-        [GROUP_MANY] = "Many files (INPUTs may be folders)",
+        [GROUP_MANY] = "Many files (INPUTs may be folders; --skip-existing and below: one image too)",
         [GROUP_TALK] = "Messages",
         [GROUP_QUERY] = "Instead of filtering",
         [GROUP_BENCH] = "Benchmark",
