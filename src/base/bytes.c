@@ -9,7 +9,7 @@ bool bytes_contain(const uint8_t *bytes, size_t size, const char *text)
     return memmem(bytes, size, text, strlen(text)) != NULL;
 }
 
-/* The bytes that are reserved for SIZE. The capacity doubles, so that appending takes constant time per byte on average. */
+/* The capacity to reserve for SIZE bytes. It doubles, so that appending takes constant time per byte on average. */
 static size_t capacity_of(size_t size)
 {
     size_t capacity = 64;

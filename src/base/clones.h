@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * CLONES before a function compiles it for several instruction sets; the loader chooses one when the program starts.
- * Only files whose Meson target has `clones_args` get them. */
+ * CLONES before a function makes the compiler build it for several instruction sets. The loader chooses one of them
+ * when the program starts. Only files whose Meson target has `clones_args` get several versions. */
 #ifndef GPUCONV_BASE_CLONES_H
 #define GPUCONV_BASE_CLONES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Errors, and the guess which name a mistyped word means. */
+ * Errors, and suggestions for mistyped names. */
 #include "base/error.h"
 
 #include <stdarg.h>

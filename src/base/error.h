@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Errors: a code, which is also the exit status, the file that failed, and one sentence that says what is wrong and what
- * to do. The caller owns the struct. Nothing here prints or exits. */
+ * Errors: a code, which is also the exit status, the file that failed, and one sentence that says what is wrong and
+ * what to do. The caller owns the struct. Nothing here prints or exits. */
 #ifndef GPUCONV_ERROR_H
 #define GPUCONV_ERROR_H
 
@@ -53,13 +53,14 @@ void error_add_subject(struct error *error, const char *subject);
 /* Write "SUBJECT: MESSAGE", or only the message if there is no subject, to TEXT of SIZE bytes. Longer text is cut. */
 void error_text(const struct error *error, char *text, size_t size);
 
-/* The one of COUNT names that WORD most probably means, or NULL if none is near. That is the first name with the smallest
- * Damerau-Levenshtein distance (optimal string alignment: insert, delete, replace, swap neighbours). The distance is at
- * most a third of the word's length, rounded up, and name and word have at least one letter in common. */
+/* Find the name that WORD most probably means among COUNT names: the first one with the smallest Damerau-Levenshtein
+ * distance (optimal string alignment: insert, delete, replace, swap neighbours). The distance is at most a third of the
+ * word's length, rounded up, and the name and the word have at least one letter in common. Returns NULL if there is no
+ * such name. */
 const char *error_nearest(const char *word, const char *const *names, size_t count);
 
-/* A usage error: there is no KIND ("filter") named NAME. The message suggests NEAREST unless it is NULL, and gpuconv's
- * option LIST, which shows all names. Returns false. */
+/* Fill ERROR with a usage error: there is no KIND ("filter") named NAME. The message suggests NEAREST unless it is
+ * NULL. It also names LIST, the option of gpuconv that shows all names. Returns false. */
 bool error_unknown(struct error *error, const char *kind, const char *name, const char *nearest, const char *list);
 
 #ifdef __cplusplus

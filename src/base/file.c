@@ -33,8 +33,8 @@ const char *file_output_name(const char *path)
 
 /* ---- Reading ---- */
 
-/* Read FD to its end. The buffer has CAPACITY bytes at first: for a regular file one more than its size, so that the read
- * that finds the end needs no larger buffer. At least one byte of the buffer stays free. */
+/* Read FD to its end. The buffer has CAPACITY bytes at first. For a regular file that is one more than its size, so
+ * that the read that finds the end needs no larger buffer. At least one byte of the buffer stays free. */
 static bool read_all(int fd, const char *name, size_t limit, size_t capacity, uint8_t **bytes, size_t *size,
                      struct error *error)
 {
@@ -167,11 +167,11 @@ struct temporary {
     char name[sizeof ".gpuconv-0123456789abcdef"]; /* empty if the file has none */
 };
 
-/* Find a new name in FOLDER. If UNNAMED is -1, make a file of that name with MODE; otherwise link the open file UNNAMED to
- * it. Returns the open file, or -1. */
+/* Find a new name in FOLDER. If UNNAMED is -1, make a file of that name with MODE; otherwise link the open file UNNAMED
+ * to it. Returns the open file, or -1. */
 static int temporary_name(int folder, mode_t mode, int unnamed, struct temporary *temporary)
 {
-    for (int attempt = 0; attempt < 100; attempt++) { /* 64 random bits: one is enough, unless somebody plays tricks */
+    for (int attempt = 0; attempt < 100; attempt++) { /* with 64 random bits, the first is new as a rule */
         uint64_t random = 0;
         int fd = -1;
         if (getrandom(&random, sizeof random, 0) < 0)
@@ -194,8 +194,8 @@ static int temporary_name(int folder, mode_t mode, int unnamed, struct temporary
     return -1;
 }
 
-/* Open a new file in FOLDER. If the file system can, the file has no name, so that it disappears however the process ends;
- * otherwise it has a name from the beginning. */
+/* Open a new file in FOLDER. If the file system can, the file has no name, so that it disappears however the process
+ * ends; otherwise it has a name from the beginning. */
 static int temporary_open(int folder, mode_t mode, struct temporary *temporary)
 {
     const int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
@@ -207,8 +207,8 @@ static int temporary_open(int folder, mode_t mode, struct temporary *temporary)
     return temporary_name(folder, mode, -1, temporary);
 }
 
-/* Flush FOLDER, so that a rename in it survives a power cut. Some file systems cannot (EINVAL), and a folder without the
- * right to read cannot be opened. Neither is an error: the file is complete anyway. */
+/* Flush FOLDER, so that a rename in it survives a power cut. Some file systems cannot do that (EINVAL), and a folder
+ * that this process may not read cannot be opened. Neither is an error: the file is complete anyway. */
 static bool folder_flush(int folder)
 {
     const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -218,9 +218,9 @@ static bool folder_flush(int folder)
     return done;
 }
 
-/* Write the file NAME in FOLDER, which is no symbolic link. A new file gets MODE less the umask; a file that REPLACES
- * another gets exactly MODE. FOLDER is an open folder, so that every step is in the same one even if it is renamed
- * meanwhile. Signals are blocked until no temporary file is left, because most of them end the program. */
+/* Write the file NAME in FOLDER. NAME is no symbolic link. A new file gets MODE less the umask; a file that REPLACES
+ * another gets exactly MODE. FOLDER is open: all steps happen in the same folder, even if it is renamed meanwhile.
+ * Signals are blocked until no temporary file is left, because most of them end the program. */
 static bool write_renamed(int folder, const char *name, mode_t mode, bool replaces, const uint8_t *bytes, size_t size)
 {
     sigset_t all, before;
@@ -278,7 +278,7 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, struct erro
                            "is a symbolic link to a file that does not exist; remove it or give the file's own path");
     if (!exists && (path[0] == '\0' || path[strlen(path) - 1] == '/'))
         return error_about(error, ERROR_WORK, path, "names a folder; give the path of a file");
-    /* A rename needs no right to write the old file, but its owner took that right away for a reason. */
+    /* A rename needs no right to write the old file, but the file's owner may have removed that right on purpose. */
     if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
         return write_failed(path, error);
 

@@ -59,7 +59,7 @@ int parallel_allowed(int wanted)
     int started = 0;
     if (!is_limited())
         return wanted;
-    /* The limits concern threads that exist at the same time, so each waits until no more can be started. */
+    /* The limits apply to threads that exist at the same time, so each thread waits until no more can be started. */
     pthread_mutex_lock(&lock);
     while (started < others && started < MOST_THREADS &&
            pthread_create(&threads[started], NULL, wait_for_lock, &lock) == 0)
@@ -75,8 +75,8 @@ void parallel_for(int threads, int64_t count, void (*work)(void *context, int64_
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
-        /* Only the calling thread takes signals that end the program. It blocks them while it writes a file (file_write),
-         * which would be useless if another thread took them. */
+        /* Only the calling thread takes signals that end the program. It blocks them while it writes a file
+         * (file_write), and that would be useless if another thread took them. */
         sigset_t all;
         sigfillset(&all);
         if (omp_get_thread_num() != 0)

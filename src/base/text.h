@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The length, 1 to 4, of the UTF-8 character at the beginning of the SIZE bytes at TEXT; 0 if there is none. RFC 3629: the
- * shortest form only, no surrogates, up to U+10FFFF. */
+/* The length, 1 to 4, of the UTF-8 character at the beginning of the SIZE bytes at TEXT, or 0 if there is none. As in
+ * RFC 3629: the shortest form only, no surrogates, up to U+10FFFF. */
 int text_utf8_length(const uint8_t *text, size_t size);
 
 /* Are the SIZE bytes at TEXT UTF-8? */
@@ -23,11 +23,11 @@ void text_print_escaped(FILE *file, const char *text);
  * U+DCFF, as Python's surrogateescape does. NULL is printed as null. */
 void text_print_json(FILE *file, const char *text);
 
-/* Read the decimal number at *TEXT, of one to nine digits and without a sign, and step over it. Returns false and changes
- * nothing if there is none or it is not from LEAST to MOST. */
+/* Read the decimal number at *TEXT and step over it. It has one to nine digits and no sign. Returns false and changes
+ * nothing if there is no number, or if it is not from LEAST to MOST. */
 bool text_read_number(const char **text, int least, int most, int *number);
 
-/* Text in memory: SIZE bytes and a NUL. */
+/* Text in memory: SIZE bytes and a NUL after them. */
 struct text_buffer {
     char *bytes; /* release with free */
     size_t size, capacity;

@@ -53,8 +53,8 @@ void compare_images(const struct image *expected, const struct image *actual, st
         difference->psnr = 10 * log10(peak * peak * (double)image_samples(expected) / (double)squares);
 }
 
-/* Set OUT to the COLOURS numbers that the picture shows at pixel number I, before they are scaled. Returns the largest of
- * them. */
+/* Set OUT to the COLOURS numbers that the picture shows at pixel number I, before they are scaled. Returns the largest
+ * of these numbers. */
 static int pixel_difference(const struct image *expected, const struct image *actual, size_t i, size_t colours,
                             int out[3])
 {

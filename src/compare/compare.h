@@ -22,10 +22,10 @@ struct difference {
 /* Compare two images sample by sample. */
 void compare_images(const struct image *expected, const struct image *actual, struct difference *difference);
 
-/* Make PICTURE, which shows where and how much two images of one shape differ. It is grey or RGB with 8 bits, and black
- * where the images are equal. Elsewhere each colour is the absolute difference, scaled so that the largest of the picture
- * is 255. A pixel that differs in alpha alone is grey. Release it with image_free. Fails if the shapes differ, or if there
- * is not enough memory. */
+/* Set PICTURE to an image that shows where and how much two images of one shape differ. It is grey or RGB with 8 bits,
+ * and black where the images are equal. Elsewhere each colour is the absolute difference, scaled so that the largest
+ * one in the picture is 255. A pixel that differs in alpha alone is grey. Release it with image_free. Fails if the
+ * shapes differ, or if there is not enough memory. */
 bool difference_picture(const struct image *expected, const struct image *actual, struct image *picture,
                         struct error *error);
 

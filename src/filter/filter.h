@@ -79,8 +79,8 @@ struct filter {
     int64_t offset_numerator, offset_denominator; /* O, exact; with two grids the denominator is at most 2^20 */
     bool absolute;                                /* take the absolute value of the sum before the bias is added */
 
-    /* COMBINE_MAGNITUDE: steps[n] is the least s1^2 + s2^2 whose output is at least the level n, exact, or INT64_MAX if no
-     * sums reach it. The output is the greatest n with steps[n] <= s1^2 + s2^2. */
+    /* COMBINE_MAGNITUDE: steps[n] is the least s1^2 + s2^2 whose output is at least the level n, exact, or INT64_MAX if
+     * no sums reach it. The output is the greatest n with steps[n] <= s1^2 + s2^2. */
     int64_t steps[FILTER_LEVELS];
 
     int64_t tap_sum;      /* sum of q over the first grid */
@@ -116,16 +116,16 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
  * ~/.config/gpuconv/filters, then the installed folder. An unknown name is ERROR_USAGE, a bad file ERROR_WORK. */
 bool filter_find(const char *spec, struct filter *filter, struct error *error);
 
-/* Split ARGUMENT at its commas and find each filter. *FILTERS is one allocation of *COUNT filters; release it with free.
- * An argument that is the path of an existing file is one filter, even with commas. */
+/* Split ARGUMENT at its commas and find each filter. *FILTERS is one allocation of *COUNT filters; release it with
+ * free. If ARGUMENT is the path of an existing file, it is one filter, even with commas. */
 bool filter_find_all(const char *argument, struct filter **filters, size_t *count, struct error *error);
 
 /* Rotate the taps of each grid and the anchor by 180 degrees. Correlation with the result is true convolution with the
  * original. */
 void filter_flip(struct filter *filter);
 
-/* The names of all filters, built in or on the search path, sorted, each once. *NAMES is one allocation; release it with
- * free. */
+/* The names of all filters, built in or on the search path, sorted, each once. *NAMES is one allocation; release it
+ * with free. */
 bool filter_names(char ***names, size_t *count, struct error *error);
 
 /* The parametric filters, for help: pairs of form ("gaussian:SIGMA") and summary. NULL ends them. */
@@ -140,8 +140,7 @@ int filter_grids(const struct filter *filter);
 /* The number of taps that are not zero, in all grids. */
 int filter_tap_count(const struct filter *filter);
 
-/* Does the filter move the picture, or leave it, without changing a sample? Its only tap that is not zero is the scale.
- */
+/* Does the filter only move the picture, or leave it as it is? Then its only tap that is not zero equals the scale. */
 bool filter_is_shift(const struct filter *filter);
 
 /* Is the filter square, of an odd size, with its anchor in the centre? */

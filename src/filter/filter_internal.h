@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of this room share: from numbers to a filter's taps, and the generators of parametric filters. */
+ * Shared by the files of this room: how numbers become a filter's taps, and the generators of parametric filters. */
 #ifndef GPUCONV_FILTER_INTERNAL_H
 #define GPUCONV_FILTER_INTERNAL_H
 
@@ -15,14 +15,14 @@ void filter_set_name(struct filter *filter, const char *name);
 
 /* ---- Taps ---- */
 
-/* Set the filter's taps, scale, exactness and largest error from TAPS: the numbers of all grids, divided by the scale of
- * the text. The grids' size, the anchor and `combine` are already set. Taps that have a small enough common denominator
- * are exact; others are rounded once. Fails if their sum is too large, or for want of memory; NAME is the error's
- * subject. */
+/* Set the filter's taps, scale, exactness and largest error from TAPS: the numbers of all grids, divided by the scale
+ * of the text. The grids' size, the anchor and `combine` are already set. Taps with a small enough common denominator
+ * are exact; others are rounded once. Fails if their sum is too large or there is not enough memory; NAME is the
+ * error's subject. */
 bool filter_set_taps(struct filter *filter, const struct number *taps, const char *name, struct error *error);
 
-/* Cancel what taps and scale have in common. Then set everything that follows from taps, scale and OFFSET: sums, biases,
- * steps, column and row. OFFSET is exact and at most 65535 in absolute value. */
+/* Cancel the common factors of taps and scale. Then set everything that follows from taps, scale and OFFSET: sums,
+ * biases, steps, column and row. OFFSET is exact and at most 65535 in absolute value. */
 void filter_derive(struct filter *filter, struct number offset);
 
 /* ---- Generators ---- */

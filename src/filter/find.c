@@ -19,7 +19,8 @@ static bool is_file(const char *path)
     return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
-/* Read the filter file PATH. SPEC becomes the name. Only regular files and pipes are read: a terminal would never end. */
+/* Read the filter file PATH. SPEC becomes the filter's name. Accept only regular files and pipes, because a terminal
+ * would never end. */
 static bool read_filter_file(const char *path, const char *spec, struct filter *filter, struct error *error)
 {
     struct stat status;
@@ -27,7 +28,7 @@ static bool read_filter_file(const char *path, const char *spec, struct filter *
         return error_about(error, ERROR_WORK, path, "is no regular file; give the path of a filter file");
     char *text;
     size_t size;
-    const char *file = file_is_standard(path) ? "./-" : path; /* "-" is a name here, not standard input */
+    const char *file = file_is_standard(path) ? "./-" : path; /* here "-" is a file's name, not standard input */
     bool done = file_read_text(file, FILTER_MAX_TEXT, &text, &size, error);
     if (done) {
         done = filter_parse(text, size, path, filter, error);
@@ -62,7 +63,7 @@ static bool search_folder(size_t index, char *folder, size_t size)
     return false;
 }
 
-/* Find the filter NAME. *IS_THERE: there is one; the result then says whether it could be read. */
+/* Find the filter NAME. *IS_THERE says whether there is one. If there is, the result says whether it could be read. */
 static bool find_named(const char *name, bool *is_there, struct filter *filter, struct error *error)
 {
     char folder[PATH_MAX], path[PATH_MAX];
@@ -80,10 +81,10 @@ static bool find_named(const char *name, bool *is_there, struct filter *filter, 
     return false;
 }
 
-/* There is no filter SPEC: say so, and suggest a name. */
+/* Report that there is no filter SPEC, and suggest a name. */
 static bool fail_unknown(const char *spec, struct error *error)
 {
-    char word[65] = ""; /* before the colon; error_nearest takes no longer words */
+    char word[65] = ""; /* the part before the colon; error_nearest ignores longer words */
     const size_t length = strcspn(spec, ":");
     if (length < sizeof word)
         memcpy(word, spec, length);
@@ -126,7 +127,7 @@ bool filter_find(const char *spec, struct filter *filter, struct error *error)
     if (is_file(spec))
         return read_filter_file(spec, spec, filter, error);
     if (generator < GENERATOR_COUNT)
-        return filter_generate(spec, generator, filter, error); /* fails, and says which parameters are missing */
+        return filter_generate(spec, generator, filter, error); /* this fails and says which parameters are missing */
     return fail_unknown(spec, error);
 }
 
@@ -174,8 +175,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*left, *right);
 }
 
-/* Write the names of the filters in FOLDER to STREAM, each with its NUL, and add their number to *COUNT. A folder of the
- * search path need not exist: only a lack of memory or descriptors is a failure. */
+/* Write the names of the filters in FOLDER to STREAM, each with its NUL, and add their number to *COUNT. A folder of
+ * the search path need not exist: only a lack of memory or descriptors is a failure. */
 static bool list_filters_in(const char *folder, FILE *stream, size_t *count)
 {
     DIR *directory = opendir(folder);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parametric filters: a generator makes taps from a few parameters. It computes with operations that IEEE 754 defines to
- * the last bit, so that the same parameters give the same taps on every machine. */
+ * Parametric filters: a generator makes taps from a few parameters. It computes with operations that IEEE 754 defines
+ * to the last bit, so that the same parameters give the same taps on every machine. */
 #include "filter/filter_internal.h"
 
 #include <assert.h>
@@ -120,8 +120,8 @@ static bool make_gaussian(const struct number *parameters, struct filter *filter
     if (!(sigma > 0.0 && sigma <= 21.0)) /* 3 * 21 is the largest radius */
         return false;
 
-    /* Column and row are one vector of integers, so the taps are their product by construction. The vector's sum is 2^11:
-     * sum|q| is 2^22, and sum|q| * 255 = 1,069,547,520 < 2^31. A sum of 2^12 would give four times that. */
+    /* Column and row are one vector of integers, so the taps are their product by construction. The vector's sum is
+     * 2^11: sum|q| is 2^22, and sum|q| * 255 = 1,069,547,520 < 2^31. A sum of 2^12 would give four times that. */
     const int32_t unit = 1 << 11;
     const int radius = (int)ceil(3.0 * sigma);
     double weights[MAX_RADIUS + 1];
@@ -133,7 +133,8 @@ static bool make_gaussian(const struct number *parameters, struct filter *filter
         missing -= i == 0 ? vector[i] : 2 * vector[i];
     }
 
-    /* What is missing goes to the largest remainders, on both sides at once; an odd one goes to the middle. */
+    /* Add the missing weight to the largest remainders, on both sides at once. If it is odd, the last unit goes to the
+     * middle. */
     for (; missing >= 2; missing -= 2) {
         int largest = 1;
         for (int i = 2; i <= radius; i++) {
@@ -215,9 +216,10 @@ static bool make_disk(const struct number *parameters, struct filter *filter)
     return true;
 }
 
-/* The weight of the Laplacian of Gaussian at X, Y: g(x) g(y) (x^2 + y^2 - MEAN) / sigma^2. It differs from the textbook's
- * g(x) g(y) (x^2 + y^2 - 2 sigma^2) / sigma^4 in two ways. MEAN, the mean of x^2 + y^2 over the taps, replaces its limit
- * 2 sigma^2, so that the weights sum to 0. A factor of sigma^2 makes the output equally strong for every sigma. */
+/* The weight of the Laplacian of Gaussian at X, Y: g(x) g(y) (x^2 + y^2 - MEAN) / sigma^2. The textbook's weight is
+ * g(x) g(y) (x^2 + y^2 - 2 sigma^2) / sigma^4. There are two differences. MEAN, the mean of x^2 + y^2 over the taps,
+ * replaces its limit 2 sigma^2, so that the weights sum to 0. A factor of sigma^2 makes the output equally strong for
+ * every sigma. */
 static double log_weight(const double *weights, double sigma, double mean, int x, int y)
 {
     return weights[abs(x)] * weights[abs(y)] * (x * x + y * y - mean) / (sigma * sigma);

@@ -54,7 +54,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* DIGITS * 10^EXPONENT. IS_ROUNDED: the text has more digits than DIGITS. */
+/* The number DIGITS * 10^EXPONENT. IS_ROUNDED says that the text has more digits than DIGITS. */
 static struct number number_scaled(int64_t digits, long exponent, bool is_rounded)
 {
     if (digits == 0) /* never rounded, and the loops below would not end */
@@ -80,11 +80,11 @@ static struct number number_scaled(int64_t digits, long exponent, bool is_rounde
                            .value = (double)numerator / (double)denominator};
 }
 
-/* Read `12`, `.5`, `1.` or `2.5e-3`, without a sign, at AT. Returns the end of the number, or NULL. strtod will not do: it
- * follows the locale and reads nan, inf and 0x10, too. */
+/* Read `12`, `.5`, `1.` or `2.5e-3`, without a sign, at AT. Returns the end of the number, or NULL. strtod is not
+ * suitable: it follows the locale and also reads nan, inf and 0x10. */
 static const char *decimal_read(const char *at, const char *end, struct number *number)
 {
-    const long far = 1000000; /* beyond every double and every file: exponents need no check for overflow */
+    const long far = 1000000; /* larger than any exponent of a double and any file, so exponents cannot overflow */
     int64_t digits = 0;
     long exponent = 0;
     bool any = false, point = false, rounded = false;

@@ -18,8 +18,8 @@ struct number {
 /* What is wrong with the text of a number. */
 enum number_fault { NUMBER_FINE, NUMBER_MALFORMED, NUMBER_TOO_LARGE, NUMBER_OVER_ZERO };
 
-/* Read the number that fills the bytes from AT to END: a decimal (`12`, `.5`, `1.`, `2.5e-3`) or a fraction of two, with
- * an optional sign. *NUMBER is undefined unless the result is NUMBER_FINE. */
+/* Read the number that fills the bytes from AT to END: a decimal (`12`, `.5`, `1.`, `2.5e-3`) or a fraction of two,
+ * with an optional sign. *NUMBER is undefined unless the result is NUMBER_FINE. */
 enum number_fault number_read(const char *at, const char *end, struct number *number);
 
 /* A / B; B is not 0. The quotient is exact if A and B are exact and 64 bits hold the result. */

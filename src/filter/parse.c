@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the text of a filter to its lines, from the lines to numbers, and from these to the filter. */
+ * The parser of filter files: from text to lines, from lines to numbers, from numbers to the filter. */
 #include "base/text.h"
 #include "filter/filter_internal.h"
 
@@ -17,7 +17,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* The first line of a libvips matrix and its rows, or the rows of two grids. */
+/* The most lines: the first line of a libvips matrix and its rows, or the rows of two grids. */
 #define MAX_LINES (FILTER_MAX + 1 + FILTER_MAX)
 
 enum keyword {
@@ -144,7 +144,7 @@ static bool parse_number(struct parser *parser, const char *expected, struct num
     return true;
 }
 
-/* Check and set the scale, which LINE and COLUMN are the place of. */
+/* Check and set the scale. The text has it at LINE and COLUMN. */
 static bool set_scale(struct parser *parser, size_t line, size_t column, struct number scale)
 {
     if (scale.value == 0.0)
@@ -166,7 +166,7 @@ static bool set_offset(struct parser *parser, size_t line, size_t column, struct
     return true;
 }
 
-/* Read the anchor's column or row. */
+/* Read the column or the row of the anchor. */
 static bool parse_anchor(struct parser *parser, int64_t *place)
 {
     const char *expected = "the anchor's column and row, counted from 0";
@@ -281,7 +281,7 @@ static bool parse_value(struct parser *parser, enum keyword keyword, struct filt
     return true;
 }
 
-/* Only separators may be left in the line. */
+/* Check that only separators are left in the line. */
 static bool parse_line_end(struct parser *parser)
 {
     return !skip_separators(parser) || fail_at(parser, parser->number, column_of(parser, parser->at),
@@ -398,7 +398,7 @@ static int first_ragged(const struct parser *parser, int first, int64_t count)
     return first;
 }
 
-/* Can the first line be that of a libvips matrix: WIDTH HEIGHT [SCALE [OFFSET]], without a keyword before it? */
+/* Can the first line be the header of a libvips matrix: WIDTH HEIGHT [SCALE [OFFSET]], without a keyword before it? */
 static bool is_matrix_header(const struct parser *parser)
 {
     for (int i = 0; i < KEYWORD_COUNT; i++) {
@@ -412,10 +412,10 @@ static bool is_matrix_header(const struct parser *parser)
 
 /* Decide what the lines are. *FIRST becomes the first row of taps: 0, or 1 after the header of a matrix.
  *
- * The text is a matrix if its first line can be a header and exactly HEIGHT lines of WIDTH taps follow. It is rows of taps
- * if all lines have as many taps as the first. Both are true only if the header has as many numbers as the matrix has
- * columns, 2 to 4: for example `3 3 9` and three lines of three. A wrong guess would silently make another picture, so
- * such a text is refused. The message says how to write either. */
+ * The text is a matrix if its first line can be a header and exactly HEIGHT lines of WIDTH taps follow. It is rows of
+ * taps if all lines have as many taps as the first. Both are true only if the header has as many numbers as the matrix
+ * has columns, 2 to 4: for example `3 3 9` and three lines of three. A wrong guess would silently make another picture,
+ * so such a text is refused. The message says how to write either. */
 static bool find_rows(struct parser *parser, int *first)
 {
     const struct line *header = &parser->lines[0];

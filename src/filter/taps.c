@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From numbers to integer taps, and from the taps to everything that follows from them. */
+ * From numbers to integer taps, and from the taps to the numbers that are derived from them. */
 #include "filter/filter_internal.h"
 
 #include <math.h>
@@ -10,12 +10,12 @@
 
 __extension__ typedef __int128 int128;
 
-/* ---- What follows from the taps ---- */
+/* ---- Numbers derived from the taps ---- */
 
-/* Set column and row if the taps are their product. The row is the first row of taps that is not all zero, divided by its
- * greatest common divisor, with a sign that makes its first non-zero tap positive. Its entries have no common divisor, so
- * every integer row that is a multiple of it is an integer multiple: a factoring in integers is found if there is one.
- * sum|column| * sum|row| = sum|q|, so both passes fit in 32 bits, too. */
+/* Set column and row if the taps are their product. The row is the first row of taps that is not all zero, divided by
+ * its greatest common divisor, with a sign that makes its first non-zero tap positive. Its entries have no common
+ * divisor, so every integer row that is a multiple of it is an integer multiple: a factoring in integers is found if
+ * there is one. sum|column| * sum|row| = sum|q|, so both passes fit in 32 bits, too. */
 static void set_column_and_row(struct filter *filter)
 {
     const int width = filter->width;
@@ -55,11 +55,11 @@ static void set_column_and_row(struct filter *filter)
     }
 }
 
-/* The output reaches level n if sqrt(N) >= a = D (n - O - 1/2), for N = s1^2 + s2^2. That is if a <= 0 or N >= a^2, so the
- * step is ceil(a^2).
+/* The output reaches level n if sqrt(N) >= a = D (n - O - 1/2), for N = s1^2 + s2^2. That is if a <= 0 or N >= a^2, so
+ * the step is ceil(a^2).
  *
- * With O = p/r, a = u / w, u = D (2rn - 2p - r) and w = 2r. From r <= 2^20, |p| <= 2^16 r and D <= 2^30 follows
- * |u| < 2^70. With i = floor(a) and rest = u - i w, a^2 = i^2 + (2 i rest w + rest^2) / w^2. As sqrt(N) <= |s1| + |s2| <
+ * With O = p/r, a = u / w, u = D (2rn - 2p - r) and w = 2r. From r <= 2^20, |p| <= 2^16 r and D <= 2^30 follows |u| <
+ * 2^70. With i = floor(a) and rest = u - i w, a^2 = i^2 + (2 i rest w + rest^2) / w^2. As sqrt(N) <= |s1| + |s2| <
  * 2^31, no sums reach i >= 2^31; below that, i^2 < 2^62 and 2 i rest w < 2^74. */
 static void set_steps(struct filter *filter, struct number offset)
 {
@@ -147,14 +147,14 @@ static bool set_exact_taps(struct filter *filter, const struct number *taps)
     return sum <= FILTER_MAX_SUM;
 }
 
-/* What rounding took from a tap, with the sign of the correction. */
+/* The error of a rounded tap. Its sign is that of the correction. */
 struct remainder {
     double value;
     int distance; /* to the anchor, squared */
     int index;
 };
 
-/* For qsort: the taps that correct the sum, the largest remainder first. */
+/* A comparison for qsort: the taps that correct the sum come first, the largest remainder before all others. */
 static int compare_remainders(const void *a, const void *b)
 {
     const struct remainder *left = a, *right = b;
@@ -199,7 +199,8 @@ static int64_t round_taps(const struct filter *filter, const struct number *taps
 }
 
 /* Round the taps once, to the finest power of two that FILTER_MAX_SUM allows. Each grid keeps its sum. With two grids
- * |change of C| <= |change of s1| + |change of s2| for every `combine`, so the largest error is a bound for them, too. */
+ * |change of C| <= |change of s1| + |change of s2| for every `combine`, so the largest error is a bound for them,
+ * too. */
 static bool set_rounded_taps(struct filter *filter, const struct number *taps, const char *name, struct error *error)
 {
     const int grid = filter->width * filter->height, count = filter_grids(filter) * grid;

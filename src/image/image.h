@@ -37,9 +37,9 @@ struct image {
 /* The type of a plane's samples: 8-bit levels, 16-bit levels in the machine's byte order, or floats from 0 to 1. */
 enum sample { SAMPLE_U8, SAMPLE_U16, SAMPLE_F32, SAMPLE_COUNT };
 
-/* COUNT planes of one size, at equal distances in one buffer, on the host or on a device. Strides are in bytes. Padding may
- * follow a row; nobody reads or writes it. The struct does not own DATA. On a device DATA is aligned to 512 bytes and both
- * strides to 128. */
+/* COUNT planes of one size, at equal distances in one buffer, on the host or on a device. Strides are in bytes. Padding
+ * may follow a row; nobody reads or writes it. The struct does not own DATA. On a device, DATA is aligned to 512 bytes
+ * and both strides to 128. */
 struct plane {
     enum sample sample;
     int width, height, count;
@@ -113,8 +113,8 @@ int image_planes(const struct image *image, enum alpha alpha);
  * impossible or there is not enough memory. */
 bool image_allocate(struct image *image, int width, int height, int channels, int bits, struct error *error);
 
-/* Make CONVERTED, a copy of IMAGE with BITS per sample: reduce_sample makes 8 of 16, widen_sample 16 of 8. Release it with
- * image_free. Fails if there is not enough memory. */
+/* Set CONVERTED to a copy of IMAGE with BITS per sample: reduce_sample makes 8 bits of 16, widen_sample makes 16 of 8.
+ * Release it with image_free. Fails if there is not enough memory. */
 bool image_convert(const struct image *image, int bits, struct image *converted, struct error *error);
 
 /* Release the samples. The struct may be all zero, and is all zero afterwards. */
@@ -136,8 +136,8 @@ static inline void *plane_row(const struct plane *planes, int channel, int y)
     return (char *)planes->data + (size_t)channel * planes->plane_bytes + (size_t)y * planes->row_bytes;
 }
 
-/* Lay out COUNT planes with rows padded to 64 bytes. *SIZE becomes the bytes that they take; the caller sets plane->data,
- * which is NULL. Fails if no memory could hold them. */
+/* Lay out COUNT planes with rows padded to 64 bytes. Sets *SIZE to the bytes that they need and plane->data to NULL;
+ * the caller reserves the bytes and sets plane->data. Fails if no memory could hold them. */
 bool plane_layout(struct plane *plane, enum sample sample, int width, int height, int count, size_t *size,
                   struct error *error);
 
@@ -147,14 +147,14 @@ bool plane_allocate(struct plane *plane, enum sample sample, int width, int heig
 /* Release plane->data. The struct may be all zero, and is all zero afterwards. */
 void plane_free(struct plane *plane);
 
-/* Split the image into planes->count planes of its size: channel c becomes plane c. The planes are SAMPLE_U8, for an image
- * of 8 bits, or SAMPLE_U16, for one of 8 bits (by widen_sample) or 16. LINEAR may be NULL; otherwise the planes are
- * SAMPLE_U16, and its tables take the colours to linear light. With ALPHA_PREMULTIPLY and an alpha channel, colours then
- * become premultiply_sample(colour, alpha). */
+/* Split the image into planes->count planes of its size: channel c becomes plane c. An image of 8 bits becomes planes
+ * of SAMPLE_U8, or of SAMPLE_U16 (by widen_sample). An image of 16 bits becomes planes of SAMPLE_U16. If LINEAR is not
+ * NULL, the planes are SAMPLE_U16, and its tables convert the colours to linear light. With ALPHA_PREMULTIPLY and an
+ * alpha channel, colours then become premultiply_sample(colour, alpha). */
 void image_split(const struct image *image, enum alpha alpha, const struct linear *linear, const struct plane *planes);
 
-/* The inverse: plane c becomes channel c. Channels without a plane keep their samples. With ALPHA_PREMULTIPLY and an alpha
- * channel, colours become unpremultiply_sample(colour, alpha) first, with the alpha of the planes. */
+/* The inverse: plane c becomes channel c. Channels without a plane keep their samples. With ALPHA_PREMULTIPLY and an
+ * alpha channel, colours first become unpremultiply_sample(colour, alpha), with the alpha of the planes. */
 void image_merge(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image);
 
 /* 8 bits to 16: black stays black and white stays white, as 65535 / 255 = 257 is a whole number. */

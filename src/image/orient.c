@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copy WIDTH x HEIGHT pixels of BYTES each. In the input, the next pixel of a row is IN_STEP bytes further and the next row
- * IN_ROW; both may be negative. The copy goes square by square, so that both sides stay in the cache when rows become
- * columns: a square touches 32 lines of at most 32 x 8 bytes on each side. */
+/* Copy WIDTH x HEIGHT pixels of BYTES each. In the input, the next pixel of a row is IN_STEP bytes further, and the
+ * next row is IN_ROW bytes further; both may be negative. The copy goes square by square, so that both sides stay in
+ * the cache when rows become columns: a square touches 32 lines of at most 32 x 8 bytes on each side. */
 static inline void copy_pixels(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t in_row, uint8_t *out, int width,
                                int height, size_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Planes on the host: lay them out, split an image into them, and merge them again. On a device, kernels/device/planes.cu
- * does the same and gives the same bytes. */
+ * Planes on the host: lay them out, split an image into them, and merge them again. On a device,
+ * kernels/device/planes.cu does the same and gives the same bytes. */
 #include "base/clones.h"
 #include "image/image.h"
 #include "image/linear.h"
@@ -56,7 +56,7 @@ static uint16_t *plane_row16(const struct plane *planes, int c, int y)
     return plane_row(planes, c, y);
 }
 
-/* The channel of the alpha that multiplies the colours, or -1. */
+/* The number of the alpha channel that multiplies the colours, or -1. */
 static int multiplying_alpha(const struct image *image, enum alpha alpha)
 {
     return alpha == ALPHA_PREMULTIPLY && image_has_alpha(image) ? image->channels - 1 : -1;
@@ -98,7 +98,7 @@ static void split_channel16(const struct image *image, const uint8_t *in, const 
             row[x] = linear != NULL ? linear->from16[samples[x * step]] : samples[x * step];
 }
 
-/* Copy ROW to one channel of a row of the image, divided by ALPHAS unless that is NULL. OUT is its first sample. */
+/* Copy ROW, divided by ALPHAS unless that is NULL, to one channel of a row of the image. OUT is its first sample. */
 static void merge_channel16(const struct image *image, const uint16_t *row, const uint16_t *alphas,
                             const struct linear *linear, uint8_t *out)
 {
