@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a file must be before a codec sees it. stb reads truncated and damaged files without a word, and its JPEG decoder
- * trusts some numbers that it should not. So the whole container is walked first: the length and CRC of every chunk, the
- * length of every segment, the sizes of tables, the end. Damaged files are then refused alike, whichever codec follows. */
+ * The checks of a file before a codec reads it. stb silently accepts truncated and damaged files, and its JPEG decoder
+ * trusts some numbers that it should not. So these functions walk the whole container first. They check the length and
+ * CRC of every chunk, the length of every segment, the sizes of tables, and the end. Damaged files are then refused
+ * alike, whichever codec follows. */
 #ifndef GPUCONV_CONTAINER_CHECK_H
 #define GPUCONV_CONTAINER_CHECK_H
 
@@ -13,17 +14,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a container says about its image. */
+/* The properties of the image, as the container states them. */
 struct container_info {
     int64_t width, height; /* at least 1 */
-    int channels;          /* 1 to 4, as the codecs give them: a palette is 3 or 4, and so is CMYK 3 */
+    int channels;          /* 1 to 4, as the codecs return them: 3 or 4 for a palette, 3 for CMYK */
     int bits;              /* of a sample in the file */
     bool cmyk;             /* a JPEG of 4 channels */
     struct chroma_subsampling chroma_subsampling;
 };
 
-/* Check the SIZE bytes of a PNG from its signature to IEND, of a JPEG from SOI to EOI; bytes behind that are ignored. Fill
- * INFO. NAME is the file's, for the error. */
+/* Check the SIZE bytes of a PNG from its signature to IEND, or of a JPEG from SOI to EOI. Bytes after that are ignored.
+ * Fill INFO. NAME is the file's name, for the error. */
 bool png_check(const uint8_t *bytes, size_t size, const char *name, struct container_info *info, struct error *error);
 bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct container_info *info, struct error *error);
 

@@ -8,8 +8,8 @@ struct jpeg_walk jpeg_walk_begin(const uint8_t *bytes, size_t size)
     return (struct jpeg_walk){.bytes = bytes, .size = size, .at = JPEG_SOI_BYTES};
 }
 
-/* Where the data of a scan end that begin at AT: at the next marker that is neither a restart nor FF 00, which stands
- * for a byte FF of the data. The file's size where there is none. */
+/* The end of the data of a scan that begin at AT: the next marker that is neither a restart nor FF 00. FF 00 stands for
+ * a byte FF of the data. Returns the file's size if there is no such marker. */
 static size_t find_scan_end(const uint8_t *bytes, size_t size, size_t at)
 {
     const uint8_t *end = bytes + size, *next = bytes + at;
@@ -26,7 +26,7 @@ static size_t find_scan_end(const uint8_t *bytes, size_t size, size_t at)
     return size;
 }
 
-/* Is this a marker without a length of its own, or none at all? */
+/* Is this a marker without a length, or no marker at all? */
 static bool begins_no_segment(unsigned marker)
 {
     return marker < 2 || (marker >= JPEG_MARKER_RST0 && marker <= JPEG_MARKER_SOI);
@@ -37,7 +37,8 @@ enum jpeg_step jpeg_walk_next(struct jpeg_walk *walk, struct jpeg_segment *segme
     const uint8_t *bytes = walk->bytes;
     const size_t size = walk->size;
     size_t at = walk->in_scan ? find_scan_end(bytes, size, walk->at) : walk->at;
-    const uint8_t *fill = at < size ? memchr(bytes + at, 0xff, size - at) : NULL; /* bytes before it: stb judges them */
+    /* Skip other bytes before the FF: the codecs decide whether they accept these. */
+    const uint8_t *fill = at < size ? memchr(bytes + at, 0xff, size - at) : NULL;
     at = fill != NULL ? (size_t)(fill - bytes) : size;
     *segment = (struct jpeg_segment){.at = at};
     while (at < size && bytes[at] == 0xff)

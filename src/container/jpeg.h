@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * JPEG's container: segments, each begun by a marker, and the data of scans between them (ITU-T T.81, annex B). One
- * walker, which the check and the metadata use, and what puts a segment together. Knows nothing of samples. */
+ * The container of JPEG: segments, each with a marker at its beginning, and the data of scans between them (ITU-T T.81,
+ * annex B). This file walks over segments for the check and the metadata, and writes them. It knows nothing of samples.
+ * */
 #ifndef GPUCONV_CONTAINER_JPEG_H
 #define GPUCONV_CONTAINER_JPEG_H
 
@@ -11,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The byte behind FF. */
+/* Markers: the byte after FF. */
 enum jpeg_marker {
     JPEG_MARKER_SOF0 = 0xc0, /* frame headers are SOF0 to SOF15, without the next three */
-    JPEG_MARKER_SOF2 = 0xc2, /* the last kind that is read: progressive */
+    JPEG_MARKER_SOF2 = 0xc2, /* progressive; no later kind is read */
     JPEG_MARKER_DHT = 0xc4,
     JPEG_MARKER_JPG = 0xc8,
     JPEG_MARKER_DAC = 0xcc,
@@ -32,30 +33,31 @@ enum jpeg_marker {
 
 enum {
     JPEG_SOI_BYTES = 2,        /* before the first segment */
-    JPEG_SEGMENT_MOST = 65533, /* bytes of data of a segment: its length has 16 bits and counts itself */
+    JPEG_SEGMENT_MOST = 65533, /* the most data of a segment in bytes: the length has 16 bits and counts itself */
 };
 
-/* How many samples of brightness a JPEG has for one of colour in each direction. 0, 0: unknown, or not so simple. */
+/* Chroma subsampling: how many samples of brightness there are for one of colour in each direction. 0, 0 means that it
+ * is unknown or irregular. */
 struct chroma_subsampling {
     int horizontal, vertical;
 };
 
-/* A segment that lies in the file as a whole. */
+/* A complete segment of a file. */
 struct jpeg_segment {
-    size_t at;           /* where its marker begins in the file, with the bytes FF that may fill the place before it */
-    unsigned marker;     /* 0 where the file ends before it */
-    const uint8_t *data; /* behind the length */
-    size_t size;         /* of the data in bytes; where the step failed, what the length says */
-    size_t left;         /* bytes of the file from the length on */
+    size_t at;           /* the place of its marker in the file, or of the first fill byte FF before it */
+    unsigned marker;     /* 0 if the file ends before it */
+    const uint8_t *data; /* after the length */
+    size_t size;         /* bytes of data; after a failed step, the size that the length claims */
+    size_t left;         /* bytes from the length to the end of the file */
 };
 
-/* What a step of the walk found. */
+/* The result of a step of the walk. */
 enum jpeg_step {
     JPEG_STEP_SEGMENT,
     JPEG_STEP_END,       /* the marker that ends the image */
-    JPEG_STEP_NO_PLACE,  /* a marker that does not begin a segment */
-    JPEG_STEP_NO_END,    /* the file ends before a marker, or behind one before its length */
-    JPEG_STEP_TOO_SHORT, /* the length does not even count itself */
+    JPEG_STEP_NO_PLACE,  /* a marker that may not be at this place */
+    JPEG_STEP_NO_END,    /* the file ends before the next marker, or before its length */
+    JPEG_STEP_TOO_SHORT, /* the length is below 2, its own size */
     JPEG_STEP_TRUNCATED, /* the segment is longer than the rest of the file */
 };
 
@@ -67,20 +69,20 @@ struct jpeg_walk {
     bool in_scan; /* after SOS: first go past the data of the scan */
 };
 
-/* Begin at the first segment. The file is as long as its SOI marker at least. */
+/* Begin a walk at the first segment. The file must be at least as long as its SOI marker. */
 struct jpeg_walk jpeg_walk_begin(const uint8_t *bytes, size_t size);
 
-/* Step to the next segment, and fill SEGMENT. A step behind SOS goes past the data of the scan first. */
+/* Step to the next segment and fill SEGMENT. After SOS, the step skips the data of the scan first. */
 enum jpeg_step jpeg_walk_next(struct jpeg_walk *walk, struct jpeg_segment *segment);
 
-/* The same up to the first scan: false there, at the end, and where no segment follows. */
+/* The same, but only up to the first scan. Returns false at the scan, at the end, and after a failed step. */
 bool jpeg_walk_headers(struct jpeg_walk *walk, struct jpeg_segment *segment);
 
 /* Is this the marker of a frame header? */
 bool jpeg_is_frame(unsigned marker);
 
-/* Append a segment to OUT: HEAD, then SIZE bytes; both together at most JPEG_SEGMENT_MOST. False where there is not
- * enough memory. */
+/* Append a segment to OUT: HEAD, then SIZE bytes. Both together have at most JPEG_SEGMENT_MOST bytes. Returns false if
+ * there is not enough memory. */
 bool jpeg_segment_append(struct blob *out, enum jpeg_marker marker, const void *head, size_t head_size,
                          const uint8_t *bytes, size_t size);
 

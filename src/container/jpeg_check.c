@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The check of JPEG: segments up to the end of the image, the frame header, the sizes of Huffman tables. */
+ * The check of a JPEG: the segments up to the end of the image, the frame header, the sizes of Huffman tables. */
 #include "container/check.h"
 
-/* The most scans of a file. Encoders write about ten. Each scan goes through the whole picture, and some need hardly a
- * byte in the file: thousands in a few kilobytes would keep a decoder busy for minutes. */
+/* The most scans of a file. Encoders write about ten. A decoder goes through the whole picture for each scan, and a
+ * scan may have very few bytes. Thousands of scans in a few kilobytes would keep a decoder busy for minutes. */
 enum { SCANS_MOST = 100 };
 
-/* A JPEG that is being checked, and what its segments have said so far. */
+/* The state of the check of a JPEG. */
 struct jpeg_state {
     const char *name;
     struct error *error;
-    struct container_info info; /* width 0: there was no frame header */
+    struct container_info info; /* width 0: no frame header yet */
     int scans;
 };
 
@@ -20,7 +20,8 @@ struct jpeg_state {
     error_about((state)->error, ERROR_WORK, (state)->name, "the JPEG file is damaged: " format "; get an intact copy", \
                 __VA_ARGS__)
 
-/* Why a way of compression is not read, or NULL where it is: the last hexadecimal digit of the frame's marker says. */
+/* Why a kind of compression is not read, or NULL if it is read. The last hexadecimal digit of the frame's marker is its
+ * kind. */
 static const char *name_unsupported(unsigned marker)
 {
     static const char *const kinds[16] = {
@@ -31,8 +32,9 @@ static const char *name_unsupported(unsigned marker)
     return kinds[marker & 15];
 }
 
-/* The chroma subsampling of three components, 3 bytes each: number, horizontal and vertical factor in 4 bits each, table.
- * Only one sample of colour for each 1, 2 or 4 of brightness is known; anything else is rare and hard to write. */
+/* The chroma subsampling of three components. Each has 3 bytes: its number, its horizontal and vertical factors in 4
+ * bits each, its table. Only 1, 2 or 4 samples of brightness for one of colour are accepted. Other factors are rare and
+ * hard to write. */
 static struct chroma_subsampling read_chroma_subsampling(const uint8_t *components)
 {
     const int horizontal = components[1] >> 4, vertical = components[1] & 15;
@@ -42,7 +44,7 @@ static struct chroma_subsampling read_chroma_subsampling(const uint8_t *componen
     return (struct chroma_subsampling){horizontal, vertical};
 }
 
-/* A frame header: bits, height, width, number of components, then 3 bytes a component. */
+/* Check a frame header: bits, height, width, number of components, then 3 bytes for each component. */
 static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *state)
 {
     const char *unsupported = name_unsupported(segment->marker);
@@ -79,8 +81,8 @@ static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *s
     return true;
 }
 
-/* Huffman tables: 17 bytes that say how many symbols of each length follow, then the symbols. stb_image 2.27 writes past
- * its own tables where there are more than 256. */
+/* Check Huffman tables. A table has 17 bytes that give the number of symbols of each length, then the symbols.
+ * stb_image 2.27 writes past its own tables if there are more than 256 symbols. */
 static bool check_huffman_tables(const struct jpeg_segment *segment, struct jpeg_state *state)
 {
     const uint8_t *data = segment->data;
@@ -97,7 +99,7 @@ static bool check_huffman_tables(const struct jpeg_segment *segment, struct jpeg
     return true;
 }
 
-/* One segment that lies in the file as a whole. */
+/* Check one complete segment. */
 static bool check_segment(const struct jpeg_segment *segment, struct jpeg_state *state)
 {
     if (segment->marker == JPEG_MARKER_DHT)
@@ -109,7 +111,7 @@ static bool check_segment(const struct jpeg_segment *segment, struct jpeg_state 
     return true;
 }
 
-/* A step that found no segment. */
+/* Report a step that found no segment. */
 static bool report_step(enum jpeg_step step, const struct jpeg_walk *walk, const struct jpeg_segment *segment,
                         const struct jpeg_state *state)
 {

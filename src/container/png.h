@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * PNG's container: a signature, then chunks (PNG, third edition, section 5). One walker, which the check, the codecs and
- * the metadata use, and what puts a chunk together. Knows nothing of samples. */
+ * The container of PNG: a signature, then chunks (PNG, third edition, section 5). This file walks over chunks for the
+ * check, the codecs and the metadata, and writes them. It knows nothing of samples. */
 #ifndef GPUCONV_CONTAINER_PNG_H
 #define GPUCONV_CONTAINER_PNG_H
 
@@ -14,7 +14,7 @@
 enum {
     PNG_SIGNATURE = 8,       /* bytes before the first chunk */
     PNG_CHUNK_HEAD = 8,      /* a chunk's length and type, before its data */
-    PNG_CHUNK_OVERHEAD = 12, /* and its CRC, behind its data */
+    PNG_CHUNK_OVERHEAD = 12, /* the same and its CRC, after its data */
     PNG_HEADER_DATA = 13,    /* bytes of data in IHDR */
     PNG_PALETTE_MOST = 256,  /* entries of PLTE */
 };
@@ -24,21 +24,21 @@ enum { PNG_PALETTE = 1, PNG_COLOUR = 2, PNG_ALPHA = 4 };
 
 extern const uint8_t png_signature[PNG_SIGNATURE];
 
-/* A chunk that lies in the file as a whole. */
+/* A complete chunk of a file. */
 struct png_chunk {
-    size_t at;           /* where its length begins in the file */
+    size_t at;           /* the place of its length in the file */
     const uint8_t *head; /* its length; its type and data follow */
     const char *type;    /* four letters, without a NUL */
     const uint8_t *data;
     uint32_t size; /* of the data in bytes */
 };
 
-/* What a step of the walk found. */
+/* The result of a step of the walk. */
 enum png_step {
     PNG_STEP_CHUNK,
-    PNG_STEP_END,       /* IEND was the chunk before; nothing behind it is read */
-    PNG_STEP_NO_CHUNK,  /* fewer bytes are left than the smallest chunk has */
-    PNG_STEP_NO_TYPE,   /* there are no four letters where the type should be */
+    PNG_STEP_END,       /* the last chunk was IEND; the walk ignores later bytes */
+    PNG_STEP_NO_CHUNK,  /* fewer bytes are left than the size of the smallest chunk */
+    PNG_STEP_NO_TYPE,   /* the type is not four letters */
     PNG_STEP_TOO_LONG,  /* the length is above 2^31 - 1 */
     PNG_STEP_TRUNCATED, /* the chunk is longer than the rest of the file */
 };
@@ -47,40 +47,40 @@ enum png_step {
 struct png_walk {
     const uint8_t *bytes;
     size_t size;
-    size_t at; /* where the next chunk begins */
+    size_t at; /* the place of the next chunk */
     bool ended;
 };
 
-/* Begin at the first chunk. The file is as long as its signature at least. */
+/* Begin a walk at the first chunk. The file must be at least as long as its signature. */
 struct png_walk png_walk_begin(const uint8_t *bytes, size_t size);
 
-/* Step to the next chunk, and fill CHUNK. On a failure its place, type and length are set where they are in the file, and
- * the walk stays where it is. The CRC is not checked. */
+/* Step to the next chunk and fill CHUNK. After a failure, CHUNK has the place, type and length that are in the file,
+ * and the walk stays where it is. The CRC is not checked. */
 enum png_step png_walk_next(struct png_walk *walk, struct png_chunk *chunk);
 
 /* Is CHUNK of this type, four letters? */
 bool png_chunk_is(const struct png_chunk *chunk, const char *type);
 
-/* Does the CRC behind the data of CHUNK fit them and the type? */
+/* Is the CRC of CHUNK right for its type and data? */
 bool png_chunk_crc_fits(const struct png_chunk *chunk);
 
-/* The fields of IHDR, as they stand in the file. */
+/* The fields of IHDR. */
 struct png_header {
     uint32_t width, height;
     unsigned bits, colour, compression, filter, interlace;
 };
 
-/* Read the PNG_HEADER_DATA bytes of data of IHDR. */
+/* Read the fields from the PNG_HEADER_DATA bytes of data of IHDR. */
 struct png_header png_header_read(const uint8_t *data);
 
-/* The header of a file that png_check has found to be whole: IHDR is its first chunk. */
+/* The header of a file that png_check has accepted: IHDR is its first chunk. */
 struct png_header png_file_header(const uint8_t *bytes);
 
-/* Put length, type and CRC around the SIZE bytes of data at CHUNK + PNG_CHUNK_HEAD, and return where the next chunk
- * begins. */
+/* Write the length, type and CRC of a chunk around the SIZE bytes of data at CHUNK + PNG_CHUNK_HEAD. Returns the place
+ * of the next chunk. */
 uint8_t *png_chunk_close(uint8_t *chunk, const char *type, size_t size);
 
-/* Append a chunk with SIZE bytes of data to OUT. False where there is not enough memory. */
+/* Append a chunk with SIZE bytes of data to OUT. Returns false if there is not enough memory. */
 bool png_chunk_append(struct blob *out, const char *type, const void *data, size_t size);
 
 #endif

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * The check of PNG: signature, chunks in their order, their CRCs, the sizes in them. */
+ * The check of a PNG: the signature, the order of the chunks, their CRCs and sizes. */
 #include "container/check.h"
 #include "container/png.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* A PNG that is being checked, and what its chunks have said so far. */
+/* The state of the check of a PNG. */
 struct png_state {
     const char *name;
     struct error *error;
     struct container_info info;
     unsigned colour;        /* type, as in PNG_PALETTE, PNG_COLOUR and PNG_ALPHA */
-    uint32_t palette;       /* entries of PLTE; 0: there was none */
-    bool transparency;      /* there was tRNS */
-    bool picture, finished; /* there was IDAT, and another chunk after it */
+    uint32_t palette;       /* entries of PLTE; 0: no PLTE yet */
+    bool transparency;      /* tRNS was met */
+    bool picture, finished; /* IDAT was met; another chunk was met after it */
 };
 
 /* Report that the file is damaged. */
@@ -25,7 +25,7 @@ struct png_state {
 
 static bool check_header(const struct png_chunk *chunk, struct png_state *state)
 {
-    /* Bit N is set where a colour type may have N bits a sample. */
+    /* Bit N is set if a colour type may have N bits a sample. */
     static const uint32_t depths[7] = {
         [0] = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8 | 1 << 16,
         [PNG_COLOUR] = 1 << 8 | 1 << 16,
@@ -53,7 +53,7 @@ static bool check_header(const struct png_chunk *chunk, struct png_state *state)
     return true;
 }
 
-/* PLTE. An image in colour may have one, and does not use it. */
+/* Check PLTE. A colour image may have one, but does not use it. */
 static bool check_palette(const struct png_chunk *chunk, struct png_state *state)
 {
     if (state->palette > 0 || state->picture || state->transparency)
@@ -65,7 +65,7 @@ static bool check_palette(const struct png_chunk *chunk, struct png_state *state
     return true;
 }
 
-/* tRNS: the alpha of the palette's first colours, or the one colour that is transparent, in 2 bytes a channel. */
+/* Check tRNS: the alpha of the palette's first colours, or the one transparent colour in 2 bytes a channel. */
 static bool check_transparency(const struct png_chunk *chunk, struct png_state *state)
 {
     const bool paletted = state->colour & PNG_PALETTE;
@@ -82,7 +82,7 @@ static bool check_transparency(const struct png_chunk *chunk, struct png_state *
     return true;
 }
 
-/* One chunk that lies in the file as a whole. */
+/* Check one complete chunk. */
 static bool check_chunk(const struct png_chunk *chunk, struct png_state *state)
 {
     const bool first = chunk->at == PNG_SIGNATURE, picture = png_chunk_is(chunk, "IDAT");
@@ -113,7 +113,7 @@ static bool check_chunk(const struct png_chunk *chunk, struct png_state *state)
     return true;
 }
 
-/* A step that found no chunk. */
+/* Report a step that found no chunk. */
 static bool report_step(enum png_step step, const struct png_walk *walk, const struct png_chunk *chunk,
                         const struct png_state *state)
 {

@@ -3,7 +3,7 @@
 
 #include <libdeflate.h>
 
-/* Deflate, a head that is a multiple of 31, and no dictionary. */
+/* Is the head known: the method deflate, a multiple of 31, and no dictionary? */
 static bool head_is_known(const uint8_t *stream, size_t size)
 {
     return size > ZLIB_HEAD && (stream[0] & 15) == 8 && (stream[0] << 8 | stream[1]) % 31 == 0 && !(stream[1] & 32);
@@ -29,7 +29,7 @@ enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, bool trusted, 
 
 enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t size, size_t most, struct blob *out)
 {
-    /* Sizes are tried in doubling steps, which together take no more than twice the time of the last. */
+    /* Try sizes that double. All tries together take at most twice the time of the last one. */
     size_t capacity = size < most / 4 ? 4 * size + 1024 : most, used = 0;
     enum zlib_result result = ZLIB_TOO_LARGE;
     for (; result == ZLIB_TOO_LARGE && capacity < 2 * most; capacity *= 2) {
@@ -39,6 +39,6 @@ enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t size, size_t mo
             return ZLIB_NO_MEMORY;
         result = zlib_inflate(stream, size, false, out->bytes, tried, &used);
     }
-    out->size = result == ZLIB_DONE ? used : 0; /* the memory stays until it is released */
+    out->size = result == ZLIB_DONE ? used : 0; /* the caller releases the memory in any case */
     return result;
 }

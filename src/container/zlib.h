@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * zlib streams (RFC 1950), inflated: the picture of a PNG, and its compressed profile and texts. */
+ * zlib streams (RFC 1950): inflate the picture of a PNG, and its compressed profile and texts. */
 #ifndef GPUCONV_CONTAINER_ZLIB_H
 #define GPUCONV_CONTAINER_ZLIB_H
 
@@ -10,24 +10,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a stream has before and behind the compressed data. */
+/* Bytes of a stream before and after the compressed data. */
 enum { ZLIB_HEAD = 2, ZLIB_TAIL = 4 };
 
 enum zlib_result {
     ZLIB_DONE,
     ZLIB_NO_MEMORY,
     ZLIB_UNKNOWN,  /* the head names another compression, or a dictionary */
-    ZLIB_DAMAGED,  /* what cannot be inflated, or does not fit its checksum */
-    ZLIB_TOO_LARGE /* more would come than there is room for */
+    ZLIB_DAMAGED,  /* the data cannot be inflated, or the checksum is wrong */
+    ZLIB_TOO_LARGE /* the data do not fit into the buffer */
 };
 
-/* Inflate the SIZE bytes at STREAM into OUT, which has room for CAPACITY bytes; *USED becomes the number of those that
- * are filled. With TRUSTED the checksum at the end of the stream is not looked at: a CRC around it has been. */
+/* Inflate the SIZE bytes at STREAM into the CAPACITY bytes at OUT. *USED becomes the number of bytes written. With
+ * TRUSTED, the checksum at the end of the stream is ignored, because the caller has checked a CRC around the stream. */
 enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, bool trusted, uint8_t *out, size_t capacity,
                               size_t *used);
 
-/* Inflate a stream of unknown length and at most MOST bytes into OUT, which is empty before. The checksum counts. OUT is
- * to be released with blob_free whatever the result. */
+/* Inflate a stream of unknown length into OUT, which is empty before, up to MOST bytes. The checksum is checked.
+ * Release OUT with blob_free, whatever the result is. */
 enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t size, size_t most, struct blob *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What stands outside the image. */
+ * The border: the samples outside the image. */
 #ifndef GPUCONV_BORDER_H
 #define GPUCONV_BORDER_H
 

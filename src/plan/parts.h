@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Taps in parts. An instruction that multiplies bytes or words takes small taps only, so a larger tap is cut:
+ * Taps in parts. An instruction that multiplies bytes or words takes only small taps, so a larger tap is cut:
  *
  *     tap = part_0 + 2^bits part_1 + 2^(2 bits) part_2 + ...,  -2^(bits-1) <= part_k < 2^(bits-1)
  *
- * This is the tap in balanced base 2^bits. It exists and is unique: part_0 is the only number of that range that is
- * congruent to the tap modulo 2^bits, and (tap - part_0) / 2^bits is the rest, whose size is at most half of the tap's
- * once that is 2^bits or more. */
+ * This is the tap in balanced base 2^bits. It exists and is unique. part_0 is the only number of that range that is
+ * congruent to the tap modulo 2^bits. The rest is (tap - part_0) / 2^bits. Its absolute value is at most half of the
+ * tap's, if the tap's is 2^bits or more. So the parts end. */
 #ifndef GPUCONV_PARTS_H
 #define GPUCONV_PARTS_H
 

@@ -44,11 +44,11 @@ struct plan {
     int32_t twice_bias;            /* with root_in_float: 2 D (O + 1/2) */
     int tap_count;                 /* taps that are not zero */
     int32_t largest_tap;           /* the largest |q| */
-    int shift_x, shift_y;          /* the last tap that is not zero is a weight of in(y + shift_y, x + shift_x) */
+    int shift_x, shift_y;          /* the last tap that is not zero multiplies in(y + shift_y, x + shift_x) */
     int threads;                   /* for variants of the CPU; 0: as many as OpenMP gives */
 
-    /* What the variant's prepare derived, and the function that frees it. Both NULL: nothing. The plan owns it, and
-     * launches only read it. */
+    /* The result of the variant's prepare, and the function that frees it. Both are NULL if there is nothing. The plan
+     * owns the result, and launches only read it. */
     void *prepared;
     void (*release)(void *prepared);
 };
@@ -56,7 +56,7 @@ struct plan {
 /* Derive the numbers of PLAN. It has no variant yet; variant_plan sets one. */
 void plan_make(struct plan *plan, const struct filter *filter, enum border border, enum sample sample);
 
-/* Free what variant_prepare left in the plan, which becomes all zeros. A plan of zeros is allowed. */
+/* Free the result of variant_prepare. The plan becomes all zeros. A plan of zeros is allowed. */
 void plan_free(struct plan *plan);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How an integer sum becomes a sample. Every variant, on the CPU and on a GPU, uses these functions or does what they
- * do. rounding.c has the proofs. */
+ * How an integer sum becomes a sample. Every variant, on the CPU and on a GPU, uses these functions or computes the
+ * same. rounding.c has the proofs. */
 #ifndef GPUCONV_ROUNDING_H
 #define GPUCONV_ROUNDING_H
 

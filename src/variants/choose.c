@@ -59,13 +59,13 @@ static double chosen_seconds(const struct filter *filters, size_t count, enum ba
 
 double cost_cpu_seconds(const struct filter *filters, size_t count, const struct work *work)
 {
-    const double image = 0.9e-9; /* split, merge and fresh memory for a sample, on one thread */
+    const double image = 0.9e-9; /* to split and merge a sample in fresh memory, on one thread */
     return work_samples(work) * image + chosen_seconds(filters, count, BACKEND_CPU, work);
 }
 
 double cost_cuda_seconds(const struct filter *filters, size_t count, const struct work *work)
 {
-    const double transfer = 2 / 9e9; /* a byte of pageable memory, up and down */
+    const double transfer = 2 / 9e9; /* to move a byte of pageable memory up and down */
     return context_seconds + work_samples(work) * (double)sample_bytes(work->sample) * transfer +
            chosen_seconds(filters, count, BACKEND_CUDA, work);
 }
@@ -79,10 +79,10 @@ double cost_batch_cpu_seconds(const struct filter *filters, size_t count, const 
 double cost_batch_cuda_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
                                int workers, int gpus)
 {
-    const double locking = 0.43e-9;                  /* a byte of page-locked memory, once a worker */
-    const double copy = 0.1e-9, transfer = 2 / 50e9; /* a byte to page-locked memory, and from there up and down */
+    const double locking = 0.43e-9;                  /* to page-lock a byte, once for each worker */
+    const double copy = 0.1e-9, transfer = 2 / 50e9; /* to copy a byte to page-locked memory, then up and down */
     const double bytes = work_samples(work) * (double)sample_bytes(work->sample);
-    /* A GPU works on one image after the other, while the workers copy theirs. */
+    /* The GPU filters one image after the other. Meanwhile the workers copy theirs. */
     const double gpu = bytes * transfer + chosen_seconds(filters, count, BACKEND_CUDA, work);
     return context_seconds + workers * bytes * locking + images * fmax(gpu / gpus, bytes * copy / workers);
 }

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * The automatic choice: which variant runs a filter, and what the whole work costs on each backend. */
+ * The automatic choice: which variant runs a filter, and how long the whole work takes on each backend. */
 #ifndef GPUCONV_CHOOSE_H
 #define GPUCONV_CHOOSE_H
 
 #include "variants/cost_model.h"
 #include "variants/table.h"
 
-/* The variant to run a filter with on a backend when none is named: the canonical one with the lowest cost. */
+/* The variant that runs a filter on a backend if the user names none: the canonical one with the lowest cost. */
 const struct variant *variant_choose(const struct filter *filter, enum backend backend, const struct work *work);
 
-/* The variant that would be chosen if CHOSEN did not exist; NULL where there is no other. */
+/* The variant that would be chosen if CHOSEN did not exist, or NULL if there is no other. */
 const struct variant *variant_runner_up(const struct filter *filter, const struct variant *chosen,
                                         const struct work *work);
 
-/* The expected seconds of a canonical variant, for planes that are in place. */
+/* The expected seconds of a canonical variant. The planes are already in the variant's memory. */
 double cost_variant_seconds(const struct variant *variant, const struct filter *filter, const struct work *work);
 
-/* The expected seconds of the CPU for all FILTERS in turn, from image to image. */
+/* The expected seconds on the CPU for all FILTERS one after the other, from image to image. */
 double cost_cpu_seconds(const struct filter *filters, size_t count, const struct work *work);
 
-/* The expected seconds of a GPU for the same from a cold start: context, copies, kernels. */
+/* The same on a GPU from a cold start: create the context, copy, run the kernels. */
 double cost_cuda_seconds(const struct filter *filters, size_t count, const struct work *work);
 
-/* The expected seconds of a batch of IMAGES like WORK without decoding and encoding: on WORKERS that have work->threads
- * of the CPU each, and on GPUS that start once. */
+/* The expected seconds of a batch of IMAGES like WORK, without decoding and encoding. The CPU has WORKERS with
+ * work->threads threads each. Each of the GPUS starts once. */
 double cost_batch_cpu_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
                               int workers);
 double cost_batch_cuda_seconds(const struct filter *filters, size_t count, const struct work *work, double images,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A small model of operations and bytes. The automatic choice among variants, and between CPU and GPU, goes by it. It
- * never changes a result, because all variants that may be chosen return the same bytes.
+ * A small model of operations and bytes. The automatic choice uses it to compare variants, and CPU and GPU. It never
+ * changes a result, because all variants that may be chosen return the same bytes.
  *
  * The constants were measured on one NVIDIA H200 and on one core of an EPYC with AVX-512. Other machines are slower or
  * faster by about the same factor for all variants. tests/variants/choice.py compares the choice with the committed
@@ -18,8 +18,8 @@
 
 /* ---- The GPU's variants ---- */
 
-/* Each takes the time of its arithmetic or of its memory traffic, whichever is longer, and a launch. At 3.7 ps a
- * sample, 2^28 samples take 1 ms. */
+/* Each variant takes the time of its arithmetic or of its memory traffic, whichever is longer, and a launch. At 3.7 ps
+ * a sample, 2^28 samples take 1 ms. */
 
 static const double launch_seconds = 5e-6;
 static const double byte_sample = 0.49e-12, word_sample = 0.97e-12, float_sample = 1.9e-12; /* in and out, as a copy */
@@ -32,7 +32,7 @@ static double gpu_seconds(const struct work *work, double sample_seconds)
     return launch_seconds + work_samples(work) * fmax(sample_seconds, copy);
 }
 
-/* How the GPU sums samples of uint16_t: in whole floats, or by halves, in floats or integers. */
+/* How the GPU sums samples of uint16_t: as a whole in floats, or as two halves in floats or in integers. */
 enum sums { SUMS_WHOLE, SUMS_FLOAT, SUMS_INT };
 
 static enum sums sums_of(const struct filter *filter)
@@ -72,7 +72,7 @@ static double separable_words(const struct filter *filter)
 double register_tiled_cost(const struct filter *filter, const struct work *work)
 {
     const double taps = filter->width * filter->height;
-    const bool exact = sums_fit_float(filter, SAMPLE_U8); /* else integers, at half the rate */
+    const bool exact = sums_fit_float(filter, SAMPLE_U8); /* otherwise sums are integers, at half the rate */
     const bool any = !filter_is_centred_square(filter) || filter->width > 15;
     if (work->sample == SAMPLE_U16)
         return gpu_seconds(work, register_tiled_words(filter));
@@ -95,7 +95,7 @@ double separable_cost(const struct filter *filter, const struct work *work)
     if (work->sample == SAMPLE_F32)
         return gpu_seconds(work,
                            walks ? fmax(1.1 * float_sample, 1e-12 + 0.043e-12 * taps) : 2.45e-12 + 0.0862e-12 * taps);
-    /* Beyond 15 taps the sums take more and more of the registers. */
+    /* Above 15 taps, the sums occupy more and more registers. */
     return gpu_seconds(work,
                        walks ? 0.6e-12 + 0.04e-12 * taps + 0.00086e-12 * taps * taps : 2.3e-12 + 0.103e-12 * taps);
 }
@@ -148,7 +148,7 @@ double copy_cost(const struct filter *filter, const struct work *work)
 double gradient_cost(const struct filter *filter, const struct work *work)
 {
     const double taps = filter_grids(filter) * filter->width * filter->height;
-    if (work->sample == SAMPLE_U8 && filter_is_centred_square(filter) && filter->width == 3) /* slopes, as a rule */
+    if (work->sample == SAMPLE_U8 && filter_is_centred_square(filter) && filter->width == 3) /* usually slopes */
         return gpu_seconds(work, 0.9e-12);
     if (work->sample == SAMPLE_U16)
         return gpu_seconds(work, 0.078e-12 * taps + 6.1e-12);
@@ -167,7 +167,7 @@ double reference_cost(const struct filter *filter, const struct work *work)
     return work_samples(work) * filter_grids(filter) * filter->width * filter->height * 1e-9 / threads_of(work);
 }
 
-/* The instruction set is that of AVX-512 with VNNI, or this many times as slow. */
+/* How many times slower this machine's instruction set is than AVX-512 with VNNI. */
 static double instruction_set_factor(void)
 {
     static const struct {
@@ -183,7 +183,7 @@ static double instruction_set_factor(void)
     return sets[4].factor;
 }
 
-/* The parts of 8 bits of the filter's largest tap. */
+/* The number of 8-bit parts of the filter's largest tap. */
 static int largest_parts(const struct filter *filter)
 {
     int most = 1;
@@ -197,7 +197,7 @@ static int largest_parts(const struct filter *filter)
 double cpu_cost(const struct filter *filter, const struct work *work)
 {
     const double taps = filter_tap_count(filter), passes = filter->width + filter->height;
-    if (work->sample == SAMPLE_U16) { /* two taps an instruction; sums of two parts beyond 32 bits */
+    if (work->sample == SAMPLE_U16) { /* two taps an instruction; sums above 32 bits have two parts */
         const double parts = filter->absolute_sum > INT16_MAX ? 2 : 1;
         const double dense = 0.010e-9 * parts * taps, separable = 0.025e-9 * parts * passes;
         const double least = filter->separable && separable < dense ? separable : dense;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cost model of the table's canonical rows. Each function gives the expected seconds of one variant, for planes
- * that are in the variant's memory. */
+ * The cost model of the table's canonical rows. Each function gives the expected seconds of one variant. The planes are
+ * already in the variant's memory. */
 #ifndef GPUCONV_COST_MODEL_H
 #define GPUCONV_COST_MODEL_H
 
 #include "filter/filter.h"
 #include "image/image.h"
 
-/* The work that a cost depends on, beside the filter. */
+/* The properties of the work that a cost depends on, beside the filter. */
 struct work {
     int width, height, planes;
     enum sample sample;

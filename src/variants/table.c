@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of variants, from the one to read to the one to run. A variant is named here, in its file, and in its line
- * of meson.build. --list-variants, the automatic choice, check_variants and the benchmark walk this table. */
+ * The table of variants, from the simplest to the fastest. A variant is named here, in its file, and in its line of
+ * meson.build. --list-variants, the automatic choice, check_variants and the benchmark walk this table. */
 #include "variants/table.h"
 
 #include "cpu/cpu.h"
@@ -21,7 +21,7 @@ prepare_function basic_prepare, constant_prepare, coarsened_prepare, tiled_input
     tiled_cached_prepare, texture_prepare, register_tiled_prepare, separable_prepare, tensor_core_prepare,
     sparse_prepare, copy_prepare, gradient_prepare;
 
-/* A function of a CUDA row: NULL in a build without CUDA. Tests with a stub in place of the GPU define the macro, so
+/* A function of a CUDA row; NULL in a build without CUDA. Tests that replace the GPU by a stub define the macro, so
  * that all rows call one function of the stub. */
 #ifdef CUDA_FUNCTION
 launch_function CUDA_FUNCTION(any, launch);
@@ -254,7 +254,7 @@ const char *accepts_name(enum accepts accepts)
     return names[accepts];
 }
 
-/* Say why VARIANT does not accept FILTER. */
+/* Report why VARIANT does not accept FILTER. Returns false. */
 static bool refuse_filter(const struct variant *variant, const struct filter *filter, struct error *error)
 {
     if (variant->accepts == ACCEPTS_TWO_GRIDS)
@@ -314,8 +314,8 @@ double variant_tolerance(const struct plan *plan)
     if (plan->sample != SAMPLE_F32)
         return plan->variant->seconds != NULL || plan->float_exact ? 0 : 1;
     /* A float sum of n products in any order, with samples up to 1, errs by at most n u sum|t|, u = 2^-24. Two passes
-     * and the rounding of taps and offset add a little. `combine` passes on at most the sum of both errors, and adds
-     * the error of four roundings. */
+     * and the rounding of taps and offset add a little. `combine` adds up the errors of both sums at most, and has the
+     * errors of four roundings of its own. */
     const double n = f->width * f->height + 8 + 4 * filter_grids(f);
     return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset));
 }

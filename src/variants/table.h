@@ -28,7 +28,7 @@ enum accepts {
     ACCEPTS_TWO_GRIDS, /* filters with two grids */
 };
 
-/* The arithmetic that does most of a variant's sums of uint8_t samples. Its peak rate bounds the variant. Sums of float
+/* The arithmetic of most of a variant's sums of uint8_t samples. Its peak rate bounds the variant. Sums of float
  * samples always use UNIT_FMA. */
 enum unit {
     UNIT_FMA,    /* multiply-adds of float or int32_t */
@@ -41,24 +41,24 @@ struct variant {
     const char *name;
     const char *summary; /* one line */
     enum backend backend;
-    bool is_reference; /* one row is the truth that all others are checked against */
+    bool is_reference; /* true for one row; tests compare all others with it */
     unsigned samples;  /* bit SAMPLE_U8, _U16 or _F32 is set for each sample type that it accepts */
     enum accepts accepts;
     int capability; /* the least compute capability, times 10; 0 on the CPU */
     enum unit unit; /* for the benchmark */
 
-    /* The expected seconds for planes that are in place. Set for the canonical rows, which return the reference's bytes
-     * for every filter. The automatic choice picks among these. NULL for the others. */
+    /* The expected seconds, for planes that are already in the variant's memory. Set for the canonical rows, which
+     * return the reference's bytes for every filter. The automatic choice picks among these. NULL for the others. */
     double (*seconds)(const struct filter *filter, const struct work *work);
 
-    /* Get ready for launches of PLAN. Not timed. NULL where there is nothing to do. On the CPU this is called once for
-     * a plan, and leaves its result in plan->prepared; a second call does nothing. On a device it uploads the taps to
-     * constant memory, which all streams share, so it is called before the launches of each image. */
+    /* Prepare launches of PLAN. Not timed. NULL if there is nothing to prepare. On the CPU this is called once for a
+     * plan and leaves its result in plan->prepared; a second call does nothing. On a device it uploads the taps to
+     * constant memory. All streams share that memory, so prepare is called before the launches of each image. */
     bool (*prepare)(struct plan *plan, struct device *device, struct error *error);
 
-    /* Convolve all planes of IN into those of OUT: two buffers of one shape that do not overlap. On a device this
-     * queues the work on the device's stream, and the next synchronisation reports the kernels' own errors. DEVICE is
-     * NULL on the CPU. NULL in a build without CUDA. */
+    /* Convolve all planes of IN into those of OUT: two buffers of one shape that do not overlap. DEVICE is NULL on the
+     * CPU. On a device this queues the work on the device's stream, and the next synchronisation reports errors of the
+     * kernels. `launch` is NULL in a build without CUDA. */
     bool (*launch)(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                    struct error *error);
 };
@@ -72,8 +72,8 @@ const struct variant *variant_reference(void);
 /* The variant with that name. Fails with the nearest name in the message. */
 const struct variant *variant_find(const char *name, struct error *error);
 
-/* Does the variant accept this filter, and planes of this sample type? This build may still lack the variant: then its
- * `launch` is NULL. */
+/* Does the variant accept this filter, and planes of this sample type? Also true if this build lacks the variant: then
+ * its `launch` is NULL. */
 bool variant_accepts(const struct variant *variant, const struct filter *filter, enum sample sample);
 
 /* The filters that a variant accepts, in two words. */
@@ -84,12 +84,12 @@ const char *accepts_name(enum accepts accepts);
 bool variant_plan(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,
                   const struct variant *variant, struct error *error);
 
-/* Call the variant's prepare, if it has one. Needed before the first launch. DEVICE is NULL on the CPU. */
+/* Call the variant's prepare, if it has one. Call this before the first launch. DEVICE is NULL on the CPU. */
 bool variant_prepare(struct plan *plan, struct device *device, struct error *error);
 
-/* The most by which an output of the plan's variant may differ from the reference's. For planes of uint8_t and uint16_t
- * this is 0 where the variant is canonical or its sums are exact in float, and else one level. For planes of float with
- * samples from 0 to 1 it is the usual bound of a sum that is rounded at every step. */
+/* The largest allowed difference between an output of the plan's variant and the reference's. For planes of uint8_t and
+ * uint16_t it is 0 if the variant is canonical or its sums are exact in float, and one level otherwise. For planes of
+ * float with samples from 0 to 1 it is the usual bound of a sum that is rounded at every step. */
 double variant_tolerance(const struct plan *plan);
 
 #endif
