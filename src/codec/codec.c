@@ -11,8 +11,9 @@
 
 enum { PNG = 1 << FORMAT_PNG, JPEG = 1 << FORMAT_JPEG };
 
-/* The fastest first, as measured on a photo of 15 Mpixel (docs/benchmarks.md). libspng is slower than libdeflate in all,
- * and so only used where it is asked for. stb is the last resort, and reads all that codec_inspect lets pass. */
+/* The fastest codec comes first, as measured on a photo of 15 Mpixel (docs/benchmarks.md). libspng is slower than
+ * libdeflate in every respect, so it is used only on request. stb is the last resort. It reads all files that
+ * codec_inspect accepts. */
 static const struct codec table[] = {
     {
         .name = "libjpeg-turbo",
@@ -100,13 +101,13 @@ bool codec_writes(const struct codec *codec, const struct format *format)
     return codec->writes >> format->id & 1;
 }
 
-/* Does CODEC, which may not be built in, read such a file? */
+/* Does CODEC, which may not be built in, read this file? */
 static bool reads_file(const struct codec *codec, const struct codec_info *info)
 {
     return codec_reads(codec, info->format) && (codec->reads_cmyk || !info->cmyk);
 }
 
-/* The first codec that reads such a file; the last one, stb, reads all. */
+/* The first codec that reads this file. The last one, stb, reads all. */
 static const struct codec *best_reader(const struct codec_info *info)
 {
     const struct codec *codec = table;
@@ -115,7 +116,7 @@ static const struct codec *best_reader(const struct codec_info *info)
     return codec;
 }
 
-/* The codec that will read a file. NULL is an error: the one that SETTINGS name cannot. */
+/* The codec that will read a file. NULL is an error: the codec that SETTINGS name cannot read it. */
 static const struct codec *choose_reader(const struct codec_info *info, const struct codec_settings *settings,
                                          const char *name, struct error *error)
 {
@@ -127,7 +128,7 @@ static const struct codec *choose_reader(const struct codec_info *info, const st
     return NULL;
 }
 
-/* Does CODEC write BITS a sample, or as many as the format holds? */
+/* Does CODEC write BITS a sample, or the most that the format holds? */
 static bool writes_bits(const struct codec *codec, const struct format *format, int bits)
 {
     const int held = bits < format->most_bits ? bits : format->most_bits;
@@ -184,8 +185,8 @@ bool codec_report_encode_memory(const struct image *image, const struct format *
 
 /* ---- Decoding ---- */
 
-/* Accept only sizes that stb computes with without overflow (it decodes 16-bit samples to 2 bytes each), and no more than
- * MOST pixels, if that is not 0. */
+/* Accept only sizes that stb can compute without overflow (it decodes 16-bit samples to 2 bytes each), and at most MOST
+ * pixels, unless MOST is 0. */
 static bool check_size(const struct container_info *info, size_t most, const char *name, struct error *error)
 {
     const int64_t limit = (int64_t)CODEC_MAX_SAMPLES / (info->bits > 8 ? 2 : 1);
@@ -212,7 +213,7 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
     const struct format *format = format_find_by_magic(bytes, size, name, error);
     if (format == NULL)
         return false;
-    if (size > INT_MAX - 1024) /* stb counts bytes in int, and gets up to 1024 more (stb.c) */
+    if (size > INT_MAX - 1024) /* stb counts bytes in int, and stb.c passes up to 1024 more */
         return error_about(error, ERROR_WORK, name, "is larger than 2 GiB; give a smaller file");
     if (!format->check(bytes, size, name, &found, error) ||
         !check_size(&found, settings != NULL ? settings->most_pixels : 0, name, error))
@@ -229,7 +230,7 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
     return true;
 }
 
-/* Give the decoded IMAGE the bits a sample that are wanted. */
+/* Convert the decoded IMAGE to the wanted bits a sample. */
 static bool convert_bits(const struct codec_input *input, struct image *image, struct error *error)
 {
     const int bits = codec_bits(input->info, input->settings);
@@ -278,7 +279,7 @@ bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const str
 
 /* ---- Encoding ---- */
 
-/* Encode IMAGE with the bits that FORMAT holds, which are fewer. */
+/* Reduce IMAGE to the bits that FORMAT holds, and encode it. */
 static bool encode_reduced(const struct codec *codec, const struct image *image, const struct format *format,
                            const struct codec_settings *settings, uint8_t **bytes, size_t *size, struct error *error)
 {

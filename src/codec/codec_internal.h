@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the codecs share with codec.c. Each codec is in a file of its own. A decoder gets a file whose container is whole
- * and whose image is small enough. It gives an image of just the size, channels and bits that are in INFO, or none. An
- * encoder gets at most the bits that its row and the format's say. */
+ * Shared by the codecs and codec.c. Each codec has its own file. A decoder gets a file with an intact container and an
+ * image that is small enough. It returns an image with exactly the size, channels and bits of INFO, or fails. An
+ * encoder gets at most the bits of its row and of the format's row. */
 #ifndef GPUCONV_CODEC_INTERNAL_H
 #define GPUCONV_CODEC_INTERNAL_H
 
@@ -17,7 +17,7 @@ struct codec_input {
     const struct codec_settings *settings;
 };
 
-/* Report that the data cannot be decoded. REASON is in the words of the library, and may be NULL. Returns false. */
+/* Report that the data cannot be decoded. REASON is the library's message, or NULL. Returns false. */
 bool codec_report_damaged(const struct codec_input *input, const char *reason, struct error *error);
 
 /* Report that there is not enough memory to decode, or to encode. Returns false. */

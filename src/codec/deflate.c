@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks with Huffman codes of their own (RFC 1951, 3.2.7), in three steps: find sequences, each some literals and a
- * repetition; count how often each symbol occurs; write the bits. */
+ * Blocks with their own Huffman codes (RFC 1951, 3.2.7), in three steps. First, find sequences: some literals, then a
+ * repetition. Second, count each symbol. Third, write the bits. */
 #include "codec/deflate.h"
 
 #include <assert.h>
@@ -9,15 +9,15 @@
 #include <string.h>
 
 enum {
-    BLOCK = 65535,   /* bytes of a block: the most that a stored block holds, so that any may be stored */
+    BLOCK = 65535,   /* bytes of a block: the most that a stored block holds, so any block may be stored */
     WINDOW = 32768,  /* the largest distance */
     MATCH_MAX = 258, /* bytes of a repetition */
-    MATCH_MIN = 8,   /* bytes that are compared at once; shorter repetitions seldom pay */
-    /* The price of length and distance, without the extra bits of the distance, in 1/16 bit. A guess: measured, it is
-     * good enough. */
+    MATCH_MIN = 8,   /* bytes that are compared at once; shorter repetitions rarely gain */
+    /* The price of a length and a distance in 1/16 bit, without the distance's extra bits. It is an estimate, and
+     * measurements show that it is good enough. */
     REPETITION_PRICE = 12 * 16,
     /* Skip ahead: the step grows by 1 byte for every 2^SKIP_BITS bytes without a repetition, up to STEP_MAX. A rejected
-     * repetition counts as REJECTED bytes, since it took as long; each bit that is gained takes one back. */
+     * repetition counts as REJECTED bytes, because it took as long. Each bit of gain subtracts one byte. */
     SKIP_BITS = 6,
     REJECTED = 4,
     STEP_MAX = 32,
@@ -30,14 +30,14 @@ enum {
     LITLENS = 286,
     DISTANCES = 30,
     PRECODES = 19,
-    /* With codes of at most 12 bits, four literals and the bits of an unfinished byte, 4 x 12 + 7, fit in 64 bits. So do
-     * length and distance with their extra bits: 12 + 5 + 12 + 13 + 7. */
+    /* With codes of at most 12 bits, four literals and the bits of an unfinished byte fit in 64 bits: 4 x 12 + 7. A
+     * length and a distance with their extra bits fit too: 12 + 5 + 12 + 13 + 7. */
     CODE_MAX = 12,
     PRECODE_MAX = 7, /* the most that 3 bits hold */
     SYMBOLS_MAX = LITLENS,
-    /* Each sequence has a repetition of at least MATCH_MIN bytes, apart from the last. */
+    /* Each sequence but the last has a repetition of at least MATCH_MIN bytes. */
     SEQUENCES = BLOCK / MATCH_MIN + 1,
-    BLOCK_SLACK = 16, /* bytes behind the end that writing 8 at once may touch, and those of an empty block */
+    BLOCK_SLACK = 16, /* bytes after the end for writes of 8 bytes at once, and for an empty block */
 };
 
 struct sequence {
@@ -60,7 +60,7 @@ struct deflate_workspace {
     struct code litlens[SYMBOLS_MAX], distances[DISTANCES], precodes[PRECODES];
 };
 
-/* Bits that are being written. */
+/* A writer of bits. */
 struct bits {
     uint64_t held;
     unsigned count; /* below 8 after a flush */
@@ -93,7 +93,7 @@ static void bits_put(struct bits *bits, uint64_t value, unsigned count)
     bits->count += count;
 }
 
-/* Write the whole bytes. What is written behind them, up to 8 bytes in all, the next flush writes again. */
+/* Write the whole bytes. This stores 8 bytes; the next flush overwrites those after the whole ones. */
 static void bits_flush(struct bits *bits)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -127,8 +127,8 @@ static int compare_uses(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* Replace COUNT weights in rising order by the lengths of their Huffman codes, which fall: the algorithm of Moffat and
- * Katajainen, in place. */
+/* Replace COUNT weights in rising order by the lengths of their Huffman codes, in falling order. This is the in-place
+ * algorithm of Moffat and Katajainen. */
 static void huffman_lengths(uint32_t *weights, int count)
 {
     int leaf = 0, root = 0;
@@ -160,8 +160,8 @@ static void huffman_lengths(uint32_t *weights, int count)
     }
 }
 
-/* Count in LENGTHS how many of COUNT codes have each length, given the lengths without a limit. What is longer than LIMIT
- * gets LIMIT bits; then shorter codes are lengthened until the sum of 2^-length is 1. */
+/* Count in LENGTHS how many of COUNT codes have each length. UNLIMITED are the lengths without a limit. Codes longer
+ * than LIMIT get LIMIT bits. Then shorter codes are lengthened until the sum of 2^-length is 1. */
 static void limit_lengths(const uint32_t *unlimited, int count, int limit, unsigned *lengths)
 {
     unsigned sum = 0; /* of 2^(LIMIT - length) */
@@ -180,8 +180,8 @@ static void limit_lengths(const uint32_t *unlimited, int count, int limit, unsig
     }
 }
 
-/* Set the bits of codes from their lengths: in rising order for each length (RFC 1951, 3.2.2). LENGTHS counts the codes
- * of each. */
+/* Set the bits of codes from their lengths, in rising order for each length (RFC 1951, 3.2.2). LENGTHS is the number of
+ * codes of each length. */
 static void assign_bits(const unsigned *lengths, int limit, int symbols, struct code *codes)
 {
     unsigned next[CODE_MAX + 1] = {0}, first = 0;
@@ -243,8 +243,8 @@ static unsigned log2_floor(unsigned value)
     return 31u - (unsigned)__builtin_clz(value);
 }
 
-/* Lengths minus 3 and distances minus 1 share a scheme: one symbol for each value below 2^(STEPS+1), then 2^STEPS symbols
- * for each power of two. */
+/* Lengths minus 3 and distances minus 1 use the same scheme: one symbol for each value below 2^(STEPS+1), then 2^STEPS
+ * symbols for each power of two. */
 static unsigned scheme_symbol(unsigned value, unsigned steps)
 {
     if (value < 2u << steps)
@@ -290,8 +290,8 @@ static void sequence_add(struct deflate_workspace *work, size_t literals, size_t
     work->distance_uses[s->distance_symbol]++;
 }
 
-/* Count the bytes of a block as if all were literals. There are four tables, so that equal neighbours need not wait for
- * each other. */
+/* Count the bytes of a block as if all were literals. Four tables are used in turn, so that equal neighbours need not
+ * wait for each other. */
 static void count_bytes(struct deflate_workspace *work, const uint8_t *bytes, size_t size)
 {
     uint32_t uses[4][LITERALS] = {{0}};
@@ -312,18 +312,18 @@ static unsigned log2_sixteenths(unsigned value)
     return 16 * power + (unsigned)(((uint64_t)value << 4 >> power) & 15);
 }
 
-/* Estimate the bits of each literal, in 1/16, from how often it occurs among SIZE. */
+/* Estimate the bits of each literal, in 1/16 bit, from how often it occurs among SIZE bytes. */
 static void price_literals(struct deflate_workspace *work, size_t size)
 {
     const unsigned all = log2_sixteenths((unsigned)size);
     for (int i = 0; i < LITERALS; i++) {
         const unsigned uses = work->litlen_uses[i];
         const unsigned price = all - (uses > 0 ? log2_sixteenths(uses) : 0);
-        work->prices[i] = (uint16_t)(price > 16 ? price : 16); /* no code has less than one bit */
+        work->prices[i] = (uint16_t)(price > 16 ? price : 16); /* every code has at least one bit */
     }
 }
 
-/* How many bits fewer a repetition takes than its bytes as literals, up to GAIN_MAX; 0 where it takes more. */
+/* How many bits a repetition saves compared with its bytes as literals, up to GAIN_MAX. 0 if it saves none. */
 static size_t estimate_gain(const struct deflate_workspace *work, const uint8_t *bytes, size_t length, size_t distance)
 {
     const unsigned price = REPETITION_PRICE + 16 * log2_floor((unsigned)distance);
@@ -333,7 +333,7 @@ static size_t estimate_gain(const struct deflate_workspace *work, const uint8_t 
     return literals > price ? (literals - price) / 16 : 0;
 }
 
-/* How many bytes at A and B are equal, at most LIMIT. */
+/* The number of equal bytes at the beginning of A and B, at most LIMIT. */
 static size_t equal_length(const uint8_t *a, const uint8_t *b, size_t limit)
 {
     size_t length = 0;
@@ -353,7 +353,8 @@ static size_t equal_length(const uint8_t *a, const uint8_t *b, size_t limit)
     return length;
 }
 
-/* The length of the repetition that begins at AT, and FROM where it repeats; 0 where there is none in the window. */
+/* The length of the repetition that begins at AT, and the place FROM that it repeats. 0 if there is none in the
+ * window. */
 static size_t find_repetition(struct deflate_workspace *work, const uint8_t *band, size_t at, size_t end, size_t *from)
 {
     const uint64_t here = load64(band + at);
@@ -376,7 +377,7 @@ static void find_sequences(struct deflate_workspace *work, const uint8_t *band, 
     while (at + sizeof(uint64_t) <= end) {
         size_t from, length = find_repetition(work, band, at, end, &from), back = 0;
         while (length > 0 && back < at - literal && back < from && band[at - back - 1] == band[from - back - 1])
-            back++; /* bytes that a long step skipped */
+            back++; /* include bytes that a long step skipped */
         const size_t gained = length > 0 ? estimate_gain(work, band + at - back, back + length, at - from) : 0;
         if (gained == 0) {
             misses += length > 0 ? REJECTED : 1;
@@ -404,8 +405,8 @@ static void find_sequences(struct deflate_workspace *work, const uint8_t *band, 
 
 /* ---- Blocks ---- */
 
-/* Write the code lengths as symbols of a third code: 16 repeats the last length 3 to 6 times, 17 and 18 are 3 to 10 and
- * 11 to 138 zeros (RFC 1951, 3.2.7). Each item is a symbol in 5 bits and, above them, its extra bits. */
+/* Write the code lengths as symbols of a third code. Symbol 16 repeats the last length 3 to 6 times. Symbols 17 and 18
+ * mean 3 to 10 and 11 to 138 zeros (RFC 1951, 3.2.7). Each item is a symbol in 5 bits, with its extra bits above. */
 static int describe_codes(const uint8_t *lengths, int count, uint16_t *items)
 {
     int used = 0;
@@ -429,18 +430,18 @@ static int describe_codes(const uint8_t *lengths, int count, uint16_t *items)
     return used;
 }
 
-/* How a block describes its codes. */
+/* The description of a block's codes. */
 struct description {
     uint16_t items[LITLENS + DISTANCES];
     int count, litlens, distances, precodes;
 };
 
-/* The order of the lengths of the third code: the rare ones last. */
+/* The order of the lengths of the third code: rare ones last. */
 static const uint8_t precode_order[PRECODES] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
 
 static const unsigned precode_extra[PRECODES] = {[16] = 2, [17] = 3, [18] = 7};
 
-/* Make all codes of the block, and return how many bits it takes with them. */
+/* Make all codes of the block. Returns the bits of the block, its codes included. */
 static uint64_t make_codes(struct deflate_workspace *work, struct description *description)
 {
     uint8_t lengths[LITLENS + DISTANCES];

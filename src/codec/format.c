@@ -64,7 +64,7 @@ const struct format *format_find_by_path(const char *path)
     return dot != NULL ? format_find_by_suffix(dot + 1) : NULL;
 }
 
-/* What a file of no format in the table probably is, with its article, or NULL. */
+/* The probable kind of a file whose format is not in the table, with its article ("a GIF"), or NULL. */
 static const char *name_foreign(const uint8_t *bytes, size_t size)
 {
     static const struct {

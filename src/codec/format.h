@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * THE TABLE of formats: what gpuconv knows about PNG and JPEG files, a row each. What differs between formats is asked
- * of a row; nothing else names one, apart from the codecs. */
+ * THE TABLE of formats: one row for PNG and one for JPEG. All differences between formats are in their rows. Apart from
+ * the codecs, no other code names a format. */
 #ifndef GPUCONV_FORMAT_H
 #define GPUCONV_FORMAT_H
 
@@ -16,14 +16,14 @@
 /* The places of the rows in the table. */
 enum format_id { FORMAT_PNG, FORMAT_JPEG, FORMAT_COUNT };
 
-/* A row. NULL in place of one means that the format is unknown, or that nobody named one. */
+/* A row of the table. NULL in place of a row means that the format is unknown or was not given. */
 struct format {
     enum format_id id;
     const char *name;        /* in messages: "PNG" */
-    const char *suffixes[3]; /* of file names, without the dot, the usual one first; then NULL */
+    const char *suffixes[3]; /* of file names, without the dot; the usual one first, NULL after the last */
     const char *magic;       /* the bytes that a file begins with */
-    size_t magic_size;       /* a damaged signature behind them is for the check to report */
-    int most_side;           /* pixels on a side that are written */
+    size_t magic_size;       /* the check reports a damaged signature after them */
+    int most_side;           /* the most pixels on a side in a file that gpuconv writes */
     int most_bits;           /* of a sample */
     bool holds_alpha;
     bool (*check)(const uint8_t *bytes, size_t size, const char *name, struct container_info *info,
@@ -33,7 +33,7 @@ struct format {
                            struct error *error);
 };
 
-/* The largest width and height that are read or written. stb_image takes no image that is wider or higher than 2^24
+/* The largest width and height that are read or written. stb_image refuses an image that is wider or higher than 2^24
  * (STBI_MAX_DIMENSIONS), and stb_image_write adds up differences of at most 128 along a row in int. The limit also
  * leaves CODEC_MAX_SAMPLES room for a filter byte a row. */
 enum { FORMAT_SIDE_MOST = (1 << 24) - 1 };
@@ -44,13 +44,14 @@ const struct format *formats(size_t *count);
 /* The row of ID. */
 const struct format *format_of(enum format_id id);
 
-/* The format that a suffix without its dot names ("png", "jpg", "jpeg", in any case), or NULL. */
+/* The format of a suffix without its dot ("png", "jpg", "jpeg", in any case), or NULL. */
 const struct format *format_find_by_suffix(const char *suffix);
 
-/* The format that the suffix of a path names, or NULL. */
+/* The format of a path's suffix, or NULL. */
 const struct format *format_find_by_path(const char *path);
 
-/* The format that SIZE bytes begin like. NULL is an error, which says what they probably are; NAME is the file's. */
+/* The format whose magic is at the beginning of the SIZE bytes. NULL is an error that says what the file probably is.
+ * NAME is the file's name. */
 const struct format *format_find_by_magic(const uint8_t *bytes, size_t size, const char *name, struct error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The codec `libjpeg-turbo`: JPEG through the interface of libjpeg. The library reports an error by calling a function
- * that must not return, so that function jumps back here. It jumps into functions without variables of their own, because
- * those would be lost. */
+ * that must not return, so that function jumps back here. The jump loses local variables that have changed. So it goes
+ * only to functions that have none. */
 #include "codec/codec_internal.h"
 
 #include <setjmp.h>
@@ -14,11 +14,11 @@
 #include <jpeglib.h>
 
 enum {
-    ROWS = 16,                /* handed to the library at once: the rows of the tallest blocks */
+    ROWS = 16,                /* passed to the library at once: the rows of the tallest blocks */
     FIRST_CAPACITY = 1 << 18, /* bytes for the encoded file; doubled as needed */
 };
 
-/* The library's error manager, and where to jump to. */
+/* The library's error manager, and the place to jump to. */
 struct errors {
     struct jpeg_error_mgr manager; /* first, because the library knows only this */
     jmp_buf back;
@@ -29,7 +29,7 @@ static void errors_exit(j_common_ptr jpeg)
     longjmp(((struct errors *)jpeg->err)->back, 1);
 }
 
-/* A warning is an error where samples may be wrong. */
+/* Treat a warning as an error if samples may be wrong. */
 static void errors_emit(j_common_ptr jpeg, int level)
 {
     const int code = jpeg->err->msg_code;
@@ -64,7 +64,7 @@ static void decode_rows(struct jpeg_decompress_struct *jpeg, const struct codec_
     jpeg_start_decompress(jpeg);
     if (jpeg->output_width != (JDIMENSION)image->width || jpeg->output_height != (JDIMENSION)image->height ||
         jpeg->output_components != image->channels)
-        ERREXIT(jpeg, JERR_BAD_LENGTH); /* the check has read other numbers */
+        ERREXIT(jpeg, JERR_BAD_LENGTH); /* the container check has read other numbers */
     while (jpeg->output_scanline < jpeg->output_height) {
         const JDIMENSION left = jpeg->output_height - jpeg->output_scanline;
         JSAMPROW rows[ROWS];
@@ -112,7 +112,7 @@ bool libjpeg_turbo_decode(const struct codec_input *input, struct image *image, 
 
 /* ---- Encoding ---- */
 
-/* Where the library puts its bytes. Its own destination loses them when an error interrupts it. */
+/* The destination of the library's bytes. The library's own destination loses them if an error interrupts it. */
 struct sink {
     struct jpeg_destination_mgr manager; /* first, because the library knows only this */
     uint8_t *bytes;
@@ -148,7 +148,7 @@ static void sink_end(j_compress_ptr jpeg)
     (void)jpeg;
 }
 
-/* Keep the grey of a row of grey and alpha. */
+/* Copy the grey samples of a row of grey and alpha. */
 static void drop_alpha(const uint8_t *from, int width, uint8_t *to)
 {
     for (int x = 0; x < width; x++)
@@ -214,7 +214,7 @@ bool libjpeg_turbo_encode(const struct image *image, const struct format *format
     const bool done = try_encode(&jpeg, &errors, &sink, image, settings, grey);
     jpeg_destroy_compress(&jpeg);
     free(grey);
-    if (!done) { /* only memory can fail: codec.c has checked the sides */
+    if (!done) { /* only memory can be missing: codec.c has checked the sides */
         free(sink.bytes);
         return codec_report_encode_memory(image, format, error);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The codec `libspng`: PNG by a second, independent library. It is slower than the codec `libdeflate`, and so only used
- * where it is asked for. */
+ * The codec `libspng`: PNG by a second, independent library. It is slower than the codec `libdeflate`, so it is used
+ * only on request. */
 #include "codec/codec_internal.h"
 
 #include <spng.h>
@@ -14,8 +14,8 @@ static bool decode_failed(const struct codec_input *input, int reason, struct er
                                : codec_report_damaged(input, spng_strerror(reason), error);
 }
 
-/* Clear the bits of the transparent colour that a sample does not have: they do not count (PNG, 11.3.2.1), but the library
- * compares them. Nothing changes where there is no such colour, or a palette. */
+/* Clear those bits of the transparent colour that a sample does not have. They do not count (PNG, 11.3.2.1), but the
+ * library compares them. Without such a colour, or with a palette, nothing changes. */
 static void mask_transparency(spng_ctx *context)
 {
     struct spng_ihdr header;
@@ -31,7 +31,8 @@ static void mask_transparency(spng_ctx *context)
     spng_set_trns(context, &colour);
 }
 
-/* Decode to SAMPLES: 4 channels with ALPHA; without it as many as the file has with 16 bits a sample, else 3. */
+/* Decode to SAMPLES. With ALPHA there are 4 channels. Without it there are as many as in the file if a sample has 16
+ * bits, else 3. */
 static int decode_samples(const struct codec_input *input, bool alpha, uint8_t *samples, size_t size)
 {
     const bool is_16_bit = input->info->bits == 16;
@@ -39,7 +40,7 @@ static int decode_samples(const struct codec_input *input, bool alpha, uint8_t *
         alpha ? (is_16_bit ? SPNG_FMT_RGBA16 : SPNG_FMT_RGBA8) : (is_16_bit ? SPNG_FMT_PNG : SPNG_FMT_RGB8);
     spng_ctx *context = spng_ctx_new(0);
     int reason = context != NULL ? 0 : SPNG_EMEM;
-    if (reason == 0) /* the check has looked at the checksums */
+    if (reason == 0) /* png_check has checked the CRCs */
         reason = spng_set_crc_action(context, SPNG_CRC_USE, SPNG_CRC_USE);
     if (reason == 0)
         reason = spng_set_png_buffer(context, input->bytes, input->size);
@@ -51,7 +52,8 @@ static int decode_samples(const struct codec_input *input, bool alpha, uint8_t *
     return reason;
 }
 
-/* Copy the grey of COLOURS. The library gives grey as three equal channels, apart from 16 bits without alpha. */
+/* Copy the grey channel of COLOURS. The library returns grey as three equal channels, except for 16 bits without
+ * alpha. */
 static void keep_grey(const struct image *colours, struct image *grey)
 {
     const size_t pixels = (size_t)grey->width * (size_t)grey->height, bytes = image_sample_bytes(grey);

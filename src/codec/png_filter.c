@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plain loops that the compiler vectorises with -O3. Two of them are compiled for several instruction sets, where the
+ * Plain loops that the compiler vectorises with -O3. Two of them are compiled for several instruction sets if the
  * loader can choose one (base/clones.h). */
 #include "codec/png_filter.h"
 
@@ -12,15 +12,15 @@
 enum { NONE, SUB, UP, AVERAGE, PAETH, FILTERS };
 
 /* The sum of a row's absolute differences, at most 128 each, cannot wrap below 2^25 bytes. FORMAT_SIDE_MOST keeps rows
- * below 2^24 pixels. A longer row may wrap: the choice is then worse, and the file is still right. */
+ * below 2^24 pixels. A longer row may wrap. Then the chosen filter is worse, but the file is still right. */
 
-/* |A - B| in 16 bits, which are enough here: a vector holds twice as many of them as of int. */
+/* |A - B| in 16 bits, which are enough here. A vector holds twice as many of these as of int. */
 static inline int16_t distance(int16_t a, int16_t b)
 {
     return (int16_t)(a < b ? b - a : a - b);
 }
 
-/* The one of left, above and corner that is nearest to left + above - corner; the first of equals. */
+/* That of left, above and corner which is nearest to left + above - corner; the first one if several are. */
 static inline uint8_t paeth(uint8_t left, uint8_t above, uint8_t corner)
 {
     const int16_t to_left = distance(above, corner), to_above = distance(left, corner);
@@ -87,12 +87,12 @@ static inline void undo_average(uint8_t *row, const uint8_t *above, size_t size,
         }
 }
 
-/* The bytes of a pixel in lanes of 16 bits, which compilers for x86 and ARM turn into plain instructions. */
+/* The bytes of a pixel in lanes of 16 bits. Compilers for x86 and ARM use plain vector instructions for these. */
 typedef int16_t lanes __attribute__((vector_size(2 * PNG_PIXEL_MAX)));
 typedef uint8_t bytes __attribute__((vector_size(PNG_PIXEL_MAX)));
 
-/* Load PIXEL bytes through an integer: if they were put together in memory, the load would wait for the stores. The first
- * byte is the lowest on every machine that has lanes. */
+/* Load PIXEL bytes through an integer. Bytes that are put together in memory would make the load wait for the stores.
+ * The first byte is the lowest on every machine that has lanes. */
 static inline lanes lanes_load(const uint8_t *from, size_t pixel)
 {
     uint64_t value = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The row filters of PNG, both ways: a row is replaced by its difference from a prediction, which compresses better.
- * Knows rows of bytes only; png_read.c and png_write.c know the file around them. */
+ * The row filters of PNG, both ways. A filter replaces a row by its difference from a prediction, which compresses
+ * better. These functions know only rows of bytes; png_read.c and png_write.c know the file around them. */
 #ifndef GPUCONV_PNG_FILTER_H
 #define GPUCONV_PNG_FILTER_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most bytes of a pixel: four samples of 16 bits. Rows that are filtered have as many zeros before them. */
+/* The most bytes of a pixel: four samples of 16 bits. Rows to filter have as many zeros before them. */
 enum { PNG_PIXEL_MAX = 8 };
 
 /* Bytes of scratch memory that png_filter needs for rows of SIZE bytes. */
@@ -18,12 +18,12 @@ static inline size_t png_filter_scratch(size_t size)
     return 4 * size;
 }
 
-/* Filter ROW in the way that leaves the smallest absolute differences. ABOVE is the row before it, zeros for the first.
- * Both have SIZE bytes, and PNG_PIXEL_MAX zeros before them. Write the filter's number and the filtered row to OUT, 1 +
- * SIZE bytes. PIXEL is the bytes of a pixel; SCRATCH has png_filter_scratch(SIZE) bytes. */
+/* Filter ROW with the filter whose sum of absolute differences is smallest. ABOVE is the row above, or zeros for the
+ * first row. Both have SIZE bytes, and PNG_PIXEL_MAX zeros before them. Write the filter's number and the filtered row
+ * to OUT, 1 + SIZE bytes. A pixel has PIXEL bytes. SCRATCH has png_filter_scratch(SIZE) bytes. */
 void png_filter(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *scratch, uint8_t *out);
 
-/* Undo filter number FILTER in place; ABOVE is NULL for the first row. False where there is no such filter. */
+/* Undo filter number FILTER in place. ABOVE is NULL for the first row. Returns false if there is no such filter. */
 bool png_unfilter(unsigned filter, uint8_t *row, const uint8_t *above, size_t size, size_t pixel);
 
 #endif

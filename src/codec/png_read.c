@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The codec `libdeflate`, reading: the picture of a PNG is inflated at once into the block that then holds its samples,
- * and its row filters are undone there. */
+ * The codec `libdeflate`, reading. The whole picture of a PNG is inflated at once into one block. Its row filters are
+ * undone there, and then the block holds the samples. */
 #include "codec/codec_internal.h"
 
 #include "codec/png_filter.h"
@@ -12,28 +12,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a file says about its picture, apart from the samples. */
+/* The contents of a file, apart from the samples. */
 struct png_picture {
-    size_t width, height, channels;         /* as they are stored: the index of a palette is one channel */
+    size_t width, height, channels;         /* as in the file: the index of a palette is one channel */
     unsigned bits;                          /* of a sample */
-    bool interlaced, paletted, transparent; /* transparent: pixels of the colour KEY are, or as the palette says */
+    bool interlaced, paletted, transparent; /* transparent: KEY is transparent, or the palette has alpha */
     uint8_t palette[PNG_PALETTE_MOST][4];   /* red, green, blue, alpha */
     unsigned key[3];
     const uint8_t *stream; /* the data of all IDAT chunks: a zlib stream */
     size_t stream_size;
-    uint8_t *joined; /* holds the stream where it came in several chunks; to be released with free */
+    uint8_t *joined; /* a copy of a stream in several chunks, or NULL; release it with free */
 };
 
-/* The pixels of one pass over an interlaced picture; all of them where it is not interlaced. */
+/* The pixels of one pass over an interlaced picture, or all pixels of another picture. */
 struct pass {
-    size_t x, y;           /* of its first pixel */
-    size_t step_x, step_y; /* from each to the next */
+    size_t x, y;           /* of the first pixel */
+    size_t step_x, step_y; /* from one pixel to the next */
     size_t width, height, row_bytes;
 };
 
 /* ---- Chunks ---- */
 
-/* Colours that the palette lacks are opaque black, as with libpng. */
+/* Colours that the palette lacks are opaque black, as in libpng. */
 static void read_palette(const struct png_chunk *chunk, struct png_picture *picture)
 {
     for (size_t i = 0; i < PNG_PALETTE_MOST; i++)
@@ -51,8 +51,8 @@ static void read_transparency(const struct png_chunk *chunk, struct png_picture 
         picture->key[i] = big16(chunk->data + 2 * i) & ((1u << picture->bits) - 1);
 }
 
-/* Copy the data of all IDAT chunks, the first of which begins at AT, one after the other. False where there is not
- * enough memory. */
+/* Join the data of all IDAT chunks in a copy. The first of them begins at AT. Returns false if there is not enough
+ * memory. */
 static bool join_stream(const struct codec_input *input, size_t at, struct png_picture *picture)
 {
     struct png_walk walk = {.bytes = input->bytes, .size = input->size, .at = at};
@@ -66,7 +66,7 @@ static bool join_stream(const struct codec_input *input, size_t at, struct png_p
     return true;
 }
 
-/* Read the chunks up to the last IDAT. False where there is not enough memory. */
+/* Read the chunks up to the last IDAT. Returns false if there is not enough memory. */
 static bool read_chunks(const struct codec_input *input, struct png_picture *picture)
 {
     const struct png_header header = png_file_header(input->bytes);
@@ -103,7 +103,7 @@ static bool read_chunks(const struct codec_input *input, struct png_picture *pic
 
 /* ---- Rows ---- */
 
-/* List the passes of the picture, and return how many bytes all of them have, with one more in front of each row. */
+/* List the passes of the picture. Returns the bytes of all passes, with one byte more in front of each row. */
 static size_t list_passes(const struct png_picture *picture, struct pass passes[7], int *count)
 {
     /* Adam7: the first pixel's x and y, and the steps. */
@@ -126,8 +126,8 @@ static size_t list_passes(const struct png_picture *picture, struct pass passes[
     return size;
 }
 
-/* Inflate SIZE bytes, or up to SPARE more: some writers leave a little too much, which all readers ignore. NULL with a
- * reason, or without one where there is not enough memory. */
+/* Inflate SIZE bytes, or up to SPARE more: some writers add a few bytes, and all readers ignore them. Returns NULL with
+ * a reason, or without one if there is not enough memory. */
 static uint8_t *inflate_rows(const struct png_picture *picture, size_t size, size_t spare, const char **reason)
 {
     size_t used = 0;
@@ -157,7 +157,7 @@ static uint8_t *inflate_rows(const struct png_picture *picture, size_t size, siz
     return NULL;
 }
 
-/* Undo the row filters of a pass at RAW. The rows move together, without the bytes in front of them. */
+/* Undo the row filters of a pass at RAW. The rows move together: the bytes in front of them go. */
 static bool unfilter_pass(const struct png_picture *picture, const struct pass *pass, uint8_t *raw)
 {
     const size_t bits = picture->channels * picture->bits, size = pass->row_bytes;
@@ -183,7 +183,7 @@ static inline unsigned read_sample(const uint8_t *row, size_t i, unsigned bits)
     return (unsigned)row[i * bits / 8] >> (8 - bits - i * bits % 8) & ((1u << bits) - 1);
 }
 
-/* Set sample number I of a pixel, which has 16 bits a sample where IS_16_BIT, else 8. */
+/* Set sample number I of a pixel. IS_16_BIT: a sample has 16 bits, else 8. */
 static inline void write_sample(uint8_t *pixel, size_t i, bool is_16_bit, unsigned value)
 {
     const uint16_t wide = (uint16_t)value;
@@ -193,7 +193,7 @@ static inline void write_sample(uint8_t *pixel, size_t i, bool is_16_bit, unsign
         pixel[i] = (uint8_t)value; /* 65535 becomes 255 */
 }
 
-/* Turn a row of COUNT pixels into samples of 8 or 16 bits with all channels; STEP bytes from a pixel to the next. */
+/* Convert a row of COUNT pixels to samples of 8 or 16 bits with all channels. Pixels are STEP bytes apart. */
 static inline void expand_pixels(const struct png_picture *picture, const uint8_t *row, size_t count, unsigned bits,
                                  uint8_t *out, size_t step)
 {
@@ -219,7 +219,7 @@ static void expand_palette(const struct png_picture *picture, const uint8_t *row
         memcpy(out, picture->palette[read_sample(row, x, picture->bits)], picture->transparent ? 4 : 3);
 }
 
-/* With constant bits the compiler makes plain loops of expand_pixels. */
+/* With a constant number of bits, the compiler turns expand_pixels into plain loops. */
 static void expand_row(const struct png_picture *picture, const uint8_t *row, size_t count, uint8_t *out, size_t step)
 {
     if (picture->paletted)
@@ -232,7 +232,7 @@ static void expand_row(const struct png_picture *picture, const uint8_t *row, si
         expand_pixels(picture, row, count, picture->bits, out, step);
 }
 
-/* Turn COUNT samples of 16 bits from a PNG's byte order, the upper byte first, into the machine's. */
+/* Swap COUNT samples of 16 bits from a PNG's byte order, the upper byte first, to the machine's. */
 static void swap_to_machine(void *samples, size_t count)
 {
     uint16_t *all = samples;
@@ -240,7 +240,7 @@ static void swap_to_machine(void *samples, size_t count)
         all[i] = be16toh(all[i]);
 }
 
-/* Write the pixels of all passes, without row filters at RAW, to their places in IMAGE. */
+/* Copy the pixels of all passes to their places in IMAGE. RAW has no row filters any more. */
 static void expand_passes(const struct png_picture *picture, const struct pass *passes, int count, const uint8_t *raw,
                           struct image *image)
 {
@@ -255,8 +255,8 @@ static void expand_passes(const struct png_picture *picture, const struct pass *
     }
 }
 
-/* Turn the inflated rows at RAW, which this function takes over, into IMAGE, whose shape is set. The block itself becomes
- * the image's where the rows are the samples already. */
+/* Make IMAGE, whose shape is set, from the inflated rows at RAW. This function takes ownership of RAW: if the rows
+ * already are the samples, the block becomes the image's own. */
 static bool make_image(const struct codec_input *input, const struct png_picture *picture, const struct pass *passes,
                        int count, uint8_t *raw, struct image *image, struct error *error)
 {
@@ -283,7 +283,7 @@ static bool make_image(const struct codec_input *input, const struct png_picture
 
 bool png_decode(const struct codec_input *input, struct image *image, struct error *error)
 {
-    enum { SPARE_BYTES = 1 << 16 }; /* besides a row; what holds yet more was not meant to be a picture */
+    enum { SPARE_BYTES = 1 << 16 }; /* besides a row; a stream with more bytes is damaged */
     const struct codec_info *info = input->info;
     struct image made = {.width = info->width, .height = info->height, .channels = info->channels, .bits = info->bits};
     struct pass passes[7] = {{0}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The codec `libdeflate`, writing: rows are filtered and compressed in bands that do not depend on each other. Threads
- * share the bands. The bands are the same for any number of threads, and so is the file. */
+ * The codec `libdeflate`, writing. Rows are filtered and compressed in bands that do not depend on each other. Threads
+ * share the bands. The bands, and so the file, are the same for any number of threads. */
 #include "codec/codec_internal.h"
 
 #include "base/parallel.h"
@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a band before compression. They fit into a processor's second cache beside what compressing them takes, and
- * are enough that a compressor loses nothing by beginning anew with each band. */
+/* The bytes of a band before compression. A band and the compressor's memory fit into the second cache of a processor.
+ * A band is large enough that starting anew with each one costs the compressor nothing. */
 enum { BAND_BYTES = 1 << 19 };
 
-/* From this level on libdeflate compresses the filtered rows once more, in one piece and on one thread, as its streams
- * cannot be joined. Drawings become a fifth smaller by it, photos larger: the smaller stream is kept. */
+/* From this level on, libdeflate compresses the filtered rows once more. It uses one piece and one thread, because its
+ * streams cannot be joined. Drawings become a fifth smaller, photos larger. The smaller stream is kept. */
 enum { LIBDEFLATE_LEVEL = 2 };
 
 /* A compressed band. */
@@ -29,27 +29,27 @@ struct band {
     uint32_t adler; /* of its filtered rows */
 };
 
-/* What a thread works with. */
+/* The state of a thread. */
 struct thread_state {
     struct deflate_workspace *workspace;
-    uint8_t *rows[2]; /* with zeros before them */
+    uint8_t *rows[2]; /* each has zeros before it */
     uint8_t *scratch, *filtered;
 };
 
-/* An image that is being encoded. */
+/* The state of encoding an image. */
 struct encoding {
     const struct image *image;
     size_t pixel, row_bytes; /* without the byte in front */
     int64_t bands;
     int band_rows, level;
-    uint8_t *out;      /* where the first band goes */
+    uint8_t *out;      /* place of the first band */
     size_t out_bytes;  /* from a band to the next */
-    uint8_t *filtered; /* where all filtered rows go; NULL: each thread keeps its own */
+    uint8_t *filtered; /* all filtered rows; NULL: each thread has only its own */
     struct band *results;
     struct thread_state **threads;
 };
 
-/* The bytes of a whole band before compression, with the byte in front of each row. */
+/* The bytes of a full band before compression, with one byte in front of each row. */
 static size_t band_bytes(const struct encoding *encoding)
 {
     return (size_t)encoding->band_rows * (encoding->row_bytes + 1);
@@ -93,7 +93,7 @@ static struct thread_state *thread_state_new(const struct encoding *encoding)
     return state;
 }
 
-/* Copy row Y of the image, in a PNG's byte order. */
+/* Copy row Y of the image, in PNG's byte order. */
 static void copy_row(const struct encoding *encoding, int y, uint8_t *out)
 {
     const uint8_t *samples = encoding->image->samples + (size_t)y * encoding->row_bytes;
@@ -109,7 +109,7 @@ static void copy_row(const struct encoding *encoding, int y, uint8_t *out)
     }
 }
 
-/* Filter COUNT rows from FIRST on. Without compression a filter gains nothing. */
+/* Filter COUNT rows from row FIRST on. Without compression, filters gain nothing and are not used. */
 static void filter_rows(const struct encoding *encoding, struct thread_state *state, int first, int count, uint8_t *out)
 {
     const size_t size = encoding->row_bytes;
@@ -149,7 +149,7 @@ static void encode_band(void *context, int64_t index, int thread)
                                       : deflate_band(state->workspace, filtered, size, rows == left, out);
 }
 
-/* Filter and compress all bands on COUNT threads. False where there is not enough memory. */
+/* Filter and compress all bands on COUNT threads. Returns false if there is not enough memory. */
 static bool encode_bands(struct encoding *encoding, int count)
 {
     encoding->results = calloc((size_t)encoding->bands, sizeof *encoding->results);
@@ -167,8 +167,8 @@ static bool encode_bands(struct encoding *encoding, int count)
 
 /* ---- The stream ---- */
 
-/* The checksum of two runs of bytes from those of each, where the second run has SIZE bytes. It is two sums modulo 65521,
- * the largest prime below 2^16: a = 1 + the bytes, and b = the values of a after each byte. */
+/* The checksum of two runs of bytes, from their own checksums. The second run has SIZE bytes. Adler-32 is two sums
+ * modulo 65521, the largest prime below 2^16: a = 1 + the bytes, and b = the values of a after each byte. */
 static uint32_t join_adler(uint32_t first, uint32_t second, size_t size)
 {
     const uint64_t prime = 65521, a = first & 0xffff, b = first >> 16;
@@ -177,7 +177,7 @@ static uint32_t join_adler(uint32_t first, uint32_t second, size_t size)
     return (uint32_t)(sums << 16 | sum);
 }
 
-/* Move the bands together. Return the sum of their sizes, and the checksum of all. */
+/* Move the bands together. Returns the sum of their sizes and sets *ADLER to the checksum of all. */
 static size_t join_bands(const struct encoding *encoding, uint32_t *adler)
 {
     const size_t full = band_bytes(encoding), all = filtered_bytes(encoding);
@@ -192,8 +192,8 @@ static size_t join_bands(const struct encoding *encoding, uint32_t *adler)
     return size;
 }
 
-/* Compress the filtered rows with libdeflate, and keep the result at OUT where it has fewer bytes than the *SIZE that are
- * there. False where there is not enough memory. */
+/* Compress the filtered rows with libdeflate. If the result is smaller than the *SIZE bytes at OUT, it replaces them.
+ * Returns false if there is not enough memory. */
 static bool compress_again(const struct encoding *encoding, uint8_t *out, size_t *size)
 {
     struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(encoding->level);
@@ -202,7 +202,7 @@ static bool compress_again(const struct encoding *encoding, uint8_t *out, size_t
     if (done) {
         const size_t used =
             libdeflate_deflate_compress(compressor, encoding->filtered, filtered_bytes(encoding), again, *size - 1);
-        if (used > 0) { /* it fitted */
+        if (used > 0) { /* it is smaller */
             memcpy(out, again, used);
             *size = used;
         }
@@ -213,7 +213,8 @@ static bool compress_again(const struct encoding *encoding, uint8_t *out, size_t
     return done;
 }
 
-/* Write the stream, without head and checksum, to OUT on COUNT threads. 0 where there is not enough memory. */
+/* Write the stream, without head and checksum, to OUT on COUNT threads. Returns its size, or 0 if there is not enough
+ * memory. */
 static size_t compress(struct encoding *encoding, int count, uint8_t *out, uint32_t *adler)
 {
     size_t size = 0;
@@ -238,7 +239,7 @@ static size_t compress(struct encoding *encoding, int count, uint8_t *out, uint3
 
 enum { HEADER_BYTES = PNG_SIGNATURE + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA };
 
-/* Write signature and IHDR, and return where the next chunk begins. */
+/* Write signature and IHDR. Returns the place of the next chunk. */
 static uint8_t *write_header(uint8_t *out, const struct image *image)
 {
     static const uint8_t colours[] = {[1] = 0, PNG_ALPHA, PNG_COLOUR, PNG_COLOUR | PNG_ALPHA};
@@ -277,7 +278,7 @@ bool png_encode(const struct image *image, const struct format *format, const st
         return codec_report_encode_memory(image, format, error);
     }
     stream[-2] = 0x78; /* deflate with a window of 32 KB */
-    stream[-1] = 0x01; /* makes both a multiple of 31, and says that the compression was fast */
+    stream[-1] = 0x01; /* fast compression; with it, the two bytes are a multiple of 31 */
     put_big32(stream + compressed, adler);
     uint8_t *end = png_chunk_close(chunk, "IDAT", ZLIB_HEAD + compressed + ZLIB_TAIL);
     *size = (size_t)(png_chunk_close(end, "IEND", 0) - file);

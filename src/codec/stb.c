@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The codec `stb`: both formats, built into every gpuconv from one source, so that a JPEG gives the same samples
- * everywhere. stb_read.c and stb_write.c hold the implementations. docs/stb.md has the faults of stb. */
+ * The codec `stb` reads and writes both formats. Every gpuconv has it, built from one source, so it decodes a JPEG to
+ * the same samples everywhere. stb_read.c and stb_write.c hold the implementations. docs/stb.md lists the faults of
+ * stb. */
 #include "codec/codec_internal.h"
 
 #include "codec/stb_read.h"
@@ -15,12 +16,12 @@
 /* Bytes for the encoded file; doubled as needed. */
 enum { FIRST_CAPACITY = 1 << 16 };
 
-/* How far stb's buffers may grow beyond need. Tiny images, whose buffers are doubled often, and files with a few bytes too
- * many are still read. */
+/* The bytes that stb's buffers may grow beyond the need. With this, tiny images (stb doubles their buffers often) and
+ * files with a few bytes too many are still read. */
 enum { GROW_SLACK = 1 << 16 };
 
-/* Report why stb failed. Not every failure sets a reason. The reason is then that of an earlier failure, which decode
- * makes one of the two below. */
+/* Report why stb failed. Not every failure sets a reason: then stb still has the reason of an earlier one. To detect
+ * this, decode sets one of the two reasons below first. */
 static bool report_failure(const struct codec_input *input, struct error *error)
 {
     const char *reason = stbi_failure_reason();
@@ -33,7 +34,7 @@ static bool report_failure(const struct codec_input *input, struct error *error)
     return codec_report_damaged(input, reason, error);
 }
 
-/* Copy CHUNK to TO as stb reads it without a fault, and return where the next chunk begins. */
+/* Copy CHUNK to TO, patched so that stb reads it correctly. Returns the place of the next chunk. */
 static uint8_t *patch_chunk(const struct png_header *header, const struct png_chunk *chunk, uint8_t *to)
 {
     const bool indexed = header->colour & PNG_PALETTE, transparency = png_chunk_is(chunk, "tRNS");
@@ -50,10 +51,11 @@ static uint8_t *patch_chunk(const struct png_header *header, const struct png_ch
     return to + PNG_CHUNK_OVERHEAD + size;
 }
 
-/* Make a copy of a PNG that works around two faults of stb 2.27. It reads uninitialised stack for indices beyond PLTE:
- * the copy's palette has all 256 colours, the missing ones opaque black, as with the other codecs. And it compares eight
- * bits of the grey that is transparent, where only as many count as a sample has (PNG, 11.3.2.1): the others are cleared.
- * The CRCs of the copy are wrong, which stb does not look at. NULL where there is not enough memory. */
+/* Make a copy of a PNG that avoids two faults of stb 2.27. First, stb reads uninitialised stack for indices beyond
+ * PLTE. So the copy's palette has all 256 colours; the missing ones are opaque black, as in the other codecs. Second,
+ * stb compares eight bits of the transparent grey, but only as many count as a sample has (PNG, 11.3.2.1). So the other
+ * bits are cleared. The CRCs of the copy are wrong, but stb ignores them. Returns NULL if there is not enough
+ * memory. */
 static uint8_t *patch_png_for_stb(const struct codec_input *input, size_t *size)
 {
     const struct png_header header = png_file_header(input->bytes);
@@ -70,7 +72,7 @@ static uint8_t *patch_png_for_stb(const struct codec_input *input, size_t *size)
     return copy;
 }
 
-/* Does patch_png_for_stb change this file? Only palettes and grey of less than 8 bits need it. */
+/* Does patch_png_for_stb change this file? Only palettes, and grey of less than 8 bits, need it. */
 static bool needs_patch(const struct codec_input *input)
 {
     if (input->info->format->id != FORMAT_PNG)
@@ -83,13 +85,13 @@ static bool decode(const struct codec_input *input, const uint8_t *bytes, size_t
                    struct error *error)
 {
     const struct codec_info *info = input->info;
-    /* What a file needs: its own size, doubled as stb collects its chunks; or its rows with their filter bytes, which
-     * interlacing nearly doubles where rows are short. */
+    /* The need of a file is its own size, doubled because stb collects its chunks. Or it is the size of its rows with
+     * their filter bytes; interlacing nearly doubles that if rows are short. */
     const size_t row = (size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8 + 1;
     const size_t rows = 2 * row * (size_t)info->height;
     int width, height, channels;
     stb_read_limit((2 * input->size > rows ? 2 * input->size : rows) + GROW_SLACK);
-    /* An empty file sets a known reason. */
+    /* An empty file sets a known reason (see report_failure). */
     stbi_info_from_memory(bytes, 0, &width, &height, &channels);
     void *samples = info->bits == 16 ? (void *)stbi_load_16_from_memory(bytes, (int)size, &width, &height, &channels, 0)
                                      : stbi_load_from_memory(bytes, (int)size, &width, &height, &channels, 0);
@@ -111,14 +113,14 @@ bool stb_decode(const struct codec_input *input, struct image *image, struct err
     return done;
 }
 
-/* Where stb's writers put their bytes. */
+/* The destination of the bytes of stb's writers. */
 struct sink {
     uint8_t *bytes;
     size_t size, capacity;
     bool failed;
 };
 
-/* Append SIZE bytes; stb's JPEG writer gives them one by one. */
+/* Append SIZE bytes. stb's JPEG writer passes single bytes. */
 static void sink_append(void *context, void *bytes, int size)
 {
     struct sink *sink = context;

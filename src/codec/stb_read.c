@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stb_image's implementation, for PNG and JPEG from memory. container/ checks every file before stb sees it. Compile with
- * -fwrapv, as the sums of the JPEG decoder may overflow on damaged files, and without warnings. */
+ * The implementation of stb_image, for PNG and JPEG from memory. container/ checks every file before stb sees it.
+ * Compile with -fwrapv, because the sums of the JPEG decoder may overflow on damaged files, and without warnings. */
 #include "codec/stb_read.h"
 
 #include <stdlib.h>
@@ -21,8 +21,8 @@ bool stb_read_refused(void)
     return refused;
 }
 
-/* Reallocate a block, and fill what is added with zeros: the distance codes 30 and 31, which stb_image 2.27 accepts, copy
- * bytes that were never written. */
+/* Reallocate a block, and fill the new bytes with zeros. stb_image 2.27 accepts the distance codes 30 and 31, and these
+ * copy bytes that were never written. */
 static void *grow(void *block, size_t old_size, size_t size)
 {
     refused |= size > limit;
@@ -38,15 +38,15 @@ static void *grow(void *block, size_t old_size, size_t size)
 #define STBI_NO_STDIO
 #define STBI_NO_LINEAR
 
-/* stb_image 2.27 leaves its JPEG tables, and the planes of components without a scan, undefined. With zeros a damaged file
- * gives the same picture each time, and never other data of the process. */
+/* stb_image 2.27 leaves its JPEG tables undefined, and also the planes of components without a scan. With zeros, a
+ * damaged file gives the same picture each time and never shows other data of the process. */
 #define STBI_MALLOC(size) calloc(1, size)
 #define STBI_REALLOC(block, size) realloc(block, size) /* stb asks for it; PNG and JPEG use only the next */
 #define STBI_REALLOC_SIZED(block, old_size, size) grow(block, old_size, size)
 #define STBI_FREE(block) free(block)
 
-/* A damaged file must not end the process. What the assertions guard is certain for files that have been checked, or
- * harmless: a wrong symbol of a damaged Huffman code. */
+/* A damaged file must not end the process. The assertions are always true for checked files, or else harmless: a wrong
+ * symbol of a damaged Huffman code. */
 #define STBI_ASSERT(condition) ((void)0)
 
 #include <stb_image.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * A limit to the blocks that stb_image grows while it decodes: a few kilobytes of a PNG can inflate to gigabytes. stb
- * gives its allocator no context, so each thread has a limit of its own. */
+ * A limit for the blocks that stb_image grows while it decodes: a few kilobytes of a PNG can inflate to gigabytes. stb
+ * gives its allocator no context, so each thread has its own limit. */
 #ifndef GPUCONV_STB_READ_H
 #define GPUCONV_STB_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Let no block of this thread grow beyond SIZE bytes from now on. */
+/* Set the limit of this thread: from now on, no block may grow beyond SIZE bytes. */
 void stb_read_limit(size_t size);
 
-/* Has a larger block been refused since then? */
+/* Was a larger block refused since the limit was set? */
 bool stb_read_refused(void);
 
 #endif
