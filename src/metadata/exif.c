@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * EXIF's block: directories of entries in TIFF's form (EXIF 2.32, 4.5 and 4.6; TIFF 6.0, section 2). It may be damaged:
- * each place and length is compared with what is there, and directories are only followed downwards. */
+ * The block of EXIF: directories of entries, in the form of TIFF (EXIF 2.32, 4.5 and 4.6; TIFF 6.0, section 2). It may
+ * be damaged, so each place and length is checked against the block's size, and directories are only followed
+ * downwards. */
 #include "metadata/exif.h"
 
 #include <string.h>
 
-/* The directories of EXIF. Each is reached by a tag of one further up in this list, so that no file makes a loop. */
+/* The directories of EXIF. Each is reached by a tag of a directory further up in this list, so no file can make a
+ * loop. */
 enum directory { DIRECTORY_IMAGE, DIRECTORY_EXIF, DIRECTORY_GPS, DIRECTORY_INTEROP, DIRECTORIES };
 
 enum tag {
@@ -21,7 +23,7 @@ enum tag {
     TAG_EXIF_WIDTH = 0xa002,
     TAG_EXIF_HEIGHT = 0xa003,
     TAG_INTEROP = 0xa005,
-    TAG_FOCAL_X_RESOLUTION = 0xa20e, /* of the focal plane */
+    TAG_FOCAL_X_RESOLUTION = 0xa20e, /* both are of the focal plane */
     TAG_FOCAL_Y_RESOLUTION = 0xa20f,
     TAG_SUBJECT_LOCATION = 0xa214,
 };
@@ -32,10 +34,10 @@ enum { TYPE_BYTE = 1, TYPE_SHORT = 3, TYPE_LONG = 4, TYPE_RATIONAL = 5, TYPE_UND
 struct tiff {
     const uint8_t *bytes;
     size_t size;
-    bool big;                  /* the highest byte of a number comes first */
-    bool turned;               /* the picture: what says where something is in it no longer holds */
-    size_t at[DIRECTORIES];    /* where each directory is; 0: there is none */
-    size_t count[DIRECTORIES]; /* how many of its entries are carried */
+    bool big;                  /* big-endian */
+    bool turned;               /* the picture was turned: tags that give a place in it are wrong */
+    size_t at[DIRECTORIES];    /* the place of each directory; 0: there is none */
+    size_t count[DIRECTORIES]; /* the number of entries that are kept */
 };
 
 enum { TIFF_HEADER = 8, ENTRY = 12 };
@@ -68,21 +70,21 @@ struct entry {
     unsigned tag, type;
     uint32_t count;
     const uint8_t *value;
-    size_t size;              /* of the value in bytes */
-    enum directory directory; /* the one that it refers to; DIRECTORY_IMAGE: none */
-    size_t at;                /* where that directory is */
+    size_t size;              /* bytes of the value */
+    enum directory directory; /* the directory that it refers to; DIRECTORY_IMAGE: none */
+    size_t at;                /* the place of that directory */
 };
 
 /* A walk over the entries of a directory. */
 struct walk {
     const struct tiff *tiff;
     enum directory directory;
-    size_t at, left;         /* the next entry, and how many are left from there on */
-    size_t budget;           /* bytes of values that may still be read: values may overlap, and must not take long */
-    uint8_t seen[65536 / 8]; /* a bit for each tag that was there */
+    size_t at, left;         /* the next entry, and the number of entries from there on */
+    size_t budget;           /* limit of the bytes of values, because values may overlap and must not take long */
+    uint8_t seen[65536 / 8]; /* a bit for each tag that was met */
 };
 
-/* Begin with a directory. Where there is none, it has no entries. */
+/* Begin a walk over a directory. A missing directory has no entries. */
 static void walk_begin(struct walk *walk, const struct tiff *tiff, enum directory directory)
 {
     const size_t at = tiff->at[directory];
@@ -93,7 +95,7 @@ static void walk_begin(struct walk *walk, const struct tiff *tiff, enum director
     walk->left = claimed < there ? claimed : there;
 }
 
-/* The directory that an entry refers to, or DIRECTORY_IMAGE for none. */
+/* The directory that an entry refers to, or DIRECTORY_IMAGE if it refers to none. */
 static enum directory directory_below(enum directory directory, unsigned tag)
 {
     if (directory == DIRECTORY_IMAGE && tag == TAG_EXIF)
@@ -105,17 +107,17 @@ static enum directory directory_below(enum directory directory, unsigned tag)
     return DIRECTORY_IMAGE;
 }
 
-/* Is the tag dropped? These may hold a picture or a place in the file, or describe how the picture was stored. */
+/* Is the tag dropped? Such tags may hold a picture or a place in the file, or describe how the picture was stored. */
 static bool is_dropped(enum directory directory, unsigned tag, bool turned)
 {
     static const uint16_t image[] = {
         0x0102, 0x0103, 0x0106, 0x0111, 0x0115, 0x0116, 0x0117, 0x011c, /* bits, compression, strips, planes ... */
         0x0142, 0x0143, 0x0144, 0x0145,                                 /* tiles */
         0x014a, 0x0201, 0x0202,                                         /* directories, and pictures as JPEG */
-        0x02bc, 0x83bb, 0x8649, 0x8773, /* XMP, IPTC, Photoshop, ICC: they are carried elsewhere */
+        0x02bc, 0x83bb, 0x8649, 0x8773, /* XMP, IPTC, Photoshop, ICC: other parts of the metadata */
         0x501b, 0xc634, 0xea1c,         /* GDI+'s thumbnail, DNG's maker notes, padding */
     };
-    static const uint16_t exif[] = {0x927c, 0xea1c}; /* maker's notes, padding */
+    static const uint16_t exif[] = {0x927c, 0xea1c}; /* maker notes, padding */
     if (directory == DIRECTORY_IMAGE)
         for (size_t i = 0; i < sizeof image / sizeof *image; i++)
             if (tag == image[i])
@@ -129,14 +131,14 @@ static bool is_dropped(enum directory directory, unsigned tag, bool turned)
     return turned && directory == DIRECTORY_EXIF && (tag == TAG_SUBJECT_AREA || tag == TAG_SUBJECT_LOCATION);
 }
 
-/* The bytes of one value of a type; 0 for an unknown type. */
+/* The bytes of one value of a type, or 0 for an unknown type. */
 static size_t type_size(unsigned type)
 {
     static const uint8_t sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4};
     return type < sizeof sizes ? sizes[type] : type == 129 ? 1 : 0; /* 129: UTF-8 */
 }
 
-/* The entry at BYTES, if it can be carried. */
+/* Read the entry at BYTES. Returns false if it cannot be kept. */
 static bool entry_read(struct walk *walk, const uint8_t *bytes, struct entry *entry)
 {
     const struct tiff *tiff = walk->tiff;
@@ -167,7 +169,7 @@ static bool entry_read(struct walk *walk, const uint8_t *bytes, struct entry *en
            tiff->count[entry->directory] > 0;
 }
 
-/* Step to the next entry that is carried. Of several with one tag, only the first counts. */
+/* Step to the next entry that is kept. If several entries have one tag, only the first counts. */
 static bool walk_next(struct walk *walk, struct entry *entry)
 {
     while (walk->left > 0) {
@@ -183,7 +185,7 @@ static bool walk_next(struct walk *walk, struct entry *entry)
     return false;
 }
 
-/* Open a block: find its directories, and count the entries of each that are carried. False where there are none. */
+/* Open a block: find its directories, and count the entries of each that are kept. Returns false if there are none. */
 static bool tiff_open(const uint8_t *bytes, size_t size, bool turned, struct tiff *tiff)
 {
     struct walk walk;
@@ -193,14 +195,14 @@ static bool tiff_open(const uint8_t *bytes, size_t size, bool turned, struct tif
         return false;
     tiff->at[DIRECTORY_IMAGE] = get32(tiff->big, bytes + 4);
     for (int d = 0; d < DIRECTORIES; d++)
-        tiff->count[d] = 1; /* not known yet: no directory counts as empty */
+        tiff->count[d] = 1; /* not known yet; 0 would mean that it is empty */
     for (int d = 0; d < DIRECTORIES; d++) {
         walk_begin(&walk, tiff, (enum directory)d);
         while (walk_next(&walk, &entry))
             if (entry.directory != DIRECTORY_IMAGE)
                 tiff->at[entry.directory] = entry.at;
     }
-    for (int d = DIRECTORIES - 1; d >= 0; d--) { /* from below: an entry that refers to an empty one is not carried */
+    for (int d = DIRECTORIES - 1; d >= 0; d--) { /* upwards: an entry that refers to an empty directory is dropped */
         size_t count = 0;
         walk_begin(&walk, tiff, (enum directory)d);
         while (walk_next(&walk, &entry))
@@ -210,7 +212,7 @@ static bool tiff_open(const uint8_t *bytes, size_t size, bool turned, struct tif
     return tiff->count[DIRECTORY_IMAGE] > 0;
 }
 
-/* Append SIZE zeros at an even place, and return that place; 0 where there is not enough memory. */
+/* Append SIZE zeros at an even place. Returns that place, or 0 if there is not enough memory. */
 static size_t tiff_extend(struct blob *out, size_t size)
 {
     const size_t added = (out->size & 1) + size;
@@ -221,7 +223,7 @@ static size_t tiff_extend(struct blob *out, size_t size)
     return out->size - size;
 }
 
-/* Copy a directory to the end of OUT. PLACES says where OUT refers to each directory. */
+/* Copy a directory to the end of OUT. PLACES are the places in OUT that refer to each directory. */
 static bool tiff_copy(const struct tiff *tiff, enum directory directory, size_t *places, struct blob *out)
 {
     struct walk walk;
@@ -247,13 +249,14 @@ static bool tiff_copy(const struct tiff *tiff, enum directory directory, size_t 
             if (value == 0)
                 return false;
             memcpy(out->bytes + value, entry.value, entry.size);
-            put32(tiff->big, out->bytes + at + 8, (uint32_t)value); /* fits: four directories of twice 16 MB at most */
+            put32(tiff->big, out->bytes + at + 8,
+                  (uint32_t)value); /* at most four directories of twice 16 MB, so it fits */
         }
     }
     return true;
 }
 
-/* Build a block from what is carried of another. False where there is not enough memory. */
+/* Build a block from the entries of another that are kept. Returns false if there is not enough memory. */
 static bool tiff_rebuild(const struct tiff *tiff, struct blob *out)
 {
     size_t places[DIRECTORIES] = {[DIRECTORY_IMAGE] = 4};
@@ -266,7 +269,7 @@ static bool tiff_rebuild(const struct tiff *tiff, struct blob *out)
     return true;
 }
 
-/* The entry of TAG in a block that tiff_rebuild has built, or NULL. */
+/* The entry of TAG in a block from tiff_rebuild, or NULL. */
 static uint8_t *find_entry(const struct blob *exif, enum directory directory, unsigned tag)
 {
     struct tiff tiff;
@@ -291,7 +294,7 @@ int exif_orientation(const struct blob *exif)
     return value >= 1 && value <= 8 ? (int)value : 1;
 }
 
-/* Set a tag to VALUE, where it is there and holds one number. */
+/* Set a tag to VALUE, if the block has it and it holds one number. */
 static void set_number(struct blob *exif, enum directory directory, unsigned tag, unsigned type, uint32_t value)
 {
     uint8_t *entry = find_entry(exif, directory, tag);
@@ -316,7 +319,7 @@ static void swap_bytes(uint8_t *a, uint8_t *b, size_t size)
     }
 }
 
-/* Swap the values of two tags, where both are there and each is one rational number. */
+/* Swap the values of two tags, if the block has both and each is one rational number. */
 static void swap_rationals(struct blob *exif, enum directory directory, unsigned a, unsigned b)
 {
     const uint8_t *p = find_entry(exif, directory, a), *q = find_entry(exif, directory, b);

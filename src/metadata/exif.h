@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * EXIF: a block that says how and when a picture was taken. It is built anew from what is known to be harmless, so that it
- * carries no other picture (thumbnail, preview, the maker's notes), and made to agree with the picture. */
+ * EXIF: a block that says how and when a picture was taken. It is rebuilt from tags that are known to be harmless. So
+ * it holds no other picture (thumbnail, preview, maker notes), and it agrees with the written picture. */
 #ifndef GPUCONV_EXIF_H
 #define GPUCONV_EXIF_H
 
@@ -11,17 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Build EXIF, to be released with blob_free, from what is carried of the block of SIZE bytes, at most 16 MiB. It is empty
- * where that is nothing, or BYTES are no such block. TURNED drops what says where something is in the picture. False
- * where there is not enough memory. */
+/* Rebuild EXIF from the harmless tags of the block of SIZE bytes, at most 16 MiB. The result is empty if there are
+ * none, or if BYTES are no such block. TURNED drops tags that give a place in the picture. Release EXIF with blob_free.
+ * Returns false if there is not enough memory. */
 bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *exif);
 
-/* What the tag Orientation says, 1 to 8, in a block that exif_rebuild has built or an empty one. 1 where it says nothing
- * valid. */
+/* The tag Orientation, 1 to 8, of a block from exif_rebuild or an empty one. 1 if it has no valid value. */
 int exif_orientation(const struct blob *exif);
 
-/* Let such a block say that the picture is upright, or how many pixels it has, or swap its horizontal and vertical
- * resolutions. Tags that are not there are not added. */
+/* Change such a block: the picture is upright, or has so many pixels, or its horizontal and vertical resolutions are
+ * swapped. Tags that the block lacks are not added. */
 void exif_set_upright(struct blob *exif);
 void exif_set_sides(struct blob *exif, int width, int height);
 void exif_swap_resolutions(struct blob *exif);

@@ -13,26 +13,26 @@
 #define JFIF_HEAD "JFIF"
 
 enum {
-    PROFILE_PIECES_MOST = 255, /* segments that a profile may be cut into */
-    JFIF_RESOLUTION = 7,       /* where JFIF's data say the unit, in 1 byte, and twice 2 bytes of resolution */
+    PROFILE_PIECES_MOST = 255, /* the most segments of a profile */
+    JFIF_RESOLUTION = 7,       /* the place in JFIF's data of the unit, 1 byte, and two resolutions, 2 bytes each */
     JFIF_RESOLUTION_BYTES = 5,
-    FRAME_COMPONENTS = 5, /* where a frame header says how many components there are */
+    FRAME_COMPONENTS = 5, /* the place of the number of components in a frame header */
 };
 
 /* ---- Reading ---- */
 
-/* What is in several segments, while they are read. */
+/* Parts that may be in several segments, while they are read. */
 struct pieces {
     struct {
         const uint8_t *bytes;
         size_t size;
-    } profile[PROFILE_PIECES_MOST + 1]; /* by their numbers, from 1 on */
-    unsigned claimed;                   /* how many of them there are to be; 0: none has been met */
+    } profile[PROFILE_PIECES_MOST + 1]; /* indexed by their numbers, from 1 on */
+    unsigned claimed;                   /* the number of pieces that each of them claims; 0: none was met */
     bool damaged;
     struct blob resources;
 };
 
-/* Note one piece of a profile: its number, how many there are, its bytes. */
+/* Note one piece of a profile: its number, the number of pieces, its bytes. */
 static void note_profile_piece(struct pieces *pieces, const uint8_t *data, size_t size)
 {
     const unsigned number = data[0], count = data[1];
@@ -71,16 +71,16 @@ static bool is_ascii(const uint8_t *text, size_t size)
     return true;
 }
 
-/* Turn a comment into a chunk of text. Its character set is declared nowhere: tEXt is for Latin-1, iTXt for UTF-8. */
+/* Turn a comment into a text chunk. No comment declares its character set: tEXt is for Latin-1, iTXt for UTF-8. */
 static bool read_comment(struct metadata *metadata, const uint8_t *text, size_t size, struct error *error)
 {
-    static const char latin_head[] = "Comment", utf8_head[] = "Comment\0\0\0\0"; /* and the literals' own NULs */
+    static const char latin_head[] = "Comment", utf8_head[] = "Comment\0\0\0\0"; /* each literal adds a NUL */
     struct blob data = {0}, chunk = {0};
     while (size > 0 && text[size - 1] == 0)
         size--;
     if (size == 0 || memchr(text, 0, size) != NULL)
         return size == 0 || metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
-    const bool utf8 = !is_ascii(text, size) && text_is_utf8(text, size); /* Latin-1 next to never is */
+    const bool utf8 = !is_ascii(text, size) && text_is_utf8(text, size); /* Latin-1 almost never is */
     bool done =
         (blob_append(&data, utf8 ? utf8_head : latin_head, utf8 ? sizeof utf8_head : sizeof latin_head) &&
          blob_append(&data, text, size) && png_chunk_append(&chunk, utf8 ? "iTXt" : "tEXt", data.bytes, data.size)) ||
@@ -91,7 +91,7 @@ static bool read_comment(struct metadata *metadata, const uint8_t *text, size_t 
     return done;
 }
 
-/* Does the segment hold JFIF's header with a resolution? */
+/* Is the segment a JFIF header with a resolution? */
 static bool is_jfif(const struct jpeg_segment *segment)
 {
     return segment->marker == JPEG_MARKER_APP0 &&
@@ -158,7 +158,7 @@ bool metadata_read_jpeg(const uint8_t *bytes, size_t size, struct metadata *meta
 
 /* ---- Writing ---- */
 
-/* Append a part in one segment, or drop it where it does not fit. */
+/* Append a part in one segment, or drop it if it does not fit. */
 static bool append_part(struct blob *out, const char *head, size_t head_size, const struct blob *blob,
                         enum metadata_part part, uint32_t *dropped)
 {
@@ -198,7 +198,7 @@ static bool append_resources(const struct blob *iptc, struct blob *out)
     return done;
 }
 
-/* Append one text as a comment, where it is one. Compressed ones are ignored, as all other texts are. */
+/* Append one text chunk as a comment, if it is a comment. Compressed texts and all other texts are ignored. */
 static bool append_comment(const struct png_chunk *chunk, struct blob *out, uint32_t *dropped)
 {
     bool compressed;
@@ -237,7 +237,7 @@ static bool append_segments(const struct metadata *metadata, bool grey, struct b
            append_comments(&metadata->texts, out, dropped);
 }
 
-/* Write the resolution to DATA, JFIF_RESOLUTION_BYTES of the JFIF segment that encoders begin with. */
+/* Write the resolution to DATA: JFIF_RESOLUTION_BYTES of the JFIF segment at the beginning of encoded files. */
 static void write_resolution(const struct resolution *resolution, uint8_t *data)
 {
     enum resolution_unit unit = resolution->unit;

@@ -9,9 +9,9 @@
 #include <string.h>
 
 enum {
-    ICC_COLOUR = 16,    /* where a profile's header names the kind of colour */
-    ICC_SIGNATURE = 36, /* and where it says "acsp" */
-    ICC_HEADER = 128,   /* its bytes */
+    ICC_COLOUR = 16,    /* the place of the colour space in a profile's header */
+    ICC_SIGNATURE = 36, /* the place of "acsp" */
+    ICC_HEADER = 128,   /* its size in bytes */
 };
 
 bool bytes_begin(const uint8_t *bytes, size_t size, const char *head, size_t head_size)
@@ -19,7 +19,7 @@ bool bytes_begin(const uint8_t *bytes, size_t size, const char *head, size_t hea
     return size >= head_size && memcmp(bytes, head, head_size) == 0;
 }
 
-/* ---- What is dropped, and what fails ---- */
+/* ---- Dropped parts and errors ---- */
 
 uint32_t metadata_bit(enum metadata_part part, enum metadata_reason reason)
 {
@@ -81,7 +81,7 @@ bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t s
     struct blob exif = {0};
     if (metadata->exif.size > 0)
         return true;
-    if (bytes_begin(bytes, size, EXIF_HEAD, sizeof EXIF_HEAD)) { /* wrong in a PNG, and common */
+    if (bytes_begin(bytes, size, EXIF_HEAD, sizeof EXIF_HEAD)) { /* wrong in a PNG, but common */
         bytes += sizeof EXIF_HEAD;
         size -= sizeof EXIF_HEAD;
     }
@@ -99,15 +99,15 @@ bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t s
 void metadata_settle(struct metadata *metadata)
 {
     const struct resolution *r = &metadata->resolution;
-    metadata->has_srgb = metadata->has_srgb && metadata->icc.size == 0; /* a file has one of both */
+    metadata->has_srgb = metadata->has_srgb && metadata->icc.size == 0; /* a file may have only one of the two */
     if (r->horizontal == 0 || r->vertical == 0 || r->horizontal > INT32_MAX || r->vertical > INT32_MAX ||
-        (r->unit == RESOLUTION_ASPECT && r->horizontal == r->vertical)) /* square pixels, as without */
+        (r->unit == RESOLUTION_ASPECT && r->horizontal == r->vertical)) /* square pixels, which is the default */
         metadata->resolution = (struct resolution){RESOLUTION_NONE, 0, 0};
 }
 
 /* ---- Turning ---- */
 
-/* Turn what the metadata say about places and sides by a quarter. */
+/* Turn the parts of the metadata that concern places and sides by 90 degrees. */
 static void turn_sides(struct metadata *metadata)
 {
     static const char *const sides[] = {"tiff:ImageWidth", "tiff:ImageLength", "exif:PixelXDimension",
@@ -120,7 +120,8 @@ static void turn_sides(struct metadata *metadata)
         xmp_remove(&metadata->xmp, sides[i]);
 }
 
-/* Chroma subsampling turned by a quarter. 4 samples in a column are not written, so 4 in a row become unknown. */
+/* Turn chroma subsampling by 90 degrees. A factor of 4 in a column cannot be written, so a factor of 4 in a row becomes
+ * unknown. */
 static struct chroma_subsampling turn_chroma(struct chroma_subsampling chroma)
 {
     if (chroma.horizontal > 2)

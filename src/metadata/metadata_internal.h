@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of this room share. Nothing in a file is trusted: each length is compared with what is there. What is
- * read is copied once, so that the time grows with the bytes only. */
+ * Shared by the files of this room. A file is not trusted: each length is checked against the bytes that are there.
+ * Each part is copied only once, so the time grows only with the file's size. */
 #ifndef GPUCONV_METADATA_INTERNAL_H
 #define GPUCONV_METADATA_INTERNAL_H
 
 #include "metadata/metadata.h"
 
-/* What EXIF and XMP begin with in a JPEG's segments, and in texts of PNGs, with the literal's own NUL. */
+/* The first bytes of EXIF and XMP in a JPEG's segments, and in texts of PNGs. The literals add a NUL. */
 #define EXIF_HEAD "Exif\0"
 #define XMP_HEAD "http://ns.adobe.com/xap/1.0/"
 
@@ -17,39 +17,40 @@ bool bytes_begin(const uint8_t *bytes, size_t size, const char *head, size_t hea
 /* Report that there is not enough memory. Returns false. */
 bool metadata_report_memory(struct error *error);
 
-/* The bit of struct metadata's dropped. */
+/* The bit of `dropped` in struct metadata. */
 uint32_t metadata_bit(enum metadata_part part, enum metadata_reason reason);
 
-/* Note that a part is dropped. Returns true: that is no failure. */
+/* Note that a part is dropped. Returns true, because that is no failure. */
 bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum metadata_reason reason);
 
-/* Append a copy of SIZE bytes to BLOB, one of METADATA's, or drop them where they are too many. False where there is not
- * enough memory; so with the next four. */
+/* Append a copy of SIZE bytes to BLOB, which belongs to METADATA, or drop the part if it is too large. This function
+ * and the next four return false if there is not enough memory. */
 bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blob *blob, const void *bytes, size_t size,
                   struct error *error);
 
-/* Take SIZE bytes into METADATA, or drop them: a profile, EXIF with or without EXIF_HEAD, an XMP packet, and a row of
- * Photoshop's resources. The first EXIF and the first packet count. */
+/* Add SIZE bytes to METADATA, or drop them: a profile, EXIF with or without EXIF_HEAD, an XMP packet, or several of
+ * Photoshop's resources. Only the first EXIF and the first packet count. */
 bool metadata_add_icc(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error);
 bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error);
 bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error);
 bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error);
 
-/* Let METADATA agree in itself, once all of a file is read. */
+/* Make the parts of METADATA agree with each other, once the whole file is read. */
 void metadata_settle(struct metadata *metadata);
 
-/* Remove a property from the packet, or set it to one digit, wherever it stands. */
+/* Remove a property from the packet, or set it to one digit, at each place where it occurs. */
 void xmp_remove(struct blob *xmp, const char *name);
 void xmp_set_digit(struct blob *xmp, const char *name, char digit);
 
-/* Is there a profile that fits an encoded file, grey or not? One that does not is DROPPED. */
+/* Is there a profile for an encoded file, grey or not? A profile for another colour space is DROPPED. */
 bool metadata_has_icc_for(const struct metadata *metadata, bool grey, uint32_t *dropped);
 
-/* Insert ADDED, which is released, into the encoded file at PLACE. With DONE false, only release it and report. */
+/* Insert ADDED into the encoded file at PLACE, and release ADDED. If DONE is false, only release it and report the
+ * error. */
 bool metadata_insert(bool done, struct blob *added, size_t place, uint8_t **bytes, size_t *size, struct error *error);
 
-/* Where the text begins in the SIZE bytes of data of a tEXt, zTXt or iTXt chunk, and is it compressed? 0 where the chunk
- * is damaged. */
+/* The place of the text in the SIZE bytes of data of a tEXt, zTXt or iTXt chunk, or 0 if the chunk is damaged.
+ * *COMPRESSED says whether the text is compressed. */
 size_t png_text_start(const char *type, const uint8_t *data, size_t size, bool *compressed);
 
 #endif

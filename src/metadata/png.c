@@ -12,7 +12,7 @@
 
 enum {
     KEYWORD_MOST = 79,   /* letters of a keyword */
-    COMPRESSION = 6,     /* of a profile */
+    COMPRESSION = 6,     /* libdeflate's level for a profile */
     RAW_LINE_BYTES = 36, /* in a line of a raw profile */
 };
 
@@ -21,8 +21,8 @@ static const char raw_keyword[] = "Raw profile type ";
 
 /* ---- Compressed parts ---- */
 
-/* Inflate SIZE bytes into OUT, to be released with blob_free. *INFLATED says whether that was possible, and *WHY why not.
- * False where there is not enough memory. */
+/* Inflate SIZE bytes into OUT. Release it with blob_free. *INFLATED says whether that succeeded, and *WHY gives the
+ * reason if not. Returns false if there is not enough memory. */
 static bool inflate_part(const uint8_t *bytes, size_t size, struct blob *out, bool *inflated, enum metadata_reason *why,
                          struct error *error)
 {
@@ -32,14 +32,14 @@ static bool inflate_part(const uint8_t *bytes, size_t size, struct blob *out, bo
     return result != ZLIB_NO_MEMORY || metadata_report_memory(error);
 }
 
-/* The length of the keyword that a chunk's data begin with, with its NUL; 0 where there is none. */
+/* The length of the keyword at the beginning of a chunk's data, its NUL included, or 0 if there is none. */
 static size_t keyword_length(const uint8_t *data, size_t size)
 {
     const uint8_t *end = memchr(data, 0, size < KEYWORD_MOST + 1 ? size : KEYWORD_MOST + 1);
     return end != NULL && end > data ? (size_t)(end - data) + 1 : 0;
 }
 
-/* iCCP: a name, the number 0 for the only method of compression, and a profile. */
+/* Read iCCP: a name, 0 for the only compression method, and a profile. */
 static bool read_icc(struct metadata *metadata, const uint8_t *data, size_t size, struct error *error)
 {
     const size_t name = keyword_length(data, size);
@@ -71,7 +71,7 @@ static int hexadecimal(uint8_t digit)
 }
 
 /* Decode a raw profile, as ImageMagick writes it: a line end, a name, the number of bytes, the bytes in hexadecimal.
- * BYTES stays empty where it is none, or is damaged. False where there is not enough memory. */
+ * BYTES stays empty if the text is no raw profile or is damaged. Returns false if there is not enough memory. */
 static bool decode_raw(const uint8_t *text, size_t size, struct blob *bytes, struct error *error)
 {
     size_t at = 0, count = 0, filled = 0;
@@ -99,7 +99,7 @@ static bool decode_raw(const uint8_t *text, size_t size, struct blob *bytes, str
     return true;
 }
 
-/* A raw profile whose keyword ends in NAME. What is not understood may be a picture, and is ignored. */
+/* Read a raw profile whose keyword ends in NAME. An unknown one is ignored, because it may be a picture. */
 static bool read_raw(struct metadata *metadata, const char *name, const uint8_t *text, size_t size, struct error *error)
 {
     struct blob raw = {0};
@@ -118,7 +118,7 @@ static bool read_raw(struct metadata *metadata, const char *name, const uint8_t 
     return done;
 }
 
-/* A text whose keyword says that it holds other metadata. */
+/* Read a text if its keyword says that it holds other metadata. */
 static bool read_wrapped(struct metadata *metadata, const char *keyword, const uint8_t *text, size_t size,
                          bool compressed, struct error *error)
 {
@@ -154,7 +154,7 @@ size_t png_text_start(const char *type, const uint8_t *data, size_t size, bool *
         return 0;
     *compressed = data[keyword] == 1;
     size_t at = keyword + 2;
-    for (int i = 0; i < 2; i++) { /* a language, and the keyword in it */
+    for (int i = 0; i < 2; i++) { /* a language, and the keyword in that language */
         const uint8_t *end = memchr(data + at, 0, size - at);
         if (end == NULL)
             return 0;
@@ -178,7 +178,7 @@ static bool read_text(struct metadata *metadata, const struct png_chunk *chunk, 
 
 /* ---- Reading ---- */
 
-/* A chunk of a fixed SIZE that describes the samples. The first of each type counts. */
+/* Read a chunk of a fixed SIZE that describes the samples. Only the first of each type counts. */
 static void read_fixed(const struct png_chunk *chunk, const char *type, size_t size, uint8_t *field, bool *has)
 {
     if (!png_chunk_is(chunk, type) || chunk->size != size || *has)
@@ -224,7 +224,7 @@ bool metadata_read_png(const uint8_t *bytes, size_t size, struct metadata *metad
 
 /* ---- Writing ---- */
 
-/* Pixels per metre; 0 where that does not fit or is not known. */
+/* Pixels per metre, or 0 if the number is unknown or does not fit. */
 static uint32_t per_metre(enum resolution_unit unit, uint32_t value)
 {
     const uint64_t scaled = unit == RESOLUTION_INCH         ? ((uint64_t)value * 10000 + 127) / 254
@@ -267,7 +267,7 @@ static bool append_icc(const struct metadata *metadata, struct blob *out)
     return done;
 }
 
-/* Photoshop's resources as a raw profile, where others look for them: read_raw reads it. */
+/* Append Photoshop's resources as a raw profile, because other programs look for them there. read_raw reads it. */
 static bool append_resources(const struct blob *iptc, struct blob *out)
 {
     static const char digits[] = "0123456789abcdef";
@@ -296,7 +296,7 @@ static bool append_xmp(const struct blob *xmp, struct blob *out)
     return done;
 }
 
-/* All chunks, in an order that the standard allows behind IHDR. */
+/* Append all chunks, in an order that the standard allows after IHDR. */
 static bool append_chunks(const struct metadata *metadata, bool grey, struct blob *out, uint32_t *dropped)
 {
     const bool profile = metadata_has_icc_for(metadata, grey, dropped);
@@ -317,7 +317,7 @@ bool metadata_write_png(const struct metadata *metadata, uint8_t **bytes, size_t
                         struct error *error)
 {
     const bool grey = !(png_file_header(*bytes).colour & PNG_COLOUR);
-    const size_t place = PNG_SIGNATURE + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA; /* behind IHDR */
+    const size_t place = PNG_SIGNATURE + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA; /* after IHDR */
     struct blob added = {0};
     *dropped = 0;
     const bool done = append_chunks(metadata, grey, &added, dropped);

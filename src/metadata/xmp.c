@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * XMP: a packet of XML. A few properties are changed in place, without a parser, so that the rest stays as it is. What
- * would need a parser is dropped as a whole. */
+ * XMP: a packet of XML. A few properties are changed in place, without a parser, so that the rest stays as it is. If a
+ * change would need a parser, the whole packet is dropped. */
 #include "metadata/metadata_internal.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static size_t skip_space(const struct blob *text, size_t at)
     return at;
 }
 
-/* Find the property NAME from *AT on, and set *AT behind it. */
+/* Find the property NAME from *AT on, and move *AT past it. */
 static bool find_property(const struct blob *xmp, const char *name, size_t *at, struct property *found)
 {
     const size_t length = strlen(name);
@@ -75,8 +75,8 @@ void xmp_set_digit(struct blob *xmp, const char *name, char digit)
             xmp->bytes[found.value] = (uint8_t)digit;
 }
 
-/* Does a packet hold pictures? The signs are the namespaces of thumbnails and of what phones add, and how a JPEG begins
- * in base64. To cut pictures out would take a parser of XML. */
+/* Does a packet hold pictures? The signs are the namespaces of thumbnails, the namespaces that phones add, and the
+ * first bytes of a JPEG in base64. Only a parser of XML could cut the pictures out. */
 static bool holds_pictures(const uint8_t *bytes, size_t size)
 {
     static const char *const signs[] = {"http://ns.adobe.com/xap/1.0/g/img/", "http://ns.google.com/photos/1.0/image/",
@@ -93,12 +93,12 @@ bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t si
         size--;
     if (metadata->xmp.size > 0)
         return true;
-    if (size == 0 || memchr(bytes, 0, size) != NULL) /* not UTF-8, which both containers ask for */
+    if (size == 0 || memchr(bytes, 0, size) != NULL) /* not UTF-8, which both containers require */
         return metadata_drop(metadata, METADATA_XMP, METADATA_DAMAGED);
     if (holds_pictures(bytes, size))
         return metadata_drop(metadata, METADATA_XMP, METADATA_PICTURES);
     if (!metadata_add(metadata, METADATA_XMP, &metadata->xmp, bytes, size, error))
         return false;
-    xmp_remove(&metadata->xmp, "xmpNote:HasExtendedXMP"); /* the segments that it names are not carried */
+    xmp_remove(&metadata->xmp, "xmpNote:HasExtendedXMP"); /* the segments that it names are dropped */
     return true;
 }
