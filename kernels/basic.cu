@@ -8,12 +8,13 @@
  *     . [   o    ]
  *     . [        ]
  *
- * Arithmetic intensity: 1 multiply-add = 2 operations for 1 + 4 bytes (uint8_t) or 4 + 4 bytes (float) asked of the
- * memory system, so 0.4 or 0.25 operations a byte, whatever the filter's size. The caches save it: neighbouring
+ * Arithmetic intensity: 1 multiply-add = 2 operations for 1 + 4 bytes (uint8_t) or 4 + 4 bytes (float) requested from
+ * the memory system, so 0.4 or 0.25 operations a byte, whatever the filter's size. The caches save it. Neighbouring
  * threads share all but one column of their windows, and a warp's 32 threads read the same tap at once, so device
- * memory sees each sample about once. What bounds it is the number of load instructions.
+ * memory delivers each sample about once. The number of load instructions bounds the kernel.
  *
- * Limits: none. Threads whose window leaves the image take the slow loop, which asks the border for each sample. */
+ * Limits: none. Threads whose window crosses the image's edge take the slow loop, which asks the border for each
+ * sample. */
 #include "kernels/shared/conv.cuh"
 
 static __device__ float taps[max_taps];

@@ -8,10 +8,10 @@
  *                      .
  *                      o
  *
- * Arithmetic intensity: as constant (2 or 0.5 operations a byte asked of the memory system): the pixels of one thread
- * are too far apart to share samples. What it saves is instructions that are neither load nor multiply-add; what it
- * costs is threads, and with them the loads in flight that hide latency. register-tiled takes neighbouring pixels
- * instead, and shares samples.
+ * Arithmetic intensity: as constant (2 or 0.5 operations a byte requested from the memory system), because the pixels
+ * of one thread are too far apart to share samples. It saves instructions that are neither load nor multiply-add. It
+ * costs threads, and with them the loads in flight that hide latency. register-tiled takes neighbouring pixels instead,
+ * and shares samples.
  *
  * Limits: none. */
 #include "kernels/shared/conv.cuh"
@@ -20,7 +20,7 @@ static __constant__ float taps[max_taps];
 
 static constexpr int block_width = 32, block_height = 8, coarsening = 4;
 
-/* SIZE is the filter's width and height, or 0 where they are known only at run time. */
+/* SIZE is the filter's width and height, or 0 if they are known only at run time. */
 template <typename T, int SIZE>
 static __global__ void coarsened(struct launch launch)
 {

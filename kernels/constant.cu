@@ -2,24 +2,24 @@
  *
  * constant: basic with its taps in constant memory, and the loops over the common sizes unrolled.
  *
- * All threads of a warp want the same tap at the same time. Constant memory is made for that: one word a cycle goes to
- * all 32 lanes, through a cache of its own, and where the loops are unrolled the tap is an operand of the multiply-add
- * itself, so the second load of basic is gone:
+ * All threads of a warp need the same tap at the same time. Constant memory is made for that: it sends one word a cycle
+ * to all 32 lanes, through its own cache. In unrolled loops the tap is an operand of the multiply-add itself. So the
+ * second load of basic is gone:
  *
  *     basic      load tap, load sample, multiply-add
  *     constant             load sample, multiply-add (tap from the constant bank)
  *
  * Arithmetic intensity: 2 operations for 1 byte (uint8_t) or 4 bytes (float) asked of the memory system: 2 or 0.5.
  *
- * Limits: none. Square sizes 3, 5, 7 and 9 are unrolled, others loop and load each tap. 127 x 127 taps fill constant
- * memory, of which only 8 KB is cached near a multiprocessor: beyond 45 x 45 taps come from the next cache. */
+ * Limits: none. Square sizes 3, 5, 7 and 9 are unrolled; others loop and load each tap. 127 x 127 taps fill constant
+ * memory. Only 8 KB of it is cached near a multiprocessor: above 45 x 45, taps come from the next cache. */
 #include "kernels/shared/conv.cuh"
 
 static __constant__ float taps[max_taps];
 
 static constexpr int block_width = 32, block_height = 8;
 
-/* SIZE is the filter's width and height, or 0 where they are known only at run time. */
+/* SIZE is the filter's width and height, or 0 if they are known only at run time. */
 template <typename T, int SIZE>
 static __global__ void constant(struct launch launch)
 {

@@ -9,9 +9,9 @@
  *
  * Loads: 1/16 an output where the offset is a multiple of 16 bytes, else 2/16 (uint8_t). No arithmetic on samples.
  *
- * Edges: a row above or below the image costs nothing but its number. 16 bytes that are not wholly inside the image on
- * both sides are made one sample a thread by the whole warp, so that a row's edge costs about as much as a turn of a
- * loop, not as much as the slowest thread.
+ * Edges: a row above or below the image costs only the computation of its number. If 16 bytes are not wholly inside the
+ * image on both sides, the whole warp makes them, one sample a thread. So the edge of a row costs about one turn of a
+ * loop, and not the time of the slowest thread.
  *
  * Limits: filters of one tap equal to the scale, without offset and abs. */
 #include "kernels/shared/conv.cuh"
@@ -19,8 +19,8 @@
 static constexpr int rows = 4;                      /* of a thread: 4 or 8 loads of 16 bytes under way */
 static constexpr int threads_x = 32, threads_y = 8; /* a warp works on one row at a time */
 
-/* 16 bytes that start SKIP bytes after the first of LOW; where SKIP is 0, HIGH is not looked at. SKIP is the same for
- * all threads. */
+/* 16 bytes that start SKIP bytes after the first of LOW. If SKIP is 0, HIGH is not read. SKIP is the same for all
+ * threads. */
 template <typename T>
 static __device__ __forceinline__ uint4 align_bytes(uint4 low, uint4 high, unsigned skip)
 {
@@ -56,7 +56,7 @@ static __device__ __forceinline__ void copy_rows(const struct launch &launch, in
         *(uint4 *)to = ALIGNED ? low[k] : align_bytes<T>(low[k], high[k], skip);
 }
 
-/* Four blocks a multiprocessor leave registers for 8 loads under way: 64 KB of new bytes a multiprocessor, and the
+/* Four blocks on a multiprocessor leave registers for 8 loads under way, 64 KB of new bytes on a multiprocessor. The
  * H200 needs about 12 KB to hide a microsecond of memory at 2 TB/s in each direction.
  *
  * ALIGNED: the offset is a multiple of 16 bytes. The filter is a single tap, and its anchor may lie elsewhere. */

@@ -2,19 +2,19 @@
  *
  * gradient: filters of two grids. Both sums of an output are made in one walk over the input, and joined in registers.
  *
- * What finds edges is a slope in x and the same slope in y, as sobel, prewitt and scharr are:
+ * Edge filters such as sobel, prewitt and scharr are a slope in x and the same slope in y:
  *
  *     -p  0  p     -p -q -p        d = right - left              s1 = p d(above) + q d + p d(below)
  *     -q  0  q      0  0  0        t = p (left + right) + q mid  s2 = t(below) - t(above)
  *     -p  0  p      p  q  p
- *
- * A row gives d and t once; both are used by the three rows of outputs around it. Thus 8 operations make both sums, 6
- * where p is 1, in place of the 12 that taps which are not 0 would take. Each thread walks down a strip of 8 columns.
- * Loads: 8 bytes a row, and the bytes on both sides, which are in L1; 4 rows ahead, in registers. Sums are floats,
- * which hold them exactly; other sums, planes of uint16_t and float, and all other grids, have the general kernel.
+ * A row gives d and t once, and the three rows of outputs around it use both. So 8 operations make both sums, or 6 if p
+ * is 1, instead of the 12 for all taps that are not 0. Each thread walks down a strip of 8 columns. Loads: 8 bytes a
+ * row, and the bytes on both sides, which are in L1; 4 rows ahead, in registers. Sums are floats, which hold them
+ * exactly. Other sums, planes of uint16_t and float, and all other grids use the general kernel.
  *
  * The root: magnitude is the greatest n with n <= (sqrt(N) + x) / D, N = s1^2 + s2^2, x = D (O + 1/2). For integers N
- * this is N >= steps[n]. The GPU's sqrt.approx errs by 2^-23 of its result at most, which is doubled here to be safe.
+ * this is N >= steps[n]. The GPU's sqrt.approx errs by at most 2^-23 of its result. The code allows twice that to be
+ * safe.
  *
  *     ROOT_QUICK  no N is so near to a step that the error could matter: launch looks at all of them
  *     ROOT_FIXED  n is computed with an excess, so that it is right or one too large; the exact test says which.
@@ -22,7 +22,8 @@
  *                 because a fused multiply-add rounds once
  *     ROOT_STEPS  the filter's steps, in 64 bits, for sums of any size: eight comparisons
  *
- * For planes of uint16_t it is computed in doubles, and, where they may be wrong, tested in 128 bits (root16_level).
+ * For planes of uint16_t, the root is computed in doubles. If they may be wrong, it is tested in 128 bits
+ * (root16_level).
  *
  * Limits: filters of two grids. */
 #include "kernels/shared/strip.cuh"
@@ -33,11 +34,11 @@
 static constexpr int octet = 8; /* columns of a thread: a load of 8 bytes */
 static constexpr int ahead = 4; /* rows on their way, so that 20 warps have 20 KB of new bytes under way */
 static constexpr int slope_warps = 4, slope_blocks = 5; /* of a multiprocessor: 96 registers a thread */
-static constexpr int slope_rows = 62; /* of a strip, at most: with the two of the halo, a multiple of `ahead` */
+static constexpr int slope_rows = 62; /* of a strip, at most; with the two halo rows, a multiple of `ahead` */
 
 enum root_way { ROOT_QUICK, ROOT_FIXED, ROOT_STEPS };
 
-/* The numbers that join two sums, beside the launch. */
+/* The numbers that join two sums. The launch holds the others. */
 struct join {
     enum combine combine;
     enum root_way way;
@@ -46,7 +47,7 @@ struct join {
     struct root16 root16; /* for planes of uint16_t */
 };
 
-/* Of each place in the grids both taps, where constant memory holds them. */
+/* Both taps of each place in the grids, if constant memory holds them. */
 static __constant__ uint2 pairs[max_taps / 2];
 
 /* The other input of the general kernel: the steps, and the taps of larger grids. */
@@ -106,7 +107,7 @@ static __device__ __forceinline__ uint32_t root(const struct join &join, float f
     return __float_as_uint(level) + (uint32_t)(__float_as_int(rest) >> 31);
 }
 
-/* Two sums of a slope to a level of uint8_t in the last byte. */
+/* Turn the two sums of a slope into a level of uint8_t in the last byte. */
 template <int COMBINE, int WAY>
 static __device__ __forceinline__ uint32_t finish_slope(const struct launch &launch, const struct join &join,
                                                         const struct level &level, float first, float second)
@@ -138,7 +139,8 @@ static __device__ __forceinline__ uint32_t byte_at(const uint8_t *row, int x)
     return x < 0 ? 0 : row[x];
 }
 
-/* Row y from -1 to the image's height; below, any. PLAIN: the thread's columns and both beside them are inside. */
+/* Row y, from -1 to the image's height; further below, any row. PLAIN: the thread's columns and both beside them are
+ * inside. */
 static __device__ __forceinline__ row_bytes read_row(const struct launch &launch, const struct slope &slope, bool plain,
                                                      int y, int x)
 {
@@ -170,9 +172,9 @@ static __device__ __forceinline__ row_bytes read_row(const struct launch &launch
     return bytes;
 }
 
-/* Byte K of a word as the float 2^15 + byte. No conversion is needed for that, only a shuffle: where the exponent says
- * 2^15, the second byte counts ones. Differences lose the 2^15 again, and so does t(below) - t(above), in which all
- * numbers are integers below 2^24 as long as 2 p + |q| is at most most_weight. */
+/* Byte K of a word as the float 2^15 + byte. That takes no conversion, only a shuffle: with the exponent of 2^15, the
+ * second byte counts ones. Differences lose the 2^15 again, and so does t(below) - t(above). All numbers in it are
+ * integers below 2^24 as long as 2 p + |q| is at most most_weight. */
 static __device__ __forceinline__ float raised(uint32_t word, int k)
 {
     return __uint_as_float(__byte_perm(word, 0x47000000, 0x7404 + 16 * k));
@@ -193,15 +195,15 @@ static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
     if (x >= launch.width)
         return;
     const bool plain = x > 0 && x + octet < launch.width, whole = x + octet <= launch.width;
-    /* Are all rows of the input inside the image too, and whole turns? */
+    /* Are all rows of the input inside the image, too, and are there only whole turns? */
     const bool clear = plain && y > 0 && y + rows < launch.height && rows == launch.strip;
     row_bytes bytes[ahead];
 #pragma unroll
     for (int k = 0; k < ahead; k++)
         bytes[k] = read_row(launch, slope, plain, y - 1 + k, x);
 
-    /* At row r of the strip's input: of the first sum of the outputs of row r - 1 what rows r - 2 and r - 1 gave, of
-     * those of row r what row r - 1 gave; and t of both rows. */
+    /* At row r of the strip's input: `first` has the share of rows r - 2 and r - 1 in the first sum of the outputs of
+     * row r - 1. `next` has the share of row r - 1 in that of row r. The others are t of both rows. */
     float first[octet] = {}, next[octet] = {}, above[octet] = {}, middle[octet] = {};
     const uint8_t *from =
         launch.in + blockIdx.z * launch.in_plane + (int64_t)(y - 1 + ahead) * (int64_t)launch.in_row + x;
@@ -309,7 +311,7 @@ static __device__ __forceinline__ void join_sums(const struct launch &launch, co
               : rounding16_apply(&rounding, join.combine == COMBINE_MAX ? fmax(a, b) : a + b);
 }
 
-/* Each row goes by in quads, two of them in registers at a time, as in register-tiled. */
+/* Each row passes in quads. Two of them are in registers at a time, as in register-tiled. */
 template <typename T, typename Sum, bool SMALL>
 static __global__ void __launch_bounds__(32 * general_warps)
     gradient_general(const __grid_constant__ struct launch launch, const __grid_constant__ struct join join,
@@ -365,8 +367,8 @@ static __global__ void __launch_bounds__(32 * general_warps)
     }
 }
 
-/* Are the grids a slope in x and the same in y, in any order and of any sign, which nothing that joins them sees, and
- * the weights small? */
+/* Are the grids a slope in x and the same slope in y, and are the weights small? Order and signs do not matter, because
+ * no way to join the sums depends on them. */
 static bool find_slope(const struct filter *filter, struct slope *slope)
 {
     if (!filter_is_centred_square(filter) || filter->width != 3)
@@ -424,7 +426,7 @@ static slope_kernel *slope_kernel_of(const struct join &join, const struct level
     }
 }
 
-/* Rows of a strip: fewer where there would be too few warps to fill the GPU, 24 a multiprocessor. */
+/* Rows of a strip: fewer if there are too few warps to fill the GPU with 24 a multiprocessor. */
 static int slope_strip(const struct device *device, const struct plane *in)
 {
     const int64_t wanted = (int64_t)device_facts(device)->multiprocessors * 24;

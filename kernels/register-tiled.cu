@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * register-tiled: each lane keeps the sums of many neighbouring outputs in registers: 4 columns of a strip that its
- * warp walks down (strip.cuh draws it). The taps are operands of the multiply-add, out of registers or the constant
- * bank.
+ * register-tiled: each lane keeps the sums of many neighbouring outputs in registers. Its warp walks down a strip, of
+ * which the lane has 4 columns (strip.cuh draws it). The taps are operands of the multiply-add, from registers or the
+ * constant bank.
  *
  * Loads: a warp copies each row of its strip once from memory to its ring, and a lane reads (fw + 6) / 4 quads of it,
  * rounded up, for 4 outputs; 9 x 9: 3 loads, where basic takes 648. Multiply-adds: fw fh, the least there is without
@@ -11,14 +11,14 @@
  * intensity on device memory's side, 2 fw fh / (2 * bytes a sample) operations a byte: 9 x 9 81 (uint8_t), 20 (float);
  * the latter is near the ridge of today's GPUs, beyond it the multiply-add rate bounds, as no barrier joins warps.
  *
- * Sums: float for planes of float, and for uint8_t where sum|q| * 255 < 2^24, because there float sums are exact and
- * float multiply-adds have twice the rate of integer ones; else int32. Either way the canonical bytes. Of uint16_t,
- * floats where they hold the whole sums; else both bytes are summed as uint8_t is, each by itself, at twice the
- * multiply-adds.
+ * Sums: float for planes of float, and for uint8_t if sum|q| * 255 < 2^24. There, float sums are exact, and float
+ * multiply-adds have twice the rate of integer ones. Otherwise int32. In both cases the bytes are the canonical ones.
+ * For uint16_t, sums are floats if floats hold the whole sums. Otherwise the two bytes are summed separately, each as
+ * uint8_t is, with twice the multiply-adds.
  *
- * Limits: none. Square filters of 3 to 15 taps with the anchor in the centre have kernels of their own (of uint16_t,
- * those of 3 to 9 with sums of float); all others take the one in register-any.cuh, which keeps 16 x 4 outputs and
- * loads taps as it goes. */
+ * Limits: none. Square filters of 3 to 15 taps with the anchor in the centre have their own kernels (for uint16_t,
+ * those of 3 to 9 with float sums). All others use the kernel in register-any.cuh, which keeps 16 x 4 outputs and loads
+ * taps as it goes. */
 #include "kernels/shared/register-any.cuh"
 
 #include <type_traits>
@@ -28,22 +28,22 @@ static constexpr int largest_square16 = 9;
 
 static __constant__ uint32_t taps[largest_square * largest_square];
 
-/* Rows of a turn of the loop: two, unless its instructions are then more than the instruction cache holds. */
+/* Rows in a turn of the loop: two, unless the instructions of two exceed the instruction cache. */
 template <typename Sum>
 static __host__ __device__ constexpr int turn_of(int size)
 {
     return size <= (sizeof(Sum) == 8 ? 7 : 9) ? 2 : 1;
 }
 
-/* Taps of 9 x 9 that are in registers. The other 45 fit into the uniform registers, so the loop loads none. Larger
- * filters have too many, smaller ones wait for memory, and sums of halves leave no registers. */
+/* Taps of 9 x 9 that are in registers. The other 45 fit into the uniform registers, so the loop loads no taps. Larger
+ * filters have too many taps, smaller ones wait for memory, and sums of halves leave no registers. */
 template <typename Sum>
 static __host__ __device__ constexpr int held_of(int size)
 {
     return size == 9 && sizeof(Sum) == 4 ? 36 : 0;
 }
 
-/* Blocks that the registers of a multiprocessor must suffice for. */
+/* Blocks that the registers of a multiprocessor must hold. */
 template <typename Sum>
 static __host__ __device__ constexpr int blocks_of(int size)
 {
@@ -52,9 +52,9 @@ static __host__ __device__ constexpr int blocks_of(int size)
     return size <= 5 ? 6 : size == 7 ? 5 : size <= 11 ? 4 : 3;
 }
 
-/* Rows of a strip, at most. The blocks that run at one time cover all of the image's width and some strips' height; as
- * long as that much of input and output fits into L2, no halo row comes from memory twice. Small filters are bound by
- * memory and want it so, large ones want few halo rows. */
+/* The most rows of a strip. The blocks that run at one time cover the image's whole width and the height of some
+ * strips. If their input and output fit into L2, no halo row comes from memory twice. Small filters are bound by memory
+ * and need this; large ones need few halo rows. */
 static constexpr int strip_of(int size, enum sample sample)
 {
     return size == 3 || (size == 5 && sample != SAMPLE_U8) ? 32 : size <= 9 ? 64 : 128;
@@ -103,8 +103,8 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
             weight<tap_of<Sum>>(taps[k + threadIdx.x / 32]); /* + 0, which the compiler does not know to be uniform */
     T *to = out_row<T>(launch, strip.y) + x;
 
-    /* At row r of the strip's input, sum[i] belongs to output row r - i, which has filter row i over it. Near the
-     * strip's ends some of these outputs do not exist, and are not worked on. */
+    /* At row r of the strip's input, sum[i] belongs to output row r - i, and filter row i is over it. Near the strip's
+     * ends some of these outputs do not exist. They are skipped. */
     int r = 0;
     auto take_turn = [&](auto is_steady) {
         constexpr bool steady = decltype(is_steady)::value;
@@ -160,7 +160,7 @@ static bool is_square(const struct plan *plan)
     return filter_is_centred_square(filter) && filter->width >= 3 && filter->width <= largest;
 }
 
-/* Quads of the table for any filter. */
+/* The size of the table for any filter, in quads. */
 static int table_quads(const struct filter *filter)
 {
     return (filter->width + 3) / 4 * filter->height + 2 * any_slack;

@@ -23,11 +23,11 @@
  *     | h h  . . . . . . h h |      | h h h h h h h h |
  *     +----------------------+      +----------------+
  *
- * at fw (64 + fh - 1) / 64 + fh multiply-adds an output. A thread makes 4 rows, so that a row sum is read for 4 of
- * them: shared memory bounded one that made a row.
+ * at fw (64 + fh - 1) / 64 + fh multiply-adds an output. A thread makes 4 rows, so that it reads a row sum once for 4
+ * of them. With one row a thread, shared memory was the bound.
  *
- * Sums: |row sum| <= sum|row| * 255 <= sum|q| * 255, since some |column| >= 1, so what register-tiled says of float and
- * int32 sums, and of halves, holds for the row sums too, and the bytes are the canonical ones.
+ * Sums: |row sum| <= sum|row| * 255 <= sum|q| * 255, because some |column| >= 1. So register-tiled's rules for float
+ * and int32 sums, and for halves, hold for the row sums, too, and the bytes are the canonical ones.
  *
  * Limits: rank 1 (the filter factors it exactly, in integers). */
 #include "kernels/shared/strip.cuh"
@@ -37,8 +37,8 @@ static __constant__ uint32_t taps[2 * FILTER_MAX];
 
 static constexpr int turn = 2; /* rows of a turn of the loop */
 
-/* Blocks that the registers of a multiprocessor must suffice for. From 17 taps on the sums alone take the registers,
- * and a limit would spill them. */
+/* Blocks that the registers of a multiprocessor must hold. From 17 taps on, the sums alone fill the registers, and a
+ * limit would spill them. */
 template <typename Sum>
 static __host__ __device__ constexpr int blocks_of(int size)
 {
@@ -47,9 +47,9 @@ static __host__ __device__ constexpr int blocks_of(int size)
     return size <= 7 ? 6 : size <= 13 ? 5 : size == 15 ? 4 : 1;
 }
 
-/* Rows of a strip, at most. The blocks that run at one time cover all of the image's width and some strips' height; as
- * long as that much of input and output fits into L2, no halo row comes from memory twice. Planes of uint8_t, of which
- * more fits, and large filters, which make more of halo rows, want longer strips. */
+/* The most rows of a strip. The blocks that run at one time cover the image's whole width and the height of some
+ * strips. If their input and output fit into L2, no halo row comes from memory twice. Planes of uint8_t (more of them
+ * fits) and large filters (a halo row costs more) need longer strips. */
 static constexpr int strip_of(int size, enum sample sample)
 {
     return sample == SAMPLE_F32 ? (size <= 11 ? 16 : size <= 15 ? 32 : 128) : size == 3 ? 32 : size <= 15 ? 64 : 128;
@@ -86,7 +86,7 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
     const uint32_t begin = ring.window(lead);
     uint32_t from = begin;
     T *to = out_row<T>(launch, strip.y) + x;
-    /* At row r of the strip's input, sum[i] belongs to output row r - i, which has filter row i over it. */
+    /* At row r of the strip's input, sum[i] belongs to output row r - i, and filter row i is over it. */
     int finished = -(SIZE - 1);
     auto take_turn = [&](auto is_clear) {
         constexpr bool clear = decltype(is_clear)::value;
@@ -126,7 +126,8 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
         while (finished < rows);
 }
 
-/* The general kernel: 64 columns, or 32, because their row sums for 127 rows still fit in 48 KB. */
+/* The general kernel. A tile has 64 columns, or 32 with sums of halves: then the row sums for a filter of 127 rows
+ * still fit in 48 KB. */
 template <typename Sum>
 constexpr int general_width = 256 / (int)sizeof(Sum);
 static constexpr int general_height = 64, general_rows = 4, general_threads_y = general_height / general_rows;
@@ -143,7 +144,7 @@ static constexpr size_t general_shared(int filter_height)
 static_assert(general_shared<float>(FILTER_MAX) <= 48 * 1024 && general_shared<halves<float>>(FILTER_MAX) <= 48 * 1024,
               "what a block has without asking for more is 48 KB");
 
-/* Row sums at columns x to x + 3 of the row FROM_Y. INSIDE: all columns that they are made of are inside the image. */
+/* Row sums at columns x to x + 3 of the row FROM_Y. INSIDE: all columns that contribute are inside the image. */
 template <typename T, typename Sum, bool INSIDE>
 static __device__ __forceinline__ quad<Sum> sum_row(const struct launch &launch, int from_y, int x)
 {
@@ -193,7 +194,7 @@ static __global__ void __launch_bounds__(general_threads_x<Sum> *general_threads
     const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
     const int x = tile.x * general_width<Sum> + 4 * tx, tile_y = tile.y * general_height;
 
-    /* Of a window up to 3 samples before it are read, and up to 7 after its start's last. */
+    /* Reads may start up to 3 samples before the first window, and end up to 7 samples after the last one. */
     const int window_x = tile.x * general_width<Sum> - launch.anchor_x;
     const bool inside =
         window_x - 3 >= 0 && window_x + general_width<Sum> - 4 + launch.filter_width + 7 <= launch.width;
@@ -219,7 +220,7 @@ static __global__ void __launch_bounds__(general_threads_x<Sum> *general_threads
                 sum[k][c] += tap * four.v[c];
         }
     };
-    /* At row r, sum[k] has filter row r - k over it, if there is one. */
+    /* At row r, filter row r - k is over sum[k], if there is one. */
     int r = 0;
     for (; r < general_rows - 1; r++)
         add_row(r, known<false>());
@@ -247,7 +248,7 @@ static walk_kernel *kernel_of_square(int size, bool quick)
         return NULL;
 }
 
-/* q / D of a float plane is split between the vectors: row by 1, column by D. */
+/* The q / D of a float plane is split between the vectors: the row is divided by 1, the column by D. */
 extern "C" bool separable_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     const struct filter *filter = plan->filter;

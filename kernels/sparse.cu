@@ -9,18 +9,19 @@
  *     . . .       ( 1, 1, 2)                       |....|.abc|d...|
  *     . . 2                                           low  high
  *
- * Taps over the same two words of a row follow each other in the list and share the loads. Each of the 4 bytes
- * is multiplied in place: dp2a multiplies two neighbouring bytes by two 16-bit weights, and one of these is 0. Taps
- * beyond 16 bits take the bytes apart. Of float, a thread's columns stand 32 apart, so that the loads of a warp are
- * side by side, wherever they start.
+ * Taps over the same two words of a row follow each other in the list and share the loads. Each of the 4 bytes is
+ * multiplied in place: dp2a multiplies two neighbouring bytes by two 16-bit weights, one of which is 0. Taps beyond 16
+ * bits need separate bytes. With float, the columns of a thread are 32 apart, so that the loads of a warp are side by
+ * side, wherever they start.
  *
- * Loads: at most 2 words for 4 outputs and a tap (uint8_t), 4 for 4 (float). Multiply-adds: one a tap that is not zero,
- * which is an operation for every sample that is loaded: L1 answers nearly all loads, and is as busy as the arithmetic.
+ * Loads: at most 2 words for 4 outputs and a tap (uint8_t), 4 for 4 (float). Multiply-adds: one for each tap that is
+ * not zero. That is one operation for each loaded sample: L1 answers nearly all loads, and is as busy as the
+ * arithmetic.
  *
- * Sums: int32 for planes of uint8_t, which needs no conversion; the canonical bytes.
+ * Sums: int32 for planes of uint8_t, without conversions; the canonical bytes.
  *
- * Limits: SPARSE_MAX taps that are not zero. Worth it where few are: with most taps not zero, the variants that keep a
- * window of samples in registers load each of them once for many taps. */
+ * Limits: SPARSE_MAX taps that are not zero. It pays if these are few. With many of them, the variants that keep a
+ * window of samples in registers are better: they load each sample once for many taps. */
 #include "kernels/shared/conv.cuh"
 
 #include <string.h>
@@ -30,8 +31,8 @@ static constexpr int byte_rows = 8, float_rows = 4; /* and one above the other: 
 static constexpr int threads_x = 32, threads_y = 4; /* small blocks: 5 of them fit the registers of a multiprocessor */
 static constexpr int tile_width = threads_x * columns;
 
-/* One tap: its offset from the output, and its weight: q for planes of uint8_t, q / D for planes of float. Read at
- * once, as one word of 8 bytes. */
+/* One tap: its offset from the output and its weight, which is q for planes of uint8_t and q / D for planes of float.
+ * It is read as one word of 8 bytes. */
 struct alignas(8) tap {
     int8_t y, word_x; /* word_x: its column, rounded down to a multiple of 4 */
     uint8_t rest_x;   /* the rest of its column, 0 to 3 */
@@ -58,8 +59,8 @@ static __device__ __forceinline__ struct tap read_tap(int i)
     return tap;
 }
 
-/* The word at columns x to x + 3, some of them outside the image, of row Y, which may be outside it too. Not inlined,
- * and given values, as few threads come here and the others are faster without it. */
+/* The word at columns x to x + 3 of row Y. Some columns, and the row, may be outside the image. Not inlined, and called
+ * with values, because few threads need it and the others are faster without it. */
 static __device__ __noinline__ uint32_t word_outside(const unsigned char *plane, size_t row_bytes, int width,
                                                      int height, enum border border, int y, int x)
 {
@@ -152,7 +153,7 @@ static __device__ __forceinline__ void sum_words(const struct launch &launch, in
     }
 }
 
-/* Does everything that the taps read for the outputs of the warp lie inside the image, words rounded outwards? */
+/* Is every sample that the taps read for the warp's outputs inside the image? Words are rounded outwards. */
 static __device__ __forceinline__ bool warp_inside(const struct launch &launch, int y, int warp_x, int rows)
 {
     constexpr int reach = 3 + 4; /* of a word beyond its first sample, and the next word */

@@ -10,20 +10,21 @@
  *                                    . . .  and so on
  *                                    . . . . . . . i
  *
- * Many such chunks are the rows of one operand, the band matrix is the other, and the sums of all rows of taps add up
- * in the accumulators, 32-bit integers. Samples are u8, taps s8. A filter with larger taps is cut into parts of -128 to
- * 127 (plan/parts.h): q = q0 + 256 q1 + 256^2 q2 + 256^3 q3. Sums of parts may wrap; the whole, modulo 2^32, does not.
+ * The rows of one operand are many such chunks, and the other operand is the band matrix. The sums over all rows of
+ * taps add up in the accumulators, 32-bit integers. Samples are u8, taps s8. A filter with larger taps is cut into
+ * parts of -128 to 127 (plan/parts.h): q = q0 + 256 q1 + 256^2 q2 + 256^3 q3. Sums of parts may wrap; the whole, modulo
+ * 2^32, does not.
  *
- * There are four kernels. A 9 x 9 filter in a window of 16 does 144 multiply-adds for 81 that are useful, and its
- * loads, one read of shared memory for 128 samples, leave it bound by memory:
+ * There are four kernels. A 9 x 9 filter in a window of 16 does 144 multiply-adds, of which 81 are useful. Its loads
+ * are one read of shared memory for 128 samples. So memory is its bound:
  *
  *     tensor-walk.cuh    small filters: taps and rows in registers
  *     tensor-passes.cuh  larger ones of rank 1, up to 33 taps a side: two products, one after the other
  *     tensor-wide.cuh    other larger ones on compute capability 9.0: both operands in shared memory
  *     tensor-group.cuh   all others, and other chips
  *
- * Loads: each sample once from memory, except for the halo of a strip. The arithmetic is far below the units' rate for
- * up to 9 x 9, so rounding counts: it takes one multiplication and half a clamping conversion an output
+ * Loads: each sample once from memory, except for the halo of a strip. Up to 9 x 9, the arithmetic is far below the
+ * units' rate, so the cost of rounding matters: one multiplication and half a clamping conversion an output
  * (tensor_make_quick).
  *
  * Limits: none. */
@@ -50,8 +51,8 @@ static void arrange(const struct plan *plan, const struct device *device, struct
     tensor_arrange(plan->filter, capability >= 80, has_wide, a);
 }
 
-/* Part PART of the taps of filter row I that output N of a chunk has over samples 4 WORD to 4 WORD + 3 of its window.
- */
+/* Part PART of the taps of filter row I for output N of a chunk. The taps are those over samples 4 WORD to 4 WORD + 3
+ * of the chunk's window. */
 static uint32_t tap_word(const struct filter *f, const struct tensor_arrangement *a, int part, int i, int word, int n)
 {
     uint32_t value = 0;
@@ -318,18 +319,19 @@ static struct shape choose_shape(const struct plan *plan, const struct tensor_ar
     tensor->pitch =
         (tensor->before - a->lead + tile_columns - chunk + 4 * a->blocks * (4 * a->full + 2 * a->packed) + 15) / 16 *
         16;
-    /* Stages under a group's rows, with its window and the rows that it fetches ahead; and two that are being loaded. */
+    /* The stages under a group's rows, with its window and the rows that it fetches ahead; and two that are being
+     * loaded. */
     tensor->slots = (group + a->height + 1 + group - 1) / group + 2;
     const size_t ring = (size_t)tensor->slots * group * tensor->pitch;
-    int count = warps; /* so that two blocks share a multiprocessor even where the filter is large */
+    int count = warps; /* so that two blocks share a multiprocessor even if the filter is large */
     while (count > 1 && count * ring > 100 * 1024)
         count /= 2;
     return {tile_columns, group,     0,           1, group_strip / group, f->height, dim3(32, (unsigned)count),
             count,        4 * count, count * ring};
 }
 
-/* The strip for which the waves of resident tiles, times what a tile takes, are least. From four waves on they overlap,
- * so that their number need not be whole. */
+/* Choose the strip with the least total time: the waves of resident tiles, times the time of a tile. From four waves on
+ * they overlap, so their number need not be whole. */
 static void choose_strip(const struct shape &shape, const struct device *device, const struct plane *in,
                          struct tensor_launch *tensor)
 {
@@ -350,7 +352,7 @@ static void choose_strip(const struct shape &shape, const struct device *device,
     tensor->tiles = columns * tensor->tiles_y * in->count;
 }
 
-/* Multiprocessors are not equally fast, and the last tiles leave most of them idle: where there are several waves, the
+/* Multiprocessors are not equally fast, and the last tiles leave most of them idle. So if there are several waves, the
  * lower rows of the image are in shorter strips, which come last. */
 static void shorten_last_strips(const struct shape &shape, const struct device *device, const struct plane *in,
                                 struct tensor_launch *tensor)

@@ -2,16 +2,17 @@
  *
  * texture: constant, with its input read through the texture path.
  *
- * A texture unit takes coordinates, not addresses, and has border modes: clamping them is BORDER_REPLICATE,
+ * A texture unit takes coordinates, not addresses, and has border modes: clamped coordinates are BORDER_REPLICATE, and
  * its border colour of zero is BORDER_ZERO. So no thread asks whether it is near an edge, and there is one loop for
- * all. The other borders compute the coordinate first where the window leaves the image.
+ * all. With the other borders, a thread first computes the coordinate if the window crosses the image's edge.
  *
  * Loads: fw fh texture reads an output, and as many multiply-adds. Arithmetic intensity: as constant, 2 operations for
  * 1 byte (uint8_t) or 4 (float). A multiprocessor's texture unit gives 4 samples a cycle where ordinary loads give 32,
  * so the number of reads bounds it: 81 reads for 2^28 outputs at 4 * 132 a cycle and 1.98 GHz are 20.8 ms on an H200,
  * and 21.3 were measured. Texture memory was the way to cached reads when global memory had no L1 cache.
  *
- * Limits: planes up to 131072 samples wide, 65000 high and 2 MiB a row: CUDA's for textures on pitched memory. */
+ * Limits: planes up to 131072 samples wide, 65000 high and 2 MiB a row. These are CUDA's limits for textures on pitched
+ * memory. */
 #include "kernels/shared/conv.cuh"
 
 static __constant__ float taps[max_taps];
@@ -23,7 +24,7 @@ struct textures {
     cudaTextureObject_t planes[4];
 };
 
-/* SIZE is the filter's width and height, or 0 where they are known only at run time. */
+/* SIZE is the filter's width and height, or 0 if they are known only at run time. */
 template <typename T, int SIZE>
 static __global__ void texture(struct launch launch, struct textures textures)
 {

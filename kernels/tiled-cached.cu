@@ -13,11 +13,11 @@
  * memory (along one side the share inside is 1 - 20 / (9 * 32) = 0.93, in both directions 0.87). Arithmetic intensity
  * on global memory's side: 2 fw fh operations for about 1 + 0.13 fw fh samples.
  *
- * It loses to constant, which is the same kernel without the tile, by a factor of 2. Each of the fw fh reads first asks
- * "inside the tile?", and the lanes of one warp answer differently near the tile's left and right edge, which for a
- * tile one warp wide is in every warp: it runs both sides of the branch. constant asks nothing, and its reads of global
- * memory hit L1 just as well. A version that also asked "inside the image?" at each read, as textbooks print it, lost
- * to basic too, by a factor of 4. The trick was a gain where L1 did not cache global memory.
+ * It is slower than constant, which is the same kernel without the tile, by a factor of 2. Each of the fw fh reads
+ * first asks "inside the tile?", and the lanes of one warp answer differently near the tile's left and right edges. A
+ * tile is one warp wide, so this happens in every warp: it runs both sides of the branch. constant asks nothing, and
+ * its reads of global memory hit L1 just as well. The textbooks' version also asks "inside the image?" at each read. It
+ * is slower than basic, too, by a factor of 4. The trick is a gain only if L1 does not cache global memory.
  *
  * Limits: none. */
 #include "kernels/shared/conv.cuh"
@@ -26,7 +26,7 @@ static __constant__ float taps[max_taps];
 
 static constexpr int block = 32;
 
-/* SIZE is the filter's width and height, or 0 where they are known only at run time. */
+/* SIZE is the filter's width and height, or 0 if they are known only at run time. */
 template <typename T, int SIZE>
 static __global__ void __launch_bounds__(block *block) tiled_cached(struct launch launch)
 {

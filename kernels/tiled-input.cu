@@ -13,7 +13,7 @@
  * device memory's side, in operations a byte: 2 fw fh (33 - fw)(33 - fh) / (32 * 32 * bytes a sample); 9 x 9: 91
  * (uint8_t), 23 (float). The loading is as simple as can be. Its cost is the idle threads: 44% of them for 9 x 9.
  *
- * Limits: none, because a filter larger than 17 in a direction is cut into panels of at most 17: the block keeps its
+ * Limits: none, because a filter larger than 17 in a direction is cut into panels of at most 17. The block keeps its
  * outputs' sums in registers, loads the panel's input tile, adds, and goes on. The output tile is then 16 in that
  * direction. */
 #include "kernels/shared/conv.cuh"
@@ -28,7 +28,7 @@ static __host__ __device__ int outputs(int size)
     return block + 1 - (size < panel ? size : panel);
 }
 
-/* SIZE is the filter's width and height, or 0 where they are known only at run time. */
+/* SIZE is the filter's width and height, or 0 if they are known only at run time. */
 template <typename T, int SIZE>
 static __global__ void __launch_bounds__(block *block) tiled_input(struct launch launch)
 {

@@ -23,7 +23,7 @@ static __constant__ float taps[max_taps];
 
 static constexpr int block = 32, panel = 33, tile_side = block + panel - 1;
 
-/* SIZE is the filter's width and height, or 0 where they are known only at run time. */
+/* SIZE is the filter's width and height, or 0 if they are known only at run time. */
 template <typename T, int SIZE>
 static __global__ void __launch_bounds__(block *block) tiled_output(struct launch launch)
 {

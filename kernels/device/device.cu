@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * device.h, and what else the variants need from a device: its stream, uploads to constant memory, textures. */
+ * The implementation of device.h, and the functions that only variants need: the device's stream, uploads to constant
+ * memory, textures. */
 #include "kernels/shared/conv.cuh"
 
 #include <stdio.h>
@@ -44,7 +45,7 @@ struct device {
 
 bool cuda_failure(cudaError_t status, const char *call, struct error *error)
 {
-    cudaGetLastError(); /* so that the next call does not report this one again */
+    cudaGetLastError(); /* clear the error, or the next call reports it again */
     if (status == cudaErrorMemoryAllocation)
         return error_set(error, ERROR_WORK,
                          "the GPU has not enough free memory; close what uses it or run with --backend cpu (%s)",
@@ -134,7 +135,7 @@ bool device_open(int index, struct device **opened, struct error *error)
     return true;
 }
 
-/* Textures look at buffers, and go when one of those does. */
+/* Destroy all textures. This must happen before one of their buffers is released. */
 static void forget_textures(struct device *device)
 {
     for (int i = 0; i < max_textures; i++)
@@ -264,7 +265,7 @@ bool upload_words(struct device *device, const void *symbol, const void *words, 
 bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error)
 {
     if (device->table_bytes < bytes) {
-        CUDA_TRY(cudaFree(device->table), error); /* waits for the kernels that read it */
+        CUDA_TRY(cudaFree(device->table), error); /* cudaFree waits for the kernels that read it */
         device->table = NULL;
         device->table_bytes = 0;
         CUDA_TRY(cudaMalloc(&device->table, bytes), error);
@@ -329,7 +330,7 @@ bool device_texture(struct device *device, const struct plane *plane, int index,
 
     struct texture *slot = &device->textures[device->next_texture];
     if (slot->object) {
-        /* Kernels that read through it may still be queued. */
+        /* Queued kernels may still read through it. */
         CUDA_TRY(cudaStreamSynchronize(device->stream), error);
         CUDA_TRY(cudaDestroyTextureObject(slot->object), error);
         slot->object = 0;

@@ -2,13 +2,13 @@
  *
  * The GPU's measured peak rates of multiply-adds. The benchmark compares the variants with them.
  *
- * A kernel a unit. Each thread (for the tensor cores, each warp) keeps a few sums in registers and adds products to
- * them in turn, so that the sums do not wait for each other; operands never leave the registers, and memory is written
- * once, at the end, so that the sums are not optimised away. Blocks fill every multiprocessor whatever the number of
- * threads that it holds. The rate is that of the best of several launches of some milliseconds each.
+ * There is one kernel for each unit. Each thread (for the tensor cores, each warp) keeps a few sums in registers and
+ * adds products to them in turn, so that the sums do not wait for each other. Operands never leave the registers.
+ * Memory is written once, at the end, so that the compiler does not remove the sums. Blocks fill every multiprocessor,
+ * however many threads it holds. The rate is that of the best of several launches of some milliseconds each.
  *
- * The tensor cores' rate is that of mma.sync, which all chips from sm_75 on have; from sm_90 on there are instructions
- * for groups of warps besides, which reach more. */
+ * The tensor cores' rate is that of mma.sync, which all chips from sm_75 on have. From sm_90 on there are also
+ * instructions for groups of warps, which are faster. */
 #include "kernels/shared/conv.cuh"
 
 namespace
@@ -94,12 +94,12 @@ static bool time_launch(void (*kernel)(int *, int, int), struct device *device, 
     return device_mark(device, 1, error) && device_elapsed(device, 0, 1, milliseconds, error);
 }
 
-/* The multiply-adds a second of a kernel that does MACS a thread for each of a round's steps. */
+/* Measure the multiply-adds a second of a kernel that does MACS a thread in each of a round's steps. */
 static bool measure(void (*kernel)(int *, int, int), double macs, struct device *device, int *to, int blocks,
                     double *rate, struct error *error)
 {
     constexpr float least = 4; /* milliseconds of a launch: so long that the cost of the launch itself does not show */
-    constexpr float warm_up = 60; /* milliseconds in which an idle GPU raises its clock */
+    constexpr float warm_up = 60; /* milliseconds that an idle GPU needs to raise its clock */
     constexpr int runs = 7;
     constexpr int most_rounds = 1 << 24; /* seconds, on any GPU */
     int rounds = 64;
@@ -128,7 +128,7 @@ extern "C" bool device_peaks(struct device *device, struct device_peaks *peaks, 
 {
     const int blocks = device_facts(device)->multiprocessors * blocks_a_multiprocessor;
     void *to;
-    /* The device code that runs may be older than the device. */
+    /* The device code that runs may be for an older chip than the device. */
     cudaFuncAttributes attributes;
     CUDA_TRY(cudaFuncGetAttributes(&attributes, (const void *)peak_tensor), error);
     const double mma = attributes.ptxVersion >= 80 ? mma_new : mma_old;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Split and merge on the device: interleaved image to planes and back, with alpha premultiplied, and samples taken to
- * linear light and back, on the way where that is asked for.
+ * Split and merge on the device: interleaved image to planes and back. On the way, colours are multiplied or divided by
+ * alpha, and samples are converted to linear light and back, if the caller asks for it.
  *
- * Of planes of uint8_t memory sees whole aligned words on both sides; a thread makes groups of 4 pixels, in 4 rows:
+ * For planes of uint8_t, memory is accessed in whole aligned words on both sides. A thread makes groups of 4 pixels, in
+ * 4 rows:
  *
  *     image    rgbr gbrg brgb    4 pixels are CHANNELS words of 4 bytes,
  *     planes   rrrr gggg bbbb    and one word of each plane
  *
- * A row of the image starts at any byte, a row of a plane at an aligned one, so one side's words are not the other's.
- * The side that is written counts its groups from aligned words; the side that is read loads one word more and shifts
- * its bytes into place. Bytes change places in registers (__byte_perm). Three channels' words go through shared memory,
- * so that each store of a warp is 128 bytes side by side: with 12 bytes from thread to thread, each 32-byte sector
- * would be written in three parts.
+ * A row of the image starts at any byte, and a row of a plane at an aligned one, so the words of the two sides do not
+ * coincide. The written side counts its groups from aligned words. The read side loads one word more and shifts the
+ * bytes into place. Bytes change places in registers (__byte_perm). With three channels, words go through shared
+ * memory, so that each store of a warp is 128 contiguous bytes. Otherwise threads would be 12 bytes apart, and each
+ * 32-byte sector would be written in three parts.
  *
- * Of planes of uint16_t a thread makes pixels one by one; a warp's are side by side. */
+ * For planes of uint16_t, a thread makes pixels one by one. The pixels of a warp are side by side. */
 #include "image/linear.h"
 #include "kernels/shared/conv.cuh"
 
@@ -28,13 +29,13 @@ constexpr int sector = 32; /* bytes; as pixels, they are whole sectors for each 
 /* A kernel for CHANNELS of the image, which is aligned to 16 bytes, and PLANES, which may be fewer. */
 using kernel = void(struct launch launch, unsigned char *image);
 
-/* 4 pixels in the image: one access of memory for 1, 2 and 4 channels. */
+/* 4 pixels of the image. With 1, 2 and 4 channels they are one memory access. */
 template <int CHANNELS>
 struct alignas(CHANNELS == 3 ? 4 : 4 * CHANNELS) group {
     uint32_t word[CHANNELS];
 };
 
-/* The word of 4 bytes out of some words: byte I of it is byte from(I) of them. */
+/* A word of 4 bytes out of several words: its byte I is byte from(I) of them. */
 template <typename From>
 __device__ __forceinline__ uint32_t pick(const uint32_t *words, From from)
 {
@@ -165,11 +166,12 @@ __global__ void __launch_bounds__(threads_x *threads_y, 4) split(struct launch l
             split_pixels<CHANNELS, PLANES, PREMULTIPLY>(launch, image, y + r, x);
 }
 
-/* A warp's words of three channels: thread t has words 3 t to 3 t + 2 of 96, and gets words t, t + 32 and t + 64. */
+/* The words of a warp with three channels. Thread t has words 3 t to 3 t + 2 of 96, and gets words t, t + 32 and t +
+ * 64. */
 __device__ __forceinline__ void exchange(uint32_t *shared, uint32_t (&word)[3])
 {
     const int t = (int)threadIdx.x;
-    __syncwarp(); /* the last row's have been read */
+    __syncwarp(); /* wait until the last row's words are read */
 #pragma unroll
     for (int k = 0; k < 3; k++)
         shared[3 * t + k] = word[k]; /* no two threads in one bank: 3 and 32 have no common factor */
@@ -200,8 +202,8 @@ __device__ __forceinline__ void merge_pixels(const struct launch &launch, unsign
     }
 }
 
-/* A row is taken to start up to sector - 1 columns early, so that groups start at words, and warps at sectors, of the
- * image. This is the first column of the thread's group, which may be outside the image. */
+/* A row is considered to start up to sector - 1 columns early. So groups start at words of the image, and warps at
+ * sectors. This is the first column of the thread's group, which may be outside the image. */
 __device__ __forceinline__ int merge_column(const struct launch &launch, int group_x, int y)
 {
     return group_x - (int)((size_t)y * launch.width % sector);
@@ -223,7 +225,7 @@ __global__ void __launch_bounds__(threads_x *threads_y, PLANES < CHANNELS ? 3 : 
     const int y = (tile.y * threads_y + (int)threadIdx.y) * rows, count = min(rows, launch.height - y);
 
     uint32_t low[rows][CHANNELS], high[rows][CHANNELS];
-    group<CHANNELS> old[rows] = {}; /* what the image holds, where some of it is kept */
+    group<CHANNELS> old[rows] = {}; /* the image's bytes, if some of them are kept */
 #pragma unroll
     for (int r = 0; r < rows; r++) {
         const int x = merge_column(launch, group_x, y + r), skip = x & 3;
@@ -284,7 +286,7 @@ __global__ void __launch_bounds__(threads_x *threads_y, PLANES < CHANNELS ? 3 : 
     }
 }
 
-/* By channels and planes, and for premultiplied colours, which take all planes. */
+/* Kernels by channels and planes; with premultiplied colours, all planes are needed. */
 kernel *const splits[4][4] = {
     {split<1, 1>},
     {split<2, 1>, split<2, 2>},
@@ -302,7 +304,7 @@ kernel *const premultiplying_merges[4] = {merge<1, 1>, merge<2, 2, true>, merge<
 
 /* Planes of uint16_t. */
 
-/* What happens to samples on the way. */
+/* The conversions of samples on the way. */
 struct deep {
     int planes;
     bool premultiply;            /* colours by the last channel */

@@ -11,7 +11,7 @@
 #include <cuda_runtime.h>
 #include <string.h>
 
-/* Return false from the calling function, with a sentence, where a call of the CUDA runtime fails. */
+/* Return false from the calling function, with an error, if a call of the CUDA runtime fails. */
 #define CUDA_TRY(call, error)                                                                                          \
     do {                                                                                                               \
         const cudaError_t status_ = (call);                                                                            \
@@ -25,31 +25,31 @@ bool cuda_failure(cudaError_t status, const char *call, struct error *error);
 /* The device's stream. (device.cu) */
 cudaStream_t device_stream(const struct device *device);
 
-/* Taps of the largest filter. Each variant's symbol in constant memory holds as many. */
+/* The taps of the largest filter. Each variant's symbol in constant memory has room for as many. */
 constexpr int max_taps = FILTER_MAX * FILTER_MAX;
 static_assert(max_taps * 4 <= 65536, "constant memory is 64 KB a module, and each variant's file is one");
 
-/* Queue the plan's taps to the symbol TAPS of max_taps floats, row by row: q for planes of uint8_t, so that sums are
- * integers, and q / D for planes of float. (device.cu) */
+/* Queue an upload of the plan's taps to the symbol TAPS of max_taps floats, row by row. For planes of uint8_t these are
+ * q, so that sums are integers; for planes of float, q / D. (device.cu) */
 bool upload_taps(const struct plan *plan, struct device *device, const void *taps, struct error *error);
 
-/* Queue COUNT words of 4 bytes to a symbol. (device.cu) */
+/* Queue an upload of COUNT words of 4 bytes to a symbol. (device.cu) */
 bool upload_words(struct device *device, const void *symbol, const void *words, int count, struct error *error);
 
-/* Queue BYTES of words to a table in device memory that the device owns, for taps that constant memory cannot hold or
- * serve. It replaces the table before it, in the stream's order. (device.cu) */
+/* Queue an upload of BYTES of words to a table in device memory. The device owns the table. It is for taps that
+ * constant memory cannot hold or is too slow for. It replaces the last table, in the stream's order. (device.cu) */
 bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error);
 
-/* The table that was uploaded last. (device.cu) */
+/* The last uploaded table. (device.cu) */
 const void *device_table(const struct device *device);
 
-/* A texture object over plane INDEX of PLANE, reading 0 outside where BORDER is zero and the nearest sample elsewhere.
- * It is kept by the device and stays valid until device_close. (device.cu) */
+/* A texture object for plane INDEX of PLANE. Outside, it reads 0 if BORDER is zero, and the nearest sample otherwise.
+ * The device keeps it, and it stays valid until device_close. (device.cu) */
 bool device_texture(struct device *device, const struct plane *plane, int index, enum border border,
                     cudaTextureObject_t *texture, struct error *error);
 
-/* The argument of a kernel, passed by value. Coordinates are int, as image sides are; offsets in bytes are size_t, as
- * planes exceed 2 GiB. */
+/* The argument of a kernel, passed by value. Coordinates are int, as image sides are. Offsets in bytes are size_t,
+ * because planes exceed 2 GiB. */
 struct launch {
     const unsigned char *in;
     unsigned char *out;
@@ -57,14 +57,14 @@ struct launch {
     int width, height;
     int filter_width, filter_height, anchor_x, anchor_y;
     int tiles_x; /* blocks side by side */
-    int strip;   /* rows of a thread, where a variant chooses them at launch */
+    int strip;   /* rows of a thread, if the variant chooses them at launch */
     enum border border;
     struct rounding rounding; /* for planes of uint16_t, the bytes of a struct rounding16: see rounding16_of */
     float offset;
 };
 
-/* With one more member, or a union, nvcc 13.0 scheduled all kernels differently: sparse took 1.2 times as long, and
- * tiled-cached 1.6 times. Compare the machine code before changing this struct. */
+/* With one more member, or a union, nvcc 13.0 schedules all kernels differently: sparse takes 1.2 times as long, and
+ * tiled-cached 1.6 times. Compare the machine code before you change this struct. */
 static_assert(sizeof(struct rounding16) <= sizeof(struct rounding), "one takes the other's place");
 
 static __device__ __forceinline__ struct rounding16 rounding16_of(const struct launch &launch)
@@ -98,13 +98,13 @@ static inline struct launch make_launch(const struct plan *plan, const struct pl
     return launch;
 }
 
-/* How a launch is laid out: a block of threads a tile of outputs. */
+/* The layout of a launch: each block of threads makes a tile of outputs. */
 struct layout {
     int tile_width, tile_height;
     dim3 block;
-    int strip;     /* rows of a thread, where a variant chooses them at launch */
-    int lead;      /* columns before the image that the tiles cover too */
-    size_t shared; /* bytes of shared memory that a block asks for */
+    int strip;     /* rows of a thread, if the variant chooses them at launch */
+    int lead;      /* columns before the image that the tiles also cover */
+    size_t shared; /* bytes of shared memory of a block */
 };
 
 /* Launch KERNEL over JOB's image, PLANES times. The tiles are numbered along grid.x alone, row after row, because
@@ -159,7 +159,7 @@ static __device__ float load(const struct launch &launch, int y, int x)
     return from_y < 0 || from_x < 0 ? 0.0f : (float)in_row<T>(launch, from_y)[from_x];
 }
 
-/* Does the filter at (y, x) lie wholly inside the image? */
+/* Is the filter's window at (y, x) wholly inside the image? */
 static __device__ __forceinline__ bool window_inside(const struct launch &launch, int y, int x)
 {
     return y >= launch.anchor_y && x >= launch.anchor_x &&
@@ -167,14 +167,14 @@ static __device__ __forceinline__ bool window_inside(const struct launch &launch
            x - launch.anchor_x + launch.filter_width <= launch.width;
 }
 
-/* An integer sum to a sample of uint8_t. */
+/* Turn an integer sum into a sample of uint8_t. */
 static __device__ __forceinline__ uint8_t finish_sum(const struct launch &launch, int sum)
 {
     return rounding_apply(&launch.rounding, sum);
 }
 
-/* A float sum to a sample. For uint8_t the sum represents an integer. A float that was rounded up to 2^31 converts to
- * one of the ends of int; the lower end has no absolute value, so it is excluded. */
+/* Turn a float sum into a sample. For uint8_t the sum is an integer. A float that was rounded up to 2^31 converts to
+ * one of the ends of int. The lower end has no absolute value, so it is excluded. */
 static __device__ __forceinline__ void finish(const struct launch &launch, float sum, uint8_t *to)
 {
     *to = finish_sum(launch, max(__float2int_rn(sum), -INT32_MAX));
@@ -185,8 +185,8 @@ static __device__ __forceinline__ void finish(const struct launch &launch, float
     *to = (launch.rounding.absolute ? fabsf(sum) : sum) + launch.offset;
 }
 
-/* 16-bit samples, and their sums where floats do not hold these, are split into bytes: 256 high + low. Each half is
- * summed exactly, in a T that holds such sums as it holds those of uint8_t. The halves are joined at the end; the whole
+/* 16-bit samples are split into bytes, 256 high + low, and so are their sums if floats do not hold these. Each half is
+ * summed exactly, in a T that holds such sums as it holds those of uint8_t. At the end the halves are joined. The whole
  * may take 40 bits. */
 template <typename T>
 struct halves {
@@ -215,8 +215,8 @@ struct halves {
     }
 };
 
-/* An int as a double without a conversion instruction, whose rate is low: 2^52 + 2^31 + n has n + 2^31 in its lower
- * word. */
+/* An int as a double without a conversion instruction, because conversions are slow: 2^52 + 2^31 + n has n + 2^31 in
+ * its lower word. */
 static __device__ __forceinline__ double double_of(uint32_t n_raised)
 {
     return __hiloint2double(0x43300000, (int)n_raised) - 4503601774854144.0;
@@ -228,7 +228,7 @@ static __device__ __forceinline__ halves<T> operator*(T tap, const halves<T> &sa
     return halves<T>(tap * sample.high, tap * sample.low);
 }
 
-/* The type of a tap for sums of that type. */
+/* The type of a tap for sums of a type. */
 template <typename Sum>
 struct tap_type {
     using type = Sum;
@@ -242,7 +242,7 @@ struct tap_type<halves<T>> {
 template <typename Sum>
 using tap_of = typename tap_type<Sum>::type;
 
-/* A sum of samples of uint16_t. */
+/* The whole sum of samples of uint16_t from its halves. */
 static __device__ __forceinline__ double whole_of(const halves<float> &sum)
 {
     return 256.0 * (double)sum.high + (double)sum.low;
@@ -258,7 +258,7 @@ static __device__ __forceinline__ double whole_of(float sum)
     return double_of((uint32_t)__float2int_rn(sum) + 0x80000000);
 }
 
-/* A sum to a level: rounding16_apply without its clamping to 0 to 65535. */
+/* Turn a sum into a level, as rounding16_apply does, but without clamping to 0 to 65535. */
 template <typename Sum>
 static __device__ __forceinline__ int level16(const struct launch &launch, const Sum &sum)
 {
@@ -267,7 +267,7 @@ static __device__ __forceinline__ int level16(const struct launch &launch, const
     return __double2int_rd((rounding.absolute ? fabs(whole) : whole) * rounding.factor + rounding.term);
 }
 
-/* Two levels, clamped, to a word. */
+/* Clamp two levels and pack them into a word. */
 static __device__ __forceinline__ uint32_t pack_levels16(int first, int second)
 {
     uint32_t word;
@@ -306,8 +306,8 @@ __device__ __forceinline__ int byte_as<int>(uint32_t word, int k)
     return (int)__byte_perm(word, 0, 0x4440 + (unsigned)k);
 }
 
-/* To float without a conversion instruction, whose rate is low: with the byte as the lowest of its four, the float 2^23
- * becomes 2^23 + byte. */
+/* A byte as a float without a conversion instruction, because conversions are slow. With the byte as the lowest of its
+ * four, the float 2^23 becomes 2^23 + byte. */
 template <>
 __device__ __forceinline__ float byte_as<float>(uint32_t word, int k)
 {
@@ -324,7 +324,7 @@ static __device__ __forceinline__ Sum word_as(uint32_t word, int k)
         return __uint_as_float(__byte_perm(word, 0x4b000000, k == 0 ? 0x7610 : 0x7632)) - 8388608.0f;
 }
 
-/* A quad as memory holds it: one aligned load, since rows are aligned and columns start at multiples of 4. */
+/* A quad as it is in memory: one aligned load, because rows are aligned and columns start at multiples of 4. */
 template <typename T>
 struct raw_quad;
 
@@ -371,8 +371,8 @@ static __device__ __forceinline__ raw_quad<T> read_quad(const T *from)
     return *(const raw_quad<T> *)from;
 }
 
-/* The quad at columns x to x + 3 of row Y (as border_index gave it), some of them outside the image. Not inlined: few
- * threads come here, and all others are faster without these instructions among theirs. */
+/* The quad at columns x to x + 3 of row Y (from border_index). Some of them are outside the image. Not inlined: few
+ * threads need this, and all others are faster without these instructions. */
 template <typename T, typename Sum>
 static __device__ __noinline__ quad<Sum> gather_quad(const T *row, int x, int width, enum border border)
 {
@@ -400,7 +400,7 @@ static __device__ __forceinline__ void finish(const struct launch &launch, int s
     *to = finish_sum(launch, sum);
 }
 
-/* Four sums to the samples at columns x to x + 3 of row y, but those outside the image. */
+/* Turn four sums into samples and store those at columns x to x + 3 of row y that are inside the image. */
 template <typename Sum>
 static __device__ __forceinline__ void store_quad(const struct launch &launch, int y, int x, const Sum *sum, uint8_t *)
 {
@@ -461,8 +461,8 @@ __device__ __forceinline__ int weight<int>(uint32_t word)
     return (int)word;
 }
 
-/* Choose a kernel template's instance: by the planes' sample type and, for square filters of 3, 5, 7 and 9 taps, by a
- * size known at compile time, so that its loops unroll; 0 is for all other sizes. */
+/* Choose an instance of a kernel template by the planes' sample type and the filter's size. Square filters of 3, 5, 7
+ * and 9 taps have a size that is known at compile time, so that their loops unroll. 0 is for all other sizes. */
 template <typename Kernel>
 static Kernel *kernel_of_size(const struct filter *filter, Kernel *any, Kernel *three, Kernel *five, Kernel *seven,
                               Kernel *nine)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies from memory to shared memory that run by themselves, a group at a time (cp.async, from compute capability 8.0
- * on; chips before it copy at once). A warp starts copies, closes the group, and later waits for it. */
+ * Asynchronous copies from memory to shared memory, in groups (cp.async, from compute capability 8.0 on; earlier chips
+ * copy at once). A warp starts copies, closes the group, and later waits for it. */
 #ifndef GPUCONV_COPIES_CUH
 #define GPUCONV_COPIES_CUH
 
@@ -18,8 +18,8 @@ static __device__ __forceinline__ void write_shared(uint32_t to, uint32_t word)
     asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
 }
 
-/* Start a copy of BYTES (4, 8 or 16) to the address TO, through L1, because neighbours read the same halo. WIDE asks L2
- * for 256 bytes at a time: right where a warp's row is less than that. */
+/* Start a copy of BYTES (4, 8 or 16) to the address TO, through L1, because neighbours read the same halo. WIDE makes
+ * L2 fetch 256 bytes at a time, which is right if a warp's row is smaller than that. */
 template <int BYTES, bool WIDE>
 static __device__ __forceinline__ void copy_start(uint32_t to, const void *from)
 {
@@ -34,7 +34,7 @@ static __device__ __forceinline__ void copy_start(uint32_t to, const void *from)
 #endif
 }
 
-/* What was started since the last call is a group. */
+/* Close the group: it has all copies since the last call. */
 static __device__ __forceinline__ void copy_commit()
 {
 #if __CUDA_ARCH__ >= 800

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * register-tiled for any filter. A warp makes 512 x 4 outputs, of which a lane keeps four quads of four rows, 64 sums,
- * in registers. The rows of input that these need go by one after another, from a ring in shared memory:
+ * register-tiled for any filter. A warp makes 512 x 4 outputs. Each of its lanes keeps four quads of four rows, 64
+ * sums, in registers. The input rows for these pass one after another, from a ring in shared memory:
  *
  *     row r of input, in shared memory                 outputs of a lane
  *     [....|iiii....|....|iiii....|....|...] x2        [oooo]   [oooo]   [oooo]   [oooo]  += taps of row r
  *          quad and next                               [oooo]   [oooo]   [oooo]   [oooo]  += taps of row r - 1
  *                                                      ...
  *
- * A turn of the loop takes four columns of taps: 256 multiply-adds, which fit the instruction cache whatever the
- * filter's size, for 8 loads of samples and 16 taps. The lane's next quad is 128 columns further, so that a warp reads
- * and writes side by side. At the ends of a tile some rows of taps do not exist, and at the end of a row some columns:
- * they are skipped, not padded, because 0 times a sample that is not finite is not 0. Sums by halves take two
+ * A turn of the loop takes four columns of taps. That is 256 multiply-adds for 8 loads of samples and 16 taps, and fits
+ * the instruction cache whatever the filter's size. The lane's next quad is 128 columns further, so that a warp reads
+ * and writes side by side. At the ends of a tile some rows of taps do not exist, and at the end of a row some columns.
+ * They are skipped and not padded, because 0 times a sample that is not finite is not 0. Sums by halves take two
  * registers: then a warp makes 256 x 4 outputs, and a lane keeps two quads of four rows.
  *
- * Few taps are operands out of uniform registers, loaded from constant memory: such multiply-adds read two registers
- * and never wait for a third. Many taps miss its cache, and come through L1 to registers instead: FAR. */
+ * If there are few taps, they are operands in uniform registers, loaded from constant memory. Such multiply-adds read
+ * two registers and never wait for a third. Many taps miss the cache of constant memory. They come through L1 to
+ * registers instead: FAR. */
 #ifndef GPUCONV_REGISTER_ANY_CUH
 #define GPUCONV_REGISTER_ANY_CUH
 
@@ -28,8 +29,9 @@ template <typename Sum>
 constexpr int any_width = any_quads<Sum> *strip_width;
 static constexpr int any_slots = 3; /* rows of a ring: a row takes long, and one on its way is enough */
 
-/* Warps of a block, one above the other. FAR: four read the same taps and rows soon after one another, through L1. Else
- * one, because the compiler must see that all lanes of a block are in the same row to load taps for all at once. */
+/* Warps of a block, one above the other. With FAR there are four, and they read the same taps and rows through L1 soon
+ * after one another. Without it there is one. Then the compiler sees that all lanes of a block are in the same row, and
+ * loads taps once for all. */
 template <bool FAR>
 constexpr int any_warps = FAR ? 4 : 1;
 
@@ -37,11 +39,11 @@ constexpr int any_warps = FAR ? 4 : 1;
 template <typename Sum>
 constexpr int any_samples = round_up(any_width<Sum> + FILTER_MAX - 1 + 3, 4);
 
-/* The table of taps: quads of a row's taps, of all rows the first quads, then the second. Up to 3 quads on either side
- * of it are read, and not used. */
+/* The table of taps, in quads: the first quads of all rows, then the second ones, and so on. Up to 3 quads on either
+ * side of it are read and not used. */
 static constexpr int any_slack = any_rows - 1;
 static constexpr int any_quads_most = (FILTER_MAX + 3) / 4 * FILTER_MAX + 2 * any_slack;
-static constexpr int any_near = 96; /* quads in constant memory: 17 x 17 was faster there, 19 x 19 not */
+static constexpr int any_near = 96; /* quads in constant memory: 17 x 17 is faster there, 19 x 19 is not */
 
 static __constant__ uint4 near_taps[any_near];
 
@@ -63,8 +65,8 @@ static __device__ __forceinline__ void weights(Sum *to, const uint4 &words)
     to[3] = weight<Sum>(words.w);
 }
 
-/* Four samples of a row in shared memory as sums are made of them. Of samples by halves there are two rows, one after
- * the other. */
+/* Four samples of a row in shared memory, in the type of the sums. Samples by halves have two rows, one after the
+ * other. */
 template <typename Sum>
 static __device__ __forceinline__ void read_four(Sum *to, uint32_t from)
 {
@@ -80,7 +82,7 @@ static __device__ __forceinline__ void read_four(Sum *to, uint32_t from)
     }
 }
 
-/* Unpack a sample to place K of such a row. */
+/* Unpack a sample to place K of this row. */
 template <typename Sum>
 static __device__ __forceinline__ void unpack_to(uint32_t *row, int k, uint8_t sample)
 {
@@ -97,8 +99,8 @@ static __device__ __forceinline__ void unpack_to(uint32_t *row, int k, uint16_t 
         memcpy(&row[any_samples<Sum> + k], (const char *)&value + sizeof value / 2, 4);
 }
 
-/* Add the next STEP taps, those at AT of the table, of the rows that reach row R of input. ALL: all rows of outputs
- * have one. */
+/* Add the next STEP taps, from place AT of the table, of the filter rows that are over input row R. ALL: every row of
+ * outputs has one. */
 template <typename Sum, int STEP, bool ALL, bool FAR>
 static __device__ __forceinline__ void add_taps(Sum (&sum)[any_rows][any_quads<Sum>][4], uint32_t from,
                                                 const uint4 *table, int at, int r, int height)
@@ -116,7 +118,7 @@ static __device__ __forceinline__ void add_taps(Sum (&sum)[any_rows][any_quads<S
         for (int c = 0; c < 4; c++)
             sum[k][q][c] += tap[k][j] * v[q][j + c];
     };
-    /* Either the taps or the samples are all in registers, and the others go by. */
+    /* Either all taps or all samples are in registers. The others are read one by one. */
     if (FAR) {
 #pragma unroll
         for (int k = 0; k < any_rows; k++)
@@ -188,7 +190,7 @@ static __global__ void __launch_bounds__(32 * any_warps<FAR>, 16 / any_warps<FAR
     unsigned char *memory = all_memory[warp][0];
     uint32_t *unpacked = all_unpacked[warp]; /* a row of samples as Sum */
 
-    /* The rows' first column, and that of the ring's rows, which whole words of memory fill. */
+    /* The first column of the rows, and that of the ring's rows. Whole words of memory fill the ring's rows. */
     const int first_x = strip_x - launch.anchor_x, x = first_x & -word;
     const int words = (first_x - x + row_width + width - 1 + word - 1) / word;
     const bool inside = x >= 0 && x + words * word <= launch.width;

@@ -7,15 +7,15 @@
  *     [....|...........  ...........  ..|....]    [....][iiii][....]  ---->  [oooo] [oooo] [oooo] ...
  *     [....|...........  row r      ..|....]
  *
- * Each warp has a ring of rows of its own in shared memory, 128 columns wide and as much more on both sides as the
- * filter reaches. Copies to it are asynchronous (sm_80 and later) and several rows ahead, so that no lane waits for
- * memory while a result depends on it, and no barrier joins warps. Samples outside the image are filled in on the way
- * into the ring, so the code behind it treats all rows and columns alike.
+ * Each warp has its own ring of rows in shared memory. It is 128 columns wide, and wider on both sides by the filter's
+ * reach. Copies to it are asynchronous (sm_80 and later) and several rows ahead, so no lane waits for memory and no
+ * barrier joins warps. Samples outside the image are filled in when the ring is loaded, so the code after it treats all
+ * rows and columns alike.
  *
- * A row is read from the ring once and added at once to every output it belongs to: SIZE rows of outputs, whose sums
- * are in registers. The sum of the output that has filter row i over this row moves up one place as it is added to,
- * from sum[i] to sum[i + 1], for i from the last to the first, which costs no instruction: a multiply-add may write to
- * another register than it reads. So the loop's body is one row, or two, and stays in the instruction cache. */
+ * A row is read from the ring once and added at once to all of its SIZE rows of outputs, whose sums are in registers.
+ * sum[i] is the sum of the output that has filter row i over this row. With the addition it moves up to sum[i + 1], for
+ * i from the last to the first. That costs no instruction, because a multiply-add may write to another register than it
+ * reads. So the loop's body is one row, or two, and stays in the instruction cache. */
 #ifndef GPUCONV_STRIP_CUH
 #define GPUCONV_STRIP_CUH
 
@@ -25,10 +25,10 @@
 #include <string.h>
 
 static constexpr int columns = 4;     /* outputs of a lane side by side: a quad */
-static constexpr int strip_warps = 4; /* of a block, side by side: what runs at one time is compact in memory */
+static constexpr int strip_warps = 4; /* of a block, side by side: memory that is used at one time is compact */
 static constexpr int strip_width = 32 * columns;
 
-/* Rows of a ring: enough on their way to hide memory's latency. A row of uint8_t is a quarter of the bytes. */
+/* Rows of a ring: enough copies on their way to hide memory's latency. A row of uint8_t has a quarter of the bytes. */
 template <typename T>
 constexpr int ring_slots = sizeof(T) == 1 ? 16 : 8;
 
@@ -37,7 +37,7 @@ static __host__ __device__ constexpr int round_up(int value, int multiple)
     return (value + multiple - 1) / multiple * multiple;
 }
 
-/* Samples to add before the window so that it starts at a multiple of 4. */
+/* The samples to add before the window, so that it starts at a multiple of 4. */
 static __host__ __device__ constexpr int lead_of(int anchor_x)
 {
     return (4 - anchor_x % 4) % 4;
@@ -47,8 +47,8 @@ static __host__ __device__ constexpr int lead_of(int anchor_x)
 template <int SIZE>
 constexpr int window_of = round_up(lead_of(SIZE / 2) + SIZE + columns - 1, 4);
 
-/* Load a row of a ring that is partly outside the image, word by word of 4 bytes. Not inlined, and called with values
- * instead of the launch: few warps come here. */
+/* Load a row of a ring that is partly outside the image, in words of 4 bytes. Not inlined, and called with values
+ * instead of the launch, because few warps need it. */
 template <typename T>
 static __device__ __noinline__ void load_border(const unsigned char *plane, size_t in_row, int width, int height,
                                                 enum border border, int y, int x, uint32_t to, int words)
@@ -81,13 +81,13 @@ static __device__ __noinline__ void load_border(const unsigned char *plane, size
     }
 }
 
-/* A warp's ring of SLOTS rows, loaded and used TURN at a time. Its rows start BEFORE samples left of the strip, and so
- * at a multiple of 16 bytes. */
+/* A warp's ring of SLOTS rows, which are loaded and used TURN at a time. Its rows start BEFORE samples left of the
+ * strip, so they start at a multiple of 16 bytes. */
 template <typename T, int REACH, int TURN>
 struct ring {
     static constexpr int slots = ring_slots<T>, turn = TURN;
     static constexpr int unit = 16 / (int)sizeof(T); /* samples of a copy */
-    static constexpr bool wide = sizeof(T) == 1;     /* wider rows were faster without */
+    static constexpr bool wide = sizeof(T) == 1;     /* wider rows are faster without */
     static constexpr int before = round_up(REACH, unit), samples = strip_width + 2 * before, copies = samples / unit;
     static constexpr int row_bytes = samples * (int)sizeof(T), bytes = slots * row_bytes;
     static constexpr int together = copies <= 16 ? turn : 1; /* rows that one instruction copies */
@@ -95,13 +95,13 @@ struct ring {
     static_assert(turn <= 2 && slots % turn == 0, "the rows of a turn stand in a row");
 
     uint32_t first;            /* the shared address of slot 0 */
-    uint32_t to;               /* that of the slot to load next */
-    const unsigned char *from; /* where this lane copies it from, if it is wholly inside the image */
+    uint32_t to;               /* the same of the slot to load next */
+    const unsigned char *from; /* the source of this lane's copy, if the row is wholly inside the image */
     int x;                     /* the image's column at which rows start */
     int next;                  /* the image's row to load next */
     int end;                   /* the row after the last that the strip needs */
     bool inside;               /* are all columns inside the image? */
-    bool clear;                /* and all rows but those of the first turns? */
+    bool clear;                /* the same, and all rows but those of the first turns? */
 
     static __device__ __forceinline__ int lane()
     {
@@ -128,8 +128,8 @@ struct ring {
                (x + unit * lane()) * (int)sizeof(T);
     }
 
-    /* Start the copy of the next turn's rows. CLEAR: `clear` is set and the first rows have gone by. A loop that knows
-     * this calls no function, across which uniform registers would not keep the taps. */
+    /* Start the copies of the next turn's rows. CLEAR: `clear` is set and the first rows are done. A loop that knows
+     * this calls no function. Across a call, uniform registers would not keep the taps. */
     template <bool CLEAR>
     __device__ __forceinline__ void load(const struct launch &launch)
     {
@@ -165,20 +165,20 @@ struct ring {
             load<false>(launch);
     }
 
-    /* Wait for the rows of the turn to work on: those of all turns but it, and the one that it frees, may be on their
-     * way. */
+    /* Wait for the rows of the current turn. Those of all other turns may still be on their way, except the turn that
+     * it frees. */
     __device__ __forceinline__ void wait() const
     {
         copy_wait<slots / turn - 2>();
     }
 
-    /* Where the lane's window begins in slot 0, for a filter that starts LEAD samples into it. */
+    /* The place of the lane's window in slot 0, for a filter that starts LEAD samples into it. */
     __device__ __forceinline__ uint32_t window(int lead) const
     {
         return first + (before - REACH - lead + columns * (int)threadIdx.x) * (int)sizeof(T);
     }
 
-    /* A window's place a turn later. */
+    /* The place of a window one turn later. */
     __device__ __forceinline__ uint32_t following(uint32_t from, uint32_t begin) const
     {
         const uint32_t next_from = from + turn * row_bytes;
@@ -228,7 +228,7 @@ static __device__ __forceinline__ void read_window(uint32_t from, Sum (&v)[COUNT
     }
 }
 
-/* The same column of the row below. */
+/* The same column one row below. */
 template <typename T>
 static __device__ __forceinline__ T *next_row(T *at, size_t row_bytes)
 {
@@ -255,8 +255,8 @@ struct level {
     bool quick;
 };
 
-/* Halves of sums of uint16_t up to this are quick: 1.5 * 2^23 + n is a float whose last bits n is, for |n| up to 2^22;
- * the whole sum is below 2^31. */
+/* Halves of sums of uint16_t up to this are quick. 1.5 * 2^23 + n is a float with n in its last bits, for |n| up to
+ * 2^22. The whole sum is below 2^31. */
 static constexpr int most_quick_half = 1 << 22;
 
 static inline struct level level_of(const struct plan *plan)
@@ -278,7 +278,7 @@ static inline struct level level_of(const struct plan *plan)
     return level;
 }
 
-/* Where sums start. */
+/* The initial value of sums. */
 template <typename T, typename Sum, int FINISH>
 static __device__ __forceinline__ Sum sum_start(const struct launch &launch)
 {
@@ -288,7 +288,7 @@ static __device__ __forceinline__ Sum sum_start(const struct launch &launch)
         return (Sum)0;
 }
 
-/* Has a kernel with such samples and sums FINISH_QUICK too? */
+/* Does a kernel with such samples and sums also have FINISH_QUICK? */
 template <typename T, typename Sum>
 constexpr bool may_be_quick = false;
 
@@ -318,8 +318,8 @@ static __device__ __forceinline__ uint32_t finish_quick(const struct level &, in
     return 0; /* never called: sums of int have FINISH_ANY */
 }
 
-/* Store four sums as samples at TO. Only the first LEFT are inside the image. The outputs are not read again, so they
- * should leave L2 before the inputs, which the strips below may read. */
+/* Store four sums as samples at TO. Only the first LEFT are inside the image. The outputs are not read again. They
+ * should leave L2 before the inputs, because the strips below may read these. */
 template <int FINISH, typename Sum>
 static __device__ __forceinline__ void store_sums(const struct launch &launch, const struct level &level, uint8_t *to,
                                                   int left, const Sum *sum)
@@ -343,7 +343,7 @@ static __device__ __forceinline__ void store_sums(const struct launch &launch, c
             to[k] = (uint8_t)(word >> 8 * k);
 }
 
-/* The level of a sum of uint16_t that is quick, as level16 gives it, without conversions. */
+/* The level of a quick sum of uint16_t, as level16 gives it, but without conversions. */
 static __device__ __forceinline__ int quick_level16(const struct launch &launch, const halves<float> &sum)
 {
     constexpr uint32_t raised = 0x4b400000; /* 1.5 * 2^23 */
@@ -395,13 +395,13 @@ static __device__ __forceinline__ void store_sums(const struct launch &launch, c
         to[2] = four.z;
 }
 
-/* A bool that a lambda's body knows at compile time. */
+/* A bool that the body of a lambda knows at compile time. */
 template <bool VALUE>
 struct known {
     static constexpr bool value = VALUE;
 };
 
-/* Where a warp works: a strip of the image. */
+/* The place of a warp's work: a strip of the image. */
 struct strip {
     int x, y, rows; /* of its outputs */
 };
@@ -410,15 +410,16 @@ static __device__ __forceinline__ struct strip find_strip(const struct launch &l
 {
     const int2 tile = block_tile(launch);
     struct strip strip;
-    /* The warp's number is the same for all lanes. The compiler sees that only if one lane sends it to the others. */
+    /* The warp's number is the same for all lanes. The compiler sees this only if one lane sends the number to the
+     * others. */
     strip.x = (tile.x * strip_warps + __shfl_sync(~0u, (int)threadIdx.y, 0)) * strip_width;
     strip.y = tile.y * launch.strip;
     strip.rows = min(launch.strip, launch.height - strip.y);
     return strip;
 }
 
-/* Rows of a strip: LONGEST or fewer. Long strips load fewer halo rows; short ones make enough warps to fill the GPU:
- * 24 a multiprocessor, as many as run at one time at 80 registers a thread. */
+/* Rows of a strip: LONGEST or fewer. Long strips load fewer halo rows. Short strips make enough warps to fill the GPU:
+ * 24 a multiprocessor, as many as run at one time with 80 registers a thread. */
 static inline int strip_rows(int longest, const struct device *device, const struct plane *in)
 {
     const int64_t wanted = (int64_t)device_facts(device)->multiprocessors * 24;
@@ -443,7 +444,7 @@ static inline uint32_t tap_word(const struct plan *plan, int32_t q, int32_t divi
 /* A kernel that walks down strips. */
 typedef void walk_kernel(struct launch, struct level);
 
-/* Launch it, in strips of LONGEST rows where the image is large. */
+/* Launch a kernel in strips of LONGEST rows, or of fewer if the image is small. */
 static inline bool launch_walk(walk_kernel *kernel, const struct level &level, int longest, const struct plan *plan,
                                struct device *device, const struct plane *in, const struct plane *out,
                                struct error *error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * How tensor-core arranges a filter: which of its kernels takes it, and in what form. The launch and the cost model
- * both ask here, so this is plain integer arithmetic, in what C and CUDA have in common. */
+ * both use this file. So it is plain integer arithmetic, in the common part of C and CUDA. */
 #ifndef GPUCONV_ARRANGE_H
 #define GPUCONV_ARRANGE_H
 
@@ -82,7 +82,7 @@ struct tensor_arrangement {
     enum pass_finish finish;  /* PASSES */
     uint32_t start, first;    /* PASSES: the start of row sums, and that of sums */
     int parts;                /* of int8 that the taps are cut into */
-    int factor;               /* all taps are multiplied by this, for the sake of quick rounding */
+    int factor;               /* all taps are multiplied by this, for quick rounding */
     bool quick;               /* level = (sum + bias) * multiplier >> 32 >> shift; else the plan's rounding */
     int bias, multiplier, shift;
 };
@@ -116,14 +116,14 @@ static inline void tensor_make_quick(const struct filter *f, struct tensor_arran
     }
 }
 
-/* Words of 4 samples in a window of OUTPUTS outputs with that lead. */
+/* Words of 4 samples in a window of OUTPUTS outputs, for the lead LEAD. */
 static inline int tensor_window_words(const struct filter *f, int lead, int outputs)
 {
     return (lead + outputs - 1 + f->width - 1 - f->anchor_x) / 4 + 1;
 }
 
-/* Stages of the ring: those under the rows of a block, one more because the first row need not start a stage, and those
- * ahead. */
+/* Stages of the ring: those under the rows of a block, one more because the first row may be inside a stage, and those
+ * that are loaded ahead. */
 static inline int wide_slots(int units, int filter_height)
 {
     const int rows = wide_stage(units);
@@ -152,7 +152,7 @@ static inline bool tensor_arrange_wide(const struct filter *f, struct tensor_arr
     return true;
 }
 
-/* Is a window of that many blocks of 16, which starts at a multiple of a copy's bytes, enough for 16 outputs? */
+/* Is a window of BLOCKS times 16 samples enough for 16 outputs, if it starts at a multiple of a copy's bytes? */
 static inline bool pass_window_fits(const struct filter *f, int blocks)
 {
     const int unit = pass_copy(blocks), lead = (f->anchor_x + unit - 1) / unit * unit;
@@ -200,7 +200,7 @@ static inline bool tensor_arrange_passes(const struct filter *f, struct tensor_a
     return true;
 }
 
-/* Any filter fits tensor_group: choose the blocks of a window of WORDS that take the fewest cycles. */
+/* Choose the blocks of a window of WORDS that take the fewest cycles. Every filter fits tensor_group. */
 static inline void tensor_arrange_group(const struct filter *f, int words, struct tensor_arrangement *a)
 {
     a->kernel = TENSOR_GROUP;
@@ -219,8 +219,8 @@ static inline void tensor_arrange_group(const struct filter *f, int words, struc
         }
 }
 
-/* Arrange a filter for a chip that has the kernels tensor_passes (compute capability 8.0 and later) and tensor_wide
- * (9.0 only), or not. Every filter has an arrangement. */
+/* Arrange a filter for a chip. HAS_PASSES: it has the kernel tensor_passes (compute capability 8.0 and later).
+ * HAS_WIDE: it has tensor_wide (9.0 only). Every filter has an arrangement. */
 static inline void tensor_arrange(const struct filter *f, bool has_passes, bool has_wide, struct tensor_arrangement *a)
 {
     memset(a, 0, sizeof *a);

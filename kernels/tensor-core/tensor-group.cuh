@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kernel of tensor-core that takes every filter. A warp makes 8 rows of 128 outputs at a time. The rows under them
- * are in the warp's ring, in shared memory; taps come through L1.
+ * are in the warp's own ring, in shared memory. Taps come through L1.
  *
- * A window of 8 outputs is cut into blocks of 4 FULL + 2 PACKED words: FULL operands of 16 bytes of each row, and,
- * where PACKED, one that holds 8 bytes of each of two rows. 15 columns make 6 words, which would be 8 without it; 31
- * columns make
- * 10. Wider filters take several blocks, one after the other, on the same sums. Rows are taken in pairs as in
- * tensor-walk.cuh, so that odd rows of outputs have their own alignment of taps.
+ * A window of 8 outputs is cut into blocks of 4 FULL + 2 PACKED words: FULL operands of 16 bytes of each row, and, with
+ * PACKED, one operand that holds 8 bytes of each of two rows. A filter of 15 columns needs 6 words (8 without PACKED),
+ * one of 31 columns 10. Wider filters take several blocks, one after the other, for the same sums. Rows are taken in
+ * pairs as in tensor-walk.cuh, so odd rows of outputs have their own alignment of taps.
  *
  * Taps of several parts: the sums of the highest part are multiplied by 256 before those of the next are added, which
  * is exact modulo 2^32, and the whole sum fits in 32 bits. */
@@ -20,7 +19,7 @@ static constexpr int group = 8;                   /* output rows of a warp at a 
 static constexpr int group_pairs = group / 2 + 1; /* pairs of input rows in registers, one of them under way */
 static constexpr int group_strip = 64;            /* rows of a tile, by measurement */
 
-/* A lane's COUNT words of taps, where all lanes' come in fours, then in twos, then singly. */
+/* COUNT words of taps of a lane. The words of all lanes are stored in fours, then in twos, then singly. */
 template <int COUNT>
 static __device__ __forceinline__ const uint32_t *load_taps(const uint32_t *from, int lane, uint32_t (&taps)[COUNT])
 {

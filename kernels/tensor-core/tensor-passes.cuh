@@ -16,16 +16,15 @@
  *     [. d . e f . ]   x   of 8 columns]   =   8 columns]     from the highest on, times 256 in between
  *         ...
  *
- * A lane's part of the first product is also its part of an operand of the second: its rows 2 t, 2 t + 1,
- * 8 + 2 t and 9 + 2 t are the four bytes of a word. The operand should have rows 4 t to 4 t + 3 there, but the order of
- * the terms of a sum is free, and the matrix of column taps has its columns in the same order. Nor is the order of the
- * rows of the matrix of row taps bound: they are such that the four sums that a lane has of a row of outputs in the end
- * are side by side.
+ * A lane's part of the first product is also its part of an operand of the second: its rows 2 t, 2 t + 1, 8 + 2 t and 9
+ * + 2 t are the four bytes of a word. The operand should have rows 4 t to 4 t + 3 there. But the terms of a sum may
+ * have any order, and the matrix of column taps has its columns in the same order. The rows of the matrix of row taps
+ * may have any order, too. They are ordered so that in the end the four sums of a lane in a row of outputs are side by
+ * side.
  *
- * Exactly: row sums, plus a constant that makes them start at 0, are cut into 2 or 3 bytes, as many as sum|row| * 255
- * needs; the constant's share of the sums is taken off where they start. Taps that are not -128 to 127 (or 0 to 255)
- * are cut too, q = q0 + 256 q1; products of one weight share their sums, which may wrap: the whole, modulo 2^32, does
- * not.
+ * Exactness: row sums, plus a constant that makes them start at 0, are cut into 2 or 3 bytes, as many as sum|row| * 255
+ * needs. The sums start lower by the constant's share. Taps outside -128 to 127 (or 0 to 255) are cut too, q = q0 + 256
+ * q1. Products of one weight share their sums, which may wrap; the whole, modulo 2^32, does not.
  *
  * 31 x 31 with row sums of two bytes: 48 + 2 * 48 multiply-adds an output instead of 961, or of 1632 in
  * tensor-wide.cuh. For 32 rows of 64 outputs, a warp has 6 reads of 4 matrices, 96 products, 64 instructions that pack
@@ -58,7 +57,7 @@ static __host__ __device__ constexpr int pass_words(int blocks)
     return blocks == 2 ? 4 : 10;
 }
 
-/* Bytes of a row in the ring, and of its row's distance: 8 rows lie in all banks. */
+/* Bytes of a row in the ring, and the distance between rows: 8 rows are in all banks. */
 static __host__ __device__ constexpr int pass_row(int blocks)
 {
     return pass_columns + 16 * (blocks - 1);
@@ -74,14 +73,14 @@ static __host__ __device__ constexpr int pass_shared(int blocks)
     return pass_stages * pass_rows * pass_pitch(blocks) + 2 * pass_rows * pass_staging;
 }
 
-/* Blocks of a multiprocessor that registers must suffice for. With one more, products wait for each other. */
+/* Blocks whose registers a multiprocessor must hold. With one more, products wait for each other. */
 static __host__ __device__ constexpr int pass_resident(int planes, int parts)
 {
     return planes == 2 || parts == 1 ? 3 : 2;
 }
 
-/* load_column where some rows are outside the image. Not inlined, and given values instead of the launch: few tiles
- * come here, and the loop must stay in the instruction cache. */
+/* The same as load_column, if some rows are outside the image. Not inlined, and called with values instead of the
+ * launch: few tiles need it, and the loop must stay in the instruction cache. */
 template <int BYTES>
 static __device__ __noinline__ void load_border_column(const uint8_t *plane, size_t row_bytes, int height,
                                                        enum border border, int y, int rows, uint32_t to, int pitch)
@@ -130,8 +129,8 @@ static __device__ __forceinline__ void pass_multiply16(matrix &d, const uint32_t
             : "r"(a[0]), "r"(a[1]), "r"(b), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]), "r"(c.v[3]));
 }
 
-/* Four matrices of 8 rows of 16 bytes, of which lane (g, t) gets bytes 4 t to 4 t + 3 of row g; a lane gives the
- * address of row lane % 8 of matrix lane / 8. */
+/* Read four matrices of 8 rows of 16 bytes. Lane (g, t) gets bytes 4 t to 4 t + 3 of row g. A lane gives the address of
+ * row lane % 8 of matrix lane / 8. */
 static __device__ __forceinline__ void read_matrices(uint32_t (&word)[4], uint32_t from)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -140,7 +139,7 @@ static __device__ __forceinline__ void read_matrices(uint32_t (&word)[4], uint32
                  : "memory");
 }
 
-/* The reverse, to rows of the staging from TO on. */
+/* The reverse: write four matrices to rows of the staging from TO on. */
 static __device__ __forceinline__ void write_matrices(uint32_t to, const uint32_t (&word)[4], int lane)
 {
 #if __CUDA_ARCH__ >= 900
@@ -168,10 +167,10 @@ static __device__ __noinline__ void store_guarded16(uint8_t *to, uint4 four, int
             to[k] = (uint8_t)(word[k / 4] >> 8 * (k % 4));
 }
 
-/* A band matrix of PARTS parts, and its product with a window. Windows start at an even block of 16 or at an odd one,
- * and blocks are in registers in pairs, as products over 32 bytes want them. So of a window of three blocks, an even
- * one is a pair and half of the next pair, an odd one half of a pair and the next pair; of a window of two, a pair, or
- * halves of two. */
+/* A band matrix of PARTS parts, and its product with a window. A window starts at an even block of 16 or at an odd one.
+ * Blocks are in registers in pairs, as products over 32 bytes need them. So an even window of three blocks is a pair
+ * and half of the next pair; an odd one is half of a pair and the next pair. A window of two blocks is a pair, or
+ * halves of two pairs. */
 template <int BLOCKS, int PARTS, bool UNSIGNED>
 struct band {
     uint32_t word[PARTS][pass_words(BLOCKS)];
@@ -205,7 +204,8 @@ struct band {
 };
 #endif
 
-/* Tiles of tensor.strip rows, of all planes, then those of tensor.short_strip rows below them. */
+/* Find a tile: first come those of tensor.strip rows, in all planes, then those of tensor.short_strip rows below
+ * them. */
 static __device__ __forceinline__ struct tile find_pass_tile(const struct tensor_launch &tensor, int index)
 {
     const struct launch &launch = tensor.launch;
@@ -291,20 +291,20 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
     band<BLOCKS, PARTS, UNSIGNED> row_taps, column_taps;
     row_taps.load(tensor.table, lane);
     column_taps.load(tensor.table + PARTS * pass_words(BLOCKS) * 32, lane);
-    /* Loaded, so that the compiler keeps it in four registers (see tensor_walk). */
+    /* Loaded from memory, so that the compiler keeps it in four registers (see tensor_walk). */
     matrix start, zero;
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         start.v[k] = (int)__ldg(tensor.table + 2 * PARTS * pass_words(BLOCKS) * 32 + k);
         zero.v[k] = 0;
     }
-    /* Loaded, so that it stays a multiplication: the pipe for shifts is busy with packing, and, for PASS_SHIFT, with
-     * those of the sums, while that for multiplications has nothing else to do. */
+    /* Loaded from memory, so that it stays a multiplication. The pipe for shifts is busy with packing and, for
+     * PASS_SHIFT, with shifts of the sums. The pipe for multiplications is idle. */
     const int base =
         FINISH == PASS_SHIFT && PARTS == 1 ? (int)__ldg(tensor.table + 2 * PARTS * pass_words(BLOCKS) * 32 + 4) : 256;
 
-    /* Bytes of the row sums of 32 rows: of columns 0 to 7 of a chunk, then 8 to 15 (of its matrix), for each plane the
-     * upper 16 rows and the lower. */
+    /* The bytes of the row sums of 32 rows: those of columns 0 to 7 of a chunk, then 8 to 15 (of its matrix); for each
+     * plane the upper 16 rows, then the lower. */
     typedef uint32_t window[pass_chunks][2][PLANES][2];
     window windows[2];
 #pragma unroll
@@ -327,8 +327,8 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
     uint32_t from = stages;
     int r = -before; /* the first row of outputs that this stage makes */
 
-    /* Outputs wait in one of two sets of rows until the next stage has begun, so that all warps' are there and whole
-     * lines are stored. */
+    /* Outputs wait in one of two sets of rows until the next stage has begun. Then those of all warps are there, and
+     * whole lines are stored. */
     auto store_lines = [&]() {
         const int q = r - pass_rows; /* the first row of that stage */
         const uint32_t last = staged + (flip ^ pass_rows * pass_staging);
@@ -469,7 +469,7 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
         r += pass_rows;
         from = from + stage_bytes == end ? stages : from + stage_bytes;
     };
-    /* Two stages a turn, so that the old registers and the new ones need not change places. */
+    /* Two stages a turn, so that old and new registers need not be exchanged. */
 #pragma unroll 1
     while (true) {
         work_on_stage(windows[0], windows[1]);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kernel of tensor-core for small filters: at most 9 rows, a window of 16 samples, taps of one or two parts. A warp
- * walks down a strip of 256 columns; all taps and the rows under the filter are in registers.
+ * walks down a strip of 256 columns. All taps and the rows under the filter are in registers.
  *
  *     a row of 256 + 2 x 16 samples     two matrices of 16 chunks of 8 outputs; a chunk's window of 16 samples is two
  *     in the warp's ring, in shared     registers of each lane. A row is read once and then, with the row above or
  *     memory, by asynchronous copies    below it, is an operand of the products of all outputs whose windows hold it.
  *
- * Rows are taken in pairs. For an output row that starts in a pair's upper row, the filter's rows 0 and 1 lie over the
- * first pair, 2 and 3 over the next; for one that starts in the lower row, row 0 lies over the lower half of the first
- * pair, 1 and 2 over the next. So pairs are whole operands of a product over 32 bytes, taps are there in both
- * alignments, and nothing is moved between registers.
+ * Rows are taken in pairs. For an output row that starts in a pair's upper row, the filter's rows 0 and 1 are over the
+ * first pair, 2 and 3 over the next. For one that starts in the lower row, row 0 is over the lower half of the first
+ * pair, 1 and 2 over the next. So pairs are whole operands of a product over 32 bytes, taps exist in both alignments,
+ * and nothing moves between registers.
  *
  * 9 x 9, two rows of 256 outputs: 8 reads of shared memory, 20 products, 32 instructions to round, pack and
  * swap 16 sums a lane, 4 stores. */
@@ -31,8 +31,8 @@ static __host__ __device__ constexpr int walk_rows(int height)
     return (6 + height) / (height + 1) * (height + 1);
 }
 
-/* Stages of the ring, one of them being worked on. Chosen by measurement, as are the stages of a strip: longer ones
- * spread the tiles that run at one time over more memory than L2 holds, and shorter ones have more halo. */
+/* Stages of the ring; one of them is being worked on. Chosen by measurement, as are the stages of a strip. With longer
+ * strips, the tiles that run at one time use more memory than L2 holds. Shorter strips have more halo. */
 static __host__ __device__ constexpr int walk_stages(int height)
 {
     return height == 9 ? 2 : 3;
@@ -74,7 +74,7 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid
     const int input_rows = tile.rows + HEIGHT - 1;
     const uint32_t mine = shared_address(ring) + threadIdx.y * stages * stage_bytes, end = mine + stages * stage_bytes;
 
-    /* For outputs that start in an upper row, and in a lower one. */
+    /* Taps for outputs that start in an upper row, and for those that start in a lower one. */
     uint32_t taps[2][PARTS][pairs][2];
 #pragma unroll
     for (int p = 0; p < PARTS; p++)
@@ -86,7 +86,7 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid
                 for (int e = 0; e < 2; e++)
                     taps[lower][p][m][e] = __ldg(tensor.table + (((p * 2 + lower) * pairs + m) * 2 + e) * 32 + lane);
 
-    /* Of a row a lane loads 16 bytes. */
+    /* A lane loads 16 bytes of a row. */
     const int load_x = tile.x - walk_before;
     const struct edges edges = find_edges(load_x, walk_pitch / 4, chunk, launch.width);
     const bool loads = 4 * lane >= edges.first && 4 * lane < edges.last;
@@ -107,8 +107,8 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid
     for (int s = 0; s < stages - 1; s++)
         load_stage();
 
-    /* Loaded, so that the compiler keeps them in four registers: those that it knows to be equal it makes anew for each
-     * product. */
+    /* Loaded from memory, so that the compiler keeps them in four registers. If it knows that they are equal, it makes
+     * them anew for each product. */
     matrix bias, zero;
 #pragma unroll
     for (int k = 0; k < 4; k++) {
@@ -145,8 +145,8 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid
                 to += 2 * launch.out_row;
                 continue;
             }
-            /* Rows u and u + 1 of the stage are the last under two output rows, the first of which starts in row u -
-             * (HEIGHT - 1), the upper of a pair, as HEIGHT is odd; the second one row below. */
+            /* Rows u and u + 1 of the stage are the last under two output rows. The first of these starts in row u -
+             * (HEIGHT - 1), the upper row of a pair because HEIGHT is odd; the second starts one row below. */
             matrix sum[2][walk_tiles];
 #pragma unroll
             for (int p = 0; p < PARTS; p++) {

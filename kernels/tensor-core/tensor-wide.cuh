@@ -12,10 +12,10 @@
  *                      upper 16    upper 16
  *
  * A warpgroup makes 4 rows of 128 such chunks at a time: matrix row 16 y + x is output x of the chunk in row y. For
- * each of the fh + 3 rows of samples under them there is a product over UNITS times 16 bytes with a matrix of taps that
- * holds filter row i - y for row i; with UNITS = 3, three products take 32 of one row, 16 of it and 16 of the next, and
- * the next row's other 32. All matrices of taps stay in shared memory, beside a ring of rows that asynchronous copies
- * keep filled.
+ * each of the fh + 3 rows of samples under them there is a product over UNITS times 16 bytes. The matrix of taps holds
+ * filter row i - y for row i. With UNITS = 3, three products take two rows: 32 bytes of one row, then its last 16 and
+ * the next row's first 16, then the next row's other 32. All matrices of taps stay in shared memory, beside a ring of
+ * rows that asynchronous copies keep filled.
  *
  * Multiply-adds an output: 32 (fh + 3) for windows of 32, 48 (fh + 3) for 48; 15 x 15 576 (225 are useful), 31 x 31
  * 1632 (961), at four times the rate of mma.sync a cycle a multiprocessor that mma.sync reaches half of. Registers hold
@@ -28,8 +28,8 @@
 static constexpr int wide_strip = 1024; /* rows of a tile at most: it has to fill its ring before it starts */
 
 #if __CUDA_ARCH_FEAT_SM90_ALL
-/* How an operand lies in shared memory: the next 16 bytes of its rows NEXT_K away, its next 8 rows 128. ADDRESS may be
- * advanced by adding to the result. (PTX ISA, Asynchronous warpgroup-level matrix instructions, matrix descriptor
+/* The descriptor of an operand in shared memory. The next 16 bytes of its rows are NEXT_K further, its next 8 rows 128.
+ * To advance ADDRESS, add to the result. (PTX ISA, Asynchronous warpgroup-level matrix instructions, matrix descriptor
  * without swizzle; 18 bits of address suffice for shared memory.) */
 static __device__ __forceinline__ uint64_t describe(uint32_t address, uint32_t next_k)
 {
@@ -77,7 +77,7 @@ static __device__ __forceinline__ void barrier_wait(uint32_t barrier, int parity
                  : "memory");
 }
 
-/* A slot of the ring, and the parity of how often the ring has been gone round. */
+/* A slot of the ring, and the parity of the number of turns around the ring. */
 struct ring_place {
     int slot, parity;
 
@@ -107,7 +107,8 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
     const uint32_t stages = taps + tensor.parts * tensor.terms * term_bytes;
     const uint32_t capacity = tensor.slots * stage_bytes;
 
-    /* A stage is full when all threads' copies are there, and empty when all warps have multiplied. */
+    /* The barrier of a full stage waits for the copies of all threads. That of an empty stage waits until all warps
+     * have multiplied. */
     if (thread < tensor.slots) {
         barrier_make(full + 8 * thread, threads);
         barrier_make(empty + 8 * thread, threads / 32);
@@ -115,8 +116,8 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
     for (int k = thread; k < tensor.parts * tensor.terms * term_bytes / 16; k += threads)
         copy_start<16, true>(taps + 16 * k, (const uint4 *)tensor.table + k);
 
-    /* 256 threads load 8 bytes of a row each, of as many rows as there are such sets of threads in turn; the first
-     * threads load what is left of the rows besides. */
+    /* 256 threads load 8 bytes each of a row. As many rows are loaded in turn as there are such sets of threads. The
+     * first threads also load the rest of the rows. */
     constexpr int loaders = 256, loader_rows = stage_rows * loaders / threads, rest = pitch / 8 - loaders;
     static_assert(rest * stage_rows <= threads && pitch % 8 == 0, "one round for the rows' ends");
     const int load_x = tile.x - tensor.lead; /* a multiple of 8 */
@@ -143,7 +144,7 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
         load_row += stage_rows;
         load_to = load_to + stage_bytes == stages + capacity ? stages : load_to + stage_bytes;
     };
-    /* The thread's copies are there, and the matrix unit may read them. */
+    /* Wait for the thread's copies, and let the matrix unit read them. */
     auto finish_loads = [&]() {
         copy_wait<0>();
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -155,9 +156,9 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
     for (int s = 0; s < tensor.slots - wide_ahead; s++)
         barrier_arrive(full + 8 * s);
 
-    /* Of the two stages ahead, one has arrived, unknown to the other warps, and one is loaded while this group of rows
-     * is worked on. So a warpgroup may be a group of rows ahead of another: one multiplies while another rounds and
-     * stores. */
+    /* Of the two stages ahead, one has arrived, but the other warps do not know it yet. The other is loaded while this
+     * group of rows is worked on. So a warpgroup may be a group of rows ahead of another: one multiplies while another
+     * rounds and stores. */
     struct ring_place ready = {tensor.slots - wide_ahead, 0}, arriving = ready, working = {0, 0}, leaving = {0, 0};
     const uint32_t selector = swap_selector(g);
     const int column = tile.x + 32 * t + g % 2 * 16 + g / 2 * 4;
@@ -189,8 +190,8 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
                 tap += term_bytes >> 4;
                 at += pitch;
                 if (UNITS == 3) {
-                    /* The last 16 bytes of this row's windows and the first of the next row's; then that row's
-                     * other 32. */
+                    /* The last 16 bytes of this row's windows and the first 16 of the next row's; then the other 32 of
+                     * the next row's. */
                     wide_product(sum, tap, describe(stages + at - pitch + 32, pitch - 32));
                     tap += term_bytes >> 4;
                     wide_product(sum, tap, row + ((pitch + 16) >> 4));
@@ -202,7 +203,7 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
             }
             asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
             if (p == 0) {
-                /* The products run by themselves: meanwhile load to where the last group of rows began. */
+                /* The products run asynchronously. Meanwhile, load to the place where the last group of rows began. */
                 if (r > 0) {
                     barrier_wait(empty + 8 * leaving.slot, leaving.parity);
                     leaving.advance(tensor.slots);
@@ -212,7 +213,7 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
             asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 #pragma unroll
             for (int k = 0; k < 64; k++)
-                asm volatile("" : "+r"(sum[k])::"memory"); /* nothing reads the sums before */
+                asm volatile("" : "+r"(sum[k])::"memory"); /* nothing may read the sums before this */
         }
         if (lane == 0)
             barrier_arrive(empty + 8 * working.slot);

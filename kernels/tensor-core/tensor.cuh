@@ -9,7 +9,7 @@
 #include "kernels/shared/copies.cuh"
 #include "kernels/tensor-core/arrange.h"
 
-/* The argument of tensor-core's kernels. */
+/* The argument of the kernels of tensor-core. */
 struct tensor_launch {
     struct launch launch;
     const uint32_t *table; /* taps as the kernel's matrices hold them */
@@ -37,8 +37,8 @@ struct tile {
     uint8_t *out;
 };
 
-/* Tiles are numbered along rows of tiles, then down, then from plane to plane: those that run at one time are near each
- * other in memory, so that halo rows are still in L2. */
+/* Tiles are numbered along rows of tiles, then down, then from plane to plane. So tiles that run at one time are near
+ * each other in memory, and halo rows are still in L2. */
 template <int COLUMNS>
 static __device__ __forceinline__ struct tile find_tile(const struct tensor_launch &tensor, int index)
 {
@@ -70,10 +70,10 @@ static __device__ __forceinline__ uint4 read_shared16(uint32_t from)
     return four;
 }
 
-/* ---- Rows of samples, to the ring of rows in shared memory ---- */
+/* ---- Rows of samples: from memory to the ring in shared memory ---- */
 
-/* ROWS rows from row Y on, BYTES of each from column X on. They are inside the image's columns, and perhaps outside its
- * rows. */
+/* Load ROWS rows from row Y on, BYTES of each from column X on. They are inside the image's columns, but may be outside
+ * its rows. */
 template <int ROWS, int BYTES>
 static __device__ __forceinline__ void load_column(const struct launch &launch, const uint8_t *plane, int y, int x,
                                                    uint32_t to, int pitch)
@@ -103,7 +103,7 @@ struct edges {
     int first, last, words;
 };
 
-/* For rows of WORDS words from column X on, whose windows reach REACH samples beyond the image. */
+/* Find the edges for rows of WORDS words from column X on, whose windows reach REACH samples beyond the image. */
 static __device__ __forceinline__ struct edges find_edges(int x, int words, int reach, int width)
 {
     struct edges e;
@@ -115,8 +115,8 @@ static __device__ __forceinline__ struct edges find_edges(int x, int words, int 
     return e;
 }
 
-/* WORDS times 4 samples from column X on, of ROWS rows from row Y on, some of them outside the image. The threads share
- * them out. Not inlined, and called with values instead of the launch: few tiles come here. */
+/* Load WORDS times 4 samples from column X on, of ROWS rows from row Y on; some of them are outside the image. The
+ * threads share the work. Not inlined, and called with values instead of the launch, because few tiles need it. */
 static __device__ __noinline__ void gather_words(const uint8_t *plane, size_t row_bytes, int width, int height,
                                                  enum border border, int y, int rows, int x, int words, uint32_t to,
                                                  int pitch, int thread, int threads)
@@ -155,7 +155,7 @@ struct matrix {
     int v[4];
 };
 
-/* Turing has the same product for 8 rows and 16 bytes. */
+/* Turing has the same product over 8 rows and 16 bytes. */
 #define MMA8(c0, c1, a, b)                                                                                             \
     asm("mma.sync.aligned.m8n8k16.row.col.s32.u8.s8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};"                                 \
         : "+r"(c0), "+r"(c1)                                                                                           \
