@@ -340,8 +340,10 @@ static bool validate_suffix(const char *path, struct error *error)
 {
     if (format_find_by_path(path) != NULL)
         return true;
+    char suffixes[128];
+    format_join_suffixes("and", suffixes, sizeof suffixes);
     return error_about(error, ERROR_USAGE, path,
-                       "gpuconv writes .png, .jpg and .jpeg; give the file such a name, or its format with --format");
+                       "gpuconv writes %s; give the file such a name, or its format with --format", suffixes);
 }
 
 /* Options of a run that contradict each other. */

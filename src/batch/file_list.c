@@ -109,9 +109,12 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
     const struct list_request *request = builder->request;
     struct error *error = builder->error;
     const struct format *named = format_find_by_path(path);
-    if (request->format == NULL && named == NULL)
+    if (request->format == NULL && named == NULL) {
+        char suffixes[128];
+        format_join_suffixes("and", suffixes, sizeof suffixes);
         return error_about(error, ERROR_USAGE, path,
-                           "its name does not say which format to write (.png, .jpg and .jpeg do); give --format");
+                           "its name does not say which format to write (%s do); give --format", suffixes);
+    }
     if (request->in_place && request->format != NULL && named != NULL && named != request->format)
         return error_about(error, ERROR_USAGE, path,
                            "--in-place keeps the name, which is not one of the other format that --format asks for; "
@@ -250,10 +253,13 @@ static bool add_input(struct list_builder *builder, const char *path)
     const size_t before = builder->list->count;
     if (!add_folder(builder, path, ""))
         return false;
-    if (builder->list->count == before && request->warn != NULL)
-        request->warn(request->context, path,
-                      request->recursive ? ": holds no image (.png, .jpg or .jpeg)"
-                                         : ": holds no image (.png, .jpg or .jpeg); -r looks into its folders too");
+    if (builder->list->count == before && request->warn != NULL) {
+        char suffixes[128], text[256];
+        format_join_suffixes("or", suffixes, sizeof suffixes);
+        snprintf(text, sizeof text, ": holds no image (%s)%s", suffixes,
+                 request->recursive ? "" : "; -r looks into its folders too");
+        request->warn(request->context, path, text);
+    }
     return true;
 }
 

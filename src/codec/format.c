@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -51,10 +52,27 @@ const struct format *format_of(enum format_id id)
 const struct format *format_find_by_suffix(const char *suffix)
 {
     for (const struct format *format = table; format < table + FORMAT_COUNT; format++)
-        for (const char *const *known = format->suffixes; *known != NULL; known++)
-            if (strcasecmp(suffix, *known) == 0)
+        for (int i = 0; i < FORMAT_SUFFIXES && format->suffixes[i] != NULL; i++)
+            if (strcasecmp(suffix, format->suffixes[i]) == 0)
                 return format;
     return NULL;
+}
+
+void format_join_suffixes(const char *conjunction, char *text, size_t size)
+{
+    const char *suffixes[FORMAT_COUNT * FORMAT_SUFFIXES];
+    size_t count = 0, used = 0;
+    for (const struct format *format = table; format < table + FORMAT_COUNT; format++)
+        for (int i = 0; i < FORMAT_SUFFIXES && format->suffixes[i] != NULL; i++)
+            suffixes[count++] = format->suffixes[i];
+    for (size_t i = 0; i < count && used < size; i++) {
+        const bool last = i == count - 1;
+        used += (size_t)snprintf(text + used, size - used, "%s%s%s.%s",
+                                 i == 0 ? ""
+                                 : last ? " "
+                                        : ", ",
+                                 i > 0 && last ? conjunction : "", i > 0 && last ? " " : "", suffixes[i]);
+    }
 }
 
 const struct format *format_find_by_path(const char *path)

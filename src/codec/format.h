@@ -16,15 +16,18 @@
 /* The places of the rows in the table. */
 enum format_id { FORMAT_PNG, FORMAT_JPEG, FORMAT_COUNT };
 
+/* The most suffixes of a format. */
+enum { FORMAT_SUFFIXES = 4 };
+
 /* A row of the table. NULL in place of a row means that the format is unknown or was not given. */
 struct format {
     enum format_id id;
-    const char *name;        /* in messages: "PNG" */
-    const char *suffixes[3]; /* of file names, without the dot; the usual one first, NULL after the last */
-    const char *magic;       /* the bytes that a file begins with */
-    size_t magic_size;       /* the check reports a damaged signature after them */
-    int most_side;           /* the most pixels on a side in a file that gpuconv writes */
-    int most_bits;           /* of a sample */
+    const char *name;                      /* in messages: "PNG" */
+    const char *suffixes[FORMAT_SUFFIXES]; /* of file names, without the dot; the usual one first, NULL ends fewer */
+    const char *magic;                     /* the bytes that a file begins with */
+    size_t magic_size;                     /* the check reports a damaged signature after them */
+    int most_side;                         /* the most pixels on a side in a file that gpuconv writes */
+    int most_bits;                         /* of a sample */
     bool holds_alpha;
     bool (*check)(const uint8_t *bytes, size_t size, const char *name, struct container_info *info,
                   struct error *error);
@@ -46,6 +49,9 @@ const struct format *format_of(enum format_id id);
 
 /* The format of a suffix without its dot ("png", "jpg", "jpeg", in any case), or NULL. */
 const struct format *format_find_by_suffix(const char *suffix);
+
+/* Write the suffixes of all formats to TEXT, of SIZE bytes: ".png, .jpg and .jpeg", where CONJUNCTION is "and". */
+void format_join_suffixes(const char *conjunction, char *text, size_t size);
 
 /* The format of a path's suffix, or NULL. */
 const struct format *format_find_by_path(const char *path);

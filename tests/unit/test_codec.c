@@ -1104,8 +1104,9 @@ static void test_images_beyond_the_limits_are_refused(void **state)
 
 static void test_formats_are_complete_and_found_by_suffix(void **state)
 {
-    size_t count;
+    size_t count, rows;
     const struct format *table = formats(&count);
+    char text[64];
     (void)state;
     assert_ptr_equal(format_find_by_path("a.png"), PNG);
     assert_ptr_equal(format_find_by_path("a.b/c.JPG"), JPEG);
@@ -1128,7 +1129,15 @@ static void test_formats_are_complete_and_found_by_suffix(void **state)
         assert_non_null(format->check);
         assert_non_null(format->read_metadata);
         assert_non_null(format->write_metadata);
+        bool read = false; /* by a codec of this build, and each of its depths is written */
+        for (const struct codec *codec = codecs(&rows), *end = codec + rows; codec < end; codec++)
+            read = read || (codec->decode != NULL && codec_reads(codec, format));
+        assert_true(read);
+        for (int bits = 8; bits <= format->most_bits; bits += 8)
+            assert_non_null(codec_writer(format, bits, &(struct codec_settings){.bits = 0}, NULL));
     }
+    format_join_suffixes("and", text, sizeof text);
+    assert_string_equal(text, ".png, .jpg and .jpeg");
 }
 
 int main(void)
