@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Find what was added in one place and forgotten in another: inventory.py GPUCONV ROOT.
+
+Every file of filters/ is built in, every file of kernels/ is a variant, every transcript is a test, and the man page
+explains every option. The compiler and the other tests would not miss one that is left out of a list."""
+import pathlib
+import re
+import sys
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lib"))
+from harness import run  # noqa: E402
+
+
+def stems(folder, suffix):
+    return {path.stem for path in folder.glob(f"*{suffix}")}
+
+
+def first_words(program, option):
+    return [line.split()[:2] for line in run(program, option).stdout.splitlines()]
+
+
+def missing(program, root):
+    """A sentence for each thing that is in one place only."""
+    filters = {name for name, *_ in first_words(program, "--list")}
+    kernels = {name for name, backend in first_words(program, "--list-variants") if backend == "cuda"}
+    transcripts = set(re.findall(r"'([\w-]+)'", (root / "tests/cli/meson.build").read_text(encoding="utf-8")))
+    for name in sorted(stems(root / "filters", ".txt") - filters):
+        yield f"filters/{name}.txt has no line in filters/meson.build"
+    for name in sorted(stems(root / "kernels", ".cu") - kernels):
+        yield f"kernels/{name}.cu has no row in src/variants/table.c"
+    for name in sorted(kernels - stems(root / "kernels", ".cu")):
+        yield f"the variant {name} has no file in kernels/"
+    for name in sorted(stems(root / "tests/cli", ".case") - transcripts):
+        yield f"tests/cli/{name}.case is not in tests/cli/meson.build"
+
+    helps = run(program, "--help").stdout + run(program, "--bench", "--help").stdout
+    page = "\n".join(re.findall(r"^\.It Fl (.*)", (root / "docs/gpuconv.1").read_text(encoding="utf-8"), re.M))
+    explained = re.findall(r"(?:^|, )-([a-z][a-z-]*)", page, re.M)
+    for name in re.findall(r"^  (?:-\w, )?--([a-z][a-z-]*)", helps, re.M):
+        if name not in explained:
+            yield f"docs/gpuconv.1 does not explain --{name}"
+
+
+def main():
+    found = list(missing(sys.argv[1], pathlib.Path(sys.argv[2])))
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
