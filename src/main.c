@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Occupy the standard descriptors that are closed: else a file that is opened later becomes one of them. Each is opened
- * the wrong way round, so that its use still fails. */
+/* Occupy the standard descriptors that are closed. Otherwise a file that is opened later becomes one of them. Each is
+ * opened for the wrong direction, so that its use still fails. */
 static void occupy_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
-            exit(ERROR_WORK); /* and there may be nowhere to say so */
+            exit(ERROR_WORK); /* there may be no stream to report it on */
 }
 
 static void do_nothing(int number)
@@ -24,8 +24,8 @@ static void do_nothing(int number)
     (void)number;
 }
 
-/* Writing into a closed pipe, or beyond the largest allowed file, shall fail, not kill: a warning that nobody reads must
- * not keep an image from being written. end_if_unread asks whether SIGPIPE was ignored before. */
+/* A write to a closed pipe or beyond the limit of file sizes must fail, not kill the program: a warning that nobody
+ * reads must not prevent the output. If the parent ignores SIGPIPE, it stays ignored: end_if_unread asks for that. */
 static void keep_signals_from_killing(void)
 {
     if (signal(SIGPIPE, do_nothing) == SIG_IGN)

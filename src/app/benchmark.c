@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * --bench: the rows go to standard output as they are measured, what is running to standard error. */
+ * --bench: rows go to standard output as they are measured. What is being measured goes to standard error. */
 #include "app/messages.h"
 #include "app/modes.h"
 #include "base/parallel.h"

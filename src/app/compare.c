@@ -53,7 +53,7 @@ static bool write_picture(const struct options *options, const struct codec_sett
     return done;
 }
 
-/* The picture of a difference must not overwrite one of the images that it is about. */
+/* The picture of the difference must not overwrite one of the images. */
 static bool check_picture(const struct options *options, struct error *error)
 {
     if (options->picture == NULL)

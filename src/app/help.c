@@ -17,10 +17,10 @@ const char *usage_text(void)
            "gpuconv --list names the filters, gpuconv --help explains everything\n";
 }
 
-/* Where the explanations begin: right of the longest option. A line has 79 columns, so that none wraps in 80. */
+/* Explanations begin to the right of the longest option. Lines have at most 79 columns, so none wraps in 80. */
 enum { HELP_COLUMN = 24, HELP_WIDTH = 79 };
 
-/* Print TEXT from HELP_COLUMN on, the cursor being at COLUMN, broken at spaces. */
+/* Print TEXT from HELP_COLUMN on, and break its lines at spaces. The cursor is at COLUMN. */
 static void print_wrapped(FILE *file, const char *text, int column)
 {
     if (column + 2 > HELP_COLUMN) {
@@ -42,7 +42,7 @@ static void print_wrapped(FILE *file, const char *text, int column)
     fputc('\n', file);
 }
 
-/* The default of an option that has one, as " (default X)", in TEXT. */
+/* Write " (default X)" to TEXT, or nothing if the option has no default. */
 static void describe_default(const struct option *o, char *text, size_t size)
 {
     const void *field = (const char *)&option_defaults + o->field;

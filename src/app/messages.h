@@ -13,27 +13,27 @@
 
 struct format;
 
-/* Print an error, and return the exit status that it asks for. */
+/* Print an error. Returns its exit status. */
 int print_error_line(const struct error *error);
 
-/* Print a warning about NAME, a file or a whole sentence, with TEXT right behind it; nothing with --quiet. */
+/* Print a warning: NAME, which is a file or a sentence, and right behind it TEXT. With --quiet, print nothing. */
 void print_warning(const struct options *options, const char *name, const char *text);
 
-/* Warn that these metadata, as in struct metadata, are not carried over, if there are any. */
+/* Warn about metadata that are not carried over. DROPPED has the bits of struct metadata; 0 prints nothing. */
 void warn_dropped_metadata(const struct options *options, const char *name, uint32_t dropped);
 
 /* Warn about what FORMAT cannot hold of the image that is written to NAME: its alpha channel, its 16 bits a sample. */
 void warn_losses(const struct options *options, const char *name, const struct format *format, bool alpha_dropped,
                  bool reduced);
 
-/* Print one line of --verbose: a word, and what there is to say about it. */
+/* Print one line of --verbose: a word, and its explanation. */
 void print_detail(const char *word, const char *format, ...) ERROR_PRINTF(2, 3);
 
-/* After a failure to write to standard output: if its reader is gone, end as other programs do, by the signal and without
- * a word. Returns if the reader is there, or if the program's parent ignores the signal. */
+/* Call this after a failed write to standard output. If the reader is gone, the program ends by SIGPIPE and prints
+ * nothing, as other programs do. Returns if the reader is there, or if the program's parent ignores SIGPIPE. */
 void end_if_unread(void);
 
-/* Flush what was printed on standard output. STATUS, or that of a failure: a full disk shows here at the latest. */
+/* Flush standard output. Returns STATUS, or the status of a failure: a full disk shows here at the latest. */
 int flush_output(int status);
 
 #endif

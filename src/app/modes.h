@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The modes of the program, one file each. Every one prints its errors and returns the exit status. */
+ * The modes of the program, one file each. Each prints its errors and returns the exit status. */
 #ifndef GPUCONV_MODES_H
 #define GPUCONV_MODES_H
 
@@ -23,8 +23,8 @@ int run_benchmark(const struct options *options);
 /* Answer a question: --list, --show and the like (queries.c). */
 int run_query(const struct options *options);
 
-/* Find the filters that NAMED names, or the benchmark's own where it is NULL, with the options applied to them; release
- * them with free (queries.c). */
+/* Find the filters that NAMED lists, or make the benchmark's default ones if it is NULL. Apply --flip and --abs to
+ * them. Release *FILTERS with free (queries.c). */
 bool find_filters(const struct options *options, const char *named, struct filter **filters, size_t *count,
                   struct error *error);
 

@@ -55,7 +55,7 @@ static const char *sample_word(int value)
 
 /* ---- The table ---- */
 
-/* A KIND_WORD's field may be an enum, whose numbers the compilers that we know keep as an int's. */
+/* The field of a KIND_WORD may be an enum. The parser writes an int there, which must have the enum's size. */
 static_assert(sizeof(enum choice) == sizeof(int) && sizeof(enum border) == sizeof(int) &&
                   sizeof(enum alpha) == sizeof(int),
               "the parser writes enums as ints");
@@ -114,7 +114,7 @@ const struct option option_table[] = {
      .kind = KIND_DEVICES,
      .field = FIELD(devices),
      .high = 999},
-    /* More threads than any machine has processors bring nothing and can exhaust the system. */
+    /* More threads than processors gain nothing, and very many can exhaust the system. */
     {.name = "threads",
      .argument = "N",
      .group = GROUP_BACKEND,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * THE TABLE of options, which parsing, --help and the suggestion of the nearest name all walk. An option is one row of it
- * and one field of struct options or of the module's settings in there. */
+ * THE TABLE of options. The parser, --help and the suggestion of the nearest name walk it. An option is one row, which
+ * sets one field of struct options or of a module's settings inside it. */
 #ifndef GPUCONV_OPTION_TABLE_H
 #define GPUCONV_OPTION_TABLE_H
 
@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where --help lists it. */
+/* The group of --help that lists the option. */
 enum group { GROUP_FILTER, GROUP_BACKEND, GROUP_FILE, GROUP_MANY, GROUP_TALK, GROUP_QUERY, GROUP_BENCH, GROUP_COUNT };
 
-/* What an option's value is, and so what its field holds. */
+/* The kind of an option's value, and so the type of its field. */
 enum kind {
     KIND_FLAG,    /* no value; a bool becomes true */
     KIND_MODE,    /* no value; an int becomes `low` */
@@ -33,7 +33,7 @@ enum kind {
 
 /* Which runs an option goes with. */
 enum use {
-    USE_ANY,   /* all; where it means nothing it changes nothing */
+    USE_ANY,   /* all; a run that has no use for it ignores it */
     USE_RUN,   /* filtering, of one image or many */
     USE_MANY,  /* filtering many images: with --output or --in-place */
     USE_BENCH, /* --bench */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From argv to struct options, by the option table, and the checks that all options agree. */
+ * Parse argv into struct options by the option table, then check that all options agree. */
 #include "app/options.h"
 
 #include "app/option_table.h"
@@ -17,7 +17,7 @@
 
 /* ---- Names ---- */
 
-/* The option of that name of LENGTH characters, or NULL. */
+/* The option whose name is the LENGTH characters at NAME, or NULL. */
 static const struct option *find_name(const char *name, size_t length)
 {
     for (const struct option *o = option_table; o < option_table + option_count; o++)
@@ -37,7 +37,7 @@ static const struct option *find_letter(char letter)
 /* The option that WORD probably means, or NULL. */
 static const char *nearest_option(const char *word)
 {
-    const char *names[64]; /* option_table.c sees to that */
+    const char *names[64]; /* option_table.c asserts that they are enough */
     for (size_t i = 0; i < option_count; i++)
         names[i] = option_table[i].name;
     return error_nearest(word, names, option_count);
@@ -45,7 +45,7 @@ static const char *nearest_option(const char *word)
 
 static bool unknown_name(const char *argument, size_t length, struct error *error)
 {
-    char word[64]; /* longer than any option's name; what is cut off makes no name nearer */
+    char word[64]; /* longer than any option's name; a longer word is near to none */
     snprintf(word, sizeof word, "%.*s", (int)length - 2, argument + 2);
     const char *nearest = nearest_option(word);
     if (nearest != NULL)
@@ -173,7 +173,7 @@ static const char *mode_option(int mode)
     return NULL;
 }
 
-/* Help after another question is help. */
+/* Help and the version replace any other mode. */
 static bool set_mode(struct options *options, int mode, struct error *error)
 {
     if (options->mode != MODE_RUN && options->mode != mode && mode != MODE_HELP && mode != MODE_VERSION)
@@ -184,7 +184,7 @@ static bool set_mode(struct options *options, int mode, struct error *error)
     return true;
 }
 
-/* Put the value of an option, NULL where it takes none, into its field. */
+/* Set the field of option O. VALUE is NULL if the option takes none. */
 static bool set_option(const struct option *o, const char *value, struct options *options, struct error *error)
 {
     void *field = (char *)options + o->field;
@@ -231,7 +231,7 @@ static bool set_option(const struct option *o, const char *value, struct options
 
 /* ---- Arguments ---- */
 
-/* Take argv[*i], a long option, and the argument after it where that is its value. */
+/* Parse argv[*i], a long option. If the next argument is its value, advance *i to it. */
 static bool parse_long(int argc, char *const argv[], int *i, struct options *options, struct error *error)
 {
     const char *argument = argv[*i];
@@ -251,7 +251,7 @@ static bool parse_long(int argc, char *const argv[], int *i, struct options *opt
     return set_option(o, value, options, error);
 }
 
-/* Take argv[*i], a bundle of letters, and the argument after it where that is the value of the last. */
+/* Parse argv[*i], a bundle of letters. If the next argument is the value of the last letter, advance *i to it. */
 static bool parse_letters(int argc, char *const argv[], int *i, struct options *options, struct error *error)
 {
     const char *argument = argv[*i];
@@ -271,9 +271,9 @@ static bool parse_letters(int argc, char *const argv[], int *i, struct options *
     return true;
 }
 
-/* ---- Do they agree? ---- */
+/* ---- Contradictions ---- */
 
-/* The first row of that use whose option was given, or NULL. */
+/* The first option of that use that was given, or NULL. */
 static const struct option *first_given(const struct options *options, enum use use)
 {
     for (size_t i = 0; i < option_count; i++)
@@ -282,7 +282,7 @@ static const struct option *first_given(const struct options *options, enum use 
     return NULL;
 }
 
-/* Options that are for another mode than this one. */
+/* Refuse options of other modes. */
 static bool validate_uses(const struct options *options, struct error *error)
 {
     const struct option *many = first_given(options, USE_MANY), *run = first_given(options, USE_RUN);
@@ -290,7 +290,7 @@ static bool validate_uses(const struct options *options, struct error *error)
     if (options->mode != MODE_BENCH && bench != NULL)
         return error_set(error, ERROR_USAGE, "--%s belongs to --bench; give both or neither", bench->name);
     if (options->mode != MODE_RUN && many != NULL)
-        return error_set(error, ERROR_USAGE, "--%s is for many files, and --%s is not about them; leave one out",
+        return error_set(error, ERROR_USAGE, "--%s is for many files, and --%s does not filter files; leave one out",
                          many->name, mode_option(options->mode));
     if (options->mode != MODE_RUN && run != NULL)
         return error_set(error, ERROR_USAGE, "--%s is for filtering images, and --%s filters none; leave one out",
@@ -298,7 +298,7 @@ static bool validate_uses(const struct options *options, struct error *error)
     return true;
 }
 
-/* --variant chooses the backend too; what is given beside it must agree. */
+/* --variant chooses the backend too. --backend and --device must agree with it. */
 static bool validate_backend(struct options *options, struct error *error)
 {
     struct request *request = &options->request;
@@ -321,7 +321,7 @@ static bool validate_backend(struct options *options, struct error *error)
 static bool validate_bench(const struct options *options, struct error *error)
 {
     if (options->mode == MODE_BENCH && (options->devices.all || options->devices.count > 1))
-        return error_set(error, ERROR_USAGE, "--device names several GPUs, and --bench measures one; name that");
+        return error_set(error, ERROR_USAGE, "--device names several GPUs, and --bench measures one GPU; name one");
     if (options->bench.json && options->bench.csv)
         return error_set(error, ERROR_USAGE, "--json and --csv contradict each other; leave one out");
     return true;
@@ -335,7 +335,7 @@ static bool validate_no_operands(int count, const struct options *options, struc
                      options->operands[0]);
 }
 
-/* The suffix of an image that is to be written must name a format, unless --format does. */
+/* Without --format, the suffix of the output must name a format. */
 static bool validate_suffix(const char *path, struct error *error)
 {
     if (format_find_by_path(path) != NULL)
@@ -346,7 +346,7 @@ static bool validate_suffix(const char *path, struct error *error)
                        "gpuconv writes %s; give the file such a name, or its format with --format", suffixes);
 }
 
-/* Options of a run that contradict each other. */
+/* Refuse options of a run that contradict each other. */
 static bool validate_run_options(const struct options *options, struct error *error)
 {
     const struct list_request *list = &options->list;
@@ -361,7 +361,7 @@ static bool validate_run_options(const struct options *options, struct error *er
     if (list->in_place && (list->suffix != NULL || options->job.skip_existing))
         return error_set(error, ERROR_USAGE, "--%s and --in-place contradict each other; leave one out",
                          list->suffix != NULL ? "suffix" : "skip-existing");
-    if (list->in_place && options->shard.count > 1) /* by the sizes of files that other processes replace */
+    if (list->in_place && options->shard.count > 1) /* other processes replace the files, and so change their sizes */
         return error_set(error, ERROR_USAGE,
                          "--shard shares files out by their sizes, which --in-place changes; write to a folder with "
                          "--output DIR");
@@ -396,8 +396,7 @@ static bool validate_pair(int count, struct options *options, struct error *erro
 {
     char *const *operands = options->operands;
     if (options->devices.all || options->devices.count > 1)
-        return error_set(error, ERROR_USAGE,
-                         "--device names several GPUs, and one image is for one of them; name that");
+        return error_set(error, ERROR_USAGE, "--device names several GPUs, and one image runs on one GPU; name one");
     if (count == 1)
         return error_set(error, ERROR_USAGE, "%s needs an INPUT and an OUTPUT; " USAGE, operands[0]);
     if (count == 2)
@@ -458,7 +457,7 @@ static bool validate_compare(int count, struct options *options, struct error *e
     return options->list.format != NULL || validate_suffix(options->picture, error);
 }
 
-/* All options are known: give the operands their meaning and check that everything agrees. */
+/* All options are parsed: give the operands their meaning, and check that everything agrees. */
 static bool validate(int count, struct options *options, struct error *error)
 {
     if (options->verbose && options->quiet)

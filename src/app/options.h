@@ -35,7 +35,7 @@ enum mode {
 /* No machine has as many GPUs. */
 enum { DEVICES_MOST = 64 };
 
-/* Which GPUs: LIST of COUNT indices, none of them named, or all there are. */
+/* The GPUs of --device: COUNT indices in LIST, or all. Count 0: no GPU is named. */
 struct device_choice {
     int list[DEVICES_MOST];
     size_t count;
@@ -51,8 +51,8 @@ struct bench_options {
     bool json, csv;
 };
 
-/* The strings are argv's. The modules' own settings hold what options say to them; a field that no option sets is filled
- * in by who runs the mode. */
+/* The strings are argv's. Options set fields of the modules' own settings. The mode fills in the fields that no option
+ * sets. */
 struct options {
     int mode;       /* enum mode */
     uint64_t given; /* 1 << row for each row of the option table that was given */
@@ -68,25 +68,26 @@ struct options {
     const char *report; /* NULL: none */
 
     bool pair;                               /* MODE_RUN of one image, from INPUT to OUTPUT */
-    const char *input, *output;              /* its */
+    const char *input, *output;              /* of that image */
     const char *expected, *actual, *picture; /* MODE_COMPARE; picture may be NULL */
     struct bench_options bench;              /* MODE_BENCH */
 
     bool verbose, quiet;
-    bool of_bench;   /* MODE_HELP was asked for after MODE_BENCH */
+    bool of_bench;   /* MODE_HELP follows MODE_BENCH: help about --bench */
     char **operands; /* list.inputs points into it; options_free releases it */
 };
 
-/* Fill OPTIONS from argv, check that they agree and that the files' names are possible. All errors are usage errors. */
+/* Fill OPTIONS from argv. Check that the options agree, and that the operands fit the mode. All errors are usage
+ * errors, except that there is too little memory. */
 bool options_parse(int argc, char *const argv[], struct options *options, struct error *error);
 
-/* Release what options_parse has allocated, also after its failure. */
+/* Release OPTIONS, also after a failure of options_parse. */
 void options_free(struct options *options);
 
-/* The text of --help, or of --bench --help, to be released with free; NULL when there is no memory. */
+/* The text of --help, or of --bench --help. Release it with free. NULL if there is too little memory. */
 char *help_text(bool of_bench);
 
-/* What is printed when there are no arguments: a few lines. */
+/* The short usage, a few lines, for a call without arguments. */
 const char *usage_text(void);
 
 #endif

@@ -42,7 +42,7 @@ void progress_draw(struct progress *progress, const struct batch_totals *totals)
 {
     struct winsize window;
     char line[256], all[sizeof line + 8];
-    /* One column is left free: some terminals wrap when the last is written. */
+    /* Leave the last column free: some terminals wrap as soon as it is written. */
     const size_t columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
     print_progress(totals, line, columns < sizeof line ? columns : sizeof line);
     snprintf(all, sizeof all, "\r\033[K%s", line);

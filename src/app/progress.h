@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How far a batch is: a line that is drawn over and over on a terminal, and a summary at the end. */
+ * The progress of a batch: a line that is redrawn on a terminal, and a summary at the end. */
 #ifndef GPUCONV_PROGRESS_H
 #define GPUCONV_PROGRESS_H
 
@@ -9,17 +9,17 @@
 #include <stdbool.h>
 
 struct progress {
-    bool wanted; /* draw it */
-    bool drawn;  /* it is on the cursor's line */
+    bool wanted; /* standard error is a terminal, and the user wants the line */
+    bool drawn;  /* the line is on the screen */
 };
 
-/* Draw the line: a bar where there is room for it, files, speed and the time that is left. */
+/* Draw the line: a bar if it fits, the number of files, the speed and the remaining time. */
 void progress_draw(struct progress *progress, const struct batch_totals *totals);
 
 /* Clear the line if it is drawn, so that something else can be printed. */
 void progress_clear(struct progress *progress);
 
-/* Print what was done, in one line. */
+/* Print the summary, one line. */
 void print_summary(const struct batch_totals *totals);
 
 #endif

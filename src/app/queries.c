@@ -24,7 +24,7 @@ bool find_filters(const struct options *options, const char *named, struct filte
         struct filter *filter = &(*filters)[i];
         if (options->flip)
             filter_flip(filter);
-        /* What two grids give is never negative. */
+        /* Sums of two grids are never negative. */
         filter->absolute = filter->absolute || (options->absolute && filter_grids(filter) == 1);
     }
     return true;
@@ -118,7 +118,8 @@ static int list_codecs(void)
 
 /* ---- One filter ---- */
 
-/* Print TEXT, which is cut into its lines. They may hold a file's name or title, and each has an end. */
+/* Print the lines of TEXT, escaped: they may hold a file's name or title. TEXT ends in a newline, and is cut up
+ * here. */
 static void print_lines(char *text)
 {
     for (char *line; (line = strsep(&text, "\n")) != NULL && text != NULL;) {

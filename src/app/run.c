@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filter images. FILTER INPUT OUTPUT is a list of one job, which is done like any other. */
+ * Filter images. FILTER INPUT OUTPUT is a list of one job, which takes the same way as a list of many. */
 #include "app/messages.h"
 #include "app/modes.h"
 #include "app/progress.h"
@@ -26,7 +26,7 @@ struct output {
     enum error_code code; /* of the last job that failed */
 };
 
-/* ---- --verbose, of one image ---- */
+/* ---- --verbose for one image ---- */
 
 static const char *plural(int count)
 {
@@ -41,7 +41,7 @@ static void on_decoded(void *context, const struct job_result *result)
                  plural(result->channels), result->input_bits > 8 ? " of 16 bits" : "");
 }
 
-/* Say why the filter of that number gets its variant. */
+/* Print the variant of filter NUMBER, and the reason. */
 static void print_variant(const struct pipeline *pipeline, size_t number)
 {
     const struct filter *filter = &pipeline->request->filters[number];
@@ -66,7 +66,7 @@ static void on_planned(void *context, const struct pipeline *pipeline)
                      facts->capability / 10, facts->capability % 10);
     struct error error;
     const char *set;
-    if (pipeline->backend == BACKEND_CPU && cpu_instruction_set(&set, &error)) /* if not, the work says why */
+    if (pipeline->backend == BACKEND_CPU && cpu_instruction_set(&set, &error)) /* only `reference` works without one */
         print_detail("cpu", "instruction set %s", set);
     for (size_t i = 0; i < pipeline->request->count; i++)
         print_variant(pipeline, i);
@@ -153,26 +153,26 @@ static void warn_left_out(const void *context, const char *name, const char *tex
 
 /* ---- The run ---- */
 
-/* Print what was done; the exit status. */
+/* Print the summary and the last error. Returns the exit status. */
 static int print_totals(const struct output *output, const struct batch_totals *totals)
 {
     const struct options *options = output->options;
     struct error error;
-    if (options->pair) /* all is said */
+    if (options->pair) /* the error or the details are printed already */
         return totals->failed > 0 ? (int)output->code : output->report.failed ? ERROR_WORK : 0;
     if (options->verbose && totals->count > 0)
         print_detail("backend", "%s; %d image%s at a time", totals->why.message, totals->workers,
                      plural(totals->workers));
     if (!options->quiet && (totals->count > 1 || options->verbose))
         print_summary(totals);
-    if (totals->failed > 0 && totals->count > 1) { /* of one file the error says it */
+    if (totals->failed > 0 && totals->count > 1) { /* the error of a single file is enough */
         error_set(&error, ERROR_WORK, "%zu of %zu files failed", totals->failed, totals->count);
         return print_error_line(&error);
     }
     return totals->failed > 0 || output->report.failed ? ERROR_WORK : 0;
 }
 
-/* Do the jobs; the exit status. */
+/* Do the jobs. Returns the exit status. */
 static int run_jobs(const struct options *options, const struct batch_request *request)
 {
     struct error error;
@@ -194,10 +194,10 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     if (!report_open(&output.report, options->report, &error))
         return print_error_line(&error);
     const bool done = batch_run(request, &callbacks, &totals, &error);
-    if (totals.signal != 0) { /* workers go on, so nothing may be released, and nobody waited for */
+    if (totals.signal != 0) { /* workers still run: release nothing, and wait for none */
         if (output.progress.wanted && write(STDERR_FILENO, "\r\033[K", 4) < 0)
             _exit(ERROR_WORK);
-        _exit(128 + totals.signal); /* as a shell reports a program that a signal has ended */
+        _exit(128 + totals.signal); /* the status that a shell gives a program ended by a signal */
     }
     progress_clear(&output.progress);
     struct error unreported;
@@ -206,7 +206,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     return done ? print_totals(&output, &totals) : print_error_line(&error);
 }
 
-/* The GPUs to deal workers out to. Ask which there are only for --device all: CUDA takes its time to answer. */
+/* Find the GPUs for the workers, and check them. Count the GPUs only for --device all, because CUDA starts slowly. */
 static bool find_devices(const struct options *options, struct request *request, int *devices, size_t *count,
                          struct error *error)
 {
@@ -246,7 +246,7 @@ static bool make_list(const struct options *options, struct file_list *list, str
            file_list_keep_shard(list, &options->shard, error);
 }
 
-/* Fill in what is done to each image. Release the filters and the tables with free. */
+/* Fill in the request: what to do to each image. Release *FILTERS and *LINEAR with free. */
 static bool make_request(const struct options *options, struct request *request, struct filter **filters,
                          struct linear **linear, struct error *error)
 {
@@ -278,7 +278,7 @@ int run_images(const struct options *options)
     batch.settings = &settings;
     batch.devices = devices;
     batch.on_this_thread = options->pair && options->report == NULL;
-    if (batch.memory == 0 && !options->pair) /* one image alone may take what there is */
+    if (batch.memory == 0 && !options->pair) /* a single image has no limit */
         batch.memory = budget_default();
     const bool done = make_request(options, &request, &filters, &linear, &error) &&
                       find_devices(options, &request, devices, &batch.device_count, &error) &&
