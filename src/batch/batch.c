@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workers that do jobs, where they filter, and how a batch ends: by itself, by a failure, by a signal. */
+ * A batch: its workers, the choice of the backend, and the end, which may be a failure or a signal. */
 #include "batch/batch.h"
 
 #include "base/clock.h"
@@ -20,8 +20,8 @@
 
 enum {
     PROGRESS_MILLISECONDS = 100,  /* between two calls of on_progress */
-    SHUTDOWN_MILLISECONDS = 5000, /* after a signal, the longest wait for an output that is being written */
-    POLL_MILLISECONDS = 10,       /* how often that is looked at */
+    SHUTDOWN_MILLISECONDS = 5000, /* after a signal, the longest wait for outputs that are being written */
+    POLL_MILLISECONDS = 10,       /* between two looks at these outputs */
 };
 
 /* ---- Workers ---- */
@@ -40,15 +40,15 @@ struct gpu {
 
 enum state {
     STATE_RUN,
-    STATE_STOPPING,    /* the jobs that have begun end, no other begins */
+    STATE_STOPPING,    /* the jobs that have begun continue; no other begins */
     STATE_INTERRUPTED, /* nothing is written any more */
 };
 
-/* One thread and the tools that it works with. */
+/* A thread, and what it keeps from job to job. */
 struct worker {
     struct batch *batch;
     pthread_t thread;
-    struct gpu *gpu; /* NULL: there is none for it, or the pipeline finds it for one job */
+    struct gpu *gpu; /* NULL: there is none; or there is one job, whose pipeline opens the GPU itself */
     struct job_worker tools;
 };
 
@@ -58,22 +58,22 @@ struct batch {
     struct memory_budget budget;
     struct gpu *gpus;
     struct worker *workers;
-    int worker_count; /* that there are to be */
-    int started;      /* that there are */
-    int threads;      /* of the CPU for one image; 0: as many as there are */
+    int worker_count; /* workers wanted */
+    int started;      /* workers started */
+    int threads;      /* of the CPU for one image; 0: one for each processor */
     double bytes;     /* of all inputs */
 
-    const struct job **order; /* in which jobs begin */
-    atomic_size_t next;       /* the one that begins next */
+    const struct job **order; /* the order in which jobs begin */
+    atomic_size_t next;       /* the index in it of the next job */
     atomic_int state;         /* enum state */
-    atomic_int running;       /* workers */
+    atomic_int running;       /* workers that have not ended */
     int ended;                /* an eventfd that the last worker writes to; -1: there is none */
 
     pthread_mutex_t choosing;
-    enum choice choice; /* CHOICE_AUTO until the first image that a GPU could filter is there to choose by */
+    enum choice choice; /* CHOICE_AUTO until the first decoded image decides */
 
-    pthread_rwlock_t writing;  /* for reading: an output is being written; for writing: none may be any more */
-    pthread_mutex_t reporting; /* held while a callback is called and totals are changed */
+    pthread_rwlock_t writing;  /* read-locked while an output is written; write-locked once none may be written */
+    pthread_mutex_t reporting; /* held while a callback runs, and while totals change */
     struct batch_totals totals;
     double start;
 };
@@ -91,7 +91,7 @@ static void *open_gpu(void *context)
     struct gpu *gpu = context;
     if (pipeline_warm(gpu->index, &gpu->reason))
         atomic_store(&gpu->ready, true);
-    return NULL; /* a failure shows again, and is reported, where the GPU is used */
+    return NULL; /* a worker that needs the GPU fails again, and reports it */
 }
 
 static void open_gpus(struct batch *batch)
@@ -104,7 +104,8 @@ static void open_gpus(struct batch *batch)
     }
 }
 
-/* Choose for all images by the first: as many of its size as its bytes go into those of all files. */
+/* Choose the backend of all images by the first one. The estimated number of images of its size is the bytes of all
+ * files divided by the bytes of its file. */
 static void choose_backend(struct batch *batch, const struct job *job, const struct image *image)
 {
     const struct request *request = batch->request->request;
@@ -129,7 +130,7 @@ static void choose_backend(struct batch *batch, const struct job *job, const str
         open_gpus(batch);
 }
 
-/* Where this image is filtered. A GPU that was chosen automatically need not be waited for: the CPU works until it is
+/* Choose the backend of one image. With the automatic choice nothing waits for a GPU: the CPU works until it is
  * ready. */
 static enum choice choose_for_image(void *context, const struct job *job, const struct image *image)
 {
@@ -221,7 +222,7 @@ static void count_result(struct batch *batch, const struct job_result *result)
     totals->skipped += result->outcome == JOB_SKIPPED;
     totals->failed += result->outcome == JOB_FAILED;
     if (result->outcome == JOB_SKIPPED)
-        totals->bytes -= (double)result->job->bytes; /* a skipped file says nothing about the time that is left */
+        totals->bytes -= (double)result->job->bytes; /* skipped files do not count in the remaining time */
     else
         totals->bytes_ended += (double)result->job->bytes;
     if (result->outcome == JOB_DONE)
@@ -281,19 +282,20 @@ static void find_signals(sigset_t *set)
     }
 }
 
-/* Let no output be written any more. Wait for one that is being written until another signal comes, but not for ever: the
- * output may be a pipe that nobody reads, or its disk may be gone. A file is whole or not there even then. */
+/* Stop all writing. Wait for the outputs that are being written, but only SHUTDOWN_MILLISECONDS, or until another
+ * signal comes: an output may be a pipe that nobody reads, or its disk may be gone. Even then a file is whole or
+ * missing. */
 static void stop_writing(struct batch *batch, int signals)
 {
     struct pollfd file = {.fd = signals, .events = POLLIN};
     for (int waited = 0; waited < SHUTDOWN_MILLISECONDS; waited += POLL_MILLISECONDS)
-        if (pthread_rwlock_trywrlock(&batch->writing) == 0 /* and never unlocked */ ||
+        if (pthread_rwlock_trywrlock(&batch->writing) == 0 /* it stays locked */ ||
             poll(&file, 1, POLL_MILLISECONDS) > 0)
             return;
 }
 
-/* Wait for the workers and report progress. Returns false on a signal, and sets *NUMBER to it; nothing is written any more
- * then. */
+/* Wait for the workers and report progress. On a signal, stop all writing, set *NUMBER to the signal and return
+ * false. */
 static bool wait_for_workers(struct batch *batch, int signals, int *number)
 {
     struct pollfd files[] = {{.fd = batch->ended, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
@@ -309,7 +311,8 @@ static bool wait_for_workers(struct batch *batch, int signals, int *number)
         }
         if (ready > 0 && (files[0].revents & POLLIN))
             return true;
-        /* A callback that runs now may wait for a pipe that nobody reads; do not wait for it, so that signals are seen. */
+        /* A callback that runs now may hang at a pipe that nobody reads. Do not wait for it, so that signals are
+         * seen. */
         if (callbacks->on_progress != NULL && pthread_mutex_trylock(&batch->reporting) == 0) {
             batch->totals.milliseconds = clock_milliseconds() - batch->start;
             callbacks->on_progress(callbacks->context, &batch->totals);
@@ -343,11 +346,11 @@ static bool prepare_worker(struct batch *batch, int index, struct error *error)
     return job_worker_open(tools, error);
 }
 
-/* Start the workers; all of them, or as many as the system allows. */
+/* Start all workers, or as many as the system allows. */
 static bool start_workers(struct batch *batch, struct error *error)
 {
     int started = 0, reason = 0;
-    atomic_store(&batch->running, 1); /* counts as one until all are started */
+    atomic_store(&batch->running, 1); /* one more than the workers, until all are started */
     for (; started < batch->worker_count; started++) {
         struct worker *worker = &batch->workers[started];
         atomic_fetch_add(&batch->running, 1);
@@ -373,7 +376,8 @@ static int compare_sizes(const void *a, const void *b)
     return p < q ? -1 : p > q;
 }
 
-/* Largest files first, so that at the end no worker is left alone with one. One worker takes them as they come. */
+/* Largest files first, so that no worker is left alone with a large one at the end. A single worker keeps the order of
+ * the list. */
 static bool make_order(struct batch *batch, struct error *error)
 {
     const struct batch_request *request = batch->request;
@@ -391,7 +395,8 @@ static bool make_order(struct batch *batch, struct error *error)
     return true;
 }
 
-/* How many workers, and how many threads for an image. Fewer images than processors share the processors out. */
+/* Choose the number of workers, and of threads for an image. With fewer images than processors, an image gets several
+ * threads. */
 static void share_out_processors(struct batch *batch)
 {
     const struct batch_request *request = batch->request;
@@ -475,10 +480,10 @@ static void join_threads(struct batch *batch)
         batch->totals.why = batch->gpus[0].reason;
 }
 
-/* Do the jobs on threads of their own while this one waits for signals. *NUMBER becomes the one that ended the batch. */
+/* Do the jobs on other threads while this one waits for signals. *NUMBER becomes the signal that ended the batch. */
 static bool run_on_threads(struct batch *batch, int *number, struct error *error)
 {
-    /* Blocked before any thread is there, so that all threads inherit it, CUDA's own too. */
+    /* Block the signals before any thread starts: all threads inherit that, CUDA's own too. */
     sigset_t signals, before;
     find_signals(&signals);
     pthread_sigmask(SIG_BLOCK, &signals, &before);
@@ -486,7 +491,7 @@ static bool run_on_threads(struct batch *batch, int *number, struct error *error
     batch->ended = eventfd(0, EFD_CLOEXEC);
     bool done = prepare_batch(batch, error);
     if (done && batch->ended < 0)
-        done = error_set(error, ERROR_WORK, "the workers' end cannot be waited for: %s; close other files",
+        done = error_set(error, ERROR_WORK, "the end of the workers cannot be waited for: %s; close other files",
                          strerror(errno));
     if (done && descriptor < 0)
         done = error_set(error, ERROR_WORK, "signals cannot be waited for: %s; close other files", strerror(errno));

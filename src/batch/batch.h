@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A list of jobs, done by a number of workers within a memory limit; one job is a batch of one. What happens is passed to
- * callbacks; nothing here prints. */
+ * A batch: a list of jobs that workers do within a memory limit. A single image is a batch of one job. Callbacks report
+ * what happens; nothing here prints. */
 #ifndef GPUCONV_BATCH_H
 #define GPUCONV_BATCH_H
 
@@ -13,46 +13,46 @@
 #include <stddef.h>
 
 struct batch_request {
-    const struct request *request; /* what is done to each image; threads 0: the processors are shared out */
+    const struct request *request; /* what to do to each image; threads 0: the workers share the processors */
     const struct job_settings *settings;
     const struct job *jobs;
     size_t count;
     int workers;        /* jobs at a time; 0: one a processor */
-    const int *devices; /* GPUs that the workers are dealt out to */
+    const int *devices; /* GPUs for the workers, in turn */
     size_t device_count;
-    size_t memory;  /* bytes that all images in work may take together; 0: no limit */
+    size_t memory;  /* bytes that all images in progress may use together; 0: no limit */
     bool fail_fast; /* begin no job after one has failed */
-    /* Do the one job on the calling thread, and leave the signals alone: one that ends the program then does so, as ever,
-     * and the output is whole or not there. Not for a batch that is recorded (see batch_callbacks). */
+    /* Do the one job on the calling thread, and leave the signals alone: a signal then ends the program at once, and
+     * the output is whole or missing. Not for a batch with on_written, which must hear of every output. */
     bool on_this_thread;
 };
 
 struct batch_totals {
     size_t count, done, skipped, failed;
     double pixels;             /* of the images that are done */
-    double bytes, bytes_ended; /* of all inputs but the skipped ones; of those that are done or have failed */
+    double bytes, bytes_ended; /* of all inputs but the skipped ones; of those done or failed */
     double milliseconds;
     int workers;
     int signal;       /* the one that ended the batch; 0: none */
-    struct error why; /* its message says why the work was done where it was */
+    struct error why; /* its message says why this backend did the work */
 };
 
-/* Who hears of the batch, one call at a time. Each may be NULL. */
+/* Callbacks. Only one runs at a time. Each may be NULL. */
 struct batch_callbacks {
     void *context;
-    /* For the record. A signal never comes between the writing of the output and this call. */
+    /* For the report. No signal ends the batch between the writing of an output and this call. */
     void (*on_written)(void *context, const struct job_result *result);
     void (*on_result)(void *context, const struct job_result *result);
-    void (*on_fallback)(void *context, const struct error *reason);        /* a GPU has failed: once a GPU */
+    void (*on_fallback)(void *context, const struct error *reason);        /* a GPU has failed; called once for each */
     void (*on_progress)(void *context, const struct batch_totals *totals); /* about ten times a second */
-    /* Where there is one job: its image is decoded; its variants are chosen. */
+    /* Only for a batch of one job: its image is decoded; its variants are chosen. */
     void (*on_decoded)(void *context, const struct job_result *result);
     void (*on_planned)(void *context, const struct pipeline *pipeline);
 };
 
-/* Do all jobs. Fails only where it cannot begin; jobs that fail are counted. All signals that end a program are held back
- * meanwhile. Where one comes, nothing is written any more and totals->signal is set: workers may still be busy, with the
- * request and the callbacks in their hands, and all that is left to the caller is _exit. */
+/* Do all jobs. Fails only if it cannot begin; failed jobs are counted. The signals that end a program are blocked
+ * meanwhile. If one comes, writing stops, and totals->signal is set. Workers may then still use the request and the
+ * callbacks, so the caller must release nothing and call _exit. */
 bool batch_run(const struct batch_request *request, const struct batch_callbacks *callbacks,
                struct batch_totals *totals, struct error *error);
 

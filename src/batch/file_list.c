@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names to jobs. Two paths are known to be one file by the device and inode of their folders and by their last parts,
- * so that neither links nor a second way to the same folder hide a collision. */
+ * From names to jobs. Two outputs are the same file if the device and inode of their folders and their last parts are
+ * equal. So neither links nor a second path to the same folder hides a collision. */
 #include "batch/file_list.h"
 
 #include "base/file.h"
@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The largest list of files that is read: some ten million names. */
+/* Bytes of a list of files, at most: some ten million names. */
 #define LIST_LIMIT ((size_t)1 << 30)
 
-/* A list in the making. */
+/* A list while it is made. */
 struct list_builder {
     const struct list_request *request;
     struct file_list *list;
@@ -35,7 +35,7 @@ static bool no_memory(struct error *error)
 
 /* ---- Names ---- */
 
-static char *join(const char *folder, const char *name)
+static char *join_path(const char *folder, const char *name)
 {
     char *path;
     size_t length = strlen(folder);
@@ -70,14 +70,14 @@ static char *output_path(const struct list_request *request, const char *relativ
     char *name, *path;
     if (asprintf(&name, "%.*s%s%s%s", (int)stem, relative, added, replaced ? "." : "", end) < 0)
         return NULL;
-    path = join(request->output, name);
+    path = join_path(request->output, name);
     free(name);
     return path;
 }
 
 /* ---- Jobs ---- */
 
-static struct job *add(struct list_builder *builder)
+static struct job *add_job(struct list_builder *builder)
 {
     struct file_list *list = builder->list;
     if (list->count == list->capacity) {
@@ -96,7 +96,7 @@ static struct job *add(struct list_builder *builder)
 static bool add_problem(struct list_builder *builder, const char *path)
 {
     const int reason = errno;
-    struct job *job = add(builder);
+    struct job *job = add_job(builder);
     if (job == NULL || (job->input = strdup(path)) == NULL ||
         asprintf(&job->problem, "cannot be read: %s", strerror(reason)) < 0)
         return no_memory(builder->error);
@@ -117,9 +117,8 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
     }
     if (request->in_place && request->format != NULL && named != NULL && named != request->format)
         return error_about(error, ERROR_USAGE, path,
-                           "--in-place keeps the name, which is not one of the other format that --format asks for; "
-                           "leave one out");
-    struct job *job = add(builder);
+                           "--in-place keeps the name, whose suffix is not one of --format's; leave one out");
+    struct job *job = add_job(builder);
     if (job == NULL)
         return no_memory(error);
     *job = (struct job){
@@ -147,8 +146,8 @@ static void free_names(char **names, size_t count)
     free(names);
 }
 
-/* The sorted names in a folder, without hidden ones. Returns false where there is no memory; a folder that cannot be read
- * sets *READABLE to false, and errno. */
+/* The sorted names in a folder, without hidden ones. Returns false where there is no memory; a folder that cannot be
+ * read sets *READABLE to false, and errno. */
 static bool read_folder(const char *path, char ***names, size_t *count, bool *readable)
 {
     DIR *folder = opendir(path);
@@ -186,16 +185,16 @@ static bool read_folder(const char *path, char ***names, size_t *count, bool *re
 /* NOLINTBEGIN(misc-no-recursion) */
 static bool add_folder(struct list_builder *builder, const char *path, const char *relative);
 
-/* Add the entry NAME of a folder: an image, or with -r a folder. Skip all else, among it links to folders, which may lead
- * in a circle. */
+/* Add the entry NAME of a folder: an image, or with -r a folder. Skip all else, among it links to folders, which may
+ * lead in a circle. */
 static bool add_entry(struct list_builder *builder, const char *folder, const char *folder_relative, const char *name)
 {
     const bool image = format_find_by_path(name) != NULL;
     if (!image && !builder->request->recursive)
         return true;
     struct stat facts, itself;
-    char *path = join(folder, name),
-         *relative = folder_relative[0] != '\0' ? join(folder_relative, name) : strdup(name);
+    char *path = join_path(folder, name),
+         *relative = folder_relative[0] != '\0' ? join_path(folder_relative, name) : strdup(name);
     bool done = path != NULL && relative != NULL;
     if (!done) {
         no_memory(builder->error);
@@ -218,7 +217,7 @@ static bool add_entry(struct list_builder *builder, const char *folder, const ch
     return done;
 }
 
-/* Add a folder's images. RELATIVE is its path below the folder that the user named. No folder stays open meanwhile. */
+/* Add a folder's images. RELATIVE is its path below the folder that the user named. The folder is closed meanwhile. */
 static bool add_folder(struct list_builder *builder, const char *path, const char *relative)
 {
     char **names;
@@ -467,7 +466,7 @@ bool file_list_make_pair(const char *input, const char *output, const struct for
         return error_set(error, ERROR_USAGE,
                          "%s is the same file as %s; name another OUTPUT, or give --in-place to replace INPUT", output,
                          input);
-    struct job *job = add(&builder);
+    struct job *job = add_job(&builder);
     if (job == NULL)
         return no_memory(error);
     *job = (struct job){.input = strdup(input), .output = strdup(output), .format = format};

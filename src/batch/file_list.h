@@ -29,7 +29,7 @@ struct list_request {
     const char *suffix;          /* what to add to each name; NULL: nothing */
     const struct format *format; /* NULL: what each name's suffix says */
 
-    /* Hears of what is left out, if not NULL. */
+    /* Called for each input that is left out; may be NULL. */
     void (*warn)(const void *context, const char *name, const char *text);
     const void *context;
 };
@@ -37,18 +37,19 @@ struct list_request {
 /* Fill LIST with many files; release it with file_list_free, also after a failure. Nothing is written or created. */
 bool file_list_make(const struct list_request *request, struct file_list *list, struct error *error);
 
-/* Fill LIST with one job, from INPUT to OUTPUT, either of which may be "-", in FORMAT, where NULL is the
- * input's. Fails where OUTPUT cannot be written or is INPUT. Release LIST with file_list_free, also after a failure. */
+/* Fill LIST with one job, from INPUT to OUTPUT. Both may be "-". FORMAT NULL is the input's format. Fails if OUTPUT
+ * cannot be written or is INPUT. Release LIST with file_list_free, also after a failure. */
 bool file_list_make_pair(const char *input, const char *output, const struct format *format, struct file_list *list,
                          struct error *error);
 
-/* Drop the jobs of other shards. Jobs whose outputs exist count too: else two processes, one of which began earlier,
- * would share the files out differently. */
+/* Drop the jobs of other shards. Jobs whose outputs exist count too. Otherwise a process that begins later would divide
+ * the files differently. */
 bool file_list_keep_shard(struct file_list *list, const struct shard *shard, struct error *error);
 
-/* Can the codec that SETTINGS name write every format of the list? */
+/* Can the codec of SETTINGS write every format of the list? */
 bool file_list_check_codec(const struct file_list *list, const struct codec_settings *settings, struct error *error);
 
+/* Release the list, which becomes empty. */
 void file_list_free(struct file_list *list);
 
 #endif

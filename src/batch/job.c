@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The road of one image, step by step. */
+ * The steps of one job. */
 #include "batch/job.h"
 
 #include "base/file.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* An image on its way. */
+/* One image between its two files. */
 struct passage {
     const struct job *job;
     struct job_result *result;
@@ -53,7 +53,7 @@ static void release_buffers(struct job_worker *worker)
  *   encode                       S, S for filtered rows, S for the file, S/2 while its buffer grows by halves;
  *                                a JPEG of 16 bits a sample is made of reduced samples, S/2
  *
- * When encoding begins the input's file is released: its bytes then stand for its metadata, twice. */
+ * The input's file is freed before encoding begins. Its share of the bound then covers two copies of its metadata. */
 static size_t image_need(const struct codec_info *info, int bits, size_t size)
 {
     const size_t bytes = bits > 8 || info->bits > 8 ? 2 : 1;
@@ -68,8 +68,8 @@ static bool too_large(const struct memory_budget *budget, const struct job *job,
                        (double)budget->limit / mega);
 }
 
-/* Reserve memory for the image, given its file's bytes. With WAIT it is this job's turn to wait. *RESERVED becomes false
- * where it would have to wait and may not. */
+/* Reserve memory for the image of a file of SIZE bytes. With WAIT, which says that it is this job's turn, wait for the
+ * memory. Without, *RESERVED becomes false if there is too little memory now. */
 static bool reserve_image(struct job_worker *worker, const struct passage *passage, size_t size, bool wait,
                           bool *reserved, struct error *error)
 {
@@ -209,7 +209,7 @@ static bool filter_image(struct job_worker *worker, struct passage *passage)
         note_variants(pipeline, result);
     if (done && passage->filtered.samples != passage->image.samples)
         image_free(&passage->image);
-    if (!worker->request.page_locked) /* no image follows, and encoding can use the memory */
+    if (!worker->request.page_locked) /* a single image: encoding can use the memory */
         release_buffers(worker);
     return done;
 }
@@ -225,7 +225,7 @@ static bool encode_image(struct passage *passage)
     bool done = codec_encode(image, format, &passage->codec, &passage->bytes, &passage->size, &result->error);
     if (done && !format->write_metadata(&passage->metadata, &passage->bytes, &passage->size, &result->dropped_on_write,
                                         &result->error)) {
-        free(passage->bytes); /* without its metadata */
+        free(passage->bytes); /* an output without its metadata is not written */
         passage->bytes = NULL;
         done = false;
     }
@@ -268,9 +268,9 @@ static void write_output(struct job_worker *worker, const struct passage *passag
         hooks->end_write(worker->context, result);
 }
 
-/* ---- The road ---- */
+/* ---- The whole job ---- */
 
-/* Does the output exist? An empty file is what a power cut may leave of one, and does not count. */
+/* Does the output exist? An empty file does not count, because a power cut may leave one. */
 static bool output_exists(const char *path)
 {
     struct stat facts;

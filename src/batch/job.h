@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One image from file to file. job_run is the only road that an image takes: a run on one photo and each file of a batch
- * go along it. Nothing here prints; who runs jobs hears of them through hooks. */
+ * One image, from file to file. job_run does a single photo and each file of a batch alike. Hooks report what happens;
+ * nothing here prints. */
 #ifndef GPUCONV_JOB_H
 #define GPUCONV_JOB_H
 
@@ -28,9 +28,9 @@ struct job {
     ino_t inode; /* of the input; 0 where it is not there */
 };
 
-/* How jobs are done, all alike. */
+/* The settings of all jobs. */
 struct job_settings {
-    struct codec_settings codec; /* the threads and the chroma subsampling are each image's */
+    struct codec_settings codec; /* job_run sets the threads and the chroma subsampling */
     bool strip;                  /* drop all metadata */
     bool keep_orientation;       /* leave the samples in their order, whatever EXIF says is up */
     bool skip_existing;          /* skip a job whose output exists */
@@ -39,7 +39,7 @@ struct job_settings {
 
 enum job_outcome { JOB_DONE, JOB_SKIPPED, JOB_FAILED };
 
-/* What became of a job. */
+/* The result of a job. */
 struct job_result {
     const struct job *job;
     enum job_outcome outcome;
@@ -66,44 +66,45 @@ struct job_result {
 struct job_hooks {
     /* The image is decoded. */
     void (*decoded)(void *context, const struct job_result *result);
-    /* Say where this image is to be filtered. NULL: where the request says. */
+    /* Choose the backend for this image. NULL: the request chooses. */
     enum choice (*choose)(void *context, const struct job *job, const struct image *image);
     /* The backend and the variants are chosen. */
     void (*planned)(void *context, const struct pipeline *pipeline);
     /* A GPU failed for this reason, and the CPU has taken over. */
     void (*fell_back)(void *context, const struct error *reason);
-    /* The output is about to be written; false: write nothing. Where it returns true, end_write follows. */
+    /* The output is about to be written; false: write nothing. If it returns true, end_write follows. */
     bool (*begin_write)(void *context);
     /* The output is written, or the job was skipped or has failed. The result is final. */
     void (*end_write)(void *context, const struct job_result *result);
 };
 
-/* What one thread keeps from job to job. The caller fills in the first six fields and leaves the others 0. What they
- * point to must outlive the worker. */
+/* What one thread keeps from job to job. The caller sets the first six fields and leaves the others 0. The objects that
+ * the fields point to must outlive the worker. */
 struct job_worker {
     const struct job_settings *settings;
     struct memory_budget *budget; /* that all threads share */
     const struct job_hooks *hooks;
     void *context; /* the hooks' */
     struct request request;
-    int threads; /* of the CPU for one image; 0: as many as there are */
+    int threads; /* of the CPU for one image; 0: one for each processor */
 
     struct pipeline pipeline;
     size_t kept;     /* bytes reserved for the buffers of the pipeline */
     size_t reserved; /* bytes reserved for this image */
 };
 
-/* Begin. Release with job_worker_close, also after a failure. */
+/* Open the pipeline of a worker. Release with job_worker_close, also after a failure. */
 bool job_worker_open(struct job_worker *worker, struct error *error);
 
+/* Release the pipeline and its reserved memory. Does nothing to a worker of zeros. */
 void job_worker_close(struct job_worker *worker);
 
-/* Do one job: wait for memory, read, inspect, decode, orient, convolve, encode, add the metadata, write. All that happens
- * goes into RESULT, failures too; their errors have a subject. */
+/* Do one job: wait for memory, read, inspect, decode, orient, convolve, encode, add the metadata, write. RESULT
+ * receives everything, also a failure, whose error has a subject. */
 void job_run(struct job_worker *worker, const struct job *job, struct job_result *result);
 
-/* Could PATH be written? This finds before the work what file_write would find after it: a terminal, a folder, a path
- * whose folder does not exist. */
+/* Can PATH be written? This finds before the work the errors that file_write would find after it: a terminal, a folder,
+ * a path whose folder does not exist. */
 bool job_check_output(const char *path, struct error *error);
 
 #endif

@@ -68,6 +68,6 @@ void budget_release(struct memory_budget *budget, size_t size)
 size_t budget_default(void)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
-    /* A machine that does not say gets what the smallest have. */
+    /* If the machine does not say, assume 1 GiB of memory. */
     return pages > 0 && page > 0 ? (size_t)pages * (size_t)page / 4 : (size_t)1 << 28;
 }

@@ -33,7 +33,7 @@ static bool end_partial_line(const char *path, int descriptor)
     const int reader = open(path, O_RDONLY | O_CLOEXEC);
     if (reader >= 0) {
         if (pread(reader, &last, 1, facts.st_size - 1) != 1)
-            last = '\n'; /* it cannot be known */
+            last = '\n'; /* unknown: add no newline */
         close(reader);
     }
     return last == '\n' || write(descriptor, "\n", 1) == 1;
@@ -93,7 +93,7 @@ static void print_result(FILE *file, const struct job_result *result)
         print_text(file, "variant", result->variants);
     }
     if (result->outcome == JOB_DONE && (result->dropped_on_read | result->dropped_on_write) != 0) {
-        char parts[METADATA_PARTS * METADATA_REASONS * 40]; /* none of them is as long as that */
+        char parts[METADATA_PARTS * METADATA_REASONS * 40]; /* none is longer than 39 bytes */
         metadata_print_dropped(result->dropped_on_read | result->dropped_on_write, parts, sizeof parts);
         print_text(file, "metadata_left_out", parts);
     }

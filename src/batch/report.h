@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The report: what became of each job, as one JSON object a line, appended to a file. Bytes of names that are not UTF-8
+ * The report: the result of each job, as one JSON object a line, appended to a file. Bytes of names that are not UTF-8
  * become lone surrogates, DC80 to DCFF, as in Python's surrogateescape, which os.fsencode turns back. */
 #ifndef GPUCONV_REPORT_H
 #define GPUCONV_REPORT_H
@@ -16,13 +16,13 @@ struct report {
     bool failed;      /* a line is missing from it */
 };
 
-/* Open the file at PATH for lines to be appended; with NULL there is no report, and the functions below do nothing. */
+/* Open the file at PATH to append lines. PATH NULL: there is no report, and the functions below do nothing. */
 bool report_open(struct report *report, const char *path, struct error *error);
 
 /* Append a job's line. Only the first failure returns false: after it no line is written. */
 bool report_append(struct report *report, const struct job_result *result, struct error *error);
 
-/* Close the file. Returns false where that shows that lines are missing, and no call before has. */
+/* Close the file. Returns false if that fails, which means that lines are missing; but not after an earlier failure. */
 bool report_close(struct report *report, struct error *error);
 
 #endif

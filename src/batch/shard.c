@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shards: from a word or the environment, and the files of each. */
+ * Shards: their number from text or the environment, and the files of each. */
 #include "batch/shard.h"
 
 #include "base/text.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The variable that says how many there are where the engine does not. */
+/* The number of shards, for engines that do not set it. */
 #define SHARDS_VARIABLE "GPUCONV_SHARDS"
 
 /* ---- From text and environment ---- */
@@ -68,8 +68,8 @@ static bool find_shard(const struct engine *engine, struct shard *shard, struct 
     return true;
 }
 
-/* A task of srun. The script of a batch job sees its job's number of tasks, too, and seems to be the first of them; but
- * nobody has started the others, and their shares would never be done. Only srun sets the variables of a step. */
+/* A task of srun. The script of a batch job sees the number of tasks too, and looks like the first task. But the other
+ * tasks do not run, so their files would stay undone. Only srun sets the variables of a step. */
 static bool find_slurm_shard(const struct engine *engine, struct shard *shard, struct error *error)
 {
     if (!find_shard(engine, shard, error))
@@ -130,7 +130,7 @@ static bool from_environment(struct shard *shard, struct error *error)
 {
     bool found = false;
     for (const struct engine *engine = engines; engine < engines + ENGINES; engine++) {
-        /* Without a number of shards, parallel or the pod runs for another reason. */
+        /* Without a number of shards, GNU parallel or Kubernetes runs gpuconv for another purpose. */
         if (!is_set(engine->index) || (strcmp(engine->count, SHARDS_VARIABLE) == 0 && !is_set(SHARDS_VARIABLE)))
             continue;
         if (!engine->find(engine, shard, error))
@@ -185,7 +185,7 @@ struct load {
  * how qsort works. */
 static int compare_files(const void *a, const void *b)
 {
-    const struct file *left = a, *const right = b;
+    const struct file *left = a, *right = b;
     if (left->size != right->size)
         return left->size > right->size ? -1 : 1;
     return left->index < right->index ? -1 : 1;
@@ -200,7 +200,7 @@ static bool is_less(const struct load *a, const struct load *b)
     return a->shard < b->shard;
 }
 
-/* Let the first of COUNT loads sink to its place in the heap, whose first is the least. */
+/* Move the first of COUNT loads down to its place in the heap. The least load is the first. */
 static void sink(struct load *loads, size_t count)
 {
     size_t at = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One shard of a batch: which of COUNT processes this one is, on whatever engine started them, and which of the files
- * are its own. The processes need not talk to each other. Knows nothing of images. */
+ * One shard of a batch: the number of this process among COUNT processes, and the files that it does. Any engine may
+ * start the processes. They need not talk to each other. Nothing here knows images. */
 #ifndef GPUCONV_SHARD_H
 #define GPUCONV_SHARD_H
 
@@ -19,9 +19,9 @@ struct shard {
 /* The most shards: nine digits fit in an int, and no engine starts more processes. */
 #define SHARD_MAX 999999999
 
-/* Read `I/N`, or both numbers from the environment where TEXT is `auto`. The first engine below whose variables are set,
- * and which has more than one process, counts. If each has one process, so has the batch. The innermost engine comes
- * first: mpirun may run inside a Slurm job.
+/* Read `I/N`, or both numbers from the environment where TEXT is `auto`. The first engine below whose variables are
+ * set, and which has more than one process, counts. If each has one process, so has the batch. The innermost engine
+ * comes first: mpirun may run inside a Slurm job.
  *
  *     GNU parallel             PARALLEL_SEQ (from 1), and GPUCONV_SHARDS, which the user sets: parallel does not say
  *                              how many jobs there are
@@ -35,10 +35,10 @@ struct shard {
  * A variable that makes no sense, or half of a pair, is an error: a process that guessed could leave files undone. */
 bool shard_parse(const char *text, struct shard *shard, struct error *error);
 
-/* Say in MINE[i] whether file i, of SIZES[i] bytes, is of this shard. Each file is in exactly one of the COUNT shards,
- * and every process that is given the same sizes in the same order finds the same: the largest file first, each goes to
- * the shard with the fewest bytes so far (of these the one with the fewest files, of these the first). So the fullest
- * shard exceeds the emptiest by no more than one file. Fails where there is not enough memory. */
+/* Set MINE[i] to whether file i, of SIZES[i] bytes, is in this shard. Each file is in exactly one of the COUNT shards.
+ * Every process that gets the same sizes in the same order finds the same: largest file first, each file goes to the
+ * shard with the fewest bytes so far. On a tie the shard with the fewest files gets it, then the first shard. So the
+ * fullest shard exceeds the emptiest by no more than one file. Fails if there is too little memory. */
 bool shard_select(const struct shard *shard, const uint64_t *sizes, size_t count, bool *mine, struct error *error);
 
 #endif
