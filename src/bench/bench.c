@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The benchmark's rows and cases: see bench.h for what is measured and how. */
+ * The benchmark's cases and rows. bench.h says what is measured, and how. */
 #include "bench/bench_internal.h"
 
 #include "base/clock.h"
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The reference is not timed where a launch would take longer. Its time is proportional to samples times taps, so larger
- * cases show nothing new. */
+/* The reference is not timed where a launch would take longer. Its time is proportional to samples times taps, so
+ * larger cases show nothing new. */
 static const double longest_reference_seconds = 0.5;
 
 static void report_progress(const struct bench_case *c, const char *what, const struct filter *filter)
@@ -137,8 +137,8 @@ static bool copy_rows(struct bench_case *c, struct error *error)
     return true;
 }
 
-/* Is VARIANT measured with FILTER? The time of the reference and of the textbook variants, which are not canonical, does
- * not depend on the values of the taps: of the default filters they get one kind only. */
+/* Is VARIANT measured with FILTER? The time of the reference and of the textbook variants, which are not canonical,
+ * does not depend on the values of the taps: of the default filters they get one kind only. */
 static bool is_wanted(const struct bench *bench, const struct variant *variant, const struct filter *filter,
                       enum sample sample)
 {
@@ -209,7 +209,7 @@ static bool measure_image(struct bench_case *c, const struct filter *filter, con
         variant = variant_choose(filter, BACKEND_CUDA, work);
     if (c->images == NULL || variant->backend != BACKEND_CUDA || !is_wanted(bench, variant, filter, c->sample))
         return true;
-    /* The splits overwrite the inputs. */
+    /* The split overwrites the inputs of the pairs. */
     return measure_row(c, variant, filter, true, work, error) && bench_gpu_fill_inputs(c, error);
 }
 
@@ -242,7 +242,7 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
     plan_free(&plan);
     if (!made || !check_expected(c, filter, allowed, &wrong, error))
         return false;
-    if (wrong > 0) { /* there is nothing to check the other variants against */
+    if (wrong > 0) { /* without right samples no other variant can be checked */
         struct bench_row row = new_row(c, canonical->name, BACKEND_CPU);
         row.filter = filter;
         row.wrong = row.chosen = true;

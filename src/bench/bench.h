@@ -6,13 +6,13 @@
  * A case is a size, a number of planes and a sample type, with random samples. For each filter, the CPU's canonical
  * variant computes the expected image once. That image is first compared with the reference's: all of it where this is
  * affordable, else three parts, two of them corners. Every other row is then compared with the expected image, all
- * samples, before it is timed. A wrong row is reported and not timed.
+ * samples, before it is timed. A wrong row is reported, but not timed.
  *
  * CUDA rows are timed by marks on the device's stream: the kernel alone, after the upload of the taps. Input and output
- * rotate among pairs of buffers that together are larger than three times the L2 cache. There are at least two pairs and
- * at most BENCH_PAIRS, so images below about 1 Mpixel stay in the cache. Marks are exact to half a microsecond only. So as
- * many launches as take about 100 microseconds are timed together, and the time is that of one of them. CPU rows are
- * timed by the clock, on one pair of buffers.
+ * rotate among pairs of buffers that together are larger than three times the L2 cache. There are at least two pairs
+ * and at most BENCH_PAIRS, so images below about 1 Mpixel stay in the cache. Marks are exact to half a microsecond
+ * only. So as many launches as take about 100 microseconds are timed together, and the time is that of one of them. CPU
+ * rows are timed by the clock, on one pair of buffers.
  *
  * (copy) is a copy of the same bytes within the device, timed in the same way. (memcpy) is memcpy on one thread. No
  * variant can be faster than a copy, so times are compared with it. (image) is an interleaved image's whole way on the
@@ -121,8 +121,8 @@ struct bench_listener {
     void (*on_progress)(void *context, const char *what);       /* WHAT starts now; may be NULL */
 };
 
-/* Open the device where the request has CUDA, and measure the peaks. A missing GPU is an error only if the request has no
- * CPU. Release with bench_close, also after a failure. */
+/* Open the device where the request has CUDA, and measure the peaks. A missing GPU is an error only if the request has
+ * no CPU. Release with bench_close, also after a failure. */
 bool bench_open(struct bench *bench, const struct bench_request *request, struct error *error);
 
 /* Measure all rows and pass each to LISTENER. *WRONG becomes the number of wrong rows. */

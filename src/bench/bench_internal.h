@@ -56,7 +56,7 @@ bool case_plan(const struct bench_case *c, const struct filter *filter, const st
 
 /* ---- cases.c ---- */
 
-/* The kinds of default filters, in their order for each size. */
+/* The kinds of default filters, in the order in which each size has them. */
 enum filter_kind { KIND_INT8, KIND_INT16, KIND_RANK_1, KIND_COUNT };
 
 /* Set bench->sizes to those of the request, or to the default ones that fit into memory. */
@@ -64,6 +64,8 @@ void bench_set_sizes(struct bench *bench);
 
 /* Reserve the three images on the host and fill the input with random samples. */
 bool case_reserve(struct bench_case *c, struct error *error);
+
+/* Release the three images. */
 void case_release(struct bench_case *c);
 
 /* ---- check.c ---- */
@@ -80,17 +82,21 @@ bool hides_errors(const struct plane *plane);
 
 /* Open the GPU of the request and note its facts. */
 bool bench_open_gpu(struct bench *bench, struct error *error);
+
+/* Close the GPU, if it is open. */
 void bench_close_gpu(struct bench *bench);
 
 /* Measure the GPU's peaks. */
 bool bench_measure_gpu(struct bench *bench, struct error *error);
 
-/* Lay out planes as the GPU wants them, so that one copy moves all of them. Returns their bytes; SIZE_MAX where size_t is
- * too small. */
+/* Lay out planes as the GPU wants them, so that one copy moves all of them. Returns their bytes; SIZE_MAX where size_t
+ * is too small. */
 size_t bench_plane_layout(const struct bench_size *size, enum sample sample, struct plane *plane);
 
 /* Reserve the pairs and the images on the GPU, time the transfers, and fill each pair's input. */
 bool bench_gpu_reserve(struct bench_case *c, struct error *error);
+
+/* Release the pairs and the images on the GPU, if there are any. */
 void bench_gpu_release(struct bench_case *c);
 
 /* Fill the input of each pair. */

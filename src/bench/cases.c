@@ -82,14 +82,15 @@ enum { DEFAULT_SIDES = sizeof default_sides / sizeof default_sides[0], LARGEST_S
 enum { INT16_TAP = 8000 };
 static_assert(INT16_TAP * LARGEST_SIDE * LARGEST_SIDE <= FILTER_MAX_SUM, "sum|q| * 255 < 2^31");
 
-/* A smooth vector of small integers: 1 2 3 ... 3 2 1. */
+/* Element I of a smooth vector of SIDE small integers: 1 2 3 ... 3 2 1. */
 static int ramp(int i, int side)
 {
     return i < side - i ? i + 1 : side - i;
 }
 
-/* Random taps get a scale and an offset that give outputs for random samples a mean near 128 and a standard deviation near
- * 45. Such outputs are neither saturated nor constant, so a wrong sum shows. The taps of rank 1 are a weighted mean. */
+/* Random taps get a scale and an offset that give outputs for random samples a mean near 128 and a standard deviation
+ * near 45. Such outputs are neither saturated nor constant, so a wrong sum shows. The taps of rank 1 are a weighted
+ * mean. */
 static bool make_filter(enum filter_kind kind, int side, struct filter *filter, struct error *error)
 {
     static const char *const names[KIND_COUNT] = {"int8", "int16", "rank1"};
@@ -148,8 +149,8 @@ static bool no_memory(const struct bench_size *size, struct error *error)
                      size->width, size->height, size->planes);
 }
 
-/* Fill PLANE with random samples: bytes, words of 16 bits, or floats from 0 to 1. The padding is random too, so that the
- * output of a variant that reads it is wrong. BYTES is a multiple of 8. */
+/* Fill PLANE with random samples: bytes, words of 16 bits, or floats from 0 to 1. The padding is random too, so that
+ * the output of a variant that reads it is wrong. BYTES is a multiple of 8. */
 static void fill_random(const struct plane *plane, size_t bytes)
 {
     uint64_t state = 20261121; /* any */

@@ -73,8 +73,8 @@ struct bench_difference bench_compare(const struct plane *expected, const struct
 
 /* ---- The expected image against the reference ---- */
 
-/* Samples times taps that the reference computes: all of an image up to the first limit, which takes a few seconds of one
- * thread; else three parts that have the second number together. */
+/* Samples times taps that the reference computes: all of an image up to the first limit, which takes a few seconds of
+ * one thread; else three parts that have the second number together. */
 static const double check_whole = 2e9, check_parts = 2e8;
 
 /* A rectangle of one plane. */
@@ -82,8 +82,8 @@ struct part {
     int channel, x, y, width, height;
 };
 
-/* Copy the part of the input and the halo around it to WINDOW, with the border's samples where the halo is outside the
- * image. Then no output of the part depends on the border of the window itself. */
+/* Copy the part of the input and its halo to WINDOW. Where the halo is outside the image, the border gives the samples.
+ * So no output of the part depends on the border of the window itself. */
 static void copy_window(const struct bench_case *c, const struct filter *filter, const struct part *part,
                         const struct plane *window)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's part of the benchmark in a build without CUDA. bench_open_gpu fails, so that no other call is made but
- * bench_plane_layout and those that release. */
+ * The GPU's part of the benchmark in a build without CUDA. bench_open_gpu fails, so only bench_plane_layout and the
+ * functions that release are called. */
 #include "bench/bench_internal.h"
 
 static bool no_cuda(struct error *error)

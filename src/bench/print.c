@@ -23,9 +23,9 @@ static void print_date(char *text, size_t size)
         snprintf(text, size, "unknown");
 }
 
-/* JSON and CSV. */
+/* ---- JSON and CSV ---- */
 
-/* A name may hold any bytes: control characters are escaped as everywhere, quotation marks doubled. */
+/* Write a name, which may hold any bytes: control characters are escaped, quotation marks are doubled. */
 static void csv_text(FILE *file, const char *text)
 {
     const bool quoted = strpbrk(text, ",\"") != NULL;
@@ -53,7 +53,8 @@ struct fields {
     bool begun; /* a field has been written */
 };
 
-/* What stands before a value. False where there is to be none. */
+/* Write what precedes a value: a comma, and in JSON the name. Returns false for CSV's first line, which has names
+ * only. */
 static bool begin_field(struct fields *fields, const char *name)
 {
     if (fields->begun)
@@ -84,7 +85,7 @@ static void bool_field(struct fields *fields, const char *name, bool value)
         fputs(value ? "true" : "false", fields->file);
 }
 
-/* A number to six digits, or nothing where it was not MEASURED. */
+/* Write a number with six digits. If it was not MEASURED, CSV has nothing and JSON has null. */
 static void number_field(struct fields *fields, const char *name, double value, bool measured)
 {
     if (!begin_field(fields, name))
@@ -150,7 +151,7 @@ static void json_filter(FILE *file, const struct filter *filter)
     fputs("]}", file);
 }
 
-/* Tera-multiply-adds a second, or null where it was not measured. */
+/* Write a peak in 10^12 multiply-adds a second, or null if it was not measured. */
 static void json_peak(FILE *file, const char *name, double peak)
 {
     fprintf(file, "\"%s\": ", name);
@@ -193,9 +194,9 @@ static void json_begin(FILE *file, const struct bench *bench)
     fputs("\n  },\n  \"rows\": [", file);
 }
 
-/* The table. */
+/* ---- The table ---- */
 
-/* A number of WIDTH columns, with fewer decimals where it is too long for them. */
+/* Print a number in WIDTH columns, with fewer decimals if it is too long. */
 static void print_number(FILE *file, int width, int decimals, double value)
 {
     while (decimals > 0 && snprintf(NULL, 0, "%.*f", decimals, value) > width)

@@ -10,10 +10,16 @@
 
 #include <stdbool.h>
 
+/* Convolve IN to OUT, one sample after the other, as the definitions in filter.h say. It needs no preparation. */
 bool reference_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                       struct error *error);
 
+/* Make the program of PLAN for the machine's best instruction set, or for $GPUCONV_CPU's. plan_free frees it. Fails if
+ * there is too little memory, or if the machine lacks that instruction set. */
 bool cpu_prepare(struct plan *plan, struct device *device, struct error *error);
+
+/* Convolve IN to OUT by a plan that cpu_prepare has prepared, on plan->threads threads. Fails if there is too little
+ * memory for the scratch. */
 bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                 struct error *error);
 

@@ -17,7 +17,7 @@ enum {
     GROUP_MAX = 4,         /* rows of outputs that a pass makes at once, at most */
     BLOCK_MAX = 64,        /* outputs of a row that a pass makes at once, at most: four vectors of 16 lanes */
     ROW_SLACK = BLOCK_MAX, /* samples that loops may read, and sums that they may write, beyond the end of a row */
-    TAP_PARTS_MAX = 3,     /* that a tap is split in */
+    TAP_PARTS_MAX = 3,     /* parts of a tap, at most */
     STEPS_MAX = TAP_PARTS_MAX * (FILTER_MAX + GROUP_MAX),
 };
 
@@ -130,7 +130,7 @@ struct join {
     bool is_float;        /* the sums are float */
     enum target target;   /* TARGET_U8 or TARGET_F32 */
     enum layout layout;   /* of the sums */
-    float offset;         /* TARGET_F32: what is added */
+    float offset;         /* TARGET_F32: added to the sum */
     struct finish finish; /* for COMBINE_MAX and _SUM; COMBINE_MAGNITUDE makes levels, which it does not change */
 
     /* COMBINE_MAGNITUDE: if in_float (see root_fits_float), truncate(sqrt(N) * factor + term) is the level or one above
@@ -170,8 +170,8 @@ struct window {
 struct loops {
     const char *name;
     int group, lanes; /* rows of a group; lanes of a vector. A block is four vectors */
-    bool bytes;       /* has it ARITHMETIC_BYTES? */
-    bool words;       /* ARITHMETIC_WORDS and _PAIRS? */
+    bool bytes;       /* it has ARITHMETIC_BYTES */
+    bool words;       /* it has ARITHMETIC_WORDS and ARITHMETIC_PAIRS */
 
     /* Apply PASS to ROWS, each from the first column of the first output, and write WIDTH outputs of each row of the
      * group to OUTS. With PAST_CACHES, outputs are written past the caches; they then begin at multiples of a vector.

@@ -218,7 +218,7 @@ static bool is_window(const struct filter *f)
     return equal && f->width * f->height >= WINDOW_TAPS;
 }
 
-/* Make one pass for each of the two grids, over the same rows of samples, and the join of their sums. */
+/* Make one pass for each of the two grids, over the same rows of samples. Then make the join of their sums. */
 static bool make_grids(const struct plan *plan, struct program *program)
 {
     const struct filter *f = plan->filter;
@@ -395,7 +395,7 @@ static bool make_passes16(const struct plan *plan, struct program *program, enum
     return true;
 }
 
-/* The filter moves the picture: rows are copied, in the arithmetic that leaves them as they are. */
+/* The filter only moves the image: copy rows, in the arithmetic that does not change them. */
 static bool make_shift16(struct program *program)
 {
     if (!pass_allocate(&program->last, 1))

@@ -28,6 +28,7 @@ struct program {
  * program_free, which also takes NULL. */
 struct program *program_make(const struct plan *plan, const struct loops *loops);
 
+/* Free the program and its passes. */
 void program_free(struct program *program);
 
 #endif

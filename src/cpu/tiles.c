@@ -17,7 +17,7 @@ enum {
     TILE_WIDTH_MOST = 4096,    /* whole pages of a row */
     TILE_HEIGHT_MOST = 256,    /* more if the filter has many halo rows */
     WINDOW_HEIGHT_MOST = 1024, /* the same for running sums, which take as long for halo rows as for others */
-    TILES_A_THREAD = 4,        /* so threads end at about the same time */
+    TILES_A_THREAD = 4,        /* at least, so that threads end at about the same time */
     IN_PLACE_WIDTHS = 8,       /* the narrow tiles at both ends are then at most a quarter of the image */
 };
 
@@ -154,7 +154,7 @@ static int64_t sum_at(const struct launch *launch, void *const *rows, int x)
                                          (int64_t)program->join16.base;
 }
 
-/* Levels of COMBINE_MAGNITUDE where doubles may err by one or two levels. */
+/* Join to levels of COMBINE_MAGNITUDE, exactly. For filters whose levels doubles miss by one or two. */
 static void join_roots(const struct launch *launch, void *const *sums, int width, uint16_t *out)
 {
     void *const *const second = launch->program->sum_parts == 1 ? sums + 1 : sums + 2;
@@ -287,7 +287,7 @@ static void convolve_window(const struct launch *launch, const struct tile *tile
     }
 }
 
-/* The filter moves the picture, or leaves it: every row of outputs is a row of samples, border included. */
+/* The filter only moves the image, or leaves it: every row of outputs is a row of samples, border included. */
 static void convolve_shift(const struct launch *launch, const struct tile *tile)
 {
     const int down = launch->plan->shift_y, right = launch->plan->shift_x;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The pipeline on the CPU. An image with one filter goes through small planes, band by band, so that the planes stay in
- * the caches and hardly any memory besides the image is touched: the pages of two whole planes took as long to make as
- * all other work. Other images go through two whole sets of planes, which the filters read and write in turn. */
+ * the caches and hardly any memory besides the image is touched. The system takes as long to make the pages of two
+ * whole planes as all other work takes. Other images go through two whole sets of planes, which the filters read and
+ * write in turn. */
 #include "pipeline/pipeline_internal.h"
 
 #include <stdlib.h>
@@ -53,8 +54,8 @@ static bool host_planes_reserve(struct pipeline *pipeline, const struct image *i
 
 /* ---- Bands ---- */
 
-/* Rows of the planes for bands of ROWS rows: a band and its halo. The last band may have as many more rows as the halo
- * below the others, which it does not need. */
+/* Rows of the planes for bands of ROWS rows: a band and its halo. The last band has no halo below, but it may have as
+ * many more rows. */
 static int band_height(const struct filter *filter, int rows)
 {
     return rows + filter->height - 1;
@@ -73,7 +74,8 @@ static int band_rows(const struct pipeline *pipeline, const struct image *image)
     const int64_t rows = (int64_t)BAND_BYTES * request_threads(request) / row;
     const int64_t least = BAND_HALOS * (int64_t)request->filters[0].height;
     const int64_t most = rows > least ? rows : least;
-    /* In a chain, each filter would need the halo of all that follow. With BORDER_WRAP, the first rows need the last. */
+    /* In a chain, each filter would need the halo of all that follow. With BORDER_WRAP, the first rows need the
+     * last. */
     if (request->count != 1 || request->border == BORDER_WRAP || most >= image->height)
         return image->height;
     return (int)most;
@@ -106,10 +108,10 @@ static void move_rows_up(const struct plane *planes, int first, int count)
     }
 }
 
-/* Apply the one filter in place, in bands of ROWS rows. The planes hold a band with the halo above and below. Outputs of
- * the halo are dropped: the border beside them is not the image's. The image's rows above the band are already filtered;
- * the unfiltered ones are still in the planes of the band before. A last band of no more rows than the halo below is
- * joined to the band before, because a border that reflects needs that many rows. */
+/* Apply the one filter in place, in bands of ROWS rows. The planes hold a band with the halo above and below. Outputs
+ * of the halo are dropped: the border beside them is not the image's. The image's rows above the band are already
+ * filtered; the unfiltered ones are still in the planes of the band before. A last band of no more rows than the halo
+ * below is joined to the band before, because a reflecting border needs that many rows. */
 static bool run_bands(struct pipeline *pipeline, struct image *image, int rows, struct error *error)
 {
     const enum alpha alpha = pipeline->request->alpha;

@@ -132,7 +132,7 @@ static bool grow_device(struct device *device, struct buffer *buffer, size_t siz
     return true;
 }
 
-/* An image's place on the device. */
+/* The device memory of one image. */
 struct workspace {
     struct image image; /* interleaved */
     struct plane planes[2];
@@ -150,7 +150,7 @@ static bool upload_linear(struct pipeline *pipeline, struct error *error)
         return false;
     if (device_upload(pipeline->device, buffer->data, linear, sizeof *linear, error))
         return true;
-    device_release(pipeline->device, buffer->data); /* a buffer that is there holds the tables */
+    device_release(pipeline->device, buffer->data); /* an allocated buffer must hold the tables */
     *buffer = (struct buffer){0};
     return false;
 }
@@ -179,8 +179,8 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
 
 /* ---- Filters ---- */
 
-/* Marks on the device's stream: one at the end of each stage, MARK_BEGIN before the first, and MARK_LOCK once the lock of
- * constant memory is held. */
+/* Marks on the device's stream: one at the end of each stage, MARK_BEGIN before the first, and MARK_LOCK once the lock
+ * of constant memory is held. */
 enum mark { MARK_BEGIN, MARK_UPLOAD, MARK_SPLIT, MARK_LOCK, MARK_CONVOLVE, MARK_MERGE, MARK_DOWNLOAD, MARK_COUNT };
 
 /* Queue the filters, beginning at planes[0]. *IN becomes the index of the planes that hold the result. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The choice of the backend, the plans, and the way from one image to the next: see pipeline.h. cpu.c and cuda.c do the
+ * The choice of the backend, the plans, and what is kept between images: see pipeline.h. cpu.c and cuda.c do the
  * work. */
 #include "pipeline/pipeline_internal.h"
 
@@ -128,7 +128,7 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
         .threads = request_threads(request),
     };
     error_set(&pipeline->why, ERROR_NONE, "asked for");
-    if (!check_named_variant(request, pipeline->work.sample, error)) /* the CPU would not accept it either */
+    if (!check_named_variant(request, pipeline->work.sample, error)) /* not even the CPU may take over */
         return false;
     bool done = false;
     if (pipeline->fallback.code != ERROR_NONE || request->choice == CHOICE_CPU) {

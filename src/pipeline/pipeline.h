@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * image -> filters -> image, on one backend. The pipeline chooses the backend unless the request does. Where a GPU fails
- * and nobody insisted on it, the CPU takes over. A pipeline takes one image after another and keeps its buffers between
- * them. It knows nothing of files or options.
+ * image -> filters -> image, on one backend. The pipeline chooses the backend unless the request does. If a GPU fails
+ * that the request does not insist on, the CPU takes over. A pipeline takes one image after another and keeps its
+ * buffers between them. Nothing here knows files or options.
  *
  * A pipeline belongs to one thread. */
 #ifndef GPUCONV_PIPELINE_H
@@ -27,7 +27,7 @@ enum choice { CHOICE_AUTO, CHOICE_CUDA, CHOICE_CPU };
 
 /* What to do to an image. Everything that it points to must outlive the pipeline. */
 struct request {
-    const struct filter *filters; /* applied in turn; the result is that of one run for each filter */
+    const struct filter *filters; /* applied in turn; the same bytes as one run for each filter */
     size_t count;
     enum border border;
     enum alpha alpha;
@@ -54,11 +54,11 @@ struct pipeline {
     const struct request *request;
     struct stages *stages; /* of the image at work */
     enum backend backend;
-    struct work work; /* what the variants were chosen for */
-    struct error why; /* its message says why this backend was chosen */
-    struct error
-        fallback;       /* its code is set once the GPU failed and the CPU took over, for this and all later images */
+    struct work work;   /* what the variants were chosen for */
+    struct error why;   /* its message says why this backend was chosen */
     struct plan *plans; /* one for each filter */
+    /* Its code is set once the GPU has failed and the CPU has taken over, for this image and all later ones. */
+    struct error fallback;
     struct device *device; /* NULL on the CPU */
 
     struct buffer host_planes[2];
@@ -82,7 +82,7 @@ bool pipeline_count_gpus(int *count, struct error *error);
 /* Set *FACTS to those of GPU INDEX, without a context on it. */
 bool pipeline_describe_gpu(int index, struct device_info *facts, struct error *error);
 
-/* The facts of the GPU that the pipeline has open; NULL where it has none. They live as long as the device. */
+/* The facts of the pipeline's open GPU; NULL if it has none. They live as long as the device. */
 const struct device_info *pipeline_gpu_facts(const struct pipeline *pipeline);
 
 /* Create the CUDA context of GPU INDEX, so that pipelines find it ready. Nothing stays open. */
@@ -93,18 +93,19 @@ bool pipeline_warm(int index, struct error *error);
 /* The sample type of the planes for images of BITS bits a sample. */
 enum sample pipeline_sample(const struct request *request, int bits);
 
-/* Check what does not depend on the image: the named variant accepts the filters, and a GPU that is insisted on exists. */
+/* Check what does not depend on the image: the named variant accepts the filters, and with CHOICE_CUDA the GPU
+ * exists. */
 bool pipeline_check(const struct request *request, struct error *error);
 
-/* Begin. Release with pipeline_close, also after a failure. */
+/* Open a pipeline for REQUEST. Release with pipeline_close, also after a failure. */
 bool pipeline_open(struct pipeline *pipeline, const struct request *request, struct error *error);
 
 /* Prepare for images like this one: choose the backend, make the plans, open the device unless it is open. STAGES
  * receives the times until the next call. */
 bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct stages *stages, struct error *error);
 
-/* Apply the planned filters to IMAGE. RESULT becomes a view of the samples: read it until the next call, do not free it.
- * They are in IMAGE, or, with request->page_locked and a GPU, in the pipeline's own memory. */
+/* Apply the planned filters to IMAGE. RESULT becomes a view of the samples: read it until the next call, do not free
+ * it. They are in IMAGE, or, with request->page_locked and a GPU, in the pipeline's own memory. */
 bool pipeline_run(struct pipeline *pipeline, struct image *image, struct image *result, struct error *error);
 
 /* Bytes of host memory, beside the image, that pipeline_run will keep for such images. SIZE_MAX: too many to count. */

@@ -12,7 +12,7 @@
 int request_threads(const struct request *request);
 
 /* Must planes become an image and planes again between two filters? With premultiplied colours or in linear light, the
- * way back rounds. Only so does a chain give the bytes of one run for each filter. */
+ * merge rounds. A chain must round in the same places to give the bytes of one run for each filter. */
 bool request_merges_between(const struct request *request, const struct image *image);
 
 /* Make the plans for pipeline->work on pipeline->backend. A plan of the last image is kept where its variant and sample
@@ -46,8 +46,8 @@ void gpu_buffers_release(struct pipeline *pipeline);
 void gpu_close(struct pipeline *pipeline);
 
 /* Filter IMAGE by the plans. RESULT, a copy of IMAGE's struct, becomes the view that pipeline_run describes. After a
- * failure *INTACT says whether IMAGE still has its samples. Where the CPU may take over, it has, if there is memory for
- * the result beside it. */
+ * failure *INTACT says whether IMAGE still has its samples. If the CPU may take over, it has them, unless there was too
+ * little memory for a second image. */
 bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct image *result, bool *intact,
                 struct error *error);
 
