@@ -431,15 +431,31 @@ static bool make_program16(const struct plan *plan, struct program *program)
     return make_at_once16(plan, program, once);
 }
 
-/* Choose the arithmetic, and make the passes. */
+/* Make two passes of a separable filter: FIRST sums along the rows, LAST down the columns. START is the value that
+ * fits_pairs gives the sums of FIRST. */
+static void fill_two_passes(const struct weights *row, enum arithmetic across, const struct weights *column,
+                            enum arithmetic down, int32_t start, struct pass *first, struct pass *last)
+{
+    first->group = last->group;
+    first->arithmetic = across;
+    first->target = down == ARITHMETIC_PAIRS ? TARGET_PAIRS : down == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
+    pass_fill(first, row);
+    last->arithmetic = down;
+    last->layout = across == ARITHMETIC_BYTES   ? LAYOUT_FOURS
+                   : across == ARITHMETIC_WORDS ? LAYOUT_TWOS
+                                                : LAYOUT_STRAIGHT;
+    if (down == ARITHMETIC_PAIRS) {
+        first->start = start;
+        last->start = (int32_t)(uint32_t)(uint64_t)(-start * plain_sum(column->taps, column->height));
+    }
+    pass_fill(last, column);
+}
+
+/* Make the passes for samples of uint8_t or float, of one grid. */
 static bool make_passes(const struct plan *plan, struct program *program)
 {
     const struct filter *f = plan->filter;
     const bool planes = plan->sample == SAMPLE_F32;
-    if (plan->sample == SAMPLE_U16)
-        return make_program16(plan, program);
-    if (f->combine != COMBINE_NONE)
-        return make_grids(plan, program);
     const struct weights all = {f->width, f->height, f->taps, planes ? f->scale : 1};
     const struct weights row = {f->width, 1, f->row, 1}, column = {1, f->height, f->column, all.divisor};
     const enum arithmetic once = planes ? ARITHMETIC_FLOATS : sample_arithmetic(plan, program, &all);
@@ -482,24 +498,16 @@ static bool make_passes(const struct plan *plan, struct program *program)
         pass_fill(last, &all);
         return true;
     }
-    struct pass *first = program->first;
-    first->group = program->loops->group;
-    first->arithmetic = across;
-    first->target = down == ARITHMETIC_PAIRS ? TARGET_PAIRS : down == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
-    pass_fill(first, &row);
-    last->arithmetic = down;
-    last->layout = across == ARITHMETIC_BYTES   ? LAYOUT_FOURS
-                   : across == ARITHMETIC_WORDS ? LAYOUT_TWOS
-                                                : LAYOUT_STRAIGHT;
-    if (down == ARITHMETIC_PAIRS) {
-        int64_t sum = 0;
-        for (int i = 0; i < f->height; i++)
-            sum += f->column[i];
-        first->start = start;
-        last->start = (int32_t)(uint32_t)(uint64_t)(-start * sum);
-    }
-    pass_fill(last, &column);
+    fill_two_passes(&row, across, &column, down, start, program->first, last);
     return true;
+}
+
+/* Choose the arithmetic, and make the passes. */
+static bool fill_program(const struct plan *plan, struct program *program)
+{
+    if (plan->sample == SAMPLE_U16)
+        return make_program16(plan, program);
+    return plan->filter->combine != COMBINE_NONE ? make_grids(plan, program) : make_passes(plan, program);
 }
 
 void program_free(struct program *program)
@@ -520,7 +528,7 @@ struct program *program_make(const struct plan *plan, const struct loops *loops)
         return NULL;
     program->loops = loops;
     program->sum_parts = 1;
-    if (make_passes(plan, program))
+    if (fill_program(plan, program))
         return program;
     program_free(program);
     return NULL;

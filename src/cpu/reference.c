@@ -3,7 +3,7 @@
  * The variant `reference`, written to be read: the truth for all others. */
 #include "base/parallel.h"
 #include "cpu/cpu.h"
-#include "cpu/rows.h"
+#include "image/image.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ static int64_t reference_sum(const struct plan *plan, int grid, const struct pla
             const int from_x = border_index(x + j - f->anchor_x, in->width, plan->border);
             if (from_y >= 0 && from_x >= 0)
                 sum += (int64_t)f->taps[(grid * f->height + i) * f->width + j] *
-                       (in->sample == SAMPLE_U8 ? ((const uint8_t *)row_at(in, channel, from_y))[from_x]
-                                                : ((const uint16_t *)row_at(in, channel, from_y))[from_x]);
+                       (in->sample == SAMPLE_U8 ? ((const uint8_t *)plane_row(in, channel, from_y))[from_x]
+                                                : ((const uint16_t *)plane_row(in, channel, from_y))[from_x]);
         }
     return sum;
 }
@@ -78,7 +78,7 @@ static double reference_float_sum(const struct plan *plan, int grid, const struc
             const int from_x = border_index(x + j - f->anchor_x, in->width, plan->border);
             if (from_y >= 0 && from_x >= 0)
                 sum += (double)f->taps[(grid * f->height + i) * f->width + j] *
-                       (double)((const float *)row_at(in, channel, from_y))[from_x];
+                       (double)((const float *)plane_row(in, channel, from_y))[from_x];
         }
     return sum;
 }
@@ -109,11 +109,11 @@ static void reference_row(void *context, int64_t index, int thread)
     const int channel = (int)(index / in->height), y = (int)(index % in->height);
     for (int x = 0; x < in->width; x++)
         if (in->sample == SAMPLE_U8)
-            ((uint8_t *)row_to(out, channel, y))[x] = reference_u8(images->plan, in, channel, y, x);
+            ((uint8_t *)plane_row(out, channel, y))[x] = reference_u8(images->plan, in, channel, y, x);
         else if (in->sample == SAMPLE_U16)
-            ((uint16_t *)row_to(out, channel, y))[x] = reference_u16(images->plan, in, channel, y, x);
+            ((uint16_t *)plane_row(out, channel, y))[x] = reference_u16(images->plan, in, channel, y, x);
         else
-            ((float *)row_to(out, channel, y))[x] = reference_f32(images->plan, in, channel, y, x);
+            ((float *)plane_row(out, channel, y))[x] = reference_f32(images->plan, in, channel, y, x);
 }
 
 bool reference_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,

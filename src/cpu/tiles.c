@@ -7,8 +7,6 @@
  * that need it. Where a pass reads samples as they are, a tile away from the border reads the plane itself. */
 #include "cpu/tiles.h"
 
-#include "cpu/rows.h"
-
 #include <string.h>
 
 enum {
@@ -69,7 +67,7 @@ static void load_row(const struct launch *launch, enum sample_part part, int cha
         copy_zeros(launch, part, count, to);
         return;
     }
-    const void *row = row_at(launch->in, channel, from_y);
+    const void *row = plane_row(launch->in, channel, from_y);
     const int width = launch->in->width;
     const int before = x0 < 0 ? (-x0 < count ? -x0 : count) : 0; /* columns left of the image */
     const int after = width - x0 < count ? width - x0 : count;   /* the first column right of it */
@@ -106,7 +104,7 @@ static const void *tile_row(const struct launch *launch, enum sample_part part, 
     if (launch->in_place && x >= 0 && x + count + ROW_SLACK <= launch->in->width) {
         const int from_y = border_index(y, launch->in->height, launch->plan->border);
         if (from_y >= 0)
-            return (const char *)row_at(launch->in, tile->channel, from_y) +
+            return (const char *)plane_row(launch->in, tile->channel, from_y) +
                    (size_t)x * sample_bytes(launch->in->sample);
     }
     load_row(launch, part, tile->channel, y, x, count, to);
@@ -117,14 +115,14 @@ static const void *tile_row(const struct launch *launch, enum sample_part part, 
 static const void *row_ahead(const struct launch *launch, const struct tile *tile, int row)
 {
     const int y = tile->y0 + row - launch->plan->filter->anchor_y, last = launch->in->height - 1;
-    return (const char *)row_at(launch->in, tile->channel, y < 0 ? 0 : y > last ? last : y) + tile->x0;
+    return (const char *)plane_row(launch->in, tile->channel, y < 0 ? 0 : y > last ? last : y) + tile->x0;
 }
 
 /* The rows of outputs of a group. Rows below the tile go to the spare row. */
 static void group_outs(const struct launch *launch, const struct tile *tile, int y, char *spare, void **outs)
 {
     for (int a = 0; a < GROUP_MAX; a++)
-        outs[a] = y + a < tile->y1 ? (char *)row_to(launch->out, tile->channel, y + a) +
+        outs[a] = y + a < tile->y1 ? (char *)plane_row(launch->out, tile->channel, y + a) +
                                          (size_t)tile->x0 * sample_bytes(launch->out->sample)
                                    : spare;
 }
@@ -283,7 +281,7 @@ static void convolve_window(const struct launch *launch, const struct tile *tile
         if (y >= tile->y0)
             program->loops->slide_across(program->last, &window, columns, width, launch->past_caches,
                                          row_ahead(launch, tile, row + 1), row_ahead(launch, tile, row + 1 - f->height),
-                                         (uint8_t *)row_to(launch->out, tile->channel, y) + tile->x0);
+                                         (uint8_t *)plane_row(launch->out, tile->channel, y) + tile->x0);
     }
 }
 
@@ -293,7 +291,8 @@ static void convolve_shift(const struct launch *launch, const struct tile *tile)
     const int down = launch->plan->shift_y, right = launch->plan->shift_x;
     for (int y = tile->y0; y < tile->y1; y++)
         load_row(launch, PART_ALL, tile->channel, y + down, tile->x0 + right, tile->x1 - tile->x0,
-                 (char *)row_to(launch->out, tile->channel, y) + (size_t)tile->x0 * sample_bytes(launch->out->sample));
+                 (char *)plane_row(launch->out, tile->channel, y) +
+                     (size_t)tile->x0 * sample_bytes(launch->out->sample));
 }
 
 void tile_convolve(void *context, int64_t index, int thread)
