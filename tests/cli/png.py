@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Write a small PNG to standard output: png.py WIDTH HEIGHT CHANNELS [BITS [SAMPLE...]].
 
-Without samples they are noise on a slope, the same each time, so that every filter changes them; alpha, the last of 2
-or 4 channels, is 0, 255 or something in between."""
+Without SAMPLE, the samples are noise on a slope, the same each time, so that every filter changes them. Alpha, the last
+of 2 or 4 channels, is 0, 255 or between them."""
 import os
 import random
 import sys

@@ -14,8 +14,8 @@ files that they leave must be exactly those of the transcript:
     = 2                            its exit status; without this line 0
     files in.png out.png           the files that are left at the end; without this line none
 
-`gpuconv` is the program under test, `png` is png.py, $ROOT is the source tree, in what is printed too. --update
-rewrites what is expected to what happens; read the change before you keep it."""
+`gpuconv` is the program under test, and `png` is png.py. $ROOT is the source tree, also in the output. --update writes
+the actual results into the transcript; read the change before you keep it."""
 import argparse
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Shared by the tests of faults: run gpuconv in a folder of its own, and check how it ended."""
+"""What the tests of faults share: run gpuconv in a folder of its own, and check how it ended."""
 import os
 import re
 import subprocess

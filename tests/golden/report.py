@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""One HTML page about all golden pictures that do not match: what was expected, what came, and where they differ. The
-tests run one by one and several at once, so each failure is a fragment of its own, and the page is put together anew
-from all that are there."""
+"""One HTML page about all golden pictures that do not match: the expected picture, the actual one, and where they
+differ. Several tests run at once. So each failure writes a fragment of its own, and then makes the page again from all
+fragments."""
 import base64
 import contextlib
 import fcntl

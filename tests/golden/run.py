@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Compare a filter's picture with the stored one: run.py GPUCONV NAME FOLDER [--backend cpu|cuda].
 
-The filter NAME, without -16 or -linear at its end, is applied to source.png by every variant of the backend that
-takes it, and each result must hold the samples of NAME.png, by gpuconv --compare. With -16 it is applied to
-source-16.png, of 16 bits a sample, and with -linear in linear light, by the variants that take such planes. All
-shipped filters have sums that even float variants hold exactly. A result that differs is left in FOLDER as
-NAME.actual.png, with the difference as NAME.diff.png, and stands beside what was expected in FOLDER/report.html. Where
-there is no GPU, --backend cuda is skipped (exit status 77)."""
+Every variant of the backend that takes the filter applies it to source.png. Each result must hold the samples of
+NAME.png, by gpuconv --compare. NAME is the filter's name. With -16 at its end the input is source-16.png, of 16 bits a
+sample; with -linear the variants work in linear light. Both run only the variants that take 16 bits. Even float
+variants hold the sums of all shipped filters exactly. A result that differs is left in FOLDER as NAME.actual.png, and
+the difference as NAME.diff.png. FOLDER/report.html shows both beside the expected picture. Without a GPU,
+--backend cuda is skipped (exit status 77)."""
 import argparse
 import os
 import subprocess

@@ -3,10 +3,10 @@
 """Make all golden images anew: update.py GPUCONV. This is the only way to change them; look at them before they are
 committed.
 
-Each picture is first computed here a second time, with Python's integers and from the definition alone:
-out = clamp(floor(sum of tap * sample / scale + offset + 1/2)), of two grids with the root of both sums' squares in
-place of the sum, of 16 bits with 257 * offset, and in linear light by the tables of linear.py. Where the program
-disagrees nothing is changed."""
+First the script computes each picture a second time, with Python's integers and from the definition alone:
+out = clamp(floor(sum of tap * sample / scale + offset + 1/2)). With two grids, the root of the sum of both sums'
+squares takes the place of the sum. With 16 bits, the offset is 257 * offset. Linear light uses the tables of linear.py.
+If the program disagrees, nothing is changed."""
 import math
 import os
 import subprocess

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The curve of sRGB with integers alone, from its definition: linear.py checks the checksums in test_linear.c.
 
-L(c) = c / 12.92 where c <= 0.04045, else ((c + 0.055) / 1.055)^2.4. The power is a root of a whole power,
-y = x^(12/5) exactly where y^5 = x^12, so each comparison compares fractions: nothing is rounded."""
+L(c) = c / 12.92 where c <= 0.04045, else ((c + 0.055) / 1.055)^2.4. The power is a root of an integer power:
+y = x^(12/5) exactly if y^5 = x^12. So each comparison compares fractions, and nothing is rounded."""
 import os
 import re
 import sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A reader of PNG for the tests, written from the standard (ISO/IEC 15948). It shares nothing with gpuconv and uses only
-zlib."""
+"""A reader of PNG for the tests, written from the standard (ISO/IEC 15948). It shares nothing with gpuconv and uses
+only zlib."""
 import struct
 import zlib
 

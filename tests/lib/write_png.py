@@ -16,7 +16,7 @@ def ihdr(width, height, bits=8, colour=2, interlaced=0):
 
 
 def png(width, height, channels, bits, rows, *, interlaced=0, chunks=b"", level=-1):
-    """The bytes of a file. ROWS holds all rows, each behind the number of its row filter; CHUNKS stand before IDAT."""
+    """The bytes of a file. ROWS holds all rows, each after the number of its row filter. CHUNKS come before IDAT."""
     return (SIGNATURE + ihdr(width, height, bits, COLOUR_TYPES[channels], interlaced) + chunks
             + chunk(b"IDAT", zlib.compress(rows, level)) + chunk(b"IEND"))
 
