@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzzing the way of an image: any bytes are decoded, filtered, encoded and decoded again, or refused with one
- * sentence. What codec_inspect says is what codec_decode gives; a PNG comes back sample by sample; a JPEG keeps its
- * size; every codec is tried; the fast CPU variant gives the reference's bytes, with 8 and 16 bits a sample. */
+ * Fuzz an image's way through gpuconv. Any bytes are decoded, filtered, encoded and decoded again, or refused with one
+ * sentence. codec_inspect and codec_decode must agree. A PNG must keep all samples, a JPEG its size. Every codec is
+ * tried. The fast CPU variant must return the reference's bytes, with 8 and 16 bits a sample. */
 #include "codec/codec.h"
 #include "filter/filter.h"
 #include "image/linear.h"
@@ -15,19 +15,17 @@
 #include <libdeflate.h>
 #include <string.h>
 
-/* Larger images find nothing that small ones do not, and take longer: so many runs a second are kept. mutate.c lets in
- * photos. */
+/* Larger images find no other faults and take longer, so the limit keeps runs fast. mutate.c allows photos. */
 #ifndef MOST_SAMPLES
 #define MOST_SAMPLES (1 << 15)
 #endif
 enum { MOST_FILTERED = 1 << 13 };
 
-/* The calls of the codecs stand here and nowhere else. CODEC may be NULL: the one that is chosen. */
+/* All calls of the codecs are in these two functions. CODEC may be NULL: then the codec is chosen. */
 static bool decode(const uint8_t *bytes, size_t size, const struct codec *codec, struct image *image,
                    struct codec_info *info, struct error *error)
 {
     const struct codec_settings settings = {.codec = codec, .threads = 1};
-
     return codec_decode(bytes, size, "fuzz", &settings, image, info, error);
 }
 
@@ -37,7 +35,6 @@ static bool encode(const struct image *image, const struct format *format, const
     const struct codec_settings settings = {
         .codec = codec, .quality = quality, .compression = CODEC_COMPRESSION, .threads = 1};
     struct error error;
-
     return codec_encode(image, format, &settings, bytes, size, &error);
 }
 
@@ -45,10 +42,10 @@ static void check_error(const struct error *error)
 {
     CHECK(error->code == ERROR_WORK);
     CHECK(error->message[0] != '\0' && strlen(error->message) < sizeof error->message);
-    CHECK(!strchr(error->message, '\n'));
+    CHECK(strchr(error->message, '\n') == NULL);
 }
 
-/* Encode with CODEC, decode with the one that is chosen. */
+/* Encode with CODEC, and decode with the codec that is chosen. */
 static void check_round_trip(const struct image *image, const struct format *format, const struct codec *codec,
                              int quality)
 {
@@ -57,7 +54,6 @@ static void check_round_trip(const struct image *image, const struct format *for
     struct image again;
     uint8_t *bytes;
     size_t size;
-
     CHECK(encode(image, format, codec, quality, &bytes, &size));
     CHECK(decode(bytes, size, NULL, &again, &info, &error));
     CHECK(info.format == format && again.width == image->width && again.height == image->height);
@@ -69,26 +65,26 @@ static void check_round_trip(const struct image *image, const struct format *for
     free(bytes);
 }
 
-/* Decode with every codec that reads the format. One may refuse what another lets pass, but a PNG has one meaning. */
+/* Decode with every codec that reads the format. One may refuse a file that another accepts, but all decode a PNG to
+ * the same samples. */
 static void check_codecs(const uint8_t *data, size_t size, const struct codec_info *inspected,
                          const struct image *image)
 {
     size_t count;
-    const struct codec *const table = codecs(&count);
-
+    const struct codec *table = codecs(&count);
     for (size_t i = 0; i < count; i++) {
         struct error error = {.code = ERROR_NONE};
         struct image other;
-        if (!table[i].decode || !codec_reads(&table[i], inspected->format))
+        if (table[i].decode == NULL || !codec_reads(&table[i], inspected->format))
             continue;
         if (!decode(data, size, &table[i], &other, NULL, &error)) {
             check_error(&error);
-            CHECK(!other.samples);
+            CHECK(other.samples == NULL);
             continue;
         }
         CHECK(other.width == inspected->width && other.height == inspected->height);
         CHECK(other.channels == inspected->channels && other.bits == inspected->bits);
-        if (image && inspected->format->id == FORMAT_PNG)
+        if (image != NULL && inspected->format->id == FORMAT_PNG)
             CHECK(memcmp(other.samples, image->samples, image_bytes(image)) == 0);
         image_free(&other);
     }
@@ -103,17 +99,18 @@ static void check_filter(struct image *image, const char *spec, enum border bord
     struct error error;
     const int planes = image_planes(image, alpha);
     const enum sample sample = in_light || image->bits == 16 ? SAMPLE_U16 : SAMPLE_U8;
-
-    if (in_light && !tables)
-        CHECK(tables = linear_make(&error));
-    const struct linear *const linear = in_light ? tables : NULL;
+    if (in_light && tables == NULL) {
+        tables = linear_make(&error);
+        CHECK(tables != NULL);
+    }
+    const struct linear *linear = in_light ? tables : NULL;
     CHECK(filter_find(spec, &filter, &error));
     CHECK(plane_allocate(&in, sample, image->width, image->height, planes, &error));
     image_split(image, alpha, linear, &in);
     for (int i = 0; i < 2; i++) {
-        const struct variant *const variant = variant_find(i == 0 ? "reference" : "cpu", &error);
+        const struct variant *variant = variant_find(i == 0 ? "reference" : "cpu", &error);
         struct plan plan;
-        CHECK(variant && variant_plan(&plan, &filter, border, sample, variant, &error));
+        CHECK(variant != NULL && variant_plan(&plan, &filter, border, sample, variant, &error));
         plan.threads = 1;
         CHECK(plane_allocate(&out[i], sample, image->width, image->height, planes, &error));
         CHECK(variant_prepare(&plan, NULL, &error));
@@ -138,17 +135,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error error = {.code = ERROR_NONE};
     struct codec_info inspected, decoded;
     struct image image;
-
     if (!codec_inspect(data, size, "fuzz", NULL, &inspected, &error)) {
         check_error(&error);
-        CHECK(!decode(data, size, NULL, &image, &decoded, &error) && !image.samples);
+        CHECK(!decode(data, size, NULL, &image, &decoded, &error) && image.samples == NULL);
         return 0;
     }
     if ((int64_t)inspected.width * inspected.height * inspected.channels > MOST_SAMPLES)
         return 0;
     if (!decode(data, size, NULL, &image, &decoded, &error)) {
         check_error(&error);
-        CHECK(!image.samples);
+        CHECK(image.samples == NULL);
         check_codecs(data, size, &inspected, NULL);
         return 0;
     }
@@ -156,23 +152,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CHECK(decoded.width == inspected.width && decoded.height == inspected.height && decoded.format == inspected.format);
     CHECK(image.channels >= 1 && image.channels <= 4 && image.bits == inspected.bits);
 
-    /* Every sample is something that was decoded, never memory that nobody wrote: the same bytes give the same. */
+    /* No sample may be uninitialised memory: the same bytes decode to the same samples. */
     struct image twice;
     CHECK(decode(data, size, NULL, &twice, NULL, &error));
     CHECK(memcmp(image.samples, twice.samples, image_bytes(&image)) == 0);
     image_free(&twice);
     check_codecs(data, size, &inspected, &image);
 
-    const uint32_t chance = libdeflate_crc32(0, data, size); /* what is done with it depends on the input alone */
+    const uint32_t chance = libdeflate_crc32(0, data, size); /* all choices depend only on the input */
     if (image_samples(&image) <= MOST_FILTERED)
         check_filter(&image, specs[chance % (sizeof specs / sizeof *specs)], (enum border)(chance >> 8) % BORDER_COUNT,
                      (enum alpha)((chance >> 16) % 3), chance >> 18 & 1);
     size_t count;
-    const struct codec *const table = codecs(&count);
+    const struct codec *table = codecs(&count);
     for (size_t i = 0; i < count; i++)
         for (int id = 0; id < FORMAT_COUNT; id++) {
             const struct format *format = format_of((enum format_id)id);
-            if (table[i].encode &&
+            if (table[i].encode != NULL &&
                 codec_writer(format, image.bits, &(struct codec_settings){&table[i], .compression = 1}, NULL))
                 check_round_trip(&image, format, &table[i], 1 + (int)(chance >> 20) % 100);
         }
@@ -184,17 +180,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* ---- Mutations that keep a PNG whole ---- */
 
-/* The checksums of a changed PNG are wrong, so it would be refused before anything else is read. This mutator mends the
- * checksums. It changes the samples before as well as after compression. */
+/* The checksums of a changed PNG are wrong, so gpuconv would refuse it before it reads anything else. This mutator
+ * repairs the checksums. It changes the samples before as well as after compression. */
 
 enum { MOST_RAW = 1 << 16 }; /* bytes of samples */
 
-/* Inflate the samples, change them, and deflate them into one IDAT chunk at the place of the first. Returns the new size, or 0. */
+/* Inflate the samples, change them, and deflate them into one IDAT chunk at the place of the first. Returns the new
+ * size, or 0. */
 static size_t mutate_picture(uint8_t *data, size_t size, size_t capacity)
 {
     static uint8_t packed[MOST_RAW], raw[MOST_RAW], rest[1 << 20];
     size_t packed_size = 0, first = 0, length, after = 0, raw_size;
-
     for (size_t at = PNG_SIGNATURE; (length = png_chunk_length(data, size, at)) != SIZE_MAX;
          at += PNG_OVERHEAD + length) {
         if (memcmp(data + at + 4, "IDAT", 4) != 0)
@@ -203,21 +199,21 @@ static size_t mutate_picture(uint8_t *data, size_t size, size_t capacity)
             return 0;
         memcpy(packed + packed_size, data + at + PNG_DATA, length);
         packed_size += length;
-        first = first ? first : at;
+        first = first != 0 ? first : at;
         after = at + PNG_OVERHEAD + length;
     }
     if (packed_size < 6 || size - after > sizeof rest)
         return 0;
-    struct libdeflate_decompressor *const decompressor = libdeflate_alloc_decompressor();
-    CHECK(decompressor);
+    struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+    CHECK(decompressor != NULL);
     const bool inflated = libdeflate_deflate_decompress(decompressor, packed + 2, packed_size - 2, raw, sizeof raw,
                                                         &raw_size) == LIBDEFLATE_SUCCESS;
     libdeflate_free_decompressor(decompressor);
     if (!inflated)
         return 0;
     raw_size = LLVMFuzzerMutate(raw, raw_size, sizeof raw);
-    struct libdeflate_compressor *const compressor = libdeflate_alloc_compressor(6);
-    CHECK(compressor);
+    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(6);
+    CHECK(compressor != NULL);
     packed_size = libdeflate_zlib_compress(compressor, raw, raw_size, packed, sizeof packed);
     libdeflate_free_compressor(compressor);
     if (packed_size == 0 || first + PNG_OVERHEAD + packed_size + (size - after) > capacity)
@@ -234,10 +230,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsi
 {
     const bool png = is_png(data, size);
     size_t changed = png && seed % 3 == 0 ? mutate_picture(data, size, capacity) : 0;
-
     if (changed == 0)
         changed = LLVMFuzzerMutate(data, size, capacity);
-    if (png && seed % 16 != 1) /* now and then a wrong checksum must get through, too */
+    if (png && seed % 16 != 1) /* sometimes keep a wrong checksum */
         png_mend_checksums(data, changed);
     return changed;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzzing metadata: what any file says is written into a file of each format and read again. That must be a fixed
- * point: what has been written once is neither damaged nor dropped, and says the same when it is written again. */
+ * Fuzz metadata: those of any file are written into a file of each format and read again. That must be a fixed point.
+ * Metadata that were written once are neither damaged nor dropped, and stay the same when they are written again. */
 #include "metadata/metadata.h"
 #include "codec/codec.h"
 #include "image/image.h"
@@ -11,13 +11,12 @@
 
 #include <string.h>
 
-/* An encoded picture of 3 x 2 pixels that metadata can be put into, to be released with free. */
+/* Encode a picture of 3 x 2 pixels as a place for metadata. Release *BYTES with free. */
 static void encode(const struct format *format, bool grey, uint8_t **bytes, size_t *size)
 {
-    static struct blob made[FORMAT_COUNT][2]; /* encoding takes longer than all else */
-    struct blob *const blob = &made[format->id][grey];
-
-    if (!blob->bytes) {
+    static struct blob made[FORMAT_COUNT][2]; /* encoded once, because that takes the most time */
+    struct blob *blob = &made[format->id][grey];
+    if (blob->bytes == NULL) {
         uint8_t samples[18] = {0, 255};
         const struct image image = {.width = 3, .height = 2, .channels = grey ? 1 : 3, .bits = 8, .samples = samples};
         const struct codec_settings settings = {
@@ -27,7 +26,7 @@ static void encode(const struct format *format, bool grey, uint8_t **bytes, size
     }
     *size = blob->size;
     *bytes = malloc(blob->size);
-    CHECK(*bytes);
+    CHECK(*bytes != NULL);
     memcpy(*bytes, blob->bytes, blob->size);
 }
 
@@ -53,7 +52,7 @@ static void check_same(const struct metadata *a, const struct metadata *b)
     CHECK(a->orientation == b->orientation);
 }
 
-/* Write METADATA into a new file of FORMAT and read that. The file must be whole. */
+/* Write METADATA into a new file of FORMAT and read them again. The file must be intact. */
 static uint32_t pass_on(const struct metadata *metadata, const struct format *format, bool grey, struct metadata *again)
 {
     struct error error;
@@ -61,7 +60,6 @@ static uint32_t pass_on(const struct metadata *metadata, const struct format *fo
     uint32_t dropped;
     uint8_t *bytes;
     size_t size;
-
     encode(format, grey, &bytes, &size);
     const size_t before = size;
     CHECK(format->write_metadata(metadata, &bytes, &size, &dropped, &error));
@@ -78,11 +76,10 @@ static void check_format(const struct metadata *metadata, const struct format *s
                          bool grey)
 {
     struct metadata once, twice;
-
     const uint32_t dropped = pass_on(metadata, format, grey, &once);
     if (format == source && dropped == 0)
         check_same(metadata, &once);
-    if (dropped == 0 || format->id == FORMAT_PNG) { /* a profile apart, all goes into a PNG */
+    if (dropped == 0 || format->id == FORMAT_PNG) { /* a PNG holds all parts but an unfit profile */
         CHECK(same_blob(&metadata->exif, &once.exif));
         CHECK(same_blob(&metadata->xmp, &once.xmp));
         CHECK(same_blob(&metadata->iptc, &once.iptc));
@@ -93,14 +90,13 @@ static void check_format(const struct metadata *metadata, const struct format *s
     metadata_free(&twice);
 }
 
-/* Turned upright, it says so, and all else is as stable as before. */
+/* Metadata that are turned upright say so, and are as stable as before. */
 static void check_upright(struct metadata *metadata, const struct format *source)
 {
     struct image image;
     struct chroma_subsampling chroma = {2, 1};
     struct error error;
     const int orientation = metadata->orientation;
-
     CHECK(orientation >= 1 && orientation <= 8);
     CHECK(image_allocate(&image, 3, 2, 1, 8, &error));
     memset(image.samples, 0, image_samples(&image));
@@ -119,7 +115,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct codec_info info;
     struct metadata metadata;
     char text[512];
-
     if (!codec_inspect(data, size, "fuzz", NULL, &info, &error))
         return 0;
     CHECK(info.format->read_metadata(data, size, &metadata, &error));
@@ -137,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifdef GPUCONV_LIBFUZZER
 
-/* The checksums of a changed PNG are wrong, so it would be refused before anything else is read: mend them. */
+/* The checksums of a changed PNG are wrong, and gpuconv would refuse it before it reads anything else: repair them. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed)
 {
     (void)seed;

@@ -24,14 +24,14 @@
 #define PNG format_of(FORMAT_PNG)
 #define JPEG format_of(FORMAT_JPEG)
 
-/* The row number I that was built in and reads FORMAT, or writes it; NULL behind the last. */
+/* Row number I of those that are built in and read, or write, FORMAT; NULL after the last. */
 static const struct codec *row_of(const struct format *format, bool writes, size_t i)
 {
     size_t count;
-    const struct codec *const table = codecs(&count);
-
+    const struct codec *table = codecs(&count);
     for (size_t k = 0; k < count; k++)
-        if (table[k].decode && (writes ? codec_writes(&table[k], format) : codec_reads(&table[k], format)) && i-- == 0)
+        if (table[k].decode != NULL && (writes ? codec_writes(&table[k], format) : codec_reads(&table[k], format)) &&
+            i-- == 0)
             return &table[k];
     return NULL;
 }
@@ -58,7 +58,7 @@ struct buffer {
 
 static void put(struct buffer *buffer, const void *bytes, size_t size)
 {
-    assert_true(buffer->size + size <= sizeof(buffer->bytes));
+    assert_true(buffer->size + size <= sizeof buffer->bytes);
     if (size > 0)
         memcpy(buffer->bytes + buffer->size, bytes, size);
     buffer->size += size;
@@ -67,7 +67,6 @@ static void put(struct buffer *buffer, const void *bytes, size_t size)
 static void put8(struct buffer *buffer, unsigned value)
 {
     const uint8_t byte = (uint8_t)value;
-
     put(buffer, &byte, 1);
 }
 
@@ -92,7 +91,7 @@ static void put_chunk(struct buffer *png, const char *type, const void *data, si
     put32(png, libdeflate_crc32(0, png->bytes + start, png->size - start));
 }
 
-/* A kind of PNG, and the sample that stands at (x, y) in channel c: a value of `bits` bits. */
+/* A kind of PNG, and its sample at (x, y) in channel c: a value of `bits` bits. */
 struct kind {
     unsigned colour, bits, channels;
     bool interlaced, transparent;
@@ -109,12 +108,11 @@ static unsigned palette_sample(unsigned i, unsigned c)
     return (c == 0 ? i * 3 : c == 1 ? 255 - i : c == 2 ? i * i : i < 8 ? 255 - 2 * i : 255) & 255;
 }
 
-/* What the standard subtracts from a byte whose neighbours are LEFT, ABOVE and CORNER. */
+/* The prediction that the standard subtracts from a byte with the neighbours LEFT, ABOVE and CORNER. */
 static unsigned predicted(unsigned filter, int left, int above, int corner)
 {
     const int guess = left + above - corner;
     const int a = abs(guess - left), b = abs(guess - above), c = abs(guess - corner);
-
     switch (filter) {
     case 0:
         return 0;
@@ -136,10 +134,9 @@ static void put_pass(struct buffer *raw, const struct kind *kind, unsigned width
 {
     static struct buffer row, above;
     const unsigned pixel = kind->bits * kind->channels > 8 ? kind->bits * kind->channels / 8 : 1;
-
     if (x0 >= width)
         return;
-    memset(&above, 0, sizeof(above));
+    memset(&above, 0, sizeof above);
     for (unsigned y = y0, filter = x0 + y0; y < height; y += dy, filter++) {
         unsigned held = 0, bits = 0; /* bits that do not fill a byte yet */
         row.size = 0;
@@ -168,14 +165,13 @@ static void make_png(struct buffer *png, const struct kind *kind, unsigned width
                                           {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
     static struct buffer raw, part;
     uint8_t compressed[1 << 16];
-
     *png = (struct buffer){.size = 0};
     put(png, "\x89PNG\r\n\x1a\n", 8);
     part.size = 0;
     put32(&part, width);
     put32(&part, height);
     const uint8_t tail[5] = {(uint8_t)kind->bits, (uint8_t)kind->colour, 0, 0, kind->interlaced};
-    put(&part, tail, sizeof(tail));
+    put(&part, tail, sizeof tail);
     put_chunk(png, "IHDR", part.bytes, part.size);
     put_chunk(png, "tEXt", "Comment\0any", 11);
     if (kind->colour == 3) {
@@ -198,8 +194,8 @@ static void make_png(struct buffer *png, const struct kind *kind, unsigned width
         put_pass(&raw, kind, width, height, 0, 0, 1, 1);
     for (int i = 0; kind->interlaced && i < 7; i++)
         put_pass(&raw, kind, width, height, passes[i][0], passes[i][1], passes[i][2], passes[i][3]);
-    struct libdeflate_compressor *const compressor = libdeflate_alloc_compressor(6);
-    const size_t size = libdeflate_zlib_compress(compressor, raw.bytes, raw.size, compressed, sizeof(compressed));
+    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(6);
+    const size_t size = libdeflate_zlib_compress(compressor, raw.bytes, raw.size, compressed, sizeof compressed);
     libdeflate_free_compressor(compressor);
     assert_true(size > 2);
     put_chunk(png, "IDAT", compressed, 2); /* the stream may be cut anywhere */
@@ -207,7 +203,7 @@ static void make_png(struct buffer *png, const struct kind *kind, unsigned width
     put_chunk(png, "IEND", NULL, 0);
 }
 
-/* The sample that the codec must give for channel c at (x, y), of 16 bits where the kind has them. */
+/* The sample that the codec must return for channel c at (x, y); it has 16 bits if the kind has them. */
 static unsigned expected_sample(const struct kind *kind, unsigned x, unsigned y, unsigned c)
 {
     if (kind->colour == 3)
@@ -226,20 +222,19 @@ static unsigned expected_sample(const struct kind *kind, unsigned x, unsigned y,
 static unsigned sample_of(const struct image *image, size_t i)
 {
     uint16_t deep;
-
     if (image->bits == 8)
         return image->samples[i];
-    memcpy(&deep, image->samples + 2 * i, sizeof(deep));
+    memcpy(&deep, image->samples + 2 * i, sizeof deep);
     return deep;
 }
 
-/* What is to become of a sample of FROM bits where TO are wanted. */
+/* A sample of FROM bits, converted to TO bits. */
 static unsigned with_bits(unsigned value, int from, int to)
 {
     return from == to ? value : to == 16 ? value * 257 : (2 * value * 255 + 65535) / (2 * 65535);
 }
 
-/* WANTED bits a sample; 0: those of the file. */
+/* WANTED is the bits a sample; 0: as in the file. */
 static void check_kind(const struct codec *codec, const struct buffer *png, const struct kind *kind, unsigned width,
                        unsigned height, int wanted)
 {
@@ -249,7 +244,6 @@ static void check_kind(const struct codec *codec, const struct buffer *png, cons
     struct error error = {0};
     struct codec_info info;
     struct image image;
-
     settings.bits = wanted;
     if (!codec_decode(png->bytes, png->size, "x.png", &settings, &image, &info, &error))
         fail_msg("%s, colour %u, %u bits: %s", codec->name, kind->colour, kind->bits, error.message);
@@ -272,14 +266,13 @@ static void check_kind(const struct codec *codec, const struct buffer *png, cons
     image_free(&image);
 }
 
-/* Every reader, every kind, as it is and with 8 and 16 bits: so all of them give the same samples. */
+/* Every reader returns the same samples for every kind, with the bits of the file and with 8 and 16. */
 static void test_every_kind_of_png_is_decoded_alike(void **state)
 {
     static const unsigned colours[][2] = {{0, 1}, {2, 3}, {3, 1}, {4, 2}, {6, 4}};
     static const unsigned sizes[][2] = {{1, 1}, {3, 1}, {1, 5}, {13, 11}, {37, 12}};
     static struct buffer png;
     int kinds = 0;
-
     (void)state;
     for (unsigned i = 0; i < 5 * 5 * 2 * 2 * 5; i++) {
         const unsigned width = sizes[i / 100][0], height = sizes[i / 100][1];
@@ -320,18 +313,17 @@ static void make_progressive(struct buffer *jpeg)
     const uint8_t dc[18] = {0x00, 1, [17] = 6}, ac[18] = {0x10, 1, [17] = 0}; /* one code, 0, for the symbols 6 and 0 */
     const uint8_t dc_scan[6] = {1, 1, 0, 0, 0, 0}, ac_scan[6] = {1, 1, 0, 1, 63, 0};
     uint8_t quantizers[65] = {0};
-
     memset(quantizers + 1, 8, 64);
     *jpeg = (struct buffer){.size = 0};
     put16(jpeg, 0xffd8);
     put_segment(jpeg, 0xe0, "JFIF\0\1\1\0\0\1\0\1\0\0", 14);
-    put_segment(jpeg, 0xdb, quantizers, sizeof(quantizers));
-    put_segment(jpeg, 0xc2, frame, sizeof(frame));
-    put_segment(jpeg, 0xc4, dc, sizeof(dc));
-    put_segment(jpeg, 0xda, dc_scan, sizeof(dc_scan));
+    put_segment(jpeg, 0xdb, quantizers, sizeof quantizers);
+    put_segment(jpeg, 0xc2, frame, sizeof frame);
+    put_segment(jpeg, 0xc4, dc, sizeof dc);
+    put_segment(jpeg, 0xda, dc_scan, sizeof dc_scan);
     put8(jpeg, 0x65); /* 0, then 50 in 6 bits, then padding */
-    put_segment(jpeg, 0xc4, ac, sizeof(ac));
-    put_segment(jpeg, 0xda, ac_scan, sizeof(ac_scan));
+    put_segment(jpeg, 0xc4, ac, sizeof ac);
+    put_segment(jpeg, 0xda, ac_scan, sizeof ac_scan);
     put8(jpeg, 0x7f);
     put16(jpeg, 0xffd9);
 }
@@ -339,7 +331,6 @@ static void make_progressive(struct buffer *jpeg)
 static void test_a_progressive_jpeg_is_decoded(void **state)
 {
     static struct buffer jpeg;
-
     (void)state;
     make_progressive(&jpeg);
     EACH_READER(codec, JPEG)
@@ -348,7 +339,6 @@ static void test_a_progressive_jpeg_is_decoded(void **state)
         struct error error = {0};
         struct codec_info info;
         struct image image;
-
         if (!codec_decode(jpeg.bytes, jpeg.size, "x.jpg", &settings, &image, &info, &error))
             fail_msg("%s: %s", codec->name, error.message);
         assert_ptr_equal(info.format, JPEG);
@@ -371,16 +361,15 @@ static void test_a_jpeg_with_restarts_is_decoded(void **state)
     const uint8_t dc[18] = {0x00, 1, [17] = 6}, ac[18] = {0x10, 1, [17] = 0}, scan[6] = {1, 1, 0, 0, 63, 0};
     uint8_t quantizers[65] = {0};
     static struct buffer jpeg;
-
     (void)state;
     memset(quantizers + 1, 8, 64);
     put16(&jpeg, 0xffd8);
-    put_segment(&jpeg, 0xdb, quantizers, sizeof(quantizers));
-    put_segment(&jpeg, 0xc0, frame, sizeof(frame));
-    put_segment(&jpeg, 0xc4, dc, sizeof(dc));
-    put_segment(&jpeg, 0xc4, ac, sizeof(ac));
-    put_segment(&jpeg, 0xdd, interval, sizeof(interval));
-    put_segment(&jpeg, 0xda, scan, sizeof(scan));
+    put_segment(&jpeg, 0xdb, quantizers, sizeof quantizers);
+    put_segment(&jpeg, 0xc0, frame, sizeof frame);
+    put_segment(&jpeg, 0xc4, dc, sizeof dc);
+    put_segment(&jpeg, 0xc4, ac, sizeof ac);
+    put_segment(&jpeg, 0xdd, interval, sizeof interval);
+    put_segment(&jpeg, 0xda, scan, sizeof scan);
     put8(&jpeg, 0x64); /* 0, 50 in 6 bits, 0 */
     put16(&jpeg, 0xffd0);
     put8(&jpeg, 0x1a); /* 0, -50 in 6 bits, 0 */
@@ -390,7 +379,6 @@ static void test_a_jpeg_with_restarts_is_decoded(void **state)
         const struct codec_settings settings = settings_of(codec);
         struct error error = {0};
         struct image image;
-
         if (!codec_decode(jpeg.bytes, jpeg.size, "x.jpg", &settings, &image, NULL, &error))
             fail_msg("%s: %s", codec->name, error.message);
         assert_int_equal(image.width, 16);
@@ -400,7 +388,7 @@ static void test_a_jpeg_with_restarts_is_decoded(void **state)
     }
 }
 
-/* A JPEG of four channels goes to the codec that takes it, and no other says that it could. */
+/* The codec that reads JPEGs of four channels gets them, and no other claims to read them. */
 static void test_a_cmyk_jpeg_goes_to_the_codec_that_reads_it(void **state)
 {
     const uint8_t frame[18] = {8, 0, 8, 0, 8, 4, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0, 4, 0x11, 0};
@@ -412,16 +400,15 @@ static void test_a_cmyk_jpeg_goes_to_the_codec_that_reads_it(void **state)
     struct error error = {0};
     struct codec_info info;
     struct image image;
-
     (void)state;
     memset(quantizers + 1, 8, 64);
     put16(&jpeg, 0xffd8);
     put_segment(&jpeg, 0xee, "Adobe\0d\0\0\0\0\0", 12); /* CMYK, not YCCK */
-    put_segment(&jpeg, 0xdb, quantizers, sizeof(quantizers));
-    put_segment(&jpeg, 0xc0, frame, sizeof(frame));
-    put_segment(&jpeg, 0xc4, dc, sizeof(dc));
-    put_segment(&jpeg, 0xc4, ac, sizeof(ac));
-    put_segment(&jpeg, 0xda, scan, sizeof(scan));
+    put_segment(&jpeg, 0xdb, quantizers, sizeof quantizers);
+    put_segment(&jpeg, 0xc0, frame, sizeof frame);
+    put_segment(&jpeg, 0xc4, dc, sizeof dc);
+    put_segment(&jpeg, 0xc4, ac, sizeof ac);
+    put_segment(&jpeg, 0xda, scan, sizeof scan);
     for (int i = 0; i < 4; i++)
         put8(&jpeg, 0x64); /* 0, 50 in 6 bits, 0 */
     put16(&jpeg, 0xffd9);
@@ -445,7 +432,6 @@ static struct image make_image(int width, int height, int channels, int bits, bo
 {
     struct image image;
     unsigned noise = 12345;
-
     assert_true(image_allocate(&image, width, height, channels, bits, NULL));
     for (int y = 0, i = 0; y < height; y++)
         for (int x = 0; x < width; x++)
@@ -456,12 +442,12 @@ static struct image make_image(int width, int height, int channels, int bits, bo
                 if (bits == 8)
                     image.samples[i] = (uint8_t)level;
                 else
-                    memcpy(image.samples + 2 * i, &deep, sizeof(deep));
+                    memcpy(image.samples + 2 * i, &deep, sizeof deep);
             }
     return image;
 }
 
-/* Decode what WRITER made of IMAGE with READER. */
+/* Encode IMAGE with WRITER and decode the result with READER. */
 static void check_back(const struct image *image, const struct format *format, const struct codec *writer,
                        const struct codec *reader, const uint8_t *bytes, size_t size)
 {
@@ -471,7 +457,6 @@ static void check_back(const struct image *image, const struct format *format, c
     struct codec_info info;
     struct error error = {0};
     struct image back;
-
     if (!codec_decode(bytes, size, "x", &settings, &back, &info, &error))
         fail_msg("%s, %s: %s", writer->name, reader->name, error.message);
     assert_ptr_equal(info.format, format);
@@ -497,7 +482,6 @@ static void check_all_back(const struct image *image, const struct format *forma
     struct error error = {0};
     uint8_t *bytes;
     size_t size;
-
     if (!codec_encode(image, format, settings, &bytes, &size, &error))
         fail_msg("%s: %s", writer->name, error.message);
     EACH_READER(reader, format)
@@ -510,9 +494,8 @@ static void check_all_back(const struct image *image, const struct format *forma
 static void test_an_encoded_image_comes_back(void **state)
 {
     static const int sizes[][2] = {{1, 1}, {1, 31}, {31, 1}, {17, 13}, {64, 48}};
-
     (void)state;
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) * 4 * 2; i++) {
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] * 4 * 2; i++) {
         const int bits = i % 2 ? 16 : 8, channels = (int)(i / 2 % 4) + 1;
         for (int id = 0; id < FORMAT_COUNT; id++) {
             const struct format *format = format_of((enum format_id)id);
@@ -531,12 +514,11 @@ static void test_an_encoded_image_comes_back(void **state)
     }
 }
 
-/* Who writes only 8 bits says so of an image of 16, and whom to take instead; a JPEG never has more. */
+/* A codec that writes only 8 bits refuses an image of 16 and names another codec. A JPEG always has 8. */
 static void test_a_writer_of_8_bits_refuses_16(void **state)
 {
     struct image image = make_image(5, 4, 3, 16, false);
     int refusals = 0;
-
     (void)state;
     EACH_WRITER(writer, PNG)
     {
@@ -544,7 +526,6 @@ static void test_a_writer_of_8_bits_refuses_16(void **state)
         struct error error = {0};
         uint8_t *bytes;
         size_t size;
-
         if (writer->write_bits == 16)
             continue;
         refusals++;
@@ -560,7 +541,7 @@ static void test_a_writer_of_8_bits_refuses_16(void **state)
     image_free(&image);
 }
 
-/* Several bands, the last of them shorter: one file, whatever the threads, that all read. */
+/* With several bands, the last of them shorter, the file is the same for any number of threads, and all read it. */
 static void test_bands_and_threads_do_not_change_the_file(void **state)
 {
     (void)state;
@@ -571,7 +552,6 @@ static void test_bands_and_threads_do_not_change_the_file(void **state)
         size_t size[3];
         uint8_t *bytes[3];
         static const int threads[3] = {1, 4, 0};
-
         for (int k = 0; k < 3; k++) {
             settings.threads = threads[k];
             assert_true(codec_encode(&image, PNG, &settings, &bytes[k], &size[k], NULL));
@@ -593,7 +573,6 @@ static void test_bands_and_threads_do_not_change_the_file(void **state)
 static void check_compression(int bits)
 {
     struct image image = make_image(700, 400, 3, 8, true), deep;
-
     for (size_t i = 0; i < image_samples(&image); i++)
         image.samples[i] = (uint8_t)(image.samples[i] + (i * i >> 7 & 3)); /* neither noise nor empty */
     if (bits == 16) {
@@ -607,11 +586,9 @@ static void check_compression(int bits)
             continue;
         struct codec_settings settings = settings_of(writer);
         size_t sizes[10] = {0};
-
         for (int level = 0; level < 10; level++) {
             struct error error = {0};
             uint8_t *bytes;
-
             settings.compression = level;
             if (!codec_encode(&image, PNG, &settings, &bytes, &sizes[level], &error)) {
                 assert_false(writer->takes_compression);
@@ -646,14 +623,12 @@ static void test_higher_compression_is_not_larger(void **state)
 static void test_a_lower_quality_is_smaller(void **state)
 {
     struct image image = make_image(64, 48, 3, 8, false);
-
     (void)state;
     EACH_WRITER(writer, JPEG)
     {
         struct codec_settings settings = settings_of(writer);
         size_t low, high;
         uint8_t *bytes;
-
         settings.quality = 20;
         assert_true(codec_encode(&image, JPEG, &settings, &bytes, &low, NULL));
         free(bytes);
@@ -665,13 +640,12 @@ static void test_a_lower_quality_is_smaller(void **state)
     image_free(&image);
 }
 
-/* The chroma subsampling that is asked for is in the file, and the picture in colour with it. */
+/* The file has the requested chroma subsampling, and its picture keeps its colours. */
 static void test_the_chroma_subsampling_is_in_the_file(void **state)
 {
     static const struct chroma_subsampling samplings[] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}};
     struct codec_settings settings = settings_of(codec_find("libjpeg-turbo", NULL));
     struct image image = make_image(20, 18, 3, 8, true);
-
     (void)state;
     if (!settings.codec) {
         image_free(&image);
@@ -679,11 +653,10 @@ static void test_the_chroma_subsampling_is_in_the_file(void **state)
         skip();
     }
     settings.quality = 100;
-    for (size_t i = 0; i < sizeof(samplings) / sizeof(samplings[0]); i++) {
+    for (size_t i = 0; i < sizeof samplings / sizeof samplings[0]; i++) {
         struct codec_info info;
         uint8_t *bytes;
         size_t size;
-
         settings.chroma_subsampling = samplings[i];
         assert_true(codec_encode(&image, JPEG, &settings, &bytes, &size, NULL));
         assert_true(codec_inspect(bytes, size, "x", NULL, &info, NULL));
@@ -700,7 +673,6 @@ static void test_the_chroma_subsampling_is_in_the_file(void **state)
             struct codec_info info;
             uint8_t *bytes;
             size_t size;
-
             plain.quality = quality;
             assert_true(codec_encode(&image, JPEG, &plain, &bytes, &size, NULL));
             assert_true(codec_inspect(bytes, size, "x", NULL, &info, NULL));
@@ -712,7 +684,7 @@ static void test_the_chroma_subsampling_is_in_the_file(void **state)
     image_free(&image);
 }
 
-/* The two decoders of JPEG are close to each other, and stb's is not the one that is taken by itself. */
+/* The two decoders of JPEG give nearly the same samples, and stb's is not the default. */
 static void test_the_jpeg_decoders_are_close(void **state)
 {
     const struct codec_settings stb = settings_of(codec_find("stb", NULL)), best = settings_of(NULL);
@@ -722,7 +694,6 @@ static void test_the_jpeg_decoders_are_close(void **state)
     struct codec_info info;
     uint8_t *bytes;
     size_t size;
-
     (void)state;
     settings.chroma_subsampling = (struct chroma_subsampling){2, 2};
     assert_true(codec_encode(&image, JPEG, &settings, &bytes, &size, NULL));
@@ -745,7 +716,6 @@ static void test_a_named_codec_refuses_what_it_cannot(void **state)
     static struct buffer jpeg;
     struct error error = {0};
     struct image image;
-
     (void)state;
     make_progressive(&jpeg);
     assert_non_null(png.codec);
@@ -768,10 +738,9 @@ static void decode_copy(const struct codec *codec, const uint8_t *bytes, size_t 
                         size_t at)
 {
     const struct codec_settings settings = settings_of(codec);
-    uint8_t *const copy = malloc(size ? size : 1);
+    uint8_t *copy = malloc(size ? size : 1);
     struct error error = {0};
     struct image image;
-
     assert_non_null(copy);
     memcpy(copy, bytes, size);
     const bool done = codec_decode(copy, size, "x", &settings, &image, NULL, &error);
@@ -790,8 +759,7 @@ static void decode_copy(const struct codec *codec, const uint8_t *bytes, size_t 
 
 static void cut_and_flip(const struct codec *codec, const uint8_t *bytes, size_t size, int flipped)
 {
-    uint8_t *const copy = malloc(size + 3);
-
+    uint8_t *copy = malloc(size + 3);
     assert_non_null(copy);
     memcpy(copy, bytes, size);
     memcpy(copy + size, "\r\n", 3);
@@ -811,7 +779,6 @@ static void test_a_damaged_png_is_refused(void **state)
 {
     const struct kind kind = {.colour = 3, .bits = 4, .channels = 1, .interlaced = true, .transparent = true};
     static struct buffer png;
-
     (void)state;
     make_png(&png, &kind, 13, 11);
     EACH_READER(codec, PNG)
@@ -827,7 +794,6 @@ static void test_a_damaged_jpeg_does_no_harm(void **state)
     static struct buffer jpeg;
     uint8_t *bytes;
     size_t size;
-
     (void)state;
     make_progressive(&jpeg);
     assert_true(codec_encode(&image, JPEG, &settings, &bytes, &size, NULL));
@@ -849,7 +815,6 @@ static void flip_data(const struct codec *codec, struct buffer *png)
     type = memmem(type + 4, idat - (size_t)(type + 4 - png->bytes), "IDAT", 4); /* the second has all but 2 bytes */
     assert_non_null(type);
     const size_t start = (size_t)(type - png->bytes);
-
     for (size_t i = start + 4; i < idat; i++)
         for (int bit = 0; bit < 8; bit++) {
             png->bytes[i] ^= (uint8_t)(1 << bit);
@@ -870,9 +835,8 @@ static void test_damaged_png_data_do_no_harm(void **state)
         {.colour = 2, .bits = 16, .channels = 3, .interlaced = true, .transparent = true},
     };
     static struct buffer png;
-
     (void)state;
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         make_png(&png, &kinds[i], 13, 11);
         EACH_READER(codec, PNG)
         {
@@ -885,8 +849,7 @@ static void test_damaged_png_data_do_no_harm(void **state)
 static void insert_chunk(struct buffer *png, const char *before, const char *type, const void *data, size_t size)
 {
     static struct buffer rest;
-    const uint8_t *const at = memmem(png->bytes, png->size, before, 4);
-
+    const uint8_t *at = memmem(png->bytes, png->size, before, 4);
     assert_non_null(at);
     rest.size = 0;
     put(&rest, at - 4, (size_t)(png->bytes + png->size - (at - 4)));
@@ -900,10 +863,9 @@ static void test_indices_beyond_the_palette_are_black(void **state)
 {
     const struct kind kind = {.colour = 3, .bits = 8, .channels = 1, .transparent = true};
     static struct buffer png;
-
     (void)state;
     make_png(&png, &kind, 13, 11);
-    uint8_t *const palette = memmem(png.bytes, png.size, "PLTE", 4);
+    uint8_t *palette = memmem(png.bytes, png.size, "PLTE", 4);
     assert_non_null(palette);
     const size_t at = (size_t)(palette - png.bytes), cut = 3 * (256 - 9); /* leaves 9 colours */
     memmove(palette + 4 + 27, palette + 4 + 768, png.size - at - 4 - 768);
@@ -918,7 +880,6 @@ static void test_indices_beyond_the_palette_are_black(void **state)
         const struct codec_settings settings = settings_of(codec);
         struct error error = {0};
         struct image image;
-
         if (!codec_decode(png.bytes, png.size, "x", &settings, &image, NULL, &error))
             fail_msg("%s: %s", codec->name, error.message);
         for (unsigned i = 0; i < 13 * 11; i++) {
@@ -939,12 +900,11 @@ static void test_a_long_stream_is_read_and_a_short_one_refused(void **state)
     } cases[] = {{0, true}, {1, true}, {1000, true}, {-1, false}, {-40, false}};
     static struct buffer png;
     uint8_t raw[11 * 40 + 1000] = {0}, compressed[4096];
-
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const size_t size = (size_t)(11 * 40 + cases[i].extra);
-        struct libdeflate_compressor *const compressor = libdeflate_alloc_compressor(6);
-        const size_t used = libdeflate_zlib_compress(compressor, raw, size, compressed, sizeof(compressed));
+        struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(6);
+        const size_t used = libdeflate_zlib_compress(compressor, raw, size, compressed, sizeof compressed);
         libdeflate_free_compressor(compressor);
         png.size = 0;
         put(&png, "\x89PNG\r\n\x1a\n", 8);
@@ -979,14 +939,12 @@ static void test_misplaced_chunks_are_refused(void **state)
     };
     static const uint8_t data[1024];
     static struct buffer png;
-
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct kind kind = {
             .colour = cases[i].colour, .bits = cases[i].colour == 3 ? 2 : 8, .channels = cases[i].channels};
         struct codec_info info;
         struct error error = {0};
-
         make_png(&png, &kind, 3, 3);
         assert_true(codec_inspect(png.bytes, png.size, "x", NULL, &info, &error));
         insert_chunk(&png, cases[i].before, cases[i].type, data, cases[i].size);
@@ -1031,18 +989,16 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"scans.jpg", "more than 100 scans"},
         {"huffman.jpg", "the Huffman tables at byte 84 are wrong"},
     };
-    const char *const root = getenv("GPUCONV_SOURCE_ROOT");
-
+    const char *root = getenv("GPUCONV_SOURCE_ROOT");
     (void)state;
-    if (!root)
+    if (root == NULL)
         fail_msg("GPUCONV_SOURCE_ROOT is not set to the folder of the sources");
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         const struct format *format = format_find_by_path(files[i][0]);
         uint8_t *bytes;
         size_t size;
         char path[4096];
-
-        snprintf(path, sizeof(path), "%s/tests/data/bad/%s", root, files[i][0]);
+        snprintf(path, sizeof path, "%s/tests/data/bad/%s", root, files[i][0]);
         EACH_READER(codec, format)
         {
             if (strcmp(files[i][0], "bomb.png") == 0 && strcmp(codec->name, "libspng") == 0)
@@ -1050,7 +1006,6 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
             const struct codec_settings settings = settings_of(codec);
             struct error error = {0};
             struct image image = {0};
-
             if (file_read(path, 1 << 20, &bytes, &size, &error) &&
                 codec_decode(bytes, size, path, &settings, &image, NULL, &error))
                 fail_msg("%s was decoded by %s", files[i][0], codec->name);
@@ -1072,7 +1027,6 @@ static void test_images_beyond_the_limits_are_refused(void **state)
     struct image image;
     uint8_t sample = 0, *bytes;
     size_t size;
-
     (void)state;
     /* 2^30 - 2^15 samples: few enough of 8 bits, too many of 16, which stb decodes to 2 bytes each. */
     make_png(&png, &kind, 1, 1);
@@ -1081,12 +1035,12 @@ static void test_images_beyond_the_limits_are_refused(void **state)
     put32(&png, 32768);
     png.size = 29;
     put32(&png, libdeflate_crc32(0, png.bytes + 12, 17));
-    assert_false(codec_decode(png.bytes, sizeof(png.bytes), "x", &settings, &image, NULL, &error));
+    assert_false(codec_decode(png.bytes, sizeof png.bytes, "x", &settings, &image, NULL, &error));
     assert_non_null(strstr(error.message, "too many"));
     png.bytes[24] = 8;
     png.size = 29;
     put32(&png, libdeflate_crc32(0, png.bytes + 12, 17));
-    assert_false(codec_decode(png.bytes, sizeof(png.bytes), "x", &settings, &image, NULL, &error));
+    assert_false(codec_decode(png.bytes, sizeof png.bytes, "x", &settings, &image, NULL, &error));
     assert_null(strstr(error.message, "too many"));
 
     const struct image wide = {.width = 65536, .height = 1, .channels = 1, .bits = 8, .samples = &sample};

@@ -13,13 +13,12 @@
 
 #include <cmocka.h>
 
-/* What the bytes hold. */
+/* Kinds of test data. */
 enum kind { ZEROS, NOISE, FEW_VALUES, SKEWED, RUNS, TEXT, MIXED, KINDS };
 
 static uint32_t next_random(uint32_t *state)
 {
-    uint32_t value = *state += 0x9e3779b9; /* mixed well, as repeated low bits would be found */
-
+    uint32_t value = *state += 0x9e3779b9; /* mixed well, because the compressor would find repeated low bits */
     value = (value ^ value >> 16) * 0x21f0aaad;
     value = (value ^ value >> 15) * 0x735a2d97;
     return (value ^ value >> 15) >> 8;
@@ -40,7 +39,7 @@ static void fill(uint8_t *bytes, size_t size, enum kind kind, uint32_t seed)
         case FEW_VALUES:
             bytes[i] = (uint8_t)(random % 3);
             break;
-        case SKEWED: /* each value half as often as the one before: codes as long as may be, and longer */
+        case SKEWED: /* each value is half as frequent as the one before: codes reach the length limit and beyond */
             bytes[i] = (uint8_t)__builtin_ctz(random | 1u << 23);
             break;
         case RUNS:
@@ -48,7 +47,7 @@ static void fill(uint8_t *bytes, size_t size, enum kind kind, uint32_t seed)
             run = run < size - i ? run : size - i;
             memset(bytes + i, (int)(random >> 10), run);
             break;
-        case TEXT: /* repeats what stood up to 40000 bytes before, which is farther than the format allows */
+        case TEXT: /* repeats bytes up to 40000 before, which is farther than the format allows */
             run = random % 300 + 1;
             run = run < size - i ? run : size - i;
             for (size_t k = 0, back = next_random(&seed) % 40000 + 1; k < run; k++)
@@ -62,20 +61,19 @@ static void fill(uint8_t *bytes, size_t size, enum kind kind, uint32_t seed)
     }
 }
 
-/* Compress in bands, and back. Behind each band's bound stand bytes that must stay. */
+/* Compress in bands, and inflate. Guard bytes after each band's bound must not change. */
 static size_t check(struct deflate_workspace *space, const uint8_t *bytes, size_t size, size_t band, bool store)
 {
     const size_t bands = (size - 1) / band + 1, room = bands * deflate_bound(band) + 1;
-    uint8_t *const out = malloc(room), *const guarded = malloc(deflate_bound(band) + 8), *const back = malloc(size);
-    struct libdeflate_decompressor *const decompressor = libdeflate_alloc_decompressor();
+    uint8_t *out = malloc(room), *guarded = malloc(deflate_bound(band) + 8), *back = malloc(size);
+    struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
     size_t used = 0, consumed, given;
-
     assert_non_null(out);
     assert_non_null(guarded);
     assert_non_null(back);
     for (size_t at = 0; at < size; at += band) {
         const size_t part = size - at < band ? size - at : band;
-        uint8_t *const copy = malloc(part); /* of its own size, so that a sanitizer sees a read past its end */
+        uint8_t *copy = malloc(part); /* of its own size, so that a sanitizer sees a read past its end */
         assert_non_null(copy);
         memcpy(copy, bytes + at, part);
         memset(guarded, 0xa5, deflate_bound(band) + 8);
@@ -89,7 +87,7 @@ static size_t check(struct deflate_workspace *space, const uint8_t *bytes, size_
         used += made;
         free(copy);
     }
-    out[used] = 0xff; /* nobody's */
+    out[used] = 0xff; /* a byte after the stream */
     assert_int_equal(libdeflate_deflate_decompress_ex(decompressor, out, used + 1, back, size, &consumed, &given),
                      LIBDEFLATE_SUCCESS);
     assert_int_equal(consumed, used);
@@ -105,13 +103,12 @@ static size_t check(struct deflate_workspace *space, const uint8_t *bytes, size_
 static void test_every_kind_of_data_inflates_to_itself(void **state)
 {
     static const size_t sizes[] = {1, 2, 7, 8, 9, 15, 257, 258, 259, 1000, 65534, 65535, 65536, 131071, 300000};
-    struct deflate_workspace *const space = deflate_workspace_new();
-    uint8_t *const bytes = malloc(300000);
-
+    struct deflate_workspace *space = deflate_workspace_new();
+    uint8_t *bytes = malloc(300000);
     (void)state;
     assert_non_null(space);
     assert_non_null(bytes);
-    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (enum kind kind = ZEROS; kind < KINDS; kind++) {
             fill(bytes, sizes[s], kind, (uint32_t)(s * KINDS + kind));
             check(space, bytes, sizes[s], sizes[s], false);
@@ -124,10 +121,9 @@ static void test_every_kind_of_data_inflates_to_itself(void **state)
 
 static void test_random_data_inflates_to_itself(void **state)
 {
-    struct deflate_workspace *const space = deflate_workspace_new();
-    uint8_t *const bytes = malloc(20000);
+    struct deflate_workspace *space = deflate_workspace_new();
+    uint8_t *bytes = malloc(20000);
     uint32_t random = 1;
-
     (void)state;
     assert_non_null(space);
     assert_non_null(bytes);
@@ -140,13 +136,12 @@ static void test_random_data_inflates_to_itself(void **state)
     free(space);
 }
 
-/* It does compress: no more than the entropy and the codes' description, and repetitions away. */
+/* Compressed data take the entropy and the description of the codes, and repetitions take nearly nothing. */
 static void test_sizes_are_close_to_the_entropy(void **state)
 {
     enum { SIZE = 262144 };
-    struct deflate_workspace *const space = deflate_workspace_new();
-    uint8_t *const bytes = malloc(SIZE);
-
+    struct deflate_workspace *space = deflate_workspace_new();
+    uint8_t *bytes = malloc(SIZE);
     (void)state;
     assert_non_null(space);
     assert_non_null(bytes);
@@ -161,7 +156,7 @@ static void test_sizes_are_close_to_the_entropy(void **state)
     assert_in_range(check(space, bytes, SIZE, SIZE, false), SIZE / 4, SIZE / 4 * 1.02); /* 2 bits */
     fill(bytes, SIZE, RUNS, 5);
     assert_in_range(check(space, bytes, SIZE, SIZE, false), 1, SIZE / 40);
-    fill(bytes, 16000, NOISE, 6); /* noise that comes again and again */
+    fill(bytes, 16000, NOISE, 6); /* noise that repeats */
     for (size_t i = 16000; i < SIZE; i++)
         bytes[i] = bytes[i - 16000];
     assert_in_range(check(space, bytes, SIZE, SIZE, false), 16000, 24000);

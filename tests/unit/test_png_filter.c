@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * PNG's row filters: the way back from each, and the choice, against sums counted here. */
+ * PNG's row filters: each is undone, and the choice is compared with sums counted here. */
 #include "codec/png_filter.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 enum { SIZE_MAX_HERE = 1000 };
 
-/* What filter number FILTER makes of byte I, by the letter of the standard. */
+/* Byte I after filter number FILTER, exactly as the standard defines it. */
 static uint8_t filtered(unsigned filter, const uint8_t *row, const uint8_t *above, size_t i, size_t pixel)
 {
     const int left = i >= pixel ? row[i - pixel] : 0, corner = i >= pixel ? above[i - pixel] : 0, up = above[i];
@@ -22,7 +22,6 @@ static uint8_t filtered(unsigned filter, const uint8_t *row, const uint8_t *abov
     const int a = abs(guess - left), b = abs(guess - up), c = abs(guess - corner);
     const int nearest = a <= b && a <= c ? left : b <= c ? up : corner;
     const int predictions[] = {0, left, up, (left + up) / 2, nearest};
-
     return (uint8_t)(row[i] - predictions[filter]);
 }
 
@@ -46,16 +45,14 @@ static void test_filtering_and_unfiltering_agree_with_the_standard(void **state)
 {
     static const size_t pixels[] = {1, 2, 3, 4, 6, 8}, counts[] = {1, 2, 5, 16, 43, 111};
     uint8_t rows[2][SIZE_MAX_HERE + PNG_PIXEL_MAX] = {{0}}, out[SIZE_MAX_HERE + 1], back[SIZE_MAX_HERE];
-    uint8_t *const above = rows[0] + PNG_PIXEL_MAX, *const row = rows[1] + PNG_PIXEL_MAX;
-    uint8_t *const room = malloc(png_filter_scratch(SIZE_MAX_HERE));
+    uint8_t *above = rows[0] + PNG_PIXEL_MAX, *row = rows[1] + PNG_PIXEL_MAX;
+    uint8_t *room = malloc(png_filter_scratch(SIZE_MAX_HERE));
     unsigned chosen = 0; /* a bit for each filter */
-
     (void)state;
     assert_non_null(room);
     for (unsigned i = 0; i < 6 * 6 * 4; i++) {
         const size_t pixel = pixels[i % 6], size = pixel * counts[i / 6 % 6];
         unsigned sums[5] = {0};
-
         make_rows(row, above, size, i / 36, i);
         for (unsigned filter = 0; filter < 5; filter++) {
             for (size_t k = 0; k < size; k++) {
@@ -80,7 +77,6 @@ static void test_filtering_and_unfiltering_agree_with_the_standard(void **state)
 static void test_the_first_row_has_none_above(void **state)
 {
     uint8_t above[96] = {0}, row[96], back[96];
-
     (void)state;
     make_rows(row, back, 96, 0, 7);
     for (unsigned filter = 0; filter < 5; filter++) {
