@@ -104,15 +104,28 @@ static const char *name_foreign(const uint8_t *bytes, size_t size)
     return NULL;
 }
 
+/* Write the names of all formats to TEXT, of SIZE bytes: "PNG and JPEG". */
+static void join_names(char *text, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < FORMAT_COUNT && used < size; i++) {
+        const char *joint = i == 0 ? "" : i == FORMAT_COUNT - 1 ? " and " : ", ";
+        used += (size_t)snprintf(text + used, size - used, "%s%s", joint, table[i].name);
+    }
+}
+
 const struct format *format_find_by_magic(const uint8_t *bytes, size_t size, const char *name, struct error *error)
 {
     for (const struct format *format = table; format < table + FORMAT_COUNT; format++)
         if (size >= format->magic_size && memcmp(bytes, format->magic, format->magic_size) == 0)
             return format;
     const char *foreign = name_foreign(bytes, size);
-    if (foreign != NULL)
-        error_about(error, ERROR_WORK, name, "is %s, and gpuconv reads PNG and JPEG; convert it first", foreign);
-    else
+    if (foreign != NULL) {
+        char names[64];
+        join_names(names, sizeof names);
+        error_about(error, ERROR_WORK, name, "is %s, and gpuconv reads %s; convert it first", foreign, names);
+    } else {
         error_about(error, ERROR_WORK, name, "is neither a PNG nor a JPEG; give an image in one of these formats");
+    }
     return NULL;
 }

@@ -112,8 +112,8 @@ static bool check_segment(const struct jpeg_segment *segment, struct jpeg_state 
 }
 
 /* Report a step that found no segment. */
-static bool report_step(enum jpeg_step step, const struct jpeg_walk *walk, const struct jpeg_segment *segment,
-                        const struct jpeg_state *state)
+static bool report_jpeg_step(enum jpeg_step step, const struct jpeg_walk *walk, const struct jpeg_segment *segment,
+                             const struct jpeg_state *state)
 {
     if (step == JPEG_STEP_NO_PLACE)
         return DAMAGED(state, "marker %02X at byte %zu has no place there", segment->marker, segment->at);
@@ -139,7 +139,7 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct cont
         if (!check_segment(&segment, &state))
             return false;
     if (step != JPEG_STEP_END)
-        return report_step(step, &walk, &segment, &state);
+        return report_jpeg_step(step, &walk, &segment, &state);
     if (state.info.width == 0 || state.scans == 0)
         return DAMAGED(&state, "it holds no %s", state.scans > 0 ? "frame header" : "picture");
     *info = state.info;

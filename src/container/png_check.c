@@ -114,8 +114,8 @@ static bool check_chunk(const struct png_chunk *chunk, struct png_state *state)
 }
 
 /* Report a step that found no chunk. */
-static bool report_step(enum png_step step, const struct png_walk *walk, const struct png_chunk *chunk,
-                        const struct png_state *state)
+static bool report_png_step(enum png_step step, const struct png_walk *walk, const struct png_chunk *chunk,
+                            const struct png_state *state)
 {
     if (step == PNG_STEP_NO_TYPE)
         return DAMAGED(state, "no chunk begins at byte %zu", chunk->at);
@@ -143,7 +143,7 @@ bool png_check(const uint8_t *bytes, size_t size, const char *name, struct conta
         if (!check_chunk(&chunk, &state))
             return false;
     if (step != PNG_STEP_END)
-        return report_step(step, &walk, &chunk, &state);
+        return report_png_step(step, &walk, &chunk, &state);
     *info = state.info;
     info->channels += state.transparency;
     return true;
