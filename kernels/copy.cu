@@ -7,7 +7,7 @@
  *                  |<- 16 ->|             hold them, and are shifted to their place in registers. The second load of a
  *     out          |abcdefgh|             thread is the first of the next one, which L1 answers.
  *
- * Loads: 1/16 an output where the offset is a multiple of 16 bytes, else 2/16 (uint8_t). No arithmetic on samples.
+ * Loads: 1/16 an output if the offset is a multiple of 16 bytes, else 2/16 (uint8_t). No arithmetic on samples.
  *
  * Edges: a row above or below the image costs only the computation of its number. If 16 bytes are not wholly inside the
  * image on both sides, the whole warp makes them, one sample a thread. So the edge of a row costs about one turn of a

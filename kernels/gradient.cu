@@ -56,13 +56,13 @@ struct table {
     uint2 taps[max_taps];
 };
 
-/* 2^-8 is more than all errors of 255 v: sqrt(N) / D and |x| / D are at most 2^12, and of these sqrt.approx errs by
- * 2^-22, and scale, bias and the sum of both by 2^-24 each, or 2^-24 of the 256 that v stands for: 2^12 (2^-22 + 3 *
- * 2^-24) + 2^-15 < 2^-9 + 2^-15. */
+/* 2^-8 is more than the sum of all errors of 255 v. sqrt(N) / D and |x| / D are at most 2^12. Of these, sqrt.approx
+ * errs by 2^-22, and scale, bias and their sum by 2^-24 each; or by 2^-24 of 256, the scale of v. Together:
+ * 2^12 (2^-22 + 3 * 2^-24) + 2^-15 < 2^-9 + 2^-15. */
 static constexpr float excess = 1.0f / 256;
 
-/* Is every N farther from its level's ends than ROOT_QUICK may err? With the errors as at `excess`, but sqrt(N) / D is
- * at most 256 + x / D where it counts: each is below 2^-21 of 256 + 2 x / D in all. */
+/* Is every N farther from its level's ends than ROOT_QUICK may err? The errors are as at `excess`, but sqrt(N) / D
+ * matters only up to 256 + x / D. So all errors together are below 2^-21 of 256 + 2 x / D. */
 static bool is_quick(const struct filter *filter, double x)
 {
     const double scale = filter->scale, margin = ldexp(256 + 2 * x / scale, -21);
@@ -122,7 +122,7 @@ static __device__ __forceinline__ uint32_t finish_slope(const struct launch &lau
     return byte;
 }
 
-/* The weights of a slope, and where the rows and columns just outside the image are, as border_index says. */
+/* The weights of a slope, and the rows and columns that border_index gives for those just outside the image. */
 struct slope {
     float outer, inner; /* p, q */
     int left, right, top, bottom;

@@ -100,7 +100,7 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
 #pragma unroll
     for (int k = 0; k < held_of<Sum>(SIZE); k++)
         held[k] =
-            weight<tap_of<Sum>>(taps[k + threadIdx.x / 32]); /* + 0, which the compiler does not know to be uniform */
+            weight<tap_of<Sum>>(taps[k + threadIdx.x / 32]); /* + 0: the compiler does not know that it is uniform */
     T *to = out_row<T>(launch, strip.y) + x;
 
     /* At row r of the strip's input, sum[i] belongs to output row r - i, and filter row i is over it. Near the strip's

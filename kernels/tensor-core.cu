@@ -98,7 +98,8 @@ static uint32_t *fill_wide(const struct filter *f, const struct tensor_arrangeme
 static uint32_t *fill_band(const int32_t *vector, int count, int factor, int lead, bool of_rows,
                            const struct tensor_arrangement *a, uint32_t *to)
 {
-    /* Of an even window; where it has three, the two of an odd one that are an operand, and the last of an even one. */
+    /* The blocks of an even window. With three blocks, also the two blocks of an odd window that are an operand, and
+     * the last one of an even window. */
     static const int blocks[] = {0, 1, 1, 2, 2};
     for (int part = a->parts - 1; part >= 0; part--)
         for (int k = 0; k < pass_words(a->window); k++)

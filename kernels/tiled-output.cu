@@ -12,7 +12,7 @@
  *
  * Loads: (31 + fw)(31 + fh) samples for 32 * 32 outputs, 1.6 a output for 9 x 9. Arithmetic intensity on device
  * memory's side, in operations a byte: 2 fw fh 32^2 / ((31 + fw)(31 + fh) * bytes a sample); 9 x 9: 104 (uint8_t), 26
- * (float). No thread is idle in the arithmetic, which is where the time goes; the price is a loop and a test in the
+ * (float). No thread is idle in the arithmetic, which takes most of the time. The price is a loop and a test in the
  * loading.
  *
  * Limits: none, because a filter larger than 33 in a direction is cut into panels of at most 33 (as in tiled-input):

@@ -23,7 +23,7 @@ struct texture {
 /* Enough for the 128 buffers of 4 planes that the benchmark takes in turn. */
 constexpr int max_textures = 512;
 
-constexpr size_t row_alignment = 128; /* bytes: a full cache line, and four times what textures ask for */
+constexpr size_t row_alignment = 128; /* bytes: a full cache line, and four times the alignment of textures */
 constexpr size_t base_alignment = 512;
 
 size_t round_up(size_t value, size_t multiple)

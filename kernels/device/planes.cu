@@ -58,14 +58,14 @@ __device__ __forceinline__ uint32_t premultiply(uint32_t colours, uint32_t alpha
     return pick(product, [](int i) { return 4 * i; });
 }
 
-/* unpremultiply_sample of 4 samples of each colour, the last word being alpha.
+/* unpremultiply_sample of 4 samples of each colour. The last word is alpha.
  *
  * It is floor(n / d) with n = 510 colour + alpha < 2^17 and d = 2 alpha <= 510, at most 255. Here it is (n + 1/2) / d -
  * 1/2, rounded to nearest. n + 1/2 is exact in float; (n + 1/2) / d is at least 1 / (2 d) > 2^-10 away from every
- * integer. The quotient 1 / d is within 2 ulp, and its product with n + 1/2 less 1/2 is rounded once: together a
- * relative error below 2^-21, which up to 256 is less than 2^-13. So below 256 it rounds to the floor, and from 256 on
- * to 255 or more, of which the minimum makes 255. Adding 1.5 * 2^23, around which floats are 1 apart, rounds, and
- * leaves the integer in the lowest byte. */
+ * integer. The quotient 1 / d is within 2 ulp, and its product with n + 1/2 less 1/2 is rounded once. Together the
+ * relative error is below 2^-21, which up to 256 is less than 2^-13. So below 256 the result is rounded to the floor.
+ * From 256 on it is rounded to 255 or more, and the minimum makes it 255. Adding 1.5 * 2^23 rounds, because floats
+ * there are 1 apart, and leaves the integer in the lowest byte. */
 template <int CHANNELS>
 __device__ __forceinline__ void unpremultiply(uint32_t (&word)[CHANNELS])
 {

@@ -74,6 +74,7 @@ static __device__ __forceinline__ struct rounding16 rounding16_of(const struct l
     return rounding;
 }
 
+/* The argument of a kernel for a plan and its planes. */
 static inline struct launch make_launch(const struct plan *plan, const struct plane *in, const struct plane *out)
 {
     struct launch launch;

@@ -235,20 +235,20 @@ static __device__ __forceinline__ T *next_row(T *at, size_t row_bytes)
     return (T *)((char *)at + row_bytes);
 }
 
-/* How sums become samples: FINISH_ANY as conv.cuh's finish does it; FINISH_QUICK where a float sum of a plane of float
- * began with the offset and is the sample, where a float sum of a plane of uint8_t is worth two multiply-adds, or where
- * float sums of a plane of uint16_t convert quickly. */
+/* How sums become samples. FINISH_ANY does it as `finish` in conv.cuh. FINISH_QUICK is for three kinds of float sums.
+ * In planes of float, the sum starts with the offset and is the sample. In planes of uint8_t, two multiply-adds make
+ * the sample. In planes of uint16_t, the halves convert quickly. */
 enum finish { FINISH_ANY, FINISH_QUICK };
 
-/* The numbers of FINISH_QUICK, beside the launch. For uint8_t, with an integer S = |S| where absolute,
+/* The numbers of FINISH_QUICK that the launch does not hold. For uint8_t, with an integer S (S = |S| if absolute),
  *
  *     floor((S + B) / D) = floor(x),  x = (S + B + 1/2) / D,  v = saturate(S scale + bias) ~ x / 255
  *
  * where saturate clamps to [0, 1] and is a part of the multiply-add. The sample is the last byte of 255 v + 2^23,
  * rounded down: floor(255 v). x is at least 1 / (2 D) away from integers, and floor(255 v) is right if 255 v errs by
  * less. With u = 2^-24 and b = (|B| + 1/2) / D, for x from 0 to 256, the rounding of scale, of bias and of the sum make
- * 255 v err by no more than u (256 + b), u b and 255 u 256 / 255 < 258 u. Beyond, v is no nearer to [0, 1], as it rises
- * with S. */
+ * 255 v err by no more than u (256 + b), u b and 255 u 256 / 255 < 258 u. For other x, v is no nearer to [0, 1],
+ * because it rises with S. */
 struct level {
     float scale, bias;
     uint32_t mask; /* of S, without the sign where absolute */
@@ -259,6 +259,7 @@ struct level {
  * 2^22. The whole sum is below 2^31. */
 static constexpr int most_quick_half = 1 << 22;
 
+/* The numbers of FINISH_QUICK for a plan; `quick` says whether they may be used. */
 static inline struct level level_of(const struct plan *plan)
 {
     const struct filter *filter = plan->filter;

@@ -73,7 +73,7 @@ fail:
     return false;
 }
 
-/* Read a file, which may be empty. The buffer has a free byte behind the content. */
+/* Read a file, which may be empty. The buffer has a free byte after the content. */
 static bool read_file(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct error *error)
 {
     const char *name = file_input_name(path);

@@ -8,7 +8,7 @@
 
 #include "codec/codec.h"
 
-/* A file to be decoded. */
+/* A file to decode. */
 struct codec_input {
     const uint8_t *bytes;
     size_t size;

@@ -22,8 +22,7 @@
 /* The scratch memory of a thread, about 100 KB. It keeps nothing from one band to the next. */
 struct deflate_workspace;
 
-struct deflate_workspace *
-deflate_workspace_new(void); /* to be released with free; NULL where there is not enough memory */
+struct deflate_workspace *deflate_workspace_new(void); /* release it with free; NULL if there is not enough memory */
 
 /* An upper bound of the compressed size of a band of SIZE bytes. */
 size_t deflate_bound(size_t size);

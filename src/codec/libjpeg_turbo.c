@@ -137,7 +137,7 @@ static void sink_begin(j_compress_ptr jpeg)
     sink_grow(jpeg, FIRST_CAPACITY);
 }
 
-static boolean sink_full(j_compress_ptr jpeg) /* every byte is in use, whatever free_in_buffer says */
+static boolean sink_full(j_compress_ptr jpeg) /* every byte is in use; free_in_buffer does not count */
 {
     sink_grow(jpeg, 2 * ((struct sink *)jpeg->dest)->capacity);
     return TRUE;

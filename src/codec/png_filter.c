@@ -69,7 +69,7 @@ void png_filter(const uint8_t *row, const uint8_t *above, size_t size, size_t pi
     memcpy(out + 1, best == NONE ? row : scratch + (size_t)(best - SUB) * size, size);
 }
 
-/* ---- Undoing: each byte waits for the one a pixel before, which stays in a register ---- */
+/* ---- Undoing: each byte depends on the byte one pixel before, which stays in a register ---- */
 
 static inline void undo_sub(uint8_t *row, size_t size, size_t pixel)
 {

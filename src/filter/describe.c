@@ -22,7 +22,7 @@ static void print_vector(FILE *stream, const char *name, const int32_t *values, 
         fprintf(stream, " %d", values[i]);
 }
 
-/* The sum of the taps, and what it does to an image of one colour. */
+/* Print the sum of the taps, and its effect on an image of one colour. */
 static void print_sum(FILE *stream, const struct filter *filter)
 {
     double sum = (double)filter->tap_sum;

@@ -102,7 +102,7 @@ extern const struct builtin_filter builtin_filters[];
 extern const size_t builtin_filter_count;
 
 /* Read a filter from SIZE bytes of text; NAME becomes filter->name. An error's subject is "NAME:LINE:COLUMN", and its
- * sentence says what was expected there; where the error has no place in the text, the subject is NAME. */
+ * sentence says what was expected there; if the error has no place in the text, the subject is NAME. */
 bool filter_parse(const char *text, size_t size, const char *name, struct filter *filter, struct error *error);
 
 /* Find or make the filter SPEC:

@@ -410,12 +410,12 @@ static bool is_matrix_header(const struct parser *parser)
            number_is_integer(line->numbers[1], 1, FILTER_MAX);
 }
 
-/* Decide what the lines are. *FIRST becomes the first row of taps: 0, or 1 after the header of a matrix.
+/* Decide how to read the lines. *FIRST becomes the first row of taps: 0, or 1 after the header of a matrix.
  *
  * The text is a matrix if its first line can be a header and exactly HEIGHT lines of WIDTH taps follow. It is rows of
  * taps if all lines have as many taps as the first. Both are true only if the header has as many numbers as the matrix
  * has columns, 2 to 4: for example `3 3 9` and three lines of three. A wrong guess would silently make another picture,
- * so such a text is refused. The message says how to write either. */
+ * so such a text is refused. The message says how to write each of them. */
 static bool find_rows(struct parser *parser, int *first)
 {
     const struct line *header = &parser->lines[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An image is what a file holds: interleaved samples of 8 or 16 bits. A plane is one channel with contiguous rows:
+ * An image is the picture of a file: interleaved samples of 8 or 16 bits. A plane is one channel with contiguous rows:
  * variants work on planes. This room has both, and splits and merges images on the CPU. */
 #ifndef GPUCONV_IMAGE_H
 #define GPUCONV_IMAGE_H
@@ -188,12 +188,13 @@ HOST_DEVICE static inline unsigned unpremultiply_sample(unsigned colour, unsigne
     return value < 255 ? value : 255;
 }
 
-/* The same for 16 bits, with 65535 in place of 255. 2 * 65535^2 does not fit in 32 bits. */
+/* premultiply_sample for 16 bits, with 65535 in place of 255. 2 * 65535^2 does not fit in 32 bits. */
 HOST_DEVICE static inline uint16_t premultiply_sample16(uint64_t colour, uint64_t alpha)
 {
     return (uint16_t)((2 * colour * alpha + 65535) / 131070);
 }
 
+/* unpremultiply_sample for 16 bits, with 65535 in place of 255. */
 HOST_DEVICE static inline uint16_t unpremultiply_sample16(uint64_t colour, uint64_t alpha)
 {
     if (alpha == 0)

@@ -52,10 +52,10 @@ void rounding_make(const struct filter *filter, struct rounding *rounding)
  * computed value may err by less than that. It is fl(S fl(1/D)) + fl((B + 1/2) fl(1/D)), rounded. With u = 2^-53:
  *
  * - The two products err by 2u |S| / D and 2u (|B| + 1/2) / D, and by so little more that 3u covers it.
- * - The sum errs by 65536 u where it is below 65536. Where it is above, or below 0, it stays there, because 0 and 65536
+ * - The sum errs by 65536 u if it is below 65536. If it is above, or below 0, it stays there, because 0 and 65536
  *   are floating-point numbers.
  *
- * The whole error is below 1 / 2D where
+ * The whole error is below 1 / 2D if
  *
  *     6 |S| + 6 |B| + 3 + 2^17 D < 2^53
  *

@@ -48,7 +48,7 @@ struct rounding16 {
  *     the greatest n up to 65535 with n <= sqrt(s1^2 + s2^2) / D + 257 * O + 1/2, or 0
  *
  * `rounding` takes the root, which is computed in doubles. Where `is_exact` is set, the result is n (proof:
- * root16_make). Elsewhere it may be wrong, and root16_reaches corrects it. */
+ * root16_make). Otherwise it may be wrong, and root16_reaches corrects it. */
 struct root16 {
     struct rounding16 rounding;
     int64_t numerator, denominator;
