@@ -106,7 +106,7 @@ static void open_gpus(struct batch *batch)
 
 /* Choose the backend of all images by the first one. The estimated number of images of its size is the bytes of all
  * files divided by the bytes of its file. */
-static void choose_backend(struct batch *batch, const struct job *job, const struct image *image)
+static void choose_for_batch(struct batch *batch, const struct job *job, const struct image *image)
 {
     const struct request *request = batch->request->request;
     const double images = job->bytes > 0 ? batch->bytes / (double)job->bytes : (double)batch->request->count;
@@ -141,7 +141,7 @@ static enum choice choose_for_image(void *context, const struct job *job, const 
         return wanted;
     pthread_mutex_lock(&batch->choosing);
     if (batch->choice == CHOICE_AUTO)
-        choose_backend(batch, job, image);
+        choose_for_batch(batch, job, image);
     const enum choice choice = batch->choice;
     pthread_mutex_unlock(&batch->choosing);
     if (choice == CHOICE_CUDA && wanted == CHOICE_AUTO && !atomic_load(&worker->gpu->ready))
@@ -151,7 +151,7 @@ static enum choice choose_for_image(void *context, const struct job *job, const 
 
 /* ---- The hooks of a job ---- */
 
-static void on_decoded(void *context, const struct job_result *result)
+static void forward_decoded(void *context, const struct job_result *result)
 {
     struct batch *batch = ((struct worker *)context)->batch;
     if (!is_single(batch) || batch->callbacks->on_decoded == NULL)
@@ -161,7 +161,7 @@ static void on_decoded(void *context, const struct job_result *result)
     pthread_mutex_unlock(&batch->reporting);
 }
 
-static void on_planned(void *context, const struct pipeline *pipeline)
+static void forward_planned(void *context, const struct pipeline *pipeline)
 {
     struct batch *batch = ((struct worker *)context)->batch;
     if (!is_single(batch))
@@ -204,9 +204,9 @@ static void end_write(void *context, const struct job_result *result)
 }
 
 static const struct job_hooks hooks = {
-    .decoded = on_decoded,
+    .decoded = forward_decoded,
     .choose = choose_for_image,
-    .planned = on_planned,
+    .planned = forward_planned,
     .fell_back = warn_once,
     .begin_write = begin_write,
     .end_write = end_write,

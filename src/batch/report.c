@@ -70,7 +70,7 @@ static void print_text(FILE *file, const char *name, const char *text)
     text_print_json(file, text);
 }
 
-static void print_result(FILE *file, const struct job_result *result)
+static void print_line(FILE *file, const struct job_result *result)
 {
     static const char *const words[] = {[JOB_DONE] = "done", [JOB_SKIPPED] = "skipped", [JOB_FAILED] = "failed"};
     fprintf(file, "{\"status\":\"%s\"", words[result->outcome]);
@@ -131,7 +131,7 @@ bool report_append(struct report *report, const struct job_result *result, struc
     FILE *file = text_open(&line);
     bool done = file != NULL;
     if (done)
-        print_result(file, result);
+        print_line(file, result);
     if (!done || !text_close(file, &line)) {
         report->failed = true;
         return error_set(error, ERROR_WORK, "not enough memory for a line of the report %s; free some", report->path);

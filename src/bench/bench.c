@@ -313,7 +313,7 @@ static void read_cpu_name(char *name, size_t size)
 }
 
 /* Check that the named variant, if there is one, accepts at least one of the filters. */
-static bool check_named_variant(const struct bench *bench, struct error *error)
+static bool check_wanted_variant(const struct bench *bench, struct error *error)
 {
     const struct bench_request *request = bench->request;
     const struct variant *variant = request->variant;
@@ -345,7 +345,7 @@ bool bench_open(struct bench *bench, const struct bench_request *request, struct
     if (request->cuda && !bench_open_gpu(bench, &bench->no_device) && !request->cpu)
         return error_set(error, ERROR_WORK, "there is no GPU to work on: %s; --backend cpu works everywhere",
                          bench->no_device.message);
-    if (!check_named_variant(bench, error))
+    if (!check_wanted_variant(bench, error))
         return false;
     if (bench->device != NULL && !bench_measure_gpu(bench, error))
         return false;
