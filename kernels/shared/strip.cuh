@@ -251,7 +251,7 @@ enum finish { FINISH_ANY, FINISH_QUICK };
  * because it rises with S. */
 struct level {
     float scale, bias;
-    uint32_t mask; /* of S, without the sign where absolute */
+    uint32_t mask; /* of S; it clears the sign if absolute */
     bool quick;
 };
 

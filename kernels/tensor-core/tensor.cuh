@@ -22,7 +22,7 @@ struct tensor_launch {
     int pitch, before;     /* tensor_group: bytes of a ring's row, and those left of the tile */
     int blocks, steps;     /* tensor_group: column blocks, pairs of filter rows */
     int terms;             /* tensor_wide: products of a part */
-    int first;             /* tensor_passes: where sums start */
+    int first;             /* tensor_passes: the initial value of sums */
     int planes;            /* tensor_passes */
     int short_strip;       /* tensor_passes: output rows of a tile of those below the others */
     int short_y;           /* tensor_passes: such tiles, one below the other */

@@ -65,7 +65,7 @@ enum jpeg_step {
 struct jpeg_walk {
     const uint8_t *bytes;
     size_t size;
-    size_t at;    /* where to look for the next marker */
+    size_t at;    /* the search for the next marker starts here */
     bool in_scan; /* after SOS: first go past the data of the scan */
 };
 

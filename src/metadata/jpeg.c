@@ -152,7 +152,7 @@ bool metadata_read_jpeg(const uint8_t *bytes, size_t size, struct metadata *meta
     done = done && join_profile(metadata, &pieces, error) &&
            metadata_add_resources(metadata, pieces.resources.bytes, pieces.resources.size, error);
     blob_free(&pieces.resources);
-    metadata_settle(metadata);
+    metadata_reconcile(metadata);
     return done;
 }
 

@@ -96,7 +96,7 @@ bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t s
     return done;
 }
 
-void metadata_settle(struct metadata *metadata)
+void metadata_reconcile(struct metadata *metadata)
 {
     const struct resolution *r = &metadata->resolution;
     metadata->has_srgb = metadata->has_srgb && metadata->icc.size == 0; /* a file may have only one of the two */

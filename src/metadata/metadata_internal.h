@@ -36,7 +36,7 @@ bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t si
 bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error);
 
 /* Make the parts of METADATA agree with each other, once the whole file is read. */
-void metadata_settle(struct metadata *metadata);
+void metadata_reconcile(struct metadata *metadata);
 
 /* Remove a property from the packet, or set it to one digit, at each place where it occurs. */
 void xmp_remove(struct blob *xmp, const char *name);

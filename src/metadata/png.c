@@ -218,7 +218,7 @@ bool metadata_read_png(const uint8_t *bytes, size_t size, struct metadata *metad
     *metadata = (struct metadata){.orientation = 1};
     while (done && png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK)
         done = read_chunk(metadata, &chunk, error);
-    metadata_settle(metadata);
+    metadata_reconcile(metadata);
     return done;
 }
 

@@ -62,10 +62,10 @@ static void fill(uint8_t *bytes, size_t size, enum kind kind, uint32_t seed)
 }
 
 /* Compress in bands, and inflate. Guard bytes after each band's bound must not change. */
-static size_t check(struct deflate_workspace *space, const uint8_t *bytes, size_t size, size_t band, bool store)
+static size_t check(struct deflate_workspace *workspace, const uint8_t *bytes, size_t size, size_t band, bool store)
 {
-    const size_t bands = (size - 1) / band + 1, room = bands * deflate_bound(band) + 1;
-    uint8_t *out = malloc(room), *guarded = malloc(deflate_bound(band) + 8), *back = malloc(size);
+    const size_t bands = (size - 1) / band + 1, capacity = bands * deflate_bound(band) + 1;
+    uint8_t *out = malloc(capacity), *guarded = malloc(deflate_bound(band) + 8), *back = malloc(size);
     struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
     size_t used = 0, consumed, given;
     assert_non_null(out);
@@ -79,7 +79,7 @@ static size_t check(struct deflate_workspace *space, const uint8_t *bytes, size_
         memset(guarded, 0xa5, deflate_bound(band) + 8);
         const bool last = at + part == size;
         const size_t made =
-            store ? deflate_store(copy, part, last, guarded) : deflate_band(space, copy, part, last, guarded);
+            store ? deflate_store(copy, part, last, guarded) : deflate_band(workspace, copy, part, last, guarded);
         assert_true(made > 0 && made <= deflate_bound(part));
         for (size_t i = deflate_bound(part); i < deflate_bound(band) + 8; i++)
             assert_int_equal(guarded[i], 0xa5);
@@ -103,65 +103,65 @@ static size_t check(struct deflate_workspace *space, const uint8_t *bytes, size_
 static void test_every_kind_of_data_inflates_to_itself(void **state)
 {
     static const size_t sizes[] = {1, 2, 7, 8, 9, 15, 257, 258, 259, 1000, 65534, 65535, 65536, 131071, 300000};
-    struct deflate_workspace *space = deflate_workspace_new();
+    struct deflate_workspace *workspace = deflate_workspace_new();
     uint8_t *bytes = malloc(300000);
     (void)state;
-    assert_non_null(space);
+    assert_non_null(workspace);
     assert_non_null(bytes);
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (enum kind kind = ZEROS; kind < KINDS; kind++) {
             fill(bytes, sizes[s], kind, (uint32_t)(s * KINDS + kind));
-            check(space, bytes, sizes[s], sizes[s], false);
-            check(space, bytes, sizes[s], sizes[s] / 3 + 1, false);
-            check(space, bytes, sizes[s], sizes[s] / 2 + 1, true);
+            check(workspace, bytes, sizes[s], sizes[s], false);
+            check(workspace, bytes, sizes[s], sizes[s] / 3 + 1, false);
+            check(workspace, bytes, sizes[s], sizes[s] / 2 + 1, true);
         }
     free(bytes);
-    free(space);
+    free(workspace);
 }
 
 static void test_random_data_inflates_to_itself(void **state)
 {
-    struct deflate_workspace *space = deflate_workspace_new();
+    struct deflate_workspace *workspace = deflate_workspace_new();
     uint8_t *bytes = malloc(20000);
     uint32_t random = 1;
     (void)state;
-    assert_non_null(space);
+    assert_non_null(workspace);
     assert_non_null(bytes);
     for (int i = 0; i < 600; i++) {
         const size_t size = next_random(&random) % (i % 3 == 0 ? 20000 : 400) + 1;
         fill(bytes, size, (enum kind)(next_random(&random) % KINDS), random);
-        check(space, bytes, size, next_random(&random) % size + 1, false);
+        check(workspace, bytes, size, next_random(&random) % size + 1, false);
     }
     free(bytes);
-    free(space);
+    free(workspace);
 }
 
 /* Compressed data take the entropy and the description of the codes, and repetitions take nearly nothing. */
 static void test_sizes_are_close_to_the_entropy(void **state)
 {
     enum { SIZE = 262144 };
-    struct deflate_workspace *space = deflate_workspace_new();
+    struct deflate_workspace *workspace = deflate_workspace_new();
     uint8_t *bytes = malloc(SIZE);
     (void)state;
-    assert_non_null(space);
+    assert_non_null(workspace);
     assert_non_null(bytes);
     fill(bytes, SIZE, ZEROS, 1);
-    assert_in_range(check(space, bytes, SIZE, SIZE, false), 1, SIZE / 200);
+    assert_in_range(check(workspace, bytes, SIZE, SIZE, false), 1, SIZE / 200);
     fill(bytes, SIZE, NOISE, 2);
-    assert_in_range(check(space, bytes, SIZE, SIZE, false), SIZE, SIZE + 64); /* stored */
+    assert_in_range(check(workspace, bytes, SIZE, SIZE, false), SIZE, SIZE + 64); /* stored */
     fill(bytes, SIZE, FEW_VALUES, 3);
-    assert_in_range(check(space, bytes, SIZE, SIZE, false), SIZE / 8,
+    assert_in_range(check(workspace, bytes, SIZE, SIZE, false), SIZE / 8,
                     SIZE / 4 * 1.02); /* 2 bits: the end of a block is a fourth symbol */
     fill(bytes, SIZE, SKEWED, 4);
-    assert_in_range(check(space, bytes, SIZE, SIZE, false), SIZE / 4, SIZE / 4 * 1.02); /* 2 bits */
+    assert_in_range(check(workspace, bytes, SIZE, SIZE, false), SIZE / 4, SIZE / 4 * 1.02); /* 2 bits */
     fill(bytes, SIZE, RUNS, 5);
-    assert_in_range(check(space, bytes, SIZE, SIZE, false), 1, SIZE / 40);
+    assert_in_range(check(workspace, bytes, SIZE, SIZE, false), 1, SIZE / 40);
     fill(bytes, 16000, NOISE, 6); /* noise that repeats */
     for (size_t i = 16000; i < SIZE; i++)
         bytes[i] = bytes[i - 16000];
-    assert_in_range(check(space, bytes, SIZE, SIZE, false), 16000, 24000);
+    assert_in_range(check(workspace, bytes, SIZE, SIZE, false), 16000, 24000);
     free(bytes);
-    free(space);
+    free(workspace);
 }
 
 int main(void)

@@ -46,10 +46,10 @@ static void test_filtering_and_unfiltering_agree_with_the_standard(void **state)
     static const size_t pixels[] = {1, 2, 3, 4, 6, 8}, counts[] = {1, 2, 5, 16, 43, 111};
     uint8_t rows[2][SIZE_MAX_HERE + PNG_PIXEL_MAX] = {{0}}, out[SIZE_MAX_HERE + 1], back[SIZE_MAX_HERE];
     uint8_t *above = rows[0] + PNG_PIXEL_MAX, *row = rows[1] + PNG_PIXEL_MAX;
-    uint8_t *room = malloc(png_filter_scratch(SIZE_MAX_HERE));
+    uint8_t *scratch = malloc(png_filter_scratch(SIZE_MAX_HERE));
     unsigned chosen = 0; /* a bit for each filter */
     (void)state;
-    assert_non_null(room);
+    assert_non_null(scratch);
     for (unsigned i = 0; i < 6 * 6 * 4; i++) {
         const size_t pixel = pixels[i % 6], size = pixel * counts[i / 6 % 6];
         unsigned sums[5] = {0};
@@ -62,7 +62,7 @@ static void test_filtering_and_unfiltering_agree_with_the_standard(void **state)
             assert_true(png_unfilter(filter, back, above, size, pixel));
             assert_memory_equal(back, row, size);
         }
-        png_filter(row, above, size, pixel, room, out);
+        png_filter(row, above, size, pixel, scratch, out);
         assert_in_range(out[0], 0, 4);
         chosen |= 1u << out[0];
         for (unsigned filter = 0; filter < 5; filter++)
@@ -71,7 +71,7 @@ static void test_filtering_and_unfiltering_agree_with_the_standard(void **state)
             assert_int_equal(out[1 + k], filtered(out[0], row, above, k, pixel));
     }
     assert_int_equal(chosen, 31);
-    free(room);
+    free(scratch);
 }
 
 static void test_the_first_row_has_none_above(void **state)
