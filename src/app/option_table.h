@@ -24,6 +24,7 @@ enum kind {
     KIND_CODEC,   /* a codec's name; a pointer to its row */
     KIND_SHOW,    /* the FILTER of --show; sets the mode too */
     KIND_TEXT,    /* anything; a string */
+    KIND_PATH,    /* a path, which is not empty; a string */
     KIND_SIZES,   /* sizes for the benchmark */
     KIND_DEVICES, /* indices of GPUs */
     KIND_MEMORY,  /* a number of bytes; a size_t */

@@ -212,6 +212,12 @@ static bool set_option(const struct option *o, const char *value, struct options
     case KIND_SHOW:
         options->filter = value;
         return set_mode(options, MODE_SHOW, error);
+    case KIND_PATH:
+        if (value[0] == '\0')
+            return error_set(error, ERROR_USAGE,
+                             "--%s needs a path, and it is empty; is a variable of the script unset?", o->name);
+        *(const char **)field = value;
+        return true;
     case KIND_TEXT:
         *(const char **)field = value;
         return true;
