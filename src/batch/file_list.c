@@ -35,14 +35,15 @@ static bool no_memory(struct error *error)
 
 /* ---- Names ---- */
 
+/* The path of NAME in FOLDER; NAME itself where FOLDER is empty. */
 static char *join_path(const char *folder, const char *name)
 {
     char *path;
     size_t length = strlen(folder);
     while (length > 1 && folder[length - 1] == '/')
         length--;
-    return asprintf(&path, "%.*s%s%s", (int)length, folder, folder[length - 1] == '/' ? "" : "/", name) < 0 ? NULL
-                                                                                                            : path;
+    const bool separated = length == 0 || folder[length - 1] == '/';
+    return asprintf(&path, "%.*s%s%s", (int)length, folder, separated ? "" : "/", name) < 0 ? NULL : path;
 }
 
 /* The last part of a path that names a file. */
@@ -284,6 +285,8 @@ static bool add_list(struct list_builder *builder)
     for (char *end, *at = text; done && at < text + size; at = end + 1) {
         end = memchr(at, separator, (size_t)(text + size + 1 - at));
         *end = '\0';
+        if (!request->null_separated && end > at && end[-1] == '\r') /* a list from Windows */
+            end[-1] = '\0';
         done = add_listed(builder, at);
     }
     free(text);
