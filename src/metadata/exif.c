@@ -284,14 +284,20 @@ static uint8_t *find_entry(const struct blob *exif, enum directory directory, un
     return NULL;
 }
 
-int exif_orientation(const struct blob *exif)
+/* The number that the tag Orientation holds; -1 where there is none. */
+static int read_orientation(const struct blob *exif)
 {
     const uint8_t *entry = find_entry(exif, DIRECTORY_IMAGE, TAG_ORIENTATION);
     const bool big = entry != NULL && exif->bytes[0] == 'M';
     if (entry == NULL || get16(big, entry + 2) != TYPE_SHORT || get32(big, entry + 4) != 1)
-        return 1;
-    const unsigned value = get16(big, entry + 8);
-    return value >= 1 && value <= 8 ? (int)value : 1;
+        return -1;
+    return (int)get16(big, entry + 8);
+}
+
+int exif_orientation(const struct blob *exif)
+{
+    const int value = read_orientation(exif);
+    return value >= 1 && value <= 8 ? value : 1;
 }
 
 /* Set a tag to VALUE, if the block has it and it holds one number. */
@@ -337,11 +343,15 @@ bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *e
     struct tiff tiff;
     struct blob built = {0};
     const bool done = !tiff_open(bytes, size, turned, &tiff) || tiff_rebuild(&tiff, &built);
-    if (done)
-        *exif = built;
-    else
+    if (!done) {
         blob_free(&built);
-    return done;
+        return false;
+    }
+    *exif = built;
+    const int orientation = read_orientation(exif);
+    if (orientation == 0 || orientation > 8) /* it means nothing, and readers differ in how they take it */
+        exif_set_upright(exif);
+    return true;
 }
 
 void exif_set_upright(struct blob *exif)

@@ -128,7 +128,9 @@ static void test_orientation(void **state)
             const size_t at = add_directory(&block, 1);
             set_entry(&block, at, 0, ORIENTATION, SHORT, 1, value);
             struct blob exif = rebuild(&block, block.size, false);
-            assert_int_equal(exif_orientation(&exif), value >= 1 && value <= 8 ? value : 1);
+            const uint32_t carried = value >= 1 && value <= 8 ? value : 1;
+            assert_int_equal(exif_orientation(&exif), carried);
+            assert_int_equal(exif.bytes[big ? 8 + 2 + 8 + 1 : 8 + 2 + 8], carried); /* the first entry's number */
             exif_set_upright(&exif);
             assert_int_equal(exif_orientation(&exif), 1);
             blob_free(&exif);
