@@ -84,6 +84,22 @@ void text_print_json(FILE *file, const char *text)
     fputc('"', file);
 }
 
+const char *text_of_size(size_t size, char text[TEXT_OF_SIZE])
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+    enum { UNITS = sizeof units / sizeof *units };
+    if (size < 1024) {
+        snprintf(text, TEXT_OF_SIZE, "%zu byte%s", size, size == 1 ? "" : "s");
+        return text;
+    }
+    double amount = (double)size / 1024;
+    int unit = 0;
+    for (; amount >= 1024 && unit < UNITS - 1; unit++)
+        amount /= 1024;
+    snprintf(text, TEXT_OF_SIZE, "%.1f %s", amount, units[unit]);
+    return text;
+}
+
 /* ---- Reading ---- */
 
 bool text_read_number(const char **text, int least, int most, int *number)

@@ -27,6 +27,12 @@ void text_print_json(FILE *file, const char *text);
  * nothing if there is no number, or if it is not from LEAST to MOST. */
 bool text_read_number(const char **text, int least, int most, int *number);
 
+/* The most bytes that text_of_size writes, with the NUL. */
+enum { TEXT_OF_SIZE = 32 };
+
+/* Write SIZE bytes to TEXT in the unit that fits: "812 bytes", "3.4 KiB", "1.5 GiB". Returns TEXT. */
+const char *text_of_size(size_t size, char text[TEXT_OF_SIZE]);
+
 /* Text in memory: SIZE bytes and a NUL after them. */
 struct text_buffer {
     char *bytes; /* release with free */

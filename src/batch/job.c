@@ -4,6 +4,7 @@
 #include "batch/job.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "metadata/metadata.h"
 
 #include <errno.h>
@@ -62,10 +63,10 @@ static size_t image_need(const struct codec_info *info, int bits, size_t size)
 
 static bool too_large(const struct memory_budget *budget, const struct job *job, size_t need, struct error *error)
 {
-    const double mega = 1 << 20;
+    char needed[TEXT_OF_SIZE], allowed[TEXT_OF_SIZE];
     return error_about(error, ERROR_WORK, file_input_name(job->input),
-                       "needs %.1f MiB of memory, and --memory allows %.1f MiB; allow more", (double)need / mega,
-                       (double)budget->limit / mega);
+                       "needs %s of memory, and --memory allows %s; allow more", text_of_size(need, needed),
+                       text_of_size(budget->limit, allowed));
 }
 
 /* Reserve memory for the image of a file of SIZE bytes. With WAIT, which says that it is this job's turn, wait for the

@@ -225,6 +225,29 @@ static void test_what_is_no_number_or_out_of_range_is_refused(void **state)
 
 /* ---- In memory ---- */
 
+static void test_a_size_has_the_unit_that_fits(void **state)
+{
+    static const struct {
+        size_t size;
+        const char *text;
+    } cases[] = {
+        {0, "0 bytes"},
+        {1, "1 byte"},
+        {1023, "1023 bytes"},
+        {1024, "1.0 KiB"},
+        {3500, "3.4 KiB"},
+        {(size_t)1 << 20, "1.0 MiB"},
+        {(size_t)3 << 29, "1.5 GiB"},
+        {(size_t)1 << 40, "1.0 TiB"},
+        {SIZE_MAX, "16777216.0 TiB"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[TEXT_OF_SIZE];
+        assert_string_equal(text_of_size(cases[i].size, text), cases[i].text);
+    }
+}
+
 static void test_a_stream_holds_all_that_is_printed(void **state)
 {
     (void)state;
@@ -284,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_json_keeps_invalid_bytes_as_lone_surrogates),
         cmocka_unit_test(test_a_number_ends_at_the_first_byte_that_is_no_digit),
         cmocka_unit_test(test_what_is_no_number_or_out_of_range_is_refused),
+        cmocka_unit_test(test_a_size_has_the_unit_that_fits),
         cmocka_unit_test(test_a_stream_holds_all_that_is_printed),
         cmocka_unit_test(test_a_stream_without_memory_fails_when_it_is_closed),
     };
