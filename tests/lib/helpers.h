@@ -5,6 +5,9 @@
 #define GPUCONV_HELPERS_H
 
 #include "base/error.h"
+#include "filter/filter.h"
+
+#include <string.h>
 
 /* The error reads as EXPECTED, its subject included: "SUBJECT: MESSAGE". */
 #define assert_error(error, expected)                                                                                  \
@@ -13,5 +16,15 @@
         error_text(error, helpers_text, sizeof helpers_text);                                                          \
         assert_string_equal(helpers_text, expected);                                                                   \
     } while (0)
+
+/* The filter that TEXT describes. The test fails if it cannot be read. */
+static inline struct filter parsed(const char *text)
+{
+    struct filter filter;
+    struct error error;
+    if (!filter_parse(text, strlen(text), "test", &filter, &error))
+        fail_msg("%s", error.message);
+    return filter;
+}
 
 #endif

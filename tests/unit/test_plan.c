@@ -11,6 +11,9 @@
 #include <setjmp.h>
 
 #include <cmocka.h>
+
+#include "tests/lib/helpers.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,15 +206,6 @@ static void test_parts_sum_to_the_tap(void **state)
 }
 
 /* ---- Plans ---- */
-
-static struct filter parsed(const char *text)
-{
-    struct filter filter;
-    struct error error;
-    if (!filter_parse(text, strlen(text), "test", &filter, &error))
-        fail_msg("%s", error.message);
-    return filter;
-}
 
 /* For every filter that floats are trusted with, k |k| <= 4 N is N >= steps[n]; and they are not where they must not.
  */

@@ -12,18 +12,12 @@
 #include <setjmp.h>
 
 #include <cmocka.h>
+
+#include "tests/lib/helpers.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct filter parsed(const char *text)
-{
-    struct filter filter;
-    struct error error;
-    if (!filter_parse(text, strlen(text), "test", &filter, &error))
-        fail_msg("%s", error.message);
-    return filter;
-}
 
 /* 16 bits, by fractions of Python and the formula: sums beyond 32 bits, offsets that are no integers, all that combine.
  */
