@@ -11,9 +11,8 @@
 
 enum { PNG = 1 << FORMAT_PNG, JPEG = 1 << FORMAT_JPEG };
 
-/* The fastest codec comes first, as measured on a photo of 15 Mpixel (docs/benchmarks.md). libspng is slower than
- * libdeflate in every respect, so it is used only on request. stb is the last resort. It reads all files that
- * codec_inspect accepts. */
+/* The fastest codec comes first, as measured on a photo of 15 Mpixel (docs/benchmarks.md). stb is the last resort. It
+ * reads all files that codec_inspect accepts. */
 static const struct codec table[] = {
     {
         .name = "libjpeg-turbo",
@@ -37,19 +36,6 @@ static const struct codec table[] = {
         .takes_compression = true,
         .decode = png_decode,
         .encode = png_encode,
-    },
-    {
-        .name = "libspng",
-        .summary = "a second library, for comparison",
-        .reads = PNG,
-        .writes = PNG,
-        .read_bits = 16,
-        .write_bits = 16,
-        .takes_compression = true,
-#ifdef GPUCONV_LIBSPNG
-        .decode = libspng_decode,
-        .encode = libspng_encode,
-#endif
     },
     {
         .name = "stb",

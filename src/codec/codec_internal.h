@@ -31,9 +31,6 @@ bool png_encode(const struct image *image, const struct format *format, const st
 bool libjpeg_turbo_decode(const struct codec_input *input, struct image *image, struct error *error);
 bool libjpeg_turbo_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
                           uint8_t **bytes, size_t *size, struct error *error);
-bool libspng_decode(const struct codec_input *input, struct image *image, struct error *error);
-bool libspng_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
-                    uint8_t **bytes, size_t *size, struct error *error);
 bool stb_decode(const struct codec_input *input, struct image *image, struct error *error);
 bool stb_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
                 uint8_t **bytes, size_t *size, struct error *error);
