@@ -31,7 +31,7 @@ void print_warning(const struct options *options, const char *name, const char *
         return;
     fputs("gpuconv: warning: ", stderr);
     text_print_escaped(stderr, name);
-    fputs(text, stderr);
+    text_print_escaped(stderr, text);
     fputc('\n', stderr);
 }
 

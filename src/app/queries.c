@@ -118,16 +118,6 @@ static int list_codecs(void)
 
 /* ---- One filter ---- */
 
-/* Print the lines of TEXT, escaped: they may hold a file's name or title. TEXT ends in a newline, and is cut up
- * here. */
-static void print_lines(char *text)
-{
-    for (char *line; (line = strsep(&text, "\n")) != NULL && text != NULL;) {
-        text_print_escaped(stdout, line);
-        putchar('\n');
-    }
-}
-
 static int show_filters(const struct options *options)
 {
     struct error error;
@@ -145,7 +135,7 @@ static int show_filters(const struct options *options)
         }
         if (i > 0)
             putchar('\n');
-        print_lines(text);
+        fputs(text, stdout);
         free(text);
     }
     free(filters);

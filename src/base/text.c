@@ -43,19 +43,40 @@ bool text_is_utf8(const uint8_t *text, size_t size)
 
 /* ---- Printing ---- */
 
+/* The code point of the UTF-8 character of LENGTH bytes at TEXT. */
+static uint32_t code_point(const uint8_t *text, int length)
+{
+    uint32_t code = length == 1 ? text[0] : text[0] & (0x7fu >> length);
+    for (int i = 1; i < length; i++)
+        code = code << 6 | (text[i] & 0x3f);
+    return code;
+}
+
+/* Can the character CODE end the line, command a terminal, or change the order of the text around it? */
+static bool changes_other_text(uint32_t code)
+{
+    return code < ' ' || (code >= 0x7f && code <= 0x9f) || /* control characters: Unicode's category Cc */
+           (code >= 0x2028 && code <= 0x2029) ||           /* the separators of lines and paragraphs: Zl, Zp */
+           code == 0x61c || (code >= 0x200e && code <= 0x200f) || (code >= 0x202a && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069); /* the property Bidi_Control */
+}
+
 void text_print_escaped(FILE *file, const char *text)
 {
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
-        if (*c == '\n')
+    const uint8_t *c = (const uint8_t *)text, *end = c + strlen(text);
+    while (c < end) {
+        const int length = text_utf8_length(c, (size_t)(end - c));
+        const uint8_t *next = c + (length > 0 ? length : 1);
+        if (length > 0 && !changes_other_text(code_point(c, length)))
+            fwrite(c, 1, (size_t)length, file);
+        else if (*c == '\n')
             fputs("\\n", file);
         else if (*c == '\t')
             fputs("\\t", file);
-        else if (*c < ' ' || *c == 0x7f)
-            fprintf(file, "\\x%02x", *c);
-        else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) /* U+0080 to U+009F: control characters, too */
-            fprintf(file, "\\x%02x\\x%02x", c[0], c[1]), c++;
         else
-            fputc(*c, file);
+            for (const uint8_t *byte = c; byte < next; byte++)
+                fprintf(file, "\\x%02x", *byte);
+        c = next;
     }
 }
 
@@ -73,10 +94,8 @@ void text_print_json(FILE *file, const char *text)
             fprintf(file, "\\udc%02x", *c);
         else if (*c == '"' || *c == '\\')
             fprintf(file, "\\%c", *c);
-        else if (*c < ' ' || *c == 0x7f)
-            fprintf(file, "\\u%04x", *c);
-        else if (*c == 0xc2 && c[1] < 0xa0) /* U+0080 to U+009F: control characters, too */
-            fprintf(file, "\\u%04x", c[1]);
+        else if (changes_other_text(code_point(c, length)))
+            fprintf(file, "\\u%04x", code_point(c, length)); /* all of them have four digits */
         else
             fwrite(c, 1, (size_t)length, file);
         c += length > 0 ? length : 1;

@@ -16,11 +16,13 @@ int text_utf8_length(const uint8_t *text, size_t size);
 /* Are the SIZE bytes at TEXT UTF-8? */
 bool text_is_utf8(const uint8_t *text, size_t size);
 
-/* Print TEXT, such as a file's name, with control characters as \n, \t or \x1b: they could change the terminal. */
+/* Print TEXT, such as a file's name, for people. Bytes that are not UTF-8 become \x9b; so do the bytes of characters that
+ * can change other text: control characters, separators of lines, and what orders text from right to left. A line end
+ * becomes \n, a tab \t. */
 void text_print_escaped(FILE *file, const char *text);
 
-/* Print TEXT as a JSON string with its quotation marks. A byte that is not UTF-8 becomes a lone surrogate, U+DC80 to
- * U+DCFF, as Python's surrogateescape does. NULL is printed as null. */
+/* Print TEXT as a JSON string with its quotation marks. The same characters become \u009b. A byte that is not UTF-8
+ * becomes a lone surrogate, U+DC80 to U+DCFF, as Python's surrogateescape does. NULL is printed as null. */
 void text_print_json(FILE *file, const char *text);
 
 /* Read the decimal number at *TEXT and step over it. It has one to nine digits and no sign. Returns false and changes

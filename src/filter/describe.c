@@ -88,7 +88,10 @@ char *filter_describe(const struct filter *filter)
     FILE *stream = text_open(&text);
     if (stream == NULL)
         return NULL;
-    fprintf(stream, "%s%s%s\n", filter->name, filter->title[0] != '\0' ? ": " : "", filter->title);
+    text_print_escaped(stream, filter->name);
+    fputs(filter->title[0] != '\0' ? ": " : "", stream);
+    text_print_escaped(stream, filter->title);
+    fputc('\n', stream);
     static const char *const formulas[COMBINE_COUNT] = {
         [COMBINE_MAGNITUDE] = "sqrt(s1^2 + s2^2)", [COMBINE_MAX] = "max(|s1|, |s2|)", [COMBINE_SUM] = "|s1| + |s2|"};
     const bool two = filter->combine != COMBINE_NONE;

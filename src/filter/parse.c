@@ -114,11 +114,8 @@ static struct quoted_word next_word(struct parser *parser)
         return word;
     const size_t longest = 32;
     const size_t length = (size_t)(token_end(parser) - parser->at);
-    char *to = word.text;
-    *to++ = '"';
-    for (size_t i = 0; i < length && i < longest; i++) /* bytes that are not ASCII could be commands to a terminal */
-        *to++ = parser->at[i] >= 0x20 && parser->at[i] < 0x7f ? parser->at[i] : '?';
-    strcpy(to, length > longest ? "...\"" : "\"");
+    snprintf(word.text, sizeof word.text, "\"%.*s%s\"", (int)(length < longest ? length : longest), parser->at,
+             length > longest ? "..." : "");
     return word;
 }
 

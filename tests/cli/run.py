@@ -14,8 +14,8 @@ files that they leave must be exactly those of the transcript:
     = 2                            its exit status; without this line 0
     files in.png out.png           the files that are left at the end; without this line none
 
-`gpuconv` is the program under test, and `png` is png.py. $ROOT is the source tree, also in the output. --update writes
-the actual results into the transcript; read the change before you keep it."""
+`gpuconv` is the program under test, and `png` is png.py. $ROOT is the source tree, also in the output. There <9b> is a
+byte that is not UTF-8. --update writes the actual results into the transcript; read the change before you keep it."""
 import argparse
 import os
 import re
@@ -80,7 +80,8 @@ def execute(command, folder, values):
 
 
 def lines_of(output, values):
-    text = output.decode("utf-8", "backslashreplace")
+    text = output.decode("utf-8", "surrogateescape")
+    text = re.sub("[\udc80-\udcff]", lambda byte: f"<{ord(byte[0]) - 0xdc00:02x}>", text)
     for name in ("GPUCONV", "ROOT"):
         text = text.replace(values[name], "$" + name)
     lines = text.split("\n")

@@ -150,8 +150,52 @@ static void test_no_control_character_reaches_the_terminal(void **state)
     /* U+0080, U+009B (the control sequence introducer) and U+009F; U+00A0 and others are letters to a terminal. */
     check_printed(text_print_escaped, "\xc2\x80\xc2\x9b\xc2\x9f", "\\xc2\\x80\\xc2\\x9b\\xc2\\x9f");
     check_printed(text_print_escaped, "\xc2\xa0\xc3\xa4\xe2\x82\xac", "\xc2\xa0\xc3\xa4\xe2\x82\xac");
-    check_printed(text_print_escaped, "\xc2", "\xc2"); /* cut short: the NUL is not skipped */
-    check_printed(text_print_escaped, "\xc2\n", "\xc2\\n");
+}
+
+/* In Latin-1 they are letters or control characters. A terminal could also join them to what is printed next. */
+static void test_bytes_that_are_no_utf8_do_not_reach_the_terminal(void **state)
+{
+    (void)state;
+    check_printed(text_print_escaped, "\x9b[31m", "\\x9b[31m");
+    check_printed(text_print_escaped, "a\x80z\xff", "a\\x80z\\xff");
+    check_printed(text_print_escaped, "\xc2", "\\xc2"); /* cut short: the NUL is not skipped */
+    check_printed(text_print_escaped, "\xc2\n", "\\xc2\\n");
+    check_printed(text_print_escaped, "\xe2\x80", "\\xe2\\x80");
+    check_printed(text_print_escaped, "\xed\xa0\x80", "\\xed\\xa0\\x80");
+}
+
+/* All code points. Those that are escaped are of Unicode's categories Cc, Zl and Zp, or have the property Bidi_Control:
+ * they end lines, command the terminal, or change the order of the text around them. */
+static void test_exactly_the_characters_that_change_other_text_are_escaped(void **state)
+{
+    (void)state;
+    static const unsigned escaped[][2] = {{0x01, 0x1f},     {0x7f, 0x9f},     {0x61c, 0x61c},
+                                          {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+    struct text_buffer buffer;
+    for (unsigned c = 1; c < 0x110000; c++) {
+        char text[5] = {(char)c};
+        if (c >= 0x80)
+            snprintf(text, sizeof text, "%c%c", (int)(0xc0 | c >> 6), (int)(0x80 | (c & 63)));
+        if (c >= 0x800)
+            snprintf(text, sizeof text, "%c%c%c", (int)(0xe0 | c >> 12), (int)(0x80 | (c >> 6 & 63)),
+                     (int)(0x80 | (c & 63)));
+        if (c >= 0x10000)
+            snprintf(text, sizeof text, "%c%c%c%c", (int)(0xf0 | c >> 18), (int)(0x80 | (c >> 12 & 63)),
+                     (int)(0x80 | (c >> 6 & 63)), (int)(0x80 | (c & 63)));
+        bool listed = c >= 0xd800 && c < 0xe000; /* surrogates are no UTF-8 */
+        for (size_t i = 0; i < sizeof escaped / sizeof escaped[0]; i++)
+            listed = listed || (c >= escaped[i][0] && c <= escaped[i][1]);
+
+        FILE *stream = text_open(&buffer);
+        assert_non_null(stream);
+        text_print_escaped(stream, text);
+        text_print_json(stream, text);
+        assert_true(text_close(stream, &buffer));
+        const bool kept = strstr(buffer.bytes, text) == buffer.bytes && strstr(buffer.bytes + 1, text) != NULL;
+        if (kept == listed)
+            fail_msg("U+%04X: %s", c, buffer.bytes);
+        free(buffer.bytes);
+    }
 }
 
 static void test_json_escapes_what_json_must(void **state)
@@ -162,6 +206,7 @@ static void test_json_escapes_what_json_must(void **state)
     check_printed(text_print_json, "say \"hi\" \\ /", "\"say \\\"hi\\\" \\\\ /\"");
     check_printed(text_print_json, "\x01\b\t\n\f\r\x1f\x7f",
                   "\"\\u0001\\u0008\\u0009\\u000a\\u000c\\u000d\\u001f\\u007f\"");
+    check_printed(text_print_json, "\xc2\x9b\xd8\x9c\xe2\x80\xae\xe2\x81\xa9", "\"\\u009b\\u061c\\u202e\\u2069\"");
     check_printed(text_print_json, "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"");
 }
 
@@ -303,6 +348,8 @@ int main(void)
         cmocka_unit_test(test_each_code_point_has_exactly_one_encoding),
         cmocka_unit_test(test_a_text_is_utf8_if_all_of_it_is),
         cmocka_unit_test(test_no_control_character_reaches_the_terminal),
+        cmocka_unit_test(test_bytes_that_are_no_utf8_do_not_reach_the_terminal),
+        cmocka_unit_test(test_exactly_the_characters_that_change_other_text_are_escaped),
         cmocka_unit_test(test_json_escapes_what_json_must),
         cmocka_unit_test(test_json_keeps_invalid_bytes_as_lone_surrogates),
         cmocka_unit_test(test_a_number_ends_at_the_first_byte_that_is_no_digit),
