@@ -53,14 +53,16 @@ static bool unknown_name(const char *argument, size_t length, struct error *erro
     return error_set(error, ERROR_USAGE, "unknown option %.*s; gpuconv --help lists all", (int)length, argument);
 }
 
-static bool unknown_letter(const char *argument, char letter, struct error *error)
+static bool unknown_letter(const char *argument, const char *letter, struct error *error)
 {
-    const char *nearest = strlen(argument) > 2 ? nearest_option(argument + 1) : NULL;
+    const int character = text_utf8_length((const uint8_t *)letter, strlen(letter));
+    const int length = character > 0 ? character : 1;
+    const bool alone = strlen(argument) == 1 + (size_t)length;
+    const char *nearest = !alone ? nearest_option(argument + 1) : NULL;
     if (nearest != NULL)
         return error_set(error, ERROR_USAGE, "unknown option %s; did you mean --%s?", argument, nearest);
-    if (strlen(argument) > 2)
-        return error_set(error, ERROR_USAGE, "unknown option -%c in %s; gpuconv --help lists all", letter, argument);
-    return error_set(error, ERROR_USAGE, "unknown option -%c; gpuconv --help lists all", letter);
+    return error_set(error, ERROR_USAGE, "unknown option -%.*s%s%s; gpuconv --help lists all", length, letter,
+                     alone ? "" : " in ", alone ? "" : argument);
 }
 
 /* ---- Values ---- */
@@ -264,7 +266,7 @@ static bool parse_letters(int argc, char *const argv[], int *i, struct options *
     for (const char *letter = argument + 1; *letter != '\0'; letter++) {
         const struct option *o = find_letter(*letter);
         if (o == NULL)
-            return unknown_letter(argument, *letter, error);
+            return unknown_letter(argument, letter, error);
         if (o->argument == NULL) {
             if (!set_option(o, NULL, options, error))
                 return false;
