@@ -72,7 +72,7 @@ int run_benchmark(const struct options *options)
         .cpu = options->request.choice != CHOICE_CUDA,
         .cuda = options->request.choice != CHOICE_CPU,
         .device = options->request.device,
-        .threads = parallel_allowed(options->request.threads),
+        .threads = options->threads,
     };
     bool done = bench_open(&bench, &request, &error) && run_bench(options, &bench, &wrong, &error);
     if (done && wrong > 0)

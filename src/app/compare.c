@@ -13,13 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct codec_settings codec_settings(const struct options *options)
-{
-    struct codec_settings settings = options->job.codec;
-    settings.threads = parallel_allowed(options->request.threads);
-    return settings;
-}
-
 /* Read and decode the image at PATH; its samples stay in the file's order. */
 static bool read_image(const char *path, const struct codec_settings *settings, struct image *image,
                        struct error *error)
@@ -111,13 +104,17 @@ static int print_answer(const struct options *options, const struct codec_settin
 /* Exit status 0 where the images are equal, 1 where they are not or cannot be compared. */
 int run_compare(const struct options *options)
 {
-    const struct codec_settings settings = codec_settings(options);
+    struct codec_settings settings = options->job.codec;
+    struct thread_pool pool;
     struct error error;
     struct image expected = {0}, actual = {0};
+    thread_pool_open(&pool, options->threads);
+    settings.pool = &pool;
     const bool done = check_picture(options, &error) && read_image(options->expected, &settings, &expected, &error) &&
                       read_image(options->actual, &settings, &actual, &error);
     const int status = done ? print_answer(options, &settings, &expected, &actual) : print_error_line(&error);
     image_free(&expected);
     image_free(&actual);
+    thread_pool_close(&pool);
     return status;
 }

@@ -3,6 +3,7 @@
  * The rows of the option table. */
 #include "app/option_table.h"
 
+#include "base/parallel.h"
 #include "codec/codec.h"
 #include "image/image.h"
 #include "plan/border.h"
@@ -120,9 +121,9 @@ const struct option option_table[] = {
      .group = GROUP_BACKEND,
      .help = "CPU threads for one image (default all)",
      .kind = KIND_NUMBER,
-     .field = FIELD(request.threads),
+     .field = FIELD(threads),
      .low = 1,
-     .high = 1024},
+     .high = PARALLEL_THREADS_MOST},
 
     {.name = "format",
      .argument = "FORMAT",
@@ -228,7 +229,7 @@ const struct option option_table[] = {
      .kind = KIND_NUMBER,
      .field = FIELD(batch.workers),
      .low = 1,
-     .high = 1024},
+     .high = PARALLEL_THREADS_MOST},
     /* The rest also goes with one image, as the heading of the group says. */
     {.name = "skip-existing",
      .group = GROUP_MANY,

@@ -58,6 +58,7 @@ struct options {
     uint64_t given; /* 1 << row for each row of the option table that was given */
 
     const char *filter; /* MODE_RUN and MODE_SHOW */
+    int threads;        /* of the CPU for one image; 0: all */
     bool flip, absolute, linear;
     struct request request; /* choice: set by --backend or by the named variant */
     struct device_choice devices;

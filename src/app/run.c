@@ -277,6 +277,7 @@ int run_images(const struct options *options)
     batch.request = &request;
     batch.settings = &settings;
     batch.devices = devices;
+    batch.threads = options->threads;
     batch.on_this_thread = options->pair && options->report == NULL;
     if (batch.memory == 0 && !options->pair) /* a single image has no limit */
         batch.memory = budget_default();

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loops run on OpenMP's threads, or on the calling thread alone if the compiler has no OpenMP. */
+ * A loop has seats. A waiting thread takes one, and then indices until none is left. The caller takes indices too. Once
+ * it finds none, it withdraws the seats that are still free: it never waits for a thread that has not begun. */
 #include "base/parallel.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <sys/resource.h>
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 int parallel_processors(void)
 {
@@ -20,74 +14,121 @@ int parallel_processors(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-int parallel_threads(int wanted)
+void thread_pool_open(struct thread_pool *pool, int threads)
 {
-#ifdef _OPENMP
-    return wanted > 0 ? wanted : omp_get_max_threads();
-#else
-    (void)wanted;
-    return 1;
-#endif
+    const int wanted = threads > 0 ? threads : parallel_processors();
+    *pool = (struct thread_pool){.threads = wanted < PARALLEL_THREADS_MOST ? wanted : PARALLEL_THREADS_MOST};
+    pthread_mutex_init(&pool->mutex, NULL);
+    pthread_cond_init(&pool->begun, NULL);
+    pthread_cond_init(&pool->ended, NULL);
 }
 
-/* A limit of this many processes is no limit in practice. */
-enum { ENOUGH_PROCESSES = 1 << 14 };
-
-/* Could a limit on this process prevent new threads, or memory for their stacks? */
-static bool is_limited(void)
+void thread_pool_close(struct thread_pool *pool)
 {
-    struct rlimit processes, memory, data;
-    return getrlimit(RLIMIT_NPROC, &processes) != 0 || processes.rlim_cur < ENOUGH_PROCESSES ||
-           getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur != RLIM_INFINITY ||
-           getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY;
+    if (pool->threads == 0) /* it was never opened */
+        return;
+    pthread_mutex_lock(&pool->mutex);
+    pool->is_closing = true;
+    pthread_cond_broadcast(&pool->begun);
+    pthread_mutex_unlock(&pool->mutex);
+    for (int i = 0; i < pool->started; i++)
+        pthread_join(pool->handles[i], NULL);
+    pthread_mutex_destroy(&pool->mutex);
+    pthread_cond_destroy(&pool->begun);
+    pthread_cond_destroy(&pool->ended);
+    pool->threads = 0;
 }
 
-/* A thread that ends as soon as LOCK is free. */
-static void *wait_for_lock(void *lock)
+int thread_pool_threads(const struct thread_pool *pool)
 {
-    pthread_mutex_lock(lock);
-    pthread_mutex_unlock(lock);
+    return pool != NULL ? pool->threads : 1;
+}
+
+/* Take indices until none is left. */
+static void take_indices(struct thread_pool *pool, int thread)
+{
+    int64_t index;
+    while ((index = atomic_fetch_add(&pool->next, 1)) < pool->count)
+        pool->work(pool->context, index, thread);
+}
+
+/* A thread of the pool. */
+static void *run_thread(void *argument)
+{
+    struct thread_pool *pool = argument;
+    pthread_mutex_lock(&pool->mutex);
+    while (!pool->is_closing) {
+        if (pool->seats == 0) {
+            pthread_cond_wait(&pool->begun, &pool->mutex);
+            continue;
+        }
+        const int number = ++pool->joined;
+        pool->seats--;
+        pool->busy++;
+        pthread_mutex_unlock(&pool->mutex);
+        take_indices(pool, number);
+        pthread_mutex_lock(&pool->mutex);
+        if (--pool->busy == 0)
+            pthread_cond_signal(&pool->ended);
+    }
+    pthread_mutex_unlock(&pool->mutex);
     return NULL;
 }
 
-int parallel_allowed(int wanted)
+/* Let the pool have COUNT threads, or as many as the system allows. Only the calling thread takes signals that end the
+ * program. It blocks them while it writes a file (file_write), and that would be useless if another thread took
+ * them. */
+static void start_threads(struct thread_pool *pool, int count)
 {
-    enum { MOST_THREADS = 1023 }; /* as --threads */
-    pthread_t threads[MOST_THREADS];
-    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    const int others = parallel_threads(wanted) - 1;
-    int started = 0;
-    if (!is_limited())
-        return wanted;
-    /* The limits apply to threads that exist at the same time, so each thread waits until no more can be started. */
-    pthread_mutex_lock(&lock);
-    while (started < others && started < MOST_THREADS &&
-           pthread_create(&threads[started], NULL, wait_for_lock, &lock) == 0)
-        started++;
-    pthread_mutex_unlock(&lock);
-    for (int i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    return started + 1;
+    /* Small stacks leave address space to images where `ulimit -v` limits it. The deepest frames, those of codecs, need
+     * far less. */
+    enum { STACK_BYTES = 1 << 20 };
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    if (pool->is_refused || pthread_attr_init(&attributes) != 0)
+        return;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    while (pool->started < count && !pool->is_refused) {
+        pool->is_refused = pthread_create(&pool->handles[pool->started], &attributes, run_thread, pool) != 0;
+        pool->started += pool->is_refused ? 0 : 1;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
 }
 
-void parallel_for(int threads, int64_t count, void (*work)(void *context, int64_t index, int thread), void *context)
+/* Offer the loop to the other threads, take part in it, and wait for those that joined. */
+static void share_loop(struct thread_pool *pool, int others)
 {
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        /* Only the calling thread takes signals that end the program. It blocks them while it writes a file
-         * (file_write), and that would be useless if another thread took them. */
-        sigset_t all;
-        sigfillset(&all);
-        if (omp_get_thread_num() != 0)
-            pthread_sigmask(SIG_BLOCK, &all, NULL);
-#pragma omp for schedule(dynamic)
+    pthread_mutex_lock(&pool->mutex);
+    pool->joined = 0;
+    pool->seats = others;
+    pthread_cond_broadcast(&pool->begun);
+    pthread_mutex_unlock(&pool->mutex);
+    take_indices(pool, 0);
+    pthread_mutex_lock(&pool->mutex);
+    pool->seats = 0;
+    while (pool->busy > 0)
+        pthread_cond_wait(&pool->ended, &pool->mutex);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+void parallel_for(struct thread_pool *pool, int threads, int64_t count,
+                  void (*work)(void *context, int64_t index, int thread), void *context)
+{
+    const int most = threads < thread_pool_threads(pool) ? threads : thread_pool_threads(pool);
+    const int others = (int)(count < most ? count : most) - 1;
+    if (others > 0)
+        start_threads(pool, others);
+    if (others <= 0 || pool->started == 0) {
         for (int64_t index = 0; index < count; index++)
-            work(context, index, omp_get_thread_num());
+            work(context, index, 0);
+        return;
     }
-#else
-    (void)threads;
-    for (int64_t index = 0; index < count; index++)
-        work(context, index, 0);
-#endif
+    pool->work = work;
+    pool->context = context;
+    pool->count = count;
+    atomic_store(&pool->next, 0);
+    share_loop(pool, others);
 }

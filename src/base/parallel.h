@@ -4,21 +4,50 @@
 #ifndef GPUCONV_PARALLEL_H
 #define GPUCONV_PARALLEL_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+/* The most threads of a pool, and of --threads. */
+enum { PARALLEL_THREADS_MOST = 1024 };
+
+/* Threads that wait for loops. One thread at a time may use a pool. Threads start when a loop first needs them, and end
+ * with the pool. If the system refuses a thread, loops run on the threads that there are. */
+struct thread_pool {
+    int threads;     /* the most that a loop uses, the calling thread included */
+    int started;     /* threads besides the calling one */
+    bool is_refused; /* the system has refused to start one */
+    bool is_closing;
+    pthread_mutex_t mutex;
+    pthread_cond_t begun, ended;
+    pthread_t handles[PARALLEL_THREADS_MOST - 1];
+
+    /* The loop. */
+    void (*work)(void *context, int64_t index, int thread);
+    void *context;
+    int64_t count;
+    atomic_int_least64_t next;
+    int seats;  /* how many more threads may join */
+    int joined; /* how many have joined; the number of the last one */
+    int busy;   /* how many of these have not ended */
+};
 
 /* How many processors this process may run on, at least 1. */
 int parallel_processors(void);
 
-/* The number of threads to use if WANTED are wanted. 0 means one thread per processor. */
-int parallel_threads(int wanted);
+/* Make a pool of at most THREADS threads; 0 is one for each processor. No thread is started yet. */
+void thread_pool_open(struct thread_pool *pool, int threads);
 
-/* The number of threads that this process can start, at least 1 and at most WANTED (0: one per processor). Without
- * limits on the process (ulimit -u, -v, -d), it is WANTED. Ask before the first parallel_for: OpenMP ends the process
- * if it cannot start a thread. */
-int parallel_allowed(int wanted);
+/* End the threads. A pool of zeros is allowed. */
+void thread_pool_close(struct thread_pool *pool);
 
-/* Call WORK once for each index below COUNT, in any order, on THREADS threads with numbers from 0. The calling thread
- * is one of them, and the only one if THREADS is 1. Returns when all calls have returned. */
-void parallel_for(int threads, int64_t count, void (*work)(void *context, int64_t index, int thread), void *context);
+/* The most threads of a loop. A pool that is NULL has one thread, the caller's. */
+int thread_pool_threads(const struct thread_pool *pool);
+
+/* Call WORK once for each index below COUNT, in any order, on at most THREADS threads of POOL. They have numbers from 0
+ * to THREADS - 1. The calling thread is one of them. Returns when all calls have returned. POOL may be NULL. */
+void parallel_for(struct thread_pool *pool, int threads, int64_t count,
+                  void (*work)(void *context, int64_t index, int thread), void *context);
 
 #endif

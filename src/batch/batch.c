@@ -400,20 +400,15 @@ static bool make_order(struct batch *batch, struct error *error)
 static void share_out_processors(struct batch *batch)
 {
     const struct batch_request *request = batch->request;
-    const int threads = request->request->threads;
     if (is_single(batch)) {
         batch->worker_count = 1;
-        batch->threads = parallel_allowed(threads > 0 ? threads : request->workers);
+        batch->threads = request->threads > 0 ? request->threads : request->workers;
         return;
     }
     const int wanted = request->workers > 0 ? request->workers : parallel_processors();
     const bool few = request->count < (size_t)wanted;
     batch->worker_count = few ? (int)request->count : wanted;
-    batch->threads = threads > 0 ? threads : few ? wanted / batch->worker_count : 1;
-    if (batch->threads > 1) {
-        const int allowed = parallel_allowed(batch->worker_count * batch->threads) / batch->worker_count;
-        batch->threads = allowed > 1 ? allowed : 1;
-    }
+    batch->threads = request->threads > 0 ? request->threads : few ? wanted / batch->worker_count : 1;
 }
 
 static bool prepare_batch(struct batch *batch, struct error *error)

@@ -13,11 +13,12 @@
 #include <stddef.h>
 
 struct batch_request {
-    const struct request *request; /* what to do to each image; threads 0: the workers share the processors */
+    const struct request *request; /* what to do to each image */
     const struct job_settings *settings;
     const struct job *jobs;
     size_t count;
     int workers;        /* jobs at a time; 0: one a processor */
+    int threads;        /* of the CPU for one image; 0: the workers share the processors */
     const int *devices; /* GPUs for the workers, in turn */
     size_t device_count;
     size_t memory;  /* bytes that all images in progress may use together; 0: no limit */

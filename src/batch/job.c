@@ -282,7 +282,7 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
 {
     struct passage passage = {.job = job, .result = result, .codec = worker->settings->codec};
     *result = (struct job_result){.job = job, .outcome = JOB_FAILED, .device = -1, .input_bytes = (size_t)job->bytes};
-    passage.codec.threads = worker->threads;
+    passage.codec.pool = &worker->pool;
     stages_begin(&result->stages);
     if (job->problem != NULL)
         error_about(&result->error, ERROR_WORK, job->input, "%s", job->problem);
@@ -301,7 +301,8 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
 
 bool job_worker_open(struct job_worker *worker, struct error *error)
 {
-    worker->request.threads = worker->threads;
+    thread_pool_open(&worker->pool, worker->threads);
+    worker->request.pool = &worker->pool;
     return pipeline_open(&worker->pipeline, &worker->request, error);
 }
 
@@ -310,6 +311,7 @@ void job_worker_close(struct job_worker *worker)
     if (worker->settings == NULL) /* it was never opened */
         return;
     pipeline_close(&worker->pipeline);
+    thread_pool_close(&worker->pool);
     budget_release(worker->budget, worker->kept);
     worker->kept = 0;
 }

@@ -6,6 +6,7 @@
 #define GPUCONV_JOB_H
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "batch/memory.h"
 #include "codec/codec.h"
 #include "image/image.h"
@@ -30,7 +31,7 @@ struct job {
 
 /* The settings of all jobs. */
 struct job_settings {
-    struct codec_settings codec; /* job_run sets the threads and the chroma subsampling */
+    struct codec_settings codec; /* job_run sets the pool and the chroma subsampling */
     bool strip;                  /* drop all metadata */
     bool keep_orientation;       /* leave the samples in their order, whatever EXIF says is up */
     bool skip_existing;          /* skip a job whose output exists */
@@ -88,15 +89,16 @@ struct job_worker {
     struct request request;
     int threads; /* of the CPU for one image; 0: one for each processor */
 
+    struct thread_pool pool;
     struct pipeline pipeline;
     size_t kept;     /* bytes reserved for the buffers of the pipeline */
     size_t reserved; /* bytes reserved for this image */
 };
 
-/* Open the pipeline of a worker. Release with job_worker_close, also after a failure. */
+/* Open the pipeline of a worker, and its pool, which starts no thread yet. Release with job_worker_close, also after a failure. */
 bool job_worker_open(struct job_worker *worker, struct error *error);
 
-/* Release the pipeline and its reserved memory. Does nothing to a worker of zeros. */
+/* Release the pipeline, the pool and the reserved memory. Does nothing to a worker of zeros. */
 void job_worker_close(struct job_worker *worker);
 
 /* Do one job: wait for memory, read, inspect, decode, orient, convolve, encode, add the metadata, write. RESULT

@@ -28,7 +28,7 @@ bool case_plan(const struct bench_case *c, const struct filter *filter, const st
 {
     if (!variant_plan(plan, filter, c->bench->request->border, c->sample, variant, error))
         return false;
-    plan->threads = c->bench->threads;
+    plan->pool = &c->bench->pool;
     return variant->backend != BACKEND_CPU || variant_prepare(plan, NULL, error);
 }
 
@@ -176,7 +176,7 @@ static bool measure_plan(struct bench_case *c, struct plan *plan, bool image, co
     const double first_ms = clock_milliseconds() - start;
     /* Both float sums are rounded. */
     const double allowed = c->sample == SAMPLE_F32 ? 2 * variant_tolerance(plan) : variant_tolerance(plan);
-    const struct bench_difference difference = bench_compare(&c->expected, &c->actual, allowed, c->bench->threads);
+    const struct bench_difference difference = bench_compare(&c->expected, &c->actual, allowed, &c->bench->pool);
     row.different = difference.different;
     row.wrong = difference.wrong > 0;
     if (!row.wrong &&
@@ -230,7 +230,7 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
     if (wanted == 0)
         return true;
 
-    const struct work work = {c->size.width, c->size.height, c->size.planes, c->sample, bench->threads};
+    const struct work work = {c->size.width, c->size.height, c->size.planes, c->sample, bench->pool.threads};
     const struct variant *canonical = variant_choose(filter, BACKEND_CPU, &work);
     struct plan plan;
     uint64_t wrong;
@@ -341,7 +341,8 @@ static bool check_wanted_variant(const struct bench *bench, struct error *error)
 
 bool bench_open(struct bench *bench, const struct bench_request *request, struct error *error)
 {
-    *bench = (struct bench){.request = request, .threads = parallel_threads(request->threads)};
+    *bench = (struct bench){.request = request};
+    thread_pool_open(&bench->pool, request->threads);
     if (request->cuda && !bench_open_gpu(bench, &bench->no_device) && !request->cpu)
         return error_set(error, ERROR_WORK, "there is no GPU to work on: %s; --backend cpu works everywhere",
                          bench->no_device.message);
@@ -350,7 +351,7 @@ bool bench_open(struct bench *bench, const struct bench_request *request, struct
     if (bench->device != NULL && !bench_measure_gpu(bench, error))
         return false;
     read_cpu_name(bench->cpu, sizeof bench->cpu);
-    if (request->cpu && !bench_measure_cpu(bench->threads, &bench->cpu_peak, error))
+    if (request->cpu && !bench_measure_cpu(&bench->pool, &bench->cpu_peak, error))
         return false;
     bench_set_sizes(bench);
     return true;
@@ -359,4 +360,5 @@ bool bench_open(struct bench *bench, const struct bench_request *request, struct
 void bench_close(struct bench *bench)
 {
     bench_close_gpu(bench);
+    thread_pool_close(&bench->pool);
 }

@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/parallel.h"
 #include "base/text.h"
 #include "filter/filter.h"
 #include "kernels/device/device.h"
@@ -109,7 +110,7 @@ struct bench {
     struct device_info facts;
     int driver;    /* of device_driver_version */
     char cpu[128]; /* the processor's name */
-    int threads;
+    struct thread_pool pool;
     struct device_peaks peaks; /* 0 without a device */
     double cpu_peak;           /* float multiply-adds a second; 0 where the CPU is not measured */
 };
@@ -136,16 +137,16 @@ struct bench_difference {
     uint64_t different, wrong;
 };
 
-/* Compare planes of one shape on THREADS threads. */
+/* Compare planes of one shape on the threads of POOL. */
 struct bench_difference bench_compare(const struct plane *expected, const struct plane *actual, double allowed,
-                                      int threads);
+                                      struct thread_pool *pool);
 
 /* Sort the times of RUNS runs and set the row's runs, median, minimum, maximum and spread. */
 void bench_statistics(double *milliseconds, int runs, struct bench_row *row);
 
-/* Measure the highest rate at which THREADS threads of the CPU multiply and add floats. *PEAK becomes multiply-adds a
+/* Measure the highest rate at which the threads of POOL multiply and add floats. *PEAK becomes multiply-adds a
  * second. Fails only if there is too little memory. */
-bool bench_measure_cpu(int threads, double *peak, struct error *error);
+bool bench_measure_cpu(struct thread_pool *pool, double *peak, struct error *error);
 
 /* ---- Writing rows ---- */
 

@@ -62,12 +62,13 @@ static void compare_some_rows(void *context, int64_t index, int thread)
 }
 
 struct bench_difference bench_compare(const struct plane *expected, const struct plane *actual, double allowed,
-                                      int threads)
+                                      struct thread_pool *pool)
 {
     struct comparison comparison = {.expected = expected, .actual = actual, .allowed = allowed};
     const int64_t rows = (int64_t)expected->height * expected->count;
     const bool small = rows * expected->width <= 1 << 20; /* starting threads would take longer */
-    parallel_for(small ? 1 : threads, (rows + COMPARED_ROWS - 1) / COMPARED_ROWS, compare_some_rows, &comparison);
+    parallel_for(small ? NULL : pool, thread_pool_threads(pool), (rows + COMPARED_ROWS - 1) / COMPARED_ROWS,
+                 compare_some_rows, &comparison);
     return (struct bench_difference){comparison.different, comparison.wrong};
 }
 
@@ -135,7 +136,7 @@ static bool check_part(struct bench_case *c, const struct plan *reference, const
         const struct plane expected = part_of_plane(&c->expected, part);
         const struct plane actual =
             part_of_plane(&result, &(struct part){0, filter->anchor_x, filter->anchor_y, part->width, part->height});
-        *wrong += bench_compare(&expected, &actual, allowed, c->bench->threads).wrong;
+        *wrong += bench_compare(&expected, &actual, allowed, &c->bench->pool).wrong;
     }
     plane_free(&window);
     plane_free(&result);
@@ -153,7 +154,7 @@ static bool check_with_plan(struct bench_case *c, const struct plan *reference, 
         if (!reference->variant->launch(reference, NULL, &c->in, &c->actual, error))
             return false;
         c->tap_seconds = (clock_milliseconds() - start) / 1e3 / work;
-        *wrong = bench_compare(&c->expected, &c->actual, allowed, c->bench->threads).wrong;
+        *wrong = bench_compare(&c->expected, &c->actual, allowed, &c->bench->pool).wrong;
         return true;
     }
     /* Parts are as wide as the image where that leaves at least 4 rows, else narrower and 4 rows high. The reference

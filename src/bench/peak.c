@@ -71,8 +71,9 @@ static void measure_thread(void *context, int64_t index, int thread)
     measurement->rates[thread] = (struct thread_rate){1e3 * calls / elapsed, result};
 }
 
-bool bench_measure_cpu(int threads, double *peak, struct error *error)
+bool bench_measure_cpu(struct thread_pool *pool, double *peak, struct error *error)
 {
+    const int threads = thread_pool_threads(pool);
     const double warm_up_ms = 50, run_ms = 20; /* enough to raise the clock; enough calls to count */
     const int runs = 3;
     struct thread_rate *rates = calloc((size_t)threads, sizeof *rates);
@@ -83,7 +84,7 @@ bool bench_measure_cpu(int threads, double *peak, struct error *error)
         for (int run = 0; run < runs; run++) {
             struct measurement measurement = {loop, loop == 0 && run == 0 ? warm_up_ms : run_ms, rates};
             memset(rates, 0, (size_t)threads * sizeof *rates);
-            parallel_for(threads, threads, measure_thread, &measurement);
+            parallel_for(pool, threads, threads, measure_thread, &measurement);
             double calls = 0;
             float result = 0;
             for (int thread = 0; thread < threads; thread++) {

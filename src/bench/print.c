@@ -178,7 +178,7 @@ static void json_begin(FILE *file, const struct bench *bench)
     }
     fputs(",\n  \"cpu\": {\"name\": ", file);
     text_print_json(file, bench->cpu);
-    fprintf(file, ", \"threads\": %d},\n  \"peaks\": {", bench->threads);
+    fprintf(file, ", \"threads\": %d},\n  \"peaks\": {", bench->pool.threads);
     json_peak(file, "fma_tmac_s", bench->peaks.fma);
     fputs(", ", file);
     json_peak(file, "dp4a_tmac_s", bench->peaks.dp4a);
@@ -219,7 +219,7 @@ static void table_begin(FILE *file, const struct bench *bench)
                 bench->peaks.tensor / 1e12);
     else if (bench->no_device.code != ERROR_NONE)
         fprintf(file, "GPU: none: %s\n", bench->no_device.message);
-    fprintf(file, "CPU: %s, %d thread%s\n", bench->cpu, bench->threads, bench->threads == 1 ? "" : "s");
+    fprintf(file, "CPU: %s, %d thread%s\n", bench->cpu, bench->pool.threads, bench->pool.threads == 1 ? "" : "s");
     if (bench->cpu_peak > 0)
         fprintf(file, "     peak: float %.4f TMAC/s\n", bench->cpu_peak / 1e12);
     if (bench->omitted_sizes > 0)

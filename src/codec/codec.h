@@ -32,13 +32,15 @@ struct codec_info {
     const struct codec *codec; /* the codec that decoded the file; NULL after codec_inspect */
 };
 
+struct thread_pool; /* base/parallel.h */
+
 /* How to decode and encode. */
 struct codec_settings {
-    const struct codec *codec; /* NULL: the best codec for each file */
-    int bits;                  /* a sample of the decoded image, 8 or 16; 0: as in the file */
-    int quality;               /* of a JPEG, 1 to 100 */
-    int compression;           /* of a PNG, 0 (none) to 9 */
-    int threads;               /* 0: one per processor; 1: no new thread. Never changes the result. */
+    const struct codec *codec;                    /* NULL: the best codec for each file */
+    int bits;                                     /* a sample of the decoded image, 8 or 16; 0: as in the file */
+    int quality;                                  /* of a JPEG, 1 to 100 */
+    int compression;                              /* of a PNG, 0 (none) to 9 */
+    struct thread_pool *pool;                     /* NULL: the calling thread only. It never changes the result. */
     struct chroma_subsampling chroma_subsampling; /* of a JPEG; 0, 0: chosen by quality */
     size_t most_pixels;                           /* limit of width x height; 0: only CODEC_MAX_SAMPLES */
 };

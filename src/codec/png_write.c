@@ -149,8 +149,8 @@ static void encode_band(void *context, int64_t index, int thread)
                                       : deflate_band(state->workspace, filtered, size, rows == left, out);
 }
 
-/* Filter and compress all bands on COUNT threads. Returns false if there is not enough memory. */
-static bool encode_bands(struct encoding *encoding, int count)
+/* Filter and compress all bands on COUNT threads of POOL. Returns false if there is not enough memory. */
+static bool encode_bands(struct encoding *encoding, struct thread_pool *pool, int count)
 {
     encoding->results = calloc((size_t)encoding->bands, sizeof *encoding->results);
     encoding->threads = calloc((size_t)count, sizeof(struct thread_state *));
@@ -158,7 +158,7 @@ static bool encode_bands(struct encoding *encoding, int count)
     for (int i = 0; done && i < count; i++)
         done = (encoding->threads[i] = thread_state_new(encoding)) != NULL;
     if (done)
-        parallel_for(count, encoding->bands, encode_band, encoding);
+        parallel_for(pool, count, encoding->bands, encode_band, encoding);
     for (int i = 0; encoding->threads != NULL && i < count; i++)
         thread_state_free(encoding->threads[i]);
     free(encoding->threads);
@@ -213,9 +213,9 @@ static bool compress_again(const struct encoding *encoding, uint8_t *out, size_t
     return done;
 }
 
-/* Write the stream, without head and checksum, to OUT on COUNT threads. Returns its size, or 0 if there is not enough
+/* Write the stream, without head and checksum, to OUT on COUNT threads of POOL. Returns its size, or 0 if there is not enough
  * memory. */
-static size_t compress(struct encoding *encoding, int count, uint8_t *out, uint32_t *adler)
+static size_t compress(struct encoding *encoding, struct thread_pool *pool, int count, uint8_t *out, uint32_t *adler)
 {
     size_t size = 0;
     encoding->out = out;
@@ -225,7 +225,7 @@ static size_t compress(struct encoding *encoding, int count, uint8_t *out, uint3
         if (encoding->filtered == NULL)
             return 0;
     }
-    if (encode_bands(encoding, count)) {
+    if (encode_bands(encoding, pool, count)) {
         size = join_bands(encoding, adler);
         if (encoding->filtered != NULL && !compress_again(encoding, out, &size))
             size = 0;
@@ -261,7 +261,7 @@ bool png_encode(const struct image *image, const struct format *format, const st
     struct encoding encoding = {.image = image, .pixel = pixel, .row_bytes = row_bytes, .level = settings->compression};
     encoding.band_rows = fitting < image->height ? fitting : image->height;
     encoding.bands = (image->height - 1) / encoding.band_rows + 1;
-    const int wanted = parallel_threads(settings->threads);
+    const int wanted = thread_pool_threads(settings->pool);
     const int threads = encoding.bands < wanted ? (int)encoding.bands : wanted;
     const size_t stream_bound = (size_t)encoding.bands * deflate_bound(band_bytes(&encoding));
     const size_t chunk_bytes = PNG_CHUNK_OVERHEAD + ZLIB_HEAD + stream_bound + ZLIB_TAIL;
@@ -272,7 +272,7 @@ bool png_encode(const struct image *image, const struct format *format, const st
     uint8_t *chunk = write_header(file, image);
     uint8_t *stream = chunk + PNG_CHUNK_HEAD + ZLIB_HEAD;
     uint32_t adler;
-    const size_t compressed = compress(&encoding, threads, stream, &adler);
+    const size_t compressed = compress(&encoding, settings->pool, threads, stream, &adler);
     if (compressed == 0) {
         free(file);
         return codec_report_encode_memory(image, format, error);

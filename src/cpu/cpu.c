@@ -72,7 +72,7 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
         .plan = plan, .program = plan->prepared, .in = in, .out = out, .past_caches = goes_past_caches(out)};
     assert(launch.program != NULL);
     const double work = (double)in->width * in->height * in->count * f->width * f->height * filter_grids(f);
-    int threads = work < PARALLEL_WORK ? 1 : parallel_threads(plan->threads);
+    int threads = work < PARALLEL_WORK ? 1 : thread_pool_threads(plan->pool);
     tiles_choose(&launch, threads);
     const int64_t tiles = (int64_t)launch.tiles_x * launch.tiles_y * in->count;
     threads = tiles < threads ? (int)tiles : threads;
@@ -81,7 +81,7 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
         return no_memory(plan, error);
     /* Vectors read a little beyond a row, where the taps are 0. These bytes must be initialised. */
     memset(launch.scratch, 0, (size_t)threads * launch.scratch_bytes);
-    parallel_for(threads, tiles, tile_convolve, &launch);
+    parallel_for(plan->pool, threads, tiles, tile_convolve, &launch);
     free(launch.scratch);
     return true;
 }

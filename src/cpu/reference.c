@@ -122,6 +122,6 @@ bool reference_launch(const struct plan *plan, struct device *device, const stru
     (void)device;
     (void)error;
     struct images images = {plan, in, out};
-    parallel_for(parallel_threads(plan->threads), (int64_t)in->count * in->height, reference_row, &images);
+    parallel_for(plan->pool, thread_pool_threads(plan->pool), (int64_t)in->count * in->height, reference_row, &images);
     return true;
 }

@@ -6,6 +6,8 @@
  * write in turn. */
 #include "pipeline/pipeline_internal.h"
 
+#include "base/parallel.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +73,7 @@ static int band_rows(const struct pipeline *pipeline, const struct image *image)
     const struct request *request = pipeline->request;
     const int64_t bytes = (int64_t)sample_bytes(pipeline_sample(request, image->bits));
     const int64_t row = (int64_t)image->width * image_planes(image, request->alpha) * bytes;
-    const int64_t rows = (int64_t)BAND_BYTES * request_threads(request) / row;
+    const int64_t rows = (int64_t)BAND_BYTES * thread_pool_threads(request->pool) / row;
     const int64_t least = BAND_HALOS * (int64_t)request->filters[0].height;
     const int64_t most = rows > least ? rows : least;
     /* In a chain, each filter would need the halo of all that follow. With BORDER_WRAP, the first rows need the

@@ -8,11 +8,6 @@
 
 #include <stdlib.h>
 
-int request_threads(const struct request *request)
-{
-    return request->threads > 0 ? request->threads : parallel_processors();
-}
-
 bool request_merges_between(const struct request *request, const struct image *image)
 {
     return request->linear != NULL || (request->alpha == ALPHA_PREMULTIPLY && image_has_alpha(image));
@@ -40,7 +35,7 @@ bool pipeline_make_plans(struct pipeline *pipeline, struct error *error)
         plan_free(plan);
         if (!variant_plan(plan, filter, request->border, pipeline->work.sample, variant, error))
             return false;
-        plan->threads = request->threads;
+        plan->pool = request->pool;
         /* On a GPU, the upload of the taps waits for the lock of constant memory: see run_filters in cuda.c. */
         if (variant->backend == BACKEND_CPU && !variant_prepare(plan, NULL, error)) {
             plan_free(plan);
@@ -125,7 +120,7 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
         .height = image->height,
         .planes = image_planes(image, request->alpha),
         .sample = pipeline_sample(request, image->bits),
-        .threads = request_threads(request),
+        .threads = thread_pool_threads(request->pool),
     };
     error_set(&pipeline->why, ERROR_NONE, "asked for");
     if (!check_named_variant(request, pipeline->work.sample, error)) /* not even the CPU may take over */

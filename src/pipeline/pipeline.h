@@ -35,7 +35,7 @@ struct request {
     enum choice choice;            /* where a variant is named, its backend or CHOICE_AUTO */
     const struct variant *variant; /* NULL: the fastest canonical one for each filter, as far as the model knows */
     int device;                    /* index of the GPU */
-    int threads;                   /* of the CPU; 0: one for each processor */
+    struct thread_pool *pool;      /* of the CPU; NULL: the calling thread only */
 
     /* For batches. */
     bool page_locked;  /* keep page-locked memory for copies to and from the GPU; it pays off after a few images */

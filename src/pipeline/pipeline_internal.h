@@ -8,9 +8,6 @@
 
 /* ---- pipeline.c ---- */
 
-/* The number of threads of the CPU for an image. */
-int request_threads(const struct request *request);
-
 /* Must planes become an image and planes again between two filters? With premultiplied colours or in linear light, the
  * merge rounds. A chain must round in the same places to give the bytes of one run for each filter. */
 bool request_merges_between(const struct request *request, const struct image *image);

@@ -23,8 +23,9 @@
 extern "C" {
 #endif
 
-struct device;  /* kernels/device/device.h */
-struct variant; /* variants/table.h */
+struct device;      /* kernels/device/device.h */
+struct variant;     /* variants/table.h */
+struct thread_pool; /* base/parallel.h */
 
 /* The most taps of the variant sparse. At 8 bytes each, they fill CUDA's 64 KB of constant memory. */
 #define SPARSE_MAX 8192
@@ -45,7 +46,7 @@ struct plan {
     int tap_count;                 /* taps that are not zero */
     int32_t largest_tap;           /* the largest |q| */
     int shift_x, shift_y;          /* the last tap that is not zero multiplies in(y + shift_y, x + shift_x) */
-    int threads;                   /* for variants of the CPU; 0: as many as OpenMP gives */
+    struct thread_pool *pool;      /* for variants of the CPU; NULL: the calling thread only */
 
     /* The result of the variant's prepare, and the function that frees it. Both are NULL if there is nothing. The plan
      * owns the result, and launches only read it. */

@@ -3,18 +3,14 @@
  * A library for LD_PRELOAD that makes calls fail. $GPUCONV_FAIL is KIND:N: the Nth call of that kind after main starts
  * fails; or KIND:N+: the Nth and all later ones fail. KIND is memory (malloc and its relatives, also when libc calls
  * them) or thread (pthread_create). When the program ends by itself, the number of calls is written to the descriptor
- * $GPUCONV_FAIL_COUNT. $GPUCONV_NAMED simulates a file system without unnamed files, such as NFS.
- *
- * libgomp's own calls for memory are neither counted nor refused: if they fail, libgomp ends the process. */
+ * $GPUCONV_FAIL_COUNT. $GPUCONV_NAMED simulates a file system without unnamed files, such as NFS. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +24,6 @@ static long first;
 static bool all;
 static atomic_long calls;
 static atomic_bool armed;
-static uintptr_t gomp_from, gomp_to;
 
 /* libc's own functions; libc offers these names to libraries that replace malloc. */
 void *__libc_malloc(size_t size);
@@ -36,18 +31,17 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *block, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
-static bool fails(enum kind asked, const void *caller)
+static bool fails(enum kind asked)
 {
-    const uintptr_t address = (uintptr_t)caller;
-    if (asked != kind || !atomic_load(&armed) || (kind == KIND_MEMORY && address >= gomp_from && address < gomp_to))
+    if (asked != kind || !atomic_load(&armed))
         return false;
     const long number = atomic_fetch_add(&calls, 1) + 1;
     return number == first || (all && number > first);
 }
 
-static bool no_memory(const void *caller)
+static bool no_memory(void)
 {
-    if (!fails(KIND_MEMORY, caller))
+    if (!fails(KIND_MEMORY))
         return false;
     errno = ENOMEM;
     return true;
@@ -55,27 +49,27 @@ static bool no_memory(const void *caller)
 
 void *malloc(size_t size)
 {
-    return no_memory(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+    return no_memory() ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t count, size_t size)
 {
-    return no_memory(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
+    return no_memory() ? NULL : __libc_calloc(count, size);
 }
 
 void *realloc(void *block, size_t size)
 {
-    return no_memory(__builtin_return_address(0)) ? NULL : __libc_realloc(block, size);
+    return no_memory() ? NULL : __libc_realloc(block, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
-    return no_memory(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, size);
+    return no_memory() ? NULL : __libc_memalign(alignment, size);
 }
 
 int posix_memalign(void **block, size_t alignment, size_t size)
 {
-    if (fails(KIND_MEMORY, __builtin_return_address(0)))
+    if (fails(KIND_MEMORY))
         return ENOMEM;
     *block = __libc_memalign(alignment, size);
     return *block != NULL ? 0 : ENOMEM;
@@ -86,7 +80,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     if (next == NULL)
         *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
-    return fails(KIND_THREAD, __builtin_return_address(0)) ? EAGAIN : next(thread, attributes, start, argument);
+    return fails(KIND_THREAD) ? EAGAIN : next(thread, attributes, start, argument);
 }
 
 int openat(int folder, const char *path, int flags, ...)
@@ -102,20 +96,6 @@ int openat(int folder, const char *path, int flags, ...)
         return -1;
     }
     return (int)syscall(SYS_openat, folder, path, flags, mode);
-}
-
-static int find_gomp(struct dl_phdr_info *object, size_t size, void *context)
-{
-    (void)size, (void)context;
-    if (strstr(object->dlpi_name, "libgomp") == NULL)
-        return 0;
-    gomp_from = object->dlpi_addr;
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        const uintptr_t end = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr + object->dlpi_phdr[i].p_memsz;
-        if (object->dlpi_phdr[i].p_type == PT_LOAD && end > gomp_to)
-            gomp_to = end;
-    }
-    return 1;
 }
 
 static void write_count(void)
@@ -137,7 +117,6 @@ static int counted_main(int count, char **arguments, char **environment)
         first = atol(number + 1);
         all = text[strlen(text) - 1] == '+';
     }
-    dl_iterate_phdr(find_gomp, NULL);
     atexit(write_count);
     atomic_store(&armed, true);
     const int status = real_main(count, arguments, environment);

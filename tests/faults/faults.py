@@ -30,7 +30,7 @@ class Ended:
 
 
 def environment(**more):
-    ours = ("GPUCONV_FILTERS", "XDG_CONFIG_HOME", "OMP_NUM_THREADS")
+    ours = ("GPUCONV_FILTERS", "XDG_CONFIG_HOME")
     values = {name: value for name, value in os.environ.items() if name not in ours}
     return dict(values, LC_ALL="C", HOME="/nonexistent", **more)
 

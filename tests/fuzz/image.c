@@ -25,15 +25,14 @@ enum { MOST_FILTERED = 1 << 13 };
 static bool decode(const uint8_t *bytes, size_t size, const struct codec *codec, struct image *image,
                    struct codec_info *info, struct error *error)
 {
-    const struct codec_settings settings = {.codec = codec, .threads = 1};
+    const struct codec_settings settings = {.codec = codec};
     return codec_decode(bytes, size, "fuzz", &settings, image, info, error);
 }
 
 static bool encode(const struct image *image, const struct format *format, const struct codec *codec, int quality,
                    uint8_t **bytes, size_t *size)
 {
-    const struct codec_settings settings = {
-        .codec = codec, .quality = quality, .compression = CODEC_COMPRESSION, .threads = 1};
+    const struct codec_settings settings = {.codec = codec, .quality = quality, .compression = CODEC_COMPRESSION};
     struct error error;
     return codec_encode(image, format, &settings, bytes, size, &error);
 }
@@ -111,7 +110,6 @@ static void check_filter(struct image *image, const char *spec, enum border bord
         const struct variant *variant = variant_find(i == 0 ? "reference" : "cpu", &error);
         struct plan plan;
         CHECK(variant != NULL && variant_plan(&plan, &filter, border, sample, variant, &error));
-        plan.threads = 1;
         CHECK(plane_allocate(&out[i], sample, image->width, image->height, planes, &error));
         CHECK(variant_prepare(&plan, NULL, &error));
         CHECK(variant->launch(&plan, NULL, &in, &out[i], &error));

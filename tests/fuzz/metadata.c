@@ -19,8 +19,7 @@ static void encode(const struct format *format, bool grey, uint8_t **bytes, size
     if (blob->bytes == NULL) {
         uint8_t samples[18] = {0, 255};
         const struct image image = {.width = 3, .height = 2, .channels = grey ? 1 : 3, .bits = 8, .samples = samples};
-        const struct codec_settings settings = {
-            .quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION, .threads = 1};
+        const struct codec_settings settings = {.quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION};
         struct error error;
         CHECK(codec_encode(&image, format, &settings, &blob->bytes, &blob->size, &error));
     }

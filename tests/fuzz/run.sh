@@ -15,7 +15,7 @@ set -eu
 name=$1 seconds=$2 merge=${3-}
 cd "$(dirname "$0")/../.."
 build=${BUILD:-build-fuzz}
-[ -d "$build" ] || CC=clang meson setup "$build" -Dfuzz=true -Dwerror=true -Dcuda=disabled -Dopenmp=disabled \
+[ -d "$build" ] || CC=clang meson setup "$build" -Dfuzz=true -Dwerror=true -Dcuda=disabled \
     -Doptimization=1 -Ddebug=true -Db_sanitize=address,undefined -Db_lundef=false
 ninja -C "$build" "tests/fuzz/fuzz_$name" "tests/fuzz/corpus-$name.txt" >"$build/$name.log" ||
     { cat "$build/$name.log"; exit 1; }

@@ -94,31 +94,31 @@ static void test_compare(void **state)
     uint8_t e[2 * 10] = {0}, a[2 * 10] = {0};
     struct plane expected = {SAMPLE_U8, 3, 2, 2, 4, 10, e}, actual = {SAMPLE_U8, 3, 2, 2, 4, 10, a};
     a[3] = a[9] = 77;
-    struct bench_difference difference = bench_compare(&expected, &actual, 0, 1);
+    struct bench_difference difference = bench_compare(&expected, &actual, 0, NULL);
     assert_int_equal(difference.different, 0);
     a[2] = 1;
     a[10 + 6] = 2;
-    difference = bench_compare(&expected, &actual, 0, 1);
+    difference = bench_compare(&expected, &actual, 0, NULL);
     assert_int_equal(difference.different, 2);
     assert_int_equal(difference.wrong, 2);
-    difference = bench_compare(&expected, &actual, 1, 1);
+    difference = bench_compare(&expected, &actual, 1, NULL);
     assert_int_equal(difference.different, 2);
     assert_int_equal(difference.wrong, 1);
 
     uint16_t v[3] = {0x0100, 0, 65535}, w[3] = {0x0200, 0, 65534}; /* one differs in its high byte only */
     expected = (struct plane){SAMPLE_U16, 3, 1, 1, 6, 6, v};
     actual = (struct plane){SAMPLE_U16, 3, 1, 1, 6, 6, w};
-    difference = bench_compare(&expected, &actual, 1, 1);
+    difference = bench_compare(&expected, &actual, 1, NULL);
     assert_int_equal(difference.different, 2);
     assert_int_equal(difference.wrong, 1);
 
     float x[4] = {0, 0.5f, 1, 0}, y[4] = {0, 0.625f, NAN, 0};
     expected = (struct plane){SAMPLE_F32, 4, 1, 1, 16, 16, x};
     actual = (struct plane){SAMPLE_F32, 4, 1, 1, 16, 16, y};
-    difference = bench_compare(&expected, &actual, 0.125, 1);
+    difference = bench_compare(&expected, &actual, 0.125, NULL);
     assert_int_equal(difference.different, 2);
     assert_int_equal(difference.wrong, 1); /* the NaN */
-    difference = bench_compare(&expected, &actual, 0.1, 1);
+    difference = bench_compare(&expected, &actual, 0.1, NULL);
     assert_int_equal(difference.wrong, 2);
 }
 
@@ -135,7 +135,10 @@ static void test_compare_on_threads(void **state)
     const struct plane expected = {SAMPLE_U8, WIDTH, HEIGHT, PLANES, WIDTH, WIDTH * HEIGHT, e};
     const struct plane actual = {SAMPLE_U8, WIDTH, HEIGHT, PLANES, WIDTH, WIDTH * HEIGHT, a};
     for (int threads = 1; threads <= 3; threads++) {
-        const struct bench_difference difference = bench_compare(&expected, &actual, 1, threads);
+        struct thread_pool pool;
+        thread_pool_open(&pool, threads);
+        const struct bench_difference difference = bench_compare(&expected, &actual, 1, &pool);
+        thread_pool_close(&pool);
         assert_int_equal(difference.different, (BYTES + 999) / 1000);
         assert_int_equal(difference.wrong, (BYTES + 2999) / 3000);
     }
@@ -263,7 +266,7 @@ static void test_print(void **state)
     assert_true(bench_default_filters(&filters, &count, NULL));
     strcpy(filters[1].name, "a \"b\",c");
     const struct bench_request request = {.filters = filters, .filter_count = 2};
-    struct bench bench = {.request = &request, .cpu = "a processor", .threads = 2, .cpu_peak = 1e11};
+    struct bench bench = {.request = &request, .cpu = "a processor", .pool.threads = 2, .cpu_peak = 1e11};
     const struct bench_row row = {.variant = "slow",
                                   .backend = BACKEND_CUDA,
                                   .filter = &filters[0],

@@ -3,6 +3,7 @@
  * The codecs, every row of the table that was built in: every kind of PNG against pixels computed here, round trips
  * from each to each, files cut at every byte and flipped at every bit, the committed bad files, limits. */
 #include "base/file.h"
+#include "base/parallel.h"
 #include "codec/codec.h"
 #include "compare/compare.h"
 
@@ -45,8 +46,7 @@ static const struct codec *row_of(const struct format *format, bool writes, size
 
 static struct codec_settings settings_of(const struct codec *codec)
 {
-    return (struct codec_settings){
-        .codec = codec, .quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION, .threads = 1};
+    return (struct codec_settings){.codec = codec, .quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION};
 }
 
 /* ---- Bytes put together ---- */
@@ -553,11 +553,15 @@ static void test_bands_and_threads_do_not_change_the_file(void **state)
         uint8_t *bytes[3];
         static const int threads[3] = {1, 4, 0};
         for (int k = 0; k < 3; k++) {
-            settings.threads = threads[k];
+            struct thread_pool pool;
+            thread_pool_open(&pool, threads[k]);
+            settings.pool = &pool;
             assert_true(codec_encode(&image, PNG, &settings, &bytes[k], &size[k], NULL));
             assert_int_equal(size[k], size[0]);
             assert_memory_equal(bytes[k], bytes[0], size[0]);
+            thread_pool_close(&pool);
         }
+        settings.pool = NULL;
         EACH_READER(reader, PNG)
         {
             check_back(&image, PNG, codec_writer(PNG, image.bits, &settings, NULL), reader, bytes[0], size[0]);

@@ -78,7 +78,7 @@ static void test_an_image_like_the_last_needs_no_new_plans(void **state)
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         static struct filter filter;
         assert_true(filter_find(specs[i], &filter, NULL));
-        const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU, .threads = 1};
+        const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU};
         struct pipeline pipeline;
         size_t allocated, launches;
         assert_true(pipeline_open(&pipeline, &request, NULL));

@@ -49,7 +49,7 @@ static void test_a_small_image_stays_on_the_cpu(void **state)
     struct pipeline pipeline;
     struct error error;
     find("blur", &filter);
-    const struct request request = {.filters = &filter, .count = 1, .threads = 1};
+    const struct request request = {.filters = &filter, .count = 1};
     assert_true(plan_image(&pipeline, &request, 64, 8, &error));
     assert_int_equal(pipeline.backend, BACKEND_CPU);
     assert_non_null(strstr(pipeline.why.message, "the CPU is expected to take"));
@@ -66,7 +66,7 @@ static void test_a_large_image_goes_to_a_gpu(void **state)
     struct pipeline pipeline;
     struct error error;
     find("gaussian:20", &filter);
-    const struct request request = {.filters = &filter, .count = 1, .threads = 1};
+    const struct request request = {.filters = &filter, .count = 1};
     assert_true(plan_image(&pipeline, &request, 30000, 8, &error));
     assert_int_equal(pipeline.backend, pipeline_gpus() > 0 ? BACKEND_CUDA : BACKEND_CPU);
     assert_int_equal(pipeline.plans[0].variant->backend, pipeline.backend);
@@ -83,7 +83,7 @@ static void test_a_request_overrules_the_choice(void **state)
     struct pipeline pipeline;
     struct error error;
     find("gaussian:20", &filter);
-    const struct request request = {.filters = &filter, .count = 1, .threads = 1, .choice = CHOICE_CPU};
+    const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU};
     assert_true(pipeline_check(&request, &error));
     assert_true(plan_image(&pipeline, &request, 30000, 8, &error));
     assert_int_equal(pipeline.backend, BACKEND_CPU);
@@ -117,7 +117,7 @@ static void test_the_cpu_takes_over_for_this_and_all_later_images(void **state)
     struct stages stages;
     find("blur", &filter);
     const struct request request = {
-        .filters = &filter, .count = 1, .threads = 1, .choice = CHOICE_CUDA, .device = 1000000, .cpu_fallback = true};
+        .filters = &filter, .count = 1, .choice = CHOICE_CUDA, .device = 1000000, .cpu_fallback = true};
     assert_true(plan_image(&pipeline, &request, 64, 8, &error));
     assert_int_equal(pipeline.backend, BACKEND_CPU);
     assert_int_equal(pipeline.fallback.code, ERROR_WORK);
@@ -146,7 +146,7 @@ static void test_a_named_variant_is_refused_before_and_with_the_image(void **sta
     struct error error;
     find("edge", &edge);
     find("blur", &blur);
-    struct request request = {.filters = &edge, .count = 1, .threads = 1, .cpu_fallback = true};
+    struct request request = {.filters = &edge, .count = 1, .cpu_fallback = true};
     request.variant = variant_find("separable", &error); /* which edge is not */
     assert_non_null(request.variant);
     assert_false(pipeline_check(&request, &error));
@@ -213,7 +213,7 @@ static void check_bands(const struct filter *filter, enum border border, int wid
     assert_true(image_allocate(&whole, width, height, channels, bits, &error));
     fill(&banded);
     fill(&whole);
-    struct request request = {.filters = chain, .count = 1, .border = border, .choice = CHOICE_CPU, .threads = 1};
+    struct request request = {.filters = chain, .count = 1, .border = border, .choice = CHOICE_CPU};
     run(&request, &banded, &banded_bytes);
     request.count = 2;
     run(&request, &whole, &whole_bytes);
