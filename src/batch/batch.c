@@ -8,6 +8,7 @@
 #include "variants/choose.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -395,6 +397,22 @@ static bool make_order(struct batch *batch, struct error *error)
     return true;
 }
 
+/* Where the process may not have much memory, let the workers' stacks take a quarter of it at most, and let them share
+ * one heap: otherwise malloc reserves 64 MiB of addresses for each thread. */
+static void limit_workers(struct batch *batch)
+{
+    const size_t left = budget_left();
+    struct rlimit stack;
+    if (left == SIZE_MAX)
+        return;
+    mallopt(M_ARENA_MAX, 1);
+    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY || stack.rlim_cur == 0)
+        return;
+    const size_t most = left / 4 / stack.rlim_cur;
+    if (most < (size_t)batch->worker_count)
+        batch->worker_count = most > 1 ? (int)most : 1;
+}
+
 /* Choose the number of workers, and of threads for an image. With fewer images than processors, an image gets several
  * threads. */
 static void share_out_processors(struct batch *batch)
@@ -409,6 +427,7 @@ static void share_out_processors(struct batch *batch)
     const bool few = request->count < (size_t)wanted;
     batch->worker_count = few ? (int)request->count : wanted;
     batch->threads = request->threads > 0 ? request->threads : few ? wanted / batch->worker_count : 1;
+    limit_workers(batch);
 }
 
 static bool prepare_batch(struct batch *batch, struct error *error)

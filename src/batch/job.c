@@ -66,7 +66,7 @@ static bool too_large(const struct memory_budget *budget, const struct job *job,
     char needed[TEXT_OF_SIZE], allowed[TEXT_OF_SIZE];
     return error_about(error, ERROR_WORK, file_input_name(job->input),
                        "needs %s of memory, and --memory allows %s; allow more", text_of_size(need, needed),
-                       text_of_size(budget->limit, allowed));
+                       text_of_size(budget->most, allowed));
 }
 
 /* Reserve memory for the image of a file of SIZE bytes. With WAIT, which says that it is this job's turn, wait for the
@@ -80,13 +80,13 @@ static bool reserve_image(struct job_worker *worker, const struct passage *passa
     const size_t planes = pipeline_need(&worker->pipeline, info->width, info->height, info->channels, bits);
     const size_t image = image_need(info, bits, size);
     *reserved = false;
-    if (planes > budget->limit || image > budget->limit - planes)
+    if (planes > budget->most || image > budget->most - planes)
         return too_large(budget, passage->job, image + planes, error);
     const size_t growth = planes > worker->kept ? planes - worker->kept : 0;
     const size_t more = image + growth - worker->reserved;
     if (wait)
-        budget_wait(budget, more);
-    else if (!budget_try(budget, more))
+        budget_wait(budget, more, worker->reserved);
+    else if (!budget_try(budget, more, worker->reserved))
         return true;
     worker->reserved = image;
     worker->kept += growth;
@@ -103,11 +103,11 @@ static bool read_input(struct job_worker *worker, struct passage *passage, bool 
     struct error *error = &passage->result->error;
     const size_t expected = job->bytes < CODEC_MAX_BYTES ? (size_t)job->bytes : CODEC_MAX_BYTES;
     *reserved = false;
-    if (expected > budget->limit)
+    if (expected > budget->most)
         return too_large(budget, job, expected, error);
     if (wait)
-        budget_wait(budget, expected);
-    else if (!budget_try(budget, expected))
+        budget_wait(budget, expected, 0);
+    else if (!budget_try(budget, expected, 0))
         return true;
     worker->reserved = expected;
     if (wait)

@@ -4,11 +4,14 @@
 #include "batch/memory.h"
 
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 void budget_open(struct memory_budget *budget, size_t limit)
 {
-    *budget = (struct memory_budget){.limit = limit > 0 ? limit : SIZE_MAX};
+    const size_t most = limit > 0 ? limit : SIZE_MAX, half = budget_left() / 2;
+    *budget = (struct memory_budget){.most = most, .limit = half < most ? half : most};
     pthread_mutex_init(&budget->mutex, NULL);
     pthread_cond_init(&budget->changed, NULL);
 }
@@ -19,10 +22,16 @@ void budget_close(struct memory_budget *budget)
     pthread_cond_destroy(&budget->changed);
 }
 
-bool budget_try(struct memory_budget *budget, size_t size)
+/* May a job that holds HELD bytes reserve SIZE more now? The sum cannot overflow, because both are sizes of objects. */
+static bool fits(const struct memory_budget *budget, size_t size, size_t held)
+{
+    return budget->used + size <= budget->limit || budget->used <= held;
+}
+
+bool budget_try(struct memory_budget *budget, size_t size, size_t held)
 {
     pthread_mutex_lock(&budget->mutex);
-    const bool done = budget->waiting == 0 && size <= budget->limit - budget->used;
+    const bool done = budget->waiting == 0 && fits(budget, size, held);
     if (done)
         budget->used += size;
     pthread_mutex_unlock(&budget->mutex);
@@ -39,10 +48,10 @@ void budget_begin_wait(struct memory_budget *budget)
     pthread_mutex_unlock(&budget->mutex);
 }
 
-void budget_wait(struct memory_budget *budget, size_t size)
+void budget_wait(struct memory_budget *budget, size_t size, size_t held)
 {
     pthread_mutex_lock(&budget->mutex);
-    while (size > budget->limit - budget->used)
+    while (!fits(budget, size, held))
         pthread_cond_wait(&budget->changed, &budget->mutex);
     budget->used += size;
     pthread_mutex_unlock(&budget->mutex);
@@ -70,4 +79,28 @@ size_t budget_default(void)
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
     /* If the machine does not say, assume 1 GiB of memory. */
     return pages > 0 && page > 0 ? (size_t)pages * (size_t)page / 4 : (size_t)1 << 28;
+}
+
+/* What a limit leaves, if so many PAGES of PAGE bytes count for it already. */
+static size_t limit_leaves(int resource, unsigned long pages, long page)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return SIZE_MAX;
+    const size_t used = pages * (size_t)page;
+    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
+size_t budget_left(void)
+{
+    const long page = sysconf(_SC_PAGE_SIZE);
+    unsigned long all = 0, data = 0;
+    FILE *file = fopen("/proc/self/statm", "re"); /* proc(5): the first number is of all pages, the sixth of data */
+    if (file != NULL) {
+        if (fscanf(file, "%lu %*u %*u %*u %*u %lu", &all, &data) != 2)
+            all = data = 0;
+        fclose(file);
+    }
+    const size_t space = limit_leaves(RLIMIT_AS, all, page), heap = limit_leaves(RLIMIT_DATA, data, page);
+    return space < heap ? space : heap;
 }

@@ -9,7 +9,10 @@
  *   - a job first gives back all that it holds;
  *   - budget_begin_wait lets one job at a time through, and only that job may wait while it holds memory;
  *   - any other job holds nothing, or all that it needs; in the latter case it ends and gives that back.
- * So the job that has its turn gets its memory at last, and there is no deadlock. */
+ * So the job that has its turn gets its memory at last, and there is no deadlock.
+ *
+ * Where `ulimit -v` or `ulimit -d` limits the process, the budget is at most half of what that leaves. A job that needs
+ * more is no error, because such needs are upper bounds: it runs alone. */
 #ifndef GPUCONV_MEMORY_H
 #define GPUCONV_MEMORY_H
 
@@ -20,7 +23,8 @@
 struct memory_budget {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    size_t limit, used; /* bytes */
+    size_t most;        /* bytes that one job may need */
+    size_t limit, used; /* bytes of all jobs; only a job that runs alone may exceed the limit */
     size_t waiting;     /* jobs between budget_begin_wait and budget_end_wait; no other job overtakes them */
     bool taken;         /* one of them has its turn */
 };
@@ -31,15 +35,14 @@ void budget_open(struct memory_budget *budget, size_t limit);
 /* Release the budget. No thread may use it any more. */
 void budget_close(struct memory_budget *budget);
 
-/* Reserve SIZE bytes. Returns false if that would need waiting. */
-bool budget_try(struct memory_budget *budget, size_t size);
+/* Reserve SIZE bytes more for a job that holds HELD bytes. Returns false if that would need waiting. */
+bool budget_try(struct memory_budget *budget, size_t size, size_t held);
 
 /* Wait for the caller's turn. The caller must hold nothing. */
 void budget_begin_wait(struct memory_budget *budget);
 
-/* Reserve SIZE bytes, and wait until they are there. It must be the caller's turn, and what it holds and SIZE together
- * must not exceed the limit. */
-void budget_wait(struct memory_budget *budget, size_t size);
+/* The same, but wait until the bytes are there, or until no other job holds any. It must be the caller's turn. */
+void budget_wait(struct memory_budget *budget, size_t size, size_t held);
 
 /* End the caller's turn; the next job gets its own. */
 void budget_end_wait(struct memory_budget *budget);
@@ -49,5 +52,8 @@ void budget_release(struct memory_budget *budget, size_t size);
 
 /* A quarter of this machine's memory: the default limit for many images. */
 size_t budget_default(void);
+
+/* The bytes that `ulimit -v` and `ulimit -d` leave to this process. SIZE_MAX if they do not limit it. */
+size_t budget_left(void);
 
 #endif

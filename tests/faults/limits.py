@@ -84,6 +84,21 @@ def test_memory(program):
             check(statuses[-1] == (0, 0) and any(status[0] == 1 for status in statuses), f"ulimit {name}: {statuses}")
 
 
+def test_memory_is_shared(program):
+    """Where all images at once would not fit under a limit, they wait for each other, and all are written."""
+    os.mkdir("photos")
+    for index in range(8):
+        write(f"photos/{index}.png", picture(1000, 800, 3, index))
+    want = run([program, "-q", "-j1", "blur", "photos", "-o", "want"])
+    check(want.status == 0, f"no limit: {want.status}, {want.lines()}")
+    own = os.path.getsize(program) // MEBI
+    for kind, name, mebi in ((resource.RLIMIT_AS, "-v", own + 40), (resource.RLIMIT_DATA, "-d", 30)):
+        ended = run([program, "-q", "-j8", "blur", "photos", "-o", "out"], preexec_fn=limited(kind, mebi * MEBI))
+        check(ended.status == 0 and tree("out") == tree("want"),
+              f"ulimit {name} {mebi} MiB, 8 at a time: {ended.status}, {ended.lines()}")
+        shutil.rmtree("out", ignore_errors=True)
+
+
 def test_threads(program):
     """Fewer threads than asked for give the same bytes; a batch that can start none says so."""
     if os.getuid() != 0:
@@ -195,5 +210,5 @@ def test_broken_pipe(program):
     check(status == 0 and time.monotonic() - start < faults.SECONDS, "broken pipe, benchmark")
 
 
-faults.main([test_descriptors, test_memory, test_threads, test_stack_and_time,
+faults.main([test_descriptors, test_memory, test_memory_is_shared, test_threads, test_stack_and_time,
              test_closed_streams, test_broken_pipe])
