@@ -146,6 +146,7 @@ bool filter_find_all(const char *argument, struct filter **filters, size_t *coun
         goto end;
     }
     char *spec = copy;
+    const char *before = "";
     for (size_t i = 0; i < *count; i++) {
         char *next = spec + (one_file ? strlen(spec) : strcspn(spec, ","));
         if (*next == ',')
@@ -155,8 +156,16 @@ bool filter_find_all(const char *argument, struct filter **filters, size_t *coun
                       i + 1, argument);
             goto end;
         }
-        if (!filter_find(spec, &(*filters)[i], error))
+        if (!filter_find(spec, &(*filters)[i], error)) {
+            if (error != NULL && error->code == ERROR_USAGE && strchr(before, ':') != NULL &&
+                spec[strspn(spec, "0123456789")] == '\0')
+                error_set(error, ERROR_USAGE,
+                          "there is no filter named \"%s\", and commas join filters; write a decimal comma as a point: "
+                          "%s.%s",
+                          spec, before, spec);
             goto end;
+        }
+        before = spec;
         spec = next;
     }
     done = true;

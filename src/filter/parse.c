@@ -17,6 +17,11 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* The most lines: the first line of a libvips matrix and its rows, or the rows of two grids. */
 #define MAX_LINES (FILTER_MAX + 1 + FILTER_MAX)
 
@@ -81,9 +86,14 @@ static size_t column_of(const struct parser *parser, const char *at)
     return (size_t)(at - parser->start) + 1;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
 static bool is_separator(char c)
 {
-    return c == ' ' || c == '\t' || c == ',' || c == ';';
+    return is_blank(c) || c == ',' || c == ';';
 }
 
 /* Skip separators. Returns whether anything follows in the line. */
@@ -138,6 +148,19 @@ static bool parse_number(struct parser *parser, const char *expected, struct num
         break;
     }
     parser->at = end;
+    return true;
+}
+
+#define DECIMAL_COMMA "write a decimal comma as a point, such as 0.5"
+
+/* Read the value of a setting, which is one number. */
+static bool parse_single_number(struct parser *parser, const char *expected, struct number *number)
+{
+    if (!parse_number(parser, expected, number))
+        return false;
+    if (parser->end - parser->at > 1 && parser->at[0] == ',' && is_digit(parser->at[1]))
+        return fail_at(parser, parser->number, column_of(parser, parser->at),
+                       "expected one number, found a comma and a digit; " DECIMAL_COMMA);
     return true;
 }
 
@@ -259,10 +282,10 @@ static bool parse_value(struct parser *parser, enum keyword keyword, struct filt
     case KEYWORD_TITLE:
         return parse_title(parser, filter->title, sizeof filter->title);
     case KEYWORD_SCALE:
-        return parse_number(parser, "a scale such as 16 or 0.5", &number) &&
+        return parse_single_number(parser, "a scale such as 16 or 0.5", &number) &&
                set_scale(parser, parser->number, column, number);
     case KEYWORD_OFFSET:
-        return parse_number(parser, "an offset such as 128 or -0.5", &number) &&
+        return parse_single_number(parser, "an offset such as 128 or -0.5", &number) &&
                set_offset(parser, parser->number, column, number);
     case KEYWORD_ABS:
         filter->absolute = true;
@@ -320,7 +343,19 @@ static bool parse_grid_separator(struct parser *parser)
     return parse_line_end(parser);
 }
 
-/* Read a line of numbers. */
+/* Skip blanks, and at most MARKS commas or semicolons, to the next tap of a row. */
+static bool skip_to_tap(struct parser *parser, int marks)
+{
+    for (; parser->at < parser->end && is_separator(*parser->at); parser->at++)
+        if (!is_blank(*parser->at) && marks-- == 0)
+            return fail_at(parser, parser->number, column_of(parser, parser->at),
+                           "expected a tap before this %s; write 0 for an empty place",
+                           *parser->at == ',' ? "comma" : "semicolon");
+    return true;
+}
+
+/* Read a line of numbers. Commas alone may separate them, as in 1,2,1. But `0,5 1,25` more probably has decimal commas
+ * than four taps. */
 static bool parse_row(struct parser *parser)
 {
     const int most = parser->separator == 0 ? FILTER_MAX + 1 : parser->first_count + FILTER_MAX;
@@ -330,7 +365,12 @@ static bool parse_row(struct parser *parser)
     struct line *line = &parser->lines[parser->count++];
     line->number = parser->number;
     line->count = 0;
-    do {
+    const char *comma = NULL; /* the first one between two digits */
+    bool others = false;      /* other separators between two taps */
+    parser->at = parser->start;
+    if (!skip_to_tap(parser, 0))
+        return false;
+    while (parser->at < parser->end) {
         const size_t column = column_of(parser, parser->at);
         if (line->count == FILTER_MAX)
             return fail_at(parser, parser->number, column, "expected at most %d taps in a row", FILTER_MAX);
@@ -339,7 +379,19 @@ static bool parse_row(struct parser *parser)
             return false;
         line->count++;
         line->columns[line->count] = (uint32_t)column_of(parser, parser->at);
-    } while (skip_separators(parser));
+
+        const char *end = parser->at;
+        if (!skip_to_tap(parser, 1))
+            return false;
+        if (parser->at - end != 1 || *end != ',')
+            others = others || parser->at < parser->end;
+        else if (comma == NULL && parser->at < parser->end && is_digit(end[-1]) && is_digit(*parser->at))
+            comma = end;
+    }
+    if (comma != NULL && others)
+        return fail_at(
+            parser, parser->number, column_of(parser, comma),
+            "expected a blank behind each comma in a row that has blanks or semicolons, found a digit; " DECIMAL_COMMA);
     return true;
 }
 

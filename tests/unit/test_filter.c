@@ -255,7 +255,7 @@ static void test_blanks_comments_and_line_ends_do_not_matter(void **state)
         "1 2\r\n3 5\r\n",
         "1 2\r\n3 5\r",
         "\357\273\2771 2\n3 5\n", /* a byte order mark */
-        "\n \t\n# comment\n1,2 # tail\n\n;3\t,;5;\n#",
+        "\n \t\n# comment\n1,2 # tail\n\n 3\t;5;\n,;,\n#",
         "  +1 2.0\n\n30e-1 5.\n",
         "1/1 4/2\n1.5/.5 500e-2/1",
         "# caf\xc3\xa9\n1 2\n3 5\n",
@@ -265,6 +265,77 @@ static void test_blanks_comments_and_line_ends_do_not_matter(void **state)
         parse(texts[i], &filter);
         check_taps(&filter, 2, 2, (const int32_t[]){1, 2, 3, 5}, 1);
         assert_true(filter.exact);
+    }
+}
+
+/* Blanks, commas and semicolons separate taps; a comma or semicolon may have blanks around it, and may end a row. */
+static void test_blanks_commas_and_semicolons_separate_taps(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        "1 -2 5",    "1\t-2  5", "1,-2,5",     "1, -2, 5", " 1,\t-2, 5 , ", "1 , -2 ,5", "1;-2;5",
+        "1; -2 ;5;", "1; -2 5",  "1, -2; 5.0", "1,-2 5",   "1,-2;\t+5,",    "1.,-2 5",
+    };
+    struct filter filter;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        parse(rows[i], &filter);
+        check_taps(&filter, 3, 1, (const int32_t[]){1, -2, 5}, 1);
+    }
+    parse("0,5,1,25,0,5", &filter); /* commas alone: six taps */
+    check_taps(&filter, 6, 1, (const int32_t[]){0, 5, 1, 25, 0, 5}, 1);
+}
+
+/* Half of the world writes 0,5 for a half. */
+static void test_a_decimal_comma_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int line, column;
+    } cases[] = {
+        {"0,5 1,25 0,5", 1, 2},
+        {"0,5;1,25;0,5", 1, 2},
+        {"0,5\t1", 1, 2},
+        {"1 0,5", 1, 4},
+        {"1;0,5", 1, 4},
+        {"# x\n1 2\n  -1,5  2 # y", 3, 5},
+        {"1, 2,5", 1, 5},
+        {"1/2,5e1 3", 1, 4},
+        {"combine sum\n1 2\n---\n0,5 1", 4, 2},
+        {"3 3 4,5\n1 2 3\n4 5 6\n7 8 9", 1, 6},
+        {"1,2,3 ;4", 1, 2},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char message[256];
+        snprintf(message, sizeof message,
+                 "test.txt:%d:%d: expected a blank behind each comma in a row that has blanks or semicolons, found a "
+                 "digit; write a decimal comma as a point, such as 0.5",
+                 cases[i].line, cases[i].column);
+        refuse(cases[i].text, message);
+    }
+    refuse("scale 0,5\n1", "test.txt:1:8: expected one number, found a comma and a digit; write a decimal comma as a "
+                           "point, such as 0.5");
+    refuse("offset -2,5\n1",
+           "test.txt:1:10: expected one number, found a comma and a digit; write a decimal comma as a "
+           "point, such as 0.5");
+    refuse("scale 2, 5\n1", "test.txt:1:10: expected the end of the line, found \"5\"");
+}
+
+/* An empty cell of a table is not left out, because the taps behind it would move. */
+static void test_an_empty_place_between_taps_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int line, column;
+    } cases[] = {
+        {"-1,,1\n-2,,2", 1, 4}, {"1;;2", 1, 3}, {"1 , ; 2", 1, 5}, {"1,2,,", 1, 5}, {"1 2\n,5", 2, 1}, {" ; 1", 1, 2},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char message[256];
+        snprintf(message, sizeof message, "test.txt:%d:%d: expected a tap before this %s; write 0 for an empty place",
+                 cases[i].line, cases[i].column, strchr(cases[i].text, ';') != NULL ? "semicolon" : "comma");
+        refuse(cases[i].text, message);
     }
 }
 
@@ -1372,6 +1443,9 @@ static void test_a_chain_of_filters_is_found_in_order(void **state)
         {"blur,", "filter 2 of \"blur,\" is empty; expected names with one comma in between"},
         {"", "a filter's name is empty; gpuconv --list shows all filters"},
         {"blur,edgy", "there is no filter named \"edgy\"; did you mean \"edge\"? (gpuconv --list shows all)"},
+        {"blur,gaussian:2,5",
+         "there is no filter named \"5\", and commas join filters; write a decimal comma as a point: "
+         "gaussian:2.5"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         assert_false(filter_find_all(cases[i][0], &filters, &count, &error));
@@ -1576,6 +1650,9 @@ int main(void)
         cmocka_unit_test(test_rows_of_integers_are_taps),
         cmocka_unit_test(test_keywords_set_title_scale_offset_abs_and_anchor),
         cmocka_unit_test(test_blanks_comments_and_line_ends_do_not_matter),
+        cmocka_unit_test(test_blanks_commas_and_semicolons_separate_taps),
+        cmocka_unit_test(test_a_decimal_comma_is_refused),
+        cmocka_unit_test(test_an_empty_place_between_taps_is_refused),
         cmocka_unit_test(test_a_wrong_text_is_refused_with_its_place),
         cmocka_unit_test(test_127_rows_and_columns_are_the_most),
         cmocka_unit_test(test_a_vips_matrix_is_read),
