@@ -14,14 +14,17 @@
 #include <stdlib.h>
 
 /* Read and decode the image at PATH; its samples stay in the file's order. */
-static bool read_image(const char *path, const struct codec_settings *settings, struct image *image,
-                       struct error *error)
+static bool read_image(const struct options *options, const char *path, const struct codec_settings *settings,
+                       struct image *image, struct error *error)
 {
     uint8_t *bytes;
     size_t size;
     if (!file_read(path, CODEC_MAX_BYTES, &bytes, &size, error))
         return false;
-    const bool done = codec_decode(bytes, size, file_input_name(path), settings, image, NULL, error);
+    struct codec_info info;
+    const bool done = codec_decode(bytes, size, file_input_name(path), settings, image, &info, error);
+    if (done)
+        warn_extras(options, file_input_name(path), info.extras);
     free(bytes);
     return done;
 }
@@ -110,8 +113,9 @@ int run_compare(const struct options *options)
     struct image expected = {0}, actual = {0};
     thread_pool_open(&pool, options->threads);
     settings.pool = &pool;
-    const bool done = check_picture(options, &error) && read_image(options->expected, &settings, &expected, &error) &&
-                      read_image(options->actual, &settings, &actual, &error);
+    const bool done = check_picture(options, &error) &&
+                      read_image(options, options->expected, &settings, &expected, &error) &&
+                      read_image(options, options->actual, &settings, &actual, &error);
     const int status = done ? print_answer(options, &settings, &expected, &actual) : print_error_line(&error);
     image_free(&expected);
     image_free(&actual);

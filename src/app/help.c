@@ -66,8 +66,7 @@ static void print_option(FILE *file, const struct option *o)
 }
 
 static const char opening[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
-                              "       gpuconv [OPTIONS] FILTER INPUT... -o DIR\n"
-                              "       gpuconv [OPTIONS] --in-place FILTER INPUT...\n"
+                              "       gpuconv [OPTIONS] FILTER INPUT... {-o DIR | --in-place}\n"
                               "Convolve PNG and JPEG images. FILTER is a name from --list, or gaussian:2, or\n"
                               "a file, or several joined by commas. The first value in a list is the default.\n";
 

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "codec/codec.h"
+#include "container/extras.h"
 #include "metadata/metadata.h"
 
 #include <errno.h>
@@ -42,6 +43,16 @@ void warn_dropped_metadata(const struct options *options, const char *name, uint
         return;
     metadata_print_dropped(dropped, parts, sizeof parts);
     snprintf(text, sizeof text, ": metadata not carried over: %s", parts);
+    print_warning(options, name, text);
+}
+
+void warn_extras(const struct options *options, const char *name, unsigned extras)
+{
+    char names[128], text[sizeof names + 64];
+    if (extras == 0 || options->job.first_picture)
+        return;
+    container_print_extras(extras, names, sizeof names);
+    snprintf(text, sizeof text, ": also holds %s; only its first picture is taken", names);
     print_warning(options, name, text);
 }
 

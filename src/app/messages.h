@@ -22,6 +22,10 @@ void print_warning(const struct options *options, const char *name, const char *
 /* Warn about metadata that are not carried over. DROPPED has the bits of struct metadata; 0 prints nothing. */
 void warn_dropped_metadata(const struct options *options, const char *name, uint32_t dropped);
 
+/* Warn about what the file NAME holds besides its first picture, unless --first-picture is given. EXTRAS has the bits of
+ * struct codec_info; 0 prints nothing. */
+void warn_extras(const struct options *options, const char *name, unsigned extras);
+
 /* Warn about what FORMAT cannot hold of the image that is written to NAME: its alpha channel, its 16 bits a sample. */
 void warn_losses(const struct options *options, const char *name, const struct format *format, bool alpha_dropped,
                  bool reduced);

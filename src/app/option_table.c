@@ -183,6 +183,11 @@ const struct option option_table[] = {
      .help = "replace each INPUT by its result",
      .kind = KIND_FLAG,
      .field = FIELD(list.in_place)},
+    {.name = "first-picture",
+     .group = GROUP_FILE,
+     .help = "keep only a file's first picture, and do not warn",
+     .kind = KIND_FLAG,
+     .field = FIELD(job.first_picture)},
 
     {.name = "output",
      .letter = 'o',

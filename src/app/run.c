@@ -104,7 +104,7 @@ static void on_result(void *context, const struct job_result *result)
     const struct options *options = output->options;
     const struct job *job = result->job;
     if (result->outcome == JOB_FAILED || options->verbose || result->reduced || result->alpha_dropped ||
-        result->dropped_on_read != 0 || result->dropped_on_write != 0)
+        result->cmyk_converted || result->extras != 0 || result->dropped_on_read != 0 || result->dropped_on_write != 0)
         progress_clear(&output->progress);
     warn_dropped_metadata(options, file_input_name(job->input), result->dropped_on_read);
     if (result->outcome == JOB_FAILED) {
@@ -115,6 +115,9 @@ static void on_result(void *context, const struct job_result *result)
         return;
     }
     if (result->outcome == JOB_DONE) {
+        warn_extras(options, file_input_name(job->input), result->extras);
+        if (result->cmyk_converted)
+            print_warning(options, file_input_name(job->input), ": is CMYK; its result is RGB");
         warn_losses(options, file_output_name(job->output), result->output_format, result->alpha_dropped,
                     result->reduced);
         warn_dropped_metadata(options, file_output_name(job->output), result->dropped_on_write);
@@ -274,6 +277,8 @@ int run_images(const struct options *options)
     struct job_settings settings = options->job;
     struct batch_request batch = options->batch;
     settings.make_folders = options->list.output != NULL;
+    settings.in_place = options->list.in_place;
+    settings.keep_format = options->list.in_place && options->list.format == NULL;
     batch.request = &request;
     batch.settings = &settings;
     batch.devices = devices;

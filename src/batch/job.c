@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "container/extras.h"
 #include "metadata/metadata.h"
 
 #include <errno.h>
@@ -94,6 +95,25 @@ static bool reserve_image(struct job_worker *worker, const struct passage *passa
     return true;
 }
 
+/* Can the result replace the input without a loss that no filter asks for? */
+static bool check_in_place(const struct job_settings *settings, const struct passage *passage, struct error *error)
+{
+    const struct codec_info *info = &passage->info;
+    const char *name = passage->job->input;
+    if (!settings->in_place)
+        return true;
+    if (info->extras != 0 && !settings->first_picture) {
+        char extras[128];
+        container_print_extras(info->extras, extras, sizeof extras);
+        return error_about(error, ERROR_WORK, name,
+                           "also holds %s, which --in-place would lose; write to another file, or give "
+                           "--first-picture to keep its first picture only",
+                           extras);
+    }
+    return !info->cmyk || error_about(error, ERROR_WORK, name,
+                                      "is CMYK, and --in-place would make it RGB; write the result to another file");
+}
+
 /* Reserve memory for the file, read it, inspect it and reserve memory for its image. WAIT and RESERVED are as above. */
 static bool read_input(struct job_worker *worker, struct passage *passage, bool wait, bool *reserved)
 {
@@ -117,6 +137,7 @@ static bool read_input(struct job_worker *worker, struct passage *passage, bool 
     stages_end(stages, STAGE_READ);
     done = done && codec_inspect(passage->bytes, passage->size, file_input_name(job->input), &passage->codec,
                                  &passage->info, error);
+    done = done && check_in_place(worker->settings, passage, error);
     stages_end(stages, STAGE_DECODE);
     /* A file that has grown since it was listed counts as it is now. */
     done = done &&
@@ -175,9 +196,12 @@ static bool load_image(struct job_worker *worker, struct passage *passage)
     result->bits = passage->image.bits;
     result->input_bits = info->bits;
     result->input_format = info->format;
+    result->cmyk_converted = info->cmyk;
+    result->extras = info->extras;
     result->dropped_on_read = passage->metadata.dropped;
     result->decoder = info->codec;
-    result->output_format = passage->job->format != NULL ? passage->job->format : info->format;
+    result->output_format =
+        passage->job->format != NULL && !settings->keep_format ? passage->job->format : info->format;
     if (worker->hooks->decoded != NULL)
         worker->hooks->decoded(worker->context, result);
     return true;

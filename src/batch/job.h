@@ -36,6 +36,9 @@ struct job_settings {
     bool keep_orientation;       /* leave the samples in their order, whatever EXIF says is up */
     bool skip_existing;          /* skip a job whose output exists */
     bool make_folders;           /* make the folder of an output where it does not exist */
+    bool in_place;               /* each output replaces its input; refuse an input that would lose more than samples */
+    bool keep_format;            /* write the format of the input's bytes, whatever the job's says */
+    bool first_picture;          /* drop what a file holds besides its first picture */
 };
 
 enum job_outcome { JOB_DONE, JOB_SKIPPED, JOB_FAILED };
@@ -59,6 +62,8 @@ struct job_result {
     struct stages stages;                  /* the time of each */
     bool reduced;                          /* the image has 16 bits a sample and the output holds 8 */
     bool alpha_dropped;                    /* the image has alpha and the output holds none */
+    bool cmyk_converted;                   /* the input is CMYK and the output RGB */
+    unsigned extras;                       /* what the input holds besides its first picture, as in codec_info */
     uint32_t dropped_on_read;              /* metadata of the input that are not carried, as in struct metadata */
     uint32_t dropped_on_write;             /* metadata that the output's format does not hold */
 };

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "container/extras.h"
 #include "metadata/metadata.h"
 
 #include <errno.h>
@@ -91,6 +92,11 @@ static void print_line(FILE *file, const struct job_result *result)
         if (result->device >= 0)
             fprintf(file, ",\"device\":%d", result->device);
         print_text(file, "variant", result->variants);
+    }
+    if (result->outcome == JOB_DONE && result->extras != 0) {
+        char extras[128];
+        container_print_extras(result->extras, extras, sizeof extras);
+        print_text(file, "pictures_left_out", extras);
     }
     if (result->outcome == JOB_DONE && (result->dropped_on_read | result->dropped_on_write) != 0) {
         char parts[METADATA_PARTS * METADATA_REASONS * 40]; /* none is longer than 39 bytes */

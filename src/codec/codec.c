@@ -211,6 +211,7 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
         .channels = found.channels,
         .bits = found.bits > 8 ? 16 : 8,
         .cmyk = found.cmyk,
+        .extras = found.extras,
         .chroma_subsampling = found.chroma_subsampling,
     };
     return true;

@@ -20,11 +20,12 @@ struct container_info {
     int channels;          /* 1 to 4, as the codecs return them: 3 or 4 for a palette, 3 for CMYK */
     int bits;              /* of a sample in the file */
     bool cmyk;             /* a JPEG of 4 channels */
+    unsigned extras;       /* what the file holds besides, as in extras.h */
     struct chroma_subsampling chroma_subsampling;
 };
 
-/* Check the SIZE bytes of a PNG from its signature to IEND, or of a JPEG from SOI to EOI. Bytes after that are ignored.
- * Fill INFO. NAME is the file's name, for the error. */
+/* Check the SIZE bytes of a PNG from its signature to IEND, or of a JPEG from SOI to EOI. Bytes after that are named in
+ * INFO->extras and ignored. Fill INFO. NAME is the file's name, for the error. */
 bool png_check(const uint8_t *bytes, size_t size, const char *name, struct container_info *info, struct error *error);
 bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct container_info *info, struct error *error);
 

@@ -2,6 +2,7 @@
  *
  * The check of a JPEG: the segments up to the end of the image, the frame header, the sizes of Huffman tables. */
 #include "container/check.h"
+#include "container/extras.h"
 
 /* The most scans of a file. Encoders write about ten. A decoder goes through the whole picture for each scan, and a
  * scan may have very few bytes. Thousands of scans in a few kilobytes would keep a decoder busy for minutes. */
@@ -13,6 +14,7 @@ struct jpeg_state {
     struct error *error;
     struct container_info info; /* width 0: no frame header yet */
     int scans;
+    struct jpeg_segment index; /* of several pictures; all zeros: there is none */
 };
 
 /* Report that the file is damaged. */
@@ -102,6 +104,8 @@ static bool check_huffman_tables(const struct jpeg_segment *segment, struct jpeg
 /* Check one complete segment. */
 static bool check_segment(const struct jpeg_segment *segment, struct jpeg_state *state)
 {
+    if (state->index.data == NULL && container_is_picture_index(segment))
+        state->index = *segment;
     if (segment->marker == JPEG_MARKER_DHT)
         return check_huffman_tables(segment, state);
     if (jpeg_is_frame(segment->marker))
@@ -143,5 +147,6 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct cont
     if (state.info.width == 0 || state.scans == 0)
         return DAMAGED(&state, "it holds no %s", state.scans > 0 ? "frame header" : "picture");
     *info = state.info;
+    info->extras = container_extras_behind(bytes, size, size - segment.left, &state.index);
     return true;
 }

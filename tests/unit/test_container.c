@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "container/extras.h"
 #include "container/jpeg.h"
 #include "container/png.h"
 #include "container/zlib.h"
@@ -174,6 +175,37 @@ static void test_jpeg_append(void **state)
     blob_free(&out);
 }
 
+/* An index with a number that lies about its size, place or fields is read without harm, and hides nothing. */
+static void test_index_of_pictures(void **state)
+{
+    static const uint8_t file[] = {
+        'M',  'P',  'F',  0,    'M', 'M', 0, '*', 0, 0,  0, 8, /* the name; a TIFF block from byte 4, its directory at 8 */
+        0,    1,    0xb0, 2,    0,   7,   0, 0,   0, 16, 0, 0,  0, 26, 0, 0, 0, 0, /* one field: 16 bytes at 26 */
+        0,    1,    0,    1,    0,   0,   0, 5,   0, 0,  0, 42, 0, 0,  0, 0,       /* a preview of 5 bytes at 42 */
+        0xff, 0xd8, 0xff, 0xd9, 1,   0xff};
+    const size_t end = sizeof file - 6;
+    uint8_t bytes[sizeof file];
+    struct jpeg_segment index = {.marker = JPEG_MARKER_APP2, .data = bytes, .size = end};
+    (void)state;
+    memcpy(bytes, file, sizeof file);
+    assert_true(container_is_picture_index(&index));
+    assert_int_equal(container_extras_behind(bytes, sizeof bytes, end, &index), 0);
+    for (size_t i = 8; i < end; i++) {
+        static const uint8_t values[] = {0, 1, 0x7f, 0xff};
+        for (size_t v = 0; v < sizeof values; v++) {
+            bytes[i] = values[v];
+            container_extras_behind(bytes, sizeof bytes, end, &index);
+            bytes[i] = file[i];
+        }
+    }
+    memset(bytes + 20, 0xff, 10); /* the field's size and place */
+    assert_int_equal(container_extras_behind(bytes, sizeof bytes, end, &index), 1 << EXTRA_PICTURES | 1 << EXTRA_DATA);
+    for (index.size = 5; index.size < end; index.size++)
+        container_extras_behind(bytes, sizeof bytes, end, &index);
+    index.marker = JPEG_MARKER_APP1;
+    assert_false(container_is_picture_index(&index));
+}
+
 /* ---- zlib ---- */
 
 static void test_inflate(void **state)
@@ -211,8 +243,9 @@ static void test_inflate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_png_walk),    cmocka_unit_test(test_png_damage),  cmocka_unit_test(test_jpeg_walk),
-        cmocka_unit_test(test_jpeg_damage), cmocka_unit_test(test_jpeg_append), cmocka_unit_test(test_inflate),
+        cmocka_unit_test(test_png_walk),          cmocka_unit_test(test_png_damage),  cmocka_unit_test(test_jpeg_walk),
+        cmocka_unit_test(test_jpeg_damage),       cmocka_unit_test(test_jpeg_append), cmocka_unit_test(test_inflate),
+        cmocka_unit_test(test_index_of_pictures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "container/extras.h"
+
+#include "container/png.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- The index of pictures ---- */
+
+/* MPF is a TIFF block behind a name: its byte order, the place of its directory, then fields of 12 bytes. The field
+ * MP_ENTRIES refers to 16 bytes for each picture: attributes, size and place in 4 bytes each, then 4 others. Places
+ * count from the beginning of the block; that of the first picture is 0. */
+enum {
+    MP_NAME = 4,
+    MP_FIELD = 12,
+    MP_ENTRIES = 0xb002,
+    MP_ENTRY = 16,
+    MP_PREVIEW = 1, /* bits 16 to 23 of the attributes: a "large thumbnail" */
+};
+
+bool container_is_picture_index(const struct jpeg_segment *segment)
+{
+    return segment->marker == JPEG_MARKER_APP2 && segment->size > MP_NAME && memcmp(segment->data, "MPF", MP_NAME) == 0;
+}
+
+/* The number of COUNT bytes at AT in the TIFF block of SIZE bytes, or 0 beyond its end. */
+static uint32_t read_number(const uint8_t *block, size_t size, size_t at, size_t count)
+{
+    uint32_t number = 0;
+    if (at > size || size - at < count)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        number = number << 8 | block[at + (block[0] == 'I' ? count - 1 - i : i)];
+    return number;
+}
+
+/* The size of the preview that is at byte AT of the file, or 0 if INDEX lists none there. */
+static size_t preview_size(const uint8_t *bytes, const struct jpeg_segment *index, size_t at)
+{
+    if (index->data == NULL)
+        return 0;
+    const uint8_t *block = index->data + MP_NAME;
+    const size_t size = index->size - MP_NAME, place = at - (size_t)(block - bytes);
+    size_t field = (size_t)read_number(block, size, 4, 4) + 2;
+    while (field < size && read_number(block, size, field, 2) != MP_ENTRIES)
+        field += MP_FIELD;
+    const size_t entries = read_number(block, size, field + 8, 4);
+    const size_t end = entries + read_number(block, size, field + 4, 4);
+    for (size_t entry = entries; entry + MP_ENTRY <= end && entry + MP_ENTRY <= size; entry += MP_ENTRY)
+        if (read_number(block, size, entry + 8, 4) == place &&
+            (read_number(block, size, entry, 4) >> 16 & 0xff) == MP_PREVIEW)
+            return read_number(block, size, entry + 4, 4);
+    return 0;
+}
+
+/* ---- Behind the end ---- */
+
+/* The size of the padding. A second EOI counts too. */
+static size_t padding_size(const uint8_t *bytes, size_t size)
+{
+    size_t at = 0;
+    for (; at < size; at++) {
+        const uint8_t byte = bytes[at], next = at + 1 < size ? bytes[at + 1] : 0;
+        if (byte == 0xff && next == JPEG_MARKER_SOI)
+            break;
+        if (byte == 0xff && next == JPEG_MARKER_EOI)
+            at++;
+        else if (byte != 0 && byte != 0xff && byte != ' ' && byte != '\t' && byte != '\r' && byte != '\n')
+            break;
+    }
+    return at;
+}
+
+/* Does a segment describe its picture as a gain map? */
+static bool describes_gain_map(const struct jpeg_segment *segment)
+{
+    static const char *const names[] = {"hdr-gain-map", "hdrgainmap", "urn:iso:std:iso:ts:21496:-1"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if ((segment->marker == JPEG_MARKER_APP1 || segment->marker == JPEG_MARKER_APP2) &&
+            bytes_contain(segment->data, segment->size, names[i]))
+            return true;
+    return false;
+}
+
+/* Add the JPEG at BYTES to EXTRAS. Returns its size: all bytes if it has no end. */
+static size_t add_jpeg(const uint8_t *bytes, size_t size, unsigned *extras)
+{
+    struct jpeg_walk walk = jpeg_walk_begin(bytes, size);
+    struct jpeg_segment segment;
+    enum container_extra extra = EXTRA_PICTURES;
+    enum jpeg_step step;
+    while ((step = jpeg_walk_next(&walk, &segment)) == JPEG_STEP_SEGMENT)
+        if (describes_gain_map(&segment))
+            extra = EXTRA_GAIN_MAP;
+    *extras |= 1U << extra;
+    return step == JPEG_STEP_END ? size - segment.left : size;
+}
+
+/* The kind of the bytes behind padding, which begin with no JPEG. A film (MP4) begins with a length of 4 bytes and
+ * "ftyp". The first bytes of the length are zeros, so they count as padding. Samsung puts the film into a part with a
+ * name. */
+static enum container_extra name_rest(const uint8_t *bytes, size_t size)
+{
+    if (bytes_contain(bytes, size < 8 ? size : 8, "ftyp") || bytes_contain(bytes, size, "MotionPhoto_Data"))
+        return EXTRA_FILM;
+    if (size >= PNG_SIGNATURE && memcmp(bytes, png_signature, PNG_SIGNATURE) == 0)
+        return EXTRA_PICTURES;
+    return EXTRA_DATA;
+}
+
+unsigned container_extras_behind(const uint8_t *bytes, size_t size, size_t end, const struct jpeg_segment *index)
+{
+    unsigned extras = 0;
+    for (size_t at = end;;) {
+        at += padding_size(bytes + at, size - at);
+        const size_t left = size - at;
+        if (left == 0)
+            return extras;
+        if (left < 2 || bytes[at] != 0xff) /* padding leaves no other FF than that of SOI */
+            return extras | 1U << name_rest(bytes + at, left);
+        /* Each preview is at another place of the index, and none is looked up after another picture. So this takes
+         * time in proportion to the file. */
+        const size_t preview = extras == 0 ? preview_size(bytes, index, at) : 0;
+        const size_t taken = preview > 0 ? preview : add_jpeg(bytes + at, left, &extras);
+        at += taken < left ? taken : left;
+    }
+}
+
+/* ---- Words ---- */
+
+void container_print_extras(unsigned extras, char *text, size_t size)
+{
+    static const char *const names[EXTRA_COUNT] = {
+        [EXTRA_FRAMES] = "frames of an animation",
+        [EXTRA_LAYERS] = "layers",
+        [EXTRA_GAIN_MAP] = "a gain map",
+        [EXTRA_PICTURES] = "other pictures",
+        [EXTRA_FILM] = "a film",
+        [EXTRA_DATA] = "data behind the end of its picture",
+    };
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned extra = 0; extra < EXTRA_COUNT && used < size; extra++)
+        if (extras >> extra & 1)
+            used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                     used == 0              ? ""
+                                     : extras >> extra == 1 ? " and "
+                                                            : ", ",
+                                     names[extra]);
+}
