@@ -49,7 +49,22 @@ struct codec_settings {
 /* The standard settings. */
 enum { CODEC_COMPRESSION = 1, CODEC_QUALITY = 90 };
 
-struct codec_input; /* codec_internal.h */
+/* A file to decode. It must outlive whoever decodes it. */
+struct codec_input {
+    const uint8_t *bytes;
+    size_t size;
+    const char *name; /* for messages */
+    const struct codec_info *info;
+    const struct codec_settings *settings;
+};
+
+/* Reads the rows of a file from top to bottom, so that the picture need not be in memory as a whole. A codec may read in
+ * two steps, fetch and read: while one thread reads some rows, another fetches the next. So the two share no state. */
+struct codec_reader {
+    struct codec_input input;
+    size_t raw_bytes; /* of a row, as fetched; 0: there is no fetch */
+    void *state;      /* of the codec */
+};
 
 /* A row of the table. */
 struct codec {
@@ -61,6 +76,19 @@ struct codec {
     bool (*decode)(const struct codec_input *input, struct image *image, struct error *error); /* NULL: not built in */
     bool (*encode)(const struct image *image, const struct format *format, const struct codec_settings *settings,
                    uint8_t **bytes, size_t *size, struct error *error);
+
+    /* Read row by row. NULL: the codec decodes whole images only; so do all codecs for an interlaced PNG. reader_open
+     * gets a reader whose input is set, and reader_close releases it, also after a failure. */
+    bool (*reader_open)(struct codec_reader *reader, struct error *error);
+
+    /* Fetch the next ROWS rows to RAW, ROWS x raw_bytes. The last rows succeed only if the data end as they should. */
+    bool (*reader_fetch)(struct codec_reader *reader, int rows, uint8_t *raw, struct error *error);
+
+    /* Read the next ROWS rows to SAMPLES, with the channels and bits of INFO. RAW is what was fetched, or NULL. It may
+     * be changed. Without a fetch, the last rows succeed only if the data end as they should. */
+    bool (*reader_read)(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples, struct error *error);
+
+    void (*reader_close)(struct codec_reader *reader);
 };
 
 /* All codecs. For each file, the first one that can read or write it is the best. */

@@ -8,15 +8,6 @@
 
 #include "codec/codec.h"
 
-/* A file to decode. */
-struct codec_input {
-    const uint8_t *bytes;
-    size_t size;
-    const char *name; /* for messages */
-    const struct codec_info *info;
-    const struct codec_settings *settings;
-};
-
 /* Report that the data cannot be decoded. REASON is the library's message, or NULL. Returns false. */
 bool codec_report_damaged(const struct codec_input *input, const char *reason, struct error *error);
 
