@@ -15,6 +15,10 @@ bool codec_report_damaged(const struct codec_input *input, const char *reason, s
 bool codec_report_decode_memory(const struct codec_input *input, struct error *error);
 bool codec_report_encode_memory(const struct image *image, const struct format *format, struct error *error);
 
+/* Check that the compressed rows of a PNG are whole: that they inflate to the rows of its size, or to a little more, and
+ * that their checksum is right. */
+bool png_check_rows(const struct codec_input *input, struct error *error);
+
 /* The functions of the table's rows. */
 bool png_decode(const struct codec_input *input, struct image *image, struct error *error);
 bool png_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,

@@ -135,7 +135,7 @@ static uint8_t *inflate_rows(const struct png_picture *picture, size_t size, siz
     *reason = NULL;
     if (raw == NULL)
         return NULL;
-    switch (zlib_inflate(picture->stream, picture->stream_size, true, raw, size + spare, &used)) {
+    switch (zlib_inflate(picture->stream, picture->stream_size, raw, size + spare, &used)) {
     case ZLIB_DONE:
         if (used >= size)
             return raw;
@@ -147,7 +147,7 @@ static uint8_t *inflate_rows(const struct png_picture *picture, size_t size, siz
         *reason = "its compression is unknown";
         break;
     case ZLIB_DAMAGED:
-        *reason = "its compression is damaged";
+        *reason = "its compression or checksum is damaged";
         break;
     case ZLIB_TOO_LARGE:
         *reason = "it goes on after the last row";
@@ -281,23 +281,45 @@ static bool make_image(const struct codec_input *input, const struct png_picture
     return done;
 }
 
-bool png_decode(const struct codec_input *input, struct image *image, struct error *error)
+/* Read the chunks of INPUT into PICTURE, list its passes, and inflate its rows. Release the rows with free. NULL is an
+ * error. */
+static uint8_t *read_rows(const struct codec_input *input, struct png_picture *picture, struct pass passes[7],
+                          int *count, struct error *error)
 {
     enum { SPARE_BYTES = 1 << 16 }; /* besides a row; a stream with more bytes is damaged */
+    const char *reason = NULL;
+    uint8_t *raw = NULL;
+    if (read_chunks(input, picture)) {
+        const size_t size = list_passes(picture, passes, count);
+        raw = inflate_rows(picture, size, passes[0].row_bytes + SPARE_BYTES, &reason);
+        free(picture->joined);
+    }
+    if (raw == NULL && reason != NULL)
+        codec_report_damaged(input, reason, error);
+    else if (raw == NULL)
+        codec_report_decode_memory(input, error);
+    return raw;
+}
+
+bool png_check_rows(const struct codec_input *input, struct error *error)
+{
+    struct pass passes[7] = {{0}};
+    struct png_picture picture;
+    int count;
+    uint8_t *raw = read_rows(input, &picture, passes, &count, error);
+    free(raw);
+    return raw != NULL;
+}
+
+bool png_decode(const struct codec_input *input, struct image *image, struct error *error)
+{
     const struct codec_info *info = input->info;
     struct image made = {.width = info->width, .height = info->height, .channels = info->channels, .bits = info->bits};
     struct pass passes[7] = {{0}};
     struct png_picture picture;
-    const char *reason;
     int count;
-    if (!read_chunks(input, &picture))
-        return codec_report_decode_memory(input, error);
-    const size_t size = list_passes(&picture, passes, &count);
-    uint8_t *raw = inflate_rows(&picture, size, passes[0].row_bytes + SPARE_BYTES, &reason);
-    free(picture.joined);
-    if (raw == NULL)
-        return reason != NULL ? codec_report_damaged(input, reason, error) : codec_report_decode_memory(input, error);
-    if (!make_image(input, &picture, passes, count, raw, &made, error))
+    uint8_t *raw = read_rows(input, &picture, passes, &count, error);
+    if (raw == NULL || !make_image(input, &picture, passes, count, raw, &made, error))
         return false;
     *image = made;
     return true;

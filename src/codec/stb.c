@@ -105,6 +105,9 @@ static bool decode(const struct codec_input *input, const uint8_t *bytes, size_t
 bool stb_decode(const struct codec_input *input, struct image *image, struct error *error)
 {
     size_t size;
+    /* stb reads no checksum, and takes the zeros behind a stream that ends too early for its last codes. */
+    if (input->info->format->id == FORMAT_PNG && !png_check_rows(input, error))
+        return false;
     if (!needs_patch(input))
         return decode(input, input->bytes, input->size, image, error);
     uint8_t *copy = patch_png_for_stb(input, &size);

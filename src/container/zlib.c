@@ -9,8 +9,7 @@ static bool head_is_known(const uint8_t *stream, size_t size)
     return size > ZLIB_HEAD && (stream[0] & 15) == 8 && (stream[0] << 8 | stream[1]) % 31 == 0 && !(stream[1] & 32);
 }
 
-enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, bool trusted, uint8_t *out, size_t capacity,
-                              size_t *used)
+enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, uint8_t *out, size_t capacity, size_t *used)
 {
     *used = 0;
     if (!head_is_known(stream, size))
@@ -18,9 +17,7 @@ enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, bool trusted, 
     struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
     if (decompressor == NULL)
         return ZLIB_NO_MEMORY;
-    const enum libdeflate_result result =
-        trusted ? libdeflate_deflate_decompress(decompressor, stream + ZLIB_HEAD, size - ZLIB_HEAD, out, capacity, used)
-                : libdeflate_zlib_decompress(decompressor, stream, size, out, capacity, used);
+    const enum libdeflate_result result = libdeflate_zlib_decompress(decompressor, stream, size, out, capacity, used);
     libdeflate_free_decompressor(decompressor);
     return result == LIBDEFLATE_SUCCESS              ? ZLIB_DONE
            : result == LIBDEFLATE_INSUFFICIENT_SPACE ? ZLIB_TOO_LARGE
@@ -37,7 +34,7 @@ enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t size, size_t mo
         blob_free(out);
         if (blob_extend(out, tried) == NULL)
             return ZLIB_NO_MEMORY;
-        result = zlib_inflate(stream, size, false, out->bytes, tried, &used);
+        result = zlib_inflate(stream, size, out->bytes, tried, &used);
     }
     out->size = result == ZLIB_DONE ? used : 0; /* the caller releases the memory in any case */
     return result;

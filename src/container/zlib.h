@@ -21,12 +21,11 @@ enum zlib_result {
     ZLIB_TOO_LARGE /* the data do not fit into the buffer */
 };
 
-/* Inflate the SIZE bytes at STREAM into the CAPACITY bytes at OUT. *USED becomes the number of bytes written. With
- * TRUSTED, the checksum at the end of the stream is ignored, because the caller has checked a CRC around the stream. */
-enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, bool trusted, uint8_t *out, size_t capacity,
-                              size_t *used);
+/* Inflate the SIZE bytes at STREAM into the CAPACITY bytes at OUT, and check the checksum. *USED becomes the number of
+ * bytes written. Bytes behind the checksum are ignored. */
+enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, uint8_t *out, size_t capacity, size_t *used);
 
-/* Inflate a stream of unknown length into OUT, which is empty before, up to MOST bytes. The checksum is checked.
+/* Inflate a stream of unknown length into OUT, which is empty before, up to MOST bytes.
  * Release OUT with blob_free, whatever the result is. */
 enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t size, size_t most, struct blob *out);
 

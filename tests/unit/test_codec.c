@@ -736,10 +736,10 @@ static void test_a_named_codec_refuses_what_it_cannot(void **state)
 
 /* ---- Damage ---- */
 
-/* Decode, and expect success or failure (-1: either). The bytes stand in a block of their own size, so that a sanitizer
- * sees a read past their end. */
-static void decode_copy(const struct codec *codec, const uint8_t *bytes, size_t size, int expected, const char *what,
-                        size_t at)
+/* Decode, and expect success or failure (-1: either). A decoded picture has the samples of SAME, unless that is NULL.
+ * The bytes stand in a block of their own size, so that a sanitizer sees a read past their end. */
+static void decode_copy(const struct codec *codec, const uint8_t *bytes, size_t size, int expected,
+                        const struct image *same, const char *what, size_t at)
 {
     const struct codec_settings settings = settings_of(codec);
     uint8_t *copy = malloc(size ? size : 1);
@@ -752,6 +752,8 @@ static void decode_copy(const struct codec *codec, const uint8_t *bytes, size_t 
         fail_msg("%s: %s at %zu: %s", codec->name, what, at, done ? "decoded" : error.message);
     if (done) {
         assert_true(image.width > 0 && image.height > 0 && image.samples);
+        if (same != NULL && memcmp(image.samples, same->samples, image_bytes(same)) != 0)
+            fail_msg("%s: %s at %zu: other samples", codec->name, what, at);
     } else {
         assert_null(image.samples);
         assert_int_equal(error.code, ERROR_WORK);
@@ -767,13 +769,13 @@ static void cut_and_flip(const struct codec *codec, const uint8_t *bytes, size_t
     assert_non_null(copy);
     memcpy(copy, bytes, size);
     memcpy(copy + size, "\r\n", 3);
-    decode_copy(codec, copy, size + 3, true, "trailing bytes", size);
+    decode_copy(codec, copy, size + 3, true, NULL, "trailing bytes", size);
     for (size_t i = 0; i < size; i++)
-        decode_copy(codec, copy, i, false, "cut", i);
+        decode_copy(codec, copy, i, false, NULL, "cut", i);
     for (size_t i = 0; i < size; i++)
         for (int bit = 0; bit < 8; bit++) {
             copy[i] ^= (uint8_t)(1 << bit);
-            decode_copy(codec, copy, size, flipped, "flip", i);
+            decode_copy(codec, copy, size, flipped, NULL, "flip", i);
             copy[i] ^= (uint8_t)(1 << bit);
         }
     free(copy);
@@ -810,28 +812,33 @@ static void test_a_damaged_jpeg_does_no_harm(void **state)
     image_free(&image);
 }
 
-/* The chunks' CRCs hide the decoders from damage; make them right again after each flip of the data. */
+/* The chunks' CRCs hide the decoders from damage; make them right again after each flip of the data. The checksum of the
+ * stream is left: the file is refused, or the flipped bit does not matter. */
 static void flip_data(const struct codec *codec, struct buffer *png)
 {
+    const struct codec_settings settings = settings_of(codec);
+    struct image image;
+    assert_true(codec_decode(png->bytes, png->size, "x", &settings, &image, NULL, NULL));
     const size_t idat = png->size - 12 - 4; /* ends here: its CRC, then IEND */
     const uint8_t *type = memmem(png->bytes, idat, "IDAT", 4);
     assert_non_null(type);
     type = memmem(type + 4, idat - (size_t)(type + 4 - png->bytes), "IDAT", 4); /* the second has all but 2 bytes */
     assert_non_null(type);
     const size_t start = (size_t)(type - png->bytes);
+    uint8_t kept[4];
+    memcpy(kept, png->bytes + idat, sizeof kept);
     for (size_t i = start + 4; i < idat; i++)
         for (int bit = 0; bit < 8; bit++) {
             png->bytes[i] ^= (uint8_t)(1 << bit);
-            const size_t size = png->size;
-            png->size = idat;
-            put32(png, libdeflate_crc32(0, png->bytes + start, idat - start));
-            png->size = size;
-            decode_copy(codec, png->bytes, png->size, -1, "flip", i);
+            put_big32(png->bytes + idat, libdeflate_crc32(0, png->bytes + start, idat - start));
+            decode_copy(codec, png->bytes, png->size, -1, &image, "flip", i);
             png->bytes[i] ^= (uint8_t)(1 << bit);
         }
+    memcpy(png->bytes + idat, kept, sizeof kept);
+    image_free(&image);
 }
 
-static void test_damaged_png_data_do_no_harm(void **state)
+static void test_damaged_png_data_are_refused(void **state)
 {
     static const struct kind kinds[] = {
         {.colour = 2, .bits = 8, .channels = 3},
@@ -895,29 +902,32 @@ static void test_indices_beyond_the_palette_are_black(void **state)
     }
 }
 
-/* A stream that goes on a little behind the picture is read, one that ends before it is not: by all alike. */
+/* A stream whose rows, or whose bytes behind the checksum, go on a little is read. One that ends before the last row, or
+ * within the checksum, is not: by all alike. */
 static void test_a_long_stream_is_read_and_a_short_one_refused(void **state)
 {
     static const struct {
-        int extra;
+        int rows, stream; /* bytes more than needed */
         bool reads;
-    } cases[] = {{0, true}, {1, true}, {1000, true}, {-1, false}, {-40, false}};
+    } cases[] = {{0, 0, true}, {1, 0, true},   {1000, 0, true}, {-1, 0, false}, {-40, 0, false}, {0, 1000, true},
+                 {0, 1, true}, {0, -1, false}, {0, -4, false},  {0, -5, false}, {1000, 9, true}, {1, -2, false}};
     static struct buffer png;
-    uint8_t raw[11 * 40 + 1000] = {0}, compressed[4096];
+    uint8_t raw[11 * 40 + 1000] = {0};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const size_t size = (size_t)(11 * 40 + cases[i].extra);
+        uint8_t compressed[4096] = {0};
+        const size_t size = (size_t)(11 * 40 + cases[i].rows);
         struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(6);
         const size_t used = libdeflate_zlib_compress(compressor, raw, size, compressed, sizeof compressed);
         libdeflate_free_compressor(compressor);
         png.size = 0;
         put(&png, "\x89PNG\r\n\x1a\n", 8);
         put_chunk(&png, "IHDR", "\0\0\0\15\0\0\0\13\10\2\0\0\0", 13); /* 13 x 11 pixels of 3 channels */
-        put_chunk(&png, "IDAT", compressed, used);
+        put_chunk(&png, "IDAT", compressed, used + (size_t)cases[i].stream);
         put_chunk(&png, "IEND", NULL, 0);
         EACH_READER(codec, PNG)
         {
-            decode_copy(codec, png.bytes, png.size, cases[i].reads, "extra", (size_t)cases[i].extra);
+            decode_copy(codec, png.bytes, png.size, cases[i].reads, NULL, "case", i);
         }
     }
 }
@@ -981,7 +991,8 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"unknown-chunk.png", "chunk NEWS at byte 33"},
         {"few-rows.png", "its data cannot be decoded ("},
         {"not-deflate.png", "its data cannot be decoded"},
-        {"bomb.png", "its data cannot be decoded (it "},
+        {"bomb.png", "its data cannot be decoded (it goes on after the last row)"},
+        {"checksum.png", "its data cannot be decoded (its compression or checksum is damaged)"},
         {"truncated.jpg", "truncated: it ends after 139 bytes without an end marker"},
         {"no-scan.jpg", "it holds no picture"},
         {"no-frame.jpg", "it holds no frame header"},
@@ -1117,7 +1128,7 @@ int main(void)
         cmocka_unit_test(test_a_lower_quality_is_smaller),
         cmocka_unit_test(test_a_damaged_png_is_refused),
         cmocka_unit_test(test_a_damaged_jpeg_does_no_harm),
-        cmocka_unit_test(test_damaged_png_data_do_no_harm),
+        cmocka_unit_test(test_damaged_png_data_are_refused),
         cmocka_unit_test(test_bad_files_are_refused_with_their_reason),
         cmocka_unit_test(test_images_beyond_the_limits_are_refused),
     };

@@ -21,6 +21,7 @@ def idat(width, height, channels=3):
 
 
 def flipped(data, at):
+    at %= len(data)
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
 
 
@@ -69,6 +70,8 @@ FILES = {
     "unknown-chunk.png": SIGNATURE + ihdr(8, 8) + chunk(b"NEWS", b"1") + idat(8, 8) + END,
     "few-rows.png": SIGNATURE + ihdr(8, 8) + idat(8, 4) + END,
     "not-deflate.png": SIGNATURE + ihdr(8, 8) + chunk(b"IDAT", b"\x78\x9c" + b"\xff" * 40) + END,
+    # The last byte of the checksum of the rows is wrong; the CRC of the chunk fits.
+    "checksum.png": SIGNATURE + ihdr(8, 8) + chunk(b"IDAT", flipped(idat(8, 8)[8:-4], -1)) + END,
     # 1 MiB of zeros for a picture that needs 200 bytes.
     "bomb.png": SIGNATURE + ihdr(8, 8) + chunk(b"IDAT", zlib.compress(bytes(1 << 20), 9)) + END,
     # JPEG.
