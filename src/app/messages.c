@@ -48,10 +48,10 @@ void warn_dropped_metadata(const struct options *options, const char *name, uint
 
 void warn_extras(const struct options *options, const char *name, unsigned extras)
 {
-    char names[128], text[sizeof names + 64];
+    char names[EXTRAS_TEXT], text[sizeof names + 64];
     if (extras == 0 || options->job.first_picture)
         return;
-    container_print_extras(extras, names, sizeof names);
+    container_print_extras(extras, names);
     snprintf(text, sizeof text, ": also holds %s; only its first picture is taken", names);
     print_warning(options, name, text);
 }

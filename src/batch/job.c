@@ -103,8 +103,8 @@ static bool check_in_place(const struct job_settings *settings, const struct pas
     if (!settings->in_place)
         return true;
     if (info->extras != 0 && !settings->first_picture) {
-        char extras[128];
-        container_print_extras(info->extras, extras, sizeof extras);
+        char extras[EXTRAS_TEXT];
+        container_print_extras(info->extras, extras);
         return error_about(error, ERROR_WORK, name,
                            "also holds %s, which --in-place would lose; write to another file, or give "
                            "--first-picture to keep its first picture only",

@@ -94,8 +94,8 @@ static void print_line(FILE *file, const struct job_result *result)
         print_text(file, "variant", result->variants);
     }
     if (result->outcome == JOB_DONE && result->extras != 0) {
-        char extras[128];
-        container_print_extras(result->extras, extras, sizeof extras);
+        char extras[EXTRAS_TEXT];
+        container_print_extras(result->extras, extras);
         print_text(file, "pictures_left_out", extras);
     }
     if (result->outcome == JOB_DONE && (result->dropped_on_read | result->dropped_on_write) != 0) {

@@ -54,6 +54,31 @@ static size_t preview_size(const uint8_t *bytes, const struct jpeg_segment *inde
     return 0;
 }
 
+/* ---- In segments ---- */
+
+/* Does a segment begin with HEAD, and contain TEXT? */
+static bool segment_has(const struct jpeg_segment *segment, enum jpeg_marker marker, const char *head, const char *text)
+{
+    const size_t length = strlen(head);
+    return segment->marker == marker && segment->size >= length && memcmp(segment->data, head, length) == 0 &&
+           bytes_contain(segment->data, segment->size, text);
+}
+
+/* FLIR puts a thermal camera's samples into APP1. DJI and InfiRay fill segments of APP3 and later with them. The other
+ * uses of APP3 to APP10 are small. */
+unsigned container_extras_of(const struct jpeg_segment *segment)
+{
+    static const char extended[] = "http://ns.adobe.com/xmp/extension/";
+    if (segment_has(segment, JPEG_MARKER_APP1, extended, "http://ns.google.com/photos/1.0/image/") ||
+        segment_has(segment, JPEG_MARKER_APP1, extended, "http://ns.google.com/photos/1.0/depthmap/"))
+        return 1U << EXTRA_PICTURES;
+    if (segment_has(segment, JPEG_MARKER_APP1, "FLIR", "") ||
+        (segment->marker >= JPEG_MARKER_APP3 && segment->marker <= JPEG_MARKER_APP10 &&
+         segment->size > JPEG_SEGMENT_MOST - 100))
+        return 1U << EXTRA_RAW;
+    return 0;
+}
+
 /* ---- Behind the end ---- */
 
 /* The size of the padding. A second EOI counts too. */
@@ -129,21 +154,22 @@ unsigned container_extras_behind(const uint8_t *bytes, size_t size, size_t end, 
 
 /* ---- Words ---- */
 
-void container_print_extras(unsigned extras, char *text, size_t size)
+void container_print_extras(unsigned extras, char text[EXTRAS_TEXT])
 {
     static const char *const names[EXTRA_COUNT] = {
         [EXTRA_FRAMES] = "frames of an animation",
         [EXTRA_LAYERS] = "layers",
         [EXTRA_GAIN_MAP] = "a gain map",
         [EXTRA_PICTURES] = "other pictures",
+        [EXTRA_RAW] = "a camera's raw samples",
         [EXTRA_FILM] = "a film",
         [EXTRA_DATA] = "data behind the end of its picture",
     };
     size_t used = 0;
     text[0] = '\0';
-    for (unsigned extra = 0; extra < EXTRA_COUNT && used < size; extra++)
+    for (unsigned extra = 0; extra < EXTRA_COUNT; extra++)
         if (extras >> extra & 1)
-            used += (size_t)snprintf(text + used, size - used, "%s%s",
+            used += (size_t)snprintf(text + used, EXTRAS_TEXT - used, "%s%s",
                                      used == 0              ? ""
                                      : extras >> extra == 1 ? " and "
                                                             : ", ",

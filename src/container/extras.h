@@ -15,6 +15,7 @@ enum container_extra {
     EXTRA_LAYERS,   /* of Adobe Fireworks */
     EXTRA_GAIN_MAP, /* of Ultra HDR, ISO 21496-1 or Apple: the picture's bright parts for bright screens */
     EXTRA_PICTURES,
+    EXTRA_RAW,  /* a camera's samples before it made the picture */
     EXTRA_FILM, /* of a motion photo */
     EXTRA_DATA, /* of an unknown kind, behind the end of the picture */
     EXTRA_COUNT
@@ -25,10 +26,17 @@ enum container_extra {
  * that it lists counts as nothing, because it shows the same picture as the file. */
 unsigned container_extras_behind(const uint8_t *bytes, size_t size, size_t end, const struct jpeg_segment *index);
 
+/* What a segment of a JPEG holds besides metadata: second pictures and depths of Google's cameras, the samples of a
+ * thermal camera. */
+unsigned container_extras_of(const struct jpeg_segment *segment);
+
 /* Is this the segment MPF? */
 bool container_is_picture_index(const struct jpeg_segment *segment);
 
-/* Write the names of EXTRAS to TEXT, of SIZE bytes: "other pictures and a film". */
-void container_print_extras(unsigned extras, char *text, size_t size);
+/* The bytes of the longest text about extras, with its NUL, are fewer. */
+enum { EXTRAS_TEXT = 160 };
+
+/* Write the names of EXTRAS to TEXT: "other pictures and a film". */
+void container_print_extras(unsigned extras, char text[EXTRAS_TEXT]);
 
 #endif

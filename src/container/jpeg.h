@@ -27,6 +27,8 @@ enum jpeg_marker {
     JPEG_MARKER_APP0 = 0xe0,
     JPEG_MARKER_APP1 = 0xe1,
     JPEG_MARKER_APP2 = 0xe2,
+    JPEG_MARKER_APP3 = 0xe3,
+    JPEG_MARKER_APP10 = 0xea,
     JPEG_MARKER_APP13 = 0xed,
     JPEG_MARKER_COM = 0xfe,
 };

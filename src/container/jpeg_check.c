@@ -14,6 +14,7 @@ struct jpeg_state {
     struct error *error;
     struct container_info info; /* width 0: no frame header yet */
     int scans;
+    unsigned extras;           /* in segments; the frame header fills INFO anew */
     struct jpeg_segment index; /* of several pictures; all zeros: there is none */
 };
 
@@ -104,6 +105,7 @@ static bool check_huffman_tables(const struct jpeg_segment *segment, struct jpeg
 /* Check one complete segment. */
 static bool check_segment(const struct jpeg_segment *segment, struct jpeg_state *state)
 {
+    state->extras |= container_extras_of(segment);
     if (state->index.data == NULL && container_is_picture_index(segment))
         state->index = *segment;
     if (segment->marker == JPEG_MARKER_DHT)
@@ -147,6 +149,6 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct cont
     if (state.info.width == 0 || state.scans == 0)
         return DAMAGED(&state, "it holds no %s", state.scans > 0 ? "frame header" : "picture");
     *info = state.info;
-    info->extras = container_extras_behind(bytes, size, size - segment.left, &state.index);
+    info->extras = state.extras | container_extras_behind(bytes, size, size - segment.left, &state.index);
     return true;
 }

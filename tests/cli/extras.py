@@ -28,7 +28,7 @@ from write_png import chunk  # noqa: E402
 
 PNGSUITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "pngsuite")
 FRAMES, LAYERS, MAP, PICTURES = "frames of an animation", "layers", "a gain map", "other pictures"
-FILM, DATA = "a film", "data behind the end of its picture"
+RAW, FILM, DATA = "a camera's raw samples", "a film", "data behind the end of its picture"
 
 
 def encode(kind, count=1):
@@ -73,6 +73,8 @@ def make_files():
     gain_map = with_segment(jpeg, 0xE1, b"http://ns.adobe.com/xap/1.0/\0"
                             b" xmlns:hdrgm='http://ns.adobe.com/hdr-gain-map/1.0/'")
     iso_map = with_segment(jpeg, 0xE2, b"urn:iso:std:iso:ts:21496:-1\0" + bytes(9))
+    extended = b"http://ns.adobe.com/xmp/extension/\0" + b"0" * 40
+    namespace = b"xmlns:G='http://ns.google.com/photos/1.0/%s/' G:Data='AAAA'"
     padding = bytes(3000) + b"\xff\xff \t\r\n\xff\xd9" + b"\xff" * 2000
     return {
         "plain.png": (png, []), "padded.png": (png + bytes(500) + b"\r\n", []),
@@ -91,6 +93,16 @@ def make_files():
         "map.jpg": (jpeg + gain_map, [MAP]), "iso.jpg": (jpeg + bytes(9) + iso_map, [MAP]),
         "ultra.jpg": (jpeg + gain_map + film, [MAP, FILM]),
         "all.jpg": (jpeg + gain_map + jpeg + film, [MAP, PICTURES, FILM]),
+        "google.jpg": (with_segment(jpeg, 0xE1, extended + namespace % b"image"), [PICTURES]),
+        "depth.jpg": (with_segment(jpeg, 0xE1, extended + namespace % b"depthmap"), [PICTURES]),
+        "panorama.jpg": (with_segment(jpeg, 0xE1, extended + namespace % b"panorama"), []),
+        "stripped.jpg": (with_segment(jpeg, 0xE1, b"http://ns.adobe.com/xap/1.0/\0" + namespace % b"image"), []),
+        "flir.jpg": (with_segment(jpeg, 0xE1, b"FLIR\0\1\0\0" + bytes(900)), [RAW]),
+        "dji.jpg": (with_segment(jpeg, 0xE3, bytes(65530)), [RAW]),
+        "meta.jpg": (with_segment(jpeg, 0xE3, bytes(900)), []),
+        "gopro.jpg": (with_segment(jpeg, 0xE6, b"GoPro\0" + bytes(9000)), []),
+        "jumbf.jpg": (with_segment(jpeg, 0xEB, b"JP" + bytes(65530)), []),
+        "profile.jpg": (with_segment(jpeg, 0xE2, b"ICC_PROFILE\0\1\1" + bytes(65500)), []),
         "zip.jpg": (jpeg + b"PK\3\4", [DATA]), "byte.jpg": (jpeg + b"\n.\n", [DATA]),
         "word.jpg": (jpeg + b"\0ftyp", [FILM]),
         # MPF that lists previews only, one preview and one picture, and what is not there.
@@ -116,7 +128,8 @@ def run(program, *arguments):
 
 
 def about(lines, path):
-    return [line.split(f"{path}: ", 1)[1] for line in lines if f"{path}: " in line]
+    """What is said of the file at PATH, but for its metadata."""
+    return [line.split(f"{path}: ", 1)[1] for line in lines if f"{path}: " in line and "metadata" not in line]
 
 
 def check_all(program, folder, files):
