@@ -354,8 +354,44 @@ static bool skip_to_tap(struct parser *parser, int marks)
     return true;
 }
 
-/* Read a line of numbers. Commas alone may separate them, as in 1,2,1. But `0,5 1,25` more probably has decimal commas
- * than four taps. */
+/* The separators between the taps of a row. */
+struct separators {
+    char kind;         /* of the first: a blank, a comma or a semicolon, or NUL before it */
+    const char *odd;   /* the first of another kind */
+    const char *comma; /* the first comma between two digits */
+    bool others;       /* is there any but a comma without blanks? */
+};
+
+/* Note the separator from START to the next tap. */
+static void note_separator(const struct parser *parser, const char *start, struct separators *seen)
+{
+    char kind = ' ';
+    for (const char *at = start; at < parser->at; at++)
+        kind = is_blank(*at) ? kind : *at;
+    if (seen->kind == '\0')
+        seen->kind = kind;
+    if (kind != seen->kind && seen->odd == NULL)
+        seen->odd = start;
+    if (*start != ',' || parser->at - start > 1)
+        seen->others = true;
+    else if (seen->comma == NULL && is_digit(start[-1]) && is_digit(*parser->at))
+        seen->comma = start;
+}
+
+/* Commas alone may separate taps, as in 1,2,1. But `0,5 1,25` more probably has decimal commas than four taps, and `1 2;
+ * 3 4` two rows of MATLAB than one. */
+static bool check_separators(struct parser *parser, const struct separators *seen)
+{
+    if (seen->comma != NULL && seen->others)
+        return fail_at(
+            parser, parser->number, column_of(parser, seen->comma),
+            "expected a blank behind each comma in a row that has blanks or semicolons, found a digit; " DECIMAL_COMMA);
+    return seen->odd == NULL || fail_at(parser, parser->number, column_of(parser, seen->odd),
+                                        "expected one kind of separator in a row, found another here; begin a new line "
+                                        "for each row of taps");
+}
+
+/* Read a line of numbers. */
 static bool parse_row(struct parser *parser)
 {
     const int most = parser->separator == 0 ? FILTER_MAX + 1 : parser->first_count + FILTER_MAX;
@@ -365,8 +401,7 @@ static bool parse_row(struct parser *parser)
     struct line *line = &parser->lines[parser->count++];
     line->number = parser->number;
     line->count = 0;
-    const char *comma = NULL; /* the first one between two digits */
-    bool others = false;      /* other separators between two taps */
+    struct separators seen = {0};
     parser->at = parser->start;
     if (!skip_to_tap(parser, 0))
         return false;
@@ -383,16 +418,10 @@ static bool parse_row(struct parser *parser)
         const char *end = parser->at;
         if (!skip_to_tap(parser, 1))
             return false;
-        if (parser->at - end != 1 || *end != ',')
-            others = others || parser->at < parser->end;
-        else if (comma == NULL && parser->at < parser->end && is_digit(end[-1]) && is_digit(*parser->at))
-            comma = end;
+        if (parser->at < parser->end)
+            note_separator(parser, end, &seen);
     }
-    if (comma != NULL && others)
-        return fail_at(
-            parser, parser->number, column_of(parser, comma),
-            "expected a blank behind each comma in a row that has blanks or semicolons, found a digit; " DECIMAL_COMMA);
-    return true;
+    return check_separators(parser, &seen);
 }
 
 /* The only control bytes in a text are tabs, line ends, and a CR before a line end. */

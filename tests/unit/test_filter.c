@@ -273,8 +273,8 @@ static void test_blanks_commas_and_semicolons_separate_taps(void **state)
 {
     (void)state;
     static const char *const rows[] = {
-        "1 -2 5",    "1\t-2  5", "1,-2,5",     "1, -2, 5", " 1,\t-2, 5 , ", "1 , -2 ,5", "1;-2;5",
-        "1; -2 ;5;", "1; -2 5",  "1, -2; 5.0", "1,-2 5",   "1,-2;\t+5,",    "1.,-2 5",
+        "1 -2 5",    "1\t-2  5", "1,-2,5",    "1, -2, 5",  " 1,\t-2, 5 , ",
+        "1 , -2 ,5", "1;-2;5",   "1; -2 ;5;", "1,-2, 5 ;", "1.,-2, 5",
     };
     struct filter filter;
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -295,6 +295,7 @@ static void test_a_decimal_comma_is_refused(void **state)
     } cases[] = {
         {"0,5 1,25 0,5", 1, 2},
         {"0,5;1,25;0,5", 1, 2},
+        {"0,5, 1,25, 0,5", 1, 2},
         {"0,5\t1", 1, 2},
         {"1 0,5", 1, 4},
         {"1;0,5", 1, 4},
@@ -319,6 +320,27 @@ static void test_a_decimal_comma_is_refused(void **state)
            "test.txt:1:10: expected one number, found a comma and a digit; write a decimal comma as a "
            "point, such as 0.5");
     refuse("scale 2, 5\n1", "test.txt:1:10: expected the end of the line, found \"5\"");
+}
+
+/* In MATLAB a semicolon begins a new row. */
+static void test_a_row_has_one_kind_of_separator(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int column;
+    } cases[] = {
+        {"1 2 1; 2 4 2", 6}, {"1, 2, 1; 2, 4, 2", 8}, {"1, 2 1", 5}, {"1 2,-1", 4}, {"1;2 1", 4}, {"1 ; 2 , 1", 6},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char message[256];
+        snprintf(
+            message, sizeof message,
+            "test.txt:1:%d: expected one kind of separator in a row, found another here; begin a new line for each "
+            "row of taps",
+            cases[i].column);
+        refuse(cases[i].text, message);
+    }
 }
 
 /* An empty cell of a table is not left out, because the taps behind it would move. */
@@ -1652,6 +1674,7 @@ int main(void)
         cmocka_unit_test(test_blanks_comments_and_line_ends_do_not_matter),
         cmocka_unit_test(test_blanks_commas_and_semicolons_separate_taps),
         cmocka_unit_test(test_a_decimal_comma_is_refused),
+        cmocka_unit_test(test_a_row_has_one_kind_of_separator),
         cmocka_unit_test(test_an_empty_place_between_taps_is_refused),
         cmocka_unit_test(test_a_wrong_text_is_refused_with_its_place),
         cmocka_unit_test(test_127_rows_and_columns_are_the_most),
