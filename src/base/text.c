@@ -121,6 +121,37 @@ const char *text_of_size(size_t size, char text[TEXT_OF_SIZE])
 
 /* ---- Reading ---- */
 
+/* The form of UTF-16 that a text of SIZE bytes is in, or NULL. Without a byte order mark, the high byte of each of the
+ * first two characters is 0. */
+static const char *utf16_form(const uint8_t *text, size_t size)
+{
+    if (size < 2)
+        return NULL;
+    const int zero = text[0] == 0 ? 0 : 1;
+    const bool plain =
+        text[zero] == 0 && text[!zero] != 0 && (size < 4 || (text[2 + zero] == 0 && text[2 + !zero] != 0));
+    if (memcmp(text, "\xff\xfe", 2) == 0 || (plain && zero == 1))
+        return "UTF-16LE";
+    return memcmp(text, "\xfe\xff", 2) == 0 || plain ? "UTF-16BE" : NULL;
+}
+
+bool text_begin(const char **text, const char *end, const char *name, enum error_code code, struct error *error)
+{
+    const size_t size = (size_t)(end - *text);
+    const char *form = utf16_form((const uint8_t *)*text, size);
+    if (form != NULL)
+        return error_about(error, code, name,
+                           "is text in UTF-16; save it as UTF-8, or convert it: iconv -f %s -t UTF-8", form);
+    const char *cr = memchr(*text, '\r', size);
+    if (cr != NULL && cr + 1 < end && memchr(*text, '\n', size) == NULL)
+        return error_about(error, code, name,
+                           "its lines end in CR, as on old Macs; save it with LF line ends, or convert it: tr "
+                           "'\\r' '\\n'");
+    if (size >= 3 && memcmp(*text, "\xef\xbb\xbf", 3) == 0)
+        *text += 3;
+    return true;
+}
+
 bool text_read_number(const char **text, int least, int most, int *number)
 {
     const size_t digits = strspn(*text, "0123456789");

@@ -4,6 +4,8 @@
 #ifndef GPUCONV_TEXT_H
 #define GPUCONV_TEXT_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +26,11 @@ void text_print_escaped(FILE *file, const char *text);
 /* Print TEXT as a JSON string with its quotation marks. The same characters become \u009b. A byte that is not UTF-8
  * becomes a lone surrogate, U+DC80 to U+DCFF, as Python's surrogateescape does. NULL is printed as null. */
 void text_print_json(FILE *file, const char *text);
+
+/* Step over the byte order mark that some editors write before UTF-8, at the beginning of the text from *TEXT to END.
+ * Fails with CODE, about the file NAME, if the text is in UTF-16, or has no LF but a CR that is not its last byte: it
+ * must be saved in another way. */
+bool text_begin(const char **text, const char *end, const char *name, enum error_code code, struct error *error);
 
 /* Read the decimal number at *TEXT and step over it. It has one to nine digits and no sign. Returns false and changes
  * nothing if there is no number, or if it is not from LEAST to MOST. */

@@ -5,6 +5,7 @@
 #include "batch/file_list.h"
 
 #include "base/file.h"
+#include "base/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -278,11 +279,12 @@ static bool add_list(struct list_builder *builder)
     size_t size;
     if (!file_read_text(request->files_from, LIST_LIMIT, &text, &size, builder->error))
         return false;
-    bool done = true;
+    const char *start = text;
+    bool done = request->null_separated || text_begin(&start, text + size, name, ERROR_USAGE, builder->error);
     text[size] = (char)separator;
-    if (!request->null_separated && memchr(text, '\0', size) != NULL)
+    if (done && !request->null_separated && memchr(text, '\0', size) != NULL)
         done = error_about(builder->error, ERROR_USAGE, name, "holds a NUL byte, as lists of -0 do; give -0, too");
-    for (char *end, *at = text; done && at < text + size; at = end + 1) {
+    for (char *end, *at = text + (start - text); done && at < text + size; at = end + 1) {
         end = memchr(at, separator, (size_t)(text + size + 1 - at));
         *end = '\0';
         if (!request->null_separated && end > at && end[-1] == '\r') /* a list from Windows */

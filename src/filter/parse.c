@@ -608,10 +608,8 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
     parser->offset = NUMBER_ZERO;
 
     const char *end = text + size;
-    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-        text += 3; /* the byte order mark that editors on Windows write */
-    if (!check_bytes(parser, text, end) || !parse_lines(parser, text, end, filter) ||
-        !set_shape(parser, filter, numbers))
+    if (!text_begin(&text, end, name, ERROR_WORK, error) || !check_bytes(parser, text, end) ||
+        !parse_lines(parser, text, end, filter) || !set_shape(parser, filter, numbers))
         goto end;
     if (!filter_set_taps(filter, numbers, name, error))
         goto end;

@@ -222,6 +222,92 @@ static void test_json_keeps_invalid_bytes_as_lone_surrogates(void **state)
     check_printed(text_print_json, "\xf4\x90\x80\x80", "\"\\udcf4\\udc90\\udc80\\udc80\"");
 }
 
+/* ---- Files of text ---- */
+
+static const char *begin(const char *text, size_t size, struct error *error)
+{
+    const char *start = text;
+    error->message[0] = '\0';
+    if (text_begin(&start, text + size, "list", ERROR_USAGE, error))
+        return start;
+    assert_int_equal(error->code, ERROR_USAGE);
+    assert_string_equal(error->subject, "list");
+    assert_ptr_equal(start, text);
+    return NULL;
+}
+
+static void test_a_text_begins_behind_its_byte_order_mark(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t size, skipped;
+    } cases[] = {
+        {"", 0, 0},
+        {"a", 1, 0},
+        {"a\nb", 3, 0},
+        {"\xef\xbb\xbf", 3, 3},
+        {"\xef\xbb\xbf\xef\xbb\xbf", 6, 3},
+        {"\xef\xbb", 2, 0},
+        {"\xef\xbb\xbf"
+         "1 2\r\n",
+         8, 3},
+        {"1 2\r", 4, 0},    /* a line end that was cut */
+        {"1\r2\n3", 5, 0},  /* a name may hold a CR */
+        {"ab\0cd\0", 6, 0}, /* names with NUL bytes behind */
+        {"a\0bc\0", 5, 0},
+        {"\0", 1, 0},
+        {"\0\0\0\0", 4, 0},
+        {"\x89PNG\r\n\x1a\n\0\0", 10, 0},
+    };
+    struct error error;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *start = begin(cases[i].text, cases[i].size, &error);
+        if (start != cases[i].text + cases[i].skipped)
+            fail_msg("case %zu: %s", i, error.message);
+    }
+}
+
+static void test_a_text_in_utf16_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *form;
+        size_t size;
+    } cases[] = {
+        {"\xff\xfe", "UTF-16LE", 2},
+        {"\xff\xfe"
+         "1\0\n\0",
+         "UTF-16LE", 6},
+        {"1\0", "UTF-16LE", 2},
+        {"1\0 \0002\0", "UTF-16LE", 6},
+        {"\xfe\xff", "UTF-16BE", 2},
+        {"\xfe\xff\0001", "UTF-16BE", 4},
+        {"\0001", "UTF-16BE", 2},
+        {"\0001\0 \0002", "UTF-16BE", 6},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct error error;
+        char message[128];
+        snprintf(message, sizeof message, "is text in UTF-16; save it as UTF-8, or convert it: iconv -f %s -t UTF-8",
+                 cases[i].form);
+        assert_null(begin(cases[i].text, cases[i].size, &error));
+        assert_string_equal(error.message, message);
+    }
+}
+
+static void test_a_text_whose_lines_end_in_cr_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"1 2\r3 4\r", "1\r2", "\r1", "\xef\xbb\xbf# a\r1\r"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct error error;
+        assert_null(begin(texts[i], strlen(texts[i]), &error));
+        assert_string_equal(error.message, "its lines end in CR, as on old Macs; save it with LF line ends, or "
+                                           "convert it: tr '\\r' '\\n'");
+    }
+}
+
 /* ---- Numbers ---- */
 
 static void check_number(const char *text, int least, int most, int expected, const char *rest)
@@ -352,6 +438,9 @@ int main(void)
         cmocka_unit_test(test_exactly_the_characters_that_change_other_text_are_escaped),
         cmocka_unit_test(test_json_escapes_what_json_must),
         cmocka_unit_test(test_json_keeps_invalid_bytes_as_lone_surrogates),
+        cmocka_unit_test(test_a_text_begins_behind_its_byte_order_mark),
+        cmocka_unit_test(test_a_text_in_utf16_is_refused),
+        cmocka_unit_test(test_a_text_whose_lines_end_in_cr_is_refused),
         cmocka_unit_test(test_a_number_ends_at_the_first_byte_that_is_no_digit),
         cmocka_unit_test(test_what_is_no_number_or_out_of_range_is_refused),
         cmocka_unit_test(test_a_size_has_the_unit_that_fits),
