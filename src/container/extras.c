@@ -147,8 +147,7 @@ unsigned container_extras_behind(const uint8_t *bytes, size_t size, size_t end, 
         /* Each preview is at another place of the index, and none is looked up after another picture. So this takes
          * time in proportion to the file. */
         const size_t preview = extras == 0 ? preview_size(bytes, index, at) : 0;
-        const size_t taken = preview > 0 ? preview : add_jpeg(bytes + at, left, &extras);
-        at += taken < left ? taken : left;
+        at += preview > 0 && preview <= left ? preview : add_jpeg(bytes + at, left, &extras);
     }
 }
 

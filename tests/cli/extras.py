@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Files that hold more than one picture: extras.py GPUCONV.
+"""Files that hold more than one picture: extras.py GPUCONV, or extras.py --seeds FOLDER to write some of them as inputs
+of the image fuzzer.
 
 Pillow writes animations and MPO files; the others are put together here. A warning and the report must name what each
 holds, and --in-place must keep it, as it keeps a CMYK JPEG. Files that hold nothing else, PngSuite among them, must
@@ -111,6 +112,7 @@ def make_files():
         "disparity.jpg": (with_index(jpeg, [0x10002, 0x20002], jpeg, ">"), [PICTURES]),
         "behind.jpg": (with_index(jpeg, [0x10002], jpeg, "<") + jpeg, [PICTURES]),
         "moved.jpg": (with_index(jpeg, [0x10002], jpeg, "<").replace(bytes(100), bytes(101)), [PICTURES]),
+        "short.jpg": (with_index(jpeg, [0x10002], jpeg, "<")[:-1], [PICTURES]),
         "gone.jpg": (with_index(jpeg, [0x10002, 0x20002], b"", "<"), []),
     }
 
@@ -188,6 +190,12 @@ def check_pngsuite(program, folder):
 def main():
     if Image is None:
         skip("Pillow is not installed")
+    if sys.argv[1] == "--seeds":
+        files = make_files()
+        for name in ("animated.png", "disparity.jpg", "all.jpg"):
+            with open(os.path.join(sys.argv[2], name), "wb") as file:
+                file.write(files[name][0])
+        return 0
     program = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
         wrong = [*check_all(program, folder, make_files()), *check_cmyk(program, folder),
