@@ -259,7 +259,8 @@ static bool parse_long(int argc, char *const argv[], int *i, struct options *opt
     return set_option(o, value, options, error);
 }
 
-/* Parse argv[*i], a bundle of letters. If the next argument is the value of the last letter, advance *i to it. */
+/* Parse argv[*i], a bundle of letters. The value of the last is the rest, as in -j4 and -o=DIR, or the next argument;
+ * then advance *i to it. */
 static bool parse_letters(int argc, char *const argv[], int *i, struct options *options, struct error *error)
 {
     const char *argument = argv[*i];
@@ -274,7 +275,9 @@ static bool parse_letters(int argc, char *const argv[], int *i, struct options *
         }
         if (letter[1] == '\0' && *i + 1 == argc)
             return error_set(error, ERROR_USAGE, "-%c needs a value: -%c %s", *letter, *letter, o->argument);
-        return set_option(o, letter[1] != '\0' ? letter + 1 : argv[++*i], options, error);
+        if (letter[1] == '\0')
+            return set_option(o, argv[++*i], options, error);
+        return set_option(o, letter + (letter[1] == '=' ? 2 : 1), options, error);
     }
     return true;
 }
