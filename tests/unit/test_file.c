@@ -32,7 +32,7 @@ static bool named_only;
 /* The signal that arrives just after a temporary file got its name, or 0. */
 static int signal_after_link;
 
-/* Replaces libc's linkat, in file.c too. */
+/* Replaces libc's linkat, in replace.c too. */
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
 {
     const int result = (int)syscall(SYS_linkat, from_folder, from, to_folder, to, flags);
@@ -41,7 +41,7 @@ int linkat(int from_folder, const char *from, int to_folder, const char *to, int
     return result;
 }
 
-/* Replaces libc's openat, in file.c too. */
+/* Replaces libc's openat, in replace.c too. */
 int openat(int from, const char *path, int flags, ...)
 {
     va_list arguments;
