@@ -19,7 +19,7 @@ static bool read_image(const struct options *options, const char *path, const st
 {
     uint8_t *bytes;
     size_t size;
-    if (!file_read(path, CODEC_MAX_BYTES, &bytes, &size, error))
+    if (!file_read(path, CODEC_MAX_BYTES, &bytes, &size, NULL, error))
         return false;
     struct codec_info info;
     const bool done = codec_decode(bytes, size, file_input_name(path), settings, image, &info, error);
@@ -43,7 +43,7 @@ static bool write_picture(const struct options *options, const struct codec_sett
     warn_losses(options, options->picture, format, !format->holds_alpha && image_has_alpha(&picture),
                 picture.bits > format->most_bits);
     const bool done = codec_encode(&picture, format, settings, &bytes, &size, error) &&
-                      file_write(options->picture, bytes, size, error);
+                      file_write(options->picture, bytes, size, NULL, error);
     free(bytes);
     image_free(&picture);
     return done;

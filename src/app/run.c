@@ -104,7 +104,8 @@ static void on_result(void *context, const struct job_result *result)
     const struct options *options = output->options;
     const struct job *job = result->job;
     if (result->outcome == JOB_FAILED || options->verbose || result->reduced || result->alpha_dropped ||
-        result->cmyk_converted || result->extras != 0 || result->dropped_on_read != 0 || result->dropped_on_write != 0)
+        result->cmyk_converted || result->linked || result->extras != 0 || result->dropped_on_read != 0 ||
+        result->dropped_on_write != 0)
         progress_clear(&output->progress);
     warn_dropped_metadata(options, file_input_name(job->input), result->dropped_on_read);
     if (result->outcome == JOB_FAILED) {
@@ -121,6 +122,8 @@ static void on_result(void *context, const struct job_result *result)
         warn_losses(options, file_output_name(job->output), result->output_format, result->alpha_dropped,
                     result->reduced);
         warn_dropped_metadata(options, file_output_name(job->output), result->dropped_on_write);
+        if (result->linked)
+            print_warning(options, job->output, ": its other hard links keep the old picture");
     }
     if (options->verbose)
         print_result(options, result);

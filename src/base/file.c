@@ -71,11 +71,12 @@ fail:
 }
 
 /* Read a file, which may be empty. The buffer has a free byte after the content. */
-static bool read_file(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct error *error)
+static bool read_file(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *facts,
+                      struct error *error)
 {
     const char *name = file_input_name(path);
     const int fd = file_is_standard(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    struct stat status;
+    struct stat status = {0};
     bool done = false;
     *bytes = NULL;
     *size = 0;
@@ -92,12 +93,14 @@ static bool read_file(const char *path, size_t limit, uint8_t **bytes, size_t *s
         done = read_all(fd, name, limit, FIRST_CAPACITY, bytes, size, error);
     if (fd > STDERR_FILENO)
         close(fd);
+    if (facts != NULL)
+        *facts = status;
     return done;
 }
 
-bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct error *error)
+bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *facts, struct error *error)
 {
-    if (!read_file(path, limit, bytes, size, error))
+    if (!read_file(path, limit, bytes, size, facts, error))
         return false;
     if (*size > 0)
         return true;
@@ -110,7 +113,7 @@ bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, st
 bool file_read_text(const char *path, size_t limit, char **text, size_t *size, struct error *error)
 {
     uint8_t *bytes;
-    const bool done = read_file(path, limit, &bytes, size, error);
+    const bool done = read_file(path, limit, &bytes, size, NULL, error);
     *text = (char *)bytes;
     if (done)
         (*text)[*size] = '\0';

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 /* The folder of PATH: "." for a plain name. Release it with free. NULL if there is not enough memory. */
 char *file_folder(const char *path);
@@ -22,19 +23,31 @@ const char *file_input_name(const char *path);
 const char *file_output_name(const char *path);
 
 /* Read a file of at most LIMIT bytes. Release *BYTES with free; it is NULL after an error. Folders and missing, empty
- * and too large files are errors, whose subject is the path. A pipe is read to its end. */
-bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct error *error);
+ * and too large files are errors, whose subject is the path. A pipe is read to its end. Unless NULL, FACTS receives what
+ * the file was before its first byte was read. */
+bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *facts, struct error *error);
 
 /* The same for text. It may be empty. A NUL that *SIZE does not count follows the last byte. */
 bool file_read_text(const char *path, size_t limit, char **text, size_t *size, struct error *error);
 
+/* Whom file_write asks just before a file takes its place, and tells just after. FACTS is what is there, itself no
+ * symbolic link; NULL: nothing, or after the rename that it failed. */
+struct file_guard {
+    bool (*allow)(void *context, const struct stat *facts, struct error *error);
+    void (*end)(void *context, const struct stat *facts); /* follows if allow returned true */
+    void *context;
+};
+
 /* Write SIZE bytes to the file PATH: to a temporary file in the same folder, which is then renamed. After an error the
- * old file is untouched.
+ * old file is untouched. GUARD may be NULL.
  *
- * An existing file keeps its mode, and the new content is flushed to disk before the rename, so that a power cut leaves
- * the old content or the new. A new file is not flushed: it can be made again. A symbolic link stays, and the file
- * behind it is replaced. Pipes and devices are written directly. */
-bool file_write(const char *path, const uint8_t *bytes, size_t size, struct error *error);
+ * An existing file keeps its mode but the set-ID bits, and its owner, group, access control list and extended attributes
+ * as far as the system lets this process set them. The new content is flushed to disk before the rename, so that a power
+ * cut leaves the old content or the new. A new file is not flushed: it can be made again. A symbolic link stays, and the
+ * file behind it is replaced. Other hard links keep the old content. Pipes and devices are written directly, without
+ * GUARD. */
+bool file_write(const char *path, const uint8_t *bytes, size_t size, const struct file_guard *guard,
+                struct error *error);
 
 /* Make the folder PATH and its missing parents. */
 bool file_make_folders(const char *path, struct error *error);

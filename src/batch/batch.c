@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "batch/outputs.h"
 #include "variants/choose.h"
 
 #include <errno.h>
@@ -58,6 +59,7 @@ struct batch {
     const struct batch_request *request;
     const struct batch_callbacks *callbacks;
     struct memory_budget budget;
+    struct outputs outputs;
     struct gpu *gpus;
     struct worker *workers;
     int worker_count; /* workers wanted */
@@ -334,6 +336,7 @@ static bool prepare_worker(struct batch *batch, int index, struct error *error)
     worker->batch = batch;
     tools->settings = request->settings;
     tools->budget = &batch->budget;
+    tools->outputs = &batch->outputs;
     tools->hooks = &hooks;
     tools->context = worker;
     tools->request = *request->request;
@@ -456,7 +459,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
         batch->gpus[i].index = request->devices[i];
         pthread_mutex_init(&batch->gpus[i].constant_memory_lock, NULL);
     }
-    bool done = make_order(batch, error);
+    bool done = outputs_open(&batch->outputs, request->count, error) && make_order(batch, error);
     for (int i = 0; done && i < batch->worker_count; i++)
         done = prepare_worker(batch, i, error);
     return done;
@@ -471,6 +474,7 @@ static void release_batch(struct batch *batch)
     if (batch->ended >= 0)
         close(batch->ended);
     budget_close(&batch->budget);
+    outputs_close(&batch->outputs);
     pthread_mutex_destroy(&batch->choosing);
     pthread_mutex_destroy(&batch->reporting);
     pthread_rwlock_destroy(&batch->writing);

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "batch/outputs.h"
 #include "container/extras.h"
 #include "metadata/metadata.h"
 
@@ -23,6 +24,7 @@ struct passage {
     struct codec_info info;
     uint8_t *bytes; /* of the input's file, then of the output's; NULL: none */
     size_t size;
+    struct stat facts;     /* of the input's file, before it was read */
     struct image image;    /* decoded */
     struct image filtered; /* the same samples, or the pipeline's own */
     struct metadata metadata;
@@ -133,7 +135,7 @@ static bool read_input(struct job_worker *worker, struct passage *passage, bool 
     if (wait)
         stages_end(stages, STAGE_WAIT);
 
-    bool done = file_read(job->input, CODEC_MAX_BYTES, &passage->bytes, &passage->size, error);
+    bool done = file_read(job->input, CODEC_MAX_BYTES, &passage->bytes, &passage->size, &passage->facts, error);
     stages_end(stages, STAGE_READ);
     done = done && codec_inspect(passage->bytes, passage->size, file_input_name(job->input), &passage->codec,
                                  &passage->info, error);
@@ -279,13 +281,16 @@ static void write_output(struct job_worker *worker, const struct passage *passag
     const struct job_hooks *hooks = worker->hooks;
     struct job_result *result = passage->result;
     const char *path = passage->job->output;
+    const bool in_place = worker->settings->in_place;
     if (hooks->begin_write != NULL && !hooks->begin_write(worker->context))
         return;
     if (passage->bytes != NULL && !((!worker->settings->make_folders || make_folder(path, &result->error)) &&
-                                    file_write(path, passage->bytes, passage->size, &result->error))) {
+                                    outputs_write(worker->outputs, passage->job, in_place ? &passage->facts : NULL,
+                                                  passage->bytes, passage->size, &result->error))) {
         result->outcome = JOB_FAILED;
         result->unwritten = true;
     }
+    result->linked = result->outcome == JOB_DONE && in_place && passage->facts.st_nlink > 1;
     stages_end(&result->stages, STAGE_WRITE);
     if (result->outcome == JOB_FAILED)
         error_add_subject(&result->error, file_input_name(passage->job->input));
@@ -296,22 +301,22 @@ static void write_output(struct job_worker *worker, const struct passage *passag
 /* ---- The whole job ---- */
 
 /* Does the output exist? An empty file does not count, because a power cut may leave one. */
-static bool output_exists(const char *path)
+static bool output_exists(const char *path, struct stat *facts)
 {
-    struct stat facts;
-    return stat(path, &facts) == 0 && (facts.st_size > 0 || !S_ISREG(facts.st_mode));
+    return stat(path, facts) == 0 && (facts->st_size > 0 || !S_ISREG(facts->st_mode));
 }
 
 void job_run(struct job_worker *worker, const struct job *job, struct job_result *result)
 {
     struct passage passage = {.job = job, .result = result, .codec = worker->settings->codec};
+    struct stat facts;
     *result = (struct job_result){.job = job, .outcome = JOB_FAILED, .device = -1, .input_bytes = (size_t)job->bytes};
     passage.codec.pool = &worker->pool;
     stages_begin(&result->stages);
     if (job->problem != NULL)
         error_about(&result->error, ERROR_WORK, job->input, "%s", job->problem);
-    else if (worker->settings->skip_existing && output_exists(job->output))
-        result->outcome = JOB_SKIPPED;
+    else if (worker->settings->skip_existing && output_exists(job->output, &facts))
+        result->outcome = outputs_check(worker->outputs, job, &facts, &result->error) ? JOB_SKIPPED : JOB_FAILED;
     else if (load_image(worker, &passage) &&
              codec_writer(result->output_format, passage.image.bits, &passage.codec, &result->error) != NULL &&
              filter_image(worker, &passage) && encode_image(&passage))

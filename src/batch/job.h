@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct outputs;
+
 struct job {
     char *input;                 /* a path; "-" is standard input */
     char *output;                /* a path; "-" is standard output. NULL where there is a problem. */
@@ -64,6 +66,7 @@ struct job_result {
     bool alpha_dropped;                    /* the image has alpha and the output holds none */
     bool cmyk_converted;                   /* the input is CMYK and the output RGB */
     unsigned extras;                       /* what the input holds besides its first picture, as in codec_info */
+    bool linked;                           /* in place, and other hard links keep the old content */
     uint32_t dropped_on_read;              /* metadata of the input that are not carried, as in struct metadata */
     uint32_t dropped_on_write;             /* metadata that the output's format does not hold */
 };
@@ -84,11 +87,12 @@ struct job_hooks {
     void (*end_write)(void *context, const struct job_result *result);
 };
 
-/* What one thread keeps from job to job. The caller sets the first six fields and leaves the others 0. The objects that
+/* What one thread keeps from job to job. The caller sets the first seven fields and leaves the others 0. The objects that
  * the fields point to must outlive the worker. */
 struct job_worker {
     const struct job_settings *settings;
     struct memory_budget *budget; /* that all threads share */
+    struct outputs *outputs;      /* likewise */
     const struct job_hooks *hooks;
     void *context; /* the hooks' */
     struct request request;

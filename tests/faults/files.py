@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -184,6 +185,121 @@ def test_limit(program):
     check_failed(run([*limited, "blur", "in.png", "-o", "out"]), "ulimit -f, batch", why)
     check_failed(run([*limited, "--in-place", "blur", "in.png"]), "ulimit -f, in place", why)
     check(tree(".") == {"in.png": picture(200, 200, 3), "o.png": b"old"}, f"ulimit -f: left {list(tree('.'))}")
+
+
+ACL = "system.posix_acl_access"
+
+
+def access_list(*entries):
+    """An access control list as the kernel takes it: entries (tag, rights, id)."""
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+def attributes(path):
+    return {name: os.getxattr(path, name) for name in os.listxattr(path)}
+
+
+def test_attributes(program):
+    """A file that is replaced keeps its owner, group, mode, access control list and extended attributes."""
+    write("before.png", picture(9, 7, 3))
+    run([program, "blur", "before.png", "want.png"])
+    # Owner rw, user 12345 r, group nothing, mask rw, others nothing: the bits of the group show the mask.
+    rights = access_list((1, 6, 0xFFFFFFFF), (2, 4, 12345), (4, 0, 0xFFFFFFFF), (16, 6, 0xFFFFFFFF),
+                         (32, 0, 0xFFFFFFFF))
+    own = os.getuid() == 0
+    for named in ("in place", "in place, batch", "old output"):
+        write("a.png", read("before.png"))
+        wanted = {"user.note": b"kept"}
+        if own:
+            os.chown("a.png", 12345, 54321)
+            wanted["trusted.note"] = b"kept too"
+        try:
+            os.setxattr("a.png", "user.note", b"kept")
+            for name, value in wanted.items():
+                os.setxattr("a.png", name, value)
+            os.setxattr("a.png", ACL, rights)
+            wanted[ACL] = rights
+        except OSError as error:
+            print(f"not tested: some attributes, because they cannot be set here: {error}")
+            wanted = attributes("a.png")
+        if own:  # what the old content may do is not for the new content
+            os.setxattr("a.png", "security.capability", struct.pack("<IIIII", 0x02000000, 1 << 13, 0, 0, 0))
+        os.chmod("a.png", 0o4660)
+        before = os.stat("a.png")
+        write("other.png", picture(8, 6, 1))
+        command = {"in place": ["a.png", "--in-place"], "in place, batch": ["a.png", "other.png", "--in-place", "-q"],
+                   "old output": ["before.png", "a.png"]}[named]
+        ended = run([program, "blur", *command])
+        after = os.stat("a.png")
+        check(ended.status == 0 and read("a.png") == read("want.png"), f"attributes, {named}: {ended.lines()}")
+        check((after.st_uid, after.st_gid) == (before.st_uid, before.st_gid), f"attributes, {named}: owner and group")
+        check(stat.S_IMODE(after.st_mode) == 0o660, f"attributes, {named}: mode {stat.S_IMODE(after.st_mode):o}")
+        check(attributes("a.png") == wanted, f"attributes, {named}: {attributes('a.png')}")
+
+    # A file without a list stays without one, although its folder gives one to new files.
+    os.mkdir("shared")
+    try:
+        os.setxattr("shared", "system.posix_acl_default", rights)
+    except OSError:
+        return
+    write("shared/a.png", read("before.png"))
+    os.removexattr("shared/a.png", ACL)
+    os.chmod("shared/a.png", 0o640)
+    check(run([program, "--in-place", "blur", "shared/a.png"]).status == 0 and
+          attributes("shared/a.png") == {} and stat.S_IMODE(os.stat("shared/a.png").st_mode) == 0o640,
+          f"attributes, list of the folder: {attributes('shared/a.png')}")
+
+
+def test_foreign_group(program):
+    """Whoever may write a file, but not give it away, gives nobody more rights than the file gave."""
+    other = as_another(program)
+    if not other:
+        print("not tested: files of others, because this is not root, or root cannot be another user here")
+        return
+    os.chmod(".", 0o777)
+    write("a.png", picture(9, 7, 3))
+    os.chown("a.png", 12345, 54321)
+    os.chmod("a.png", 0o646)
+    check(run([*other, program, "--in-place", "blur", "a.png"]).status == 0, "file of another")
+    after = os.stat("a.png")
+    check((after.st_uid, after.st_gid, stat.S_IMODE(after.st_mode)) == (65534, 65534, 0o666),
+          f"file of another: {after.st_uid} {after.st_gid} {stat.S_IMODE(after.st_mode):o}")
+    os.chown("a.png", 12345, 54321)
+    os.chmod("a.png", 0o670)
+    os.setxattr("a.png", ACL, access_list((1, 6, 0xFFFFFFFF), (2, 6, 65534), (4, 0, 0xFFFFFFFF), (16, 6, 0xFFFFFFFF),
+                                          (32, 0, 0xFFFFFFFF)))
+    check(run([*other, program, "--in-place", "blur", "a.png"]).status == 0, "file of another, with a list")
+    check(stat.S_IMODE(os.stat("a.png").st_mode) == 0o600 and attributes("a.png") == {},
+          f"file of another, with a list: {stat.S_IMODE(os.stat('a.png').st_mode):o} {attributes('a.png')}")
+
+
+def test_changed(program):
+    """A file that another program changes, replaces or removes while it is filtered in place is left as it is."""
+    slow = [program, "-q", "--in-place", "--variant", "reference", "--threads", "1", "disk:30,disk:30"]
+    for how in ("changed", "replaced", "removed", "replaced behind a link"):
+        link = how.endswith("link")
+        for attempt in range(1, 6):  # the change must come after the reading
+            write("a.png", picture(150, 80, 3))
+            if link and not os.path.islink("link.png"):
+                os.symlink("a.png", "link.png")
+            process = subprocess.Popen([*slow, "link.png" if link else "a.png"], stdin=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE, env=faults.environment())
+            time.sleep(0.1 * attempt)
+            if how == "changed":
+                write("a.png", picture(151, 80, 3))
+            elif how == "removed":
+                os.remove("a.png")
+            else:
+                write("new.png", picture(151, 80, 3))
+                os.rename("new.png", "a.png")
+            said = process.communicate()[1].decode()
+            if "while it was filtered" in said:
+                break
+        check(process.returncode == 1 and said.count("\n") == 1 and "while it was filtered" in said,
+              f"{how} while it was filtered: {process.returncode}, {said}")
+        left = {name: data for name, data in tree(".").items() if name != "link.png"}
+        check(left == ({} if how == "removed" else {"a.png": picture(151, 80, 3)}),
+              f"{how} while it was filtered: the file is not as the other program left it")
 
 
 def test_vanishing(program):
@@ -390,7 +506,8 @@ def test_long_paths(program):
     check(ended.status in (0, 1) and all(len(line) < 6300 for line in ended.lines()), "batch with long paths")
 
 
-TESTS = [test_permissions, test_limit, test_vanishing, test_links, test_waiting_pipe, test_names, test_long_paths]
+TESTS = [test_permissions, test_limit, test_attributes, test_foreign_group, test_changed, test_vanishing, test_links,
+         test_waiting_pipe, test_names, test_long_paths]
 if sys.argv[-1] == "mounting":
     TESTS += [test_full_disk, test_read_only]
 else:

@@ -138,7 +138,7 @@ static void add_file(struct sources *sources, const char *path)
     struct stat status;
 
     CHECK(stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0);
-    CHECK(file_read(path, SIZE_MAX, &source.bytes, &source.size, &error));
+    CHECK(file_read(path, SIZE_MAX, &source.bytes, &source.size, NULL, &error));
     source.png = is_png(source.bytes, source.size);
     source.name = strdup(path);
     if (!source.png && !(source.size > 2 && source.bytes[0] == 0xff && source.bytes[1] == 0xd8)) {

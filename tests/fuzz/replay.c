@@ -30,7 +30,7 @@ static int replay_file(const char *path)
     size_t size = 0;
     struct stat status;
 
-    if (stat(path, &status) != 0 || (status.st_size > 0 && !file_read(path, SIZE_MAX, &bytes, &size, &error))) {
+    if (stat(path, &status) != 0 || (status.st_size > 0 && !file_read(path, SIZE_MAX, &bytes, &size, NULL, &error))) {
         fprintf(stderr, "%s: cannot be read\n", path);
         return -1;
     }

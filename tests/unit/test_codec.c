@@ -1019,7 +1019,7 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
             const struct codec_settings settings = settings_of(codec);
             struct error error = {0};
             struct image image = {0};
-            if (file_read(path, 1 << 20, &bytes, &size, &error) &&
+            if (file_read(path, 1 << 20, &bytes, &size, NULL, &error) &&
                 codec_decode(bytes, size, path, &settings, &image, NULL, &error))
                 fail_msg("%s was decoded by %s", files[i][0], codec->name);
             free(bytes);

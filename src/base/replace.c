@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing whole files. Output goes to a temporary file, which is renamed when it is complete. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* Say why PATH cannot be written, from errno, and what to do if that is clear. */
+static bool write_failed(const char *path, struct error *error)
+{
+    const int reason = errno;
+    const char *advice = "";
+    if (reason == EACCES || reason == EPERM || reason == EROFS)
+        advice = "; choose a file and a folder that you may write to";
+    else if (reason == ENOSPC || reason == EDQUOT || reason == EFBIG)
+        advice = "; make room or choose another folder";
+    else if (reason == ENOENT || reason == ENOTDIR)
+        advice = "; its folder must exist";
+    return error_about(error, ERROR_WORK, path, "cannot be written: %s%s", strerror(reason), advice);
+}
+
+static bool write_all(int fd, const uint8_t *bytes, size_t size)
+{
+    while (size > 0) {
+        const ssize_t wrote = write(fd, bytes, size);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote < 0)
+            return false;
+        bytes += wrote;
+        size -= (size_t)wrote;
+    }
+    return true;
+}
+
+/* Write to a pipe, a terminal or a device. */
+static bool write_direct(const char *path, const uint8_t *bytes, size_t size, struct error *error)
+{
+    const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    bool done = fd >= 0 && write_all(fd, bytes, size);
+    if (!done)
+        write_failed(path, error);
+    if (fd >= 0 && close(fd) != 0 && done)
+        done = write_failed(path, error);
+    return done;
+}
+
+/* The name of a temporary file, hidden and random. */
+struct temporary {
+    char name[sizeof ".gpuconv-0123456789abcdef"]; /* empty if the file has none */
+};
+
+/* Find a new name in FOLDER. If UNNAMED is -1, make a file of that name with MODE; otherwise link the open file UNNAMED
+ * to it. Returns the open file, or -1. */
+static int temporary_name(int folder, mode_t mode, int unnamed, struct temporary *temporary)
+{
+    for (int attempt = 0; attempt < 100; attempt++) { /* with 64 random bits, the first is new as a rule */
+        uint64_t random = 0;
+        int fd = -1;
+        if (getrandom(&random, sizeof random, 0) < 0)
+            break;
+        snprintf(temporary->name, sizeof temporary->name, ".gpuconv-%016llx", (unsigned long long)random);
+        if (unnamed < 0) {
+            fd = openat(folder, temporary->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        } else {
+            char link[32];
+            snprintf(link, sizeof link, "/proc/self/fd/%d", unnamed);
+            if (linkat(AT_FDCWD, link, folder, temporary->name, AT_SYMLINK_FOLLOW) == 0)
+                fd = unnamed;
+        }
+        if (fd >= 0)
+            return fd;
+        if (errno != EEXIST)
+            break;
+    }
+    temporary->name[0] = '\0';
+    return -1;
+}
+
+/* Open a new file in FOLDER. If the file system can, the file has no name, so that it disappears however the process
+ * ends; otherwise it has a name from the beginning. */
+static int temporary_open(int folder, mode_t mode, struct temporary *temporary)
+{
+    const int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    temporary->name[0] = '\0';
+    if (fd >= 0 && access("/proc/self/fd", X_OK) == 0) /* linkat needs it */
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return temporary_name(folder, mode, -1, temporary);
+}
+
+/* Flush FOLDER, so that a rename in it survives a power cut. Some file systems cannot do that (EINVAL), and a folder
+ * that this process may not read cannot be opened. Neither is an error: the file is complete anyway. */
+static bool folder_flush(int folder)
+{
+    const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool done = fd < 0 || fsync(fd) == 0 || errno == EINVAL;
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
+/* ---- What a replaced file keeps ---- */
+
+/* The access control list, as the kernel gives it. */
+static const char access_list[] = "system.posix_acl_access";
+
+/* May the attribute NAME go to a file of other content? The rights of a program, and the checksums that the kernel's
+ * integrity checks keep, belong to the old content. */
+static bool outlives_content(const char *name)
+{
+    return strcmp(name, "security.capability") != 0 && strcmp(name, "security.ima") != 0 &&
+           strcmp(name, "security.evm") != 0;
+}
+
+/* Copy the extended attributes of the open file FROM, among them the access control list if WITH_ACCESS_LIST. Skip what
+ * the system does not let this process read or set. */
+static bool copy_attributes(int from, int to, bool with_access_list)
+{
+    if (flistxattr(from, NULL, 0) <= 0) /* the usual case, or the file system has none */
+        return true;
+    char *names = malloc(XATTR_LIST_MAX + XATTR_SIZE_MAX); /* the kernel's limits; the value follows the names */
+    if (names == NULL)
+        return false;
+    char *value = names + XATTR_LIST_MAX;
+    const ssize_t length = flistxattr(from, names, XATTR_LIST_MAX);
+    bool done = true;
+    for (const char *name = names; done && name < names + length; name += strlen(name) + 1) {
+        if (!outlives_content(name) || (!with_access_list && strcmp(name, access_list) == 0))
+            continue;
+        const ssize_t size = fgetxattr(from, name, value, XATTR_SIZE_MAX);
+        done = size < 0 || fsetxattr(to, name, value, (size_t)size, 0) == 0 ||
+               (errno != ENOSPC && errno != EDQUOT && errno != ENOMEM && errno != EIO);
+    }
+    const int reason = errno;
+    free(names);
+    errno = reason;
+    return done;
+}
+
+/* Give the file TO, which nobody else may read yet, the rights and attributes of the file FROM. FACTS is of FROM; FROM is
+ * -1 if it cannot be read. The set-ID bits would run new content with another's rights. If the group, or an access
+ * control list, cannot be kept, the bits of the group would let others in: then the group may do what everybody may. */
+static bool keep_attributes(int from, const struct stat *facts, int to)
+{
+    const bool grouped = fchown(to, facts->st_uid, facts->st_gid) == 0 || fchown(to, (uid_t)-1, facts->st_gid) == 0;
+    mode_t mode = facts->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO | S_ISVTX);
+    if (!grouped || from < 0)
+        mode = (mode & ~(mode_t)S_IRWXG) | (mode & S_IRWXO) << 3;
+    fremovexattr(to, access_list); /* the folder may have given it one */
+    return fchmod(to, mode) == 0 && (from < 0 || copy_attributes(from, to, grouped));
+}
+
+/* ---- Replacing ---- */
+
+/* Where a file goes. */
+struct target {
+    int folder;       /* open: all steps happen in the same folder, even if it is renamed meanwhile */
+    const char *name; /* in it; no symbolic link */
+    bool exists;
+    struct stat facts; /* if it exists */
+};
+
+/* Write a temporary file, which then has a name. */
+static bool write_temporary(const struct target *target, const uint8_t *bytes, size_t size, struct temporary *temporary)
+{
+    const int folder = target->folder;
+    const int old =
+        target->exists ? openat(folder, target->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY) : -1;
+    struct stat facts = target->facts;
+    if (old >= 0)
+        fstat(old, &facts); /* this cannot fail */
+    const int fd = temporary_open(folder, target->exists ? 0600 : 0666, temporary);
+    bool done = fd >= 0 && write_all(fd, bytes, size) &&
+                (!target->exists || (keep_attributes(old, &facts, fd) && (fsync(fd) == 0 || errno == EINVAL))) &&
+                (temporary->name[0] != '\0' || temporary_name(folder, 0, fd, temporary) >= 0);
+    int reason = errno;
+    if (fd >= 0 && close(fd) != 0 && done) {
+        reason = errno;
+        done = false;
+    }
+    if (old >= 0)
+        close(old);
+    errno = reason;
+    return done;
+}
+
+/* Let the temporary file take its place, if GUARD allows it; *REFUSED says that it does not. */
+static bool rename_guarded(const struct target *target, const struct temporary *temporary,
+                           const struct file_guard *guard, bool *refused, struct error *error)
+{
+    struct stat facts;
+    const int folder = target->folder;
+    const char *name = target->name;
+    if (guard == NULL)
+        return renameat(folder, temporary->name, folder, name) == 0;
+    const bool there = fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0;
+    *refused = !guard->allow(guard->context, there ? &facts : NULL, error);
+    if (*refused)
+        return false;
+    const bool done = renameat(folder, temporary->name, folder, name) == 0;
+    const int reason = errno;
+    guard->end(guard->context, done && fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 ? &facts : NULL);
+    errno = reason;
+    return done;
+}
+
+/* Write the file at TARGET. Signals are blocked until no temporary file is left, because most of them end the
+ * program. */
+static bool write_renamed(const struct target *target, const uint8_t *bytes, size_t size,
+                          const struct file_guard *guard, bool *refused, struct error *error)
+{
+    sigset_t all, before;
+    struct temporary temporary;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    bool done =
+        write_temporary(target, bytes, size, &temporary) && rename_guarded(target, &temporary, guard, refused, error);
+    int reason = errno;
+    if (!done && temporary.name[0] != '\0')
+        unlinkat(target->folder, temporary.name, 0);
+    if (done && target->exists && !folder_flush(target->folder)) {
+        reason = errno;
+        done = false;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = reason;
+    return done;
+}
+
+bool file_write(const char *path, const uint8_t *bytes, size_t size, const struct file_guard *guard,
+                struct error *error)
+{
+    struct target target = {.folder = -1};
+    struct stat *status = &target.facts;
+    bool done = false, refused = false;
+    if (file_is_standard(path) || strcmp(path, "/dev/stdout") == 0)
+        return write_all(STDOUT_FILENO, bytes, size) || write_failed("standard output", error);
+    const bool exists = stat(path, status) == 0;
+    if (!exists && errno != ENOENT)
+        return write_failed(path, error);
+    if (exists && S_ISDIR(status->st_mode))
+        return error_about(error, ERROR_WORK, path, "is a folder; give the path of a file");
+    if (exists && !S_ISREG(status->st_mode))
+        return write_direct(path, bytes, size, error);
+    if (!exists && lstat(path, status) == 0)
+        return error_about(error, ERROR_WORK, path,
+                           "is a symbolic link to a file that does not exist; remove it or give the file's own path");
+    if (!exists && (path[0] == '\0' || path[strlen(path) - 1] == '/'))
+        return error_about(error, ERROR_WORK, path, "names a folder; give the path of a file");
+    /* A rename needs no right to write the old file, but the file's owner may have removed that right on purpose. */
+    if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
+        return write_failed(path, error);
+
+    char *real = exists ? realpath(path, NULL) : strdup(path);
+    char *folder = real != NULL ? file_folder(real) : NULL;
+    if (folder != NULL)
+        target.folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (target.folder >= 0) {
+        const char *slash = strrchr(real, '/');
+        target.name = slash != NULL ? slash + 1 : real;
+        target.exists = exists;
+        done = write_renamed(&target, bytes, size, guard, &refused, error);
+    }
+    if (!done && !refused)
+        write_failed(path, error);
+    if (target.folder >= 0)
+        close(target.folder);
+    free(folder);
+    free(real);
+    return done;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The check of an output at the last moment, and the outputs that are there. */
+#include "batch/outputs.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+
+/* ---- The table ---- */
+
+bool outputs_open(struct outputs *outputs, size_t count, struct error *error)
+{
+    pthread_mutex_init(&outputs->lock, NULL);
+    outputs->capacity = 2 * count + 1; /* at most half full */
+    outputs->slots = calloc(outputs->capacity, sizeof *outputs->slots);
+    return outputs->slots != NULL ||
+           error_set(error, ERROR_WORK, "there is not enough memory for %zu files; give fewer at a time", count);
+}
+
+void outputs_close(struct outputs *outputs)
+{
+    pthread_mutex_destroy(&outputs->lock);
+    free(outputs->slots);
+}
+
+/* The slot of a file, or the free one where it belongs. */
+static struct output *find_slot(const struct outputs *outputs, const struct stat *facts)
+{
+    size_t i = ((size_t)facts->st_ino + 31 * (size_t)facts->st_dev) % outputs->capacity;
+    while (outputs->slots[i].job != NULL &&
+           (outputs->slots[i].device != facts->st_dev || outputs->slots[i].inode != facts->st_ino))
+        i = (i + 1) % outputs->capacity;
+    return &outputs->slots[i];
+}
+
+/* ---- Checks ---- */
+
+/* Is the file that FACTS describes the output of another job? A file's inode may be used again once it is gone, so look
+ * at that job's output, too. */
+static bool check_other(const struct outputs *outputs, const struct job *job, const struct stat *facts,
+                        struct error *error)
+{
+    struct stat now;
+    const struct job *other = find_slot(outputs, facts)->job;
+    if (other == NULL || other == job || stat(other->output, &now) != 0 || now.st_dev != facts->st_dev ||
+        now.st_ino != facts->st_ino)
+        return true;
+    return error_set(
+        error, ERROR_WORK,
+        "%s is the same file as %s, which this run has written: the folder takes both names for one; rename "
+        "one of the inputs, or write them to two folders",
+        job->output, other->output);
+}
+
+bool outputs_check(struct outputs *outputs, const struct job *job, const struct stat *facts, struct error *error)
+{
+    pthread_mutex_lock(&outputs->lock);
+    const bool done = check_other(outputs, job, facts, error);
+    pthread_mutex_unlock(&outputs->lock);
+    return done;
+}
+
+/* ---- Writing ---- */
+
+/* An output that is about to be written. */
+struct writing {
+    struct outputs *outputs;
+    const struct job *job;
+    const struct stat *read; /* NULL: not in place */
+};
+
+/* Is the file NOW, or nothing if NULL, still the one that was read? */
+static bool check_unchanged(const struct writing *writing, const struct stat *now, struct error *error)
+{
+    const struct stat *read = writing->read;
+    if (now != NULL && now->st_dev == read->st_dev && now->st_ino == read->st_ino && now->st_size == read->st_size &&
+        now->st_mtim.tv_sec == read->st_mtim.tv_sec && now->st_mtim.tv_nsec == read->st_mtim.tv_nsec)
+        return true;
+    return error_about(error, ERROR_WORK, writing->job->output,
+                       "was %s while it was filtered, and is left as it is now; run again",
+                       now == NULL ? "removed" : "changed or replaced");
+}
+
+static bool allow(void *context, const struct stat *facts, struct error *error)
+{
+    const struct writing *writing = context;
+    pthread_mutex_lock(&writing->outputs->lock);
+    if ((writing->read == NULL || check_unchanged(writing, facts, error)) &&
+        (facts == NULL || check_other(writing->outputs, writing->job, facts, error)))
+        return true;
+    pthread_mutex_unlock(&writing->outputs->lock);
+    return false;
+}
+
+static void end(void *context, const struct stat *facts)
+{
+    const struct writing *writing = context;
+    if (facts != NULL)
+        *find_slot(writing->outputs, facts) =
+            (struct output){.job = writing->job, .device = facts->st_dev, .inode = facts->st_ino};
+    pthread_mutex_unlock(&writing->outputs->lock);
+}
+
+bool outputs_write(struct outputs *outputs, const struct job *job, const struct stat *read, const uint8_t *bytes,
+                   size_t size, struct error *error)
+{
+    struct writing writing = {.outputs = outputs, .job = job, .read = read};
+    const struct file_guard guard = {.allow = allow, .end = end, .context = &writing};
+    return file_write(job->output, bytes, size, &guard, error);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The outputs that a batch has written, by device and inode. A folder may take two names for one file, because it ignores
+ * case or normalises Unicode. Only the first output under such names is written. */
+#ifndef GPUCONV_OUTPUTS_H
+#define GPUCONV_OUTPUTS_H
+
+#include "base/error.h"
+#include "batch/job.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+/* An output that is there: a slot of a hash table. */
+struct output {
+    const struct job *job; /* NULL: the slot is free */
+    dev_t device;
+    ino_t inode;
+};
+
+struct outputs {
+    pthread_mutex_t lock; /* held from the check of an output to its note */
+    struct output *slots;
+    size_t capacity;
+};
+
+/* Make room for the outputs of COUNT jobs. Release with outputs_close, also after a failure. */
+bool outputs_open(struct outputs *outputs, size_t count, struct error *error);
+void outputs_close(struct outputs *outputs);
+
+/* Fail if the file that FACTS describes is the output of another job. */
+bool outputs_check(struct outputs *outputs, const struct job *job, const struct stat *facts, struct error *error);
+
+/* Write the output of JOB, of SIZE bytes, unless it is that of another job. READ is NULL, or for a file that is replaced
+ * in place what it was when it was read: if it is no longer that, it stays as it is. */
+bool outputs_write(struct outputs *outputs, const struct job *job, const struct stat *read, const uint8_t *bytes,
+                   size_t size, struct error *error);
+
+#endif
