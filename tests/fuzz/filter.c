@@ -3,10 +3,64 @@
  * Fuzzing the filters: any text is a filter that holds what filter.h promises, or is refused with one sentence. */
 #include "filter/filter.h"
 
+#include "base/text.h"
 #include "fuzz.h"
 
 #include <math.h>
 #include <string.h>
+
+/* What is printed is UTF-8, without control characters but for line ends, separators of lines and bidirectional marks. */
+static void check_printed(const char *text, size_t size)
+{
+    CHECK(text_is_utf8((const uint8_t *)text, size));
+    for (const uint8_t *at = (const uint8_t *)text; *at != '\0'; at++) {
+        CHECK((*at >= 0x20 || *at == '\n') && *at != 0x7f);
+        CHECK(at[0] != 0xc2 || at[1] > 0x9f);
+        CHECK(at[0] != 0xd8 || at[1] != 0x9c);
+        if (at[0] == 0xe2 && at[1] == 0x80)
+            CHECK(at[2] != 0x8e && at[2] != 0x8f && (at[2] < 0xa8 || at[2] > 0xae));
+        CHECK(at[0] != 0xe2 || at[1] != 0x81 || at[2] < 0xa6 || at[2] > 0xa9);
+    }
+}
+
+/* Any text is printed in this way, for people and for machines. */
+static void check_escapes(const char *text)
+{
+    void (*const printers[])(FILE *, const char *) = {text_print_escaped, text_print_json};
+    for (size_t i = 0; i < sizeof printers / sizeof *printers; i++) {
+        struct text_buffer buffer;
+        FILE *const stream = text_open(&buffer);
+        CHECK(stream);
+        printers[i](stream, text);
+        CHECK(text_close(stream, &buffer));
+        check_printed(buffer.bytes, buffer.size);
+        CHECK(!strchr(buffer.bytes, '\n'));
+        free(buffer.bytes);
+    }
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* No row of a text that was accepted may have decimal commas: one between digits beside blanks or semicolons. */
+static void check_commas(const char *text)
+{
+    while (*text != '\0') {
+        const size_t line = strcspn(text, "\n");
+        size_t start = strspn(text, " \t,;"), end = strcspn(text, "#\n");
+        while (end > start && strchr(" \t,;\r", text[end - 1]))
+            end--;
+        bool comma = false, others = false;
+        for (size_t i = start; i < end; i++) {
+            comma = comma || (i > start && text[i] == ',' && is_digit(text[i - 1]) && is_digit(text[i + 1]));
+            others = others || strchr(" \t;", text[i]);
+        }
+        CHECK(!comma || !others || !strchr("+-.0123456789", text[start]));
+        text += line + (text[line] == '\n');
+    }
+}
 
 /* A refused filter leaves a sentence. */
 static void check_error(const struct error *error)
@@ -46,6 +100,7 @@ static void check_use(struct filter *filter, struct filter *again)
     char *const text = filter_describe(filter), *const text_again = filter_describe(again);
 
     CHECK(text && text_again && strcmp(text, text_again) == 0);
+    check_printed(text, strlen(text));
     check_filter(filter);
     filter_flip(filter);
     check_filter(filter);
@@ -78,9 +133,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CHECK(text);
     memcpy(text, data, size);
     text[size] = '\0';
+    check_escapes(text);
     if (filter_parse((const char *)data, size, "fuzz", &filter, &error)) {
         CHECK(filter_parse((const char *)data, size, "fuzz", &again, &error));
         check_use(&filter, &again);
+        check_commas(text);
     } else {
         check_error(&error);
         CHECK(!strchr(error.message, '\n')); /* below, the name is quoted as it is; main escapes it */

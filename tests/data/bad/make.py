@@ -102,6 +102,8 @@ FILES = {
     "zero-denominator.txt": b"1/0 1 1\n",
     "anchor.txt": b"anchor 3 0\n1 2 1\n",
     "binary.txt": b"1 2 1\n2 \0\xfe\xff 2\n1 2 1\n",
+    "bidi.txt": "title gnp.\u202e \x9b\n1 2\u20283\n".encode().replace(b"gnp", b"\x9bgnp"),
+    "decimal-comma.txt": b"0,5 1,25 0,5\n",
 }
 
 for name, data in FILES.items():
