@@ -23,6 +23,8 @@
  *     tensor-wide.cuh    other larger ones on compute capability 9.0: both operands in shared memory
  *     tensor-group.cuh   all others, and other chips
  *
+ * The loaded code decides, not the chip: code for 7.5 that runs on 9.0 has neither tensor_passes nor tensor_wide.
+ *
  * Loads: each sample once from memory, except for the halo of a strip. Up to 9 x 9, the arithmetic is far below the
  * units' rate, so the cost of rounding matters: one multiplication and half a clamping conversion an output
  * (tensor_make_quick).
@@ -42,13 +44,8 @@ static_assert(FILTER_MAX_SUM < 127ll << 24, "four parts of int8 hold every tap")
 
 static void arrange(const struct plan *plan, const struct device *device, struct tensor_arrangement *a)
 {
-    const int capability = device_facts(device)->capability;
-#ifdef GPUCONV_SM90A
-    const bool has_wide = capability == 90;
-#else
-    const bool has_wide = false;
-#endif
-    tensor_arrange(plan->filter, capability >= 80, has_wide, a);
+    const struct device_info *facts = device_facts(device);
+    tensor_arrange(plan->filter, facts->code_capability >= 80, facts->code_has_wgmma, a);
 }
 
 /* Part PART of the taps of filter row I for output N of a chunk. The taps are those over samples 4 WORD to 4 WORD + 3
@@ -269,8 +266,8 @@ struct shape {
     size_t shared;
 };
 
-static struct shape choose_shape(const struct plan *plan, const struct tensor_arrangement *a,
-                                 struct tensor_launch *tensor)
+static struct shape choose_shape(const struct plan *plan, const struct device *device,
+                                 const struct tensor_arrangement *a, struct tensor_launch *tensor)
 {
     const struct filter *f = plan->filter;
     if (a->kernel == TENSOR_WALK) {
@@ -324,8 +321,10 @@ static struct shape choose_shape(const struct plan *plan, const struct tensor_ar
      * loaded. */
     tensor->slots = (group + a->height + 1 + group - 1) / group + 2;
     const size_t ring = (size_t)tensor->slots * group * tensor->pitch;
-    int count = warps; /* so that two blocks share a multiprocessor even if the filter is large */
-    while (count > 1 && count * ring > 100 * 1024)
+    /* So that two blocks share a multiprocessor even if the filter is large, and within what the chip gives a block. */
+    const size_t block_shared = device_facts(device)->block_shared, most = 100 * 1024;
+    int count = warps;
+    while (count > 1 && count * ring > (block_shared < most ? block_shared : most))
         count /= 2;
     return {tile_columns, group,     0,           1, group_strip / group, f->height, dim3(32, (unsigned)count),
             count,        4 * count, count * ring};
@@ -385,11 +384,14 @@ extern "C" bool tensor_core_launch(const struct plan *plan, struct device *devic
     tensor.multiplier = a.multiplier;
     tensor.shift = a.shift;
     tensor_function *kernel = choose_kernel(plan, &a);
-    const struct shape shape = choose_shape(plan, &a, &tensor);
+    const struct shape shape = choose_shape(plan, device, &a, &tensor);
 
     choose_strip(shape, device, in, &tensor);
     if (a.kernel == TENSOR_PASSES)
         shorten_last_strips(shape, device, in, &tensor);
+    if (shape.shared > device_facts(device)->block_shared) /* CUDA does not know $GPUCONV_MAX_CAPABILITY */
+        return error_set(error, ERROR_WORK, "tensor-core needs %zu bytes of shared memory and a block of %s has %zu",
+                         shape.shared, device_facts(device)->name, device_facts(device)->block_shared);
     CUDA_TRY(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shape.shared),
              error);
     const dim3 grid((unsigned)((tensor.tiles + shape.tiles_a_block - 1) / shape.tiles_a_block));

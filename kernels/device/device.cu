@@ -30,6 +30,22 @@ size_t round_up(size_t value, size_t multiple)
 {
     return (value + multiple - 1) / multiple * multiple;
 }
+
+/* What this file's code was compiled for, as __CUDA_ARCH__: 900 for 9.0. The driver of a newer chip may have loaded code
+ * for an older one. All files are compiled for the same chips, so all have the same code loaded. */
+struct code {
+    int arch;
+    bool has_wgmma;
+};
+
+__device__ struct code loaded_code = {
+#ifdef __CUDA_ARCH__
+    __CUDA_ARCH__,
+#endif
+#if __CUDA_ARCH_FEAT_SM90_ALL
+    true,
+#endif
+};
 } // namespace
 
 struct device {
@@ -90,6 +106,28 @@ bool device_count(int *count, struct error *error)
     return error_set(error, ERROR_WORK, "CUDA does not start: %s", cudaGetErrorString(status));
 }
 
+/* Make the device look as if it had at most $GPUCONV_MAX_CAPABILITY, for tests of what older chips get. */
+static bool limit_capability(struct device_info *info, struct error *error)
+{
+    const char *text = getenv("GPUCONV_MAX_CAPABILITY");
+    if (!text || !text[0])
+        return true;
+    char *end;
+    const long most = strtol(text, &end, 10);
+    if (*end || most < 10 || most > 999)
+        return error_set(error, ERROR_USAGE,
+                         "GPUCONV_MAX_CAPABILITY is \"%s\", which is not a compute capability times 10; unset it, or "
+                         "give a number such as 75",
+                         text);
+    if (info->capability <= most)
+        return true;
+    info->capability = (int)most;
+    /* The least of its generation. (CUDA C++ Programming Guide, technical specifications per compute capability.) */
+    const size_t shared = (size_t)(most < 80 ? 64 : 99) * 1024;
+    info->block_shared = info->block_shared < shared ? info->block_shared : shared;
+    return true;
+}
+
 bool device_describe(int index, struct device_info *info, struct error *error)
 {
     cudaDeviceProp properties;
@@ -100,13 +138,24 @@ bool device_describe(int index, struct device_info *info, struct error *error)
     info->memory = properties.totalGlobalMem;
     info->multiprocessors = properties.multiProcessorCount;
     info->l2_bytes = properties.l2CacheSize;
+    info->block_shared = properties.sharedMemPerBlockOptin;
+    return limit_capability(info, error);
+}
+
+/* Ask the code that the driver loaded what it was compiled for. */
+static bool describe_code(struct device_info *info, struct error *error)
+{
+    struct code code;
+    CUDA_TRY(cudaMemcpyFromSymbol(&code, loaded_code, sizeof code), error);
+    info->code_capability = code.arch / 10 < info->capability ? code.arch / 10 : info->capability;
+    info->code_has_wgmma = code.has_wgmma && info->code_capability == 90;
     return true;
 }
 
 static bool device_start(struct device *device, struct error *error)
 {
     CUDA_TRY(cudaSetDevice(device->index), error);
-    if (!device_describe(device->index, &device->facts, error))
+    if (!device_describe(device->index, &device->facts, error) || !describe_code(&device->facts, error))
         return false;
     CUDA_TRY(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking), error);
     for (int i = 0; i < DEVICE_MARKS; i++)

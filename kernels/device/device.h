@@ -21,10 +21,14 @@ struct device;
 
 struct device_info {
     char name[256];
-    int capability;      /* compute capability times 10: 90 is 9.0 */
+    int capability;      /* compute capability times 10: 90 is 9.0; at most $GPUCONV_MAX_CAPABILITY */
     size_t memory;       /* bytes */
     int multiprocessors; /* SMs */
     int l2_bytes;
+    size_t block_shared; /* bytes of shared memory that a block may have */
+    /* The next two are of the code that the driver loaded. Only device_open finds them out. */
+    int code_capability; /* what it was compiled for, at most `capability` */
+    bool code_has_wgmma; /* has it the matrix products of warpgroups, which sm_90a has and PTX for 9.0 has not? */
 };
 
 /* Measured multiply-adds a second. */
@@ -56,7 +60,7 @@ bool device_open(int index, struct device **device, struct error *error);
 /* Release the device; NULL is allowed. Release its buffers before. */
 void device_close(struct device *device);
 
-/* The facts from device_describe when the device was opened. */
+/* The facts about the opened device. */
 const struct device_info *device_facts(const struct device *device);
 
 /* Reserve device memory, aligned to 512 bytes. device_release accepts NULL. */

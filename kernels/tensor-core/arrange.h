@@ -219,7 +219,7 @@ static inline void tensor_arrange_group(const struct filter *f, int words, struc
         }
 }
 
-/* Arrange a filter for a chip. HAS_PASSES: it has the kernel tensor_passes (compute capability 8.0 and later).
+/* Arrange a filter for the loaded code. HAS_PASSES: it has the kernel tensor_passes (compute capability 8.0 and later).
  * HAS_WIDE: it has tensor_wide (9.0 only). Every filter has an arrangement. */
 static inline void tensor_arrange(const struct filter *f, bool has_passes, bool has_wide, struct tensor_arrangement *a)
 {

@@ -481,6 +481,8 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
     }
     __syncthreads();
     store_lines();
+#else
+    __trap(); /* no body: the launch fails */
 #endif
 }
 

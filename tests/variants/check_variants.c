@@ -170,9 +170,9 @@ static bool open_device(struct device **device)
     if (device_open(0, device, &error)) {
         const struct device_info *facts = device_facts(*device);
         const int version = device_driver_version();
-        printf("GPU: %s, compute capability %d.%d, %d multiprocessors, driver for CUDA %d.%d\n", facts->name,
-               facts->capability / 10, facts->capability % 10, facts->multiprocessors, version / 1000,
-               version % 1000 / 10);
+        printf("GPU: %s, compute capability %d.%d, code for %d.%d, %d multiprocessors, driver for CUDA %d.%d\n",
+               facts->name, facts->capability / 10, facts->capability % 10, facts->code_capability / 10,
+               facts->code_capability % 10, facts->multiprocessors, version / 1000, version % 1000 / 10);
         return true;
     }
 #else
