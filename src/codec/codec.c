@@ -36,6 +36,10 @@ static const struct codec table[] = {
         .takes_compression = true,
         .decode = png_decode,
         .encode = png_encode,
+        .reader_open = png_reader_open,
+        .reader_fetch = png_reader_fetch,
+        .reader_read = png_reader_read,
+        .reader_close = png_reader_close,
     },
     {
         .name = "stb",
@@ -211,6 +215,7 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
         .channels = found.channels,
         .bits = found.bits > 8 ? 16 : 8,
         .cmyk = found.cmyk,
+        .interlaced = found.interlaced,
         .extras = found.extras,
         .chroma_subsampling = found.chroma_subsampling,
     };
@@ -230,6 +235,45 @@ static bool convert_bits(const struct codec_input *input, struct image *image, s
     return done;
 }
 
+/* Read all rows of a file into IMAGE. */
+static bool read_rows(struct codec_reader *reader, const struct codec *codec, struct image *image, struct error *error)
+{
+    enum { BAND_BYTES = 1 << 17 }; /* they stay in a cache from the fetch to the read */
+    if (!codec->reader_open(reader, error))
+        return false;
+    const int most = reader->raw_bytes < BAND_BYTES ? BAND_BYTES / (int)(reader->raw_bytes + 1) : 1;
+    uint8_t *raw = NULL;
+    bool done = true;
+    if (reader->raw_bytes > 0) {
+        raw = malloc((size_t)most * reader->raw_bytes);
+        done = raw != NULL || codec_report_decode_memory(&reader->input, error);
+    }
+    for (int y = 0, rows; done && y < image->height; y += rows) {
+        rows = image->height - y < most ? image->height - y : most;
+        done = (raw == NULL || codec->reader_fetch(reader, rows, raw, error)) &&
+               codec->reader_read(reader, rows, raw, image_row(image, y), error);
+    }
+    free(raw);
+    return done;
+}
+
+/* Decode a file by the codec's reader of rows, if it has one for it, into IMAGE. */
+static bool decode(const struct codec_input *input, struct image *image, struct error *error)
+{
+    const struct codec_info *info = input->info;
+    const struct codec *codec = info->codec;
+    struct codec_reader reader = {.input = *input};
+    if (codec->reader_open == NULL || info->interlaced)
+        return codec->decode(input, image, error);
+    if (!image_allocate(image, info->width, info->height, info->channels, info->bits, error))
+        return codec_report_decode_memory(input, error);
+    const bool done = read_rows(&reader, codec, image, error);
+    codec->reader_close(&reader);
+    if (!done)
+        image_free(image);
+    return done;
+}
+
 bool codec_decode_inspected(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
                             struct codec_info *info, struct image *image, struct error *error)
 {
@@ -237,7 +281,7 @@ bool codec_decode_inspected(const uint8_t *bytes, size_t size, const char *name,
         .bytes = bytes, .size = size, .name = file_input_name(name), .info = info, .settings = settings};
     *image = (struct image){0};
     info->codec = choose_reader(info, settings, input.name, error);
-    if (info->codec == NULL || !info->codec->decode(&input, image, error)) {
+    if (info->codec == NULL || !decode(&input, image, error)) {
         *image = (struct image){0};
         return false;
     }

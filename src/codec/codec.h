@@ -28,6 +28,7 @@ struct codec_info {
     int width, height, channels; /* of the decoded image */
     int bits;                    /* of its samples: 16 if the file has 16, else 8 */
     bool cmyk;                   /* a JPEG of 4 channels; decoding converts it to RGB */
+    bool interlaced;             /* a PNG whose rows are in several passes */
     unsigned extras;             /* what the file holds besides the image, as in container/extras.h */
     struct chroma_subsampling chroma_subsampling;
     const struct codec *codec; /* the codec that decoded the file; NULL after codec_inspect */

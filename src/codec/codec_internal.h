@@ -19,8 +19,12 @@ bool codec_report_encode_memory(const struct image *image, const struct format *
  * that their checksum is right. */
 bool png_check_rows(const struct codec_input *input, struct error *error);
 
-/* The functions of the table's rows. */
+/* The functions of the table's rows. png_decode reads interlaced files only. */
 bool png_decode(const struct codec_input *input, struct image *image, struct error *error);
+bool png_reader_open(struct codec_reader *reader, struct error *error);
+bool png_reader_fetch(struct codec_reader *reader, int rows, uint8_t *raw, struct error *error);
+bool png_reader_read(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples, struct error *error);
+void png_reader_close(struct codec_reader *reader);
 bool png_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
                 uint8_t **bytes, size_t *size, struct error *error);
 bool libjpeg_turbo_decode(const struct codec_input *input, struct image *image, struct error *error);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE, SUB, UP, AVERAGE, PAETH, FILTERS };
+enum { NONE, SUB, UP, AVERAGE, PAETH };
 
 /* The sum of a row's absolute differences, at most 128 each, cannot wrap below 2^25 bytes. FORMAT_SIDE_MOST keeps rows
  * below 2^24 pixels. A longer row may wrap. Then the chosen filter is worse, but the file is still right. */
@@ -41,7 +41,7 @@ static void try_all(const uint8_t *restrict row, const uint8_t *restrict above, 
                     unsigned *restrict sums)
 {
     const uint8_t *left = row - pixel, *corner = above - pixel;
-    unsigned sum[FILTERS] = {0};
+    unsigned sum[PNG_FILTERS] = {0};
     for (size_t i = 0; i < size; i++) {
         const uint8_t x = row[i], a = left[i], b = above[i], c = corner[i];
         sub[i] = (uint8_t)(x - a);
@@ -59,10 +59,10 @@ static void try_all(const uint8_t *restrict row, const uint8_t *restrict above, 
 
 void png_filter(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *scratch, uint8_t *out)
 {
-    unsigned sums[FILTERS];
+    unsigned sums[PNG_FILTERS];
     int best = NONE;
     try_all(row, above, size, pixel, scratch, scratch + size, scratch + 2 * size, scratch + 3 * size, sums);
-    for (int i = SUB; i < FILTERS; i++)
+    for (int i = SUB; i < PNG_FILTERS; i++)
         if (sums[i] < sums[best])
             best = i;
     out[0] = (uint8_t)best;
@@ -158,7 +158,7 @@ static inline void undo(unsigned filter, uint8_t *row, const uint8_t *above, siz
 
 bool png_unfilter(unsigned filter, uint8_t *row, const uint8_t *above, size_t size, size_t pixel)
 {
-    if (filter >= FILTERS)
+    if (filter >= PNG_FILTERS)
         return false;
     if (filter == UP && above != NULL)
         undo_up(row, above, size);

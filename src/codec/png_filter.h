@@ -12,6 +12,9 @@
 /* The most bytes of a pixel: four samples of 16 bits. Rows to filter have as many zeros before them. */
 enum { PNG_PIXEL_MAX = 8 };
 
+/* Filters are numbered from 0. */
+enum { PNG_FILTERS = 5 };
+
 /* Bytes of scratch memory that png_filter needs for rows of SIZE bytes. */
 static inline size_t png_filter_scratch(size_t size)
 {

@@ -20,6 +20,7 @@ struct container_info {
     int channels;          /* 1 to 4, as the codecs return them: 3 or 4 for a palette, 3 for CMYK */
     int bits;              /* of a sample in the file */
     bool cmyk;             /* a JPEG of 4 channels */
+    bool interlaced;       /* a PNG whose rows are in several passes */
     unsigned extras;       /* what the file holds besides, as in extras.h */
     struct chroma_subsampling chroma_subsampling;
 };

@@ -42,6 +42,7 @@ static bool check_header(const struct png_chunk *chunk, struct png_state *state)
         .height = header.height,
         .channels = (header.colour & PNG_COLOUR ? 3 : 1) + (header.colour & PNG_ALPHA ? 1 : 0),
         .bits = (int)header.bits,
+        .interlaced = header.interlace != 0,
     };
     state->colour = header.colour;
     if (header.width < 1 || header.height < 1 || header.width > INT32_MAX || header.height > INT32_MAX)

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "codec/png_picture.h"
+
+#include "codec/png_filter.h"
+
+#include <endian.h>
+#include <string.h>
+
+/* ---- Chunks ---- */
+
+/* Colours that the palette lacks are opaque black, as in libpng. */
+static void read_palette(const struct png_chunk *chunk, struct png_picture *picture)
+{
+    for (size_t i = 0; i < PNG_PALETTE_MOST; i++)
+        picture->palette[i][3] = 255;
+    for (size_t i = 0; i < chunk->size / 3; i++)
+        memcpy(picture->palette[i], chunk->data + 3 * i, 3);
+}
+
+static void read_transparency(const struct png_chunk *chunk, struct png_picture *picture)
+{
+    picture->transparent = true;
+    for (size_t i = 0; picture->paletted && i < chunk->size; i++)
+        picture->palette[i][3] = chunk->data[i];
+    for (size_t i = 0; !picture->paletted && i < picture->channels; i++)
+        picture->key[i] = big16(chunk->data + 2 * i) & ((1u << picture->bits) - 1);
+}
+
+void png_picture_read(const struct codec_input *input, struct png_picture *picture)
+{
+    const struct png_header header = png_file_header(input->bytes);
+    struct png_walk walk = png_walk_begin(input->bytes, input->size);
+    struct png_chunk chunk;
+    *picture = (struct png_picture){
+        .width = header.width,
+        .height = header.height,
+        .channels = header.colour & PNG_COLOUR && !(header.colour & PNG_PALETTE) ? 3 : 1,
+        .bits = header.bits,
+        .interlaced = header.interlace != 0,
+        .paletted = header.colour & PNG_PALETTE,
+    };
+    picture->channels += header.colour & PNG_ALPHA ? 1 : 0;
+    while (png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK) {
+        if (png_chunk_is(&chunk, "PLTE")) {
+            read_palette(&chunk, picture);
+        } else if (png_chunk_is(&chunk, "tRNS")) {
+            read_transparency(&chunk, picture);
+        } else if (png_chunk_is(&chunk, "IDAT")) {
+            if (picture->stream == 0)
+                picture->stream = chunk.at;
+            picture->stream_size += chunk.size;
+        } else if (picture->stream != 0) {
+            break;
+        }
+    }
+}
+
+/* ---- Samples ---- */
+
+bool png_unfilter_row(const struct png_picture *picture, uint8_t *raw, const uint8_t *above, size_t size)
+{
+    const size_t bits = picture->channels * picture->bits;
+    return png_unfilter(raw[-1], raw, above, size, bits > 8 ? bits / 8 : 1);
+}
+
+/* Sample number I of a row. */
+static inline unsigned read_sample(const uint8_t *row, size_t i, unsigned bits)
+{
+    if (bits == 8)
+        return row[i];
+    if (bits == 16)
+        return (unsigned)row[2 * i] << 8 | row[2 * i + 1];
+    return (unsigned)row[i * bits / 8] >> (8 - bits - i * bits % 8) & ((1u << bits) - 1);
+}
+
+/* Set sample number I of a pixel. IS_16_BIT: a sample has 16 bits, else 8. */
+static inline void write_sample(uint8_t *pixel, size_t i, bool is_16_bit, unsigned value)
+{
+    const uint16_t wide = (uint16_t)value;
+    if (is_16_bit)
+        memcpy(pixel + 2 * i, &wide, sizeof wide);
+    else
+        pixel[i] = (uint8_t)value; /* 65535 becomes 255 */
+}
+
+/* Convert a row of COUNT pixels to samples of 8 or 16 bits with all channels. Pixels are STEP bytes apart. */
+static inline void expand_pixels(const struct png_picture *picture, const uint8_t *row, size_t count, unsigned bits,
+                                 uint8_t *out, size_t step)
+{
+    const unsigned scale = bits < 8 ? 255 / ((1u << bits) - 1) : 1;
+    const size_t channels = picture->channels;
+    const bool is_16_bit = bits == 16;
+    for (size_t x = 0; x < count; x++, out += step) {
+        bool key = true;
+        for (size_t c = 0; c < channels; c++) {
+            const unsigned sample = read_sample(row, x * channels + c, bits);
+            key = key && sample == picture->key[c < 3 ? c : 0];
+            write_sample(out, c, is_16_bit, sample * scale);
+        }
+        if (picture->transparent)
+            write_sample(out, channels, is_16_bit, key ? 0 : 65535);
+    }
+}
+
+static void expand_palette(const struct png_picture *picture, const uint8_t *row, size_t count, uint8_t *out,
+                           size_t step)
+{
+    for (size_t x = 0; x < count; x++, out += step)
+        memcpy(out, picture->palette[read_sample(row, x, picture->bits)], picture->transparent ? 4 : 3);
+}
+
+/* Swap COUNT samples of 16 bits from a PNG's byte order, the upper byte first, to the machine's. */
+static void swap_to_machine(const uint8_t *row, size_t count, uint8_t *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint16_t sample;
+        memcpy(&sample, row + 2 * i, sizeof sample);
+        sample = be16toh(sample);
+        memcpy(out + 2 * i, &sample, sizeof sample);
+    }
+}
+
+/* With a constant number of bits, the compiler turns expand_pixels into plain loops. */
+void png_expand_row(const struct png_picture *picture, const uint8_t *row, size_t count, uint8_t *out, size_t step)
+{
+    const size_t samples = count * picture->channels;
+    const bool plain = !picture->paletted && !picture->transparent && 8 * step == picture->channels * picture->bits;
+    if (picture->paletted)
+        expand_palette(picture, row, count, out, step);
+    else if (picture->bits == 8 && plain)
+        memcpy(out, row, samples);
+    else if (picture->bits == 8)
+        expand_pixels(picture, row, count, 8, out, step);
+    else if (picture->bits == 16 && plain)
+        swap_to_machine(row, samples, out);
+    else if (picture->bits == 16)
+        expand_pixels(picture, row, count, 16, out, step);
+    else
+        expand_pixels(picture, row, count, picture->bits, out, step);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared by the readers of PNG, by rows and of interlaced files: what the chunks say about the rows, the inflated bytes
+ * of the rows, and samples from bytes. */
+#ifndef GPUCONV_PNG_PICTURE_H
+#define GPUCONV_PNG_PICTURE_H
+
+#include "codec/codec_internal.h"
+#include "container/png.h"
+
+/* The contents of a file, apart from the samples. */
+struct png_picture {
+    size_t width, height, channels;         /* as in the file: the index of a palette is one channel */
+    unsigned bits;                          /* of a sample */
+    bool interlaced, paletted, transparent; /* transparent: KEY is transparent, or the palette has alpha */
+    uint8_t palette[PNG_PALETTE_MOST][4];   /* red, green, blue, alpha */
+    unsigned key[3];
+    size_t stream;      /* the place in the file of the first IDAT chunk */
+    size_t stream_size; /* bytes of data in all IDAT chunks: a zlib stream */
+};
+
+/* Read the chunks up to the last IDAT. */
+void png_picture_read(const struct codec_input *input, struct png_picture *picture);
+
+/* Bytes of a row of WIDTH pixels, without its filter. */
+static inline size_t png_row_bytes(const struct png_picture *picture, size_t width)
+{
+    return (width * picture->channels * picture->bits + 7) / 8;
+}
+
+/* Undo the filter of the row at RAW in place. Its filter is in the byte before it, and it has SIZE bytes. ABOVE is the
+ * row above, or NULL. Returns false if there is no such filter. */
+bool png_unfilter_row(const struct png_picture *picture, uint8_t *raw, const uint8_t *above, size_t size);
+
+/* Convert a row of COUNT pixels to samples of 8 or 16 bits with all channels. Pixels are STEP bytes apart. */
+void png_expand_row(const struct png_picture *picture, const uint8_t *row, size_t count, uint8_t *out, size_t step);
+
+/* ---- The bytes of the rows, inflated from first to last ---- */
+
+struct png_inflater;
+
+/* Begin with the SIZE bytes that the rows of PICTURE have with their filters. INPUT and PICTURE must outlive the
+ * inflater. Release it with png_inflate_close. NULL is an error. */
+struct png_inflater *png_inflate_open(const struct codec_input *input, const struct png_picture *picture, size_t size,
+                                      struct error *error);
+
+/* Inflate the next SIZE bytes to OUT. The last ones succeed only if the stream ends as it should: few bytes follow, and
+ * its checksum is right. */
+bool png_inflate_next(struct png_inflater *inflater, uint8_t *out, size_t size, struct error *error);
+
+/* The inflater may be NULL. */
+void png_inflate_close(struct png_inflater *inflater);
+
+#endif
