@@ -208,6 +208,10 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
     if (!format->check(bytes, size, name, &found, error) ||
         !check_size(&found, settings != NULL ? settings->most_pixels : 0, name, error))
         return false;
+    if (found.starved)
+        return error_about(error, ERROR_WORK, name,
+                           "the %s file is damaged: its data are too few for %lld x %lld pixels; get an intact copy",
+                           format->name, (long long)found.width, (long long)found.height);
     *info = (struct codec_info){
         .format = format,
         .width = (int)found.width,

@@ -8,13 +8,29 @@
  * scan may have very few bytes. Thousands of scans in a few kilobytes would keep a decoder busy for minutes. */
 enum { SCANS_MOST = 100 };
 
+/* The most scans with one AC coefficient of a progressive file: the first sends all bits but 13 at most, and each of the
+ * others sends one more (ITU-T T.81, G.1.1.1 and table B.3). These scans may have nearly no data: one code can say that
+ * 32767 blocks have no more coefficients. */
+enum { COEFFICIENT_SCANS_MOST = 1 + 13 };
+
+/* A component of the frame. */
+struct jpeg_component {
+    unsigned id, horizontal, vertical; /* sampling factors */
+    bool filled;                       /* a scan gave its DC coefficients */
+    uint8_t scans[64];                 /* with each AC coefficient */
+};
+
 /* The state of the check of a JPEG. */
 struct jpeg_state {
     const char *name;
     struct error *error;
     struct container_info info; /* width 0: no frame header yet */
+    struct jpeg_component components[4];
+    unsigned count; /* of components */
+    bool progressive;
     int scans;
     unsigned extras;           /* in segments; the frame header fills INFO anew */
+    uint64_t data_bits;        /* the fewest bits of data that follow the last segment */
     struct jpeg_segment index; /* of several pictures; all zeros: there is none */
 };
 
@@ -81,7 +97,83 @@ static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *s
         return DAMAGED(state, "it claims %d pixels a row", 0);
     if (components != 1 && components != 3 && components != 4)
         return DAMAGED(state, "it claims %u channels", components);
+    state->count = components;
+    state->progressive = segment->marker == JPEG_MARKER_SOF2;
+    for (unsigned i = 0; i < components; i++)
+        state->components[i] = (struct jpeg_component){
+            .id = data[6 + 3 * i], .horizontal = data[7 + 3 * i] >> 4, .vertical = data[7 + 3 * i] & 15};
     return true;
+}
+
+/* ---- Scans ---- */
+
+/* The blocks of SIZE pixels of a component, whose factor is FACTOR and the largest is MOST (ITU-T T.81, A.1.1 and
+ * A.2.2). */
+static uint64_t count_blocks(int64_t size, unsigned factor, unsigned most)
+{
+    const uint64_t samples = ((uint64_t)size * factor + most - 1) / most;
+    return (samples + 7) / 8;
+}
+
+/* The blocks of COMPONENT in a scan. A scan of several components has some more, to fill the last units. */
+static uint64_t count_component_blocks(const struct jpeg_component *component, const struct jpeg_state *state)
+{
+    unsigned horizontal = 1, vertical = 1;
+    for (unsigned i = 0; i < state->count; i++) {
+        const struct jpeg_component *other = &state->components[i];
+        horizontal = other->horizontal > horizontal ? other->horizontal : horizontal;
+        vertical = other->vertical > vertical ? other->vertical : vertical;
+    }
+    return count_blocks(state->info.width, component->horizontal, horizontal) *
+           count_blocks(state->info.height, component->vertical, vertical);
+}
+
+/* The component of a scan with number ID, or NULL. Some writers give all the same number, so a second one in a scan is
+ * the next with that number. TAKEN has a bit for each component that the scan has already. */
+static struct jpeg_component *find_component(struct jpeg_state *state, unsigned id, unsigned *taken)
+{
+    for (unsigned i = 0; i < state->count; i++)
+        if (state->components[i].id == id && !(*taken >> i & 1)) {
+            *taken |= 1u << i;
+            return &state->components[i];
+        }
+    return NULL;
+}
+
+/* Check the header of a scan: number of components, 2 bytes for each, the first and the last coefficient, bits. What is
+ * wrong with it otherwise is left to the codecs.
+ *
+ * A Huffman code has at least one bit. In a progressive file, the DC coefficient of each block has a code or one bit. In
+ * another file, each block has a code for DC and at least one for AC. */
+static bool check_scan(const struct jpeg_segment *segment, struct jpeg_state *state)
+{
+    const uint8_t *data = segment->data;
+    const size_t count = segment->size > 0 ? data[0] : 0;
+    unsigned taken = 0;
+    if (++state->scans > SCANS_MOST)
+        return DAMAGED(state, "it has more than %d scans", SCANS_MOST);
+    if (segment->size < 4 + 2 * count)
+        return true;
+    const unsigned first = data[1 + 2 * count], last = data[2 + 2 * count];
+    const unsigned block_bits = !state->progressive ? 2 : first == 0 ? 1 : 0;
+    for (size_t i = 0; i < count; i++) {
+        struct jpeg_component *component = find_component(state, data[1 + 2 * i], &taken);
+        if (component == NULL)
+            continue;
+        state->data_bits += block_bits * count_component_blocks(component, state);
+        component->filled |= block_bits > 0;
+        for (unsigned k = first; block_bits == 0 && k <= last && k < 64; k++)
+            if (++component->scans[k] > COEFFICIENT_SCANS_MOST)
+                return DAMAGED(state, "it has more than %d scans with one coefficient", COEFFICIENT_SCANS_MOST);
+    }
+    return true;
+}
+
+/* Count the SIZE bytes between a segment and the next: they are the data of a scan, or nothing. */
+static void count_data(size_t size, struct jpeg_state *state)
+{
+    state->info.starved |= 8 * (uint64_t)size < state->data_bits;
+    state->data_bits = 0;
 }
 
 /* Check Huffman tables. A table has 17 bytes that give the number of symbols of each length, then the symbols.
@@ -112,9 +204,7 @@ static bool check_segment(const struct jpeg_segment *segment, struct jpeg_state 
         return check_huffman_tables(segment, state);
     if (jpeg_is_frame(segment->marker))
         return check_frame(segment, state);
-    if (segment->marker == JPEG_MARKER_SOS && ++state->scans > SCANS_MOST)
-        return DAMAGED(state, "it has more than %d scans", SCANS_MOST);
-    return true;
+    return segment->marker != JPEG_MARKER_SOS || check_scan(segment, state);
 }
 
 /* Report a step that found no segment. */
@@ -141,13 +231,20 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct cont
     struct jpeg_walk walk = jpeg_walk_begin(bytes, size);
     struct jpeg_segment segment;
     enum jpeg_step step;
-    while ((step = jpeg_walk_next(&walk, &segment)) == JPEG_STEP_SEGMENT)
+    size_t from = walk.at;
+    while ((step = jpeg_walk_next(&walk, &segment)) == JPEG_STEP_SEGMENT) {
+        count_data(segment.at - from, &state);
         if (!check_segment(&segment, &state))
             return false;
+        from = walk.at;
+    }
     if (step != JPEG_STEP_END)
         return report_jpeg_step(step, &walk, &segment, &state);
     if (state.info.width == 0 || state.scans == 0)
         return DAMAGED(&state, "it holds no %s", state.scans > 0 ? "frame header" : "picture");
+    count_data(segment.at - from, &state);
+    for (unsigned i = 0; i < state.count; i++)
+        state.info.starved |= !state.components[i].filled;
     *info = state.info;
     info->extras = state.extras | container_extras_behind(bytes, size, size - segment.left, &state.index);
     return true;

@@ -17,6 +17,7 @@ struct png_state {
     uint32_t palette;       /* entries of PLTE; 0: no PLTE yet */
     bool transparency;      /* tRNS was met */
     bool picture, finished; /* IDAT was met; another chunk was met after it */
+    uint64_t data;          /* bytes in IDAT */
 };
 
 /* Report that the file is damaged. */
@@ -102,6 +103,7 @@ static bool check_chunk(const struct png_chunk *chunk, struct png_state *state)
         return DAMAGED(state, "it holds no PLTE chunk before byte %zu", chunk->at);
     state->finished = state->picture && !picture;
     state->picture |= picture;
+    state->data += picture ? chunk->size : 0;
     if (png_chunk_is(chunk, "PLTE"))
         return check_palette(chunk, state);
     if (png_chunk_is(chunk, "tRNS"))
@@ -137,6 +139,16 @@ static bool report_png_step(enum png_step step, const struct png_walk *walk, con
                        walk->size);
 }
 
+/* Is there too little data for the rows? Deflate makes at most 258 bytes of two bits: a code for the length and one for
+ * the distance have at least one bit each. A row is counted without a part of a byte; interlaced rows are longer. */
+static bool is_starved(const struct png_state *state)
+{
+    enum { RATIO_MOST = 258 * 8 / 2 };
+    const uint64_t width = (uint64_t)state->info.width, height = (uint64_t)state->info.height;
+    const uint64_t channels = state->colour & PNG_PALETTE ? 1 : (uint64_t)state->info.channels;
+    return RATIO_MOST * state->data / height < 1 + width * channels * (uint64_t)state->info.bits / 8;
+}
+
 bool png_check(const uint8_t *bytes, size_t size, const char *name, struct container_info *info, struct error *error)
 {
     struct png_state state = {.name = name, .error = error};
@@ -152,6 +164,7 @@ bool png_check(const uint8_t *bytes, size_t size, const char *name, struct conta
         return report_png_step(step, &walk, &chunk, &state);
     *info = state.info;
     info->channels += state.transparency;
+    info->starved = is_starved(&state);
     info->extras |= container_extras_behind(bytes, size, walk.at, &(struct jpeg_segment){0});
     return true;
 }

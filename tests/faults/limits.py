@@ -1,16 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Too few descriptors, too little memory, stack or time, no threads; standard streams that are closed or have no
-reader: limits.py GPUCONV."""
+"""Too few descriptors, too little memory, stack or time, no threads; small files that claim large pictures; standard
+streams that are closed or have no reader: limits.py GPUCONV."""
+import io
 import os
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import time
+import zlib
 
 import faults
 from faults import FULL, check, check_failed, fail, picture, read, run, tree, write
+from write_png import SIGNATURE, chunk, ihdr
+
+try:
+    from PIL import Image
+except ImportError:
+    Image = None
 
 MEBI = 1 << 20
 
@@ -137,6 +146,72 @@ def test_stack_and_time(program):
     check(ended.status == 128 + signal.SIGXCPU and tree("slow") == {}, f"ulimit -t, batch: {ended.status}")
 
 
+def jpeg_segment(marker, data):
+    return bytes([0xFF, marker]) + struct.pack(">H", len(data) + 2) + data
+
+
+def progressive(width, height, bits, data=None):
+    """A grey JPEG: DATA bytes of DC coefficients, by default all that it needs, then a scan of a few bytes for each of
+    BITS, that visits all AC coefficients. The only code, 0, is a difference of 0, or a run of up to 32767 blocks."""
+    blocks = -(-width // 8) * -(-height // 8)
+    file = b"\xff\xd8" + jpeg_segment(0xDB, b"\0" + b"\1" * 64)
+    file += jpeg_segment(0xC2, struct.pack(">BHHB", 8, height, width, 1) + b"\1\x11\0")
+    file += jpeg_segment(0xC4, b"\0\1" + bytes(15) + b"\0") + jpeg_segment(0xC4, b"\x10\1" + bytes(15) + b"\xe0")
+    file += jpeg_segment(0xDA, b"\1\1\0\0\0\0") + bytes(-(-blocks // 8) if data is None else data)
+    runs = "011111111111111" * -(-blocks // 32767)
+    runs += "1" * (-len(runs) % 8)
+    runs = int(runs, 2).to_bytes(len(runs) // 8, "big").replace(b"\xff", b"\xff\0")
+    for pair in bits:
+        file += jpeg_segment(0xDA, b"\1\1\0\1\x3f" + bytes([pair])) + runs
+    return file + b"\xff\xd9"
+
+
+# The first scan leaves 13 bits to the others, each of which sends one.
+ALL_BITS = [13] + [left + 1 << 4 | left for left in range(12, -1, -1)]
+
+
+def codecs_of(program, name):
+    """The codecs that read a file of that name."""
+    kind = "PNG" if name.endswith(".png") else "JPEG"
+    listed = run([program, "--list-codecs"]).out.decode().splitlines()
+    return [line.split()[0] for line in listed if kind in line and "not built in" not in line]
+
+
+def claims():
+    """Files whose data cannot fill their pictures, each with the reason; and files with the least data that can."""
+    rows = chunk(b"IDAT", zlib.compress(bytes(100000), 9)) + chunk(b"IEND")
+    bad = {"few.png": (SIGNATURE + ihdr(16000, 16000) + rows, "too few for 16000 x 16000 pixels"),
+           "passes.png": (SIGNATURE + ihdr(16000, 16000, interlaced=1) + rows, "too few for 16000 x 16000 pixels"),
+           "few.jpg": (progressive(65500, 5400, ALL_BITS[:2], 100000), "too few for 65500 x 5400 pixels"),
+           "scans.jpg": (progressive(8192, 7168, [1] + [16] * 97), "more than 14 scans with one coefficient")}
+    rows = chunk(b"IDAT", zlib.compress(bytes(376 * 3000), 9)) + chunk(b"IEND")
+    good = {"bits.png": SIGNATURE + ihdr(3000, 3000, 1, 0) + rows, "scans.jpg": progressive(2400, 2001, ALL_BITS)}
+    for mode in ("L", "RGB", "CMYK") if Image else ():
+        for options in ({"subsampling": 0}, {"subsampling": 2}, {"subsampling": 2, "progressive": True}):
+            file = io.BytesIO()
+            Image.new(mode, (2003, 1501), 77).save(file, "JPEG", optimize=True, quality=90, **options)
+            good[f"{mode} {len(good)}.jpg"] = file.getvalue()
+    return bad, good
+
+
+def test_claims(program):
+    """A small file that claims a large picture is refused at once, unless its data can fill the picture."""
+    def bounded():
+        resource.setrlimit(resource.RLIMIT_CPU, (2, 2))
+        resource.setrlimit(resource.RLIMIT_DATA, (64 * MEBI, 64 * MEBI))
+    bad, good = claims()
+    for name, (data, reason) in bad.items():
+        write(name, data)
+        for codec in codecs_of(program, name):
+            ended = run([program, "--codec", codec, "identity", name, "o" + name[-4:]], preexec_fn=bounded)
+            check_failed(ended, f"{name} by {codec}", reason)
+    for name, data in good.items():
+        write(name, data)
+        for codec in codecs_of(program, name) if "CMYK" not in name else ["stb"]:
+            ended = run([program, "-q", "--codec", codec, "identity", name, "o" + name[-4:]])
+            check(ended.status == 0, f"{name} by {codec}: {ended.lines()}")
+
+
 def test_closed_streams(program):
     """A file that is opened never takes the number of a closed standard stream."""
     prepare(program)
@@ -211,4 +286,4 @@ def test_broken_pipe(program):
 
 
 faults.main([test_descriptors, test_memory, test_memory_is_shared, test_threads, test_stack_and_time,
-             test_closed_streams, test_broken_pipe])
+             test_claims, test_closed_streams, test_broken_pipe])

@@ -992,6 +992,8 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"few-rows.png", "its data cannot be decoded ("},
         {"not-deflate.png", "its data cannot be decoded"},
         {"bomb.png", "its data cannot be decoded (it goes on after the last row)"},
+        {"few-data.png", "its data are too few for 16000 x 16000 pixels"},
+        {"few-data.jpg", "its data are too few for 65500 x 5400 pixels"},
         {"checksum.png", "its data cannot be decoded (its compression or checksum is damaged)"},
         {"truncated.jpg", "truncated: it ends after 139 bytes without an end marker"},
         {"no-scan.jpg", "it holds no picture"},

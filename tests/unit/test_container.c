@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The walkers over PNG's chunks and JPEG's segments, what puts one together, and inflation: each step by name, and each
- * cut of a file. test_codec.c has the checks' messages. */
+ * cut of a file; and the least data of a picture. test_codec.c has the checks' messages. */
 #include <libdeflate.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "container/check.h"
 #include "container/extras.h"
 #include "container/jpeg.h"
 #include "container/png.h"
@@ -206,6 +207,141 @@ static void test_index_of_pictures(void **state)
     assert_false(container_is_picture_index(&index));
 }
 
+/* ---- Data too few for the size ---- */
+
+/* Append a scan of the components 1 to COUNT, or of ID alone, with SIZE bytes of data. */
+static void append_scan(struct blob *out, unsigned count, unsigned id, unsigned first, unsigned last, size_t size)
+{
+    uint8_t header[12] = {(uint8_t)count};
+    for (unsigned i = 0; i < count; i++)
+        header[1 + 2 * i] = (uint8_t)(id + i);
+    header[1 + 2 * count] = (uint8_t)first;
+    header[2 + 2 * count] = (uint8_t)last;
+    assert_true(jpeg_segment_append(out, JPEG_MARKER_SOS, header, 4 + 2 * count, NULL, 0));
+    memset(blob_extend(out, size), 0, size);
+}
+
+static bool is_starved(struct blob *file)
+{
+    struct container_info info;
+    assert_true(jpeg_check(file->bytes, file->size, "x", &info, NULL));
+    blob_free(file);
+    return info.starved;
+}
+
+/* A JPEG of 33 x 17 pixels: FACTORS are the sampling factors of its components. */
+static struct blob begin_jpeg(enum jpeg_marker marker, unsigned count, const uint8_t *factors)
+{
+    uint8_t frame[18] = {8, 0, 17, 0, 33, (uint8_t)count};
+    struct blob file = {0};
+    for (unsigned i = 0; i < count; i++) {
+        frame[6 + 3 * i] = (uint8_t)(1 + i);
+        frame[7 + 3 * i] = factors[i];
+    }
+    assert_true(blob_append(&file, "\xff\xd8", 2));
+    assert_true(jpeg_segment_append(&file, marker, frame, 6 + 3 * count, NULL, 0));
+    return file;
+}
+
+/* Baseline: two bits a block. 33 x 17 pixels are 5 x 3 blocks, halved 3 x 2. Progressive: a bit a block for DC. */
+static void test_jpeg_data_fill_the_picture(void **state)
+{
+    static const struct {
+        enum jpeg_marker marker;
+        unsigned count;
+        uint8_t factors[4];
+        size_t bytes; /* that the picture needs at least */
+    } cases[] = {
+        {JPEG_MARKER_SOF0, 1, {0x11}, 4},
+        {JPEG_MARKER_SOF0, 1, {0x22}, 4}, /* the factors of a single component do not count */
+        {JPEG_MARKER_SOF0, 3, {0x11, 0x11, 0x11}, 12},
+        {JPEG_MARKER_SOF0, 3, {0x22, 0x11, 0x11}, 7},
+        {JPEG_MARKER_SOF0, 3, {0x21, 0x11, 0x11}, 9},
+        {JPEG_MARKER_SOF0, 4, {0x11, 0x11, 0x11, 0x11}, 15},
+        {JPEG_MARKER_SOF2, 1, {0x11}, 2},
+        {JPEG_MARKER_SOF2, 3, {0x22, 0x11, 0x11}, 4},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t bytes = cases[i].bytes - 1; bytes <= cases[i].bytes; bytes++) {
+            const bool progressive = cases[i].marker == JPEG_MARKER_SOF2;
+            struct blob file = begin_jpeg(cases[i].marker, cases[i].count, cases[i].factors);
+            append_scan(&file, cases[i].count, 1, 0, progressive ? 0 : 63, bytes);
+            if (progressive) /* nearly without data */
+                append_scan(&file, 1, 1, 1, 63, 1);
+            assert_true(blob_append(&file, "\xff\xd9", 2));
+            assert_int_equal(is_starved(&file), bytes < cases[i].bytes);
+        }
+}
+
+/* Each component has a scan with its DC coefficients. */
+static void test_jpeg_data_fill_each_component(void **state)
+{
+    (void)state;
+    for (unsigned missing = 0; missing < 4; missing++)
+        for (unsigned progressive = 0; progressive < 2; progressive++) {
+            struct blob file =
+                begin_jpeg(progressive ? JPEG_MARKER_SOF2 : JPEG_MARKER_SOF0, 3, (const uint8_t *)"\x22\x11\x11");
+            for (unsigned id = 1; id <= 3; id++)
+                append_scan(&file, 1, id, missing == id && progressive ? 1 : 0, progressive ? 0 : 63,
+                            missing == id && !progressive ? 0
+                            : id == 1                     ? 4
+                                                          : 2);
+            assert_true(blob_append(&file, "\xff\xd9", 2));
+            assert_int_equal(is_starved(&file), missing > 0);
+        }
+}
+
+/* The first scan of a coefficient and 13 that refine it are read, one more is not. */
+static void test_jpeg_scans_of_a_coefficient(void **state)
+{
+    (void)state;
+    for (int scans = 14; scans <= 15; scans++) {
+        struct blob file = begin_jpeg(JPEG_MARKER_SOF2, 1, (const uint8_t *)"\x11");
+        struct container_info info;
+        struct error error = {0};
+        append_scan(&file, 1, 1, 0, 0, 2);
+        for (int i = 0; i < scans; i++)
+            append_scan(&file, 1, 1, i % 2 == 0 ? 1 : 30, i % 2 == 0 ? 30 : 63, 1); /* all have coefficient 30 */
+        assert_true(blob_append(&file, "\xff\xd9", 2));
+        assert_int_equal(jpeg_check(file.bytes, file.size, "x", &info, &error), scans == 14);
+        assert_int_equal(strstr(error.message, "more than 14 scans with one coefficient") != NULL, scans == 15);
+        blob_free(&file);
+    }
+}
+
+/* Deflate makes at most 1032 bytes of one. */
+static void test_png_data_fill_the_picture(void **state)
+{
+    static const struct {
+        uint8_t width, height, bits, colour, interlaced; /* sizes in units of 256 */
+        size_t bytes;                                    /* that the picture needs at least */
+    } cases[] = {
+        {4, 4, 8, 0, 0, 1018}, {4, 4, 8, 0, 1, 1018}, {4, 4, 16, 6, 0, 8130},
+        {4, 4, 8, 3, 0, 1018}, {4, 4, 1, 3, 0, 128},  {0, 4, 1, 0, 0, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t bytes = cases[i].bytes - 1; bytes <= cases[i].bytes; bytes++) {
+            const uint8_t header[] = {
+                0, 0, cases[i].width,     cases[i].width == 0, 0, 0, cases[i].height, 0, cases[i].bits, cases[i].colour,
+                0, 0, cases[i].interlaced};
+            static const uint8_t zeros[10000];
+            struct container_info info;
+            struct blob file = {0};
+            assert_true(blob_append(&file, png_signature, PNG_SIGNATURE));
+            assert_true(png_chunk_append(&file, "IHDR", header, sizeof header));
+            if (cases[i].colour == 3)
+                assert_true(png_chunk_append(&file, "PLTE", zeros, 3));
+            assert_true(png_chunk_append(&file, "IDAT", zeros, bytes / 2));
+            assert_true(png_chunk_append(&file, "IDAT", zeros, bytes - bytes / 2));
+            assert_true(png_chunk_append(&file, "IEND", NULL, 0));
+            assert_true(png_check(file.bytes, file.size, "x", &info, NULL));
+            assert_int_equal(info.starved, bytes < cases[i].bytes);
+            blob_free(&file);
+        }
+}
+
 /* ---- zlib ---- */
 
 static void test_inflate(void **state)
@@ -242,8 +378,16 @@ static void test_inflate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_png_walk),          cmocka_unit_test(test_png_damage),  cmocka_unit_test(test_jpeg_walk),
-        cmocka_unit_test(test_jpeg_damage),       cmocka_unit_test(test_jpeg_append), cmocka_unit_test(test_inflate),
+        cmocka_unit_test(test_png_walk),
+        cmocka_unit_test(test_png_damage),
+        cmocka_unit_test(test_jpeg_walk),
+        cmocka_unit_test(test_jpeg_damage),
+        cmocka_unit_test(test_jpeg_append),
+        cmocka_unit_test(test_jpeg_data_fill_the_picture),
+        cmocka_unit_test(test_jpeg_data_fill_each_component),
+        cmocka_unit_test(test_jpeg_scans_of_a_coefficient),
+        cmocka_unit_test(test_png_data_fill_the_picture),
+        cmocka_unit_test(test_inflate),
         cmocka_unit_test(test_index_of_pictures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,8 @@ FILES = {
     "not-deflate.png": SIGNATURE + ihdr(8, 8) + chunk(b"IDAT", b"\x78\x9c" + b"\xff" * 40) + END,
     # The last byte of the checksum of the rows is wrong; the CRC of the chunk fits.
     "checksum.png": SIGNATURE + ihdr(8, 8) + chunk(b"IDAT", flipped(idat(8, 8)[8:-4], -1)) + END,
+    # The data of 8 x 8 pixels.
+    "few-data.png": SIGNATURE + ihdr(16000, 16000) + idat(8, 8) + END,
     # 1 MiB of zeros for a picture that needs 200 bytes.
     "bomb.png": SIGNATURE + ihdr(8, 8) + chunk(b"IDAT", zlib.compress(bytes(1 << 20), 9)) + END,
     # JPEG.
@@ -83,6 +85,8 @@ FILES = {
     "lossless.jpg": jpeg(header=frame(0xC3)),
     "arithmetic.jpg": jpeg(header=frame(0xC9)),
     "segment.jpg": b"\xff\xd8\xff\xe0\xff\xffJFIF",
+    # A byte of data for 553,725 blocks.
+    "few-data.jpg": jpeg(header=frame(height=5400, width=65500)),
     # 101 equal scans.
     "scans.jpg": jpeg(end=JPEG_SCAN * 100 + b"\xff\xd9"),
     # 16 x 200 symbols in one table: stb_image 2.27 would write them past its table's end.
