@@ -129,6 +129,13 @@ static struct quoted_word next_word(struct parser *parser)
     return word;
 }
 
+static bool is_ascii(const char *text, const char *end)
+{
+    while (text < end && (unsigned char)*text < 0x80)
+        text++;
+    return text == end;
+}
+
 /* Read the next number of the line. EXPECTED says what it is, for messages. */
 static bool parse_number(struct parser *parser, const char *expected, struct number *number)
 {
@@ -137,7 +144,8 @@ static bool parse_number(struct parser *parser, const char *expected, struct num
     const char *end = token_end(parser);
     switch (number_read(parser->at, end, number)) {
     case NUMBER_MALFORMED:
-        return fail_at(parser, parser->number, column, "expected %s, found %s", expected, text.text);
+        return fail_at(parser, parser->number, column, "expected %s, found %s%s", expected, text.text,
+                       is_ascii(parser->at, end) ? "" : ", which has characters other than ASCII; type it anew");
     case NUMBER_TOO_LARGE:
         return fail_at(parser, parser->number, column, "expected %s, found %s, which is too large", expected,
                        text.text);

@@ -386,7 +386,15 @@ static void test_a_wrong_text_is_refused_with_its_place(void **state)
         {"1 1/", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1/\""},
         {"1 1/2/3", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1/2/3\""},
         {"1 1/-2", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1/-2\""},
-        {"1 \xc3\xa9", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"\xc3\xa9\""},
+        {"1 \xc3\xa9", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"\xc3\xa9\", which has "
+                       "characters other than ASCII; type it anew"},
+        {"\xe2\x88\x92"
+         "1 2", /* a minus sign, and below a blank, as typesetters use */
+         "test.txt:1:1: expected a tap such as 3, -0.5 or 1/16, found \"\xe2\x88\x92"
+         "1\", which has characters other than ASCII; type it anew"},
+        {"scale 1\xc2\xa0\n2", "test.txt:1:7: expected a scale such as 16 or 0.5, found \"1\xc2\xa0\", which has "
+                               "characters other than ASCII; "
+                               "type it anew"},
         {"1 12345678901234567890123456789012345678x",
          "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"12345678901234567890123456789012...\""},
         {"1 1e999", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1e999\", which is too large"},
