@@ -111,7 +111,7 @@ static int list_codecs(void)
                 snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", names[0] != '\0' ? ", " : "",
                          format->name);
         printf("%-13s  %-9s  reads %2d bits, writes %2d  %s%s\n", codec->name, names, codec->read_bits,
-               codec->write_bits, codec->summary, codec->decode != NULL ? "" : " (not built in)");
+               codec->write_bits, codec->summary, codec_is_built_in(codec) ? "" : " (not built in)");
     }
     return 0;
 }

@@ -257,7 +257,7 @@ static bool encode_image(struct passage *passage)
         done = false;
     }
     if (done) {
-        result->encoder = codec_writer(format, image->bits, &passage->codec, NULL);
+        result->encoder = codec_find_writer(format, image->bits, &passage->codec, NULL);
         result->output_bytes = passage->size;
     }
     stages_end(&result->stages, STAGE_ENCODE);
@@ -318,7 +318,7 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
     else if (worker->settings->skip_existing && output_exists(job->output, &facts))
         result->outcome = outputs_check(worker->outputs, job, &facts, &result->error) ? JOB_SKIPPED : JOB_FAILED;
     else if (load_image(worker, &passage) &&
-             codec_writer(result->output_format, passage.image.bits, &passage.codec, &result->error) != NULL &&
+             codec_find_writer(result->output_format, passage.image.bits, &passage.codec, &result->error) != NULL &&
              filter_image(worker, &passage) && encode_image(&passage))
         result->outcome = JOB_DONE;
     image_free(&passage.image);

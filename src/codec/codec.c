@@ -2,8 +2,10 @@
 #include "codec/codec_internal.h"
 
 #include "base/file.h"
+#include "base/parallel.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +24,13 @@ static const struct codec table[] = {
         .read_bits = 8,
         .write_bits = 8,
 #ifdef GPUCONV_LIBJPEG_TURBO
-        .decode = libjpeg_turbo_decode,
-        .encode = libjpeg_turbo_encode,
+        .writer_open = libjpeg_turbo_writer_open,
+        .writer_write = libjpeg_turbo_writer_write,
+        .writer_finish = libjpeg_turbo_writer_finish,
+        .writer_close = libjpeg_turbo_writer_close,
+        .reader_open = libjpeg_turbo_reader_open,
+        .reader_read = libjpeg_turbo_reader_read,
+        .reader_close = libjpeg_turbo_reader_close,
 #endif
     },
     {
@@ -35,11 +42,15 @@ static const struct codec table[] = {
         .write_bits = 16,
         .takes_compression = true,
         .decode = png_decode,
-        .encode = png_encode,
         .reader_open = png_reader_open,
         .reader_fetch = png_reader_fetch,
         .reader_read = png_reader_read,
         .reader_close = png_reader_close,
+        .writer_open = png_writer_open,
+        .writer_encode = png_writer_encode,
+        .writer_write = png_writer_write,
+        .writer_finish = png_writer_finish,
+        .writer_close = png_writer_close,
     },
     {
         .name = "stb",
@@ -69,7 +80,7 @@ const struct codec *codec_find(const char *name, struct error *error)
         names[i] = table[i].name;
         if (strcmp(name, table[i].name) != 0)
             continue;
-        if (table[i].decode != NULL)
+        if (codec_is_built_in(&table[i]))
             return &table[i];
         error_set(error, ERROR_USAGE, "the codec %s was not built into this gpuconv; gpuconv --list-codecs shows all",
                   name);
@@ -77,6 +88,11 @@ const struct codec *codec_find(const char *name, struct error *error)
     }
     error_unknown(error, "codec", name, error_nearest(name, names, CODECS), "--list-codecs");
     return NULL;
+}
+
+bool codec_is_built_in(const struct codec *codec)
+{
+    return codec->decode != NULL || codec->reader_open != NULL;
 }
 
 /* ---- The choice ---- */
@@ -101,7 +117,7 @@ static bool reads_file(const struct codec *codec, const struct codec_info *info)
 static const struct codec *best_reader(const struct codec_info *info)
 {
     const struct codec *codec = table;
-    while (codec < &table[CODECS - 1] && (codec->decode == NULL || !reads_file(codec, info)))
+    while (codec < &table[CODECS - 1] && (!codec_is_built_in(codec) || !reads_file(codec, info)))
         codec++;
     return codec;
 }
@@ -122,11 +138,11 @@ static const struct codec *choose_reader(const struct codec_info *info, const st
 static bool writes_bits(const struct codec *codec, const struct format *format, int bits)
 {
     const int held = bits < format->most_bits ? bits : format->most_bits;
-    return codec->encode != NULL && codec_writes(codec, format) && held <= codec->write_bits;
+    return codec_is_built_in(codec) && codec_writes(codec, format) && held <= codec->write_bits;
 }
 
-const struct codec *codec_writer(const struct format *format, int bits, const struct codec_settings *settings,
-                                 struct error *error)
+const struct codec *codec_find_writer(const struct format *format, int bits, const struct codec_settings *settings,
+                                      struct error *error)
 {
     const struct codec *codec = settings->codec, *best = table;
     while (!writes_bits(best, format, bits)) /* libdeflate writes all PNGs, stb all JPEGs */
@@ -314,18 +330,6 @@ bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const str
 
 /* ---- Encoding ---- */
 
-/* Reduce IMAGE to the bits that FORMAT holds, and encode it. */
-static bool encode_reduced(const struct codec *codec, const struct image *image, const struct format *format,
-                           const struct codec_settings *settings, uint8_t **bytes, size_t *size, struct error *error)
-{
-    struct image reduced;
-    if (!image_convert(image, format->most_bits, &reduced, NULL))
-        return codec_report_encode_memory(image, format, error);
-    const bool done = codec->encode(&reduced, format, settings, bytes, size, error);
-    image_free(&reduced);
-    return done;
-}
-
 /* A format that holds larger images than FORMAT, or NULL. */
 static const struct format *larger_format(const struct format *format)
 {
@@ -337,25 +341,124 @@ static const struct format *larger_format(const struct format *format)
     return NULL;
 }
 
+/* Check that FORMAT holds an image of that shape. */
+static bool check_shape(const struct image *shape, const struct format *format, struct error *error)
+{
+    const int side = format->most_side;
+    const size_t limit = CODEC_MAX_SAMPLES / image_sample_bytes(shape);
+    const struct format *larger = larger_format(format);
+    if (shape->width <= side && shape->height <= side && image_samples(shape) <= limit)
+        return true;
+    return error_set(error, ERROR_WORK,
+                     "%d x %d pixels of %d channels are too many for a %s file: at most %zu samples and %d pixels "
+                     "on a side are written; cut the image into pieces%s%s",
+                     shape->width, shape->height, shape->channels, format->name, limit, side,
+                     larger != NULL ? " or write a " : "", larger != NULL ? larger->name : "");
+}
+
+bool codec_writer_open(struct codec_writer *writer, const struct image *shape, const struct format *format,
+                       const struct codec_settings *settings, struct error *error)
+{
+    *writer = (struct codec_writer){
+        .codec = codec_find_writer(format, shape->bits, settings, error),
+        .format = format,
+        .settings = settings,
+        .shape = *shape,
+    };
+    writer->shape.samples = NULL;
+    if (writer->codec == NULL || !check_shape(shape, format, error))
+        return false;
+    if (shape->bits > format->most_bits)
+        writer->shape.bits = format->most_bits;
+    return writer->codec->writer_open(writer, thread_pool_threads(settings->pool), error);
+}
+
+bool codec_writer_encode(struct codec_writer *writer, int thread, int first, const struct image *rows,
+                         struct error *error)
+{
+    return writer->codec->writer_encode == NULL || writer->codec->writer_encode(writer, thread, first, rows, error);
+}
+
+bool codec_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error)
+{
+    struct image reduced;
+    if (rows->bits == writer->shape.bits)
+        return writer->codec->writer_write(writer, first, rows, error);
+    if (!image_convert(rows, writer->shape.bits, &reduced, NULL))
+        return codec_report_encode_memory(&writer->shape, writer->format, error);
+    const bool done = writer->codec->writer_write(writer, first, &reduced, error);
+    image_free(&reduced);
+    return done;
+}
+
+bool codec_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
+{
+    return writer->codec->writer_finish(writer, bytes, size, error);
+}
+
+void codec_writer_close(struct codec_writer *writer)
+{
+    if (writer->codec != NULL)
+        writer->codec->writer_close(writer);
+    writer->codec = NULL;
+}
+
+/* An image that several threads encode. */
+struct shared_image {
+    struct codec_writer *writer;
+    const struct image *image;
+    atomic_bool failed;
+};
+
+static void encode_piece(void *context, int64_t index, int thread)
+{
+    struct shared_image *shared = context;
+    const int rows = shared->writer->multiple, first = (int)index * rows, left = shared->image->height - first;
+    const struct image piece = image_rows(shared->image, first, left < rows ? left : rows);
+    if (!codec_writer_encode(shared->writer, thread, first, &piece, NULL))
+        atomic_store(&shared->failed, true);
+}
+
+/* Write all rows of IMAGE. */
+static bool write_image(struct codec_writer *writer, const struct image *image, struct error *error)
+{
+    struct shared_image shared = {.writer = writer, .image = image};
+    struct thread_pool *pool = writer->settings->pool;
+    if (writer->codec->writer_encode != NULL)
+        parallel_for(pool, thread_pool_threads(pool), (image->height - 1) / writer->multiple + 1, encode_piece,
+                     &shared);
+    if (atomic_load(&shared.failed)) /* the only reason */
+        return codec_report_encode_memory(image, writer->format, error);
+    return codec_writer_write(writer, 0, image, error);
+}
+
+/* Encode IMAGE at once, with the bits that FORMAT holds. */
+static bool encode_whole(const struct codec *codec, const struct image *image, const struct format *format,
+                         const struct codec_settings *settings, uint8_t **bytes, size_t *size, struct error *error)
+{
+    struct image reduced;
+    if (image->bits <= format->most_bits)
+        return codec->encode(image, format, settings, bytes, size, error);
+    if (!image_convert(image, format->most_bits, &reduced, NULL))
+        return codec_report_encode_memory(image, format, error);
+    const bool done = codec->encode(&reduced, format, settings, bytes, size, error);
+    image_free(&reduced);
+    return done;
+}
+
 bool codec_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
                   uint8_t **bytes, size_t *size, struct error *error)
 {
-    const int side = format->most_side;
-    const size_t limit = CODEC_MAX_SAMPLES / image_sample_bytes(image);
-    const struct codec *codec = codec_writer(format, image->bits, settings, error);
+    const struct codec *codec = codec_find_writer(format, image->bits, settings, error);
+    struct codec_writer writer;
     *bytes = NULL;
     *size = 0;
-    if (codec == NULL)
+    if (codec == NULL || !check_shape(image, format, error))
         return false;
-    if (image->width > side || image->height > side || image_samples(image) > limit) {
-        const struct format *larger = larger_format(format);
-        return error_set(error, ERROR_WORK,
-                         "%d x %d pixels of %d channels are too many for a %s file: at most %zu samples and %d pixels "
-                         "on a side are written; cut the image into pieces%s%s",
-                         image->width, image->height, image->channels, format->name, limit, side,
-                         larger != NULL ? " or write a " : "", larger != NULL ? larger->name : "");
-    }
-    if (image->bits > format->most_bits)
-        return encode_reduced(codec, image, format, settings, bytes, size, error);
-    return codec->encode(image, format, settings, bytes, size, error);
+    if (codec->writer_open == NULL)
+        return encode_whole(codec, image, format, settings, bytes, size, error);
+    const bool done = codec_writer_open(&writer, image, format, settings, error) &&
+                      write_image(&writer, image, error) && codec_writer_finish(&writer, bytes, size, error);
+    codec_writer_close(&writer);
+    return done;
 }

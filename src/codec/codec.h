@@ -67,6 +67,17 @@ struct codec_reader {
     void *state;      /* of the codec */
 };
 
+/* Writes the rows of an image. A codec may encode some rows on any thread, and in any order, before it writes them in
+ * their order. */
+struct codec_writer {
+    const struct codec *codec;
+    const struct format *format;
+    const struct codec_settings *settings;
+    struct image shape; /* the image as the codec gets it; its samples are NULL */
+    int multiple;       /* all calls but the last get a multiple of so many rows */
+    void *state;        /* of the codec */
+};
+
 /* A row of the table. */
 struct codec {
     const char *name, *summary;
@@ -77,6 +88,23 @@ struct codec {
     bool (*decode)(const struct codec_input *input, struct image *image, struct error *error); /* NULL: not built in */
     bool (*encode)(const struct image *image, const struct format *format, const struct codec_settings *settings,
                    uint8_t **bytes, size_t *size, struct error *error);
+
+    /* Write row by row. NULL: the codec encodes whole images only, by `encode`. writer_open gets a writer whose settings
+     * and shape are set, and sets the multiple. writer_close releases it, also after a failure. */
+    bool (*writer_open)(struct codec_writer *writer, int threads, struct error *error);
+
+    /* Encode ROWS, from row FIRST of the image on, on thread number THREAD. Unless FIRST is 0, the row above them stands
+     * before them in memory. NULL: nothing is encoded before writer_write. */
+    bool (*writer_encode)(struct codec_writer *writer, int thread, int first, const struct image *rows,
+                          struct error *error);
+
+    /* Write ROWS, from row FIRST on, which follow those of the call before. */
+    bool (*writer_write)(struct codec_writer *writer, int first, const struct image *rows, struct error *error);
+
+    /* Finish the file, after the last rows. The caller releases *BYTES with free. */
+    bool (*writer_finish)(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
+
+    void (*writer_close)(struct codec_writer *writer);
 
     /* Read row by row. NULL: the codec decodes whole images only; so do all codecs for an interlaced PNG. reader_open
      * gets a reader whose input is set, and reader_close releases it, also after a failure. */
@@ -98,14 +126,17 @@ const struct codec *codecs(size_t *count);
 /* The codec with that name. NULL is a usage error: there is none, or it was not built in. */
 const struct codec *codec_find(const char *name, struct error *error);
 
+/* Is the codec built in? */
+bool codec_is_built_in(const struct codec *codec);
+
 /* Does CODEC read, or write, files of FORMAT? It need not be built in. */
 bool codec_reads(const struct codec *codec, const struct format *format);
 bool codec_writes(const struct codec *codec, const struct format *format);
 
 /* The codec that will write FORMAT with BITS a sample. More bits than the format holds are reduced first. NULL is an
  * error: the codec that SETTINGS name cannot write this. */
-const struct codec *codec_writer(const struct format *format, int bits, const struct codec_settings *settings,
-                                 struct error *error);
+const struct codec *codec_find_writer(const struct format *format, int bits, const struct codec_settings *settings,
+                                      struct error *error);
 
 /* Check SIZE bytes and fill INFO, without decoding. NAME is for messages. First the whole container is checked (PNG:
  * chunk order, lengths, CRCs, IEND; JPEG: segments up to EOI). Then the image's size is compared with CODEC_MAX_SAMPLES
@@ -132,5 +163,25 @@ bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const str
  * a grey image as a colour JPEG, the only kind that it writes. */
 bool codec_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
                   uint8_t **bytes, size_t *size, struct error *error);
+
+/* ---- Row by row ---- */
+
+/* Open a writer for an image of SHAPE, whose samples do not matter. The codec of codec_find_writer must write row by
+ * row. Release it with codec_writer_close, also after a failure. */
+bool codec_writer_open(struct codec_writer *writer, const struct image *shape, const struct format *format,
+                       const struct codec_settings *settings, struct error *error);
+
+/* Encode and write ROWS, from row FIRST on: see struct codec. First all rows of a call of codec_writer_write must be
+ * encoded, on thread numbers below those of the settings' pool. Both get a multiple of writer->multiple rows, or the
+ * last rows. */
+bool codec_writer_encode(struct codec_writer *writer, int thread, int first, const struct image *rows,
+                         struct error *error);
+bool codec_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error);
+
+/* Finish the file. Release *BYTES with free. */
+bool codec_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
+
+/* Release the writer. All zero is allowed. */
+void codec_writer_close(struct codec_writer *writer);
 
 #endif

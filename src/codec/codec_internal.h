@@ -25,11 +25,20 @@ bool png_reader_open(struct codec_reader *reader, struct error *error);
 bool png_reader_fetch(struct codec_reader *reader, int rows, uint8_t *raw, struct error *error);
 bool png_reader_read(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples, struct error *error);
 void png_reader_close(struct codec_reader *reader);
-bool png_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
-                uint8_t **bytes, size_t *size, struct error *error);
-bool libjpeg_turbo_decode(const struct codec_input *input, struct image *image, struct error *error);
-bool libjpeg_turbo_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
-                          uint8_t **bytes, size_t *size, struct error *error);
+bool png_writer_open(struct codec_writer *writer, int threads, struct error *error);
+bool png_writer_encode(struct codec_writer *writer, int thread, int first, const struct image *rows,
+                       struct error *error);
+bool png_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error);
+bool png_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
+void png_writer_close(struct codec_writer *writer);
+bool libjpeg_turbo_reader_open(struct codec_reader *reader, struct error *error);
+bool libjpeg_turbo_reader_read(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples,
+                               struct error *error);
+void libjpeg_turbo_reader_close(struct codec_reader *reader);
+bool libjpeg_turbo_writer_open(struct codec_writer *writer, int threads, struct error *error);
+bool libjpeg_turbo_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error);
+bool libjpeg_turbo_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
+void libjpeg_turbo_writer_close(struct codec_writer *writer);
 bool stb_decode(const struct codec_input *input, struct image *image, struct error *error);
 bool stb_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
                 uint8_t **bytes, size_t *size, struct error *error);

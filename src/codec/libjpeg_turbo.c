@@ -2,7 +2,7 @@
  *
  * The codec `libjpeg-turbo`: JPEG through the interface of libjpeg. The library reports an error by calling a function
  * that must not return, so that function jumps back here. The jump loses local variables that have changed. So it goes
- * only to functions that have none. */
+ * only to functions that have none: each call of the library has such a function around it. */
 #include "codec/codec_internal.h"
 
 #include <setjmp.h>
@@ -52,71 +52,107 @@ static struct jpeg_error_mgr *errors_begin(struct errors *errors)
     return &errors->manager;
 }
 
-/* ---- Decoding ---- */
+/* ---- Reading ---- */
 
-static void decode_rows(struct jpeg_decompress_struct *jpeg, const struct codec_input *input, struct image *image)
+struct jpeg_reader {
+    struct jpeg_decompress_struct jpeg;
+    struct errors errors;
+};
+
+static bool read_failed(const struct codec_reader *reader, struct error *error)
 {
-    const size_t row_bytes = (size_t)image->width * (size_t)image->channels;
+    struct jpeg_reader *state = reader->state;
+    char reason[JMSG_LENGTH_MAX];
+    if (state->errors.manager.msg_code == JERR_OUT_OF_MEMORY)
+        return codec_report_decode_memory(&reader->input, error);
+    state->errors.manager.format_message((j_common_ptr)&state->jpeg, reason);
+    return codec_report_damaged(&reader->input, reason, error);
+}
+
+static void begin_reading(struct jpeg_decompress_struct *jpeg, const struct codec_input *input)
+{
+    const struct codec_info *info = input->info;
     jpeg_create_decompress(jpeg);
     jpeg_mem_src(jpeg, input->bytes, (unsigned long)input->size);
     jpeg_read_header(jpeg, TRUE);
-    jpeg->out_color_space = image->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg->out_color_space = info->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg_start_decompress(jpeg);
-    if (jpeg->output_width != (JDIMENSION)image->width || jpeg->output_height != (JDIMENSION)image->height ||
-        jpeg->output_components != image->channels)
+    if (jpeg->output_width != (JDIMENSION)info->width || jpeg->output_height != (JDIMENSION)info->height ||
+        jpeg->output_components != info->channels)
         ERREXIT(jpeg, JERR_BAD_LENGTH); /* the container check has read other numbers */
-    while (jpeg->output_scanline < jpeg->output_height) {
-        const JDIMENSION left = jpeg->output_height - jpeg->output_scanline;
-        JSAMPROW rows[ROWS];
-        for (JDIMENSION i = 0; i < ROWS && i < left; i++)
-            rows[i] = image->samples + (jpeg->output_scanline + i) * row_bytes;
-        jpeg_read_scanlines(jpeg, rows, left < ROWS ? left : ROWS);
-    }
-    jpeg_finish_decompress(jpeg);
 }
 
-static bool decode_failed(struct errors *errors, j_common_ptr jpeg, const struct codec_input *input,
-                          struct error *error)
+static bool try_begin_reading(struct jpeg_reader *state, const struct codec_input *input)
 {
-    char reason[JMSG_LENGTH_MAX];
-    if (errors->manager.msg_code == JERR_OUT_OF_MEMORY)
-        return codec_report_decode_memory(input, error);
-    errors->manager.format_message(jpeg, reason);
-    return codec_report_damaged(input, reason, error);
-}
-
-static bool try_decode(struct jpeg_decompress_struct *jpeg, struct errors *errors, const struct codec_input *input,
-                       struct image *image)
-{
-    if (setjmp(errors->back) != 0)
+    if (setjmp(state->errors.back) != 0)
         return false;
-    decode_rows(jpeg, input, image);
+    begin_reading(&state->jpeg, input);
     return true;
 }
 
-bool libjpeg_turbo_decode(const struct codec_input *input, struct image *image, struct error *error)
+bool libjpeg_turbo_reader_open(struct codec_reader *reader, struct error *error)
 {
-    const struct codec_info *info = input->info;
-    struct jpeg_decompress_struct jpeg = {0};
-    struct errors errors;
-    if (!image_allocate(image, info->width, info->height, info->channels, 8, error))
-        return false;
-    jpeg.err = errors_begin(&errors);
-    const bool done =
-        try_decode(&jpeg, &errors, input, image) || decode_failed(&errors, (j_common_ptr)&jpeg, input, error);
-    jpeg_destroy_decompress(&jpeg);
-    if (!done)
-        image_free(image);
-    return done;
+    struct jpeg_reader *state = calloc(1, sizeof *state);
+    if (state == NULL)
+        return codec_report_decode_memory(&reader->input, error);
+    reader->state = state;
+    state->jpeg.err = errors_begin(&state->errors);
+    return try_begin_reading(state, &reader->input) || read_failed(reader, error);
 }
 
-/* ---- Encoding ---- */
+static void read_rows(struct jpeg_decompress_struct *jpeg, JDIMENSION count, uint8_t *samples)
+{
+    const size_t row_bytes = (size_t)jpeg->output_width * (size_t)jpeg->output_components;
+    const JDIMENSION first = jpeg->output_scanline, last = first + count;
+    while (jpeg->output_scanline < last) {
+        const JDIMENSION left = last - jpeg->output_scanline;
+        JSAMPROW rows[ROWS];
+        for (JDIMENSION i = 0; i < ROWS && i < left; i++)
+            rows[i] = samples + (jpeg->output_scanline - first + i) * row_bytes;
+        jpeg_read_scanlines(jpeg, rows, left < ROWS ? left : ROWS);
+    }
+    if (last == jpeg->output_height)
+        jpeg_finish_decompress(jpeg);
+}
+
+static bool try_read(struct jpeg_reader *state, JDIMENSION count, uint8_t *samples)
+{
+    if (setjmp(state->errors.back) != 0)
+        return false;
+    read_rows(&state->jpeg, count, samples);
+    return true;
+}
+
+bool libjpeg_turbo_reader_read(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples,
+                               struct error *error)
+{
+    (void)raw;
+    return try_read(reader->state, (JDIMENSION)rows, samples) || read_failed(reader, error);
+}
+
+void libjpeg_turbo_reader_close(struct codec_reader *reader)
+{
+    struct jpeg_reader *state = reader->state;
+    if (state != NULL)
+        jpeg_destroy_decompress(&state->jpeg);
+    free(state);
+    reader->state = NULL;
+}
+
+/* ---- Writing ---- */
 
 /* The destination of the library's bytes. The library's own destination loses them if an error interrupts it. */
 struct sink {
     struct jpeg_destination_mgr manager; /* first, because the library knows only this */
     uint8_t *bytes;
     size_t capacity;
+};
+
+struct jpeg_writer {
+    struct jpeg_compress_struct jpeg;
+    struct errors errors;
+    struct sink sink;
+    uint8_t *grey; /* a row without its alpha, for images of 2 channels; else NULL */
 };
 
 static void sink_grow(j_compress_ptr jpeg, size_t capacity)
@@ -148,25 +184,19 @@ static void sink_end(j_compress_ptr jpeg)
     (void)jpeg;
 }
 
-/* Copy the grey samples of a row of grey and alpha. */
-static void drop_alpha(const uint8_t *from, int width, uint8_t *to)
-{
-    for (int x = 0; x < width; x++)
-        to[x] = from[2 * x];
-}
-
-static void encode_rows(struct jpeg_compress_struct *jpeg, const struct image *image,
-                        const struct codec_settings *settings, uint8_t *grey)
+static void begin_writing(struct jpeg_writer *state, const struct image *shape, const struct codec_settings *settings)
 {
     static const J_COLOR_SPACE spaces[] = {[1] = JCS_GRAYSCALE, JCS_GRAYSCALE, JCS_RGB, JCS_EXT_RGBX};
-    const size_t row_bytes = (size_t)image->width * (size_t)image->channels;
+    struct jpeg_compress_struct *jpeg = &state->jpeg;
     struct chroma_subsampling chroma = settings->chroma_subsampling;
     if (chroma.horizontal == 0) /* as stb chooses */
         chroma.horizontal = chroma.vertical = settings->quality <= 90 ? 2 : 1;
-    jpeg->image_width = (JDIMENSION)image->width;
-    jpeg->image_height = (JDIMENSION)image->height;
-    jpeg->in_color_space = spaces[image->channels];
-    jpeg->input_components = image->channels == 2 ? 1 : image->channels;
+    jpeg_create_compress(jpeg);
+    jpeg->dest = &state->sink.manager;
+    jpeg->image_width = (JDIMENSION)shape->width;
+    jpeg->image_height = (JDIMENSION)shape->height;
+    jpeg->in_color_space = spaces[shape->channels];
+    jpeg->input_components = shape->channels == 2 ? 1 : shape->channels;
     jpeg_set_defaults(jpeg);
     jpeg_set_quality(jpeg, settings->quality, TRUE);
     if (jpeg->num_components == 3) {
@@ -174,51 +204,103 @@ static void encode_rows(struct jpeg_compress_struct *jpeg, const struct image *i
         jpeg->comp_info[0].v_samp_factor = chroma.vertical;
     }
     jpeg_start_compress(jpeg, TRUE);
-    while (jpeg->next_scanline < jpeg->image_height) {
-        const JDIMENSION left = jpeg->image_height - jpeg->next_scanline;
-        uint8_t *first = image->samples + jpeg->next_scanline * row_bytes;
-        JSAMPROW rows[ROWS] = {grey}; /* the library does not write to them */
-        JDIMENSION count = 1;
-        if (grey != NULL)
-            drop_alpha(first, image->width, grey);
-        else
-            for (count = 0; count < ROWS && count < left; count++)
-                rows[count] = first + count * row_bytes;
-        jpeg_write_scanlines(jpeg, rows, count);
-    }
-    jpeg_finish_compress(jpeg);
 }
 
-static bool try_encode(struct jpeg_compress_struct *jpeg, struct errors *errors, struct sink *sink,
-                       const struct image *image, const struct codec_settings *settings, uint8_t *grey)
+static bool try_begin_writing(struct jpeg_writer *state, const struct image *shape,
+                              const struct codec_settings *settings)
 {
-    if (setjmp(errors->back) != 0)
+    if (setjmp(state->errors.back) != 0)
         return false;
-    jpeg_create_compress(jpeg);
-    jpeg->dest = &sink->manager;
-    encode_rows(jpeg, image, settings, grey);
+    begin_writing(state, shape, settings);
     return true;
 }
 
-bool libjpeg_turbo_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
-                          uint8_t **bytes, size_t *size, struct error *error)
+/* Only memory can be missing: codec.c has checked the sides. */
+static bool write_failed(const struct codec_writer *writer, struct error *error)
 {
-    struct jpeg_compress_struct jpeg = {0};
-    struct errors errors;
-    struct sink sink = {
-        .manager = {.init_destination = sink_begin, .empty_output_buffer = sink_full, .term_destination = sink_end}};
-    uint8_t *grey = image->channels == 2 ? malloc((size_t)image->width) : NULL;
-    if (image->channels == 2 && grey == NULL)
-        return codec_report_encode_memory(image, format, error);
-    jpeg.err = errors_begin(&errors);
-    const bool done = try_encode(&jpeg, &errors, &sink, image, settings, grey);
-    jpeg_destroy_compress(&jpeg);
-    free(grey);
-    if (!done) { /* only memory can be missing: codec.c has checked the sides */
-        free(sink.bytes);
-        return codec_report_encode_memory(image, format, error);
+    return codec_report_encode_memory(&writer->shape, writer->format, error);
+}
+
+bool libjpeg_turbo_writer_open(struct codec_writer *writer, int threads, struct error *error)
+{
+    (void)threads;
+    const struct image *shape = &writer->shape;
+    struct jpeg_writer *state = calloc(1, sizeof *state);
+    if (state == NULL)
+        return write_failed(writer, error);
+    writer->state = state;
+    writer->multiple = 1;
+    state->jpeg.err = errors_begin(&state->errors);
+    state->sink.manager = (struct jpeg_destination_mgr){
+        .init_destination = sink_begin, .empty_output_buffer = sink_full, .term_destination = sink_end};
+    state->grey = shape->channels == 2 ? malloc((size_t)shape->width) : NULL;
+    return ((shape->channels != 2 || state->grey != NULL) && try_begin_writing(state, shape, writer->settings)) ||
+           write_failed(writer, error);
+}
+
+/* Copy the grey samples of a row of grey and alpha. */
+static void drop_alpha(const uint8_t *from, int width, uint8_t *to)
+{
+    for (int x = 0; x < width; x++)
+        to[x] = from[2 * x];
+}
+
+static void write_rows(struct jpeg_writer *state, const struct image *image)
+{
+    int next = 0;
+    while (next < image->height) {
+        JSAMPROW rows[ROWS] = {state->grey}; /* the library does not write to them */
+        JDIMENSION count = 1;
+        if (state->grey != NULL)
+            drop_alpha(image_row(image, next), image->width, state->grey);
+        else
+            for (count = 0; count < ROWS && next + (int)count < image->height; count++)
+                rows[count] = image_row(image, next + (int)count);
+        next += (int)jpeg_write_scanlines(&state->jpeg, rows, count);
     }
-    *bytes = sink.bytes;
-    *size = sink.capacity - sink.manager.free_in_buffer;
+}
+
+static bool try_write(struct jpeg_writer *state, const struct image *rows)
+{
+    if (setjmp(state->errors.back) != 0)
+        return false;
+    write_rows(state, rows);
     return true;
+}
+
+bool libjpeg_turbo_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error)
+{
+    (void)first;
+    return try_write(writer->state, rows) || write_failed(writer, error);
+}
+
+static bool try_finish(struct jpeg_writer *state)
+{
+    if (setjmp(state->errors.back) != 0)
+        return false;
+    jpeg_finish_compress(&state->jpeg);
+    return true;
+}
+
+bool libjpeg_turbo_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
+{
+    struct jpeg_writer *state = writer->state;
+    if (!try_finish(state))
+        return write_failed(writer, error);
+    *bytes = state->sink.bytes;
+    *size = state->sink.capacity - state->sink.manager.free_in_buffer;
+    state->sink.bytes = NULL;
+    return true;
+}
+
+void libjpeg_turbo_writer_close(struct codec_writer *writer)
+{
+    struct jpeg_writer *state = writer->state;
+    if (state == NULL)
+        return;
+    jpeg_destroy_compress(&state->jpeg);
+    free(state->grey);
+    free(state->sink.bytes);
+    free(state);
+    writer->state = NULL;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The codec `libdeflate`, writing. Rows are filtered and compressed in bands that do not depend on each other. Threads
- * share the bands. The bands, and so the file, are the same for any number of threads. */
+ * The codec `libdeflate`, writing. Rows are filtered and compressed in bands that do not depend on each other, so any
+ * thread may encode any band. The bands, and so the file, are the same for any number of threads. */
 #include "codec/codec_internal.h"
 
-#include "base/parallel.h"
 #include "codec/deflate.h"
 #include "codec/png_filter.h"
 #include "container/png.h"
@@ -25,6 +24,7 @@ enum { LIBDEFLATE_LEVEL = 2 };
 
 /* A compressed band. */
 struct band {
+    uint8_t *bytes; /* NULL once it is in the file */
     size_t size;
     uint32_t adler; /* of its filtered rows */
 };
@@ -36,17 +36,20 @@ struct thread_state {
     uint8_t *scratch, *filtered;
 };
 
-/* The state of encoding an image. */
+/* The state of a writer. */
 struct encoding {
-    const struct image *image;
+    struct image shape;
     size_t pixel, row_bytes; /* without the byte in front */
     int64_t bands;
     int band_rows, level;
-    uint8_t *out;      /* place of the first band */
-    size_t out_bytes;  /* from a band to the next */
     uint8_t *filtered; /* all filtered rows; NULL: each thread has only its own */
     struct band *results;
     struct thread_state **threads;
+    int thread_count;
+
+    /* The file, as far as it is written. */
+    struct blob file;
+    uint32_t adler; /* of the bands in it */
 };
 
 /* The bytes of a full band before compression, with one byte in front of each row. */
@@ -58,7 +61,7 @@ static size_t band_bytes(const struct encoding *encoding)
 /* The bytes of all filtered rows. */
 static size_t filtered_bytes(const struct encoding *encoding)
 {
-    return (size_t)encoding->image->height * (encoding->row_bytes + 1);
+    return (size_t)encoding->shape.height * (encoding->row_bytes + 1);
 }
 
 /* ---- Threads ---- */
@@ -93,11 +96,10 @@ static struct thread_state *thread_state_new(const struct encoding *encoding)
     return state;
 }
 
-/* Copy row Y of the image, in PNG's byte order. */
-static void copy_row(const struct encoding *encoding, int y, uint8_t *out)
+/* Copy a row of samples, in PNG's byte order. */
+static void copy_row(const struct encoding *encoding, const uint8_t *samples, uint8_t *out)
 {
-    const uint8_t *samples = encoding->image->samples + (size_t)y * encoding->row_bytes;
-    if (image_sample_bytes(encoding->image) == 1) {
+    if (image_sample_bytes(&encoding->shape) == 1) {
         memcpy(out, samples, encoding->row_bytes);
         return;
     }
@@ -109,60 +111,48 @@ static void copy_row(const struct encoding *encoding, int y, uint8_t *out)
     }
 }
 
-/* Filter COUNT rows from row FIRST on. Without compression, filters gain nothing and are not used. */
-static void filter_rows(const struct encoding *encoding, struct thread_state *state, int first, int count, uint8_t *out)
+/* Filter ROWS. IS_FIRST: no row is above them. Without compression, filters gain nothing and are not used. */
+static void filter_rows(const struct encoding *encoding, struct thread_state *state, bool is_first,
+                        const struct image *rows, uint8_t *out)
 {
     const size_t size = encoding->row_bytes;
     uint8_t *above = state->rows[0], *row = state->rows[1];
-    if (first == 0 || encoding->level == 0)
+    if (is_first || encoding->level == 0)
         memset(above, 0, size);
     else
-        copy_row(encoding, first - 1, above);
-    for (int y = first; y < first + count; y++, out += size + 1) {
+        copy_row(encoding, rows->samples - size, above);
+    for (int y = 0; y < rows->height; y++, out += size + 1) {
         if (encoding->level == 0) {
             out[0] = 0;
-            copy_row(encoding, y, out + 1);
+            copy_row(encoding, image_row(rows, y), out + 1);
             continue;
         }
         uint8_t *next = above;
-        copy_row(encoding, y, row);
+        copy_row(encoding, image_row(rows, y), row);
         png_filter(row, above, size, encoding->pixel, state->scratch, out);
         above = row;
         row = next;
     }
 }
 
-static void encode_band(void *context, int64_t index, int thread)
+/* Filter and compress band number INDEX, which holds ROWS. Returns false if there is not enough memory. */
+static bool encode_band(struct encoding *encoding, struct thread_state *state, int64_t index, const struct image *rows)
 {
-    const struct encoding *encoding = context;
-    struct thread_state *state = encoding->threads[thread];
-    const int first = (int)index * encoding->band_rows, left = encoding->image->height - first;
-    const int rows = left < encoding->band_rows ? left : encoding->band_rows;
-    const size_t size = (size_t)rows * (encoding->row_bytes + 1);
-    uint8_t *out = encoding->out + (size_t)index * encoding->out_bytes;
+    const bool is_last = index == encoding->bands - 1;
+    const size_t size = (size_t)rows->height * (encoding->row_bytes + 1);
     uint8_t *filtered =
         encoding->filtered != NULL ? encoding->filtered + (size_t)index * band_bytes(encoding) : state->filtered;
     struct band *band = &encoding->results[index];
-    filter_rows(encoding, state, first, rows, filtered);
+    uint8_t *out = malloc(deflate_bound(size));
+    if (out == NULL)
+        return false;
+    filter_rows(encoding, state, index == 0, rows, filtered);
     band->adler = libdeflate_adler32(1, filtered, size);
-    band->size = encoding->level == 0 ? deflate_store(filtered, size, rows == left, out)
-                                      : deflate_band(state->workspace, filtered, size, rows == left, out);
-}
-
-/* Filter and compress all bands on COUNT threads of POOL. Returns false if there is not enough memory. */
-static bool encode_bands(struct encoding *encoding, struct thread_pool *pool, int count)
-{
-    encoding->results = calloc((size_t)encoding->bands, sizeof *encoding->results);
-    encoding->threads = calloc((size_t)count, sizeof(struct thread_state *));
-    bool done = encoding->results != NULL && encoding->threads != NULL;
-    for (int i = 0; done && i < count; i++)
-        done = (encoding->threads[i] = thread_state_new(encoding)) != NULL;
-    if (done)
-        parallel_for(pool, count, encoding->bands, encode_band, encoding);
-    for (int i = 0; encoding->threads != NULL && i < count; i++)
-        thread_state_free(encoding->threads[i]);
-    free(encoding->threads);
-    return done;
+    band->size = encoding->level == 0 ? deflate_store(filtered, size, is_last, out)
+                                      : deflate_band(state->workspace, filtered, size, is_last, out);
+    uint8_t *shrunk = realloc(out, band->size);
+    band->bytes = shrunk != NULL ? shrunk : out;
+    return true;
 }
 
 /* ---- The stream ---- */
@@ -177,34 +167,19 @@ static uint32_t join_adler(uint32_t first, uint32_t second, size_t size)
     return (uint32_t)(sums << 16 | sum);
 }
 
-/* Move the bands together. Returns the sum of their sizes and sets *ADLER to the checksum of all. */
-static size_t join_bands(const struct encoding *encoding, uint32_t *adler)
-{
-    const size_t full = band_bytes(encoding), all = filtered_bytes(encoding);
-    size_t size = 0;
-    *adler = 1;
-    for (int64_t i = 0; i < encoding->bands; i++) {
-        const size_t before = (size_t)i * full;
-        memmove(encoding->out + size, encoding->out + (size_t)i * encoding->out_bytes, encoding->results[i].size);
-        size += encoding->results[i].size;
-        *adler = join_adler(*adler, encoding->results[i].adler, all - before < full ? all - before : full);
-    }
-    return size;
-}
-
-/* Compress the filtered rows with libdeflate. If the result is smaller than the *SIZE bytes at OUT, it replaces them.
- * Returns false if there is not enough memory. */
-static bool compress_again(const struct encoding *encoding, uint8_t *out, size_t *size)
+/* Compress the filtered rows with libdeflate. If the result is smaller than the SIZE bytes at AT in the file, it
+ * replaces them. Returns false if there is not enough memory. */
+static bool compress_again(struct encoding *encoding, size_t at, size_t size)
 {
     struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(encoding->level);
-    uint8_t *again = *size > 0 ? malloc(*size) : NULL;
+    uint8_t *again = malloc(size);
     const bool done = compressor != NULL && again != NULL;
     if (done) {
         const size_t used =
-            libdeflate_deflate_compress(compressor, encoding->filtered, filtered_bytes(encoding), again, *size - 1);
+            libdeflate_deflate_compress(compressor, encoding->filtered, filtered_bytes(encoding), again, size - 1);
         if (used > 0) { /* it is smaller */
-            memcpy(out, again, used);
-            *size = used;
+            memcpy(encoding->file.bytes + at, again, used);
+            encoding->file.size = at + used;
         }
     }
     if (compressor != NULL)
@@ -213,75 +188,125 @@ static bool compress_again(const struct encoding *encoding, uint8_t *out, size_t
     return done;
 }
 
-/* Write the stream, without head and checksum, to OUT on COUNT threads of POOL. Returns its size, or 0 if there is not enough
- * memory. */
-static size_t compress(struct encoding *encoding, struct thread_pool *pool, int count, uint8_t *out, uint32_t *adler)
-{
-    size_t size = 0;
-    encoding->out = out;
-    encoding->out_bytes = deflate_bound(band_bytes(encoding));
-    if (encoding->level >= LIBDEFLATE_LEVEL) {
-        encoding->filtered = malloc(filtered_bytes(encoding));
-        if (encoding->filtered == NULL)
-            return 0;
-    }
-    if (encode_bands(encoding, pool, count)) {
-        size = join_bands(encoding, adler);
-        if (encoding->filtered != NULL && !compress_again(encoding, out, &size))
-            size = 0;
-    }
-    free(encoding->results);
-    free(encoding->filtered);
-    return size;
-}
-
 /* ---- The file ---- */
 
-enum { HEADER_BYTES = PNG_SIGNATURE + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA };
+enum {
+    IDAT_AT = PNG_SIGNATURE + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA,
+    STREAM_AT = IDAT_AT + PNG_CHUNK_HEAD + ZLIB_HEAD, /* the place of the first band */
+};
 
-/* Write signature and IHDR. Returns the place of the next chunk. */
-static uint8_t *write_header(uint8_t *out, const struct image *image)
+/* Write signature, IHDR, and the head of IDAT and of its stream. */
+static void write_head(uint8_t *out, const struct image *shape)
 {
     static const uint8_t colours[] = {[1] = 0, PNG_ALPHA, PNG_COLOUR, PNG_COLOUR | PNG_ALPHA};
     uint8_t *chunk = out + PNG_SIGNATURE, *data = chunk + PNG_CHUNK_HEAD;
     memcpy(out, png_signature, PNG_SIGNATURE);
     memset(data, 0, PNG_HEADER_DATA);
-    put_big32(data, (uint32_t)image->width);
-    put_big32(data + 4, (uint32_t)image->height);
-    data[8] = (uint8_t)image->bits;
-    data[9] = colours[image->channels];
-    return png_chunk_close(chunk, "IHDR", PNG_HEADER_DATA);
+    put_big32(data, (uint32_t)shape->width);
+    put_big32(data + 4, (uint32_t)shape->height);
+    data[8] = (uint8_t)shape->bits;
+    data[9] = colours[shape->channels];
+    png_chunk_close(chunk, "IHDR", PNG_HEADER_DATA);
+    out[STREAM_AT - 2] = 0x78; /* deflate with a window of 32 KB */
+    out[STREAM_AT - 1] = 0x01; /* fast compression; with it, the two bytes are a multiple of 31 */
 }
 
-bool png_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
-                uint8_t **bytes, size_t *size, struct error *error)
+/* Reserve what all bands share, and the beginning of the file. Returns false if there is not enough memory. */
+static bool encoding_open(struct encoding *encoding, int threads)
 {
-    const size_t pixel = image_pixel_bytes(image), row_bytes = (size_t)image->width * pixel;
-    const int fitting = row_bytes < BAND_BYTES ? (int)(BAND_BYTES / (row_bytes + 1)) : 1;
-    struct encoding encoding = {.image = image, .pixel = pixel, .row_bytes = row_bytes, .level = settings->compression};
-    encoding.band_rows = fitting < image->height ? fitting : image->height;
-    encoding.bands = (image->height - 1) / encoding.band_rows + 1;
-    const int wanted = thread_pool_threads(settings->pool);
-    const int threads = encoding.bands < wanted ? (int)encoding.bands : wanted;
-    const size_t stream_bound = (size_t)encoding.bands * deflate_bound(band_bytes(&encoding));
-    const size_t chunk_bytes = PNG_CHUNK_OVERHEAD + ZLIB_HEAD + stream_bound + ZLIB_TAIL;
-    uint8_t *file = malloc(HEADER_BYTES + chunk_bytes + PNG_CHUNK_OVERHEAD);
-    if (file == NULL)
-        return codec_report_encode_memory(image, format, error);
-
-    uint8_t *chunk = write_header(file, image);
-    uint8_t *stream = chunk + PNG_CHUNK_HEAD + ZLIB_HEAD;
-    uint32_t adler;
-    const size_t compressed = compress(&encoding, settings->pool, threads, stream, &adler);
-    if (compressed == 0) {
-        free(file);
-        return codec_report_encode_memory(image, format, error);
-    }
-    stream[-2] = 0x78; /* deflate with a window of 32 KB */
-    stream[-1] = 0x01; /* fast compression; with it, the two bytes are a multiple of 31 */
-    put_big32(stream + compressed, adler);
-    uint8_t *end = png_chunk_close(chunk, "IDAT", ZLIB_HEAD + compressed + ZLIB_TAIL);
-    *size = (size_t)(png_chunk_close(end, "IEND", 0) - file);
-    *bytes = file;
+    encoding->results = calloc((size_t)encoding->bands, sizeof *encoding->results);
+    encoding->threads = calloc((size_t)threads, sizeof(struct thread_state *));
+    encoding->thread_count = encoding->threads != NULL ? threads : 0;
+    if (encoding->level >= LIBDEFLATE_LEVEL)
+        encoding->filtered = malloc(filtered_bytes(encoding));
+    uint8_t *head = blob_extend(&encoding->file, STREAM_AT);
+    if (encoding->results == NULL || encoding->threads == NULL || head == NULL ||
+        (encoding->level >= LIBDEFLATE_LEVEL && encoding->filtered == NULL))
+        return false;
+    write_head(head, &encoding->shape);
     return true;
+}
+
+bool png_writer_open(struct codec_writer *writer, int threads, struct error *error)
+{
+    const struct image *shape = &writer->shape;
+    const size_t pixel = image_pixel_bytes(shape), row_bytes = (size_t)shape->width * pixel;
+    const int fitting = row_bytes < BAND_BYTES ? (int)(BAND_BYTES / (row_bytes + 1)) : 1;
+    struct encoding *encoding = malloc(sizeof *encoding);
+    if (encoding == NULL)
+        return codec_report_encode_memory(shape, writer->format, error);
+    *encoding = (struct encoding){
+        .shape = *shape, .pixel = pixel, .row_bytes = row_bytes, .level = writer->settings->compression, .adler = 1};
+    encoding->band_rows = fitting < shape->height ? fitting : shape->height;
+    encoding->bands = (shape->height - 1) / encoding->band_rows + 1;
+    writer->state = encoding;
+    writer->multiple = encoding->band_rows;
+    return encoding_open(encoding, threads) || codec_report_encode_memory(shape, writer->format, error);
+}
+
+bool png_writer_encode(struct codec_writer *writer, int thread, int first, const struct image *rows,
+                       struct error *error)
+{
+    struct encoding *encoding = writer->state;
+    struct thread_state **state = &encoding->threads[thread];
+    if (*state == NULL)
+        *state = thread_state_new(encoding);
+    bool done = *state != NULL;
+    for (int y = 0; done && y < rows->height; y += encoding->band_rows) {
+        const int left = rows->height - y;
+        const struct image band = image_rows(rows, y, left < encoding->band_rows ? left : encoding->band_rows);
+        done = encode_band(encoding, *state, (first + y) / encoding->band_rows, &band);
+    }
+    return done || codec_report_encode_memory(&writer->shape, writer->format, error);
+}
+
+bool png_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error)
+{
+    struct encoding *encoding = writer->state;
+    for (int y = first; y < first + rows->height; y += encoding->band_rows) {
+        const int left = encoding->shape.height - y;
+        struct band *band = &encoding->results[y / encoding->band_rows];
+        if (!blob_append(&encoding->file, band->bytes, band->size))
+            return codec_report_encode_memory(&writer->shape, writer->format, error);
+        free(band->bytes);
+        band->bytes = NULL;
+        encoding->adler =
+            join_adler(encoding->adler, band->adler,
+                       (size_t)(left < encoding->band_rows ? left : encoding->band_rows) * (encoding->row_bytes + 1));
+    }
+    return true;
+}
+
+bool png_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
+{
+    struct encoding *encoding = writer->state;
+    struct blob *file = &encoding->file;
+    const bool again = encoding->filtered == NULL || compress_again(encoding, STREAM_AT, file->size - STREAM_AT);
+    uint8_t *tail = again ? blob_extend(file, ZLIB_TAIL + 2 * PNG_CHUNK_OVERHEAD - PNG_CHUNK_HEAD) : NULL;
+    if (tail == NULL)
+        return codec_report_encode_memory(&writer->shape, writer->format, error);
+    put_big32(tail, encoding->adler);
+    uint8_t *end = png_chunk_close(file->bytes + IDAT_AT, "IDAT",
+                                   (size_t)(tail + ZLIB_TAIL - file->bytes) - IDAT_AT - PNG_CHUNK_HEAD);
+    *size = (size_t)(png_chunk_close(end, "IEND", 0) - file->bytes);
+    *bytes = file->bytes;
+    *file = (struct blob){0};
+    return true;
+}
+
+void png_writer_close(struct codec_writer *writer)
+{
+    struct encoding *encoding = writer->state;
+    if (encoding == NULL)
+        return;
+    for (int i = 0; i < encoding->thread_count; i++)
+        thread_state_free(encoding->threads[i]);
+    for (int64_t i = 0; encoding->results != NULL && i < encoding->bands; i++)
+        free(encoding->results[i].bytes);
+    free(encoding->threads);
+    free(encoding->results);
+    free(encoding->filtered);
+    blob_free(&encoding->file);
+    free(encoding);
+    writer->state = NULL;
 }

@@ -53,15 +53,20 @@ CLONES static void reduce(const uint16_t *restrict in, size_t count, uint8_t *re
         out[i] = reduce_sample(in[i]);
 }
 
+void image_convert_samples(const struct image *from, const struct image *to)
+{
+    if (from->bits == to->bits)
+        memcpy(to->samples, from->samples, image_bytes(from));
+    else if (to->bits > from->bits)
+        widen(from->samples, image_samples(from), image_samples16(to));
+    else
+        reduce(image_samples16(from), image_samples(from), to->samples);
+}
+
 bool image_convert(const struct image *image, int bits, struct image *converted, struct error *error)
 {
     if (!image_allocate(converted, image->width, image->height, image->channels, bits, error))
         return false;
-    if (image->bits == bits)
-        memcpy(converted->samples, image->samples, image_bytes(image));
-    else if (bits > image->bits)
-        widen(image->samples, image_samples(image), image_samples16(converted));
-    else
-        reduce(image_samples16(image), image_samples(image), converted->samples);
+    image_convert_samples(image, converted);
     return true;
 }

@@ -94,6 +94,15 @@ static inline uint8_t *image_row(const struct image *image, int y)
     return image->samples + (size_t)y * (size_t)image->width * image_pixel_bytes(image);
 }
 
+/* A view of ROWS rows of IMAGE from row FIRST on. */
+static inline struct image image_rows(const struct image *image, int first, int rows)
+{
+    struct image part = *image;
+    part.height = rows;
+    part.samples = image_row(image, first);
+    return part;
+}
+
 /* The samples of an image of 16 bits. */
 static inline uint16_t *image_samples16(const struct image *image)
 {
@@ -113,8 +122,11 @@ int image_planes(const struct image *image, enum alpha alpha);
  * impossible or there is not enough memory. */
 bool image_allocate(struct image *image, int width, int height, int channels, int bits, struct error *error);
 
-/* Set CONVERTED to a copy of IMAGE with BITS per sample: reduce_sample makes 8 bits of 16, widen_sample makes 16 of 8.
- * Release it with image_free. Fails if there is not enough memory. */
+/* Copy the samples of FROM to TO, which has its shape: reduce_sample makes 8 bits of 16, widen_sample makes 16 of 8. */
+void image_convert_samples(const struct image *from, const struct image *to);
+
+/* Set CONVERTED to such a copy of IMAGE with BITS per sample. Release it with image_free. Fails if there is not enough
+ * memory. */
 bool image_convert(const struct image *image, int bits, struct image *converted, struct error *error);
 
 /* Release the samples. The struct may be all zero, and is all zero afterwards. */

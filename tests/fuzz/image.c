@@ -74,7 +74,7 @@ static void check_codecs(const uint8_t *data, size_t size, const struct codec_in
     for (size_t i = 0; i < count; i++) {
         struct error error = {.code = ERROR_NONE};
         struct image other;
-        if (table[i].decode == NULL || !codec_reads(&table[i], inspected->format))
+        if (!codec_is_built_in(&table[i]) || !codec_reads(&table[i], inspected->format))
             continue;
         if (!decode(data, size, &table[i], &other, NULL, &error)) {
             check_error(&error);
@@ -166,8 +166,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < count; i++)
         for (int id = 0; id < FORMAT_COUNT; id++) {
             const struct format *format = format_of((enum format_id)id);
-            if (table[i].encode != NULL &&
-                codec_writer(format, image.bits, &(struct codec_settings){&table[i], .compression = 1}, NULL))
+            if (codec_is_built_in(&table[i]) &&
+                codec_find_writer(format, image.bits, &(struct codec_settings){&table[i], .compression = 1}, NULL))
                 check_round_trip(&image, format, &table[i], 1 + (int)(chance >> 20) % 100);
         }
     image_free(&image);

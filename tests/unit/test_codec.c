@@ -31,8 +31,8 @@ static const struct codec *row_of(const struct format *format, bool writes, size
     size_t count;
     const struct codec *table = codecs(&count);
     for (size_t k = 0; k < count; k++)
-        if (table[k].decode != NULL && (writes ? codec_writes(&table[k], format) : codec_reads(&table[k], format)) &&
-            i-- == 0)
+        if (codec_is_built_in(&table[k]) &&
+            (writes ? codec_writes(&table[k], format) : codec_reads(&table[k], format)) && i-- == 0)
             return &table[k];
     return NULL;
 }
@@ -504,7 +504,7 @@ static void test_an_encoded_image_comes_back(void **state)
             {
                 struct codec_settings settings = settings_of(writer);
                 settings.quality = 100;
-                if (codec_writer(format, bits, &settings, NULL))
+                if (codec_find_writer(format, bits, &settings, NULL))
                     check_all_back(&image, format, writer, &settings);
                 else
                     assert_true(format == PNG && writer->write_bits < bits);
@@ -533,11 +533,11 @@ static void test_a_writer_of_8_bits_refuses_16(void **state)
         assert_null(bytes);
         assert_int_equal(error.code, ERROR_WORK);
         assert_non_null(strstr(error.message, "writes 8 bits a sample, and the image has 16; give --codec libdeflate"));
-        assert_ptr_equal(codec_writer(PNG, 8, &settings, NULL), writer);
-        assert_ptr_equal(codec_writer(JPEG, 16, &settings, NULL), writer);
+        assert_ptr_equal(codec_find_writer(PNG, 8, &settings, NULL), writer);
+        assert_ptr_equal(codec_find_writer(JPEG, 16, &settings, NULL), writer);
     }
     assert_int_equal(refusals, 1); /* stb */
-    assert_int_equal(codec_writer(PNG, 16, &(struct codec_settings){.compression = 1}, NULL)->write_bits, 16);
+    assert_int_equal(codec_find_writer(PNG, 16, &(struct codec_settings){.compression = 1}, NULL)->write_bits, 16);
     image_free(&image);
 }
 
@@ -564,7 +564,7 @@ static void test_bands_and_threads_do_not_change_the_file(void **state)
         settings.pool = NULL;
         EACH_READER(reader, PNG)
         {
-            check_back(&image, PNG, codec_writer(PNG, image.bits, &settings, NULL), reader, bytes[0], size[0]);
+            check_back(&image, PNG, codec_find_writer(PNG, image.bits, &settings, NULL), reader, bytes[0], size[0]);
         }
         for (int k = 0; k < 3; k++)
             free(bytes[k]);
@@ -726,7 +726,7 @@ static void test_a_named_codec_refuses_what_it_cannot(void **state)
     assert_false(codec_decode(jpeg.bytes, jpeg.size, "x", &png, &image, NULL, &error));
     assert_string_equal(error.subject, "x");
     assert_non_null(strstr(error.message, "the codec libdeflate reads no JPEG; leave --codec out, or give "));
-    assert_null(codec_writer(JPEG, 8, &png, &error));
+    assert_null(codec_find_writer(JPEG, 8, &png, &error));
     assert_int_equal(error.code, ERROR_USAGE);
     assert_null(codec_find("libtiff", &error));
     assert_non_null(strstr(error.message, "there is no codec named \"libtiff\""));
@@ -1100,10 +1100,10 @@ static void test_formats_are_complete_and_found_by_suffix(void **state)
         assert_non_null(format->write_metadata);
         bool read = false; /* by a codec of this build, and each of its depths is written */
         for (const struct codec *codec = codecs(&rows), *end = codec + rows; codec < end; codec++)
-            read = read || (codec->decode != NULL && codec_reads(codec, format));
+            read = read || (codec_is_built_in(codec) && codec_reads(codec, format));
         assert_true(read);
         for (int bits = 8; bits <= format->most_bits; bits += 8)
-            assert_non_null(codec_writer(format, bits, &(struct codec_settings){.bits = 0}, NULL));
+            assert_non_null(codec_find_writer(format, bits, &(struct codec_settings){.bits = 0}, NULL));
     }
     format_join_suffixes("and", text, sizeof text);
     assert_string_equal(text, ".png, .jpg and .jpeg");
