@@ -56,7 +56,7 @@ static bool check_picture(const struct options *options, struct error *error)
         return true;
     if (!job_check_output(options->picture, error))
         return false;
-    if (file_same(options->picture, options->expected) || file_same(options->picture, options->actual))
+    if (file_same(options->expected, options->picture) || file_same(options->actual, options->picture))
         return error_set(error, ERROR_USAGE,
                          "%s is one of the images to compare; name another file for the difference picture",
                          options->picture);

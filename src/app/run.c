@@ -6,6 +6,7 @@
 #include "app/progress.h"
 #include "base/file.h"
 #include "batch/batch.h"
+#include "batch/collisions.h"
 #include "batch/file_list.h"
 #include "batch/report.h"
 #include "cpu/instruction_sets.h"
@@ -197,9 +198,11 @@ static int run_jobs(const struct options *options, const struct batch_request *r
         .on_planned = details ? on_planned : NULL,
     };
     struct batch_totals totals;
+    struct batch_request batch = *request;
     if (!report_open(&output.report, options->report, &error))
         return print_error_line(&error);
-    const bool done = batch_run(request, &callbacks, &totals, &error);
+    batch.report = &output.report;
+    const bool done = batch_run(&batch, &callbacks, &totals, &error);
     if (totals.signal != 0) { /* workers still run: release nothing, and wait for none */
         if (output.progress.wanted && write(STDERR_FILENO, "\r\033[K", 4) < 0)
             _exit(ERROR_WORK);
@@ -240,7 +243,40 @@ static bool find_devices(const struct options *options, struct request *request,
     return done;
 }
 
-static bool make_list(const struct options *options, struct file_list *list, struct error *error)
+/* The report, the list of files and the files of the filters must not be images of the run, or each other. */
+static bool check_others(const struct options *options, const struct request *request, const struct file_list *list,
+                         struct error *error)
+{
+    struct other_file *others = calloc(request->count + 2, sizeof *others);
+    struct stat facts;
+    size_t count = 0;
+    if (others == NULL)
+        return error_set(error, ERROR_WORK, "not enough memory for %zu filters; give fewer", request->count);
+    const bool there = options->report != NULL && file_find_output(options->report, &facts);
+    if (there || (options->report != NULL && !file_is_standard(options->report) && access(options->report, F_OK) != 0))
+        others[count++] = (struct other_file){.path = file_output_name(options->report),
+                                              .role = "the report",
+                                              .written = true,
+                                              .device = there ? facts.st_dev : 0,
+                                              .inode = there ? facts.st_ino : 0};
+    if (options->list.files_from != NULL && file_find_input(options->list.files_from, &facts))
+        others[count++] = (struct other_file){.path = file_input_name(options->list.files_from),
+                                              .role = "the list",
+                                              .device = facts.st_dev,
+                                              .inode = facts.st_ino};
+    for (size_t i = 0; i < request->count; i++)
+        if (request->filters[i].inode != 0)
+            others[count++] = (struct other_file){.path = request->filters[i].name,
+                                                  .role = "a filter",
+                                                  .device = request->filters[i].device,
+                                                  .inode = request->filters[i].inode};
+    const bool done = collisions_check_others(list, others, count, error);
+    free(others);
+    return done;
+}
+
+static bool make_list(const struct options *options, const struct request *run, struct file_list *list,
+                      struct error *error)
 {
     struct list_request request = options->list;
     request.warn = warn_left_out;
@@ -248,7 +284,7 @@ static bool make_list(const struct options *options, struct file_list *list, str
     const bool done = options->pair
                           ? file_list_make_pair(options->input, options->output, options->list.format, list, error)
                           : file_list_make(&request, list, error);
-    return done && file_list_check_codec(list, &options->job.codec, error) &&
+    return done && check_others(options, run, list, error) && file_list_check_codec(list, &options->job.codec, error) &&
            file_list_keep_shard(list, &options->shard, error);
 }
 
@@ -291,7 +327,7 @@ int run_images(const struct options *options)
         batch.memory = budget_default();
     const bool done = make_request(options, &request, &filters, &linear, &error) &&
                       find_devices(options, &request, devices, &batch.device_count, &error) &&
-                      make_list(options, &list, &error) &&
+                      make_list(options, &request, &list, &error) &&
                       (options->list.output == NULL || file_make_folders(options->list.output, &error));
     batch.jobs = list.jobs;
     batch.count = list.count;

@@ -152,9 +152,26 @@ bool file_make_folders(const char *path, struct error *error)
                                "the folder cannot be made: %s; choose one that you may write to", strerror(errno));
 }
 
-bool file_same(const char *a, const char *b)
+/* ---- Which file it is ---- */
+
+static bool find_file(const char *path, int standard, struct stat *facts)
 {
-    struct stat of_a, of_b;
-    return !file_is_standard(a) && !file_is_standard(b) && stat(a, &of_a) == 0 && stat(b, &of_b) == 0 &&
-           S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+    return (file_is_standard(path) ? fstat(standard, facts) : stat(path, facts)) == 0 && S_ISREG(facts->st_mode);
+}
+
+bool file_find_input(const char *path, struct stat *facts)
+{
+    return find_file(path, STDIN_FILENO, facts);
+}
+
+bool file_find_output(const char *path, struct stat *facts)
+{
+    return find_file(path, STDOUT_FILENO, facts);
+}
+
+bool file_same(const char *input, const char *output)
+{
+    struct stat read, written;
+    return file_find_input(input, &read) && file_find_output(output, &written) && read.st_dev == written.st_dev &&
+           read.st_ino == written.st_ino;
 }

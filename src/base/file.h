@@ -52,7 +52,11 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, const struc
 /* Make the folder PATH and its missing parents. */
 bool file_make_folders(const char *path, struct error *error);
 
-/* Are A and B paths of one existing regular file (by device and inode)? */
-bool file_same(const char *a, const char *b);
+/* Is there a regular file at PATH, as an input or as an output? Then FACTS describe it. A standard stream may be one. */
+bool file_find_input(const char *path, struct stat *facts);
+bool file_find_output(const char *path, struct stat *facts);
+
+/* Are INPUT and OUTPUT one existing regular file (by device and inode)? */
+bool file_same(const char *input, const char *output);
 
 #endif

@@ -459,7 +459,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
         batch->gpus[i].index = request->devices[i];
         pthread_mutex_init(&batch->gpus[i].constant_memory_lock, NULL);
     }
-    bool done = outputs_open(&batch->outputs, request->count, error) && make_order(batch, error);
+    bool done = outputs_open(&batch->outputs, request->count, request->report, error) && make_order(batch, error);
     for (int i = 0; done && i < batch->worker_count; i++)
         done = prepare_worker(batch, i, error);
     return done;

@@ -7,6 +7,7 @@
 
 #include "batch/file_list.h"
 #include "batch/job.h"
+#include "batch/report.h"
 #include "pipeline/pipeline.h"
 
 #include <stdbool.h>
@@ -21,8 +22,9 @@ struct batch_request {
     int threads;        /* of the CPU for one image; 0: the workers share the processors */
     const int *devices; /* GPUs for the workers, in turn */
     size_t device_count;
-    size_t memory;  /* bytes that all images in progress may use together; 0: no limit */
-    bool fail_fast; /* begin no job after one has failed */
+    size_t memory;               /* bytes that all images in progress may use together; 0: no limit */
+    bool fail_fast;              /* begin no job after one has failed */
+    const struct report *report; /* no output may be this open file */
     /* Do the one job on the calling thread, and leave the signals alone: a signal then ends the program at once, and
      * the output is whole or missing. Not for a batch with on_written, which must hear of every output. */
     bool on_this_thread;

@@ -8,8 +8,23 @@
 #include "batch/file_list.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
 
-/* No two jobs may write one place, and no job may write what another reads; IN_PLACE, it may write its own input. */
-bool collisions_check(const struct file_list *list, bool in_place, struct error *error);
+/* No two jobs may write one place, and no job may write what another reads; IN_PLACE, it may write its own input. Notes
+ * in LIST which outputs exist. */
+bool collisions_check(struct file_list *list, bool in_place, struct error *error);
+
+/* A file besides the images that a run reads, or appends to if WRITTEN. */
+struct other_file {
+    const char *path, *role; /* the role is for messages: "the report" */
+    bool written;
+    dev_t device;
+    ino_t inode; /* 0: there is no regular file yet */
+};
+
+/* A file that is written must be neither an image of the list nor another of the OTHERS; no output may be one of them. */
+bool collisions_check_others(const struct file_list *list, const struct other_file *others, size_t count,
+                             struct error *error);
 
 #endif

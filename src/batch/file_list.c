@@ -330,8 +330,8 @@ bool file_list_make_pair(const char *input, const char *output, const struct for
         return false;
     if (file_same(input, output))
         return error_set(error, ERROR_USAGE,
-                         "%s is the same file as %s; name another OUTPUT, or give --in-place to replace INPUT", output,
-                         input);
+                         "%s is the same file as %s; name another OUTPUT, or give --in-place to replace INPUT",
+                         file_output_name(output), file_input_name(input));
     struct job *job = add_job(&builder);
     if (job == NULL)
         return no_memory(error);
@@ -341,6 +341,10 @@ bool file_list_make_pair(const char *input, const char *output, const struct for
         job->bytes = S_ISREG(facts.st_mode) ? (uint64_t)facts.st_size : 0;
         job->device = facts.st_dev;
         job->inode = facts.st_ino;
+    }
+    if (file_find_output(output, &facts)) {
+        job->output_device = facts.st_dev;
+        job->output_inode = facts.st_ino;
     }
     return (job->input != NULL && job->output != NULL) || no_memory(error);
 }

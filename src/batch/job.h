@@ -29,6 +29,8 @@ struct job {
     /* For the checks of a list. */
     dev_t device;
     ino_t inode; /* of the input; 0 where it is not there */
+    dev_t output_device;
+    ino_t output_inode; /* of the output; 0 where there is no regular file yet */
 };
 
 /* The settings of all jobs. */

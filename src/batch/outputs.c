@@ -9,8 +9,9 @@
 
 /* ---- The table ---- */
 
-bool outputs_open(struct outputs *outputs, size_t count, struct error *error)
+bool outputs_open(struct outputs *outputs, size_t count, const struct report *report, struct error *error)
 {
+    outputs->report = report;
     pthread_mutex_init(&outputs->lock, NULL);
     outputs->capacity = 2 * count + 1; /* at most half full */
     outputs->slots = calloc(outputs->capacity, sizeof *outputs->slots);
@@ -36,12 +37,16 @@ static struct output *find_slot(const struct outputs *outputs, const struct stat
 
 /* ---- Checks ---- */
 
-/* Is the file that FACTS describes the output of another job? A file's inode may be used again once it is gone, so look
+/* Is the file that FACTS describes neither the report nor the output of another job? A file's inode may be used again once it is gone, so look
  * at that job's output, too. */
 static bool check_other(const struct outputs *outputs, const struct job *job, const struct stat *facts,
                         struct error *error)
 {
     struct stat now;
+    if (outputs->report->inode != 0 && outputs->report->device == facts->st_dev &&
+        outputs->report->inode == facts->st_ino)
+        return error_set(error, ERROR_WORK, "%s is the same file as the report %s; name another file for one of them",
+                         job->output, outputs->report->path);
     const struct job *other = find_slot(outputs, facts)->job;
     if (other == NULL || other == job || stat(other->output, &now) != 0 || now.st_dev != facts->st_dev ||
         now.st_ino != facts->st_ino)

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "batch/job.h"
+#include "batch/report.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -25,13 +26,15 @@ struct outputs {
     pthread_mutex_t lock; /* held from the check of an output to its note */
     struct output *slots;
     size_t capacity;
+    const struct report *report;
 };
 
-/* Make room for the outputs of COUNT jobs. Release with outputs_close, also after a failure. */
-bool outputs_open(struct outputs *outputs, size_t count, struct error *error);
+/* Make room for the outputs of COUNT jobs, none of which may be the REPORT. Release with outputs_close, also after a
+ * failure. */
+bool outputs_open(struct outputs *outputs, size_t count, const struct report *report, struct error *error);
 void outputs_close(struct outputs *outputs);
 
-/* Fail if the file that FACTS describes is the output of another job. */
+/* Fail if the file that FACTS describes is the output of another job, or the report. */
 bool outputs_check(struct outputs *outputs, const struct job *job, const struct stat *facts, struct error *error);
 
 /* Write the output of JOB, of SIZE bytes, unless it is that of another job. READ is NULL, or for a file that is replaced

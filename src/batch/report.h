@@ -9,11 +9,14 @@
 #include "batch/job.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct report {
     const char *path; /* "-" is standard output; NULL: there is no report */
     int descriptor;   /* -1: it is not open */
-    bool failed;      /* a line is missing from it */
+    dev_t device;
+    ino_t inode; /* of the open file; 0: it is no regular file */
+    bool failed; /* a line is missing from it */
 };
 
 /* Open the file at PATH to append lines. PATH NULL: there is no report, and the functions below do nothing. */

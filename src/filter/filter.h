@@ -65,8 +65,9 @@ enum combine {
 #define FILTER_LEVELS 256
 
 struct filter {
-    char name[128];  /* as the user wrote it */
-    char title[128]; /* a few words; may be empty */
+    char name[128];         /* as the user wrote it */
+    char title[128];        /* a few words; may be empty */
+    uint64_t device, inode; /* of the file that it was read from; 0: it was read from none */
     int width, height;
     int anchor_x, anchor_y; /* 0 <= anchor_x < width, 0 <= anchor_y < height */
 

@@ -23,7 +23,7 @@ static bool is_file(const char *path)
  * would never end. */
 static bool read_filter_file(const char *path, const char *spec, struct filter *filter, struct error *error)
 {
-    struct stat status;
+    struct stat status = {0};
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode) && !S_ISDIR(status.st_mode))
         return error_about(error, ERROR_WORK, path, "is no regular file; give the path of a filter file");
     char *text;
@@ -33,6 +33,8 @@ static bool read_filter_file(const char *path, const char *spec, struct filter *
     if (done) {
         done = filter_parse(text, size, path, filter, error);
         filter_set_name(filter, spec);
+        filter->device = status.st_dev;
+        filter->inode = status.st_ino;
     }
     free(text);
     return done;
