@@ -9,7 +9,9 @@ static bool head_is_known(const uint8_t *stream, size_t size)
     return size > ZLIB_HEAD && (stream[0] & 15) == 8 && (stream[0] << 8 | stream[1]) % 31 == 0 && !(stream[1] & 32);
 }
 
-enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, uint8_t *out, size_t capacity, size_t *used)
+/* Inflate a stream as zlib_inflate does. *READ becomes the size of the stream, which may end before SIZE. */
+static enum zlib_result inflate(const uint8_t *stream, size_t size, uint8_t *out, size_t capacity, size_t *read,
+                                size_t *used)
 {
     *used = 0;
     if (!head_is_known(stream, size))
@@ -17,25 +19,36 @@ enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, uint8_t *out, 
     struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
     if (decompressor == NULL)
         return ZLIB_NO_MEMORY;
-    const enum libdeflate_result result = libdeflate_zlib_decompress(decompressor, stream, size, out, capacity, used);
+    const enum libdeflate_result result =
+        libdeflate_zlib_decompress_ex(decompressor, stream, size, out, capacity, read, used);
     libdeflate_free_decompressor(decompressor);
     return result == LIBDEFLATE_SUCCESS              ? ZLIB_DONE
            : result == LIBDEFLATE_INSUFFICIENT_SPACE ? ZLIB_TOO_LARGE
                                                      : ZLIB_DAMAGED;
 }
 
-enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t size, size_t most, struct blob *out)
+enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, uint8_t *out, size_t capacity, size_t *used)
+{
+    size_t read;
+    return inflate(stream, size, out, capacity, &read, used);
+}
+
+enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t *size, size_t most, struct blob *out)
 {
     /* Try sizes that double. All tries together take at most twice the time of the last one. */
-    size_t capacity = size < most / 4 ? 4 * size + 1024 : most, used = 0;
-    enum zlib_result result = ZLIB_TOO_LARGE;
-    for (; result == ZLIB_TOO_LARGE && capacity < 2 * most; capacity *= 2) {
-        const size_t tried = capacity < most ? capacity : most;
+    size_t capacity = *size < most / 4 ? 4 * *size + 1024 : most, read = 0, used = 0;
+    for (bool last = false; !last; capacity *= 2) {
+        last = capacity >= most;
         blob_free(out);
-        if (blob_extend(out, tried) == NULL)
+        if (blob_extend(out, last ? most : capacity) == NULL)
             return ZLIB_NO_MEMORY;
-        result = zlib_inflate(stream, size, out->bytes, tried, &used);
+        const enum zlib_result result = inflate(stream, *size, out->bytes, out->size, &read, &used);
+        if (result == ZLIB_DONE) {
+            out->size = used;
+            *size = read;
+        }
+        if (result != ZLIB_TOO_LARGE)
+            return result;
     }
-    out->size = result == ZLIB_DONE ? used : 0; /* the caller releases the memory in any case */
-    return result;
+    return ZLIB_TOO_LARGE;
 }

@@ -25,8 +25,9 @@ enum zlib_result {
  * bytes written. Bytes behind the checksum are ignored. */
 enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, uint8_t *out, size_t capacity, size_t *used);
 
-/* Inflate a stream of unknown length into OUT, which is empty before, up to MOST bytes.
- * Release OUT with blob_free, whatever the result is. */
-enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t size, size_t most, struct blob *out);
+/* Inflate a stream of unknown length into OUT, which is empty before, up to MOST bytes, at least one. *SIZE
+ * becomes the size of the stream itself. After a failure OUT has the size that was tried. Release OUT with blob_free,
+ * whatever the result is. */
+enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t *size, size_t most, struct blob *out);
 
 #endif

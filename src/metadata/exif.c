@@ -5,11 +5,9 @@
  * downwards. */
 #include "metadata/exif.h"
 
-#include <string.h>
+#include "metadata/exif_tags.h"
 
-/* The directories of EXIF. Each is reached by a tag of a directory further up in this list, so no file can make a
- * loop. */
-enum directory { DIRECTORY_IMAGE, DIRECTORY_EXIF, DIRECTORY_GPS, DIRECTORY_INTEROP, DIRECTORIES };
+#include <string.h>
 
 enum tag {
     TAG_WIDTH = 0x0100,
@@ -28,14 +26,13 @@ enum tag {
     TAG_SUBJECT_LOCATION = 0xa214,
 };
 
-enum { TYPE_BYTE = 1, TYPE_SHORT = 3, TYPE_LONG = 4, TYPE_RATIONAL = 5, TYPE_UNDEFINED = 7, TYPE_IFD = 13 };
-
 /* A block of bytes that may be damaged. */
 struct tiff {
     const uint8_t *bytes;
     size_t size;
     bool big;                  /* big-endian */
     bool turned;               /* the picture was turned: tags that give a place in it are wrong */
+    bool unknown;              /* an unknown entry was left out */
     size_t at[DIRECTORIES];    /* the place of each directory; 0: there is none */
     size_t count[DIRECTORIES]; /* the number of entries that are kept */
 };
@@ -70,25 +67,26 @@ struct entry {
     unsigned tag, type;
     uint32_t count;
     const uint8_t *value;
-    size_t size;              /* bytes of the value */
-    enum directory directory; /* the directory that it refers to; DIRECTORY_IMAGE: none */
-    size_t at;                /* the place of that directory */
+    size_t size;                   /* bytes of the value */
+    enum exif_directory directory; /* the directory that it refers to; DIRECTORY_IMAGE: none */
+    size_t at;                     /* the place of that directory */
 };
 
 /* A walk over the entries of a directory. */
 struct walk {
     const struct tiff *tiff;
-    enum directory directory;
+    enum exif_directory directory;
     size_t at, left;         /* the next entry, and the number of entries from there on */
     size_t budget;           /* limit of the bytes of values, because values may overlap and must not take long */
+    bool unknown;            /* an unknown entry was met */
     uint8_t seen[65536 / 8]; /* a bit for each tag that was met */
 };
 
 /* Begin a walk over a directory. A missing directory has no entries. */
-static void walk_begin(struct walk *walk, const struct tiff *tiff, enum directory directory)
+static void walk_begin(struct walk *walk, const struct tiff *tiff, enum exif_directory directory)
 {
     const size_t at = tiff->at[directory];
-    *walk = (struct walk){.tiff = tiff, .directory = directory, .at = at + 2, .budget = 2 * tiff->size};
+    *walk = (struct walk){.tiff = tiff, .directory = directory, .at = at + 2, .budget = tiff->size};
     if (at < TIFF_HEADER || at > tiff->size || tiff->size - at < 2)
         return;
     const size_t claimed = get16(tiff->big, tiff->bytes + at), there = (tiff->size - at - 2) / ENTRY;
@@ -96,7 +94,7 @@ static void walk_begin(struct walk *walk, const struct tiff *tiff, enum director
 }
 
 /* The directory that an entry refers to, or DIRECTORY_IMAGE if it refers to none. */
-static enum directory directory_below(enum directory directory, unsigned tag)
+static enum exif_directory directory_below(enum exif_directory directory, unsigned tag)
 {
     if (directory == DIRECTORY_IMAGE && tag == TAG_EXIF)
         return DIRECTORY_EXIF;
@@ -107,35 +105,17 @@ static enum directory directory_below(enum directory directory, unsigned tag)
     return DIRECTORY_IMAGE;
 }
 
-/* Is the tag dropped? Such tags may hold a picture or a place in the file, or describe how the picture was stored. */
-static bool is_dropped(enum directory directory, unsigned tag, bool turned)
+/* Is the entry carried? Its text may be cut. */
+static bool entry_judge(struct walk *walk, struct entry *entry)
 {
-    static const uint16_t image[] = {
-        0x0102, 0x0103, 0x0106, 0x0111, 0x0115, 0x0116, 0x0117, 0x011c, /* bits, compression, strips, planes ... */
-        0x0142, 0x0143, 0x0144, 0x0145,                                 /* tiles */
-        0x014a, 0x0201, 0x0202,                                         /* directories, and pictures as JPEG */
-        0x02bc, 0x83bb, 0x8649, 0x8773, /* XMP, IPTC, Photoshop, ICC: other parts of the metadata */
-        0x501b, 0xc634, 0xea1c,         /* GDI+'s thumbnail, DNG's maker notes, padding */
-    };
-    static const uint16_t exif[] = {0x927c, 0xea1c}; /* maker notes, padding */
-    if (directory == DIRECTORY_IMAGE)
-        for (size_t i = 0; i < sizeof image / sizeof *image; i++)
-            if (tag == image[i])
-                return true;
-    if (directory == DIRECTORY_EXIF)
-        for (size_t i = 0; i < sizeof exif / sizeof *exif; i++)
-            if (tag == exif[i])
-                return true;
-    if ((tag == TAG_EXIF || tag == TAG_GPS || tag == TAG_INTEROP) && directory_below(directory, tag) == DIRECTORY_IMAGE)
-        return true; /* that tag does not belong there */
-    return turned && directory == DIRECTORY_EXIF && (tag == TAG_SUBJECT_AREA || tag == TAG_SUBJECT_LOCATION);
-}
-
-/* The bytes of one value of a type, or 0 for an unknown type. */
-static size_t type_size(unsigned type)
-{
-    static const uint8_t sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4};
-    return type < sizeof sizes ? sizes[type] : type == 129 ? 1 : 0; /* 129: UTF-8 */
+    if (walk->tiff->turned && walk->directory == DIRECTORY_EXIF &&
+        (entry->tag == TAG_SUBJECT_AREA || entry->tag == TAG_SUBJECT_LOCATION))
+        return false;
+    const uint32_t count = entry->count;
+    const enum exif_fate fate = exif_judge(walk->directory, entry->tag, entry->type, &entry->count, entry->value);
+    entry->size = (size_t)entry->count * exif_type_size(entry->type);
+    walk->unknown = walk->unknown || fate == EXIF_UNKNOWN || entry->count < count;
+    return fate == EXIF_CARRIED;
 }
 
 /* Read the entry at BYTES. Returns false if it cannot be kept. */
@@ -148,8 +128,8 @@ static bool entry_read(struct walk *walk, const uint8_t *bytes, struct entry *en
         .count = get32(tiff->big, bytes + 4),
         .value = bytes + 8,
     };
-    entry->size = (size_t)entry->count * type_size(entry->type);
-    if (entry->size == 0 || entry->size > walk->budget || is_dropped(walk->directory, entry->tag, tiff->turned))
+    entry->size = (size_t)entry->count * exif_type_size(entry->type);
+    if (entry->size == 0 || entry->size > walk->budget)
         return false;
     walk->budget -= entry->size;
     if (entry->size > 4) {
@@ -158,12 +138,9 @@ static bool entry_read(struct walk *walk, const uint8_t *bytes, struct entry *en
             return false;
         entry->value = tiff->bytes + at;
     }
-    if ((entry->type == TYPE_BYTE || entry->type == TYPE_UNDEFINED) &&
-        bytes_contain(entry->value, entry->size, "\xff\xd8\xff"))
-        return false; /* a JPEG */
     entry->directory = directory_below(walk->directory, entry->tag);
     if (entry->directory == DIRECTORY_IMAGE)
-        return true;
+        return entry_judge(walk, entry);
     entry->at = get32(tiff->big, entry->value);
     return (entry->type == TYPE_LONG || entry->type == TYPE_IFD) && entry->count == 1 &&
            tiff->count[entry->directory] > 0;
@@ -197,14 +174,15 @@ static bool tiff_open(const uint8_t *bytes, size_t size, bool turned, struct tif
     for (int d = 0; d < DIRECTORIES; d++)
         tiff->count[d] = 1; /* not known yet; 0 would mean that it is empty */
     for (int d = 0; d < DIRECTORIES; d++) {
-        walk_begin(&walk, tiff, (enum directory)d);
+        walk_begin(&walk, tiff, (enum exif_directory)d);
         while (walk_next(&walk, &entry))
             if (entry.directory != DIRECTORY_IMAGE)
                 tiff->at[entry.directory] = entry.at;
+        tiff->unknown = tiff->unknown || walk.unknown;
     }
     for (int d = DIRECTORIES - 1; d >= 0; d--) { /* upwards: an entry that refers to an empty directory is dropped */
         size_t count = 0;
-        walk_begin(&walk, tiff, (enum directory)d);
+        walk_begin(&walk, tiff, (enum exif_directory)d);
         while (walk_next(&walk, &entry))
             count++;
         tiff->count[d] = count;
@@ -224,7 +202,7 @@ static size_t tiff_extend(struct blob *out, size_t size)
 }
 
 /* Copy a directory to the end of OUT. PLACES are the places in OUT that refer to each directory. */
-static bool tiff_copy(const struct tiff *tiff, enum directory directory, size_t *places, struct blob *out)
+static bool tiff_copy(const struct tiff *tiff, enum exif_directory directory, size_t *places, struct blob *out)
 {
     struct walk walk;
     struct entry entry;
@@ -249,8 +227,7 @@ static bool tiff_copy(const struct tiff *tiff, enum directory directory, size_t 
             if (value == 0)
                 return false;
             memcpy(out->bytes + value, entry.value, entry.size);
-            put32(tiff->big, out->bytes + at + 8,
-                  (uint32_t)value); /* at most four directories of twice 16 MB, so it fits */
+            put32(tiff->big, out->bytes + at + 8, (uint32_t)value); /* at most four directories of 16 MB, so it fits */
         }
     }
     return true;
@@ -264,13 +241,13 @@ static bool tiff_rebuild(const struct tiff *tiff, struct blob *out)
         return false;
     for (int d = 0; d < DIRECTORIES; d++)
         if (tiff->count[d] > 0 && (d == DIRECTORY_IMAGE || places[d] > 0) &&
-            !tiff_copy(tiff, (enum directory)d, places, out))
+            !tiff_copy(tiff, (enum exif_directory)d, places, out))
             return false;
     return true;
 }
 
 /* The entry of TAG in a block from tiff_rebuild, or NULL. */
-static uint8_t *find_entry(const struct blob *exif, enum directory directory, unsigned tag)
+static uint8_t *find_entry(const struct blob *exif, enum exif_directory directory, unsigned tag)
 {
     struct tiff tiff;
     struct walk walk;
@@ -301,7 +278,7 @@ int exif_orientation(const struct blob *exif)
 }
 
 /* Set a tag to VALUE, if the block has it and it holds one number. */
-static void set_number(struct blob *exif, enum directory directory, unsigned tag, unsigned type, uint32_t value)
+static void set_number(struct blob *exif, enum exif_directory directory, unsigned tag, unsigned type, uint32_t value)
 {
     uint8_t *entry = find_entry(exif, directory, tag);
     const bool big = entry != NULL && exif->bytes[0] == 'M';
@@ -326,7 +303,7 @@ static void swap_bytes(uint8_t *a, uint8_t *b, size_t size)
 }
 
 /* Swap the values of two tags, if the block has both and each is one rational number. */
-static void swap_rationals(struct blob *exif, enum directory directory, unsigned a, unsigned b)
+static void swap_rationals(struct blob *exif, enum exif_directory directory, unsigned a, unsigned b)
 {
     const uint8_t *p = find_entry(exif, directory, a), *q = find_entry(exif, directory, b);
     const bool big = p != NULL && exif->bytes[0] == 'M';
@@ -338,7 +315,7 @@ static void swap_rationals(struct blob *exif, enum directory directory, unsigned
     swap_bytes(exif->bytes + get32(big, p + 8), exif->bytes + get32(big, q + 8), 8);
 }
 
-bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *exif)
+bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *exif, bool *unknown)
 {
     struct tiff tiff;
     struct blob built = {0};
@@ -348,6 +325,7 @@ bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *e
         return false;
     }
     *exif = built;
+    *unknown = tiff.unknown;
     const int orientation = read_orientation(exif);
     if (orientation == 0 || orientation > 8) /* it means nothing, and readers differ in how they take it */
         exif_set_upright(exif);

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "container/png.h"
+#include "metadata/plain_text.h"
 
 #include <string.h>
 
@@ -80,6 +81,8 @@ static bool read_comment(struct metadata *metadata, const uint8_t *text, size_t 
         size--;
     if (size == 0 || memchr(text, 0, size) != NULL)
         return size == 0 || metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
+    if (!plain_text_is(text, size))
+        return metadata_drop(metadata, METADATA_TEXT, METADATA_UNKNOWN);
     const bool utf8 = !is_ascii(text, size) && text_is_utf8(text, size); /* Latin-1 almost never is */
     bool done =
         (blob_append(&data, utf8 ? utf8_head : latin_head, utf8 ? sizeof utf8_head : sizeof latin_head) &&

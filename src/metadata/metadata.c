@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "metadata/metadata_internal.h"
 
+#include "container/zlib.h"
 #include "metadata/exif.h"
 
 #include <assert.h>
@@ -8,11 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    ICC_COLOUR = 16,    /* the place of the colour space in a profile's header */
-    ICC_SIGNATURE = 36, /* the place of "acsp" */
-    ICC_HEADER = 128,   /* its size in bytes */
-};
+enum { ICC_COLOUR = 16 }; /* the place of the colour space in the header of a profile */
 
 bool bytes_begin(const uint8_t *bytes, size_t size, const char *head, size_t head_size)
 {
@@ -36,8 +33,9 @@ void metadata_print_dropped(uint32_t dropped, char *text, size_t size)
     static const char *const reasons[METADATA_REASONS] = {
         [METADATA_DAMAGED] = "is damaged",
         [METADATA_TOO_LARGE] = "is too large",
-        [METADATA_PICTURES] = "holds other pictures",
+        [METADATA_PICTURES] = "pictures in it",
         [METADATA_OTHER_COLOUR] = "is for other colours",
+        [METADATA_UNKNOWN] = "parts of an unknown kind",
     };
     size_t used = 0;
     text[0] = '\0';
@@ -61,6 +59,21 @@ bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum meta
 
 /* ---- Reading ---- */
 
+bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const uint8_t *bytes, size_t *size,
+                      size_t most, struct blob *out, struct error *error)
+{
+    const size_t left = METADATA_MOST - metadata->inflated;
+    if (left == 0)
+        return metadata_drop(metadata, part, METADATA_TOO_LARGE);
+    const enum zlib_result result = zlib_inflate_blob(bytes, size, left < most ? left : most, out);
+    metadata->inflated += out->size;
+    if (result == ZLIB_DONE)
+        return true;
+    blob_free(out);
+    metadata_drop(metadata, part, result == ZLIB_TOO_LARGE ? METADATA_TOO_LARGE : METADATA_DAMAGED);
+    return result != ZLIB_NO_MEMORY || metadata_report_memory(error);
+}
+
 bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blob *blob, const void *bytes, size_t size,
                   struct error *error)
 {
@@ -69,16 +82,10 @@ bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blo
     return blob_append(blob, bytes, size) || metadata_report_memory(error);
 }
 
-bool metadata_add_icc(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error)
-{
-    if (size <= ICC_HEADER || big32(bytes) > size || memcmp(bytes + ICC_SIGNATURE, "acsp", 4) != 0)
-        return metadata_drop(metadata, METADATA_ICC, METADATA_DAMAGED);
-    return metadata_add(metadata, METADATA_ICC, &metadata->icc, bytes, size, error);
-}
-
 bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error)
 {
     struct blob exif = {0};
+    bool unknown = false;
     if (metadata->exif.size > 0)
         return true;
     if (bytes_begin(bytes, size, EXIF_HEAD, sizeof EXIF_HEAD)) { /* wrong in a PNG, but common */
@@ -87,8 +94,10 @@ bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t s
     }
     if (size > METADATA_PART_MOST)
         return metadata_drop(metadata, METADATA_EXIF, METADATA_TOO_LARGE);
-    bool done = exif_rebuild(bytes, size, false, &exif) || metadata_report_memory(error);
-    if (done && exif.size == 0)
+    bool done = exif_rebuild(bytes, size, false, &exif, &unknown) || metadata_report_memory(error);
+    if (unknown)
+        metadata_drop(metadata, METADATA_EXIF, METADATA_UNKNOWN);
+    else if (done && exif.size == 0)
         metadata_drop(metadata, METADATA_EXIF, METADATA_DAMAGED);
     done = done && metadata_add(metadata, METADATA_EXIF, &metadata->exif, exif.bytes, exif.size, error);
     blob_free(&exif);
@@ -135,9 +144,10 @@ bool metadata_orient(struct metadata *metadata, struct image *image, struct chro
     const int orientation = metadata->orientation;
     if (orientation > 1) {
         struct blob exif = {0};
+        bool unknown;
         if (!image_orient(image, orientation, error))
             return false;
-        if (!exif_rebuild(metadata->exif.bytes, metadata->exif.size, true, &exif))
+        if (!exif_rebuild(metadata->exif.bytes, metadata->exif.size, true, &exif, &unknown))
             return metadata_report_memory(error);
         blob_free(&metadata->exif);
         metadata->exif = exif;

@@ -4,9 +4,10 @@
  * JPEG, adapted to the written picture, and put into an encoded file of either format.
  *
  * No part is kept that may show the picture before it was filtered: a blurred face must not be found in its file. So
- * EXIF is rebuilt from tags that are known to be harmless. That drops the thumbnail (IFD1), previews, maker notes and
- * all bytes that no directory refers to. An XMP packet with pictures is dropped. So are the other segments of an
- * extended XMP packet, Photoshop's resources apart from IPTC and the copyright, and all other application segments. */
+ * only what is known to be text or a few numbers is kept. EXIF is rebuilt from tags of a list. That drops the
+ * thumbnail (IFD1), previews, maker notes and all bytes that no directory refers to. Of an XMP packet, of IPTC and of texts, plain
+ * text is kept; of a profile, what its tags refer to. The other segments of an extended XMP packet, Photoshop's
+ * resources apart from IPTC and the copyright, and all other application segments are dropped. */
 #ifndef GPUCONV_METADATA_H
 #define GPUCONV_METADATA_H
 
@@ -19,18 +20,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most bytes of one part, inflated, and of all parts together. A JPEG's 255 segments hold 16.7 million of a
- * profile. */
+/* The most bytes of one part, inflated, and of all parts together; and the most that are inflated from a file, kept or
+ * not. A JPEG's 255 segments hold 16.7 million of a profile. */
 #define METADATA_PART_MOST ((size_t)16 << 20)
 #define METADATA_MOST ((size_t)64 << 20)
+
+/* The most bytes of a text, inflated, and of a value in XMP. */
+#define METADATA_TEXT_MOST ((size_t)1 << 20)
 
 /* The parts that can be dropped with a warning, and the reasons. */
 enum metadata_part { METADATA_ICC, METADATA_EXIF, METADATA_XMP, METADATA_IPTC, METADATA_TEXT, METADATA_PARTS };
 enum metadata_reason {
     METADATA_DAMAGED,
     METADATA_TOO_LARGE,
-    METADATA_PICTURES,     /* it holds pictures, and these are not filtered */
+    METADATA_PICTURES,     /* pictures in it, which are not filtered; the rest is kept */
     METADATA_OTHER_COLOUR, /* it describes another colour space than the file has */
+    METADATA_UNKNOWN,      /* what is not known to be text or a few numbers; the rest is kept */
     METADATA_REASONS
 };
 
@@ -55,6 +60,7 @@ struct metadata {
     bool has_chromaticities, has_gamma, has_coding, has_srgb;
     struct resolution resolution;
 
+    size_t inflated;  /* bytes that reading has inflated, kept or not */
     int orientation;  /* of EXIF, 1 to 8; 1 also if there is no valid one */
     uint32_t dropped; /* by reading: 1 << (part * METADATA_REASONS + reason) for each part */
 };

@@ -23,8 +23,13 @@ uint32_t metadata_bit(enum metadata_part part, enum metadata_reason reason);
 /* Note that a part is dropped. Returns true, because that is no failure. */
 bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum metadata_reason reason);
 
-/* Append a copy of SIZE bytes to BLOB, which belongs to METADATA, or drop the part if it is too large. This function
- * and the next four return false if there is not enough memory. */
+/* Inflate *SIZE bytes into OUT, up to MOST and to what is left of METADATA's bound for a file. *SIZE becomes the size
+ * of the stream itself. If that fails, OUT has no bytes and PART is dropped. Release OUT with blob_free. This function and
+ * the next six return false if there is not enough memory. */
+bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const uint8_t *bytes, size_t *size,
+                      size_t most, struct blob *out, struct error *error);
+
+/* Append a copy of SIZE bytes to BLOB, which belongs to METADATA, or drop the part if it is too large. */
 bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blob *blob, const void *bytes, size_t size,
                   struct error *error);
 
@@ -37,6 +42,10 @@ bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, siz
 
 /* Make the parts of METADATA agree with each other, once the whole file is read. */
 void metadata_reconcile(struct metadata *metadata);
+
+/* Copy the packet of SIZE bytes to OUT, without what is not known to be text. OUT stays empty if nothing is left, or if
+ * the packet is not well-formed. METADATA note what was left out. Returns false if there is not enough memory. */
+bool xmp_filter(struct metadata *metadata, const uint8_t *bytes, size_t size, struct blob *out);
 
 /* Remove a property from the packet, or set it to one digit, at each place where it occurs. */
 void xmp_remove(struct blob *xmp, const char *name);

@@ -5,6 +5,8 @@
  * Photoshop File Formats). */
 #include "metadata/metadata_internal.h"
 
+#include "metadata/plain_text.h"
+
 #include <string.h>
 
 enum {
@@ -12,19 +14,125 @@ enum {
     RESOURCE_NAME = 6,   /* the place of its name */
 };
 
-/* Is the resource kept? All others are dropped: one of them is a thumbnail. */
-static bool is_carried(unsigned number)
+/* The resources that are kept. All others are dropped: one of them is a thumbnail. */
+enum {
+    RESOURCE_IPTC = 0x0404,
+    RESOURCE_DIGEST = 0x0425,    /* of IPTC */
+    RESOURCE_COPYRIGHT = 0x040a, /* a flag */
+    RESOURCE_ADDRESS = 0x040b,   /* of the copyright */
+};
+
+enum { FLAG_MOST = 4, DIGEST_BYTES = 16 };
+
+/* A dataset of IPTC: 1C, a record, a number, the size in 2 bytes or, if its highest bit is set, the size of the size;
+ * and the data (IPTC IIM 4.2, chapter 3). */
+struct dataset {
+    const uint8_t *bytes, *data;
+    size_t whole, size; /* bytes of all and of the data */
+};
+
+static bool dataset_read(const uint8_t *bytes, size_t size, struct dataset *dataset)
 {
-    return number == 0x0404     /* IPTC */
-           || number == 0x0425  /* its digest */
-           || number == 0x040a  /* the copyright flag */
-           || number == 0x040b; /* the copyright's address */
+    enum { HEAD = 5, EXTENDED = 0x8000 };
+    if (size < HEAD || bytes[0] != 0x1c)
+        return false;
+    size_t head = HEAD, data = big16(bytes + 3);
+    if (data & EXTENDED) {
+        if (data != (EXTENDED | 4) || size < HEAD + 4)
+            return false;
+        head += 4;
+        data = big32(bytes + HEAD);
+    }
+    *dataset = (struct dataset){.bytes = bytes, .data = bytes + head, .whole = head + data, .size = data};
+    return data <= size - head;
+}
+
+/* Is the dataset a text or a few numbers? The preview is neither, and no text is as long. */
+static bool is_known(const struct dataset *dataset)
+{
+    enum { FEW = 16, RECORD_APPLICATION = 2, PREVIEW_FORMAT = 200, PREVIEW = 202 };
+    const unsigned record = dataset->bytes[1], number = dataset->bytes[2];
+    return (record == 1 || record == RECORD_APPLICATION) &&
+           !(record == RECORD_APPLICATION && number >= PREVIEW_FORMAT && number <= PREVIEW) &&
+           (dataset->size <= FEW ||
+            (dataset->size <= JPEG_SEGMENT_MOST && plain_text_is(dataset->data, dataset->size)));
+}
+
+/* Append the datasets that are kept to IPTC. Zeros may follow the last. Returns false if there is not enough memory. */
+static bool filter_iptc(struct metadata *metadata, const uint8_t *bytes, size_t size, struct blob *iptc)
+{
+    struct dataset dataset;
+    bool done = true;
+    for (; done && dataset_read(bytes, size, &dataset); bytes += dataset.whole, size -= dataset.whole) {
+        if (is_known(&dataset))
+            done = blob_append(iptc, dataset.bytes, dataset.whole);
+        else
+            metadata_drop(metadata, METADATA_IPTC, METADATA_UNKNOWN);
+    }
+    for (; done && size > 0 && *bytes == 0; bytes++, size--)
+        done = blob_append(iptc, bytes, 1);
+    if (done && size > 0)
+        metadata_drop(metadata, METADATA_IPTC, METADATA_DAMAGED);
+    return done;
+}
+
+/* A resource that is read. */
+struct resource {
+    const uint8_t *head, *data;
+    size_t head_size, size; /* bytes up to the data, and of the data */
+};
+
+/* Add a resource of SIZE bytes of DATA, under the number and the name of RESOURCE. */
+static bool append_resource(struct metadata *metadata, const struct resource *resource, const uint8_t *data,
+                            size_t size, struct error *error)
+{
+    struct blob whole = {0};
+    uint8_t count[4];
+    put_big32(count, (uint32_t)size);
+    bool done = (blob_append(&whole, resource->head, resource->head_size - sizeof count) &&
+                 blob_append(&whole, count, sizeof count) && blob_append(&whole, data, size) &&
+                 blob_append(&whole, "", size & 1)) ||
+                metadata_report_memory(error);
+    done = done && metadata_add(metadata, METADATA_IPTC, &metadata->iptc, whole.bytes, whole.size, error);
+    blob_free(&whole);
+    return done;
+}
+
+/* Add a resource if it is one of those that are kept. *CHANGED says whether IPTC was cut, so its digest is wrong. */
+static bool add_resource(struct metadata *metadata, const struct resource *resource, bool *changed, struct error *error)
+{
+    struct blob iptc = {0};
+    bool done = true, known = true;
+    switch (big16(resource->head + 4)) {
+    case RESOURCE_IPTC:
+        done = filter_iptc(metadata, resource->data, resource->size, &iptc) || metadata_report_memory(error);
+        *changed = *changed || iptc.size < resource->size;
+        done = done && (iptc.size == 0 || append_resource(metadata, resource, iptc.bytes, iptc.size, error));
+        blob_free(&iptc);
+        return done;
+    case RESOURCE_DIGEST:
+        known = resource->size == DIGEST_BYTES;
+        if (known && *changed)
+            return true;
+        break;
+    case RESOURCE_COPYRIGHT:
+        known = resource->size <= FLAG_MOST;
+        break;
+    case RESOURCE_ADDRESS:
+        known = plain_text_is(resource->data, resource->size);
+        break;
+    default:
+        return true;
+    }
+    if (!known)
+        return metadata_drop(metadata, METADATA_IPTC, METADATA_UNKNOWN);
+    return append_resource(metadata, resource, resource->data, resource->size, error);
 }
 
 bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error)
 {
+    bool changed = false;
     while (size >= RESOURCE_LEAST && memcmp(bytes, "8BIM", 4) == 0) {
-        const unsigned number = big16(bytes + 4);
         const size_t name = ((size_t)bytes[RESOURCE_NAME] + 2) &
                             ~(size_t)1; /* the byte for its length, and the name, padded to an even size */
         if (size - RESOURCE_NAME < name + 4)
@@ -32,14 +140,10 @@ bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, siz
         const size_t head = RESOURCE_NAME + name + 4, data = big32(bytes + RESOURCE_NAME + name);
         if (data > size - head)
             break;
+        const struct resource resource = {.head = bytes, .data = bytes + head, .head_size = head, .size = data};
+        if (!add_resource(metadata, &resource, &changed, error))
+            return false;
         const size_t whole = head + data + ((data & 1) && data < size - head);
-        if (is_carried(number)) {
-            const size_t before = metadata->iptc.size;
-            if (!metadata_add(metadata, METADATA_IPTC, &metadata->iptc, bytes, head + data, error))
-                return false;
-            if ((data & 1) && metadata->iptc.size > before && !blob_append(&metadata->iptc, "", 1))
-                return metadata_report_memory(error);
-        }
         bytes += whole;
         size -= whole;
     }

@@ -3,12 +3,14 @@
  * Metadata in the chunks of a PNG. */
 #include "metadata/metadata_internal.h"
 
+#include "base/text.h"
 #include "container/png.h"
-#include "container/zlib.h"
+#include "metadata/plain_text.h"
 
 #include <libdeflate.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     KEYWORD_MOST = 79,   /* letters of a keyword */
@@ -20,17 +22,6 @@ static const char xmp_keyword[] = "XML:com.adobe.xmp";
 static const char raw_keyword[] = "Raw profile type ";
 
 /* ---- Compressed parts ---- */
-
-/* Inflate SIZE bytes into OUT. Release it with blob_free. *INFLATED says whether that succeeded, and *WHY gives the
- * reason if not. Returns false if there is not enough memory. */
-static bool inflate_part(const uint8_t *bytes, size_t size, struct blob *out, bool *inflated, enum metadata_reason *why,
-                         struct error *error)
-{
-    const enum zlib_result result = zlib_inflate_blob(bytes, size, METADATA_PART_MOST, out);
-    *inflated = result == ZLIB_DONE;
-    *why = result == ZLIB_TOO_LARGE ? METADATA_TOO_LARGE : METADATA_DAMAGED;
-    return result != ZLIB_NO_MEMORY || metadata_report_memory(error);
-}
 
 /* The length of the keyword at the beginning of a chunk's data, its NUL included, or 0 if there is none. */
 static size_t keyword_length(const uint8_t *data, size_t size)
@@ -44,16 +35,14 @@ static bool read_icc(struct metadata *metadata, const uint8_t *data, size_t size
 {
     const size_t name = keyword_length(data, size);
     struct blob profile = {0};
-    enum metadata_reason why;
-    bool inflated = false;
     if (metadata->icc.size > 0)
         return true;
     if (name == 0 || size - name < 1 || data[name] != 0)
         return metadata_drop(metadata, METADATA_ICC, METADATA_DAMAGED);
-    bool done = inflate_part(data + name + 1, size - name - 1, &profile, &inflated, &why, error);
-    if (done && !inflated)
-        metadata_drop(metadata, METADATA_ICC, why);
-    done = done && (!inflated || metadata_add_icc(metadata, profile.bytes, profile.size, error));
+    size_t packed = size - name - 1;
+    const bool done =
+        metadata_inflate(metadata, METADATA_ICC, data + name + 1, &packed, METADATA_PART_MOST, &profile, error) &&
+        (profile.bytes == NULL || metadata_add_icc(metadata, profile.bytes, profile.size, error));
     if (metadata->icc.size > 0)
         memcpy(metadata->icc_name, data, name);
     blob_free(&profile);
@@ -118,28 +107,6 @@ static bool read_raw(struct metadata *metadata, const char *name, const uint8_t 
     return done;
 }
 
-/* Read a text if its keyword says that it holds other metadata. */
-static bool read_wrapped(struct metadata *metadata, const char *keyword, const uint8_t *text, size_t size,
-                         bool compressed, struct error *error)
-{
-    const bool xmp = strcmp(keyword, xmp_keyword) == 0;
-    struct blob part = {0};
-    enum metadata_reason why = METADATA_DAMAGED;
-    bool inflated = true;
-    bool done = !compressed || inflate_part(text, size, &part, &inflated, &why, error);
-    if (compressed) {
-        text = part.bytes;
-        size = part.size;
-    }
-    if (done && !inflated)
-        metadata_drop(metadata, xmp ? METADATA_XMP : METADATA_TEXT, why);
-    else if (done)
-        done = xmp ? metadata_add_xmp(metadata, text, size, error)
-                   : read_raw(metadata, keyword + strlen(raw_keyword), text, size, error);
-    blob_free(&part);
-    return done;
-}
-
 size_t png_text_start(const char *type, const uint8_t *data, size_t size, bool *compressed)
 {
     const size_t keyword = keyword_length(data, size);
@@ -163,17 +130,54 @@ size_t png_text_start(const char *type, const uint8_t *data, size_t size, bool *
     return at;
 }
 
+/* Does the keyword say that the text holds other metadata, or anything else, as a raw profile? */
+static bool is_raw(const char *keyword)
+{
+    return strncasecmp(keyword, raw_keyword, strlen(raw_keyword)) == 0;
+}
+
+/* Read the inflated text of a chunk. A text that is no other metadata is kept as the chunk that holds it. */
+static bool read_plain(struct metadata *metadata, const struct png_chunk *chunk, const uint8_t *text, size_t size,
+                       struct error *error)
+{
+    const char *keyword = (const char *)chunk->data;
+    if (strcmp(keyword, xmp_keyword) == 0)
+        return metadata_add_xmp(metadata, text, size, error);
+    if (is_raw(keyword))
+        return read_raw(metadata, keyword + strlen(raw_keyword), text, size, error);
+    if (size > METADATA_TEXT_MOST)
+        return metadata_drop(metadata, METADATA_TEXT, METADATA_TOO_LARGE);
+    if (png_chunk_is(chunk, "iTXt") && !text_is_utf8(text, size))
+        return metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
+    if (!plain_text_is(text, size))
+        return metadata_drop(metadata, METADATA_TEXT, METADATA_UNKNOWN);
+    return metadata_add(metadata, METADATA_TEXT, &metadata->texts, chunk->head, PNG_CHUNK_OVERHEAD + chunk->size,
+                        error);
+}
+
 static bool read_text(struct metadata *metadata, const struct png_chunk *chunk, struct error *error)
 {
+    enum { HEAD_MOST = 512 }; /* bytes before the text: its keyword, a language, the keyword in that language */
     const char *keyword = (const char *)chunk->data;
     bool compressed;
     const size_t start = png_text_start(chunk->type, chunk->data, chunk->size, &compressed);
-    if (start == 0)
+    if (start == 0 || start > HEAD_MOST)
         return metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
-    if (strcmp(keyword, xmp_keyword) == 0 || strncmp(keyword, raw_keyword, strlen(raw_keyword)) == 0)
-        return read_wrapped(metadata, keyword, chunk->data + start, chunk->size - start, compressed, error);
-    return metadata_add(metadata, METADATA_TEXT, &metadata->texts, chunk->head, PNG_CHUNK_OVERHEAD + chunk->size,
-                        error);
+    const uint8_t *text = chunk->data + start;
+    const size_t size = chunk->size - start;
+    if (!compressed)
+        return read_plain(metadata, chunk, text, size, error);
+    const bool xmp = strcmp(keyword, xmp_keyword) == 0, wrapped = xmp || is_raw(keyword);
+    struct blob inflated = {0};
+    size_t packed = size;
+    bool done = metadata_inflate(metadata, xmp ? METADATA_XMP : METADATA_TEXT, text, &packed,
+                                 wrapped ? METADATA_PART_MOST : METADATA_TEXT_MOST, &inflated, error);
+    if (done && inflated.bytes != NULL && packed < size && !wrapped) /* bytes behind the stream would go along */
+        metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
+    else if (done && inflated.bytes != NULL)
+        done = read_plain(metadata, chunk, inflated.bytes, inflated.size, error);
+    blob_free(&inflated);
+    return done;
 }
 
 /* ---- Reading ---- */

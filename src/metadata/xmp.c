@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * XMP: a packet of XML. A few properties are changed in place, without a parser, so that the rest stays as it is. If a
- * change would need a parser, the whole packet is dropped. */
+ * XMP: a packet of XML. xmp_filter.c checks it. Then a few properties are changed in place, without a parser, so that
+ * the rest stays as it is. */
 #include "metadata/metadata_internal.h"
 
 #include <string.h>
@@ -75,30 +75,17 @@ void xmp_set_digit(struct blob *xmp, const char *name, char digit)
             xmp->bytes[found.value] = (uint8_t)digit;
 }
 
-/* Does a packet hold pictures? The signs are the namespaces of thumbnails, the namespaces that phones add, and the
- * first bytes of a JPEG in base64. Only a parser of XML could cut the pictures out. */
-static bool holds_pictures(const uint8_t *bytes, size_t size)
-{
-    static const char *const signs[] = {"http://ns.adobe.com/xap/1.0/g/img/", "http://ns.google.com/photos/1.0/image/",
-                                        "http://ns.google.com/photos/1.0/depthmap/", "/9j/"};
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (bytes_contain(bytes, size, signs[i]))
-            return true;
-    return false;
-}
-
 bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error)
 {
+    struct blob packet = {0};
     while (size > 0 && bytes[size - 1] == 0)
         size--;
     if (metadata->xmp.size > 0)
         return true;
-    if (size == 0 || memchr(bytes, 0, size) != NULL) /* not UTF-8, which both containers require */
-        return metadata_drop(metadata, METADATA_XMP, METADATA_DAMAGED);
-    if (holds_pictures(bytes, size))
-        return metadata_drop(metadata, METADATA_XMP, METADATA_PICTURES);
-    if (!metadata_add(metadata, METADATA_XMP, &metadata->xmp, bytes, size, error))
-        return false;
-    xmp_remove(&metadata->xmp, "xmpNote:HasExtendedXMP"); /* the segments that it names are dropped */
-    return true;
+    if (size > METADATA_PART_MOST)
+        return metadata_drop(metadata, METADATA_XMP, METADATA_TOO_LARGE);
+    const bool done = (xmp_filter(metadata, bytes, size, &packet) || metadata_report_memory(error)) &&
+                      metadata_add(metadata, METADATA_XMP, &metadata->xmp, packet.bytes, packet.size, error);
+    blob_free(&packet);
+    return done;
 }

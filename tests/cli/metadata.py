@@ -15,9 +15,9 @@ sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import metadata_files  # noqa: E402
 from metadata_files import (  # noqa: E402
-    DIGEST, HEIGHT, IPTC, MARKER, RESOURCES, WIDTH, Tiff, check_file, chunk, chunks, exif, exiftool, full_jpeg, full_png,
-    jpeg, kind_of_profile, large_profile, picture, png, profile, profile_segments, raw_profile, resource, segment,
-    segments, xmp_packet)
+    DIGEST, HEIGHT, IPTC, MARKER, RESOURCES, WIDTH, Tiff, check_file, chunk, chunks, exif, exiftool, full_jpeg,
+    full_png, jpeg, kind_of_profile, large_profile, picture, png, profile, profile_segments, raw_profile, resource,
+    segment, segments, xmp_packet)
 
 if metadata_files.Image is not None:
     from PIL import Image, ImageOps
@@ -229,19 +229,21 @@ def test_left_out(test):
     left_out(test, png(chunk(b"eXIf", b"II*\0\xff\xff\xff\xff")), "out.png", "EXIF (is damaged)", "directory outside")
     left_out(test, jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp_packet(
         'xmlns:xmpGImg="http://ns.adobe.com/xap/1.0/g/img/" xmpGImg:image="' + MARKER.decode() + '"'))), "out.jpg",
-        "XMP (holds other pictures)", "thumbnails in XMP")
+        "XMP (pictures in it)", "thumbnails in XMP")
+    test.equal(exiftool("out.jpg").get("XMP-dc:Source"), "Gr\u00fc\u00dfe", "the rest of a packet with thumbnails")
     left_out(test, jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0x\0y")), "out.jpg", "XMP (is damaged)", "UTF-16")
     left_out(test, png(chunk(b"tEXt", b"no end")), "out.png", "text (is damaged)", "text without a keyword")
     left_out(test, png(chunk(b"tEXt", b"Author\0" + b"x" * (17 << 20))), "out.png", "text (is too large)", "long text")
     left_out(test, jpeg(segment(0xFE, b"a\0b")), "out.jpg", "text (is damaged)", "comment that is none")
     left_out(test, jpeg(segment(0xED, b"Photoshop 3.0\x008BIM\4\4\0\0\0\0\0\x09x")), "out.jpg", "IPTC (is damaged)",
              "resource cut short")
-    long = [(0x010E, 2, 70000, b"x" * 69999 + b"\0"), (0x0112, 3, 1, b"\0\6")]
+    prose = b"A field near the village. " * 2700
+    long = [(tag, 2, 40001, prose[:40000] + b"\0") for tag in (0x010E, 0x013B)] + [(0x0112, 3, 1, b"\0\6")]
     left_out(test, png(chunk(b"eXIf", bytes(Tiff(">", long).data))), "out.jpg", "EXIF (is too large)", "long EXIF")
     test.equal(Image.open("out.jpg").size, (HEIGHT, WIDTH), "the orientation of long EXIF")
-    long = xmp_packet(elements="<!--" + "x" * 70000 + "-->")
+    long = xmp_packet(elements=f"<!--{prose[:60000].decode()}--><dc:title>{prose[:9000].decode()}</dc:title>")
     left_out(test, png(chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + long)), "out.jpg", "XMP (is too large)", "XMP")
-    left_out(test, png(chunk(b"tEXt", b"Comment\0" + b"x" * 70000)), "out.jpg", "text (is too large)", "long comment")
+    left_out(test, png(chunk(b"tEXt", b"Comment\0" + prose)), "out.jpg", "text (is too large)", "long comment")
     # A grey profile on a grey picture stays true as long as the codec writes grey.
     test.write("in.png", png(chunk(b"iCCP", b"x\0\0" + zlib.compress(grey)), image=picture("L")))
     test.equal(test.run("identity", "in.png", "out.png"), "", "a grey profile")

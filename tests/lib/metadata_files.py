@@ -146,9 +146,13 @@ def kind_of_profile(kind):
 
 
 def large_profile(size):
-    """Hardly a profile, but readers accept its header."""
+    """A profile whose first tag is long. Readers look no further than its header."""
     data = bytearray(profile())
-    data += bytes(i * i * 7919 >> 5 & 255 for i in range(size - len(data)))
+    place = len(data) + -len(data) % 4
+    data += bytes(place - len(data)) + bytes(i * i * 7919 >> 5 & 255 for i in range(size - place))
+    old, length = struct.unpack(">II", data[136:144])
+    data[old:old + length] = bytes(length)  # no tag refers to it any more
+    data[136:144] = struct.pack(">II", place, size - place)
     data[0:4] = struct.pack(">I", len(data))
     return bytes(data)
 

@@ -1,0 +1,343 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What must not come into an output: hidden.py GPUCONV. Pictures hide in metadata, and compressed parts are bombs. What
+is common must come through. Skipped (exit status 77) without Pillow or exiftool."""
+import base64
+import io
+import itertools
+import os
+import struct
+import subprocess
+import sys
+import time
+import zlib
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import metadata_files  # noqa: E402
+from metadata_files import (  # noqa: E402
+    IPTC, MARKER, Tiff, check_file, chunk, chunks, exiftool, jpeg, png, profile, profile_segments, raw_profile,
+    resource, segment, text, xmp_packet)
+
+if metadata_files.Image is not None:
+    from PIL import Image
+
+PROSE = "A field near the village, in the evening, after rain. "
+
+
+def thumbnail(kind):
+    """A small picture of noise, so that no part of its bytes is there by chance."""
+    image = Image.effect_noise((40, 30), 90).convert("RGB")
+    file = io.BytesIO()
+    image.save(file, kind, **({} if kind == "png" else {"quality": 40}))
+    return file.getvalue()
+
+
+def forms(data):
+    """The ways in which DATA may stand in a file: pieces of its bytes, of base64 at every offset, of hexadecimal
+    digits, of characters and of escapes."""
+    middle = data[-80:-32]  # not a table, which all JPEGs share
+    yield middle[:16]
+    for offset in range(3):
+        yield base64.b64encode(middle[offset:offset + 30])[4:-4]
+    yield middle[:16].hex().encode()
+    yield middle[:16].hex().upper().encode()
+    yield "".join(map(chr, middle[:16])).encode()
+    yield "".join(f"&#{value};" for value in middle[:16]).encode()
+    yield "".join(map(chr, middle[:16])).encode("utf-16-le")
+
+
+def everything(path):
+    """All bytes of a file, those of compressed texts inflated, in base64 without line ends."""
+    with open(path, "rb") as file:
+        data = file.read()
+    if path.endswith(".png"):
+        for kind, body in chunks(path):
+            if kind in (b"zTXt", b"iTXt", b"iCCP"):
+                for at in range(len(body) - 2):
+                    if body[at] == 0x78:
+                        try:
+                            data += zlib.decompressobj().decompress(body[at:])
+                        except zlib.error:
+                            pass
+    return data + data.replace(b"\n", b"").replace(b" ", b"").replace(b"&#10;", b"")
+
+
+def hidden(test, name, data, pieces, part, warned=True):
+    """DATA hide PIECES. No output shows one, and a warning names PART."""
+    source = "in.png" if data.startswith(b"\x89") else "in.jpg"
+    test.write(source, data)
+    for target in ("out.png", "out.jpg"):
+        said = test.run("identity", source, target)
+        found = everything(target)
+        for piece in itertools.chain.from_iterable(map(forms, pieces)):
+            test.check(piece not in found, f"{name}, {target}: {piece} is there")
+        test.check(MARKER not in found, f"{name}, {target}: the marker is there")
+        if warned:
+            test.check(f"metadata not carried over: {part} (" in said or f", {part} (" in said, f"{name}: {said}")
+        with Image.open(target) as image:
+            image.load()
+
+
+def in_exif(*entries, tags=(), order="<"):
+    make = (0x010F, *text("Maker & Co"))
+    return segment(0xE1, b"Exif\0\0" + bytes(Tiff(order, [make, *entries, (0x8769, 4, 1, list(tags))]).data))
+
+
+def in_xmp(attributes="", elements=""):
+    return segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp_packet(attributes, elements))
+
+
+# ---- What hides ----
+
+def test_exif(test):
+    """Pictures in tags of every type, known and unknown, and maker's notes in the wrong directory."""
+    kinds = {"jpeg": thumbnail("jpeg"), "png": thumbnail("png"), "webp": thumbnail("webp")}
+    for (name, data), (kind, size) in itertools.product(kinds.items(), ((1, 1), (2, 1), (6, 1), (7, 1), (3, 2), (8, 2),
+                                                                        (4, 4), (5, 8), (129, 1))):
+        data = data + bytes(-len(data) % size)
+        for tag in (0x010E, 0x0131, 0x8298, 0xC4A5, 0xB123, 0x0100):
+            hidden(test, f"{name} as type {kind} in tag {tag:#x}", jpeg(in_exif((tag, kind, len(data) // size, data))),
+                   [data], "EXIF", tag != 0xC4A5)
+        for tag in (0x9286, 0x9213, 0xA302, 0x8828, 0xA40B, 0x9C9C):
+            hidden(test, f"{name} as type {kind} in tag {tag:#x} of EXIF",
+                   jpeg(in_exif(tags=[(tag, kind, len(data) // size, data)])), [data], "EXIF")
+    data = kinds["jpeg"]
+    for code in (b"ASCII\0\0\0", b"UNICODE\0", bytes(8), b"JIS\0\0\0\0\0"):
+        entry = (0x9286, 7, len(data) + 8, code + data)
+        hidden(test, f"a comment in {code}", jpeg(in_exif(tags=[entry])), [data], "EXIF")
+    for text_of, name in ((base64.b64encode, "base64"), (base64.encodebytes, "base64 in lines"),
+                          (lambda data: data.hex(" ").encode(), "digits")):
+        value = text_of(kinds["png"])
+        hidden(test, name, jpeg(in_exif((0x010E, 2, len(value) + 1, value + b"\0"))), [kinds["png"]], "EXIF")
+        wide = value.decode().encode("utf-16-le")
+        hidden(test, f"{name} in UTF-16", jpeg(in_exif((0x9C9C, 1, len(wide), wide))), [kinds["png"]], "EXIF")
+    note = b"Camera\0\0" + MARKER
+    hidden(test, "maker's notes", jpeg(in_exif((0x927C, 7, len(note), note))), [], "EXIF", False)
+    behind = b"Model\0" + data
+    hidden(test, "behind a text", jpeg(in_exif((0x0110, 2, len(behind), behind))), [data], "EXIF")
+
+
+def test_xmp(test):
+    """Pictures in a packet: as values, elements and structures, in base64 and in characters."""
+    space = 'xmlns:a="https://example.org/a/" '
+    for kind in ("jpeg", "png", "webp"):
+        data = thumbnail(kind)
+        plain, lines = base64.b64encode(data).decode(), base64.encodebytes(data).decode()
+        escaped = "".join(f"&#{value};" if value > 31 else f"&#x{value + 0x2400:x};" for value in data)
+        for name, value in (("base64", plain), ("lines", lines), ("escaped lines", lines.replace("\n", "&#10;")),
+                            ("escaped letters", "".join(f"&#x{ord(letter):x};" for letter in plain[:3000])),
+                            ("digits", data.hex()), ("escaped bytes", escaped)):
+            hidden(test, f"{kind}, {name}, attribute", jpeg(in_xmp(f'{space}a:b="{value}"')), [data], "XMP")
+            hidden(test, f"{kind}, {name}, element", jpeg(in_xmp(space, f"<a:b>{value}</a:b>")), [data], "XMP")
+            hidden(test, f"{kind}, {name}, CDATA", jpeg(in_xmp(space, f"<a:b><![CDATA[{value}]]></a:b>")), [data],
+                   "XMP", "escaped" not in name)
+            hidden(test, f"{kind}, {name}, comment", jpeg(in_xmp(space, f"<!--{value}-->")), [data], "XMP", False)
+            hidden(test, f"{kind}, {name}, instruction", jpeg(in_xmp(space, f"<?a {value}?>")), [data], "XMP", False)
+        rows = "".join(f"<rdf:li>{plain[i:i + 60]}</rdf:li>" for i in range(0, 12000, 60))
+        hidden(test, f"{kind} in rows", jpeg(in_xmp(space, f"<a:b><rdf:Seq>{rows}</rdf:Seq></a:b>")), [], "XMP",
+               len(plain) > 8000)
+    image = ('xmlns:g="http://ns.adobe.com/xap/1.0/g/img/"',
+             f'<xmp:Thumbnails><rdf:Alt><rdf:li g:image="{MARKER.decode()}"/></rdf:Alt></xmp:Thumbnails>'
+             f"<a:b {space}><g:image>{MARKER.decode()}</g:image></a:b>")
+    hidden(test, "a thumbnail", jpeg(in_xmp(*image)), [], "XMP")
+    test.equal(exiftool("out.jpg").get("XMP-dc:Source"), "Gr\u00fc\u00dfe", "the rest of a packet")
+
+
+def test_texts(test):
+    """Pictures in texts of a PNG and in comments of a JPEG, and raw profiles in any letters."""
+    for kind in ("jpeg", "png", "webp"):
+        data = thumbnail(kind)
+        plain, lines = base64.b64encode(data), base64.encodebytes(data)
+        forms_of = {"base64": plain, "lines": lines, "digits": data.hex().encode(), "pairs": data.hex(" ").encode(),
+                    "a list": b'["' + b'", "'.join(lines.split()) + b'"]',
+                    "an address": b"data:image/x;base64," + plain, "bytes": data.replace(b"\0", b"\1")}
+        for name, value in forms_of.items():
+            for text_chunk in (chunk(b"tEXt", b"Preview\0" + value), chunk(b"zTXt", b"a\0\0" + zlib.compress(value)),
+                               chunk(b"tEXt", b"Comment\0" + value),
+                               chunk(b"iTXt", b"a\0\1\0\0\0" + zlib.compress(value.decode("latin-1").encode())),
+                               chunk(b"iTXt", b"a\0\0\0" + value.decode("latin-1").encode() + b"\0\0b")):
+                hidden(test, f"{kind}, {name}", png(text_chunk), [data], "text")
+            hidden(test, f"{kind}, {name}", jpeg(segment(0xFE, value)), [data], "text")
+        for head, kind_of_chunk in ((b"a\0\0", b"zTXt"), (b"a\0\1\0\0\0", b"iTXt")):
+            hidden(test, f"{kind} behind a stream", png(chunk(kind_of_chunk, head + zlib.compress(b"A text") + data)),
+                   [data], "text")
+        for word in (b"raw profile type jpg", b"RAW PROFILE TYPE exif", b"Raw profile type thumb"):
+            raw = b"\n" + word[17:] + b"\n%8d\n" % len(data) + data.hex().encode() + b"\n"
+            hidden(test, word, png(chunk(b"zTXt", word + b"\0\0" + zlib.compress(raw))), [data], "text", False)
+
+
+def test_profile(test):
+    """A profile ends where its header says, and nothing hides between its tags."""
+    data, made = thumbnail("jpeg"), profile()
+    for target in ("out.png", "out.jpg"):
+        for source, file in (("in.png", png(chunk(b"iCCP", b"x\0\0" + zlib.compress(made + data)))),
+                             ("in.jpg", jpeg(*profile_segments(made + data)))):
+            test.write(source, file)
+            test.run("identity", source, target)
+            test.equal(Image.open(target).info.get("icc_profile"), made, f"{source} to {target}: a longer profile")
+    longer = struct.pack(">I", len(made) + len(data)) + made[4:] + data
+    hidden(test, "behind the tags", jpeg(*profile_segments(longer)), [data], "ICC profile", False)
+    count = struct.unpack(">I", made[128:132])[0]
+    for name, place, size in (("far", 1 << 31, 100), ("long", 200, 1 << 31)):
+        broken = made[:132] + struct.pack(">4sII", b"A2B0", place, size) + made[144:]
+        test.write("in.jpg", jpeg(*profile_segments(broken)))
+        test.check("ICC profile (is damaged)" in test.run("identity", "in.jpg", "out.jpg"), f"a tag that is {name}")
+    test.write("in.jpg", jpeg(*profile_segments(made[:128] + struct.pack(">I", count + 4000) + made[132:])))
+    test.check("ICC profile (is damaged)" in test.run("identity", "in.jpg", "out.jpg"), "a table that is too long")
+
+
+def test_iptc(test):
+    """IPTC's own preview, and pictures in its texts."""
+    data = thumbnail("jpeg")
+
+    def dataset(number, value):
+        size = struct.pack(">H", len(value)) if len(value) < 0x8000 else struct.pack(">HI", 0x8004, len(value))
+        return b"\x1c\2" + bytes([number]) + size + value
+
+    for number in (202, 125, 120, 5, 231):
+        for value in (data, data * (40000 // len(data) + 1), base64.b64encode(data)):
+            if len(value) > 60000:
+                continue
+            made = IPTC + dataset(number, value) + dataset(90, b"Aarhus")
+            hidden(test, f"dataset {number}", jpeg(segment(0xED, b"Photoshop 3.0\0" + resource(0x0404, made)
+                                                           + resource(0x0425, bytes(range(16))))), [data], "IPTC")
+            tags = exiftool("out.jpg")
+            test.equal((tags.get("IPTC:ObjectName"), tags.get("IPTC:City")), ("A title", "Aarhus"), "other datasets")
+            test.check("Photoshop:IPTCDigest" not in tags, "a digest of what was changed")
+    hidden(test, "an address", jpeg(segment(0xED, b"Photoshop 3.0\0" + resource(0x040B, data))), [data], "IPTC")
+
+
+# ---- What must come through ----
+
+def test_common(test):
+    """What cameras and editors write comes through without a warning."""
+    long = PROSE * 100
+
+    def rational(*values, signed=False):
+        return 10 if signed else 5, len(values) // 2, struct.pack(f"<{len(values)}{'i' if signed else 'I'}", *values)
+
+    def short(value):
+        return 3, 1, struct.pack("<H", value)
+
+    camera = [
+        (0x829A, *rational(1, 250)), (0x829D, *rational(28, 10)), (0x8822, *short(2)), (0x8827, *short(400)),
+        (0x9000, 7, 4, b"0232"), (0x9003, *text("2024:05:06 07:08:09")), (0x9004, *text("2024:05:06 07:08:09")),
+        (0x9010, *text("+02:00")), (0x9101, 7, 4, b"\1\2\3\0"), (0x9201, *rational(7965, 1000, signed=True)),
+        (0x9204, *rational(-1, 3, signed=True)), (0x9207, *short(5)), (0x9209, *short(16)), (0x920A, *rational(50, 1)),
+        (0x927C, 7, 40, b"Camera\0\0" + MARKER + bytes(14)),
+        (0x9286, 7, 48, b"ASCII\0\0\0" + b"seen from the bridge" + b" " * 20), (0x9290, *text("12")),
+        (0xA000, 7, 4, b"0100"), (0xA001, *short(1)), (0xA300, 7, 1, b"\3"), (0xA301, 7, 1, b"\1"),
+        (0xA302, 7, 8, b"\2\0\2\0\0\1\1\2"), (0xA402, *short(0)), (0xA432, *rational(24, 1, 70, 1, 28, 10, 28, 10)),
+        (0xA433, *text("Lens & Co")), (0xA434, *text("24-70mm F2.8")), (0xA435, *text("0001")),
+        (0xA005, 4, 1, [(1, *text("R98")), (2, 7, 4, b"0100")]),
+    ]
+    place = [(0, 1, 4, b"\2\3\0\0"), (1, *text("N")), (2, *rational(48, 1, 51, 1, 24, 1)), (3, *text("E")),
+             (4, *rational(2, 1, 17, 1, 40, 1)), (5, 1, 1, b"\0"), (6, *rational(35, 1)),
+             (7, *rational(7, 1, 8, 1, 9, 1)), (0x1B, 7, 11, b"ASCII\0\0\0GPS"), (0x1D, *text("2024:05:06"))]
+    title = "Gr\u00fc\u00dfe".encode("utf-16-le") + b"\0\0"
+    image = [(0x010E, *text(long)), (0x010F, *text("Maker & Co")), (0x0110, *text("Model 1" + "\0" * 9)),
+             (0x0131, *text("Firmware 1.0")), (0x0132, *text("2024:05:06 07:08:09")),
+             (0x013B, *text("Gr\u00fc\u00dfe")),
+             (0x0213, *short(1)), (0x4746, *short(4)), (0x8298, *text("(c) Somebody\0and another")),
+             (0x8769, 4, 1, camera), (0x8825, 4, 1, place), (0x9C9B, 1, len(title), title),
+             (0xC4A5, 7, 14, b"PrintIM\0000300\0\0")]
+    packet = xmp_packet(
+        'xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/" xmlns:crs="http://ns.adobe.com/camera-raw-settings/1.0/" '
+        'xmlns:lr="http://ns.adobe.com/lightroom/1.0/" xmlns:xmpMM="http://ns.adobe.com/xap/1.0/mm/" '
+        'xmlns:stEvt="http://ns.adobe.com/xap/1.0/sType/ResourceEvent#" '
+        'xmlns:Iptc4xmpCore="http://iptc.org/std/Iptc4xmpCore/1.0/xmlns/" '
+        'xmp:Rating="4" photoshop:City="Aarhus" photoshop:DateCreated="2024-05-06T07:08:09" crs:Exposure2012="+0.50" '
+        'crs:CameraProfileDigest="0123456789ABCDEF0123456789ABCDEF" xmpMM:DocumentID="xmp.did:01234567-89ab-cdef-0123-'
+        '456789abcdef" tiff:Make="Maker &amp; Co" exif:FNumber="28/10"',
+        f'<dc:title><rdf:Alt><rdf:li xml:lang="x-default">A &lt;title&gt;</rdf:li></rdf:Alt></dc:title>'
+        f'<dc:description><rdf:Alt><rdf:li xml:lang="x-default">{long}</rdf:li></rdf:Alt></dc:description>'
+        '<dc:creator><rdf:Seq><rdf:li>Gr\u00fc\u00dfe</rdf:li></rdf:Seq></dc:creator>'
+        '<dc:subject><rdf:Bag><rdf:li>rain</rdf:li><rdf:li>bridge</rdf:li></rdf:Bag></dc:subject>'
+        '<lr:hierarchicalSubject><rdf:Bag><rdf:li>weather|rain</rdf:li></rdf:Bag></lr:hierarchicalSubject>'
+        '<crs:ToneCurvePV2012><rdf:Seq><rdf:li>0, 0</rdf:li><rdf:li>255, 255</rdf:li></rdf:Seq></crs:ToneCurvePV2012>'
+        '<xmpMM:History><rdf:Seq><rdf:li stEvt:action="saved" stEvt:instanceID="xmp.iid:01234567-89ab-cdef-0123-'
+        '456789abcdef" stEvt:softwareAgent="Editor 1.0"/></rdf:Seq></xmpMM:History>'
+        '<Iptc4xmpCore:CreatorContactInfo rdf:parseType="Resource"><Iptc4xmpCore:CiUrlWork>https://example.org'
+        '</Iptc4xmpCore:CiUrlWork></Iptc4xmpCore:CreatorContactInfo>')
+    exif_block = bytes(Tiff("<", image).data)
+    test.write("in.jpg", jpeg(segment(0xE1, b"Exif\0\0" + exif_block),
+                              segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + packet), segment(0xFE, PROSE.encode())))
+    test.write("in.png", png(chunk(b"eXIf", exif_block), chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + packet),
+                             chunk(b"tEXt", b"Comment\0" + PROSE.encode()),
+                             chunk(b"zTXt", b"parameters\0\0" + zlib.compress(long.encode())),
+                             chunk(b"iTXt", b"prompt\0\0\0\0\0" + b'{"3": {"inputs": {"seed": 1}}, "4": 2}' * 3000)))
+    for source, target in itertools.product(("in.jpg", "in.png"), ("out.jpg", "out.png")):
+        test.equal(test.run("identity", source, target), "", f"{source} to {target}")
+        before, after = exiftool(source), check_file(test, target)
+        for name, value in before.items():
+            if name.split(":")[0] in ("IFD0", "ExifIFD", "GPS", "InteropIFD") or name.startswith("XMP"):
+                if "MakerNote" not in name and not name.startswith("IFD0:PrintIM") and name != "ExifIFD:PrintIMVersion":
+                    test.equal(after.get(name), value, f"{source} to {target}: {name}")
+        with open(target, "rb") as file:
+            test.check(packet in file.read(), f"{source} to {target}: the packet")
+    test.equal(len([kind for kind, _ in chunks("out.png") if kind in (b"tEXt", b"zTXt", b"iTXt")]), 4, "texts")
+
+
+def test_packets(test):
+    """A packet that is no XML is damaged; what is cut from one leaves XML."""
+    space = 'xmlns:a="https://example.org/a/" '
+    for name, elements in {"not closed": "<a:b>", "crossed": "<a:b><a:c></a:b></a:c>", "no name": "<>x</>",
+                           "a bare ampersand": "<a:b>a & b</a:b>", "a control character": "<a:b>&#1;</a:b>",
+                           "two roots": "</rdf:Description>", "an entity": "<a:b>&x;</a:b>", "an open comment": "<!-- ",
+                           "a half attribute": "<a:b c=>x</a:b>",
+                           "an attribute without quotes": "<a:b a:c=d/>"}.items():
+        test.write("in.jpg", jpeg(in_xmp(space, elements)))
+        test.check("XMP (is damaged)" in test.run("identity", "in.jpg", "out.jpg"), name)
+        check_file(test, "out.jpg")
+    doctype = b'<!DOCTYPE a [<!ENTITY x "xx">]>' + xmp_packet()
+    test.write("in.jpg", jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + doctype)))
+    test.check("XMP (is damaged)" in test.run("identity", "in.jpg", "out.jpg"), "a document type")
+    data = base64.b64encode(thumbnail("png")).decode()
+    for elements in (f"<a:b>{data}</a:b>", f"<a:b a:c='{data}' a:d='x'/>", f"<a:b><a:c>{data}</a:c></a:b>",
+                     f"<a:b>x<a:c>y</a:c>{data}</a:b>", f"<a:b>{data[:200]}<!-- x -->{data[200:]}</a:b>"):
+        test.write("in.jpg", jpeg(in_xmp(space, elements)))
+        test.run("-q", "identity", "in.jpg", "out.jpg")
+        packet = next(body for kind, body in metadata_files.segments("out.jpg") if kind == 0xE1)
+        packet = packet.split(b"\0", 1)[1]
+        done = subprocess.run([sys.executable, "-c", "import sys, xml.dom.minidom as m; m.parse(sys.stdin.buffer)"],
+                              input=packet, capture_output=True)
+        found = [piece.encode() in packet for piece in (data[220:240], "Gr\u00fc\u00dfe")]
+        test.equal((done.returncode, found), (0, [False, True]), f"what is left of {elements[:30]}")
+
+
+# ---- Bombs ----
+
+def test_bombs(test):
+    """Each compressed part is inflated, within a bound for the part and one for the file."""
+    bomb = zlib.compress(bytes(17 << 20), 9)
+    damaged = zlib.compress(PROSE.encode())[:-2]
+    for name, kind, head in (("zTXt", b"zTXt", b"a\0\0"), ("iTXt", b"iTXt", b"a\0\1\0\0\0"),
+                             ("XMP", b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0"), ("ICC profile", b"iCCP", b"x\0\0"),
+                             ("EXIF", b"zTXt", b"Raw profile type exif\0\0")):
+        part = name if name in ("XMP", "ICC profile") else "text"
+        for data, why in ((bomb, "is too large"), (damaged, "is damaged"), (b"no stream", "is damaged")):
+            test.write("in.png", png(chunk(kind, head + data)))
+            for target in ("out.png", "out.jpg"):
+                said = test.run("identity", "in.png", target)
+                test.check(f"metadata not carried over: {part} ({why})" in said, f"{name} that {why}: {said}")
+                test.check(os.path.getsize(target) < 5000, f"{name} that {why}: {os.path.getsize(target)} bytes")
+    # Many parts, each below its own bound: whole and damaged.
+    packed = zlib.compress(bytes(16 << 20)[:-100], 9)
+    for name, data in (("whole", packed), ("damaged", packed[:-4] + b"xxxx")):
+        for kind, head in ((b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0"), (b"iCCP", b"x\0\0"), (b"zTXt", b"a\0\0"),
+                           (b"zTXt", b"Raw profile type exif\0\0")):
+            many = chunk(kind, head + data) * (15000000 // len(data))
+            test.write("in.png", png(many))
+            began = time.monotonic()
+            test.run("-q", "identity", "in.png", "out.png")
+            test.check(time.monotonic() - began < 5, f"{name} {kind} {head}: {time.monotonic() - began:.1f} s")
+            test.check(os.path.getsize("out.png") < 1 << 20, f"{name} {kind}: {os.path.getsize('out.png')} bytes")
+    # The sum of texts that are small enough each.
+    texts = chunk(b"zTXt", b"a\0\0" + zlib.compress((PROSE * 19000).encode()[:1000000], 9)) * 200
+    test.write("in.png", png(texts))
+    test.check("text (is too large)" in test.run("identity", "in.png", "out.png"), "200 texts of a million letters")
+    test.check(0 < sum(kind == b"zTXt" for kind, _ in chunks("out.png")) <= 67, "texts of the first 64 MiB")
+
+
+sys.exit(metadata_files.run_tests(globals()))
