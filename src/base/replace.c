@@ -267,7 +267,7 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, const struc
     char *folder = real != NULL ? file_folder(real) : NULL;
     if (folder != NULL)
         target.folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (target.folder >= 0) {
+    if (real != NULL && target.folder >= 0) {
         const char *slash = strrchr(real, '/');
         target.name = slash != NULL ? slash + 1 : real;
         target.exists = exists;

@@ -6,6 +6,7 @@
 #include "base/file.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- The table ---- */
 
@@ -73,6 +74,8 @@ struct writing {
     struct outputs *outputs;
     const struct job *job;
     const struct stat *read; /* NULL: not in place */
+    const uint8_t *bytes;
+    size_t size;
 };
 
 /* Is the file NOW, or nothing if NULL, still the one that was read? */
@@ -87,12 +90,28 @@ static bool check_unchanged(const struct writing *writing, const struct stat *no
                        now == NULL ? "removed" : "changed or replaced");
 }
 
+/* An output that was not there when the run began, and is there now: is it at least the same? Then another process does
+ * the same work. Otherwise it does other work, or a shard whose name for an output the folder takes for this one. */
+static bool check_made(const struct writing *writing, struct error *error)
+{
+    uint8_t *bytes;
+    size_t size;
+    if (writing->read != NULL || writing->job->output_inode != 0)
+        return true;
+    const bool same = file_read(writing->job->output, writing->size, &bytes, &size, NULL, NULL) &&
+                      size == writing->size && memcmp(bytes, writing->bytes, size) == 0;
+    free(bytes);
+    return same || error_about(error, ERROR_WORK, writing->job->output,
+                               "was made by another process while this run was at work, and stays; let each write to "
+                               "other names");
+}
+
 static bool allow(void *context, const struct stat *facts, struct error *error)
 {
     const struct writing *writing = context;
     pthread_mutex_lock(&writing->outputs->lock);
     if ((writing->read == NULL || check_unchanged(writing, facts, error)) &&
-        (facts == NULL || check_other(writing->outputs, writing->job, facts, error)))
+        (facts == NULL || (check_other(writing->outputs, writing->job, facts, error) && check_made(writing, error))))
         return true;
     pthread_mutex_unlock(&writing->outputs->lock);
     return false;
@@ -110,7 +129,7 @@ static void end(void *context, const struct stat *facts)
 bool outputs_write(struct outputs *outputs, const struct job *job, const struct stat *read, const uint8_t *bytes,
                    size_t size, struct error *error)
 {
-    struct writing writing = {.outputs = outputs, .job = job, .read = read};
+    struct writing writing = {.outputs = outputs, .job = job, .read = read, .bytes = bytes, .size = size};
     const struct file_guard guard = {.allow = allow, .end = end, .context = &writing};
     return file_write(job->output, bytes, size, &guard, error);
 }

@@ -302,6 +302,28 @@ def test_changed(program):
               f"{how} while it was filtered: the file is not as the other program left it")
 
 
+def test_made(program):
+    """An output that another program makes while the picture is filtered stays, unless it is the same."""
+    slow = [program, "-q", "--variant", "reference", "--threads", "1", "disk:30,disk:30", "a.png"]
+    write("a.png", picture(150, 80, 3))
+    run([*slow, "want.png"])
+    os.mkdir("out")
+    for name, output in (("o.png", ["o.png"]), ("out/a.png", ["-o", "out"])):
+        for content in (b"other", read("want.png")):
+            for attempt in range(1, 6):  # it must come after the list is made
+                process = subprocess.Popen([*slow, *output], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                           env=faults.environment())
+                time.sleep(0.1 * attempt)
+                write(name, content)
+                said = process.communicate()[1].decode()
+                if content != b"other" or "was made by another" in said:
+                    break
+                os.remove(name)
+            check(process.returncode == (content == b"other") and ("was made by another" in said) ==
+                  (content == b"other") and read(name) == content, f"made: {process.returncode}, {said}")
+            os.remove(name)
+
+
 def test_vanishing(program):
     """The output folder is removed again and again during a batch: it is made again, or the file fails."""
     os.mkdir("in")
@@ -506,8 +528,8 @@ def test_long_paths(program):
     check(ended.status in (0, 1) and all(len(line) < 6300 for line in ended.lines()), "batch with long paths")
 
 
-TESTS = [test_permissions, test_limit, test_attributes, test_foreign_group, test_changed, test_vanishing, test_links,
-         test_waiting_pipe, test_names, test_long_paths]
+TESTS = [test_permissions, test_limit, test_attributes, test_foreign_group, test_changed, test_made, test_vanishing,
+         test_links, test_waiting_pipe, test_names, test_long_paths]
 if sys.argv[-1] == "mounting":
     TESTS += [test_full_disk, test_read_only]
 else:
