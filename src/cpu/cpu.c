@@ -27,7 +27,7 @@
 #include <string.h>
 
 enum {
-    PARALLEL_WORK = 1 << 18,      /* multiply-adds; below that, waking threads costs more than it saves */
+    THREAD_WORK = 1 << 22,        /* multiply-adds, about 0.1 ms; a thread that does less is not worth its start */
     PAST_CACHES_BYTES = 16 << 20, /* output that is larger is not in a cache when it is read again */
 };
 
@@ -69,10 +69,18 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
     (void)device;
     const struct filter *f = plan->filter;
     struct launch launch = {
-        .plan = plan, .program = plan->prepared, .in = in, .out = out, .past_caches = goes_past_caches(out)};
+        .plan = plan,
+        .program = plan->prepared,
+        .in = in,
+        .out = out,
+        .first_row = plan->last_row > 0 ? plan->first_row : 0,
+        .last_row = plan->last_row > 0 ? plan->last_row : in->height,
+        .past_caches = goes_past_caches(out),
+    };
     assert(launch.program != NULL);
     const double work = (double)in->width * in->height * in->count * f->width * f->height * filter_grids(f);
-    int threads = work < PARALLEL_WORK ? 1 : thread_pool_threads(plan->pool);
+    int threads = thread_pool_threads(plan->pool);
+    threads = work / THREAD_WORK < threads ? (int)(work / THREAD_WORK) + 1 : threads;
     tiles_choose(&launch, threads);
     const int64_t tiles = (int64_t)launch.tiles_x * launch.tiles_y * in->count;
     threads = tiles < threads ? (int)tiles : threads;

@@ -107,6 +107,8 @@ static void reference_row(void *context, int64_t index, int thread)
     const struct images *images = context;
     const struct plane *in = images->in, *out = images->out;
     const int channel = (int)(index / in->height), y = (int)(index % in->height);
+    if (images->plan->last_row > 0 && (y < images->plan->first_row || y >= images->plan->last_row))
+        return;
     for (int x = 0; x < in->width; x++)
         if (in->sample == SAMPLE_U8)
             ((uint8_t *)plane_row(out, channel, y))[x] = reference_u8(images->plan, in, channel, y, x);

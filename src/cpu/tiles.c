@@ -299,14 +299,14 @@ void tile_convolve(void *context, int64_t index, int thread)
 {
     const struct launch *launch = context;
     const struct program *program = launch->program;
-    const int width = launch->in->width, height = launch->in->height;
+    const int width = launch->in->width, last = launch->last_row;
     const int column = (int)(index % launch->tiles_x);
     const int x0 = column == 0 ? 0 : (column - 1) * launch->tile_width + launch->first_width;
-    const int y0 = (int)(index / launch->tiles_x % launch->tiles_y) * launch->tile_height;
+    const int y0 = launch->first_row + (int)(index / launch->tiles_x % launch->tiles_y) * launch->tile_height;
     const struct tile tile = {
         .channel = (int)(index / launch->tiles_x / launch->tiles_y),
         .y0 = y0,
-        .y1 = height - y0 < launch->tile_height ? height : y0 + launch->tile_height,
+        .y1 = last - y0 < launch->tile_height ? last : y0 + launch->tile_height,
         .x0 = x0,
         .x1 = column == 0                       ? launch->first_width
               : width - x0 < launch->tile_width ? width
@@ -328,7 +328,7 @@ void tiles_choose(struct launch *launch, int threads)
     const struct program *program = launch->program;
     const struct filter *f = launch->plan->filter;
     const bool passes = program->first != program->last;
-    const int width = launch->in->width, height = launch->in->height;
+    const int width = launch->in->width, height = launch->last_row - launch->first_row;
     const int made = program->first->group /
                      rows_in_one(program->first->target); /* rows of sums that the first pass makes at once */
     launch->input_sets = passes ? 1 : program->sum_parts;

@@ -18,8 +18,9 @@ struct launch {
     const struct plan *plan;
     const struct program *program;
     const struct plane *in, *out;
-    bool past_caches; /* outputs are written past the caches */
-    bool in_place;    /* away from the border, passes read the samples of the input plane without a copy */
+    int first_row, last_row; /* of the outputs that are made */
+    bool past_caches;        /* outputs are written past the caches */
+    bool in_place;           /* away from the border, passes read the samples of the input plane without a copy */
     int first_width, tile_width, tile_height, tiles_x, tiles_y; /* the first column of tiles has its own width */
     int input_sets, input_rows; /* of a thread's scratch; a set for each part of the samples */
     int ring_rows; /* rows of the ring of the first pass's sums, one ring for each part; 0: there is one pass */

@@ -132,7 +132,6 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
     } else if (request->choice == CHOICE_AUTO) {
         done = choose_backend(pipeline, error);
     } else {
-        host_planes_release(pipeline); /* earlier images may have run on the CPU */
         done = gpu_open(pipeline, error) || (request->cpu_fallback && fall_back_to_cpu(pipeline, error));
     }
     stages_end(stages, STAGE_PLAN);
@@ -141,42 +140,38 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
 
 bool pipeline_run(struct pipeline *pipeline, struct image *image, struct image *result, struct error *error)
 {
-    *result = *image;
-    if (pipeline->backend == BACKEND_CPU)
-        return run_on_cpu(pipeline, image, error);
-
     const struct request *request = pipeline->request;
-    bool intact;
-    if (run_on_gpu(pipeline, image, result, &intact, error))
-        return true;
+    bool intact = true;
     *result = *image;
-    if (!intact || !(request->choice == CHOICE_AUTO || request->cpu_fallback))
-        return false;
-    return fall_back_to_cpu(pipeline, error) && run_on_cpu(pipeline, image, error);
+    if (pipeline->backend == BACKEND_CUDA && run_on_gpu(pipeline, image, result, &intact, error))
+        return true;
+    const bool may_fall_back = intact && (request->choice == CHOICE_AUTO || request->cpu_fallback);
+    const bool done = (pipeline->backend == BACKEND_CPU || (may_fall_back && fall_back_to_cpu(pipeline, error))) &&
+                      run_on_cpu(pipeline, image, error);
+    *result = *image;
+    return done;
 }
 
 size_t pipeline_need(const struct pipeline *pipeline, int width, int height, int channels, int bits)
 {
     const struct image image = {.width = width, .height = height, .channels = channels, .bits = bits};
-    const size_t planes = host_planes_bytes(pipeline, &image);
-    /* The CPU, which may have to take over, needs its planes, and a GPU page-locked memory; never both. */
-    return pipeline->request->choice == CHOICE_CPU || planes > image_bytes(&image) ? planes : image_bytes(&image);
+    const size_t bands = pipeline_stream_need(pipeline->request, &image, 0, 1);
+    /* The CPU, which may have to take over, needs its bands, and a GPU page-locked memory; never both. */
+    return pipeline->request->choice == CHOICE_CPU || bands > image_bytes(&image) ? bands : image_bytes(&image);
 }
 
 size_t pipeline_kept(const struct pipeline *pipeline)
 {
-    return pipeline->host_planes[0].capacity + pipeline->host_planes[1].capacity + pipeline->page_locked.capacity;
+    return pipeline->page_locked.capacity;
 }
 
 void pipeline_shrink(struct pipeline *pipeline)
 {
-    host_planes_release(pipeline);
     gpu_buffers_release(pipeline);
 }
 
 void pipeline_close(struct pipeline *pipeline)
 {
-    host_planes_release(pipeline);
     gpu_close(pipeline);
     for (size_t i = 0; pipeline->plans != NULL && i < pipeline->request->count; i++)
         plan_free(&pipeline->plans[i]);

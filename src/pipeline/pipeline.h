@@ -61,7 +61,6 @@ struct pipeline {
     struct error fallback;
     struct device *device; /* NULL on the CPU */
 
-    struct buffer host_planes[2];
     struct buffer page_locked;    /* an interleaved image */
     struct buffer device_samples; /* an interleaved image */
     struct buffer device_planes[2];
@@ -108,7 +107,46 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
  * it. They are in IMAGE, or, with request->page_locked and a GPU, in the pipeline's own memory. */
 bool pipeline_run(struct pipeline *pipeline, struct image *image, struct image *result, struct error *error);
 
-/* Bytes of host memory, beside the image, that pipeline_run will keep for such images. SIZE_MAX: too many to count. */
+/* Where pipeline_stream gets its rows. */
+struct row_source {
+    const struct image
+        *image;       /* the whole image, in memory; NULL: the functions below make its rows, from the top down */
+    void *context;    /* of the functions */
+    size_t raw_bytes; /* of a fetched row */
+
+    /* Fetch the next ROWS rows to RAW, while another thread may read those before. NULL: there is no fetch. */
+    bool (*fetch)(void *context, int rows, uint8_t *raw, struct error *error);
+
+    /* Read the next ROWS rows to SAMPLES. RAW is what was fetched. */
+    bool (*read)(void *context, int rows, uint8_t *raw, uint8_t *samples, struct error *error);
+};
+
+/* What pipeline_stream does with filtered rows. */
+struct row_sink {
+    struct image *image; /* receives them; NULL: the functions below do */
+    void *context;       /* of the functions */
+    int multiple;        /* they get a multiple of so many rows, or the last rows; at least 1 */
+
+    /* Encode ROWS, from row FIRST of the image on, on thread number THREAD, below those of the pool. Unless FIRST is 0,
+     * the row above them stands before them in memory. Several threads call this at once. May be NULL. */
+    bool (*encode)(void *context, int thread, int first, const struct image *rows, struct error *error);
+
+    /* Write ROWS, from row FIRST on, which are encoded. They come from the top down. */
+    bool (*write)(void *context, int first, const struct image *rows, struct error *error);
+};
+
+/* Apply the filters of a pipeline that is planned for the CPU to an image of SHAPE, whose samples do not matter. Reading,
+ * filtering and writing run beside each other on the threads of the pool. Only some bands of rows are in memory, unless
+ * the filters need the whole image at once. The stages of these threads add up. */
+bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const struct row_source *source,
+                     const struct row_sink *sink, struct error *error);
+
+/* Bytes of memory that pipeline_stream needs, with raw_bytes and multiple of its source and sink. SIZE_MAX: too many to
+ * count. */
+size_t pipeline_stream_need(const struct request *request, const struct image *shape, size_t raw_bytes, int multiple);
+
+/* Bytes of host memory, beside the image and its result, that pipeline_run needs for such images. SIZE_MAX: too many to
+ * count. */
 size_t pipeline_need(const struct pipeline *pipeline, int width, int height, int channels, int bits);
 
 /* Bytes of host memory that the pipeline keeps now. */

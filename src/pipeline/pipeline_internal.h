@@ -16,17 +16,10 @@ bool request_merges_between(const struct request *request, const struct image *i
  * type are the same: all else comes from the request. */
 bool pipeline_make_plans(struct pipeline *pipeline, struct error *error);
 
-/* ---- cpu.c ---- */
+/* ---- stream.c ---- */
 
-/* Filter IMAGE in place by the plans. */
+/* Filter IMAGE by the plans. The result replaces its samples. */
 bool run_on_cpu(struct pipeline *pipeline, struct image *image, struct error *error);
-
-/* The bytes of both plane buffers for images like this one, without their alignment; SIZE_MAX where size_t is too
- * small. */
-size_t host_planes_bytes(const struct pipeline *pipeline, const struct image *image);
-
-/* Release the plane buffers. */
-void host_planes_release(struct pipeline *pipeline);
 
 /* ---- cuda.c, no_cuda.c ---- */
 

@@ -47,6 +47,8 @@ struct plan {
     int32_t largest_tap;           /* the largest |q| */
     int shift_x, shift_y;          /* the last tap that is not zero multiplies in(y + shift_y, x + shift_x) */
     struct thread_pool *pool;      /* for variants of the CPU; NULL: the calling thread only */
+    int first_row, last_row;       /* for variants of the CPU: only outputs of the rows from the first to the one before
+                                      the last are made; 0, 0: all */
 
     /* The result of the variant's prepare, and the function that frees it. Both are NULL if there is nothing. The plan
      * owns the result, and launches only read it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pipeline's choice of the backend, its fallback to the CPU, and images that go through it in bands. */
+ * The pipeline's choice of the backend, and its fallback to the CPU. */
 #include "base/error.h"
 #include "filter/filter.h"
 #include "image/image.h"
@@ -169,111 +169,6 @@ static void test_a_named_variant_is_refused_before_and_with_the_image(void **sta
     pipeline_close(&pipeline);
 }
 
-/* ---- Bands ---- */
-
-static void fill(struct image *image)
-{
-    uint32_t state = 1;
-    for (size_t i = 0; i < image_bytes(image); i++) {
-        state = state * 1664525 + 1013904223;
-        image->samples[i] = (uint8_t)(state >> 24);
-    }
-}
-
-/* Filter IMAGE in place. *KEPT becomes the bytes that the pipeline kept for it. */
-static void run(const struct request *request, struct image *image, size_t *kept)
-{
-    struct pipeline pipeline;
-    struct stages stages;
-    struct error error;
-    struct image result;
-    stages_begin(&stages);
-    assert_true(pipeline_open(&pipeline, request, &error));
-    assert_true(pipeline_plan(&pipeline, image, &stages, &error));
-    assert_true(pipeline_run(&pipeline, image, &result, &error));
-    *kept = pipeline_kept(&pipeline);
-    assert_in_range(*kept, 1,
-                    pipeline_need(&pipeline, image->width, image->height, image->channels, image->bits) + 128);
-    pipeline_shrink(&pipeline);
-    assert_int_equal(pipeline_kept(&pipeline), 0);
-    pipeline_close(&pipeline);
-}
-
-/* A chain never goes in bands, and identity changes nothing: the filter alone must give the same bytes as with identity
- * behind it. */
-static void check_bands(const struct filter *filter, enum border border, int width, int height, int channels, int bits)
-{
-    static struct filter chain[2];
-    struct image banded, whole;
-    struct error error;
-    size_t banded_bytes, whole_bytes;
-    chain[0] = *filter;
-    find("identity", &chain[1]);
-    assert_true(image_allocate(&banded, width, height, channels, bits, &error));
-    assert_true(image_allocate(&whole, width, height, channels, bits, &error));
-    fill(&banded);
-    fill(&whole);
-    struct request request = {.filters = chain, .count = 1, .border = border, .choice = CHOICE_CPU};
-    run(&request, &banded, &banded_bytes);
-    request.count = 2;
-    run(&request, &whole, &whole_bytes);
-    if (border != BORDER_WRAP)
-        assert_true(banded_bytes < whole_bytes); /* there were bands */
-    assert_memory_equal(banded.samples, whole.samples, image_bytes(&whole));
-    image_free(&banded);
-    image_free(&whole);
-}
-
-/* A column of HEIGHT taps that differ, so that a row out of place shows. */
-static void make_column(int height, int anchor, struct filter *filter)
-{
-    char text[2048];
-    struct error error;
-    size_t used = (size_t)snprintf(text, sizeof text, "anchor 0 %d\nscale %d\n", anchor, 2 * height);
-    for (int i = 0; i < height; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%d\n", i % 5 + (i == anchor));
-    if (!filter_parse(text, used, "column", filter, &error))
-        fail_msg("%s", error.message);
-}
-
-/* The halo's sizes above and below, all borders, and last bands of every kind of height: a band of 1 MiB has 249 rows
- * of 4200 bytes, and one of no more rows than the halo below is joined to the band before. */
-static void test_bands_give_the_whole_images_bytes(void **state)
-{
-    (void)state;
-    enum { HEIGHT = 15, BAND = 249 };
-    static struct filter filter;
-    static const int anchors[] = {0, 7, HEIGHT - 1};
-    for (size_t k = 0; k < sizeof anchors / sizeof anchors[0]; k++) {
-        const int below = HEIGHT - 1 - anchors[k];
-        const int last[] = {0, 1, below, below + 1};
-        make_column(HEIGHT, anchors[k], &filter);
-        for (enum border border = 0; border < BORDER_COUNT; border++)
-            for (size_t i = 0; i < sizeof last / sizeof last[0]; i++)
-                check_bands(&filter, border, 1400, 2 * BAND + last[i] + (last[i] == 0 ? BAND : 0), 3, 8);
-    }
-}
-
-/* The tallest filter, whose bands have 16 times its rows. */
-static void test_bands_of_a_tall_filter(void **state)
-{
-    (void)state;
-    enum { HEIGHT = 127, BAND = 16 * HEIGHT };
-    static struct filter filter;
-    make_column(HEIGHT, 5, &filter);
-    for (enum border border = 0; border < BORDER_COUNT; border++)
-        check_bands(&filter, border, 530, 2 * BAND + 121, 1, 8);
-}
-
-/* Rows of twice as many bytes. */
-static void test_bands_of_16_bits(void **state)
-{
-    (void)state;
-    static struct filter filter;
-    make_column(9, 2, &filter);
-    check_bands(&filter, BORDER_REFLECT, 1400, 500, 3, 16);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,9 +178,6 @@ int main(void)
         cmocka_unit_test(test_a_missing_gpu_is_an_error_where_it_was_asked_for),
         cmocka_unit_test(test_the_cpu_takes_over_for_this_and_all_later_images),
         cmocka_unit_test(test_a_named_variant_is_refused_before_and_with_the_image),
-        cmocka_unit_test(test_bands_give_the_whole_images_bytes),
-        cmocka_unit_test(test_bands_of_a_tall_filter),
-        cmocka_unit_test(test_bands_of_16_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Images that stream through the CPU's filters in bands give the bytes of whole planes: every border, anchor and height
+ * of the last band, chains, alpha, linear light, 16 bits, any number of threads, rows from memory and from functions.
+ * A source or a sink that fails ends the stream. */
+#include "base/error.h"
+#include "base/parallel.h"
+#include "filter/filter.h"
+#include "image/image.h"
+#include "image/linear.h"
+#include "pipeline/pipeline.h"
+#include "plan/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/helpers.h"
+
+/* A set of planes of BAND_BYTES (stream.c): 124 rows of 1400 pixels with 3 channels. */
+enum { WIDTH = 1400, BAND = 124, CHAIN_MOST = 3 };
+
+static struct image make_image(int width, int height, int channels, int bits)
+{
+    struct image image;
+    uint32_t state = 1;
+    assert_true(image_allocate(&image, width, height, channels, bits, NULL));
+    for (size_t i = 0; i < image_bytes(&image); i++) {
+        state = state * 1664525 + 1013904223;
+        image.samples[i] = (uint8_t)(state >> 24);
+    }
+    return image;
+}
+
+/* A column of HEIGHT taps that differ, so that a row out of place shows. */
+static struct filter make_column(int height, int anchor)
+{
+    char text[2048];
+    size_t used = (size_t)snprintf(text, sizeof text, "anchor 0 %d\nscale %d\n", anchor, 2 * height);
+    for (int i = 0; i < height; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%d\n", i % 5 + (i == anchor));
+    return parsed(text);
+}
+
+/* ---- The expected image ---- */
+
+/* Apply the filters to whole planes, one launch each. */
+static void filter_whole(const struct request *request, struct image *image)
+{
+    const enum sample sample = pipeline_sample(request, image->bits);
+    const bool rounds = request->linear != NULL || (request->alpha == ALPHA_PREMULTIPLY && image_has_alpha(image));
+    struct plane planes[2];
+    int in = 0;
+    for (int i = 0; i < 2; i++)
+        assert_true(
+            plane_allocate(&planes[i], sample, image->width, image->height, image_planes(image, request->alpha), NULL));
+    image_split(image, request->alpha, request->linear, &planes[0]);
+    for (size_t i = 0; i < request->count; i++, in = !in) {
+        struct plan plan;
+        if (i > 0 && rounds) {
+            image_merge(&planes[in], request->alpha, request->linear, image);
+            image_split(image, request->alpha, request->linear, &planes[in]);
+        }
+        assert_true(
+            variant_plan(&plan, &request->filters[i], request->border, sample, variant_find("cpu", NULL), NULL));
+        assert_true(variant_prepare(&plan, NULL, NULL));
+        assert_true(plan.variant->launch(&plan, NULL, &planes[in], &planes[!in], NULL));
+        plan_free(&plan);
+    }
+    image_merge(&planes[in], request->alpha, request->linear, image);
+    plane_free(&planes[0]);
+    plane_free(&planes[1]);
+}
+
+/* ---- Rows by functions ---- */
+
+struct rows {
+    const struct image *in;
+    struct image out;
+    bool *encoded; /* for each row */
+    int fetched, read, written, multiple;
+    int fail_at; /* the row whose fetch, read, encode or write fails */
+    enum { FAIL_NEVER, FAIL_FETCH, FAIL_READ, FAIL_ENCODE, FAIL_WRITE } fails;
+};
+
+static bool maybe_fail(const struct rows *rows, int kind, int first, int count, struct error *error)
+{
+    if ((int)rows->fails != kind || rows->fail_at < first || rows->fail_at >= first + count)
+        return true;
+    return error_set(error, ERROR_WORK, "failed at row %d", rows->fail_at);
+}
+
+static size_t bytes_of(const struct image *image, int rows)
+{
+    return (size_t)rows * (size_t)image->width * image_pixel_bytes(image);
+}
+
+/* Raw rows are the image's with all bits flipped. */
+static bool fetch(void *context, int count, uint8_t *raw, struct error *error)
+{
+    struct rows *rows = context;
+    const uint8_t *from = image_row(rows->in, rows->fetched);
+    for (size_t i = 0; i < bytes_of(rows->in, count); i++)
+        raw[i] = (uint8_t)~from[i];
+    rows->fetched += count;
+    return maybe_fail(rows, FAIL_FETCH, rows->fetched - count, count, error);
+}
+
+static bool read_rows(void *context, int count, uint8_t *raw, uint8_t *samples, struct error *error)
+{
+    struct rows *rows = context;
+    for (size_t i = 0; i < bytes_of(rows->in, count); i++)
+        samples[i] = (uint8_t)~raw[i];
+    rows->read += count;
+    return maybe_fail(rows, FAIL_READ, rows->read - count, count, error);
+}
+
+static bool encode(void *context, int thread, int first, const struct image *band, struct error *error)
+{
+    struct rows *rows = context;
+    assert_true(thread >= 0 && thread < 8);
+    assert_int_equal(first % rows->multiple, 0);
+    assert_true(band->height % rows->multiple == 0 || first + band->height == rows->out.height);
+    const int above = first > 0 ? 1 : 0; /* the row above is there, and right */
+    const struct image all = image_rows(band, -above, band->height + above);
+    memcpy(image_row(&rows->out, first - above), all.samples, image_bytes(&all));
+    for (int y = first; y < first + band->height; y++)
+        rows->encoded[y] = true;
+    return maybe_fail(rows, FAIL_ENCODE, first, band->height, error);
+}
+
+static bool write_rows(void *context, int first, const struct image *band, struct error *error)
+{
+    struct rows *rows = context;
+    assert_int_equal(first, rows->written);
+    for (int y = first; y < first + band->height; y++)
+        assert_true(rows->encoded[y]);
+    assert_memory_equal(image_row(&rows->out, first), band->samples, image_bytes(band));
+    rows->written += band->height;
+    return maybe_fail(rows, FAIL_WRITE, first, band->height, error);
+}
+
+/* ---- Checks ---- */
+
+static void open_pipeline(struct pipeline *pipeline, const struct request *request, const struct image *image,
+                          struct stages *stages)
+{
+    stages_begin(stages);
+    assert_true(pipeline_open(pipeline, request, NULL));
+    assert_true(pipeline_plan(pipeline, image, stages, NULL));
+}
+
+/* Stream IMAGE by functions. ROWS says what fails. */
+static bool stream(const struct request *request, const struct image *image, struct rows *rows, struct error *error)
+{
+    struct pipeline pipeline;
+    struct stages stages;
+    rows->in = image;
+    rows->out = make_image(image->width, image->height, image->channels, image->bits);
+    rows->encoded = calloc((size_t)image->height, sizeof *rows->encoded);
+    assert_non_null(rows->encoded);
+    open_pipeline(&pipeline, request, image, &stages);
+    const struct row_source source = {
+        .context = rows, .raw_bytes = bytes_of(image, 1), .fetch = fetch, .read = read_rows};
+    const struct row_sink sink = {.context = rows, .multiple = rows->multiple, .encode = encode, .write = write_rows};
+    const bool done = pipeline_stream(&pipeline, image, &source, &sink, error);
+    pipeline_close(&pipeline);
+    free(rows->encoded);
+    return done;
+}
+
+/* All ways give the bytes of whole planes. */
+static void check(struct request request, int width, int height, int channels, int bits)
+{
+    const struct image image = make_image(width, height, channels, bits);
+    struct image whole, result;
+    assert_true(image_convert(&image, bits, &whole, NULL));
+    filter_whole(&request, &whole);
+    for (int threads = 1; threads <= 3; threads += 2) {
+        struct thread_pool pool;
+        struct pipeline pipeline;
+        struct stages stages;
+        thread_pool_open(&pool, threads);
+        request.pool = &pool;
+        struct image copy;
+        assert_true(image_convert(&image, bits, &copy, NULL));
+        open_pipeline(&pipeline, &request, &copy, &stages);
+        assert_true(pipeline_run(&pipeline, &copy, &result, NULL));
+        assert_memory_equal(result.samples, whole.samples, image_bytes(&whole));
+        pipeline_close(&pipeline);
+        image_free(&copy);
+        struct rows rows = {.multiple = threads == 1 ? 1 : 34};
+        assert_true(stream(&request, &image, &rows, NULL));
+        assert_memory_equal(rows.out.samples, whole.samples, image_bytes(&whole));
+        assert_int_equal(rows.written, height);
+        image_free(&rows.out);
+        thread_pool_close(&pool);
+    }
+    struct image unused = image;
+    image_free(&unused);
+    image_free(&whole);
+}
+
+/* ---- Tests ---- */
+
+/* Last bands of every kind of height: none, one row, as many as the halo below and one more. */
+static void test_borders_anchors_and_last_bands(void **state)
+{
+    (void)state;
+    enum { HEIGHT = 15 };
+    static struct filter filter;
+    static const int anchors[] = {0, 7, HEIGHT - 1};
+    for (size_t k = 0; k < sizeof anchors / sizeof anchors[0]; k++) {
+        const int below = HEIGHT - 1 - anchors[k];
+        const int last[] = {0, 1, below, below + 1};
+        filter = make_column(HEIGHT, anchors[k]);
+        for (enum border border = 0; border < BORDER_COUNT; border++)
+            for (size_t i = 0; i < sizeof last / sizeof last[0]; i++)
+                check((struct request){.filters = &filter, .count = 1, .border = border, .choice = CHOICE_CPU}, WIDTH,
+                      2 * BAND + last[i] + (last[i] == 0 ? BAND : 0), 3, 8);
+    }
+}
+
+/* The tallest filter, whose bands have four times its halo. */
+static void test_a_tall_filter(void **state)
+{
+    (void)state;
+    enum { HEIGHT = 127, ANCHOR = 5, HALO = HEIGHT - 1 - ANCHOR, ROWS = 4 * HALO };
+    static struct filter filter;
+    filter = make_column(HEIGHT, ANCHOR);
+    for (enum border border = 0; border < BORDER_COUNT; border++)
+        check((struct request){.filters = &filter, .count = 1, .border = border, .choice = CHOICE_CPU}, 1400,
+              2 * ROWS + HALO - 1, 1, 8);
+}
+
+/* A chain's bands need the halo of all filters, and it rounds between them. */
+static void test_chains(void **state)
+{
+    (void)state;
+    static struct filter chain[CHAIN_MOST];
+    struct linear *linear = linear_make(NULL);
+    assert_non_null(linear);
+    chain[0] = make_column(9, 1);
+    chain[1] = make_column(5, 4);
+    assert_true(filter_find("sobel", &chain[2], NULL));
+    for (enum border border = 0; border < BORDER_COUNT; border++)
+        for (int channels = 2; channels <= 4; channels++) {
+            struct request request = {.filters = chain, .count = CHAIN_MOST, .border = border, .choice = CHOICE_CPU};
+            request.alpha = channels == 3 ? ALPHA_FILTER : channels == 2 ? ALPHA_PREMULTIPLY : ALPHA_KEEP;
+            check(request, WIDTH, 3 * BAND + 7, channels, 8);
+            request.linear = linear;
+            check(request, WIDTH, BAND + 1, channels, 8);
+        }
+    free(linear);
+}
+
+static void test_16_bits(void **state)
+{
+    (void)state;
+    static struct filter filter;
+    filter = make_column(9, 2);
+    check((struct request){.filters = &filter, .count = 1, .border = BORDER_REFLECT, .choice = CHOICE_CPU}, WIDTH, 500,
+          3, 16);
+    check((struct request){.filters = &filter, .count = 1, .alpha = ALPHA_PREMULTIPLY, .choice = CHOICE_CPU}, WIDTH,
+          300, 4, 16);
+}
+
+/* Small images, in one band, and rows that are wider than a band. */
+static void test_one_band_and_single_rows(void **state)
+{
+    (void)state;
+    static struct filter filter;
+    filter = make_column(3, 1);
+    const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU};
+    check(request, 7, 5, 3, 8);
+    check(request, 1, 1, 1, 8);
+    check(request, 200000, 9, 3, 8);
+    filter = make_column(1, 0);
+    check(request, 200000, 5, 3, 8);
+}
+
+/* The first failure ends the stream, and its sentence is the stream's. */
+static void test_failures(void **state)
+{
+    (void)state;
+    static struct filter filter;
+    filter = make_column(3, 1);
+    for (int threads = 1; threads <= 4; threads += 3)
+        for (int kind = FAIL_FETCH; kind <= FAIL_WRITE; kind++)
+            for (int row = 0; row < 10 * BAND; row += 10 * BAND - 1) {
+                struct thread_pool pool;
+                struct error error;
+                const struct image image = make_image(WIDTH, 10 * BAND, 3, 8);
+                thread_pool_open(&pool, threads);
+                const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU, .pool = &pool};
+                struct rows rows = {.multiple = 1, .fails = kind, .fail_at = row};
+                assert_false(stream(&request, &image, &rows, &error));
+                char text[64];
+                snprintf(text, sizeof text, "failed at row %d", row);
+                assert_error(&error, text);
+                struct image unused = image;
+                image_free(&unused);
+                image_free(&rows.out);
+                thread_pool_close(&pool);
+            }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_borders_anchors_and_last_bands),
+        cmocka_unit_test(test_a_tall_filter),
+        cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_16_bits),
+        cmocka_unit_test(test_one_band_and_single_rows),
+        cmocka_unit_test(test_failures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
