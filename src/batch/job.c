@@ -46,9 +46,9 @@ static void release_buffers(struct job_worker *worker)
     worker->kept = 0;
 }
 
-/* Upper bound of host memory for one image, without the pipeline's buffers: 2 file + 4 S bytes. S is all samples of the
- * image, at the file's depth or at BITS, whichever is larger. The file counts twice, as a decoder may copy it. Samples
- * count by the worst step:
+/* Upper bound of host memory for one image, without the pipeline's buffers: 2 file + 4 S + 8 M bytes. S is all samples
+ * of the image, at the file's depth or at BITS, whichever is larger. M is its METADATA. The file counts twice, as a
+ * decoder may copy it. Samples count by the worst step:
  *
  *   decode a PNG                 S, and S for the inflated rows
  *   decode a progressive JPEG    S, and 3 S for its coefficients and planes
@@ -57,11 +57,12 @@ static void release_buffers(struct job_worker *worker)
  *   encode                       S, S for filtered rows, S for the file, S/2 while its buffer grows by halves;
  *                                a JPEG of 16 bits a sample is made of reduced samples, S/2
  *
- * The input's file is freed before encoding begins. Its share of the bound then covers two copies of its metadata. */
-static size_t image_need(const struct codec_info *info, int bits, size_t size)
+ * Metadata are held while all these steps run, in a buffer of up to 2 M. Written, they have at most 2 M bytes, as
+ * hexadecimal digits: as a chunk and among all chunks, while the latter's buffer grows. */
+static size_t image_need(const struct codec_info *info, int bits, size_t size, size_t metadata)
 {
     const size_t bytes = bits > 8 || info->bits > 8 ? 2 : 1;
-    return 2 * size + 4 * bytes * (size_t)info->width * (size_t)info->height * (size_t)info->channels;
+    return 2 * size + 8 * metadata + 4 * bytes * (size_t)info->width * (size_t)info->height * (size_t)info->channels;
 }
 
 static bool too_large(const struct memory_budget *budget, const struct job *job, size_t need, struct error *error)
@@ -70,6 +71,42 @@ static bool too_large(const struct memory_budget *budget, const struct job *job,
     return error_about(error, ERROR_WORK, file_input_name(job->input),
                        "needs %s of memory, and --memory allows %s; allow more", text_of_size(need, needed),
                        text_of_size(budget->most, allowed));
+}
+
+/* Reserve NEED bytes for the file and what is read from it. WAIT and RESERVED are as below. */
+static bool reserve_file(struct job_worker *worker, const struct passage *passage, size_t need, bool wait,
+                         bool *reserved, struct error *error)
+{
+    struct memory_budget *budget = worker->budget;
+    const size_t more = need > worker->reserved ? need - worker->reserved : 0;
+    *reserved = false;
+    if (need > budget->most)
+        return too_large(budget, passage->job, need, error);
+    if (wait)
+        budget_wait(budget, more, worker->reserved);
+    else if (!budget_try(budget, more, worker->reserved))
+        return true;
+    worker->reserved += more;
+    *reserved = true;
+    return true;
+}
+
+/* Read the metadata of the file. What its parts have inflated is not known before, so reserve more and more. */
+static bool read_metadata(struct job_worker *worker, struct passage *passage, bool wait, bool *reserved,
+                          struct error *error)
+{
+    enum { FIRST = 1 << 14 };
+    for (size_t most = FIRST;; most *= 4) {
+        if (!reserve_file(worker, passage, 5 * passage->size + 4 * most, wait, reserved, error))
+            return false;
+        if (!*reserved)
+            return true;
+        if (!passage->info.format->read_metadata(passage->bytes, passage->size, most, &passage->metadata, error))
+            return false;
+        if (!passage->metadata.starved)
+            return true;
+        metadata_free(&passage->metadata);
+    }
 }
 
 /* Reserve memory for the image of a file of SIZE bytes. With WAIT, which says that it is this job's turn, wait for the
@@ -81,7 +118,8 @@ static bool reserve_image(struct job_worker *worker, const struct passage *passa
     const struct codec_info *info = &passage->info;
     const int bits = codec_bits(info, &passage->codec);
     const size_t planes = pipeline_need(&worker->pipeline, info->width, info->height, info->channels, bits);
-    const size_t image = image_need(info, bits, size);
+    const size_t need = image_need(info, bits, size, metadata_bytes(&passage->metadata));
+    const size_t image = need > worker->reserved ? need : worker->reserved;
     *reserved = false;
     if (planes > budget->most || image > budget->most - planes)
         return too_large(budget, passage->job, image + planes, error);
@@ -120,18 +158,13 @@ static bool check_in_place(const struct job_settings *settings, const struct pas
 static bool read_input(struct job_worker *worker, struct passage *passage, bool wait, bool *reserved)
 {
     const struct job *job = passage->job;
-    struct memory_budget *budget = worker->budget;
     struct stages *stages = &passage->result->stages;
     struct error *error = &passage->result->error;
     const size_t expected = job->bytes < CODEC_MAX_BYTES ? (size_t)job->bytes : CODEC_MAX_BYTES;
-    *reserved = false;
-    if (expected > budget->most)
-        return too_large(budget, job, expected, error);
-    if (wait)
-        budget_wait(budget, expected, 0);
-    else if (!budget_try(budget, expected, 0))
+    if (!reserve_file(worker, passage, expected, wait, reserved, error))
+        return false;
+    if (!*reserved)
         return true;
-    worker->reserved = expected;
     if (wait)
         stages_end(stages, STAGE_WAIT);
 
@@ -139,14 +172,16 @@ static bool read_input(struct job_worker *worker, struct passage *passage, bool 
     stages_end(stages, STAGE_READ);
     done = done && codec_inspect(passage->bytes, passage->size, file_input_name(job->input), &passage->codec,
                                  &passage->info, error);
-    done = done && check_in_place(worker->settings, passage, error);
+    done = done && check_in_place(worker->settings, passage, error) &&
+           read_metadata(worker, passage, wait, reserved, error);
     stages_end(stages, STAGE_DECODE);
     /* A file that has grown since it was listed counts as it is now. */
-    done = done &&
-           reserve_image(worker, passage, passage->size > expected ? passage->size : expected, wait, reserved, error);
+    done = done && (!*reserved || reserve_image(worker, passage, passage->size > expected ? passage->size : expected,
+                                                wait, reserved, error));
     if (wait)
         stages_end(stages, STAGE_WAIT);
     if (!done || !*reserved) {
+        metadata_free(&passage->metadata);
         free(passage->bytes);
         passage->bytes = NULL;
         release_image(worker);
@@ -181,7 +216,6 @@ static bool load_image(struct job_worker *worker, struct passage *passage)
     result->input_bytes = passage->size;
     const bool done = codec_decode_inspected(passage->bytes, passage->size, file_input_name(passage->job->input),
                                              &passage->codec, info, &passage->image, &result->error) &&
-                      info->format->read_metadata(passage->bytes, passage->size, &passage->metadata, &result->error) &&
                       (settings->keep_orientation ||
                        metadata_orient(&passage->metadata, &passage->image, &info->chroma_subsampling, &result->error));
     free(passage->bytes);

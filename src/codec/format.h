@@ -31,7 +31,8 @@ struct format {
     bool holds_alpha;
     bool (*check)(const uint8_t *bytes, size_t size, const char *name, struct container_info *info,
                   struct error *error);
-    bool (*read_metadata)(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
+    bool (*read_metadata)(const uint8_t *bytes, size_t size, size_t most, struct metadata *metadata,
+                          struct error *error);
     bool (*write_metadata)(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
                            struct error *error);
 };

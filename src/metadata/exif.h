@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 /* Rebuild EXIF from the known tags of the block of SIZE bytes, at most 16 MiB. The result is empty if there are none,
- * or if BYTES are no such block. TURNED drops tags that give a place in the picture. *UNKNOWN says whether an unknown tag,
- * or an unfit value, was left out. Release EXIF with blob_free. Returns false if there is not enough memory. */
+ * or if BYTES are no such block. TURNED drops tags that give a place in the picture. *UNKNOWN says whether an unknown
+ * tag, or an unfit value, was left out. Release EXIF with blob_free. Returns false if there is not enough memory. */
 bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *exif, bool *unknown);
 
 /* The tag Orientation, 1 to 8, of a block from exif_rebuild or an empty one. 1 if it has no valid value. */

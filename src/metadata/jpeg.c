@@ -143,13 +143,13 @@ static bool read_segment(struct metadata *metadata, struct pieces *pieces, const
     }
 }
 
-bool metadata_read_jpeg(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error)
+bool metadata_read_jpeg(const uint8_t *bytes, size_t size, size_t most, struct metadata *metadata, struct error *error)
 {
     struct pieces pieces = {0};
     struct jpeg_walk walk = jpeg_walk_begin(bytes, size);
     struct jpeg_segment segment;
     bool done = true;
-    *metadata = (struct metadata){.orientation = 1};
+    *metadata = (struct metadata){.orientation = 1, .most = most};
     while (done && jpeg_walk_headers(&walk, &segment))
         done = read_segment(metadata, &pieces, &segment, error);
     done = done && join_profile(metadata, &pieces, error) &&

@@ -65,7 +65,9 @@ bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const 
     const size_t left = METADATA_MOST - metadata->inflated;
     if (left == 0)
         return metadata_drop(metadata, part, METADATA_TOO_LARGE);
-    const enum zlib_result result = zlib_inflate_blob(bytes, size, left < most ? left : most, out);
+    const size_t wanted = left < most ? left : most, allowed = wanted < metadata->most ? wanted : metadata->most;
+    const enum zlib_result result = zlib_inflate_blob(bytes, size, allowed, out);
+    metadata->starved = metadata->starved || (result == ZLIB_TOO_LARGE && allowed < wanted);
     metadata->inflated += out->size;
     if (result == ZLIB_DONE)
         return true;

@@ -5,9 +5,9 @@
  *
  * No part is kept that may show the picture before it was filtered: a blurred face must not be found in its file. So
  * only what is known to be text or a few numbers is kept. EXIF is rebuilt from tags of a list. That drops the
- * thumbnail (IFD1), previews, maker notes and all bytes that no directory refers to. Of an XMP packet, of IPTC and of texts, plain
- * text is kept; of a profile, what its tags refer to. The other segments of an extended XMP packet, Photoshop's
- * resources apart from IPTC and the copyright, and all other application segments are dropped. */
+ * thumbnail (IFD1), previews, maker notes and all bytes that no directory refers to. Of an XMP packet, of IPTC and of
+ * texts, plain text is kept; of a profile, what its tags refer to. The other segments of an extended XMP packet,
+ * Photoshop's resources apart from IPTC and the copyright, and all other application segments are dropped. */
 #ifndef GPUCONV_METADATA_H
 #define GPUCONV_METADATA_H
 
@@ -60,6 +60,8 @@ struct metadata {
     bool has_chromaticities, has_gamma, has_coding, has_srgb;
     struct resolution resolution;
 
+    size_t most;      /* for reading: bytes that a part may have inflated */
+    bool starved;     /* a part has more, and might be kept */
     size_t inflated;  /* bytes that reading has inflated, kept or not */
     int orientation;  /* of EXIF, 1 to 8; 1 also if there is no valid one */
     uint32_t dropped; /* by reading: 1 << (part * METADATA_REASONS + reason) for each part */
@@ -67,9 +69,10 @@ struct metadata {
 
 /* Read the metadata of the SIZE bytes of a PNG or JPEG, which its check must have accepted. Release METADATA with
  * metadata_free, also after a failure. Damaged parts are dropped, and that is no error. Fails only if there is not
- * enough memory. */
-bool metadata_read_png(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
-bool metadata_read_jpeg(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
+ * enough memory. It allocates at most four times SIZE and four times MOST, the most bytes that a part has inflated, up
+ * to METADATA_PART_MOST. If MOST is less and too small for a part, STARVED says so: free METADATA and try more. */
+bool metadata_read_png(const uint8_t *bytes, size_t size, size_t most, struct metadata *metadata, struct error *error);
+bool metadata_read_jpeg(const uint8_t *bytes, size_t size, size_t most, struct metadata *metadata, struct error *error);
 
 /* Turn IMAGE upright. METADATA then say so: orientation, sides and resolution change, and CHROMA turns too. */
 bool metadata_orient(struct metadata *metadata, struct image *image, struct chroma_subsampling *chroma,

@@ -24,8 +24,8 @@ uint32_t metadata_bit(enum metadata_part part, enum metadata_reason reason);
 bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum metadata_reason reason);
 
 /* Inflate *SIZE bytes into OUT, up to MOST and to what is left of METADATA's bound for a file. *SIZE becomes the size
- * of the stream itself. If that fails, OUT has no bytes and PART is dropped. Release OUT with blob_free. This function and
- * the next six return false if there is not enough memory. */
+ * of the stream itself. If that fails, OUT has no bytes and PART is dropped. Release OUT with blob_free. This function
+ * and the next six return false if there is not enough memory. */
 bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const uint8_t *bytes, size_t *size,
                       size_t most, struct blob *out, struct error *error);
 

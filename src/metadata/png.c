@@ -214,12 +214,12 @@ static bool read_chunk(struct metadata *metadata, const struct png_chunk *chunk,
     return true;
 }
 
-bool metadata_read_png(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error)
+bool metadata_read_png(const uint8_t *bytes, size_t size, size_t most, struct metadata *metadata, struct error *error)
 {
     struct png_walk walk = png_walk_begin(bytes, size);
     struct png_chunk chunk;
     bool done = true;
-    *metadata = (struct metadata){.orientation = 1};
+    *metadata = (struct metadata){.orientation = 1, .most = most};
     while (done && png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK)
         done = read_chunk(metadata, &chunk, error);
     metadata_reconcile(metadata);

@@ -277,8 +277,8 @@ static bool read_attributes(struct filter_state *state, bool copied)
     }
 }
 
-/* Close the innermost element. It disappears from the output if it is left out, or if what it directly holds is no plain
- * text. */
+/* Close the innermost element. It disappears from the output if it is left out, or if what it directly holds is no
+ * plain text. */
 static void close_element(struct filter_state *state)
 {
     struct element *element = &state->open[--state->depth];
