@@ -55,6 +55,21 @@ void png_picture_read(const struct codec_input *input, struct png_picture *pictu
     }
 }
 
+/* ---- Errors ---- */
+
+bool png_inflate_report(const struct codec_input *input, enum zlib_result result, struct error *error)
+{
+    static const char *const reasons[] = {
+        [ZLIB_DONE] = "it ends before the last row",
+        [ZLIB_UNKNOWN] = "its compression is unknown",
+        [ZLIB_DAMAGED] = "its compression or checksum is damaged",
+        [ZLIB_TOO_LARGE] = "it goes on after the last row",
+    };
+    if (result == ZLIB_NO_MEMORY)
+        return codec_report_decode_memory(input, error);
+    return codec_report_damaged(input, reasons[result], error);
+}
+
 /* ---- Samples ---- */
 
 bool png_unfilter_row(const struct png_picture *picture, uint8_t *raw, const uint8_t *above, size_t size)

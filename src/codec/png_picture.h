@@ -7,6 +7,7 @@
 
 #include "codec/codec_internal.h"
 #include "container/png.h"
+#include "container/zlib.h"
 
 /* The contents of a file, apart from the samples. */
 struct png_picture {
@@ -35,9 +36,19 @@ bool png_unfilter_row(const struct png_picture *picture, uint8_t *raw, const uin
 /* Convert a row of COUNT pixels to samples of 8 or 16 bits with all channels. Pixels are STEP bytes apart. */
 void png_expand_row(const struct png_picture *picture, const uint8_t *row, size_t count, uint8_t *out, size_t step);
 
-/* ---- The bytes of the rows, inflated from first to last ---- */
+/* ---- The bytes of the rows, inflated from first to last: by png_inflate_isal.c, or else by png_inflate.c ---- */
 
 struct png_inflater;
+
+/* How many bytes more than the rows are ignored: some writers add a few. All readers ignore them. A stream with more is
+ * damaged. */
+static inline size_t png_inflate_spare(const struct png_picture *picture)
+{
+    return png_row_bytes(picture, picture->width) + ((size_t)1 << 16);
+}
+
+/* Report that the inflation failed. ZLIB_DONE: it ended too early. Returns false. */
+bool png_inflate_report(const struct codec_input *input, enum zlib_result result, struct error *error);
 
 /* Begin with the SIZE bytes that the rows of PICTURE have with their filters. INPUT and PICTURE must outlive the
  * inflater. Release it with png_inflate_close. NULL is an error. */

@@ -3,10 +3,10 @@
 
 #include <libdeflate.h>
 
-/* Is the head known: the method deflate, a multiple of 31, and no dictionary? */
-static bool head_is_known(const uint8_t *stream, size_t size)
+bool zlib_head_is_known(const uint8_t head[ZLIB_HEAD])
 {
-    return size > ZLIB_HEAD && (stream[0] & 15) == 8 && (stream[0] << 8 | stream[1]) % 31 == 0 && !(stream[1] & 32);
+    const int method = head[0] & 15, window = head[0] >> 4, check = head[0] << 8 | head[1], dictionary = head[1] & 32;
+    return method == 8 && window <= 7 && check % 31 == 0 && !dictionary;
 }
 
 /* Inflate a stream as zlib_inflate does. *READ becomes the size of the stream, which may end before SIZE. */
@@ -14,7 +14,7 @@ static enum zlib_result inflate(const uint8_t *stream, size_t size, uint8_t *out
                                 size_t *used)
 {
     *used = 0;
-    if (!head_is_known(stream, size))
+    if (size <= ZLIB_HEAD || !zlib_head_is_known(stream))
         return ZLIB_UNKNOWN;
     struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
     if (decompressor == NULL)

@@ -16,10 +16,13 @@ enum { ZLIB_HEAD = 2, ZLIB_TAIL = 4 };
 enum zlib_result {
     ZLIB_DONE,
     ZLIB_NO_MEMORY,
-    ZLIB_UNKNOWN,  /* the head names another compression, or a dictionary */
-    ZLIB_DAMAGED,  /* the data cannot be inflated, or the checksum is wrong */
-    ZLIB_TOO_LARGE /* the data do not fit into the buffer */
+    ZLIB_UNKNOWN,   /* the head names another compression, or a dictionary */
+    ZLIB_DAMAGED,   /* the data cannot be inflated, or the checksum is wrong */
+    ZLIB_TOO_LARGE, /* the data do not fit into the buffer */
 };
+
+/* Is the head known: the method deflate, a window of at most 32 KiB, a multiple of 31, and no dictionary? */
+bool zlib_head_is_known(const uint8_t head[ZLIB_HEAD]);
 
 /* Inflate the SIZE bytes at STREAM into the CAPACITY bytes at OUT, and check the checksum. *USED becomes the number of
  * bytes written. Bytes behind the checksum are ignored. */

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A PNG read row by row: the same samples for every number of rows at once, and the same errors in every build. */
+#include "base/file.h"
+#include "codec/codec.h"
+#include "container/png.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <libdeflate.h>
+
+/* ---- Files ---- */
+
+static const struct codec_settings settings = {.compression = CODEC_COMPRESSION};
+
+/* Make a PNG around the stream of SIZE bytes, in IDAT chunks of STEP bytes with an empty one before each. */
+static struct blob make_png(const char header[13], const uint8_t *stream, size_t size, size_t step)
+{
+    struct blob png = {0};
+    assert_true(blob_append(&png, png_signature, PNG_SIGNATURE) && png_chunk_append(&png, "IHDR", header, 13));
+    for (size_t at = 0; at < size; at += step)
+        assert_true(png_chunk_append(&png, "IDAT", NULL, 0) &&
+                    png_chunk_append(&png, "IDAT", stream + at, at + step < size ? step : size - at));
+    assert_true(png_chunk_append(&png, "IEND", NULL, 0));
+    return png;
+}
+
+/* Read ROWS rows at once, and fetch the rows after them before. Returns NULL with an error, or the samples. */
+static uint8_t *read_rows(const uint8_t *bytes, size_t size, int rows, struct codec_info *info, struct error *error)
+{
+    if (!codec_inspect(bytes, size, "x", NULL, info, error))
+        return NULL;
+    const struct codec *codec = codec_find("libdeflate", error);
+    struct codec_reader reader = {.input = {bytes, size, "x", info, &settings}};
+    const size_t row = (size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8;
+    uint8_t *samples = malloc(row * (size_t)info->height), *raw[2] = {NULL, NULL};
+    bool done = codec->reader_open(&reader, error);
+    for (int i = 0; i < 2; i++)
+        raw[i] = malloc(done ? reader.raw_bytes * (size_t)rows : 1);
+    for (int y = -rows, i = 0; done && y < info->height; y += rows, i = !i) {
+        const int next = y + rows, left = info->height - next;
+        if (left > 0)
+            done = codec->reader_fetch(&reader, left < rows ? left : rows, raw[i], error);
+        if (done && y >= 0)
+            done =
+                codec->reader_read(&reader, left < 0 ? rows + left : rows, raw[!i], samples + row * (size_t)y, error);
+    }
+    codec->reader_close(&reader);
+    free(raw[0]);
+    free(raw[1]);
+    if (!done)
+        free(samples);
+    return done ? samples : NULL;
+}
+
+static void check_file(const uint8_t *bytes, size_t size, const char *name)
+{
+    struct codec_settings stb = settings;
+    struct codec_info info;
+    struct error error;
+    struct image image;
+    stb.codec = codec_find("stb", NULL);
+    assert_true(codec_decode(bytes, size, "x", &stb, &image, NULL, &error));
+    for (int rows = 1; rows <= image.height + 1; rows += rows < 3 ? 1 : image.height / 3 + 1) {
+        uint8_t *samples = read_rows(bytes, size, rows, &info, &error);
+        if (samples == NULL)
+            fail_msg("%s, %d rows: %s", name, rows, error.message);
+        if (memcmp(samples, image.samples, image_bytes(&image)) != 0)
+            fail_msg("%s, %d rows: other samples", name, rows);
+        free(samples);
+    }
+    image_free(&image);
+}
+
+/* ---- Tests ---- */
+
+static void test_rows_come_alike_in_every_step(void **state)
+{
+    char folder[4096];
+    int files = 0;
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/tests/data/pngsuite", getenv("GPUCONV_SOURCE_ROOT"));
+    DIR *all = opendir(folder);
+    assert_non_null(all);
+    for (const struct dirent *entry; (entry = readdir(all)) != NULL;) {
+        char path[8192];
+        uint8_t *bytes;
+        size_t size;
+        struct codec_info info;
+        if (strstr(entry->d_name, ".png") == NULL || entry->d_name[0] == 'x') /* those are damaged */
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        assert_true(file_read(path, CODEC_MAX_BYTES, &bytes, &size, NULL, NULL));
+        assert_true(codec_inspect(bytes, size, "x", NULL, &info, NULL));
+        assert_true(info.interlaced == (bytes[28] == 1));
+        if (!info.interlaced) {
+            check_file(bytes, size, entry->d_name);
+            files++;
+        }
+        free(bytes);
+    }
+    closedir(all);
+    assert_true(files > 90);
+}
+
+enum { WIDTH = 300, HEIGHT = 400, ROW = 3 * WIDTH + 1, SPARE = ROW - 1 + (1 << 16) };
+
+static const char header[] = "\0\0\1\54\0\0\1\220\10\2\0\0"; /* 300 x 400 pixels of 3 channels */
+
+/* Deflate rows of noise in which each byte repeats at times, and MORE bytes behind them. */
+static uint8_t *make_stream(ptrdiff_t more, unsigned filter, size_t *size)
+{
+    enum { MOST = ROW * HEIGHT + SPARE + 1 };
+    static uint8_t raw[MOST];
+    uint8_t *stream = malloc(2 * MOST);
+    uint32_t seed = 1;
+    assert_non_null(stream);
+    for (size_t i = 0; i < MOST; i++) {
+        seed = seed * 1664525 + 1013904223;
+        raw[i] = seed >> 30 == 0 ? (uint8_t)(seed >> 16) : i > 700 ? raw[i - 7 - (seed >> 21) % 600] : 0;
+        if (i % ROW == 0)
+            raw[i] = (uint8_t)(i / ROW == HEIGHT / 2 ? filter : i / ROW % 5);
+    }
+    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(6);
+    *size = libdeflate_zlib_compress(compressor, raw, (size_t)(ROW * HEIGHT + more), stream, 2 * MOST);
+    libdeflate_free_compressor(compressor);
+    assert_true(*size > 0);
+    return stream;
+}
+
+static void test_chunks_may_end_anywhere(void **state)
+{
+    static const size_t steps[] = {1, 2, 3, 4, 5, 6, 7, 9, 100, 327, 328, 329, 1000, 5000, SIZE_MAX / 2};
+    size_t size;
+    uint8_t *stream = make_stream(0, 0, &size);
+    (void)state;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct blob png = make_png(header, stream, size, steps[i]);
+        check_file(png.bytes, png.size, "split");
+        blob_free(&png);
+    }
+    free(stream);
+}
+
+/* Expect the error that ends with WORDS, or none, whatever is fetched at once. */
+static void expect(const uint8_t *stream, size_t size, const char *words)
+{
+    static const int rows[] = {1, 7, HEIGHT / 2, HEIGHT};
+    struct blob png = make_png(header, stream, size, 10000);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct codec_info info;
+        struct error error = {.message = "no error"};
+        uint8_t *samples = read_rows(png.bytes, png.size, rows[i], &info, &error);
+        assert_true((samples != NULL) == (words == NULL));
+        if (words != NULL && strstr(error.message, words) == NULL)
+            fail_msg("%d rows: expected %s: %s", rows[i], words, error.message);
+        free(samples);
+    }
+    blob_free(&png);
+}
+
+static void test_errors_are_the_same_in_every_step_and_build(void **state)
+{
+    static const struct {
+        ptrdiff_t more; /* bytes than the rows have */
+        size_t cut;     /* bytes of the stream */
+        int flipped;    /* byte of the stream, from the end if it is negative; 0: none */
+        int head;       /* the stream's first bytes; 0: as they should be */
+        unsigned filter;
+        const char *words; /* NULL: it is read */
+    } cases[] = {
+        {.words = NULL},
+        {.more = SPARE, .words = NULL},
+        {.more = SPARE + 1, .words = "(it goes on after the last row)"},
+        {.more = -1, .words = "(it ends before the last row)"},
+        {.more = -ROW * HEIGHT / 2, .words = "(it ends before the last row)"},
+        {.cut = 1, .words = "(its compression or checksum is damaged)"},
+        {.cut = 4, .words = "(its compression or checksum is damaged)"},
+        {.cut = 5, .words = "(its compression or checksum is damaged)"},
+        {.cut = 60000, .words = "(its compression or checksum is damaged)"},
+        {.flipped = -1, .words = "(its compression or checksum is damaged)"},
+        {.flipped = -4, .words = "(its compression or checksum is damaged)"},
+        {.flipped = 30000, .words = "(its compression or checksum is damaged)"},
+        {.head = 0x7800, .words = "(its compression is unknown)"},
+        {.head = 0x7901, .words = "(its compression is unknown)"},
+        {.head = 0x8800 + 31 - 0x8800 % 31, .words = "(its compression is unknown)"}, /* a window of 64 KiB */
+        {.head = 0x7820 + 31 - 0x7820 % 31, .words = "(its compression is unknown)"}, /* a dictionary */
+        {.filter = 5, .words = "(unknown row filter)"},
+        {.filter = 255, .more = SPARE, .words = "(unknown row filter)"},
+        {.filter = 5, .flipped = -2, .words = "(its compression or checksum is damaged)"},
+        {.filter = 5, .more = SPARE + 1, .words = "(it goes on after the last row)"},
+        {.filter = 5, .more = -1, .words = "(it ends before the last row)"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t size;
+        uint8_t *stream = make_stream(cases[i].more, cases[i].filter, &size);
+        const size_t place = cases[i].flipped < 0 ? size + (size_t)cases[i].flipped : (size_t)cases[i].flipped;
+        if (place > 0)
+            stream[place] ^= 1;
+        if (cases[i].head != 0) {
+            stream[0] = (uint8_t)(cases[i].head >> 8);
+            stream[1] = (uint8_t)cases[i].head;
+        }
+        expect(stream, size - cases[i].cut, cases[i].words);
+        free(stream);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_come_alike_in_every_step),
+        cmocka_unit_test(test_chunks_may_end_anywhere),
+        cmocka_unit_test(test_errors_are_the_same_in_every_step_and_build),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
