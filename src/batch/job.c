@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "batch/outputs.h"
+#include "batch/passage.h"
 #include "container/extras.h"
-#include "metadata/metadata.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,20 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* One image between its two files. */
-struct passage {
-    const struct job *job;
-    struct job_result *result;
-    struct codec_settings codec; /* with this image's threads and chroma subsampling */
-    struct codec_info info;
-    uint8_t *bytes; /* of the input's file, then of the output's; NULL: none */
-    size_t size;
-    struct stat facts;     /* of the input's file, before it was read */
-    struct image image;    /* decoded */
-    struct image filtered; /* the same samples, or the pipeline's own */
-    struct metadata metadata;
-};
 
 /* ---- Memory ---- */
 
@@ -38,31 +24,11 @@ static void release_image(struct job_worker *worker)
     worker->reserved = 0;
 }
 
-/* Give back the buffers that the pipeline keeps. */
-static void release_buffers(struct job_worker *worker)
+void job_release_buffers(struct job_worker *worker)
 {
     pipeline_shrink(&worker->pipeline);
     budget_release(worker->budget, worker->kept);
     worker->kept = 0;
-}
-
-/* Upper bound of host memory for one image, without the pipeline's buffers: 2 file + 4 S + 8 M bytes. S is all samples
- * of the image, at the file's depth or at BITS, whichever is larger. M is its METADATA. The file counts twice, as a
- * decoder may copy it. Samples count by the worst step:
- *
- *   decode a PNG                 S, and S for the inflated rows
- *   decode a progressive JPEG    S, and 3 S for its coefficients and planes
- *   convert the depth            S and at most S
- *   turn upright                 S and S
- *   encode                       S, S for filtered rows, S for the file, S/2 while its buffer grows by halves;
- *                                a JPEG of 16 bits a sample is made of reduced samples, S/2
- *
- * Metadata are held while all these steps run, in a buffer of up to 2 M. Written, they have at most 2 M bytes, as
- * hexadecimal digits: as a chunk and among all chunks, while the latter's buffer grows. */
-static size_t image_need(const struct codec_info *info, int bits, size_t size, size_t metadata)
-{
-    const size_t bytes = bits > 8 || info->bits > 8 ? 2 : 1;
-    return 2 * size + 8 * metadata + 4 * bytes * (size_t)info->width * (size_t)info->height * (size_t)info->channels;
 }
 
 static bool too_large(const struct memory_budget *budget, const struct job *job, size_t need, struct error *error)
@@ -115,15 +81,13 @@ static bool reserve_image(struct job_worker *worker, const struct passage *passa
                           bool *reserved, struct error *error)
 {
     struct memory_budget *budget = worker->budget;
-    const struct codec_info *info = &passage->info;
-    const int bits = codec_bits(info, &passage->codec);
-    const size_t planes = pipeline_need(&worker->pipeline, info->width, info->height, info->channels, bits);
-    const size_t need = image_need(info, bits, size, metadata_bytes(&passage->metadata));
+    const struct passage_need needs = passage_need(worker, passage, size);
+    const size_t need = needs.image, kept = needs.kept;
     const size_t image = need > worker->reserved ? need : worker->reserved;
     *reserved = false;
-    if (planes > budget->most || image > budget->most - planes)
-        return too_large(budget, passage->job, image + planes, error);
-    const size_t growth = planes > worker->kept ? planes - worker->kept : 0;
+    if (kept > budget->most || image > budget->most - kept)
+        return too_large(budget, passage->job, image + kept, error);
+    const size_t growth = kept > worker->kept ? kept - worker->kept : 0;
     const size_t more = image + growth - worker->reserved;
     if (wait)
         budget_wait(budget, more, worker->reserved);
@@ -172,6 +136,7 @@ static bool read_input(struct job_worker *worker, struct passage *passage, bool 
     stages_end(stages, STAGE_READ);
     done = done && codec_inspect(passage->bytes, passage->size, file_input_name(job->input), &passage->codec,
                                  &passage->info, error);
+    done = done && codec_choose_reader(&passage->info, &passage->codec, file_input_name(job->input), error);
     done = done && check_in_place(worker->settings, passage, error) &&
            read_metadata(worker, passage, wait, reserved, error);
     stages_end(stages, STAGE_DECODE);
@@ -195,7 +160,7 @@ static bool read_within_budget(struct job_worker *worker, struct passage *passag
     bool reserved;
     bool done = read_input(worker, passage, false, &reserved);
     if (done && !reserved) {
-        release_buffers(worker);
+        job_release_buffers(worker);
         budget_begin_wait(worker->budget);
         done = read_input(worker, passage, true, &reserved);
         budget_end_wait(worker->budget);
@@ -203,100 +168,7 @@ static bool read_within_budget(struct job_worker *worker, struct passage *passag
     return done;
 }
 
-/* ---- The steps ---- */
-
-/* Read and decode the image and its metadata, and turn it upright. */
-static bool load_image(struct job_worker *worker, struct passage *passage)
-{
-    const struct job_settings *settings = worker->settings;
-    struct job_result *result = passage->result;
-    struct codec_info *info = &passage->info;
-    if (!read_within_budget(worker, passage))
-        return false;
-    result->input_bytes = passage->size;
-    const bool done = codec_decode_inspected(passage->bytes, passage->size, file_input_name(passage->job->input),
-                                             &passage->codec, info, &passage->image, &result->error) &&
-                      (settings->keep_orientation ||
-                       metadata_orient(&passage->metadata, &passage->image, &info->chroma_subsampling, &result->error));
-    free(passage->bytes);
-    passage->bytes = NULL;
-    stages_end(&result->stages, STAGE_DECODE);
-    if (!done)
-        return false;
-    if (settings->strip)
-        metadata_free(&passage->metadata);
-    passage->codec.chroma_subsampling = info->chroma_subsampling;
-    result->width = passage->image.width;
-    result->height = passage->image.height;
-    result->channels = passage->image.channels;
-    result->bits = passage->image.bits;
-    result->input_bits = info->bits;
-    result->input_format = info->format;
-    result->cmyk_converted = info->cmyk;
-    result->extras = info->extras;
-    result->dropped_on_read = passage->metadata.dropped;
-    result->decoder = info->codec;
-    result->output_format =
-        passage->job->format != NULL && !settings->keep_format ? passage->job->format : info->format;
-    if (worker->hooks->decoded != NULL)
-        worker->hooks->decoded(worker->context, result);
-    return true;
-}
-
-static void note_variants(const struct pipeline *pipeline, struct job_result *result)
-{
-    size_t used = 0;
-    for (size_t i = 0; i < pipeline->request->count && used < sizeof result->variants; i++)
-        used += (size_t)snprintf(result->variants + used, sizeof result->variants - used, "%s%s", i > 0 ? "," : "",
-                                 pipeline->plans[i].variant->name);
-    result->backend = pipeline->backend;
-    result->device = pipeline->backend == BACKEND_CUDA ? pipeline->request->device : -1;
-}
-
-static bool filter_image(struct job_worker *worker, struct passage *passage)
-{
-    const struct job_hooks *hooks = worker->hooks;
-    struct pipeline *pipeline = &worker->pipeline;
-    struct job_result *result = passage->result;
-    if (hooks->choose != NULL)
-        worker->request.choice = hooks->choose(worker->context, passage->job, &passage->image);
-    bool done = pipeline_plan(pipeline, &passage->image, &result->stages, &result->error);
-    if (done && hooks->planned != NULL)
-        hooks->planned(worker->context, pipeline);
-    done = done && pipeline_run(pipeline, &passage->image, &passage->filtered, &result->error);
-    if (pipeline->fallback.code != ERROR_NONE && hooks->fell_back != NULL)
-        hooks->fell_back(worker->context, &pipeline->fallback);
-    if (done)
-        note_variants(pipeline, result);
-    if (done && passage->filtered.samples != passage->image.samples)
-        image_free(&passage->image);
-    if (!worker->request.page_locked) /* a single image: encoding can use the memory */
-        release_buffers(worker);
-    return done;
-}
-
-/* Encode the filtered image with its metadata. */
-static bool encode_image(struct passage *passage)
-{
-    struct job_result *result = passage->result;
-    const struct image *image = &passage->filtered;
-    const struct format *format = result->output_format;
-    result->alpha_dropped = !format->holds_alpha && image_has_alpha(image);
-    result->reduced = image->bits > format->most_bits;
-    bool done = codec_encode(image, format, &passage->codec, &passage->bytes, &passage->size, &result->error);
-    if (done && !format->write_metadata(&passage->metadata, &passage->bytes, &passage->size, &result->dropped_on_write,
-                                        &result->error)) {
-        free(passage->bytes); /* an output without its metadata is not written */
-        passage->bytes = NULL;
-        done = false;
-    }
-    if (done) {
-        result->encoder = codec_find_writer(format, image->bits, &passage->codec, NULL);
-        result->output_bytes = passage->size;
-    }
-    stages_end(&result->stages, STAGE_ENCODE);
-    return done;
-}
+/* ---- The output ---- */
 
 static bool make_folder(const char *path, struct error *error)
 {
@@ -318,9 +190,9 @@ static void write_output(struct job_worker *worker, const struct passage *passag
     const bool in_place = worker->settings->in_place;
     if (hooks->begin_write != NULL && !hooks->begin_write(worker->context))
         return;
-    if (passage->bytes != NULL && !((!worker->settings->make_folders || make_folder(path, &result->error)) &&
-                                    outputs_write(worker->outputs, passage->job, in_place ? &passage->facts : NULL,
-                                                  passage->bytes, passage->size, &result->error))) {
+    if (result->outcome == JOB_DONE && !((!worker->settings->make_folders || make_folder(path, &result->error)) &&
+                                         outputs_write(worker->outputs, passage->job, in_place ? &passage->facts : NULL,
+                                                       passage->output, result->output_bytes, &result->error))) {
         result->outcome = JOB_FAILED;
         result->unwritten = true;
     }
@@ -351,14 +223,10 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
         error_about(&result->error, ERROR_WORK, job->input, "%s", job->problem);
     else if (worker->settings->skip_existing && output_exists(job->output, &facts))
         result->outcome = outputs_check(worker->outputs, job, &facts, &result->error) ? JOB_SKIPPED : JOB_FAILED;
-    else if (load_image(worker, &passage) &&
-             codec_find_writer(result->output_format, passage.image.bits, &passage.codec, &result->error) != NULL &&
-             filter_image(worker, &passage) && encode_image(&passage))
+    else if (read_within_budget(worker, &passage) && passage_run(worker, &passage))
         result->outcome = JOB_DONE;
-    image_free(&passage.image);
-    metadata_free(&passage.metadata);
     write_output(worker, &passage);
-    free(passage.bytes);
+    passage_free(&passage);
     release_image(worker);
 }
 

@@ -116,6 +116,9 @@ void job_worker_close(struct job_worker *worker);
  * receives everything, also a failure, whose error has a subject. */
 void job_run(struct job_worker *worker, const struct job *job, struct job_result *result);
 
+/* Give back the buffers that the worker's pipeline keeps. */
+void job_release_buffers(struct job_worker *worker);
+
 /* Can PATH be written? This finds before the work the errors that file_write would find after it: a terminal, a folder,
  * a path whose folder does not exist. */
 bool job_check_output(const char *path, struct error *error);

@@ -41,6 +41,7 @@ static const struct codec table[] = {
         .read_bits = 16,
         .write_bits = 16,
         .takes_compression = true,
+        .holds_rows = true,
         .decode = png_decode,
         .reader_open = png_reader_open,
         .reader_fetch = png_reader_fetch,
@@ -122,16 +123,15 @@ static const struct codec *best_reader(const struct codec_info *info)
     return codec;
 }
 
-/* The codec that will read a file. NULL is an error: the codec that SETTINGS name cannot read it. */
-static const struct codec *choose_reader(const struct codec_info *info, const struct codec_settings *settings,
-                                         const char *name, struct error *error)
+bool codec_choose_reader(struct codec_info *info, const struct codec_settings *settings, const char *name,
+                         struct error *error)
 {
     const struct codec *codec = settings->codec != NULL ? settings->codec : best_reader(info);
+    info->codec = codec;
     if (reads_file(codec, info))
-        return codec;
-    error_about(error, ERROR_WORK, name, "the codec %s reads no %s%s; leave --codec out, or give %s", codec->name,
-                info->format->name, info->cmyk ? " of 4 channels" : "", best_reader(info)->name);
-    return NULL;
+        return true;
+    return error_about(error, ERROR_WORK, name, "the codec %s reads no %s%s; leave --codec out, or give %s",
+                       codec->name, info->format->name, info->cmyk ? " of 4 channels" : "", best_reader(info)->name);
 }
 
 /* Does CODEC write BITS a sample, or the most that the format holds? */
@@ -236,6 +236,7 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
         .bits = found.bits > 8 ? 16 : 8,
         .cmyk = found.cmyk,
         .interlaced = found.interlaced,
+        .progressive = found.progressive,
         .extras = found.extras,
         .chroma_subsampling = found.chroma_subsampling,
     };
@@ -255,12 +256,59 @@ static bool convert_bits(const struct codec_input *input, struct image *image, s
     return done;
 }
 
+bool codec_reads_rows(const struct codec_info *info)
+{
+    return info->codec->reader_open != NULL && !info->interlaced;
+}
+
+bool codec_reader_open(struct codec_reader *reader, const struct codec_input *input, struct error *error)
+{
+    *reader = (struct codec_reader){.input = *input};
+    return input->info->codec->reader_open(reader, error);
+}
+
+bool codec_reader_fetch(struct codec_reader *reader, int rows, uint8_t *raw, struct error *error)
+{
+    return reader->input.info->codec->reader_fetch(reader, rows, raw, error);
+}
+
+/* Read rows of INFO's bits and convert them to samples of BITS. */
+static bool read_converted(struct codec_reader *reader, int rows, uint8_t *raw, int bits, uint8_t *samples,
+                           struct error *error)
+{
+    const struct codec_info *info = reader->input.info;
+    struct image read, converted;
+    if (!image_allocate(&read, info->width, rows, info->channels, info->bits, NULL))
+        return codec_report_decode_memory(&reader->input, error);
+    const bool done = info->codec->reader_read(reader, rows, raw, read.samples, error);
+    converted = read;
+    converted.bits = bits;
+    converted.samples = samples;
+    if (done)
+        image_convert_samples(&read, &converted);
+    image_free(&read);
+    return done;
+}
+
+bool codec_reader_read(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples, struct error *error)
+{
+    const struct codec_info *info = reader->input.info;
+    const int bits = codec_bits(info, reader->input.settings);
+    return bits == info->bits ? info->codec->reader_read(reader, rows, raw, samples, error)
+                              : read_converted(reader, rows, raw, bits, samples, error);
+}
+
+void codec_reader_close(struct codec_reader *reader)
+{
+    if (reader->input.info != NULL)
+        reader->input.info->codec->reader_close(reader);
+    *reader = (struct codec_reader){0};
+}
+
 /* Read all rows of a file into IMAGE. */
-static bool read_rows(struct codec_reader *reader, const struct codec *codec, struct image *image, struct error *error)
+static bool read_rows(struct codec_reader *reader, struct image *image, struct error *error)
 {
     enum { BAND_BYTES = 1 << 17 }; /* they stay in a cache from the fetch to the read */
-    if (!codec->reader_open(reader, error))
-        return false;
     const int most = reader->raw_bytes < BAND_BYTES ? BAND_BYTES / (int)(reader->raw_bytes + 1) : 1;
     uint8_t *raw = NULL;
     bool done = true;
@@ -270,58 +318,60 @@ static bool read_rows(struct codec_reader *reader, const struct codec *codec, st
     }
     for (int y = 0, rows; done && y < image->height; y += rows) {
         rows = image->height - y < most ? image->height - y : most;
-        done = (raw == NULL || codec->reader_fetch(reader, rows, raw, error)) &&
-               codec->reader_read(reader, rows, raw, image_row(image, y), error);
+        done = (raw == NULL || codec_reader_fetch(reader, rows, raw, error)) &&
+               codec_reader_read(reader, rows, raw, image_row(image, y), error);
     }
     free(raw);
     return done;
 }
 
-/* Decode a file by the codec's reader of rows, if it has one for it, into IMAGE. */
-static bool decode(const struct codec_input *input, struct image *image, struct error *error)
+/* Decode a whole file by the codec's reader of rows. */
+static bool decode_by_rows(const struct codec_input *input, struct image *image, struct error *error)
 {
     const struct codec_info *info = input->info;
-    const struct codec *codec = info->codec;
-    struct codec_reader reader = {.input = *input};
-    if (codec->reader_open == NULL || info->interlaced)
-        return codec->decode(input, image, error);
-    if (!image_allocate(image, info->width, info->height, info->channels, info->bits, error))
+    struct codec_reader reader;
+    if (!image_allocate(image, info->width, info->height, info->channels, codec_bits(info, input->settings), error))
         return codec_report_decode_memory(input, error);
-    const bool done = read_rows(&reader, codec, image, error);
-    codec->reader_close(&reader);
+    const bool done = codec_reader_open(&reader, input, error) && read_rows(&reader, image, error);
+    codec_reader_close(&reader);
     if (!done)
         image_free(image);
     return done;
 }
 
-bool codec_decode_inspected(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
-                            struct codec_info *info, struct image *image, struct error *error)
+/* Decode a file at once, and check what the codec has made of it. */
+static bool decode_at_once(const struct codec_input *input, struct image *image, struct error *error)
 {
-    const struct codec_input input = {
-        .bytes = bytes, .size = size, .name = file_input_name(name), .info = info, .settings = settings};
-    *image = (struct image){0};
-    info->codec = choose_reader(info, settings, input.name, error);
-    if (info->codec == NULL || !decode(&input, image, error)) {
+    const struct codec_info *info = input->info;
+    if (!info->codec->decode(input, image, error)) {
         *image = (struct image){0};
         return false;
     }
     if (image->width != info->width || image->height != info->height || image->channels != info->channels ||
         image->bits != info->bits) {
         image_free(image);
-        return error_about(error, ERROR_WORK, input.name,
+        return error_about(error, ERROR_WORK, input->name,
                            "the %s file is damaged: its headers contradict each other; get an intact copy",
                            info->format->name);
     }
-    return convert_bits(&input, image, error);
+    return convert_bits(input, image, error);
+}
+
+bool codec_decode_inspected(const struct codec_input *input, struct image *image, struct error *error)
+{
+    *image = (struct image){0};
+    return codec_reads_rows(input->info) ? decode_by_rows(input, image, error) : decode_at_once(input, image, error);
 }
 
 bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
                   struct image *image, struct codec_info *info, struct error *error)
 {
     struct codec_info found;
+    const struct codec_input input = {
+        .bytes = bytes, .size = size, .name = file_input_name(name), .info = &found, .settings = settings};
     *image = (struct image){0};
     if (!codec_inspect(bytes, size, name, settings, &found, error) ||
-        !codec_decode_inspected(bytes, size, name, settings, &found, image, error))
+        !codec_choose_reader(&found, settings, input.name, error) || !codec_decode_inspected(&input, image, error))
         return false;
     if (info != NULL)
         *info = found;

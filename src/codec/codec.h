@@ -29,9 +29,10 @@ struct codec_info {
     int bits;                    /* of its samples: 16 if the file has 16, else 8 */
     bool cmyk;                   /* a JPEG of 4 channels; decoding converts it to RGB */
     bool interlaced;             /* a PNG whose rows are in several passes */
+    bool progressive;            /* a JPEG in several scans: all of them are in memory before the first row is read */
     unsigned extras;             /* what the file holds besides the image, as in container/extras.h */
     struct chroma_subsampling chroma_subsampling;
-    const struct codec *codec; /* the codec that decoded the file; NULL after codec_inspect */
+    const struct codec *codec; /* that decodes the file, by codec_choose_reader; NULL after codec_inspect */
 };
 
 struct thread_pool; /* base/parallel.h */
@@ -49,6 +50,9 @@ struct codec_settings {
 
 /* The standard settings. */
 enum { CODEC_COMPRESSION = 1, CODEC_QUALITY = 90 };
+
+/* No codec wants a multiple of more bytes of rows, unless one row has more. */
+enum { CODEC_BAND_BYTES = 1 << 19 };
 
 /* A file to decode. It must outlive whoever decodes it. */
 struct codec_input {
@@ -85,6 +89,7 @@ struct codec {
     int read_bits, write_bits; /* the most bits a sample */
     bool reads_cmyk;           /* it reads JPEGs of 4 channels */
     bool takes_compression;    /* it uses codec_settings.compression */
+    bool holds_rows;           /* its reader holds all rows of the image in memory */
     bool (*decode)(const struct codec_input *input, struct image *image, struct error *error); /* NULL: not built in */
     bool (*encode)(const struct image *image, const struct format *format, const struct codec_settings *settings,
                    uint8_t **bytes, size_t *size, struct error *error);
@@ -150,10 +155,12 @@ static inline int codec_bits(const struct codec_info *info, const struct codec_s
     return settings->bits > 0 ? settings->bits : info->bits;
 }
 
-/* Decode a file into IMAGE. codec_inspect must have accepted the file and filled INFO. Sets INFO->codec. The image has
- * codec_bits a sample: image_convert converts other samples. Release IMAGE with image_free. */
-bool codec_decode_inspected(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
-                            struct codec_info *info, struct image *image, struct error *error);
+/* Set INFO->codec. Fails if the codec that SETTINGS name cannot read the file, which codec_inspect has accepted. */
+bool codec_choose_reader(struct codec_info *info, const struct codec_settings *settings, const char *name,
+                         struct error *error);
+
+/* Decode a file into IMAGE. Its reader is chosen. The image has codec_bits a sample. Release it with image_free. */
+bool codec_decode_inspected(const struct codec_input *input, struct image *image, struct error *error);
 
 /* Inspect and decode. INFO may be NULL. */
 bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
@@ -165,6 +172,20 @@ bool codec_encode(const struct image *image, const struct format *format, const 
                   uint8_t **bytes, size_t *size, struct error *error);
 
 /* ---- Row by row ---- */
+
+/* Does the chosen reader read this file row by row? */
+bool codec_reads_rows(const struct codec_info *info);
+
+/* Open a reader. Release it with codec_reader_close, also after a failure. */
+bool codec_reader_open(struct codec_reader *reader, const struct codec_input *input, struct error *error);
+
+/* Fetch and read the next ROWS rows: see struct codec. If raw_bytes is 0, there is no fetch. The samples have codec_bits
+ * each. */
+bool codec_reader_fetch(struct codec_reader *reader, int rows, uint8_t *raw, struct error *error);
+bool codec_reader_read(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples, struct error *error);
+
+/* Release the reader. All zero is allowed. */
+void codec_reader_close(struct codec_reader *reader);
 
 /* Open a writer for an image of SHAPE, whose samples do not matter. The codec of codec_find_writer must write row by
  * row. Release it with codec_writer_close, also after a failure. */

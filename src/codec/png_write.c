@@ -16,7 +16,7 @@
 
 /* The bytes of a band before compression. A band and the compressor's memory fit into the second cache of a processor.
  * A band is large enough that starting anew with each one costs the compressor nothing. */
-enum { BAND_BYTES = 1 << 19 };
+enum { BAND_BYTES = CODEC_BAND_BYTES };
 
 /* From this level on, libdeflate compresses the filtered rows once more. It uses one piece and one thread, because its
  * streams cannot be joined. Drawings become a fifth smaller, photos larger. The smaller stream is kept. */

@@ -21,6 +21,7 @@ struct container_info {
     int bits;              /* of a sample in the file */
     bool cmyk;             /* a JPEG of 4 channels */
     bool interlaced;       /* a PNG whose rows are in several passes */
+    bool progressive;      /* a JPEG in several scans */
     bool starved;          /* no data of this length can fill a picture of this size */
     unsigned extras;       /* what the file holds besides, as in extras.h */
     struct chroma_subsampling chroma_subsampling;

@@ -245,6 +245,7 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct cont
     count_data(segment.at - from, &state);
     for (unsigned i = 0; i < state.count; i++)
         state.info.starved |= !state.components[i].filled;
+    state.info.progressive = state.progressive || state.scans > 1;
     *info = state.info;
     info->extras = state.extras | container_extras_behind(bytes, size, size - segment.left, &state.index);
     return true;

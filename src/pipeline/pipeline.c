@@ -152,12 +152,9 @@ bool pipeline_run(struct pipeline *pipeline, struct image *image, struct image *
     return done;
 }
 
-size_t pipeline_need(const struct pipeline *pipeline, int width, int height, int channels, int bits)
+size_t pipeline_need(const struct pipeline *pipeline, const struct image *shape)
 {
-    const struct image image = {.width = width, .height = height, .channels = channels, .bits = bits};
-    const size_t bands = pipeline_stream_need(pipeline->request, &image, 0, 1);
-    /* The CPU, which may have to take over, needs its bands, and a GPU page-locked memory; never both. */
-    return pipeline->request->choice == CHOICE_CPU || bands > image_bytes(&image) ? bands : image_bytes(&image);
+    return pipeline->request->choice == CHOICE_CPU ? 0 : image_bytes(shape);
 }
 
 size_t pipeline_kept(const struct pipeline *pipeline)

@@ -141,13 +141,12 @@ struct row_sink {
 bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const struct row_source *source,
                      const struct row_sink *sink, struct error *error);
 
-/* Bytes of memory that pipeline_stream needs, with raw_bytes and multiple of its source and sink. SIZE_MAX: too many to
- * count. */
-size_t pipeline_stream_need(const struct request *request, const struct image *shape, size_t raw_bytes, int multiple);
+/* Bytes of memory that pipeline_stream needs. SIZE_MAX: too many to count. */
+size_t pipeline_stream_need(const struct request *request, const struct image *shape, const struct row_source *source,
+                            const struct row_sink *sink);
 
-/* Bytes of host memory, beside the image and its result, that pipeline_run needs for such images. SIZE_MAX: too many to
- * count. */
-size_t pipeline_need(const struct pipeline *pipeline, int width, int height, int channels, int bits);
+/* Bytes of host memory that the pipeline will keep for images of that shape; only a GPU needs some. */
+size_t pipeline_need(const struct pipeline *pipeline, const struct image *shape);
 
 /* Bytes of host memory that the pipeline keeps now. */
 size_t pipeline_kept(const struct pipeline *pipeline);

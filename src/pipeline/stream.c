@@ -500,9 +500,10 @@ bool run_on_cpu(struct pipeline *pipeline, struct image *image, struct error *er
     return true;
 }
 
-size_t pipeline_stream_need(const struct request *request, const struct image *shape, size_t raw_bytes, int multiple)
+size_t pipeline_stream_need(const struct request *request, const struct image *shape, const struct row_source *source,
+                            const struct row_sink *sink)
 {
-    const struct bands bands = choose_bands(request, shape, multiple);
+    const struct bands bands = choose_bands(request, shape, sink->multiple);
     const size_t row = row_bytes(shape), rows = (size_t)bands.rows;
     const int planes_rows = plane_rows(&bands, shape);
     struct plane planes;
@@ -510,7 +511,12 @@ size_t pipeline_stream_need(const struct request *request, const struct image *s
     if (!plane_layout(&planes, pipeline_sample(request, shape->bits), shape->width, planes_rows,
                       image_planes(shape, request->alpha), &size, NULL))
         return SIZE_MAX;
-    const size_t merged = request_merges_between(request, shape) ? (size_t)planes_rows * row : 0;
-    return (size_t)bands.raw_slots * rows * raw_bytes + (size_t)bands.read_slots * rows * row +
-           (size_t)bands.filtered_slots * filtered_rows(&bands) * row + (size_t)bands.threads * (2 * size + merged);
+    size_t need = (size_t)bands.threads * 2 * size;
+    if (request_merges_between(request, shape))
+        need += (size_t)bands.threads * (size_t)planes_rows * row;
+    if (source->image == NULL)
+        need += (size_t)bands.raw_slots * rows * source->raw_bytes + (size_t)bands.read_slots * rows * row;
+    if (sink->image == NULL)
+        need += (size_t)bands.filtered_slots * filtered_rows(&bands) * row;
+    return need;
 }

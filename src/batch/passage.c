@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+#include "batch/passage.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The image as it is decoded, without samples. */
+static struct image image_shape(const struct passage *passage)
+{
+    const struct codec_info *info = &passage->info;
+    return (struct image){.width = info->width,
+                          .height = info->height,
+                          .channels = info->channels,
+                          .bits = codec_bits(info, &passage->codec)};
+}
+
+static const struct format *output_format(const struct job_settings *settings, const struct passage *passage)
+{
+    return passage->job->format != NULL && !settings->keep_format ? passage->job->format : passage->info.format;
+}
+
+/* Can the rows of this file go to the filters as they are decoded? */
+static bool can_stream(const struct job_worker *worker, const struct passage *passage)
+{
+    return codec_reads_rows(&passage->info) &&
+           (worker->settings->keep_orientation || passage->metadata.orientation <= 1) &&
+           worker->request.choice != CHOICE_CUDA;
+}
+
+/* ---- Memory ---- */
+
+/* Will rows surely stream, from the decoder to the encoder? A GPU needs the whole image. */
+static bool surely_streams(const struct job_worker *worker, const struct passage *passage)
+{
+    const struct codec *encoder = codec_find_writer(output_format(worker->settings, passage),
+                                                    codec_bits(&passage->info, &passage->codec), &passage->codec, NULL);
+    return can_stream(worker, passage) && encoder != NULL && encoder->writer_open != NULL &&
+           (worker->request.choice == CHOICE_CPU || !pipeline_has_cuda);
+}
+
+/* The file counts twice, as a decoder may copy it. Of the image's samples, S bytes at the file's depth or at the
+ * image's, whichever is larger, the steps hold at most:
+ *
+ *                                     streaming          the whole image
+ *   decode a PNG                      S inflated         S, and S inflated
+ *   decode a progressive JPEG         3 S coefficients   S, and 3 S
+ *   convert the depth                 -                  S, and at most S
+ *   turn upright                      -                  S, and S
+ *   filter                            -                  S, and S
+ *   encode                            S for the file, S/2 while its buffer grows by halves; S for filtered rows
+ *                                     from --compression 2 on; the whole image also counts S itself
+ *
+ * So 5.5 S bound all of a stream, 2.5 S one that inflates nothing at once, and 4 S the whole image, whose decoder has
+ * ended when the encoder begins. Bands come on top of both.
+ *
+ * Metadata are held while all these steps run, in a buffer of up to twice their size. Written, they have at most twice
+ * their size, as hexadecimal digits: as a chunk and among all chunks, while the latter's buffer grows. */
+struct passage_need passage_need(const struct job_worker *worker, const struct passage *passage, size_t size)
+{
+    const struct codec_info *info = &passage->info;
+    const struct request *request = &worker->request;
+    struct image shape = image_shape(passage);
+    const bool streams = surely_streams(worker, passage);
+    const size_t samples = (shape.bits > 8 || info->bits > 8 ? 2 : 1) * (size_t)info->width * (size_t)info->height *
+                           (size_t)info->channels;
+    const size_t row = samples / (size_t)info->height;
+    const struct row_source rows = {.raw_bytes = row + 1}, image = {.image = &shape};
+    const struct row_sink encoder = {.multiple =
+                                         CODEC_BAND_BYTES / (int)(row < CODEC_BAND_BYTES ? row : CODEC_BAND_BYTES)};
+    struct passage_need need = {
+        .image = 2 * size + 8 * metadata_bytes(&passage->metadata) +
+                 pipeline_stream_need(request, &shape, streams ? &rows : &image, &encoder),
+        .kept = pipeline_need(&worker->pipeline, &shape),
+    };
+    if (!streams)
+        need.image += 4 * samples;
+    else
+        need.image += 3 * samples / 2 + (passage->codec.compression > CODEC_COMPRESSION ? samples : 0) +
+                      (info->progressive         ? 3 * samples
+                       : info->codec->holds_rows ? samples
+                                                 : 0);
+    return need;
+}
+
+/* ---- Decoding ---- */
+
+static void drop_input(struct passage *passage)
+{
+    free(passage->bytes);
+    passage->bytes = NULL;
+}
+
+static struct codec_input codec_input(const struct passage *passage)
+{
+    return (struct codec_input){
+        .bytes = passage->bytes,
+        .size = passage->size,
+        .name = file_input_name(passage->job->input),
+        .info = &passage->info,
+        .settings = &passage->codec,
+    };
+}
+
+/* Decode the whole image and turn it upright. */
+static bool decode_image(const struct job_settings *settings, struct passage *passage)
+{
+    struct job_result *result = passage->result;
+    const struct codec_input input = codec_input(passage);
+    const bool done =
+        codec_decode_inspected(&input, &passage->image, &result->error) &&
+        (settings->keep_orientation ||
+         metadata_orient(&passage->metadata, &passage->image, &passage->info.chroma_subsampling, &result->error));
+    drop_input(passage);
+    stages_end(&result->stages, STAGE_DECODE);
+    return done;
+}
+
+/* Note the facts of the input, which is decoded, or will be while it is filtered. */
+static void describe_input(struct job_worker *worker, struct passage *passage)
+{
+    struct job_result *result = passage->result;
+    const struct codec_info *info = &passage->info;
+    if (worker->settings->strip)
+        metadata_free(&passage->metadata);
+    passage->codec.chroma_subsampling = info->chroma_subsampling;
+    result->width = passage->image.width;
+    result->height = passage->image.height;
+    result->channels = passage->image.channels;
+    result->bits = passage->image.bits;
+    result->input_bits = info->bits;
+    result->input_format = info->format;
+    result->cmyk_converted = info->cmyk;
+    result->extras = info->extras;
+    result->dropped_on_read = passage->metadata.dropped;
+    result->decoder = info->codec;
+    if (worker->hooks->decoded != NULL)
+        worker->hooks->decoded(worker->context, result);
+}
+
+/* ---- Filtering ---- */
+
+/* Choose the backend and the variants. */
+static bool plan_image(struct job_worker *worker, struct passage *passage)
+{
+    const struct job_hooks *hooks = worker->hooks;
+    struct job_result *result = passage->result;
+    if (hooks->choose != NULL)
+        worker->request.choice = hooks->choose(worker->context, passage->job, &passage->image);
+    if (!pipeline_plan(&worker->pipeline, &passage->image, &result->stages, &result->error))
+        return false;
+    if (hooks->planned != NULL)
+        hooks->planned(worker->context, &worker->pipeline);
+    return true;
+}
+
+static void note_variants(const struct pipeline *pipeline, struct job_result *result)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < pipeline->request->count && used < sizeof result->variants; i++)
+        used += (size_t)snprintf(result->variants + used, sizeof result->variants - used, "%s%s", i > 0 ? "," : "",
+                                 pipeline->plans[i].variant->name);
+    result->backend = pipeline->backend;
+    result->device = pipeline->backend == BACKEND_CUDA ? pipeline->request->device : -1;
+}
+
+/* Filter the whole image. */
+static bool filter_image(struct job_worker *worker, struct passage *passage)
+{
+    struct pipeline *pipeline = &worker->pipeline;
+    const bool done = pipeline_run(pipeline, &passage->image, &passage->filtered, &passage->result->error);
+    if (done && passage->filtered.samples != passage->image.samples)
+        image_free(&passage->image);
+    if (!worker->request.page_locked) /* a single image: encoding can use the memory */
+        job_release_buffers(worker);
+    return done;
+}
+
+/* ---- Encoding ---- */
+
+/* Note the facts of the output, and put the metadata into it. An output without its metadata is not written. */
+static bool close_output(struct passage *passage, size_t size)
+{
+    struct job_result *result = passage->result;
+    const struct format *format = result->output_format;
+    result->output_bytes = size;
+    result->encoder = codec_find_writer(format, result->bits, &passage->codec, NULL);
+    const bool done = format->write_metadata(&passage->metadata, &passage->output, &result->output_bytes,
+                                             &result->dropped_on_write, &result->error);
+    stages_end(&result->stages, STAGE_ENCODE);
+    return done;
+}
+
+static bool encode_image(struct passage *passage)
+{
+    struct job_result *result = passage->result;
+    size_t size;
+    return codec_encode(&passage->filtered, result->output_format, &passage->codec, &passage->output, &size,
+                        &result->error) &&
+           close_output(passage, size);
+}
+
+/* ---- Streaming ---- */
+
+static bool fetch_rows(void *context, int rows, uint8_t *raw, struct error *error)
+{
+    return codec_reader_fetch(context, rows, raw, error);
+}
+
+static bool read_rows(void *context, int rows, uint8_t *raw, uint8_t *samples, struct error *error)
+{
+    return codec_reader_read(context, rows, raw, samples, error);
+}
+
+static bool encode_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
+{
+    return codec_writer_encode(context, thread, first, rows, error);
+}
+
+static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
+{
+    return codec_writer_write(context, first, rows, error);
+}
+
+/* Let the rows of READER, or of the decoded image where READER is NULL, pass the filters to WRITER. */
+static bool stream_rows(struct job_worker *worker, struct passage *passage, struct codec_reader *reader,
+                        struct codec_writer *writer)
+{
+    struct row_source source = {.image = &passage->image};
+    const struct row_sink sink = {
+        .context = writer,
+        .multiple = writer->multiple,
+        .encode = writer->codec->writer_encode != NULL ? encode_rows : NULL,
+        .write = write_rows,
+    };
+    if (reader != NULL)
+        source = (struct row_source){
+            .context = reader,
+            .raw_bytes = reader->raw_bytes,
+            .fetch = reader->raw_bytes > 0 ? fetch_rows : NULL,
+            .read = read_rows,
+        };
+    return pipeline_stream(&worker->pipeline, &passage->image, &source, &sink, &passage->result->error);
+}
+
+/* Decode, filter and encode the image row by row, or filter and encode it if it is decoded already. */
+static bool stream_image(struct job_worker *worker, struct passage *passage)
+{
+    struct job_result *result = passage->result;
+    const struct codec_input input = codec_input(passage);
+    struct codec_reader reader = {0};
+    struct codec_writer writer = {0};
+    const bool reads = passage->image.samples == NULL;
+    size_t size = 0;
+    bool done = !reads || codec_reader_open(&reader, &input, &result->error);
+    stages_end(&result->stages, STAGE_DECODE);
+    done = done && codec_writer_open(&writer, &passage->image, result->output_format, &passage->codec, &result->error);
+    stages_end(&result->stages, STAGE_ENCODE);
+    done = done && stream_rows(worker, passage, reads ? &reader : NULL, &writer);
+    codec_reader_close(&reader);
+    drop_input(passage);
+    done = done && codec_writer_finish(&writer, &passage->output, &size, &result->error);
+    codec_writer_close(&writer);
+    return done && close_output(passage, size);
+}
+
+/* ---- All steps ---- */
+
+bool passage_run(struct job_worker *worker, struct passage *passage)
+{
+    const struct job_hooks *hooks = worker->hooks;
+    struct job_result *result = passage->result;
+    struct pipeline *pipeline = &worker->pipeline;
+    result->input_bytes = passage->size;
+    result->output_format = output_format(worker->settings, passage);
+    passage->image = image_shape(passage);
+    const bool streams = can_stream(worker, passage);
+    if (!streams && !decode_image(worker->settings, passage))
+        return false;
+    describe_input(worker, passage);
+    const struct format *format = result->output_format;
+    const struct codec *encoder = codec_find_writer(format, result->bits, &passage->codec, &result->error);
+    result->alpha_dropped = !format->holds_alpha && image_has_alpha(&passage->image);
+    result->reduced = result->bits > format->most_bits;
+
+    bool done = encoder != NULL && plan_image(worker, passage);
+    const bool by_rows = done && pipeline->backend == BACKEND_CPU && encoder->writer_open != NULL;
+    if (by_rows)
+        done = stream_image(worker, passage);
+    else if (done)
+        done = (!streams || decode_image(worker->settings, passage)) && filter_image(worker, passage) &&
+               encode_image(passage);
+    if (pipeline->fallback.code != ERROR_NONE && hooks->fell_back != NULL)
+        hooks->fell_back(worker->context, &pipeline->fallback);
+    if (done)
+        note_variants(pipeline, result);
+    return done;
+}
+
+void passage_free(struct passage *passage)
+{
+    image_free(&passage->image);
+    metadata_free(&passage->metadata);
+    free(passage->bytes);
+    free(passage->output);
+}
