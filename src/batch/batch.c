@@ -341,6 +341,7 @@ static bool prepare_worker(struct batch *batch, int index, struct error *error)
     tools->context = worker;
     tools->request = *request->request;
     tools->threads = batch->threads;
+    tools->is_cpu_only = batch->choice == CHOICE_CPU || !pipeline_has_cuda;
     if (request->device_count > 0)
         tools->request.device = request->devices[(size_t)index % request->device_count];
     if (request->device_count > 0 && !is_single(batch)) {

@@ -89,7 +89,7 @@ struct job_hooks {
     void (*end_write)(void *context, const struct job_result *result);
 };
 
-/* What one thread keeps from job to job. The caller sets the first seven fields and leaves the others 0. The objects that
+/* What one thread keeps from job to job. The caller sets the first eight fields and leaves the others 0. The objects that
  * the fields point to must outlive the worker. */
 struct job_worker {
     const struct job_settings *settings;
@@ -98,7 +98,8 @@ struct job_worker {
     const struct job_hooks *hooks;
     void *context; /* the hooks' */
     struct request request;
-    int threads; /* of the CPU for one image; 0: one for each processor */
+    int threads;      /* of the CPU for one image; 0: one for each processor */
+    bool is_cpu_only; /* no image will need memory for a GPU */
 
     struct thread_pool pool;
     struct pipeline pipeline;

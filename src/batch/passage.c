@@ -36,8 +36,7 @@ static bool surely_streams(const struct job_worker *worker, const struct passage
 {
     const struct codec *encoder = codec_find_writer(output_format(worker->settings, passage),
                                                     codec_bits(&passage->info, &passage->codec), &passage->codec, NULL);
-    return can_stream(worker, passage) && encoder != NULL && encoder->writer_open != NULL &&
-           (worker->request.choice == CHOICE_CPU || !pipeline_has_cuda);
+    return worker->is_cpu_only && can_stream(worker, passage) && encoder != NULL && encoder->writer_open != NULL;
 }
 
 /* The file counts twice, as a decoder may copy it. Of the image's samples, S bytes at the file's depth or at the
@@ -72,7 +71,7 @@ struct passage_need passage_need(const struct job_worker *worker, const struct p
     struct passage_need need = {
         .image = 2 * size + 8 * metadata_bytes(&passage->metadata) +
                  pipeline_stream_need(request, &shape, streams ? &rows : &image, &encoder),
-        .kept = pipeline_need(&worker->pipeline, &shape),
+        .kept = worker->is_cpu_only ? 0 : image_bytes(&shape),
     };
     if (!streams)
         need.image += 4 * samples;

@@ -152,16 +152,6 @@ bool pipeline_run(struct pipeline *pipeline, struct image *image, struct image *
     return done;
 }
 
-size_t pipeline_need(const struct pipeline *pipeline, const struct image *shape)
-{
-    return pipeline->request->choice == CHOICE_CPU ? 0 : image_bytes(shape);
-}
-
-size_t pipeline_kept(const struct pipeline *pipeline)
-{
-    return pipeline->page_locked.capacity;
-}
-
 void pipeline_shrink(struct pipeline *pipeline)
 {
     gpu_buffers_release(pipeline);

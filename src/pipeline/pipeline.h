@@ -145,12 +145,6 @@ bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const
 size_t pipeline_stream_need(const struct request *request, const struct image *shape, const struct row_source *source,
                             const struct row_sink *sink);
 
-/* Bytes of host memory that the pipeline will keep for images of that shape; only a GPU needs some. */
-size_t pipeline_need(const struct pipeline *pipeline, const struct image *shape);
-
-/* Bytes of host memory that the pipeline keeps now. */
-size_t pipeline_kept(const struct pipeline *pipeline);
-
 /* Release the buffers; the device stays open. */
 void pipeline_shrink(struct pipeline *pipeline);
 
