@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/parallel.h"
 #include "batch/job.h"
+#include "batch/memory.h"
 #include "codec/codec.h"
 #include "image/image.h"
 
@@ -19,7 +20,7 @@ static bool read_image(const struct options *options, const char *path, const st
 {
     uint8_t *bytes;
     size_t size;
-    if (!file_read(path, CODEC_MAX_BYTES, &bytes, &size, NULL, error))
+    if (!file_read(path, budget_file_most(), &bytes, &size, NULL, error))
         return false;
     struct codec_info info;
     const bool done = codec_decode(bytes, size, file_input_name(path), settings, image, &info, error);

@@ -158,10 +158,10 @@ static bool parse_memory(const struct option *o, const char *value, size_t *fiel
 static bool parse_pixels(const struct option *o, const char *value, size_t *field, struct error *error)
 {
     *field = parse_count(value, 1000);
-    if (*field == 0 || *field > CODEC_MAX_SAMPLES)
+    if (*field == 0 || *field > CODEC_MAX_PIXELS)
         return error_set(error, ERROR_USAGE,
                          "--%s takes a number of pixels up to %zu, such as 50M for 50 million, not \"%s\"", o->name,
-                         CODEC_MAX_SAMPLES, value);
+                         CODEC_MAX_PIXELS, value);
     return true;
 }
 

@@ -398,7 +398,7 @@ bool file_list_check_codec(const struct file_list *list, const struct codec_sett
         bool needed = false;
         for (size_t i = 0; i < list->count && !needed; i++)
             needed = list->jobs[i].format == format;
-        if (needed && codec_find_writer(format, settings->bits, settings, error) == NULL)
+        if (needed && codec_find_writer(format, &(struct image){.bits = settings->bits}, settings, error) == NULL)
             return false;
     }
     return true;

@@ -124,7 +124,8 @@ static bool read_input(struct job_worker *worker, struct passage *passage, bool 
     const struct job *job = passage->job;
     struct stages *stages = &passage->result->stages;
     struct error *error = &passage->result->error;
-    const size_t expected = job->bytes < CODEC_MAX_BYTES ? (size_t)job->bytes : CODEC_MAX_BYTES;
+    const size_t half = budget_file_most(), most = half < worker->budget->most ? half : worker->budget->most;
+    const size_t expected = job->bytes < half ? (size_t)job->bytes : half;
     if (!reserve_file(worker, passage, expected, wait, reserved, error))
         return false;
     if (!*reserved)
@@ -132,7 +133,7 @@ static bool read_input(struct job_worker *worker, struct passage *passage, bool 
     if (wait)
         stages_end(stages, STAGE_WAIT);
 
-    bool done = file_read(job->input, CODEC_MAX_BYTES, &passage->bytes, &passage->size, &passage->facts, error);
+    bool done = file_read(job->input, most, &passage->bytes, &passage->size, &passage->facts, error);
     stages_end(stages, STAGE_READ);
     done = done && codec_inspect(passage->bytes, passage->size, file_input_name(job->input), &passage->codec,
                                  &passage->info, error);

@@ -74,11 +74,21 @@ void budget_release(struct memory_budget *budget, size_t size)
     pthread_mutex_unlock(&budget->mutex);
 }
 
-size_t budget_default(void)
+/* The machine's memory in bytes. If it does not say, assume 1 GiB. */
+static size_t machine_memory(void)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
-    /* If the machine does not say, assume 1 GiB of memory. */
-    return pages > 0 && page > 0 ? (size_t)pages * (size_t)page / 4 : (size_t)1 << 28;
+    return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : (size_t)1 << 30;
+}
+
+size_t budget_default(void)
+{
+    return machine_memory() / 4;
+}
+
+size_t budget_file_most(void)
+{
+    return machine_memory() / 2;
 }
 
 /* What a limit leaves, if so many PAGES of PAGE bytes count for it already. */

@@ -53,6 +53,10 @@ void budget_release(struct memory_budget *budget, size_t size);
 /* A quarter of this machine's memory: the default limit for many images. */
 size_t budget_default(void);
 
+/* The largest file that is read, also from a pipe that does not end: half of the machine's memory. Its result may have
+ * the same size. */
+size_t budget_file_most(void);
+
 /* The bytes that `ulimit -v` and `ulimit -d` leave to this process. SIZE_MAX if they do not limit it. */
 size_t budget_left(void);
 

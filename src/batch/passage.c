@@ -34,8 +34,9 @@ static bool can_stream(const struct job_worker *worker, const struct passage *pa
 /* Will rows surely stream, from the decoder to the encoder? A GPU needs the whole image. */
 static bool surely_streams(const struct job_worker *worker, const struct passage *passage)
 {
-    const struct codec *encoder = codec_find_writer(output_format(worker->settings, passage),
-                                                    codec_bits(&passage->info, &passage->codec), &passage->codec, NULL);
+    const struct image shape = image_shape(passage);
+    const struct codec *encoder =
+        codec_find_writer(output_format(worker->settings, passage), &shape, &passage->codec, NULL);
     return worker->is_cpu_only && can_stream(worker, passage) && encoder != NULL && encoder->writer_open != NULL;
 }
 
@@ -183,8 +184,10 @@ static bool close_output(struct passage *passage, size_t size)
 {
     struct job_result *result = passage->result;
     const struct format *format = result->output_format;
+    const struct image shape = {
+        .width = result->width, .height = result->height, .channels = result->channels, .bits = result->bits};
     result->output_bytes = size;
-    result->encoder = codec_find_writer(format, result->bits, &passage->codec, NULL);
+    result->encoder = codec_find_writer(format, &shape, &passage->codec, NULL);
     const bool done = format->write_metadata(&passage->metadata, &passage->output, &result->output_bytes,
                                              &result->dropped_on_write, &result->error);
     stages_end(&result->stages, STAGE_ENCODE);
@@ -279,7 +282,7 @@ bool passage_run(struct job_worker *worker, struct passage *passage)
         return false;
     describe_input(worker, passage);
     const struct format *format = result->output_format;
-    const struct codec *encoder = codec_find_writer(format, result->bits, &passage->codec, &result->error);
+    const struct codec *encoder = codec_find_writer(format, &passage->image, &passage->codec, &result->error);
     result->alpha_dropped = !format->holds_alpha && image_has_alpha(&passage->image);
     result->reduced = result->bits > format->most_bits;
 

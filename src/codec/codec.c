@@ -14,7 +14,7 @@
 enum { PNG = 1 << FORMAT_PNG, JPEG = 1 << FORMAT_JPEG };
 
 /* The fastest codec comes first, as measured on a photo of 15 Mpixel (docs/benchmarks.md). stb is the last resort. It
- * reads all files that codec_inspect accepts. */
+ * reads all files that codec_inspect accepts, up to its limits. */
 static const struct codec table[] = {
     {
         .name = "libjpeg-turbo",
@@ -23,6 +23,8 @@ static const struct codec table[] = {
         .writes = JPEG,
         .read_bits = 8,
         .write_bits = 8,
+        .most_side = 65500, /* JPEG_MAX_DIMENSION */
+        .limits = "65500 pixels on a side",
 #ifdef GPUCONV_LIBJPEG_TURBO
         .writer_open = libjpeg_turbo_writer_open,
         .writer_write = libjpeg_turbo_writer_write,
@@ -61,6 +63,9 @@ static const struct codec table[] = {
         .read_bits = 16,
         .write_bits = 8,
         .reads_cmyk = true,
+        .most_bytes = (size_t)1 << 30, /* stb computes sizes in int, with a filter byte for each row of a PNG */
+        .most_file = INT_MAX - 1024,   /* stb counts bytes in int, and stb.c passes up to 1024 more */
+        .limits = "2^30 samples, half as many of 16 bits, and files of 2 GiB",
         .decode = stb_decode,
         .encode = stb_encode,
     },
@@ -108,53 +113,128 @@ bool codec_writes(const struct codec *codec, const struct format *format)
     return codec->writes >> format->id & 1;
 }
 
-/* Does CODEC, which may not be built in, read this file? */
-static bool reads_file(const struct codec *codec, const struct codec_info *info)
+/* Is an image of SHAPE within the limits of CODEC? */
+static bool holds_shape(const struct codec *codec, const struct image *shape)
+{
+    const int side = codec->most_side > 0 ? codec->most_side : INT_MAX;
+    return shape->width <= side && shape->height <= side &&
+           (codec->most_bytes == 0 || image_bytes(shape) <= codec->most_bytes);
+}
+
+/* Report that an image of SHAPE is too large for CODEC, but not for BETTER, which may be NULL. Returns false. */
+static bool report_limits(const struct codec *codec, const struct image *shape, const struct codec *better,
+                          struct error *error)
+{
+    return error_set(error, ERROR_WORK,
+                     "%d x %d pixels of %d channels are too large for the codec %s: it takes at most %s; %s%s",
+                     shape->width, shape->height, shape->channels, codec->name, codec->limits,
+                     better != NULL ? "leave --codec out, or give " : "cut the image into pieces or scale it down",
+                     better != NULL ? better->name : "");
+}
+
+/* The shape of the image of a file, as it is decoded. */
+static struct image file_shape(const struct codec_info *info)
+{
+    return (struct image){.width = info->width, .height = info->height, .channels = info->channels, .bits = info->bits};
+}
+
+/* Does CODEC, which may not be built in, read this kind of file? */
+static bool reads_kind(const struct codec *codec, const struct codec_info *info)
 {
     return codec_reads(codec, info->format) && (codec->reads_cmyk || !info->cmyk);
 }
 
-/* The first codec that reads this file. The last one, stb, reads all. */
-static const struct codec *best_reader(const struct codec_info *info)
+/* Is the file within the limits of CODEC? */
+static bool holds_file(const struct codec *codec, const struct codec_info *info)
 {
-    const struct codec *codec = table;
-    while (codec < &table[CODECS - 1] && (!codec_is_built_in(codec) || !reads_file(codec, info)))
-        codec++;
-    return codec;
+    const struct image shape = file_shape(info);
+    return holds_shape(codec, &shape) && (codec->most_file == 0 || info->size <= codec->most_file);
+}
+
+/* The first codec that reads this kind of file, and if WHOLE this file. The last one, stb, reads all kinds. NULL: the
+ * file is too large for all. */
+static const struct codec *best_reader(const struct codec_info *info, bool whole)
+{
+    for (const struct codec *codec = table; codec < table + CODECS; codec++)
+        if (codec_is_built_in(codec) && reads_kind(codec, info) && (!whole || holds_file(codec, info)))
+            return codec;
+    return NULL;
 }
 
 bool codec_choose_reader(struct codec_info *info, const struct codec_settings *settings, const char *name,
                          struct error *error)
 {
-    const struct codec *codec = settings->codec != NULL ? settings->codec : best_reader(info);
+    const struct codec *best = best_reader(info, true), *first = best != NULL ? best : best_reader(info, false);
+    const struct codec *codec = settings->codec != NULL ? settings->codec : first;
+    const struct image shape = file_shape(info);
     info->codec = codec;
-    if (reads_file(codec, info))
+    if (!reads_kind(codec, info))
+        return error_about(error, ERROR_WORK, name, "the codec %s reads no %s%s; leave --codec out, or give %s",
+                           codec->name, info->format->name, info->cmyk ? " of 4 channels" : "", first->name);
+    if (holds_file(codec, info))
         return true;
-    return error_about(error, ERROR_WORK, name, "the codec %s reads no %s%s; leave --codec out, or give %s",
-                       codec->name, info->format->name, info->cmyk ? " of 4 channels" : "", best_reader(info)->name);
+    report_limits(codec, &shape, best, error);
+    error_add_subject(error, name);
+    return false;
 }
 
-/* Does CODEC write BITS a sample, or the most that the format holds? */
-static bool writes_bits(const struct codec *codec, const struct format *format, int bits)
+/* A format that holds larger images than FORMAT, or NULL. */
+static const struct format *larger_format(const struct format *format)
 {
-    const int held = bits < format->most_bits ? bits : format->most_bits;
+    size_t count;
+    const struct format *all = formats(&count);
+    for (size_t i = 0; i < count; i++)
+        if (all[i].most_side > format->most_side)
+            return &all[i];
+    return NULL;
+}
+
+/* Check that FORMAT holds the sides of an image of SHAPE. */
+static bool check_sides(const struct image *shape, const struct format *format, struct error *error)
+{
+    const int side = format->most_side;
+    const struct format *larger = larger_format(format);
+    if (shape->width <= side && shape->height <= side)
+        return true;
+    return error_set(error, ERROR_WORK,
+                     "%d x %d pixels are too many for a %s file: at most %d on a side are written; cut the image into "
+                     "pieces%s%s",
+                     shape->width, shape->height, format->name, side, larger != NULL ? " or write a " : "",
+                     larger != NULL ? larger->name : "");
+}
+
+/* Does CODEC write the bits of SHAPE, or the most that the format holds? */
+static bool writes_bits(const struct codec *codec, const struct format *format, const struct image *shape)
+{
+    const int held = shape->bits < format->most_bits ? shape->bits : format->most_bits;
     return codec_is_built_in(codec) && codec_writes(codec, format) && held <= codec->write_bits;
 }
 
-const struct codec *codec_find_writer(const struct format *format, int bits, const struct codec_settings *settings,
-                                      struct error *error)
+/* The first codec that writes the format and bits of an image of SHAPE and, if WHOLE, its size. libdeflate writes all
+ * PNGs, and stb JPEGs up to its limits. NULL: the image is too large for all. */
+static const struct codec *best_writer(const struct format *format, const struct image *shape, bool whole)
 {
-    const struct codec *codec = settings->codec, *best = table;
-    while (!writes_bits(best, format, bits)) /* libdeflate writes all PNGs, stb all JPEGs */
-        best++;
-    if (codec == NULL)
-        return best;
+    for (const struct codec *codec = table; codec < table + CODECS; codec++)
+        if (writes_bits(codec, format, shape) && (!whole || holds_shape(codec, shape)))
+            return codec;
+    return NULL;
+}
+
+const struct codec *codec_find_writer(const struct format *format, const struct image *shape,
+                                      const struct codec_settings *settings, struct error *error)
+{
+    const int bits = shape->bits;
+    const struct codec *fit = best_writer(format, shape, true);
+    const struct codec *best = fit != NULL ? fit : best_writer(format, shape, false);
+    const struct codec *codec = settings->codec != NULL ? settings->codec : best;
+    if (!check_sides(shape, format, error))
+        return NULL;
     if (!codec_writes(codec, format)) {
         error_set(error, ERROR_USAGE, "the codec %s writes no %s; leave --codec out, or give %s", codec->name,
                   format->name, best->name);
         return NULL;
     }
-    if (!writes_bits(codec, format, bits)) {
+    if (!writes_bits(codec, format, shape)) {
         error_set(error, settings->bits > 0 ? ERROR_USAGE : ERROR_WORK,
                   "the codec %s writes %d bits a sample, and the image has %d; give --codec %s, or --depth %d to "
                   "reduce it",
@@ -164,6 +244,10 @@ const struct codec *codec_find_writer(const struct format *format, int bits, con
     if (best->takes_compression && !codec->takes_compression && settings->compression != CODEC_COMPRESSION) {
         error_set(error, ERROR_USAGE, "the codec %s has no --compression %d; leave it out, or give --codec %s",
                   codec->name, settings->compression, best->name);
+        return NULL;
+    }
+    if (!holds_shape(codec, shape)) {
+        report_limits(codec, shape, fit, error);
         return NULL;
     }
     return codec;
@@ -191,18 +275,14 @@ bool codec_report_encode_memory(const struct image *image, const struct format *
 
 /* ---- Decoding ---- */
 
-/* Accept only sizes that stb can compute without overflow (it decodes 16-bit samples to 2 bytes each), and at most MOST
- * pixels, unless MOST is 0. */
+/* Accept only sides up to FORMAT_SIDE_MOST, and at most MOST pixels, unless MOST is 0. */
 static bool check_size(const struct container_info *info, size_t most, const char *name, struct error *error)
 {
-    const int64_t limit = (int64_t)CODEC_MAX_SAMPLES / (info->bits > 8 ? 2 : 1);
-    if (info->width > FORMAT_SIDE_MOST || info->height > FORMAT_SIDE_MOST ||
-        info->width * info->height > limit / info->channels)
+    if (info->width > FORMAT_SIDE_MOST || info->height > FORMAT_SIDE_MOST)
         return error_about(error, ERROR_WORK, name,
-                           "%lld x %lld pixels of %d channels are too many: at most %lld samples and %d pixels on a "
-                           "side are read; cut it into pieces or scale it down",
-                           (long long)info->width, (long long)info->height, info->channels, (long long)limit,
-                           FORMAT_SIDE_MOST);
+                           "%lld x %lld pixels are too many: at most %d on a side are read; cut it into pieces or "
+                           "scale it down",
+                           (long long)info->width, (long long)info->height, FORMAT_SIDE_MOST);
     if (most > 0 && (uint64_t)(info->width * info->height) > most)
         return error_about(error, ERROR_WORK, name,
                            "%lld x %lld pixels are more than the %zu that --max-pixels allows; scale it down, or "
@@ -219,8 +299,6 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
     const struct format *format = format_find_by_magic(bytes, size, name, error);
     if (format == NULL)
         return false;
-    if (size > INT_MAX - 1024) /* stb counts bytes in int, and stb.c passes up to 1024 more */
-        return error_about(error, ERROR_WORK, name, "is larger than 2 GiB; give a smaller file");
     if (!format->check(bytes, size, name, &found, error) ||
         !check_size(&found, settings != NULL ? settings->most_pixels : 0, name, error))
         return false;
@@ -230,6 +308,7 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
                            format->name, (long long)found.width, (long long)found.height);
     *info = (struct codec_info){
         .format = format,
+        .size = size,
         .width = (int)found.width,
         .height = (int)found.height,
         .channels = found.channels,
@@ -380,43 +459,17 @@ bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const str
 
 /* ---- Encoding ---- */
 
-/* A format that holds larger images than FORMAT, or NULL. */
-static const struct format *larger_format(const struct format *format)
-{
-    size_t count;
-    const struct format *all = formats(&count);
-    for (size_t i = 0; i < count; i++)
-        if (all[i].most_side > format->most_side)
-            return &all[i];
-    return NULL;
-}
-
-/* Check that FORMAT holds an image of that shape. */
-static bool check_shape(const struct image *shape, const struct format *format, struct error *error)
-{
-    const int side = format->most_side;
-    const size_t limit = CODEC_MAX_SAMPLES / image_sample_bytes(shape);
-    const struct format *larger = larger_format(format);
-    if (shape->width <= side && shape->height <= side && image_samples(shape) <= limit)
-        return true;
-    return error_set(error, ERROR_WORK,
-                     "%d x %d pixels of %d channels are too many for a %s file: at most %zu samples and %d pixels "
-                     "on a side are written; cut the image into pieces%s%s",
-                     shape->width, shape->height, shape->channels, format->name, limit, side,
-                     larger != NULL ? " or write a " : "", larger != NULL ? larger->name : "");
-}
-
 bool codec_writer_open(struct codec_writer *writer, const struct image *shape, const struct format *format,
                        const struct codec_settings *settings, struct error *error)
 {
     *writer = (struct codec_writer){
-        .codec = codec_find_writer(format, shape->bits, settings, error),
+        .codec = codec_find_writer(format, shape, settings, error),
         .format = format,
         .settings = settings,
         .shape = *shape,
     };
     writer->shape.samples = NULL;
-    if (writer->codec == NULL || !check_shape(shape, format, error))
+    if (writer->codec == NULL)
         return false;
     if (shape->bits > format->most_bits)
         writer->shape.bits = format->most_bits;
@@ -499,11 +552,11 @@ static bool encode_whole(const struct codec *codec, const struct image *image, c
 bool codec_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
                   uint8_t **bytes, size_t *size, struct error *error)
 {
-    const struct codec *codec = codec_find_writer(format, image->bits, settings, error);
+    const struct codec *codec = codec_find_writer(format, image, settings, error);
     struct codec_writer writer;
     *bytes = NULL;
     *size = 0;
-    if (codec == NULL || !check_shape(image, format, error))
+    if (codec == NULL)
         return false;
     if (codec->writer_open == NULL)
         return encode_whole(codec, image, format, settings, bytes, size, error);

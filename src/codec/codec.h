@@ -14,17 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most samples of an image that is read or written: width x height x channels; half as many with 16 bits. That is
- * also its size in memory in bytes. stb computes sizes in int, so this and a filter byte for each row must stay below
- * 2^31. With 2^30 they do. */
-#define CODEC_MAX_SAMPLES ((size_t)1 << 30)
-
-/* The largest file that is read: stb counts its bytes in an int. */
-#define CODEC_MAX_BYTES ((size_t)INT32_MAX)
+/* The most pixels of an image: as many as its sides allow. */
+#define CODEC_MAX_PIXELS ((size_t)FORMAT_SIDE_MOST * FORMAT_SIDE_MOST)
 
 /* The properties of a file and of its image. */
 struct codec_info {
     const struct format *format;
+    size_t size;                 /* of the file in bytes */
     int width, height, channels; /* of the decoded image */
     int bits;                    /* of its samples: 16 if the file has 16, else 8 */
     bool cmyk;                   /* a JPEG of 4 channels; decoding converts it to RGB */
@@ -45,7 +41,7 @@ struct codec_settings {
     int compression;                              /* of a PNG, 0 (none) to 9 */
     struct thread_pool *pool;                     /* NULL: the calling thread only. It never changes the result. */
     struct chroma_subsampling chroma_subsampling; /* of a JPEG; 0, 0: chosen by quality */
-    size_t most_pixels;                           /* limit of width x height; 0: only CODEC_MAX_SAMPLES */
+    size_t most_pixels;                           /* limit of width x height; 0: only CODEC_MAX_PIXELS */
 };
 
 /* The standard settings. */
@@ -89,6 +85,10 @@ struct codec {
     int read_bits, write_bits; /* the most bits a sample */
     bool reads_cmyk;           /* it reads JPEGs of 4 channels */
     bool takes_compression;    /* it uses codec_settings.compression */
+    int most_side;             /* its limits, 0 where it has none: pixels on a side */
+    size_t most_bytes;         /* of an image's samples in memory */
+    size_t most_file;          /* bytes of a file that it reads */
+    const char *limits;        /* the same in words; NULL if it has none */
     bool holds_rows;           /* its reader holds all rows of the image in memory */
     bool (*decode)(const struct codec_input *input, struct image *image, struct error *error); /* NULL: not built in */
     bool (*encode)(const struct image *image, const struct format *format, const struct codec_settings *settings,
@@ -138,14 +138,15 @@ bool codec_is_built_in(const struct codec *codec);
 bool codec_reads(const struct codec *codec, const struct format *format);
 bool codec_writes(const struct codec *codec, const struct format *format);
 
-/* The codec that will write FORMAT with BITS a sample. More bits than the format holds are reduced first. NULL is an
- * error: the codec that SETTINGS name cannot write this. */
-const struct codec *codec_find_writer(const struct format *format, int bits, const struct codec_settings *settings,
-                                      struct error *error);
+/* The codec that will write an image of SHAPE as FORMAT. More bits than the format holds are reduced first. Of a SHAPE
+ * without width and height, only the bits count. NULL is an error: the image is too large for the format or its codecs,
+ * or the codec that SETTINGS name cannot write this. */
+const struct codec *codec_find_writer(const struct format *format, const struct image *shape,
+                                      const struct codec_settings *settings, struct error *error);
 
 /* Check SIZE bytes and fill INFO, without decoding. NAME is for messages. First the whole container is checked (PNG:
- * chunk order, lengths, CRCs, IEND; JPEG: segments up to EOI). Then the image's size is compared with CODEC_MAX_SAMPLES
- * and with the limit of SETTINGS. SETTINGS may be NULL. */
+ * chunk order, lengths, CRCs, IEND; JPEG: segments up to EOI). Then the image's size is compared with FORMAT_SIDE_MOST,
+ * with the limit of SETTINGS, and with what data of this length can fill. SETTINGS may be NULL. */
 bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
                    struct codec_info *info, struct error *error);
 
@@ -155,7 +156,8 @@ static inline int codec_bits(const struct codec_info *info, const struct codec_s
     return settings->bits > 0 ? settings->bits : info->bits;
 }
 
-/* Set INFO->codec. Fails if the codec that SETTINGS name cannot read the file, which codec_inspect has accepted. */
+/* Set INFO->codec. Fails if no codec, or not the one that SETTINGS name, can read the file, which codec_inspect has
+ * accepted. */
 bool codec_choose_reader(struct codec_info *info, const struct codec_settings *settings, const char *name,
                          struct error *error);
 

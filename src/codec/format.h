@@ -37,9 +37,10 @@ struct format {
                            struct error *error);
 };
 
-/* The largest width and height that are read or written. stb_image refuses an image that is wider or higher than 2^24
- * (STBI_MAX_DIMENSIONS), and stb_image_write adds up differences of at most 128 along a row in int. The limit also
- * leaves CODEC_MAX_SAMPLES room for a filter byte a row. */
+/* The largest width and height that are read or written. So a row has fewer than 2^27 bytes, and places in it fit into
+ * an int; all samples have fewer than 2^51 bytes, so that their small multiples fit into a size_t. stb_image refuses an
+ * image that is wider or higher than 2^24 (STBI_MAX_DIMENSIONS), and stb_image_write adds up differences of at most 128
+ * along a row in int. */
 enum { FORMAT_SIDE_MOST = (1 << 24) - 1 };
 
 /* All formats, FORMAT_COUNT rows. */

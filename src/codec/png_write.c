@@ -22,6 +22,9 @@ enum { BAND_BYTES = CODEC_BAND_BYTES };
  * streams cannot be joined. Drawings become a fifth smaller, photos larger. The smaller stream is kept. */
 enum { LIBDEFLATE_LEVEL = 2 };
 
+/* The most bytes of data in a chunk. */
+enum { CHUNK_MOST = INT32_MAX };
+
 /* A compressed band. */
 struct band {
     uint8_t *bytes; /* NULL once it is in the file */
@@ -49,6 +52,7 @@ struct encoding {
 
     /* The file, as far as it is written. */
     struct blob file;
+    size_t chunk;   /* the place of the last IDAT chunk, which is not closed */
     uint32_t adler; /* of the bands in it */
 };
 
@@ -167,25 +171,26 @@ static uint32_t join_adler(uint32_t first, uint32_t second, size_t size)
     return (uint32_t)(sums << 16 | sum);
 }
 
-/* Compress the filtered rows with libdeflate. If the result is smaller than the SIZE bytes at AT in the file, it
- * replaces them. Returns false if there is not enough memory. */
-static bool compress_again(struct encoding *encoding, size_t at, size_t size)
+/* Append SIZE bytes to the data of the last IDAT chunk, and begin further ones where it is full. Returns false if there
+ * is not enough memory. */
+static bool append_data(struct encoding *encoding, const uint8_t *bytes, size_t size)
 {
-    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(encoding->level);
-    uint8_t *again = malloc(size);
-    const bool done = compressor != NULL && again != NULL;
-    if (done) {
-        const size_t used =
-            libdeflate_deflate_compress(compressor, encoding->filtered, filtered_bytes(encoding), again, size - 1);
-        if (used > 0) { /* it is smaller */
-            memcpy(encoding->file.bytes + at, again, used);
-            encoding->file.size = at + used;
-        }
+    struct blob *file = &encoding->file;
+    while (size > 0) {
+        const size_t held = file->size - encoding->chunk - PNG_CHUNK_HEAD, room = CHUNK_MOST - held;
+        const size_t step = size < room ? size : room;
+        if (!blob_append(file, bytes, step))
+            return false;
+        bytes += step;
+        size -= step;
+        if (size == 0)
+            break;
+        if (blob_extend(file, PNG_CHUNK_OVERHEAD) == NULL) /* a CRC, and the head of the next chunk */
+            return false;
+        png_chunk_close(file->bytes + encoding->chunk, "IDAT", CHUNK_MOST);
+        encoding->chunk += PNG_CHUNK_OVERHEAD + (size_t)CHUNK_MOST;
     }
-    if (compressor != NULL)
-        libdeflate_free_compressor(compressor);
-    free(again);
-    return done;
+    return true;
 }
 
 /* ---- The file ---- */
@@ -194,6 +199,28 @@ enum {
     IDAT_AT = PNG_SIGNATURE + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA,
     STREAM_AT = IDAT_AT + PNG_CHUNK_HEAD + ZLIB_HEAD, /* the place of the first band */
 };
+
+/* Compress the filtered rows with libdeflate. If the result is smaller than what is in the file, it replaces that.
+ * Returns false if there is not enough memory. */
+static bool compress_again(struct encoding *encoding)
+{
+    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(encoding->level);
+    const size_t size = encoding->file.size - STREAM_AT;
+    uint8_t *again = malloc(size);
+    bool done = compressor != NULL && again != NULL;
+    const size_t used =
+        done ? libdeflate_deflate_compress(compressor, encoding->filtered, filtered_bytes(encoding), again, size - 1)
+             : 0;
+    if (used > 0) { /* it is smaller */
+        encoding->file.size = STREAM_AT;
+        encoding->chunk = IDAT_AT;
+        done = append_data(encoding, again, used);
+    }
+    if (compressor != NULL)
+        libdeflate_free_compressor(compressor);
+    free(again);
+    return done;
+}
 
 /* Write signature, IHDR, and the head of IDAT and of its stream. */
 static void write_head(uint8_t *out, const struct image *shape)
@@ -224,6 +251,7 @@ static bool encoding_open(struct encoding *encoding, int threads)
         (encoding->level >= LIBDEFLATE_LEVEL && encoding->filtered == NULL))
         return false;
     write_head(head, &encoding->shape);
+    encoding->chunk = IDAT_AT;
     return true;
 }
 
@@ -266,7 +294,7 @@ bool png_writer_write(struct codec_writer *writer, int first, const struct image
     for (int y = first; y < first + rows->height; y += encoding->band_rows) {
         const int left = encoding->shape.height - y;
         struct band *band = &encoding->results[y / encoding->band_rows];
-        if (!blob_append(&encoding->file, band->bytes, band->size))
+        if (!append_data(encoding, band->bytes, band->size))
             return codec_report_encode_memory(&writer->shape, writer->format, error);
         free(band->bytes);
         band->bytes = NULL;
@@ -281,13 +309,13 @@ bool png_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *siz
 {
     struct encoding *encoding = writer->state;
     struct blob *file = &encoding->file;
-    const bool again = encoding->filtered == NULL || compress_again(encoding, STREAM_AT, file->size - STREAM_AT);
-    uint8_t *tail = again ? blob_extend(file, ZLIB_TAIL + 2 * PNG_CHUNK_OVERHEAD - PNG_CHUNK_HEAD) : NULL;
-    if (tail == NULL)
+    uint8_t adler[ZLIB_TAIL];
+    put_big32(adler, encoding->adler);
+    if ((encoding->filtered != NULL && !compress_again(encoding)) || !append_data(encoding, adler, ZLIB_TAIL) ||
+        blob_extend(file, 2 * PNG_CHUNK_OVERHEAD - PNG_CHUNK_HEAD) == NULL)
         return codec_report_encode_memory(&writer->shape, writer->format, error);
-    put_big32(tail, encoding->adler);
-    uint8_t *end = png_chunk_close(file->bytes + IDAT_AT, "IDAT",
-                                   (size_t)(tail + ZLIB_TAIL - file->bytes) - IDAT_AT - PNG_CHUNK_HEAD);
+    const size_t data = file->size - 2 * PNG_CHUNK_OVERHEAD - encoding->chunk;
+    uint8_t *end = png_chunk_close(file->bytes + encoding->chunk, "IDAT", data);
     *size = (size_t)(png_chunk_close(end, "IEND", 0) - file->bytes);
     *bytes = file->bytes;
     *file = (struct blob){0};

@@ -89,6 +89,17 @@ static bool choose_backend(struct pipeline *pipeline, struct error *error)
     return pipeline_make_plans(pipeline, error);
 }
 
+/* Can a GPU take an image as large as this? Kernels count its samples in int. */
+static bool check_gpu_size(const struct image *image, struct error *error)
+{
+    const size_t most = (size_t)1 << 30;
+    return image_samples(image) <= most ||
+           error_set(error, ERROR_WORK,
+                     "%d x %d pixels of %d channels are too many for a GPU: it takes at most %zu samples; give "
+                     "--backend cpu",
+                     image->width, image->height, image->channels, most);
+}
+
 /* Let the CPU take over from the GPU, which failed for the reason in ERROR. */
 static bool fall_back_to_cpu(struct pipeline *pipeline, struct error *error)
 {
@@ -126,7 +137,11 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
     if (!check_named_variant(request, pipeline->work.sample, error)) /* not even the CPU may take over */
         return false;
     bool done = false;
-    if (pipeline->fallback.code != ERROR_NONE || request->choice == CHOICE_CPU) {
+    if (request->choice != CHOICE_CPU && !check_gpu_size(image, &pipeline->why)) { /* the next image may be smaller */
+        *error = pipeline->why;
+        pipeline->backend = BACKEND_CPU;
+        done = (request->choice == CHOICE_AUTO || request->cpu_fallback) && pipeline_make_plans(pipeline, error);
+    } else if (pipeline->fallback.code != ERROR_NONE || request->choice == CHOICE_CPU) {
         pipeline->backend = BACKEND_CPU;
         done = pipeline_make_plans(pipeline, error);
     } else if (request->choice == CHOICE_AUTO) {

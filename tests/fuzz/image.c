@@ -167,7 +167,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (int id = 0; id < FORMAT_COUNT; id++) {
             const struct format *format = format_of((enum format_id)id);
             if (codec_is_built_in(&table[i]) &&
-                codec_find_writer(format, image.bits, &(struct codec_settings){&table[i], .compression = 1}, NULL))
+                codec_find_writer(format, &(struct image){.bits = image.bits},
+                                  &(struct codec_settings){&table[i], .compression = 1}, NULL))
                 check_round_trip(&image, format, &table[i], 1 + (int)(chance >> 20) % 100);
         }
     image_free(&image);

@@ -504,7 +504,7 @@ static void test_an_encoded_image_comes_back(void **state)
             {
                 struct codec_settings settings = settings_of(writer);
                 settings.quality = 100;
-                if (codec_find_writer(format, bits, &settings, NULL))
+                if (codec_find_writer(format, &(struct image){.bits = bits}, &settings, NULL))
                     check_all_back(&image, format, writer, &settings);
                 else
                     assert_true(format == PNG && writer->write_bits < bits);
@@ -533,11 +533,14 @@ static void test_a_writer_of_8_bits_refuses_16(void **state)
         assert_null(bytes);
         assert_int_equal(error.code, ERROR_WORK);
         assert_non_null(strstr(error.message, "writes 8 bits a sample, and the image has 16; give --codec libdeflate"));
-        assert_ptr_equal(codec_find_writer(PNG, 8, &settings, NULL), writer);
-        assert_ptr_equal(codec_find_writer(JPEG, 16, &settings, NULL), writer);
+        assert_ptr_equal(codec_find_writer(PNG, &(struct image){.bits = 8}, &settings, NULL), writer);
+        assert_ptr_equal(codec_find_writer(JPEG, &(struct image){.bits = 16}, &settings, NULL), writer);
     }
     assert_int_equal(refusals, 1); /* stb */
-    assert_int_equal(codec_find_writer(PNG, 16, &(struct codec_settings){.compression = 1}, NULL)->write_bits, 16);
+    assert_int_equal(
+        codec_find_writer(PNG, &(struct image){.bits = 16}, &(struct codec_settings){.compression = 1}, NULL)
+            ->write_bits,
+        16);
     image_free(&image);
 }
 
@@ -564,7 +567,8 @@ static void test_bands_and_threads_do_not_change_the_file(void **state)
         settings.pool = NULL;
         EACH_READER(reader, PNG)
         {
-            check_back(&image, PNG, codec_find_writer(PNG, image.bits, &settings, NULL), reader, bytes[0], size[0]);
+            check_back(&image, PNG, codec_find_writer(PNG, &(struct image){.bits = image.bits}, &settings, NULL),
+                       reader, bytes[0], size[0]);
         }
         for (int k = 0; k < 3; k++)
             free(bytes[k]);
@@ -726,7 +730,7 @@ static void test_a_named_codec_refuses_what_it_cannot(void **state)
     assert_false(codec_decode(jpeg.bytes, jpeg.size, "x", &png, &image, NULL, &error));
     assert_string_equal(error.subject, "x");
     assert_non_null(strstr(error.message, "the codec libdeflate reads no JPEG; leave --codec out, or give "));
-    assert_null(codec_find_writer(JPEG, 8, &png, &error));
+    assert_null(codec_find_writer(JPEG, &(struct image){.bits = 8}, &png, &error));
     assert_int_equal(error.code, ERROR_USAGE);
     assert_null(codec_find("libtiff", &error));
     assert_non_null(strstr(error.message, "there is no codec named \"libtiff\""));
@@ -983,8 +987,8 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"no-idat.png", "it holds no IDAT chunk"},
         {"no-iend.png", "truncated: it ends after 197 bytes without an IEND chunk"},
         {"no-palette.png", "it holds no PLTE chunk before byte 33"},
-        {"huge.png", "100000 x 100000 pixels of 3 channels are too many"},
-        {"wide.png", "2147483647 x 1 pixels of 3 channels are too many"},
+        {"huge.png", "data are too few for 100000 x 100000 pixels"},
+        {"wide.png", "2147483647 x 1 pixels are too many"},
         {"zero-width.png", "it claims 0 x 8 pixels"},
         {"depth.png", "there is no colour type 2 with 4 bits a sample"},
         {"long-chunk.png", "chunk IDAT at byte 33 claims 4294967295 bytes"},
@@ -1033,6 +1037,39 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
     }
 }
 
+/* stb takes a JPEG, and an image, up to 2^30 bytes of samples. Others take more. */
+static void test_limits_of_stb(void **state)
+{
+    const struct codec_settings stb = settings_of(codec_find("stb", NULL)), any = settings_of(NULL);
+    struct codec_info info = {.format = PNG, .size = 100, .width = 32768, .height = 32768, .channels = 1, .bits = 8};
+    struct image shape = {.width = 32768, .height = 32768, .channels = 1, .bits = 8};
+    struct error error;
+    (void)state;
+    assert_true(codec_choose_reader(&info, &stb, "x", &error));
+    assert_non_null(codec_find_writer(PNG, &shape, &stb, &error));
+    info.height = shape.height = 32769;
+    assert_false(codec_choose_reader(&info, &stb, "x", &error));
+    assert_string_equal(error.message,
+                        "32768 x 32769 pixels of 1 channels are too large for the codec stb: it takes at "
+                        "most 2^30 samples, half as many of 16 bits, and files of 2 GiB; leave --codec "
+                        "out, or give libdeflate");
+    assert_null(codec_find_writer(PNG, &shape, &stb, &error));
+    assert_non_null(strstr(error.message, "too large for the codec stb"));
+    assert_true(codec_choose_reader(&info, &any, "x", &error));
+    assert_non_null(codec_find_writer(PNG, &shape, &any, &error));
+    info.height = 16385; /* of 16 bits, half as many */
+    info.bits = 16;
+    assert_false(codec_choose_reader(&info, &stb, "x", &error));
+    info.height = 1; /* a file that stb cannot count */
+    info.size = (size_t)1 << 31;
+    assert_false(codec_choose_reader(&info, &stb, "x", &error));
+    assert_true(codec_choose_reader(&info, &any, "x", &error));
+    info.format = JPEG;
+    info.cmyk = true; /* only stb reads it */
+    assert_false(codec_choose_reader(&info, &any, "x", &error));
+    assert_non_null(strstr(error.message, "cut the image into pieces or scale it down"));
+}
+
 static void test_images_beyond_the_limits_are_refused(void **state)
 {
     const struct kind kind = {.colour = 0, .bits = 16, .channels = 1};
@@ -1043,32 +1080,46 @@ static void test_images_beyond_the_limits_are_refused(void **state)
     uint8_t sample = 0, *bytes;
     size_t size;
     (void)state;
-    /* 2^30 - 2^15 samples: few enough of 8 bits, too many of 16, which stb decodes to 2 bytes each. */
-    make_png(&png, &kind, 1, 1);
-    png.size = 16;
-    put32(&png, 32767);
-    put32(&png, 32768);
-    png.size = 29;
-    put32(&png, libdeflate_crc32(0, png.bytes + 12, 17));
-    assert_false(codec_decode(png.bytes, sizeof png.bytes, "x", &settings, &image, NULL, &error));
-    assert_non_null(strstr(error.message, "too many"));
-    png.bytes[24] = 8;
-    png.size = 29;
-    put32(&png, libdeflate_crc32(0, png.bytes + 12, 17));
-    assert_false(codec_decode(png.bytes, sizeof png.bytes, "x", &settings, &image, NULL, &error));
-    assert_null(strstr(error.message, "too many"));
+    /* A row of 2^24 pixels is too long. One pixel less is not, but there are too few data for it. */
+    for (uint32_t more = 0; more < 2; more++) {
+        make_png(&png, &kind, 1, 1);
+        png.size = 16;
+        put32(&png, FORMAT_SIDE_MOST + more);
+        put32(&png, 2);
+        png.size = 29;
+        put32(&png, libdeflate_crc32(0, png.bytes + 12, 17));
+        assert_false(codec_decode(png.bytes, sizeof png.bytes, "x", &settings, &image, NULL, &error));
+        assert_non_null(strstr(error.message, more ? "too many: at most 16777215 on a side" : "data are too few"));
+    }
 
     const struct image wide = {.width = 65536, .height = 1, .channels = 1, .bits = 8, .samples = &sample};
     assert_false(codec_encode(&wide, JPEG, &settings, &bytes, &size, &error));
-    assert_non_null(strstr(error.message, "too many for a JPEG file"));
+    assert_non_null(strstr(error.message, "too many for a JPEG file: at most 65535 on a side"));
     assert_null(bytes);
-    struct image large = {.width = 32768, .height = 32769, .channels = 1, .bits = 8, .samples = &sample};
-    assert_false(codec_encode(&large, PNG, &settings, &bytes, &size, &error));
-    assert_non_null(strstr(error.message, "too many for a PNG file: at most 1073741824 samples"));
-    large.height = 16385;
-    large.bits = 16;
-    assert_false(codec_encode(&large, PNG, &settings, &bytes, &size, &error));
-    assert_non_null(strstr(error.message, "too many for a PNG file: at most 536870912 samples"));
+    const struct image wider = {.width = FORMAT_SIDE_MOST + 1, .height = 1, .channels = 1, .bits = 8};
+    assert_null(codec_find_writer(PNG, &wider, &settings, &error));
+    assert_non_null(strstr(error.message, "too many for a PNG file: at most 16777215 on a side"));
+}
+
+/* libjpeg-turbo takes sides up to 65500, and stb all that a JPEG holds. */
+static void test_longest_sides_of_jpeg(void **state)
+{
+    const struct codec_settings settings = settings_of(NULL);
+    struct error error;
+    (void)state;
+    for (int width = 65500; width <= 65535; width += 35) {
+        struct image image, back;
+        uint8_t *bytes;
+        size_t size;
+        assert_true(image_allocate(&image, width, 8, 1, 8, &error));
+        memset(image.samples, 77, image_bytes(&image));
+        assert_true(codec_encode(&image, JPEG, &settings, &bytes, &size, &error));
+        assert_true(codec_decode(bytes, size, "x", &settings, &back, NULL, &error));
+        assert_int_equal(back.width, width);
+        free(bytes);
+        image_free(&image);
+        image_free(&back);
+    }
 }
 
 static void test_formats_are_complete_and_found_by_suffix(void **state)
@@ -1103,7 +1154,8 @@ static void test_formats_are_complete_and_found_by_suffix(void **state)
             read = read || (codec_is_built_in(codec) && codec_reads(codec, format));
         assert_true(read);
         for (int bits = 8; bits <= format->most_bits; bits += 8)
-            assert_non_null(codec_find_writer(format, bits, &(struct codec_settings){.bits = 0}, NULL));
+            assert_non_null(
+                codec_find_writer(format, &(struct image){.bits = bits}, &(struct codec_settings){.bits = 0}, NULL));
     }
     format_join_suffixes("and", text, sizeof text);
     assert_string_equal(text, ".png, .jpg and .jpeg");
@@ -1132,7 +1184,9 @@ int main(void)
         cmocka_unit_test(test_a_damaged_jpeg_does_no_harm),
         cmocka_unit_test(test_damaged_png_data_are_refused),
         cmocka_unit_test(test_bad_files_are_refused_with_their_reason),
+        cmocka_unit_test(test_limits_of_stb),
         cmocka_unit_test(test_images_beyond_the_limits_are_refused),
+        cmocka_unit_test(test_longest_sides_of_jpeg),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
