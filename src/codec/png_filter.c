@@ -6,8 +6,12 @@
 
 #include "base/clones.h"
 
-#include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 enum { NONE, SUB, UP, AVERAGE, PAETH };
 
@@ -69,119 +73,190 @@ void png_filter(const uint8_t *row, const uint8_t *above, size_t size, size_t pi
     memcpy(out + 1, best == NONE ? row : scratch + (size_t)(best - SUB) * size, size);
 }
 
-/* ---- Undoing: each byte depends on the byte one pixel before, which stays in a register ---- */
+/* ---- Undoing ----
+ *
+ * Each pixel depends on the one before. With Average and Paeth that takes longer than all else, so several rows are undone
+ * at once: while row 0 is at pixel i, row k is at pixel i - k, and the pixel above it was made just before. A pixel is a
+ * cell of 4 or 8 bytes, of which it may fill a part. The cells of all rows are the lanes of two vectors. */
 
-static inline void undo_sub(uint8_t *row, size_t size, size_t pixel)
+typedef uint8_t lanes __attribute__((vector_size(16)));
+typedef uint32_t cells4 __attribute__((vector_size(16)));
+typedef uint64_t cells8 __attribute__((vector_size(16)));
+
+enum { VECTORS = 2, LANES = 16 };
+
+#define INLINE static inline __attribute__((always_inline))
+
+#ifdef __SSE2__
+#define LEAST(a, b) ((lanes)_mm_min_epu8((__m128i)(a), (__m128i)(b)))
+#define MOST(a, b) ((lanes)_mm_max_epu8((__m128i)(a), (__m128i)(b)))
+#define LESS(a, b) ((lanes)_mm_subs_epu8((__m128i)(a), (__m128i)(b))) /* a - b, at least 0 */
+#define TWICE(a) ((lanes)_mm_adds_epu8((__m128i)(a), (__m128i)(a)))   /* at most 255 */
+#else
+#define LEAST(a, b) (((a) & (lanes)((a) < (b))) | ((b) & (lanes)((a) >= (b))))
+#define MOST(a, b) (((a) & (lanes)((a) >= (b))) | ((b) & (lanes)((a) < (b))))
+#define LESS(a, b) (((a) - (b)) & (lanes)((a) > (b)))
+#define TWICE(a) (((a) + (a)) | (lanes)((a) > 127))
+#endif
+
+/* Where a filter uses its neighbours. With zeros instead of some, Paeth's prediction is that of the other filters:
+ * left if the others are 0, above likewise, and 0 if all are. Average has its own. */
+struct neighbours {
+    lanes left, above, corner, average;
+};
+
+/* Predict a byte of each lane. Paeth takes the neighbour that is nearest to left + above - corner. Let x be what the
+ * larger of left and above has over the corner, and y what the corner has over the smaller. If 2x <= y, the smaller is
+ * nearest. If 2y <= x, the larger is. Else the corner is between them, and nearest. If both hold, all three are equal. */
+INLINE lanes predict(const struct neighbours *use, lanes left, lanes above, lanes corner)
 {
-    for (size_t i = pixel; i < size; i++)
-        row[i] = (uint8_t)(row[i] + row[i - pixel]);
+    const lanes a = left & use->left, b = above & use->above, c = corner & use->corner;
+    const lanes low = LEAST(a, b), high = MOST(a, b), x = LESS(high, c), y = LESS(c, low);
+    const lanes is_low = (lanes)(LESS(TWICE(x), y) == 0), is_high = (lanes)(LESS(TWICE(y), x) == 0);
+    const lanes average = (left & above) + (((left ^ above) >> 1) & 127);
+    return (c ^ (is_low & (c ^ low)) ^ (is_high & (c ^ high))) | (average & use->average);
 }
 
-static inline void undo_average(uint8_t *row, const uint8_t *above, size_t size, size_t pixel)
+/* The rows that are undone at once, and those that stand for missing ones. */
+struct wave {
+    const uint8_t *in[PNG_ROWS], *above;
+    uint8_t *out[PNG_ROWS];
+    size_t size, pixel;
+    struct neighbours use[VECTORS];
+    lanes left[VECTORS], corner[VECTORS];
+};
+
+/* The first SIZE bytes of a cell of CELL bytes, as a number whose bytes are in their order in memory. */
+INLINE uint64_t load_cell(const uint8_t *from, size_t cell, size_t size)
 {
-    uint8_t left[PNG_PIXEL_MAX] = {0};
-    for (size_t i = 0; i + pixel <= size; i += pixel)
-        for (size_t c = 0; c < pixel; c++) {
-            left[c] = (uint8_t)(row[i + c] + ((left[c] + (above != NULL ? above[i + c] : 0)) >> 1));
-            row[i + c] = left[c];
-        }
+    uint32_t small = 0;
+    uint64_t large = 0;
+    memcpy(cell == 4 ? (void *)&small : (void *)&large, from, size);
+    return cell == 4 ? small : large;
 }
 
-/* The bytes of a pixel in lanes of 16 bits. Compilers for x86 and ARM use plain vector instructions for these. */
-typedef int16_t lanes __attribute__((vector_size(2 * PNG_PIXEL_MAX)));
-typedef uint8_t bytes __attribute__((vector_size(PNG_PIXEL_MAX)));
-
-/* Load PIXEL bytes through an integer. Bytes that are put together in memory would make the load wait for the stores.
- * The first byte is the lowest on every machine that has lanes. */
-static inline lanes lanes_load(const uint8_t *from, size_t pixel)
+INLINE void store_cell(uint8_t *to, uint64_t value, size_t cell, size_t size)
 {
-    uint64_t value = 0;
-    bytes narrow;
-    for (size_t i = 0; i < pixel; i++)
-        value |= (uint64_t)from[i] << 8 * i;
-    memcpy(&narrow, &value, sizeof narrow);
-    return __builtin_convertvector(narrow, lanes);
+    const uint32_t small = (uint32_t)value;
+    memcpy(to, cell == 4 ? (const void *)&small : (const void *)&value, size);
 }
 
-static inline void lanes_store(uint8_t *to, lanes wide, size_t pixel)
+/* Move row 0 to the pixel at AT. CELL is 4 or 8. WHOLE: a cell from there on is in the row, and no row is before its
+ * first pixel. The bytes of a cell behind the pixel are made anew by the next steps. */
+INLINE void step(struct wave *wave, size_t at, size_t cell, bool whole)
 {
-    const bytes narrow = __builtin_convertvector(wide, bytes);
-    uint64_t value;
-    memcpy(&value, &narrow, sizeof value);
-    for (size_t i = 0; i < pixel; i++)
-        to[i] = (uint8_t)(value >> 8 * i);
+    const size_t rows = VECTORS * LANES / cell, pixel = wave->pixel;
+    uint64_t in[PNG_ROWS] = {0}, above = 0;
+    lanes up[VECTORS], raw[VECTORS];
+    for (size_t k = 0; k < rows; k++)
+        if (whole || (at >= k * pixel && at - k * pixel < wave->size))
+            in[k] = load_cell(wave->in[k] + (at - k * pixel), cell, whole ? cell : pixel);
+    if (whole || at < wave->size)
+        above = load_cell(wave->above + at, cell, whole ? cell : pixel);
+    if (cell == 4) {
+        const cells4 first = (cells4)wave->left[0], last = (cells4)wave->left[1];
+        up[0] = (lanes)(cells4){(uint32_t)above, first[0], first[1], first[2]};
+        up[1] = (lanes)(cells4){first[3], last[0], last[1], last[2]};
+        raw[0] = (lanes)(cells4){(uint32_t)in[0], (uint32_t)in[1], (uint32_t)in[2], (uint32_t)in[3]};
+        raw[1] = (lanes)(cells4){(uint32_t)in[4], (uint32_t)in[5], (uint32_t)in[6], (uint32_t)in[7]};
+    } else {
+        const cells8 first = (cells8)wave->left[0], last = (cells8)wave->left[1];
+        up[0] = (lanes)(cells8){above, first[0]};
+        up[1] = (lanes)(cells8){first[1], last[0]};
+        raw[0] = (lanes)(cells8){in[0], in[1]};
+        raw[1] = (lanes)(cells8){in[2], in[3]};
+    }
+    for (size_t v = 0; v < VECTORS; v++) {
+        wave->left[v] = raw[v] + predict(&wave->use[v], wave->left[v], up[v], wave->corner[v]);
+        wave->corner[v] = up[v];
+    }
+    for (size_t k = 0; k < rows; k++) {
+        const lanes *made = &wave->left[k * cell / LANES];
+        const uint64_t value = cell == 4 ? ((const cells4)*made)[k % 4] : ((const cells8)*made)[k % 2];
+        if (whole || (at >= k * pixel && at - k * pixel < wave->size))
+            store_cell(wave->out[k] + (at - k * pixel), value, cell, whole ? cell : pixel);
+    }
 }
 
-static inline lanes lanes_choose(lanes mask, lanes yes, lanes no)
+INLINE void run_wave(const struct wave *from, size_t cell)
 {
-    return (mask & yes) | (~mask & no);
+    struct wave wave = *from; /* in registers */
+    const size_t behind = (VECTORS * LANES / cell - 1) * wave.pixel;
+    size_t at = 0;
+    for (; at < behind && at < wave.size + behind; at += wave.pixel)
+        step(&wave, at, cell, false);
+    for (; at + cell <= wave.size; at += wave.pixel)
+        step(&wave, at, cell, true);
+    for (; at < wave.size + behind; at += wave.pixel)
+        step(&wave, at, cell, false);
 }
 
-static inline lanes lanes_magnitude(lanes value)
+/* Undo COUNT rows at once, at most as many as there are cells. The missing rows repeat the last one to WASTE. */
+static void undo_rows(const uint8_t *raw, size_t count, const uint8_t *above, size_t size, size_t pixel, uint8_t *out,
+                      uint8_t *waste)
 {
-    const lanes negated = -value;
-    return lanes_choose(value > negated, value, negated);
+    const size_t cell = pixel <= 4 ? 4 : 8;
+    struct wave wave = {.above = above, .size = size, .pixel = pixel};
+    for (size_t k = 0; k < VECTORS * LANES / cell; k++) {
+        const uint8_t *from = raw + (k < count ? k : count - 1) * (size + 1);
+        uint8_t bytes[4][LANES];
+        struct neighbours *use = &wave.use[k * cell / LANES];
+        memcpy(bytes, use, sizeof bytes);
+        memset(&bytes[0][k * cell % LANES], from[0] == SUB || from[0] == PAETH ? 255 : 0, cell);
+        memset(&bytes[1][k * cell % LANES], from[0] == UP || from[0] == PAETH ? 255 : 0, cell);
+        memset(&bytes[2][k * cell % LANES], from[0] == PAETH ? 255 : 0, cell);
+        memset(&bytes[3][k * cell % LANES], from[0] == AVERAGE ? 255 : 0, cell);
+        memcpy(use, bytes, sizeof bytes);
+        wave.in[k] = from + 1;
+        wave.out[k] = k < count ? out + k * size : waste;
+    }
+    if (cell == 4)
+        run_wave(&wave, 4);
+    else
+        run_wave(&wave, 8);
 }
 
-static inline void undo_paeth(uint8_t *row, const uint8_t *above, size_t size, size_t pixel)
+/* The sum of the pixels stays in a register. */
+static void undo_sub(const uint8_t *row, size_t size, size_t pixel, uint8_t *out)
 {
-    lanes left = {0}, corner = {0};
-    for (size_t i = 0; i + pixel <= size; i += pixel) {
-        const lanes up = lanes_load(above + i, pixel);
-        const lanes to_left = lanes_magnitude(up - corner), to_above = lanes_magnitude(left - corner);
-        const lanes to_corner = lanes_magnitude(left + (up - corner - corner));
-        const lanes other = lanes_choose(to_above <= to_corner, up, corner);
-        left = lanes_choose((to_left <= to_above) & (to_left <= to_corner), left, other);
-        left = (left + lanes_load(row + i, pixel)) & 255;
-        corner = up;
-        lanes_store(row + i, left, pixel);
+    typedef uint8_t cell __attribute__((vector_size(PNG_PIXEL_MAX)));
+    cell left = {0}, next = {0};
+    size_t i = 0;
+    for (; i + sizeof next <= size; i += pixel) {
+        memcpy(&next, row + i, sizeof next);
+        left += next;
+        memcpy(out + i, &left, sizeof left);
+    }
+    for (; i < size; i += pixel) {
+        memcpy(&next, row + i, pixel);
+        left += next;
+        memcpy(out + i, &left, pixel);
     }
 }
 
 CLONES
-static void undo_up(uint8_t *restrict row, const uint8_t *restrict above, size_t size)
+static void undo_up(const uint8_t *restrict row, const uint8_t *restrict above, size_t size, uint8_t *restrict out)
 {
     for (size_t i = 0; i < size; i++)
-        row[i] = (uint8_t)(row[i] + above[i]);
+        out[i] = (uint8_t)(row[i] + above[i]);
 }
 
-/* With a constant PIXEL the compiler keeps the neighbours in registers. */
-static inline void undo(unsigned filter, uint8_t *row, const uint8_t *above, size_t size, size_t pixel)
+void png_unfilter(const uint8_t *raw, size_t rows, const uint8_t *above, size_t size, size_t pixel, uint8_t *out,
+                  uint8_t *waste)
 {
-    if (filter == SUB || (filter == PAETH && above == NULL)) /* without a row above, the nearest is the left one */
-        undo_sub(row, size, pixel);
-    else if (filter == AVERAGE)
-        undo_average(row, above, size, pixel);
-    else if (filter == PAETH)
-        undo_paeth(row, above, size, pixel);
-}
-
-bool png_unfilter(unsigned filter, uint8_t *row, const uint8_t *above, size_t size, size_t pixel)
-{
-    if (filter >= PNG_FILTERS)
-        return false;
-    if (filter == UP && above != NULL)
-        undo_up(row, above, size);
-    if (filter == NONE || filter == UP)
-        return true;
-    switch (pixel) {
-    case 1:
-        undo(filter, row, above, size, 1);
-        break;
-    case 2:
-        undo(filter, row, above, size, 2);
-        break;
-    case 3:
-        undo(filter, row, above, size, 3);
-        break;
-    case 4:
-        undo(filter, row, above, size, 4);
-        break;
-    case 6:
-        undo(filter, row, above, size, 6);
-        break;
-    default:
-        undo(filter, row, above, size, 8);
+    const size_t most = pixel <= 4 ? PNG_ROWS : PNG_ROWS / 2;
+    for (size_t done; rows > 0; rows -= done) {
+        done = 1;
+        if (raw[0] == NONE)
+            memcpy(out, raw + 1, size);
+        else if (raw[0] == SUB)
+            undo_sub(raw + 1, size, pixel, out);
+        else if (raw[0] == UP)
+            undo_up(raw + 1, above, size, out);
+        else
+            undo_rows(raw, done = rows < most ? rows : most, above, size, pixel, out, waste);
+        raw += done * (size + 1);
+        out += done * size;
+        above = out - size;
     }
-    return true;
 }

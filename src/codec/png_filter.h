@@ -5,15 +5,14 @@
 #ifndef GPUCONV_PNG_FILTER_H
 #define GPUCONV_PNG_FILTER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* The most bytes of a pixel: four samples of 16 bits. Rows to filter have as many zeros before them. */
 enum { PNG_PIXEL_MAX = 8 };
 
-/* Filters are numbered from 0. */
-enum { PNG_FILTERS = 5 };
+/* Filters are numbered from 0. Several rows at once are faster than one by one. */
+enum { PNG_FILTERS = 5, PNG_ROWS = 8 };
 
 /* Bytes of scratch memory that png_filter needs for rows of SIZE bytes. */
 static inline size_t png_filter_scratch(size_t size)
@@ -26,7 +25,10 @@ static inline size_t png_filter_scratch(size_t size)
  * to OUT, 1 + SIZE bytes. A pixel has PIXEL bytes. SCRATCH has png_filter_scratch(SIZE) bytes. */
 void png_filter(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *scratch, uint8_t *out);
 
-/* Undo filter number FILTER in place. ABOVE is NULL for the first row. Returns false if there is no such filter. */
-bool png_unfilter(unsigned filter, uint8_t *row, const uint8_t *above, size_t size, size_t pixel);
+/* Undo the filters of ROWS rows at RAW, each SIZE bytes behind the number of its filter, which is below PNG_FILTERS. Write
+ * them to OUT, without the numbers. A pixel has 1, 2, 3, 4, 6 or 8 bytes. ABOVE is the row above the first, or zeros.
+ * WASTE has SIZE bytes. */
+void png_unfilter(const uint8_t *raw, size_t rows, const uint8_t *above, size_t size, size_t pixel, uint8_t *out,
+                  uint8_t *waste);
 
 #endif

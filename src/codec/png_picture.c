@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "codec/png_picture.h"
 
-#include "codec/png_filter.h"
-
 #include <endian.h>
 #include <string.h>
 
@@ -72,12 +70,6 @@ bool png_inflate_report(const struct codec_input *input, enum zlib_result result
 
 /* ---- Samples ---- */
 
-bool png_unfilter_row(const struct png_picture *picture, uint8_t *raw, const uint8_t *above, size_t size)
-{
-    const size_t bits = picture->channels * picture->bits;
-    return png_unfilter(raw[-1], raw, above, size, bits > 8 ? bits / 8 : 1);
-}
-
 /* Sample number I of a row. */
 static inline unsigned read_sample(const uint8_t *row, size_t i, unsigned bits)
 {
@@ -117,11 +109,15 @@ static inline void expand_pixels(const struct png_picture *picture, const uint8_
     }
 }
 
-static void expand_palette(const struct png_picture *picture, const uint8_t *row, size_t count, uint8_t *out,
-                           size_t step)
+static inline void expand_palette(const struct png_picture *picture, const uint8_t *row, size_t count, unsigned bits,
+                                  uint8_t *out, size_t step)
 {
-    for (size_t x = 0; x < count; x++, out += step)
-        memcpy(out, picture->palette[read_sample(row, x, picture->bits)], picture->transparent ? 4 : 3);
+    if (picture->transparent)
+        for (size_t x = 0; x < count; x++, out += step)
+            memcpy(out, picture->palette[read_sample(row, x, bits)], 4);
+    else
+        for (size_t x = 0; x < count; x++, out += step)
+            memcpy(out, picture->palette[read_sample(row, x, bits)], 3);
 }
 
 /* Swap COUNT samples of 16 bits from a PNG's byte order, the upper byte first, to the machine's. */
@@ -135,21 +131,47 @@ static void swap_to_machine(const uint8_t *row, size_t count, uint8_t *out)
     }
 }
 
-/* With a constant number of bits, the compiler turns expand_pixels into plain loops. */
-void png_expand_row(const struct png_picture *picture, const uint8_t *row, size_t count, uint8_t *out, size_t step)
+/* Convert a row of COUNT pixels. With a constant number of bits, the compiler makes plain loops. */
+static void expand_row(const struct png_picture *picture, const uint8_t *row, size_t count, uint8_t *out, size_t step)
 {
-    const size_t samples = count * picture->channels;
-    const bool plain = !picture->paletted && !picture->transparent && 8 * step == picture->channels * picture->bits;
-    if (picture->paletted)
-        expand_palette(picture, row, count, out, step);
-    else if (picture->bits == 8 && plain)
-        memcpy(out, row, samples);
+    const size_t channels = picture->channels;
+    if (picture->paletted && picture->bits == 8)
+        expand_palette(picture, row, count, 8, out, step);
+    else if (picture->paletted)
+        expand_palette(picture, row, count, picture->bits, out, step);
     else if (picture->bits == 8)
         expand_pixels(picture, row, count, 8, out, step);
-    else if (picture->bits == 16 && plain)
-        swap_to_machine(row, samples, out);
+    else if (picture->bits == 16 && !picture->transparent && step == 2 * channels)
+        swap_to_machine(row, count * channels, out);
     else if (picture->bits == 16)
         expand_pixels(picture, row, count, 16, out, step);
     else
         expand_pixels(picture, row, count, picture->bits, out, step);
+}
+
+bool png_filters_are_known(const uint8_t *raw, size_t rows, size_t raw_bytes)
+{
+    for (size_t y = 0; y < rows; y++)
+        if (raw[y * raw_bytes] >= PNG_FILTERS)
+            return false;
+    return true;
+}
+
+void png_make_samples(const struct png_picture *picture, const uint8_t *raw, size_t rows, size_t width,
+                      uint8_t *scratch, uint8_t *out, size_t step, size_t stride)
+{
+    const size_t size = png_row_bytes(picture, width), bits = picture->channels * picture->bits;
+    const size_t pixel = bits > 8 ? bits / 8 : 1;
+    const bool plain = picture->bits == 8 && !picture->paletted && !picture->transparent && stride == size;
+    uint8_t *above = scratch, *waste = scratch + size, *some = scratch + 2 * size;
+    for (size_t done; rows > 0; rows -= done) {
+        done = plain || rows < PNG_ROWS ? rows : PNG_ROWS;
+        uint8_t *made = plain ? out : some;
+        png_unfilter(raw, done, above, size, pixel, made, waste);
+        for (size_t y = 0; y < done && !plain; y++)
+            expand_row(picture, made + y * size, width, out + y * stride, step);
+        memcpy(above, made + (done - 1) * size, size);
+        raw += done * (size + 1);
+        out += done * stride;
+    }
 }

@@ -6,6 +6,7 @@
 #define GPUCONV_PNG_PICTURE_H
 
 #include "codec/codec_internal.h"
+#include "codec/png_filter.h"
 #include "container/png.h"
 #include "container/zlib.h"
 
@@ -29,12 +30,19 @@ static inline size_t png_row_bytes(const struct png_picture *picture, size_t wid
     return (width * picture->channels * picture->bits + 7) / 8;
 }
 
-/* Undo the filter of the row at RAW in place. Its filter is in the byte before it, and it has SIZE bytes. ABOVE is the
- * row above, or NULL. Returns false if there is no such filter. */
-bool png_unfilter_row(const struct png_picture *picture, uint8_t *raw, const uint8_t *above, size_t size);
+/* Are the filters of ROWS rows known? Each row has RAW_BYTES bytes, and its filter is the first. */
+bool png_filters_are_known(const uint8_t *raw, size_t rows, size_t raw_bytes);
 
-/* Convert a row of COUNT pixels to samples of 8 or 16 bits with all channels. Pixels are STEP bytes apart. */
-void png_expand_row(const struct png_picture *picture, const uint8_t *row, size_t count, uint8_t *out, size_t step);
+/* Memory to make samples of rows of SIZE bytes, for png_make_samples: zeros before the first row. */
+static inline size_t png_scratch_bytes(size_t size)
+{
+    return (2 + PNG_ROWS) * size;
+}
+
+/* Make samples of 8 or 16 bits with all channels from the next ROWS rows of WIDTH pixels at RAW, which hold known filters.
+ * STEP bytes lie between two pixels of OUT, and STRIDE between two rows. */
+void png_make_samples(const struct png_picture *picture, const uint8_t *raw, size_t rows, size_t width,
+                      uint8_t *scratch, uint8_t *out, size_t step, size_t stride);
 
 /* ---- The bytes of the rows, inflated from first to last: by png_inflate_isal.c, or else by png_inflate.c ---- */
 

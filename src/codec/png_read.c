@@ -7,6 +7,7 @@
 #include "codec/png_picture.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The pixels of one pass over an interlaced picture, or all pixels of another picture. */
 struct pass {
@@ -38,30 +39,20 @@ static size_t list_passes(const struct png_picture *picture, struct pass passes[
     return size;
 }
 
-/* Undo the row filters of a pass at RAW, and copy its pixels to their places in IMAGE. */
-static bool read_pass(const struct png_picture *picture, const struct pass *pass, uint8_t *raw, struct image *image)
-{
-    const size_t pixel = image_pixel_bytes(image);
-    const uint8_t *above = NULL;
-    for (size_t y = 0; y < pass->height; y++) {
-        uint8_t *row = raw + y * (pass->row_bytes + 1) + 1;
-        if (!png_unfilter_row(picture, row, above, pass->row_bytes))
-            return false;
-        png_expand_row(picture, row, pass->width,
-                       image->samples + ((pass->y + y * pass->step_y) * picture->width + pass->x) * pixel,
-                       pass->step_x * pixel);
-        above = row;
-    }
-    return true;
-}
-
+/* Make IMAGE from the rows of all passes at RAW. SCRATCH is for png_make_samples. */
 static bool read_passes(const struct codec_input *input, const struct png_picture *picture, const struct pass *passes,
-                        int count, uint8_t *raw, struct image *image, struct error *error)
+                        int count, const uint8_t *raw, uint8_t *scratch, struct image *image, struct error *error)
 {
+    const size_t pixel = image_pixel_bytes(image), row = picture->width * pixel;
     for (int i = 0; i < count; i++) {
-        if (!read_pass(picture, &passes[i], raw, image))
+        const struct pass *pass = &passes[i];
+        uint8_t *first = image->samples + pass->y * row + pass->x * pixel;
+        if (!png_filters_are_known(raw, pass->height, pass->row_bytes + 1))
             return codec_report_damaged(input, "unknown row filter", error);
-        raw += passes[i].height * (passes[i].row_bytes + 1);
+        memset(scratch, 0, png_scratch_bytes(pass->row_bytes));
+        png_make_samples(picture, raw, pass->height, pass->width, scratch, first, pass->step_x * pixel,
+                         pass->step_y * row);
+        raw += pass->height * (pass->row_bytes + 1);
     }
     return true;
 }
@@ -95,14 +86,15 @@ bool png_decode(const struct codec_input *input, struct image *image, struct err
     int count;
     png_picture_read(input, &picture);
     const size_t size = list_passes(&picture, passes, &count);
-    uint8_t *raw = malloc(size);
+    /* NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): the first pass is never empty. */
+    uint8_t *raw = malloc(size + png_scratch_bytes(png_row_bytes(&picture, picture.width)));
     struct png_inflater *inflater =
         raw != NULL ? png_inflate_open(input, &picture, size, error) : (codec_report_decode_memory(input, error), NULL);
     bool done = inflater != NULL && png_inflate_next(inflater, raw, size, error);
     png_inflate_close(inflater);
     if (done && !image_allocate(image, info->width, info->height, info->channels, info->bits, error))
         done = codec_report_decode_memory(input, error);
-    else if (done && !read_passes(input, &picture, passes, count, raw, image, error)) {
+    else if (done && !read_passes(input, &picture, passes, count, raw, raw + size, image, error)) {
         image_free(image);
         done = false;
     }

@@ -4,11 +4,9 @@
  * makes samples. Interlaced files are read in png_read.c. */
 #include "codec/codec_internal.h"
 
-#include "codec/png_filter.h"
 #include "codec/png_picture.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Two threads may fetch and read at the same time, so a field is either constant or of one of them. */
 struct png_reader {
@@ -19,8 +17,7 @@ struct png_reader {
     struct png_inflater *inflater; /* of the fetch, as the next field */
     size_t left;                   /* bytes to fetch */
 
-    uint8_t *above; /* of the read: the row above the next one; NULL before the first */
-    uint8_t last[]; /* its memory */
+    uint8_t scratch[]; /* of the read */
 };
 
 bool png_reader_open(struct codec_reader *reader, struct error *error)
@@ -28,7 +25,7 @@ bool png_reader_open(struct codec_reader *reader, struct error *error)
     struct png_picture picture;
     png_picture_read(&reader->input, &picture);
     const size_t row_bytes = png_row_bytes(&picture, picture.width);
-    struct png_reader *state = malloc(sizeof *state + row_bytes);
+    struct png_reader *state = calloc(1, sizeof *state + png_scratch_bytes(row_bytes));
     reader->raw_bytes = row_bytes + 1;
     reader->state = state;
     if (state == NULL)
@@ -43,20 +40,15 @@ bool png_reader_open(struct codec_reader *reader, struct error *error)
     return state->inflater != NULL;
 }
 
-/* Is there an unknown filter? Then inflate the rest, which RAW need not hold: a damaged stream is reported first, so
- * that the error does not depend on how many rows are fetched at once. */
-static bool check_filters(struct png_reader *state, int rows, uint8_t *raw, struct error *error)
+/* Report an unknown filter. Before, inflate the rest to RAW, which has one row: a damaged stream is reported first, so that
+ * the error does not depend on how many rows are fetched at once. */
+static bool report_filter(struct png_reader *state, uint8_t *raw, struct error *error)
 {
     const size_t raw_bytes = state->row_bytes + 1;
-    for (int y = 0; y < rows; y++) {
-        if (raw[(size_t)y * raw_bytes] < PNG_FILTERS)
-            continue;
-        for (; state->left > 0; state->left -= raw_bytes)
-            if (!png_inflate_next(state->inflater, raw, raw_bytes, error))
-                return false;
-        return codec_report_damaged(&state->input, "unknown row filter", error);
-    }
-    return true;
+    for (; state->left > 0; state->left -= raw_bytes)
+        if (!png_inflate_next(state->inflater, raw, raw_bytes, error))
+            return false;
+    return codec_report_damaged(&state->input, "unknown row filter", error);
 }
 
 bool png_reader_fetch(struct codec_reader *reader, int rows, uint8_t *raw, struct error *error)
@@ -66,24 +58,16 @@ bool png_reader_fetch(struct codec_reader *reader, int rows, uint8_t *raw, struc
     if (!png_inflate_next(state->inflater, raw, size, error))
         return false;
     state->left -= size;
-    return check_filters(state, rows, raw, error);
+    return png_filters_are_known(raw, (size_t)rows, reader->raw_bytes) || report_filter(state, raw, error);
 }
 
 bool png_reader_read(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples, struct error *error)
 {
     struct png_reader *state = reader->state;
     const struct codec_info *info = state->input.info;
-    const size_t pixel = (size_t)info->channels * (size_t)info->bits / 8, size = state->row_bytes;
-    const uint8_t *above = state->above;
-    uint8_t *row = raw + 1;
+    const size_t width = state->picture.width, pixel = (size_t)info->channels * (size_t)info->bits / 8;
     (void)error; /* the fetch has found all errors */
-    for (int y = 0; y < rows; y++, row += size + 1, samples += pixel * state->picture.width) {
-        png_unfilter_row(&state->picture, row, above, size);
-        png_expand_row(&state->picture, row, state->picture.width, samples, pixel);
-        above = row;
-    }
-    if (rows > 0)
-        state->above = memcpy(state->last, above, size);
+    png_make_samples(&state->picture, raw, (size_t)rows, width, state->scratch, samples, pixel, width * pixel);
     return true;
 }
 

@@ -41,10 +41,10 @@ static void make_rows(uint8_t *row, uint8_t *above, size_t size, unsigned kind, 
     }
 }
 
-static void test_filtering_and_unfiltering_agree_with_the_standard(void **state)
+static void test_filtering_agrees_with_the_standard(void **state)
 {
     static const size_t pixels[] = {1, 2, 3, 4, 6, 8}, counts[] = {1, 2, 5, 16, 43, 111};
-    uint8_t rows[2][SIZE_MAX_HERE + PNG_PIXEL_MAX] = {{0}}, out[SIZE_MAX_HERE + 1], back[SIZE_MAX_HERE];
+    uint8_t rows[2][SIZE_MAX_HERE + PNG_PIXEL_MAX] = {{0}}, out[SIZE_MAX_HERE + 1];
     uint8_t *above = rows[0] + PNG_PIXEL_MAX, *row = rows[1] + PNG_PIXEL_MAX;
     uint8_t *scratch = malloc(png_filter_scratch(SIZE_MAX_HERE));
     unsigned chosen = 0; /* a bit for each filter */
@@ -55,12 +55,8 @@ static void test_filtering_and_unfiltering_agree_with_the_standard(void **state)
         unsigned sums[5] = {0};
         make_rows(row, above, size, i / 36, i);
         for (unsigned filter = 0; filter < 5; filter++) {
-            for (size_t k = 0; k < size; k++) {
-                back[k] = filtered(filter, row, above, k, pixel);
-                sums[filter] += (unsigned)abs((int8_t)back[k]);
-            }
-            assert_true(png_unfilter(filter, back, above, size, pixel));
-            assert_memory_equal(back, row, size);
+            for (size_t k = 0; k < size; k++)
+                sums[filter] += (unsigned)abs((int8_t)filtered(filter, row, above, k, pixel));
         }
         png_filter(row, above, size, pixel, scratch, out);
         assert_in_range(out[0], 0, 4);
@@ -74,26 +70,78 @@ static void test_filtering_and_unfiltering_agree_with_the_standard(void **state)
     free(scratch);
 }
 
-static void test_the_first_row_has_none_above(void **state)
+/* Filter ROWS rows, undo that, and compare. Each block has its own size, so that a sanitizer sees what lies outside. */
+static void check_rows(size_t rows, size_t count, size_t pixel, unsigned seed)
 {
-    uint8_t above[96] = {0}, row[96], back[96];
-    (void)state;
-    make_rows(row, back, 96, 0, 7);
-    for (unsigned filter = 0; filter < 5; filter++) {
-        for (size_t k = 0; k < 96; k++)
-            back[k] = filtered(filter, row, above, k, 3);
-        assert_true(png_unfilter(filter, back, NULL, 96, 3));
-        assert_memory_equal(back, row, 96);
+    const size_t size = pixel * count;
+    uint8_t *plain = calloc(rows + 1, size), *raw = malloc(rows * (size + 1)), *made = malloc(rows * size);
+    uint8_t *waste = malloc(size), *above = calloc(1, size);
+    assert_true(plain != NULL && raw != NULL && made != NULL && waste != NULL && above != NULL);
+    for (size_t y = 0; y < rows; y++) {
+        uint8_t *row = plain + (y + 1) * size;
+        make_rows(row, waste, size, (seed + (unsigned)y) % 4, seed + (unsigned)y);
+        raw[y * (size + 1)] = (uint8_t)(seed < 5 ? seed : (seed >> y % 7) % 5); /* all alike, or mixed */
+        for (size_t i = 0; i < size; i++)
+            raw[y * (size + 1) + 1 + i] = filtered(raw[y * (size + 1)], row, row - size, i, pixel);
     }
-    assert_false(png_unfilter(5, back, NULL, 96, 3));
-    assert_false(png_unfilter(255, back, above, 96, 3));
+    png_unfilter(raw, rows, above, size, pixel, made, waste);
+    assert_memory_equal(made, plain + size, rows * size);
+    free(plain);
+    free(raw);
+    free(made);
+    free(waste);
+    free(above);
+}
+
+static void test_several_rows_are_undone_at_once(void **state)
+{
+    static const size_t pixels[] = {1, 2, 3, 4, 6, 8}, counts[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 43, 111};
+    (void)state;
+    for (size_t rows = 1; rows < 20; rows++)
+        for (size_t i = 0; i < 6 * 11; i++)
+            for (unsigned seed = 0; seed < 40; seed++)
+                check_rows(rows, counts[i / 6], pixels[i % 6], seed);
+}
+
+/* Paeth's prediction of every three neighbours: of the second pixel in the second row. */
+static void test_every_prediction_of_paeth_is_right(void **state)
+{
+    enum { SIZE = 2 * 256 };
+    uint8_t above[SIZE], raw[SIZE + 1], made[SIZE], waste[SIZE];
+    (void)state;
+    for (int left = 0; left < 256; left++)
+        for (int corner = 0; corner < 256; corner++) {
+            /* Pairs of bytes: corner and up, and below them left and what is predicted. */
+            raw[0] = 4;
+            for (int up = 0; up < 256; up++) {
+                above[2 * up] = (uint8_t)corner;
+                above[2 * up + 1] = (uint8_t)up;
+            }
+            for (int up = 0, before = 0, beside = 0; up < 256; beside = up, up++) {
+                const int guess = before + corner - beside;
+                const int a = abs(guess - before), b = abs(guess - corner), c = abs(guess - beside);
+                raw[1 + 2 * up] = (uint8_t)(left - (a <= b && a <= c ? before : b <= c ? corner : beside));
+                raw[2 + 2 * up] = 0;
+                const int next = left + up - corner, d = abs(next - left), e = abs(next - up), f = abs(next - corner);
+                before = d <= e && d <= f ? left : e <= f ? up : corner;
+                waste[up] = (uint8_t)before;
+            }
+            uint8_t expected[256];
+            memcpy(expected, waste, sizeof expected);
+            png_unfilter(raw, 1, above, SIZE, 1, made, waste);
+            for (int up = 0; up < 256; up++)
+                if (made[2 * up] != left || made[2 * up + 1] != expected[up])
+                    fail_msg("left %d, above %d, corner %d: %d, expected %d", left, up, corner, made[2 * up + 1],
+                             expected[up]);
+        }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_filtering_and_unfiltering_agree_with_the_standard),
-        cmocka_unit_test(test_the_first_row_has_none_above),
+        cmocka_unit_test(test_filtering_agrees_with_the_standard),
+        cmocka_unit_test(test_several_rows_are_undone_at_once),
+        cmocka_unit_test(test_every_prediction_of_paeth_is_right),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
