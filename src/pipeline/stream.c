@@ -12,7 +12,9 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "variants/choose.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,9 +41,9 @@ static int halo_of(const struct request *request, size_t first)
     return halo < INT32_MAX / 4 ? (int)halo : INT32_MAX / 4;
 }
 
-/* Choose the bands of images like SHAPE. Bands hold multiples of MULTIPLE rows. Where the image cannot be cut, there is
- * one band. */
-static struct bands choose_bands(const struct request *request, const struct image *shape, int multiple)
+/* Choose the bands of images like SHAPE, for at most THREADS threads. Bands hold multiples of MULTIPLE rows. Where the
+ * image cannot be cut, there is one band. */
+static struct bands choose_bands(const struct request *request, const struct image *shape, int multiple, int threads)
 {
     enum {
         BAND_BYTES = 1 << 19, /* of one set of planes: two sets, and the image's rows, fill a core's second cache */
@@ -58,8 +60,7 @@ static struct bands choose_bands(const struct request *request, const struct ima
         rows = shape->height;
     bands.rows = (int)rows;
     bands.count = (shape->height - 1) / bands.rows + 1;
-    bands.threads = thread_pool_threads(request->pool);
-    bands.threads = bands.threads < bands.count ? bands.threads : bands.count;
+    bands.threads = threads < bands.count ? threads : bands.count;
     bands.read_slots = bands.threads + BANDS_BETWEEN < bands.count ? bands.threads + BANDS_BETWEEN : bands.count;
     bands.filtered_slots = bands.threads + 1 < bands.count ? bands.threads + 1 : bands.count;
     bands.raw_slots = bands.count < 2 ? 1 : 2;
@@ -83,6 +84,22 @@ static int plane_rows(const struct bands *bands, const struct image *shape)
 {
     const int64_t rows = (int64_t)bands->rows + 1 + 2 * (int64_t)bands->halo;
     return rows < shape->height ? (int)rows : shape->height;
+}
+
+/* The threads of the pool that the work repays. Rows are decoded one after the other, so threads that filter and encode faster than
+ * that only wait. */
+static int repaid_threads(const struct pipeline *pipeline, const struct row_source *source, const struct row_sink *sink)
+{
+    /* Seconds for a pixel on one thread, measured on photos: decode a JPEG or a PNG; filter and compress PNG rows. */
+    const double decode = 4.5e-9, encode = sink->encode != NULL ? 12e-9 : 0;
+    const int threads = thread_pool_threads(pipeline->request->pool);
+    struct work work = pipeline->work;
+    if (source->image != NULL)
+        return threads;
+    work.threads = 1;
+    const double pixels = (double)work.width * work.height;
+    const double filter = cost_cpu_seconds(pipeline->request->filters, pipeline->request->count, &work) / pixels;
+    return (int)fmin(3 + (filter + encode) / decode, threads); /* one decodes, one writes */
 }
 
 /* ---- The state ---- */
@@ -466,7 +483,7 @@ bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const
         .source = source,
         .sink = sink,
         .shape = *shape,
-        .bands = choose_bands(pipeline->request, shape, sink->multiple),
+        .bands = choose_bands(pipeline->request, shape, sink->multiple, repaid_threads(pipeline, source, sink)),
     };
     bool done = stream_open(&stream, error);
     pthread_mutex_init(&stream.mutex, NULL);
@@ -503,7 +520,7 @@ bool run_on_cpu(struct pipeline *pipeline, struct image *image, struct error *er
 size_t pipeline_stream_need(const struct request *request, const struct image *shape, const struct row_source *source,
                             const struct row_sink *sink)
 {
-    const struct bands bands = choose_bands(request, shape, sink->multiple);
+    const struct bands bands = choose_bands(request, shape, sink->multiple, thread_pool_threads(request->pool));
     const size_t row = row_bytes(shape), rows = (size_t)bands.rows;
     const int planes_rows = plane_rows(&bands, shape);
     struct plane planes;
