@@ -59,8 +59,9 @@ static double chosen_seconds(const struct filter *filters, size_t count, enum ba
 
 double cost_cpu_seconds(const struct filter *filters, size_t count, const struct work *work)
 {
-    const double image = 0.9e-9; /* to split and merge a sample in fresh memory, on one thread */
-    return work_samples(work) * image + chosen_seconds(filters, count, BACKEND_CPU, work);
+    const double image = 0.5e-9; /* to split and merge a sample in a core's caches; threads share the bands */
+    const int threads = work->threads > 0 ? work->threads : 1;
+    return work_samples(work) * image / threads + chosen_seconds(filters, count, BACKEND_CPU, work);
 }
 
 double cost_cuda_seconds(const struct filter *filters, size_t count, const struct work *work)
@@ -82,7 +83,9 @@ double cost_batch_cuda_seconds(const struct filter *filters, size_t count, const
     const double locking = 0.43e-9;                  /* to page-lock a byte, once for each worker */
     const double copy = 0.1e-9, transfer = 2 / 50e9; /* to copy a byte to page-locked memory, then up and down */
     const double bytes = work_samples(work) * (double)sample_bytes(work->sample);
-    /* The GPU filters one image after the other. Meanwhile the workers copy theirs. */
+    /* The workers filter while a GPU starts, so its start only takes one core for as long. The GPU filters one image
+     * after the other. Meanwhile the workers copy theirs. */
+    const double start = gpus * context_seconds / workers + workers * bytes * locking;
     const double gpu = bytes * transfer + chosen_seconds(filters, count, BACKEND_CUDA, work);
-    return context_seconds + workers * bytes * locking + images * fmax(gpu / gpus, bytes * copy / workers);
+    return start + images * fmax(gpu / gpus, bytes * copy / workers);
 }
