@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Time batches on each backend: backends.py GPUCONV [--cores 16,4,2] [--runs 3] [--json FILE].
 
-The model that chooses the backend of a batch (src/variants/choose.c) is calibrated by this. JPEGs of two sizes, made by
-batch_bench.py's recipe, go through filters from cheap to expensive with --backend cpu, cuda and auto, on some numbers of
-cores. They are read and written in memory (--folder, default /dev/shm). The script prints images a second (the median of
-the runs), and how far auto is behind the better backend; with --json, it writes them."""
+The model that chooses the backend of a batch (src/variants/choose.c) is calibrated by this. JPEGs of two sizes, made
+by batch_bench.py's recipe, go through filters from cheap to expensive with --backend cpu, cuda and auto, on some
+numbers of cores. They are read and written in memory (--folder, default /dev/shm). The script prints images a second
+(the median of the runs), and how far auto is behind the better backend; with --json, it writes them."""
 import argparse
 import json
 import os

@@ -86,8 +86,8 @@ static int plane_rows(const struct bands *bands, const struct image *shape)
     return rows < shape->height ? (int)rows : shape->height;
 }
 
-/* The threads of the pool that the work repays. Rows are decoded one after the other, so threads that filter and encode faster than
- * that only wait. */
+/* The threads of the pool that the work repays. Rows are decoded one after the other, so threads that filter and encode
+ * faster than that only wait. */
 static int repaid_threads(const struct pipeline *pipeline, const struct row_source *source, const struct row_sink *sink)
 {
     /* Seconds for a pixel on one thread, measured on photos: decode a JPEG or a PNG; filter and compress PNG rows. */
