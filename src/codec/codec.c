@@ -387,8 +387,11 @@ void codec_reader_close(struct codec_reader *reader)
 /* Read all rows of a file into IMAGE. */
 static bool read_rows(struct codec_reader *reader, struct image *image, struct error *error)
 {
-    enum { BAND_BYTES = 1 << 17 }; /* they stay in a cache from the fetch to the read */
-    const int most = reader->raw_bytes < BAND_BYTES ? BAND_BYTES / (int)(reader->raw_bytes + 1) : 1;
+    /* They stay in a cache from the fetch to the read. PNG's filters are undone on eight rows at once. */
+    enum { BAND_BYTES = 1 << 18, MULTIPLE = 8 };
+    int most = reader->raw_bytes < BAND_BYTES ? BAND_BYTES / (int)(reader->raw_bytes + 1) : 1;
+    if (most > MULTIPLE)
+        most -= most % MULTIPLE;
     uint8_t *raw = NULL;
     bool done = true;
     if (reader->raw_bytes > 0) {
