@@ -207,6 +207,17 @@ void device_close(struct device *device)
     free(device);
 }
 
+void device_expect_one_stream(void)
+{
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 0);
+}
+
+void device_reset(int index)
+{
+    if (cudaSetDevice(index) != cudaSuccess || cudaDeviceReset() != cudaSuccess)
+        cudaGetLastError();
+}
+
 const struct device_info *device_facts(const struct device *device)
 {
     return &device->facts;

@@ -60,6 +60,13 @@ bool device_open(int index, struct device **device, struct error *error);
 /* Release the device; NULL is allowed. Release its buffers before. */
 void device_close(struct device *device);
 
+/* Say, before any other call, that the process will have one stream: the driver then makes a context, and releases it,
+ * in half the time. Nothing changes where CUDA_DEVICE_MAX_CONNECTIONS is set. */
+void device_expect_one_stream(void);
+
+/* Release the context of device INDEX, which must not be open. */
+void device_reset(int index);
+
 /* The facts about the opened device. */
 const struct device_info *device_facts(const struct device *device);
 

@@ -3,8 +3,8 @@
  * A GPU that runs on the CPU, for tests of the code around a GPU. It implements device.h and the CUDA rows of the table,
  * and does at once what a GPU queues. $GPUCONV_STUB_GPUS is the number of GPUs (default 2). $GPUCONV_STUB_FAIL makes
  * calls fail: CALL:N fails the Nth CALL and all later ones, counted over all streams, and CALL:N! the Nth only. CALL is
- * open, allocate, locked, upload, split, prepare, launch, merge, mark, wait, download, elapsed, or any, which counts all
- * of these.
+ * driver, open, allocate, locked, upload, split, prepare, launch, merge, mark, wait, download, elapsed, or any, which counts all
+ * of these but driver. Each driver, open and reset appends a line to the file that $GPUCONV_STUB_LOG names.
  *
  * As with CUDA, all streams of a GPU share its constant memory. A stream that prepares a variant before another one has
  * waited for its own variant gets an error. */
@@ -13,6 +13,7 @@
 #include "plan/plan.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,6 +27,7 @@ struct device {
 };
 
 enum call {
+    CALL_DRIVER,
     CALL_OPEN,
     CALL_ALLOCATE,
     CALL_LOCKED,
@@ -42,9 +44,9 @@ enum call {
     CALL_COUNT
 };
 
-static const char *const call_names[CALL_COUNT] = {"open",     "allocate", "locked", "upload", "split",
-                                                   "prepare",  "launch",   "merge",  "mark",   "wait",
-                                                   "download", "elapsed",  "any"};
+static const char *const call_names[CALL_COUNT] = {"driver", "open",     "allocate", "locked", "upload",
+                                                   "split",  "prepare",  "launch",   "merge",  "mark",
+                                                   "wait",   "download", "elapsed",  "any"};
 
 /* Shared by all streams: the number of calls of each kind, and the user of each GPU's constant memory. */
 static atomic_long calls[CALL_COUNT];
@@ -61,7 +63,7 @@ static int gpus(void)
 static bool works(enum call call, struct error *error)
 {
     const char *fail = getenv("GPUCONV_STUB_FAIL");
-    const enum call meant = fail != NULL && strncmp(fail, "any:", 4) == 0 ? CALL_ANY : call;
+    const enum call meant = fail != NULL && call != CALL_DRIVER && strncmp(fail, "any:", 4) == 0 ? CALL_ANY : call;
     const long number = atomic_fetch_add(&calls[meant], 1) + 1;
     const size_t length = strlen(call_names[meant]);
     if (fail == NULL || strncmp(fail, call_names[meant], length) != 0 || fail[length] != ':' ||
@@ -70,8 +72,22 @@ static bool works(enum call call, struct error *error)
     return error_set(error, ERROR_WORK, "the GPU failed in %s", call_names[call]);
 }
 
+static void log_call(const char *name)
+{
+    const char *path = getenv("GPUCONV_STUB_LOG");
+    FILE *file = path != NULL ? fopen(path, "a") : NULL;
+    if (file == NULL)
+        return;
+    fprintf(file, "%s\n", name);
+    fclose(file);
+}
+
 bool device_count(int *count, struct error *error)
 {
+    log_call("driver");
+    *count = 0;
+    if (!works(CALL_DRIVER, error))
+        return false;
     *count = gpus();
     return *count > 0 || error_set(error, ERROR_WORK, "there is no NVIDIA driver on this machine");
 }
@@ -91,6 +107,7 @@ int device_driver_version(void)
 bool device_open(int index, struct device **device, struct error *error)
 {
     *device = NULL;
+    log_call("open");
     if (!works(CALL_OPEN, error))
         return false;
     if (index >= gpus())
@@ -105,6 +122,16 @@ bool device_open(int index, struct device **device, struct error *error)
 void device_close(struct device *device)
 {
     free(device);
+}
+
+void device_expect_one_stream(void)
+{
+}
+
+void device_reset(int index)
+{
+    (void)index;
+    log_call("reset");
 }
 
 const struct device_info *device_facts(const struct device *device)
