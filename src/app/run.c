@@ -22,6 +22,7 @@
 /* Where the callbacks print. */
 struct output {
     const struct options *options;
+    const struct request *request;
     struct progress progress;
     struct report report;
     enum error_code code; /* of the last job that failed */
@@ -104,6 +105,11 @@ static void on_result(void *context, const struct job_result *result)
     struct output *output = context;
     const struct options *options = output->options;
     const struct job *job = result->job;
+    struct error missing;
+    if (result->outcome == JOB_FAILED && options->pair && !pipeline_check_gpu(output->request, &missing)) {
+        output->code = (enum error_code)print_error_line(&missing);
+        return;
+    }
     if (result->outcome == JOB_FAILED || options->verbose || result->reduced || result->alpha_dropped ||
         result->cmyk_converted || result->linked || result->extras != 0 || result->dropped_on_read != 0 ||
         result->dropped_on_write != 0)
@@ -185,6 +191,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     struct error error;
     struct output output = {
         .options = options,
+        .request = request->request,
         .progress = {.wanted = !options->quiet && !options->pair && isatty(STDERR_FILENO)},
     };
     const bool details = options->verbose && options->pair;
@@ -215,30 +222,38 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     return done ? print_totals(&output, &totals) : print_error_line(&error);
 }
 
-/* Find the GPUs for the workers, and check them. Count the GPUs only for --device all, because CUDA starts slowly. */
-static bool find_devices(const struct options *options, struct request *request, int *devices, size_t *count,
-                         struct error *error)
+/* ---- GPUs ---- */
+
+/* Name the GPUs for the workers, the first one instead of --device all. Let that one start if it is asked for. */
+static void name_gpus(const struct options *options, struct request *request, struct batch_request *batch)
 {
     const struct device_choice *choice = &options->devices;
-    *count = 0;
     if (request->choice == CHOICE_CPU || !pipeline_has_cuda)
-        return pipeline_check(request, error);
-    if (choice->all) {
+        return;
+    batch->gpu_count = choice->count > 0 ? choice->count : 1;
+    for (size_t i = 0; i < batch->gpu_count; i++)
+        batch->gpus[i].device = choice->count > 0 ? choice->list[i] : 0;
+    batch->gpus[0].one_stream = options->pair;
+    request->start = &batch->gpus[0];
+    if (request->choice == CHOICE_CUDA)
+        gpu_start_begin(request->start);
+}
+
+/* Check the GPUs for the workers. Count the GPUs only for --device all, because CUDA starts slowly. */
+static bool check_gpus(const struct options *options, const struct request *request, struct batch_request *batch,
+                       struct error *error)
+{
+    struct request one = *request;
+    if (options->devices.all && batch->gpu_count > 0) {
         const int found = pipeline_gpus();
-        for (int i = 0; i < found && i < DEVICES_MOST; i++)
-            devices[(*count)++] = i;
-        if (found == 0)
-            return pipeline_check(request, error);
-    } else if (choice->count > 0) {
-        memcpy(devices, choice->list, choice->count * sizeof *devices);
-        *count = choice->count;
-    } else {
-        devices[(*count)++] = 0;
+        batch->gpu_count = found < DEVICES_MOST ? (size_t)found : DEVICES_MOST;
+        for (int i = 0; i < (int)batch->gpu_count; i++)
+            batch->gpus[i].device = i;
     }
-    bool done = true;
-    for (size_t i = 0; done && i < *count; i++) {
-        request->device = devices[i];
-        done = pipeline_check(request, error);
+    bool done = batch->gpu_count > 0 || pipeline_check_gpu(&one, error);
+    for (size_t i = 0; done && i < batch->gpu_count; i++) {
+        one.device = batch->gpus[i].device;
+        done = pipeline_check_gpu(&one, error);
     }
     return done;
 }
@@ -305,6 +320,27 @@ static bool make_request(const struct options *options, struct request *request,
     return true;
 }
 
+/* Find the files to do, while the GPU starts. A batch checks first that its GPUs are there. A single image goes on beside
+ * the start, and only after another failure asks whether its GPU is missing, which is then the error. */
+static bool find_work(const struct options *options, struct request *request, struct batch_request *batch,
+                      struct file_list *list, struct error *error)
+{
+    struct error missing;
+    if (batch->gpus == NULL)
+        return error_set(error, ERROR_WORK, "not enough memory to begin; free some");
+    if (!pipeline_check(request, error))
+        return false;
+    name_gpus(options, request, batch);
+    if (!batch->on_this_thread && !check_gpus(options, request, batch, error))
+        return false;
+    if (make_list(options, request, list, error) &&
+        (options->list.output == NULL || file_make_folders(options->list.output, error)))
+        return true;
+    if (batch->on_this_thread && !check_gpus(options, request, batch, &missing))
+        *error = missing;
+    return false;
+}
+
 int run_images(const struct options *options)
 {
     struct error error;
@@ -312,7 +348,6 @@ int run_images(const struct options *options)
     struct linear *linear;
     struct file_list list = {0};
     struct request request;
-    int devices[DEVICES_MOST];
     struct job_settings settings = options->job;
     struct batch_request batch = options->batch;
     settings.make_folders = options->list.output != NULL;
@@ -320,18 +355,19 @@ int run_images(const struct options *options)
     settings.keep_format = options->list.in_place && options->list.format == NULL;
     batch.request = &request;
     batch.settings = &settings;
-    batch.devices = devices;
+    batch.gpus = calloc(DEVICES_MOST, sizeof *batch.gpus);
     batch.threads = options->threads;
     batch.on_this_thread = options->pair && options->report == NULL;
     if (batch.memory == 0 && !options->pair) /* a single image has no limit */
         batch.memory = budget_default();
     const bool done = make_request(options, &request, &filters, &linear, &error) &&
-                      find_devices(options, &request, devices, &batch.device_count, &error) &&
-                      make_list(options, &request, &list, &error) &&
-                      (options->list.output == NULL || file_make_folders(options->list.output, &error));
+                      find_work(options, &request, &batch, &list, &error);
     batch.jobs = list.jobs;
     batch.count = list.count;
     const int status = done ? run_jobs(options, &batch) : print_error_line(&error);
+    for (int i = 0; batch.gpus != NULL && i < DEVICES_MOST; i++)
+        gpu_start_end(&batch.gpus[i]);
+    free(batch.gpus);
     file_list_free(&list);
     free(linear);
     free(filters);

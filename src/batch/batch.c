@@ -32,13 +32,9 @@ enum {
 struct batch;
 
 struct gpu {
-    int index;
-    pthread_t opener; /* creates the context while the first files are decoded */
-    bool opening;
+    struct gpu_start *start;
     pthread_mutex_t constant_memory_lock; /* see struct request */
-    atomic_bool ready;
-    struct error reason; /* why it is not ready, once the opener has been joined */
-    atomic_bool warned;  /* its failure has been reported */
+    atomic_bool warned;                   /* its failure has been reported */
 };
 
 enum state {
@@ -90,22 +86,10 @@ static bool is_single(const struct batch *batch)
 
 /* ---- Where to filter ---- */
 
-static void *open_gpu(void *context)
-{
-    struct gpu *gpu = context;
-    if (pipeline_warm(gpu->index, &gpu->reason))
-        atomic_store(&gpu->ready, true);
-    return NULL; /* a worker that needs the GPU fails again, and reports it */
-}
-
 static void open_gpus(struct batch *batch)
 {
-    for (size_t i = 0; i < batch->request->device_count; i++) {
-        struct gpu *gpu = &batch->gpus[i];
-        gpu->opening = pthread_create(&gpu->opener, NULL, open_gpu, gpu) == 0;
-        if (!gpu->opening)
-            error_set(&gpu->reason, ERROR_WORK, "no thread can be started to open the GPU");
-    }
+    for (size_t i = 0; i < batch->request->gpu_count; i++)
+        gpu_start_begin(batch->gpus[i].start);
 }
 
 /* Choose the backend of all images by the first one. The estimated number of images of its size is the bytes of all
@@ -121,7 +105,7 @@ static void choose_for_batch(struct batch *batch, const struct job *job, const s
         .sample = pipeline_sample(request, image->bits),
         .threads = batch->threads,
     };
-    const int gpus = (int)batch->request->device_count, workers = batch->worker_count;
+    const int gpus = (int)batch->request->gpu_count, workers = batch->worker_count;
     const double cpu = cost_batch_cpu_seconds(request->filters, request->count, &work, images, workers);
     const double cuda = cost_batch_cuda_seconds(request->filters, request->count, &work, images, workers, gpus);
     batch->choice = cuda < cpu ? CHOICE_CUDA : CHOICE_CPU;
@@ -148,7 +132,7 @@ static enum choice choose_for_image(void *context, const struct job *job, const 
         choose_for_batch(batch, job, image);
     const enum choice choice = batch->choice;
     pthread_mutex_unlock(&batch->choosing);
-    if (choice == CHOICE_CUDA && wanted == CHOICE_AUTO && !atomic_load(&worker->gpu->ready))
+    if (choice == CHOICE_CUDA && wanted == CHOICE_AUTO && atomic_load(&worker->gpu->start->step) != GPU_CONTEXT)
         return CHOICE_CPU;
     return choice;
 }
@@ -342,10 +326,12 @@ static bool prepare_worker(struct batch *batch, int index, struct error *error)
     tools->request = *request->request;
     tools->threads = batch->threads;
     tools->is_cpu_only = batch->choice == CHOICE_CPU || !pipeline_has_cuda;
-    if (request->device_count > 0)
-        tools->request.device = request->devices[(size_t)index % request->device_count];
-    if (request->device_count > 0 && !is_single(batch)) {
-        worker->gpu = &batch->gpus[(size_t)index % request->device_count];
+    if (request->gpu_count > 0) {
+        tools->request.start = &request->gpus[(size_t)index % request->gpu_count];
+        tools->request.device = tools->request.start->device;
+    }
+    if (request->gpu_count > 0 && !is_single(batch)) {
+        worker->gpu = &batch->gpus[(size_t)index % request->gpu_count];
         tools->request.constant_memory_lock = &worker->gpu->constant_memory_lock;
     }
     tools->request.page_locked = !is_single(batch);
@@ -442,7 +428,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
     batch->totals.workers = batch->worker_count;
     batch->choice = request->request->choice;
     error_set(&batch->totals.why, ERROR_NONE, "asked for");
-    if (batch->choice == CHOICE_AUTO && request->device_count == 0) {
+    if (batch->choice == CHOICE_AUTO && request->gpu_count == 0) {
         batch->choice = CHOICE_CPU;
         error_set(&batch->totals.why, ERROR_NONE, "there is no GPU");
     }
@@ -451,13 +437,13 @@ static bool prepare_batch(struct batch *batch, struct error *error)
     pthread_mutex_init(&batch->reporting, NULL);
     pthread_rwlock_init(&batch->writing, NULL);
 
-    batch->gpus = calloc(request->device_count + 1, sizeof *batch->gpus);
+    batch->gpus = calloc(request->gpu_count + 1, sizeof *batch->gpus);
     batch->workers = calloc((size_t)batch->worker_count, sizeof *batch->workers);
     if (batch->gpus == NULL || batch->workers == NULL)
         return error_set(error, ERROR_WORK, "there is not enough memory for %d workers; give fewer --jobs",
                          batch->worker_count);
-    for (size_t i = 0; i < request->device_count; i++) {
-        batch->gpus[i].index = request->devices[i];
+    for (size_t i = 0; i < request->gpu_count; i++) {
+        batch->gpus[i].start = &request->gpus[i];
         pthread_mutex_init(&batch->gpus[i].constant_memory_lock, NULL);
     }
     bool done = outputs_open(&batch->outputs, request->count, request->report, error) && make_order(batch, error);
@@ -468,7 +454,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
 
 static void release_batch(struct batch *batch)
 {
-    for (size_t i = 0; batch->gpus != NULL && i < batch->request->device_count; i++)
+    for (size_t i = 0; batch->gpus != NULL && i < batch->request->gpu_count; i++)
         pthread_mutex_destroy(&batch->gpus[i].constant_memory_lock);
     for (int i = 0; batch->workers != NULL && i < batch->worker_count; i++)
         job_worker_close(&batch->workers[i].tools);
@@ -486,17 +472,13 @@ static void release_batch(struct batch *batch)
 }
 
 /* Join the threads that were started, and say why an automatically chosen GPU was never ready. */
-static void join_threads(struct batch *batch)
+static void join_workers(struct batch *batch)
 {
     for (int i = 0; i < batch->started; i++)
         pthread_join(batch->workers[i].thread, NULL);
-    for (size_t i = 0; batch->gpus != NULL && i < batch->request->device_count; i++)
-        if (batch->gpus[i].opening)
-            pthread_join(batch->gpus[i].opener, NULL);
-    if (batch->started > 0 && batch->gpus != NULL && !is_single(batch) &&
-        batch->request->request->choice == CHOICE_AUTO && batch->choice == CHOICE_CUDA &&
-        !atomic_load(&batch->gpus[0].ready))
-        batch->totals.why = batch->gpus[0].reason;
+    if (batch->started > 0 && !is_single(batch) && batch->request->request->choice == CHOICE_AUTO &&
+        batch->choice == CHOICE_CUDA)
+        gpu_start_wait(batch->gpus[0].start, GPU_CONTEXT, &batch->totals.why);
 }
 
 /* Do the jobs on other threads while this one waits for signals. *NUMBER becomes the signal that ended the batch. */
@@ -519,7 +501,7 @@ static bool run_on_threads(struct batch *batch, int *number, struct error *error
     done = done && start_workers(batch, error);
     if (done && !wait_for_workers(batch, descriptor, number))
         return true;
-    join_threads(batch);
+    join_workers(batch);
     if (descriptor >= 0)
         close(descriptor);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

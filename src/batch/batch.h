@@ -18,10 +18,10 @@ struct batch_request {
     const struct job_settings *settings;
     const struct job *jobs;
     size_t count;
-    int workers;        /* jobs at a time; 0: one a processor */
-    int threads;        /* of the CPU for one image; 0: the workers share the processors */
-    const int *devices; /* GPUs for the workers, in turn */
-    size_t device_count;
+    int workers;            /* jobs at a time; 0: one a processor */
+    int threads;            /* of the CPU for one image; 0: the workers share the processors */
+    struct gpu_start *gpus; /* for the workers, in turn */
+    size_t gpu_count;
     size_t memory;               /* bytes that all images in progress may use together; 0: no limit */
     bool fail_fast;              /* begin no job after one has failed */
     const struct report *report; /* no output may be this open file */

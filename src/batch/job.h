@@ -77,7 +77,7 @@ struct job_result {
 struct job_hooks {
     /* The image is decoded. */
     void (*decoded)(void *context, const struct job_result *result);
-    /* Choose the backend for this image. NULL: the request chooses. */
+    /* Choose the backend for an image of this shape, which is not decoded yet. NULL: the request chooses. */
     enum choice (*choose)(void *context, const struct job *job, const struct image *image);
     /* The backend and the variants are chosen. */
     void (*planned)(void *context, const struct pipeline *pipeline);

@@ -25,8 +25,7 @@ static const struct format *output_format(const struct job_settings *settings, c
 static bool can_stream(const struct job_worker *worker, const struct passage *passage)
 {
     return codec_reads_rows(&passage->info) &&
-           (worker->settings->keep_orientation || passage->metadata.orientation <= 1) &&
-           worker->request.choice != CHOICE_CUDA;
+           (worker->settings->keep_orientation || passage->metadata.orientation <= 1);
 }
 
 /* ---- Memory ---- */
@@ -146,8 +145,6 @@ static bool plan_image(struct job_worker *worker, struct passage *passage)
 {
     const struct job_hooks *hooks = worker->hooks;
     struct job_result *result = passage->result;
-    if (hooks->choose != NULL)
-        worker->request.choice = hooks->choose(worker->context, passage->job, &passage->image);
     if (!pipeline_plan(&worker->pipeline, &passage->image, &result->stages, &result->error))
         return false;
     if (hooks->planned != NULL)
@@ -172,8 +169,10 @@ static bool filter_image(struct job_worker *worker, struct passage *passage)
     const bool done = pipeline_run(pipeline, &passage->image, &passage->filtered, &passage->result->error);
     if (done && passage->filtered.samples != passage->image.samples)
         image_free(&passage->image);
-    if (!worker->request.page_locked) /* a single image: encoding can use the memory */
+    if (!worker->request.page_locked) { /* a single image: encoding can use the memory */
         job_release_buffers(worker);
+        pipeline_leave_gpu(pipeline);
+    }
     return done;
 }
 
@@ -277,7 +276,11 @@ bool passage_run(struct job_worker *worker, struct passage *passage)
     result->input_bytes = passage->size;
     result->output_format = output_format(worker->settings, passage);
     passage->image = image_shape(passage);
-    const bool streams = can_stream(worker, passage);
+    if (hooks->choose != NULL)
+        worker->request.choice = hooks->choose(worker->context, passage->job, &passage->image);
+    /* A GPU takes the whole image, which is decoded while it starts. */
+    const bool expects_gpu = pipeline_expects_gpu(pipeline, &passage->image, &result->stages);
+    const bool streams = can_stream(worker, passage) && !expects_gpu;
     if (!streams && !decode_image(worker->settings, passage))
         return false;
     describe_input(worker, passage);

@@ -7,7 +7,6 @@
 #include "image/linear.h"
 #include "kernels/device/device.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,19 +36,10 @@ const struct device_info *pipeline_gpu_facts(const struct pipeline *pipeline)
     return pipeline->device != NULL ? device_facts(pipeline->device) : NULL;
 }
 
-bool pipeline_warm(int index, struct error *error)
-{
-    struct device *device;
-    if (!device_open(index, &device, error))
-        return false;
-    device_close(device);
-    return true;
-}
-
 bool gpu_check(const struct request *request, struct error *error)
 {
     int count;
-    if (!device_count(&count, error))
+    if (!gpu_start_wait(request->start, GPU_DRIVER, error) || !device_count(&count, error))
         return false;
     if (request->device >= count)
         return error_set(error, ERROR_WORK, "there is no GPU %d, only %d of them, counted from 0 (gpuconv --devices)",
@@ -57,30 +47,24 @@ bool gpu_check(const struct request *request, struct error *error)
     return true;
 }
 
-/* Open the GPU with all signals blocked. The threads that CUDA starts inherit that, so signals go to this thread, which
- * blocks them while it writes a file (file_write). */
-static bool open_with_signals_blocked(struct pipeline *pipeline, struct error *error)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    const bool done = device_open(pipeline->request->device, &pipeline->device, error);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return done;
-}
-
 bool gpu_open(struct pipeline *pipeline, struct error *error)
 {
     const struct request *request = pipeline->request;
-    if (!gpu_check(request, error))
-        return false;
+    if (pipeline->device == NULL) {
+        if (!gpu_check(request, error))
+            return false;
+        stages_end(pipeline->stages, STAGE_DRIVER);
+    }
     pipeline->backend = BACKEND_CUDA;
     if (!pipeline_make_plans(pipeline, error))
         return false;
     stages_end(pipeline->stages, STAGE_PLAN);
-    if (pipeline->device == NULL && !open_with_signals_blocked(pipeline, error))
-        return false;
-    stages_end(pipeline->stages, STAGE_DEVICE);
+    if (pipeline->device == NULL) {
+        if (!gpu_start_wait(request->start, GPU_CONTEXT, error) ||
+            !device_open(request->device, &pipeline->device, error))
+            return false;
+        stages_end(pipeline->stages, STAGE_CONTEXT);
+    }
 
     const struct device_info *facts = device_facts(pipeline->device);
     for (size_t i = 0; i < request->count; i++) {
@@ -278,7 +262,7 @@ bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct image *re
     struct workspace workspace = {0};
     *intact = true;
     bool done = reserve_workspace(pipeline, image, &workspace, error);
-    stages_end(pipeline->stages, STAGE_DEVICE);
+    stages_end(pipeline->stages, STAGE_BUFFERS);
     if (done && request->page_locked) {
         result->samples = pipeline->page_locked.data;
         memcpy(result->samples, image->samples, image_bytes(image));

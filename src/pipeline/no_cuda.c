@@ -33,10 +33,25 @@ const struct device_info *pipeline_gpu_facts(const struct pipeline *pipeline)
     return NULL;
 }
 
-bool pipeline_warm(int index, struct error *error)
+void gpu_start_begin(struct gpu_start *start)
 {
-    (void)index;
+    (void)start;
+}
+
+bool gpu_start_wait(struct gpu_start *start, enum gpu_step step, struct error *error)
+{
+    (void)start, (void)step;
     return no_cuda(error);
+}
+
+void gpu_start_release(struct gpu_start *start)
+{
+    (void)start;
+}
+
+void gpu_start_end(struct gpu_start *start)
+{
+    (void)start;
 }
 
 bool gpu_check(const struct request *request, struct error *error)

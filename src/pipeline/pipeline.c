@@ -57,8 +57,11 @@ static bool check_named_variant(const struct request *request, enum sample sampl
 
 bool pipeline_check(const struct request *request, struct error *error)
 {
-    if (!check_named_variant(request, pipeline_sample(request, 8), error))
-        return false;
+    return check_named_variant(request, pipeline_sample(request, 8), error);
+}
+
+bool pipeline_check_gpu(const struct request *request, struct error *error)
+{
     if (request->choice != CHOICE_CUDA)
         return true;
     struct error reason;
@@ -69,6 +72,38 @@ bool pipeline_check(const struct request *request, struct error *error)
 }
 
 /* ---- The choice of the backend ---- */
+
+/* Note what the choices depend on. */
+static void note_work(struct pipeline *pipeline, const struct image *image)
+{
+    const struct request *request = pipeline->request;
+    pipeline->work = (struct work){
+        .width = image->width,
+        .height = image->height,
+        .planes = image_planes(image, request->alpha),
+        .sample = pipeline_sample(request, image->bits),
+        .threads = thread_pool_threads(request->pool),
+    };
+}
+
+bool pipeline_expects_gpu(struct pipeline *pipeline, const struct image *image, struct stages *stages)
+{
+    const struct request *request = pipeline->request;
+    if (pipeline->fallback.code != ERROR_NONE || request->choice == CHOICE_CPU)
+        return false;
+    if (request->choice == CHOICE_CUDA) {
+        gpu_start_begin(request->start);
+        return true;
+    }
+    note_work(pipeline, image);
+    if (cost_cpu_seconds(request->filters, request->count, &pipeline->work) <=
+        cost_cuda_seconds(request->filters, request->count, &pipeline->work))
+        return false;
+    gpu_start_begin(request->start);
+    const bool there = gpu_check(request, NULL);
+    stages_end(stages, STAGE_DRIVER);
+    return there;
+}
 
 /* Choose the backend by the expected times. Where the CPU is expected to be faster, CUDA is not started at all. */
 static bool choose_backend(struct pipeline *pipeline, struct error *error)
@@ -106,7 +141,7 @@ static bool fall_back_to_cpu(struct pipeline *pipeline, struct error *error)
     pipeline->fallback = *error;
     gpu_close(pipeline);
     pipeline->backend = BACKEND_CPU;
-    stages_end(pipeline->stages, STAGE_DEVICE);
+    stages_end(pipeline->stages, STAGE_CONTEXT);
     return pipeline_make_plans(pipeline, error);
 }
 
@@ -126,13 +161,7 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
 {
     const struct request *request = pipeline->request;
     pipeline->stages = stages;
-    pipeline->work = (struct work){
-        .width = image->width,
-        .height = image->height,
-        .planes = image_planes(image, request->alpha),
-        .sample = pipeline_sample(request, image->bits),
-        .threads = thread_pool_threads(request->pool),
-    };
+    note_work(pipeline, image);
     error_set(&pipeline->why, ERROR_NONE, "asked for");
     if (!check_named_variant(request, pipeline->work.sample, error)) /* not even the CPU may take over */
         return false;
@@ -170,6 +199,12 @@ bool pipeline_run(struct pipeline *pipeline, struct image *image, struct image *
 void pipeline_shrink(struct pipeline *pipeline)
 {
     gpu_buffers_release(pipeline);
+}
+
+void pipeline_leave_gpu(struct pipeline *pipeline)
+{
+    gpu_close(pipeline);
+    gpu_start_release(pipeline->request->start);
 }
 
 void pipeline_close(struct pipeline *pipeline)

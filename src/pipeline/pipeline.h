@@ -12,6 +12,7 @@
 #include "filter/filter.h"
 #include "image/image.h"
 #include "pipeline/stages.h"
+#include "pipeline/start.h"
 #include "plan/plan.h"
 #include "variants/choose.h"
 
@@ -35,6 +36,7 @@ struct request {
     enum choice choice;            /* where a variant is named, its backend or CHOICE_AUTO */
     const struct variant *variant; /* NULL: the fastest canonical one for each filter, as far as the model knows */
     int device;                    /* index of the GPU */
+    struct gpu_start *start;       /* of that GPU; NULL: it starts when a pipeline opens it */
     struct thread_pool *pool;      /* of the CPU; NULL: the calling thread only */
 
     /* For batches. */
@@ -84,20 +86,23 @@ bool pipeline_describe_gpu(int index, struct device_info *facts, struct error *e
 /* The facts of the pipeline's open GPU; NULL if it has none. They live as long as the device. */
 const struct device_info *pipeline_gpu_facts(const struct pipeline *pipeline);
 
-/* Create the CUDA context of GPU INDEX, so that pipelines find it ready. Nothing stays open. */
-bool pipeline_warm(int index, struct error *error);
-
 /* ---- A pipeline ---- */
 
 /* The sample type of the planes for images of BITS bits a sample. */
 enum sample pipeline_sample(const struct request *request, int bits);
 
-/* Check what does not depend on the image: the named variant accepts the filters, and with CHOICE_CUDA the GPU
- * exists. */
+/* Check what does not depend on the image: the named variant accepts the filters. */
 bool pipeline_check(const struct request *request, struct error *error);
+
+/* Check that the GPU exists where CHOICE_CUDA asks for it. Wait for the driver's start. */
+bool pipeline_check_gpu(const struct request *request, struct error *error);
 
 /* Open a pipeline for REQUEST. Release with pipeline_close, also after a failure. */
 bool pipeline_open(struct pipeline *pipeline, const struct request *request, struct error *error);
+
+/* Will a GPU filter images like this one, unless it fails? If so, let it start. With CHOICE_AUTO wait until the driver
+ * says that there is one. */
+bool pipeline_expects_gpu(struct pipeline *pipeline, const struct image *image, struct stages *stages);
 
 /* Prepare for images like this one: choose the backend, make the plans, open the device unless it is open. STAGES
  * receives the times until the next call. */
@@ -147,6 +152,9 @@ size_t pipeline_stream_need(const struct request *request, const struct image *s
 
 /* Release the buffers; the device stays open. */
 void pipeline_shrink(struct pipeline *pipeline);
+
+/* After the last image: release the GPU, whose context ends on another thread. */
+void pipeline_leave_gpu(struct pipeline *pipeline);
 
 /* Release everything. */
 void pipeline_close(struct pipeline *pipeline);

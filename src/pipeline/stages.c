@@ -26,10 +26,11 @@ double stages_total(const struct stages *stages)
 const char *stage_name(enum stage stage)
 {
     static const char *const names[STAGE_COUNT] = {
-        [STAGE_WAIT] = "wait",         [STAGE_READ] = "read",         [STAGE_DECODE] = "decode",
-        [STAGE_PLAN] = "plan",         [STAGE_DEVICE] = "device",     [STAGE_UPLOAD] = "upload",
-        [STAGE_SPLIT] = "split",       [STAGE_CONVOLVE] = "convolve", [STAGE_MERGE] = "merge",
-        [STAGE_DOWNLOAD] = "download", [STAGE_ENCODE] = "encode",     [STAGE_WRITE] = "write",
+        [STAGE_WAIT] = "wait",         [STAGE_READ] = "read",     [STAGE_DECODE] = "decode",
+        [STAGE_DRIVER] = "driver",     [STAGE_PLAN] = "plan",     [STAGE_CONTEXT] = "context",
+        [STAGE_BUFFERS] = "buffers",   [STAGE_UPLOAD] = "upload", [STAGE_SPLIT] = "split",
+        [STAGE_CONVOLVE] = "convolve", [STAGE_MERGE] = "merge",   [STAGE_DOWNLOAD] = "download",
+        [STAGE_ENCODE] = "encode",     [STAGE_WRITE] = "write",
     };
     return names[stage];
 }

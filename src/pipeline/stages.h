@@ -9,8 +9,10 @@ enum stage {
     STAGE_WAIT, /* for memory that other images hold, or for a GPU's constant memory */
     STAGE_READ,
     STAGE_DECODE,
+    STAGE_DRIVER, /* wait for the GPU's driver to start */
     STAGE_PLAN,
-    STAGE_DEVICE, /* context, stream and buffers */
+    STAGE_CONTEXT, /* wait for the GPU's context, and make a stream; also the time that a GPU took until it failed */
+    STAGE_BUFFERS, /* on the GPU, and page-locked ones */
     STAGE_UPLOAD,
     STAGE_SPLIT,
     STAGE_CONVOLVE,

@@ -7,7 +7,7 @@ import os
 import struct
 import sys
 
-STAGES = ["wait", "read", "decode", "plan", "device", "upload", "split", "convolve", "merge", "download", "encode",
+STAGES = ["wait", "read", "decode", "driver", "plan", "context", "buffers", "upload", "split", "convolve", "merge", "download", "encode",
           "write", "total"]
 
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "pipeline/start.h"
+
+#include "kernels/device/device.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+/* Note that STEP has succeeded, or failed. */
+static bool note_step(struct gpu_start *start, enum gpu_step step, bool done)
+{
+    pthread_mutex_lock(&start->mutex);
+    if (done)
+        atomic_store(&start->step, (int)step);
+    start->has_failed = !done;
+    pthread_cond_broadcast(&start->changed);
+    pthread_mutex_unlock(&start->mutex);
+    return done;
+}
+
+/* Create the context. It stays when the device is closed, and each pipeline finds it when it opens the device. */
+static bool create_context(struct gpu_start *start)
+{
+    struct device *device;
+    if (!device_open(start->device, &device, &start->reason))
+        return false;
+    device_close(device);
+    return true;
+}
+
+static bool start_gpu(struct gpu_start *start)
+{
+    int count;
+    return note_step(start, GPU_DRIVER, device_count(&count, &start->reason)) &&
+           note_step(start, GPU_CONTEXT, create_context(start));
+}
+
+static void *run_gpu(void *context)
+{
+    struct gpu_start *start = context;
+    if (!start_gpu(start))
+        return NULL;
+    pthread_mutex_lock(&start->mutex);
+    while (!start->is_released)
+        pthread_cond_wait(&start->changed, &start->mutex);
+    pthread_mutex_unlock(&start->mutex);
+    device_reset(start->device);
+    return NULL;
+}
+
+/* The threads that CUDA starts inherit the blocked signals, so signals go to the main thread, which blocks them while it
+ * writes a file (file_write). */
+void gpu_start_begin(struct gpu_start *start)
+{
+    sigset_t all, before;
+    if (start == NULL || start->is_asked)
+        return;
+    start->is_asked = true;
+    if (start->one_stream)
+        device_expect_one_stream();
+    pthread_mutex_init(&start->mutex, NULL);
+    pthread_cond_init(&start->changed, NULL);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    start->is_running = pthread_create(&start->thread, NULL, run_gpu, start) == 0;
+    if (!start->is_running)
+        start_gpu(start);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+bool gpu_start_wait(struct gpu_start *start, enum gpu_step step, struct error *error)
+{
+    if (start == NULL || !start->is_asked)
+        return true;
+    pthread_mutex_lock(&start->mutex);
+    while (atomic_load(&start->step) < (int)step && !start->has_failed)
+        pthread_cond_wait(&start->changed, &start->mutex);
+    const bool done = atomic_load(&start->step) >= (int)step;
+    pthread_mutex_unlock(&start->mutex);
+    if (!done && error != NULL)
+        *error = start->reason;
+    return done;
+}
+
+void gpu_start_release(struct gpu_start *start)
+{
+    if (start == NULL || !start->is_asked)
+        return;
+    pthread_mutex_lock(&start->mutex);
+    start->is_released = true;
+    pthread_cond_broadcast(&start->changed);
+    pthread_mutex_unlock(&start->mutex);
+}
+
+void gpu_start_end(struct gpu_start *start)
+{
+    if (!start->is_asked)
+        return;
+    gpu_start_release(start);
+    if (start->is_running)
+        pthread_join(start->thread, NULL);
+    start->is_asked = start->is_running = false;
+    pthread_mutex_destroy(&start->mutex);
+    pthread_cond_destroy(&start->changed);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A GPU starts and ends on a thread of its own, beside other work: the driver and the context take about 0.1 s each, and
+ * the end of the context nearly as much. In a build without CUDA these functions do nothing. */
+#ifndef GPUCONV_START_H
+#define GPUCONV_START_H
+
+#include "base/error.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* What has started, in this order. */
+enum gpu_step { GPU_NONE, GPU_DRIVER, GPU_CONTEXT };
+
+/* The caller sets the first two fields and leaves the others 0. */
+struct gpu_start {
+    int device;      /* the GPU's index */
+    bool one_stream; /* a single pipeline of this process uses a GPU */
+
+    bool is_asked;   /* it has been told to begin */
+    bool is_running; /* on a thread */
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    atomic_int step;     /* enum gpu_step: the last one that succeeded */
+    bool has_failed;     /* in the next one */
+    struct error reason; /* of that */
+    bool is_released;    /* nobody needs the context any more */
+};
+
+/* Let the GPU start, unless it has begun to. Only one thread at a time may call this. If the system refuses a thread, the
+ * GPU starts before this returns. */
+void gpu_start_begin(struct gpu_start *start);
+
+/* Wait until a GPU that has begun to start has come to STEP. Fails with the reason if it does not come there. START may be
+ * NULL. */
+bool gpu_start_wait(struct gpu_start *start, enum gpu_step step, struct error *error);
+
+/* Let the context end. No pipeline may have the GPU open, or open it again. START may be NULL. */
+void gpu_start_release(struct gpu_start *start);
+
+/* The same, and wait for the thread. */
+void gpu_start_end(struct gpu_start *start);
+
+#endif
