@@ -229,7 +229,7 @@ bool libjpeg_turbo_writer_open(struct codec_writer *writer, int threads, struct 
     if (state == NULL)
         return write_failed(writer, error);
     writer->state = state;
-    writer->multiple = 1;
+    writer->multiple = ROWS;
     state->jpeg.err = errors_begin(&state->errors);
     state->sink.manager = (struct jpeg_destination_mgr){
         .init_destination = sink_begin, .empty_output_buffer = sink_full, .term_destination = sink_end};
