@@ -83,7 +83,8 @@ static void filter_whole(const struct request *request, struct image *image)
 struct rows {
     const struct image *in;
     struct image out;
-    bool *encoded; /* for each row */
+    struct image above; /* the row above each encoded band, as the band's encoder saw it; other rows are not set */
+    bool *encoded;      /* for each row */
     int fetched, read, written, multiple;
     int fail_at; /* the row whose fetch, read, encode or write fails */
     enum { FAIL_NEVER, FAIL_FETCH, FAIL_READ, FAIL_ENCODE, FAIL_WRITE } fails;
@@ -127,9 +128,9 @@ static bool encode(void *context, int thread, int first, const struct image *ban
     assert_true(thread >= 0 && thread < 8);
     assert_int_equal(first % rows->multiple, 0);
     assert_true(band->height % rows->multiple == 0 || first + band->height == rows->out.height);
-    const int above = first > 0 ? 1 : 0; /* the row above is there, and right */
-    const struct image all = image_rows(band, -above, band->height + above);
-    memcpy(image_row(&rows->out, first - above), all.samples, image_bytes(&all));
+    memcpy(image_row(&rows->out, first), band->samples, image_bytes(band));
+    if (first > 0)
+        memcpy(image_row(&rows->above, first - 1), band->samples - bytes_of(band, 1), bytes_of(band, 1));
     for (int y = first; y < first + band->height; y++)
         rows->encoded[y] = true;
     return maybe_fail(rows, FAIL_ENCODE, first, band->height, error);
@@ -142,6 +143,8 @@ static bool write_rows(void *context, int first, const struct image *band, struc
     for (int y = first; y < first + band->height; y++)
         assert_true(rows->encoded[y]);
     assert_memory_equal(image_row(&rows->out, first), band->samples, image_bytes(band));
+    if (first > 0)
+        assert_memory_equal(image_row(&rows->above, first - 1), image_row(&rows->out, first - 1), bytes_of(band, 1));
     rows->written += band->height;
     return maybe_fail(rows, FAIL_WRITE, first, band->height, error);
 }
@@ -163,6 +166,7 @@ static bool stream(const struct request *request, const struct image *image, str
     struct stages stages;
     rows->in = image;
     rows->out = make_image(image->width, image->height, image->channels, image->bits);
+    rows->above = make_image(image->width, image->height, image->channels, image->bits);
     rows->encoded = calloc((size_t)image->height, sizeof *rows->encoded);
     assert_non_null(rows->encoded);
     open_pipeline(&pipeline, request, image, &stages);
@@ -171,6 +175,7 @@ static bool stream(const struct request *request, const struct image *image, str
     const struct row_sink sink = {.context = rows, .multiple = rows->multiple, .encode = encode, .write = write_rows};
     const bool done = pipeline_stream(&pipeline, image, &source, &sink, error);
     pipeline_close(&pipeline);
+    image_free(&rows->above);
     free(rows->encoded);
     return done;
 }
