@@ -5,6 +5,7 @@
 The disks are real if file systems can be mounted, as root or in a user namespace."""
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -15,6 +16,7 @@ import time
 
 import faults
 from faults import check, check_failed, fail, picture, read, run, tree, write
+from write_png import chunk, png
 
 LIMIT = 1 << 14  # bytes of the full disk
 
@@ -302,6 +304,75 @@ def test_changed(program):
               f"{how} while it was filtered: the file is not as the other program left it")
 
 
+def photo(width, height, shorter=0, last_filter=0):
+    """The bytes of a PNG of several bands, which may end early or have another filter in its last row."""
+    line = bytes((7 * x * x + 3 * x) & 255 for x in range(3 * width))
+    rows = bytearray(b"".join(b"\0" + line[y % width:] + line[:y % width] for y in range(height)))
+    rows[-3 * width - 1] = last_filter
+    return png(width, height, 3, 8, bytes(rows[:len(rows) - shorter]), level=1)
+
+
+def with_adler(data, change):
+    """A PNG of one IDAT chunk, with another checksum of its rows."""
+    end = len(data) - 12 - 4 - 4  # before IEND, the chunk's CRC and the checksum
+    start = data.index(b"IDAT") + 4
+    stream = data[start:end] + bytes(byte ^ change for byte in data[end:end + 4])
+    return data[:start - 8] + chunk(b"IDAT", stream) + chunk(b"IEND")
+
+
+def test_damaged_end(program):
+    """Damage in the last rows shows when most rows have streamed to the encoder. Nothing is written."""
+    whole = photo(700, 900)
+    write("whole.png", whole)
+    run([program, "identity", "whole.png", "whole.jpg"])
+    files = {"checksum.png": with_adler(whole, 1), "filter.png": photo(700, 900, last_filter=5),
+             "short.png": photo(700, 900, shorter=1)}
+    codecs = run([program, "--list-codecs"]).out.decode()
+    if not re.search("libjpeg-turbo.*not built in", codecs):  # stb makes such rows grey: docs/stb.md
+        files["cut.jpg"] = read("whole.jpg")[:-300] + b"\xff\xd9"
+    check(with_adler(whole, 0) == whole, "the checksum's place is wrong")
+    os.mkdir("out")
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    for name, data in files.items():
+        write(name, data)
+        for threads in ("1", "3"):
+            what = f"damaged end, {name}, --threads {threads}"
+            command = [program, "--threads", threads]
+            for arguments in (["blur", name, "out/o.png"], ["--in-place", "blur", name],
+                              ["--format", "png", "blur", name, "-"], ["--format", "png", "blur", name, "pipe"]):
+                ended = run([*command, *arguments])
+                check_failed(ended, what, "is damaged: its data cannot be decoded")
+                check(ended.out == b"" and os.read(reader, 1) == b"", f"{what}: wrote some of it")
+            ended = run([*command, "-j2", "blur", name, "whole.png", "whole.jpg", "-o", "out"])
+            counted(ended, 1, 3, what, "is damaged: its data cannot be decoded")
+            check(sorted(os.listdir("out")) == ["whole.jpg", "whole.png"], f"{what}: left {os.listdir('out')}")
+            ended = run([*command, "-q", "--in-place", "-j2", "identity", name, "out/whole.png"])
+            check(ended.status == 1 and read(name) == data, f"{what}: the original changed")
+            shutil.rmtree("out")
+            os.mkdir("out")
+    os.close(reader)
+    os.remove("pipe")
+    check(not any(".gpuconv-" in name for name in tree(".")), "damaged end: a temporary file is left")
+
+
+def test_signal(program):
+    """A signal while rows stream leaves neither an output nor a temporary file, and the original as it was."""
+    data = photo(700, 900)
+    write("a.png", data)
+    write("b.png", data)
+    slow = [program, "-q", "--threads", "3", "--variant", "reference", "disk:20"]
+    for arguments in (["a.png", "out.png"], ["--in-place", "a.png"], ["a.png", "b.png", "-o", "out"]):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = subprocess.Popen([*slow, *arguments], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                       env=faults.environment())
+            time.sleep(0.5)  # it takes many seconds
+            process.send_signal(number)
+            process.communicate(timeout=faults.SECONDS)
+            check(process.returncode in (-number, 128 + number), f"signal {number}: {process.returncode}")
+            check(tree(".") == {"a.png": data, "b.png": data}, f"signal {number}: left {list(tree('.'))}")
+
+
 def test_made(program):
     """An output that another program makes while the picture is filtered stays, unless it is the same."""
     slow = [program, "-q", "--variant", "reference", "--threads", "1", "disk:30,disk:30", "a.png"]
@@ -528,8 +599,8 @@ def test_long_paths(program):
     check(ended.status in (0, 1) and all(len(line) < 6300 for line in ended.lines()), "batch with long paths")
 
 
-TESTS = [test_permissions, test_limit, test_attributes, test_foreign_group, test_changed, test_made, test_vanishing,
-         test_links, test_waiting_pipe, test_names, test_long_paths]
+TESTS = [test_damaged_end, test_signal, test_permissions, test_limit, test_attributes, test_foreign_group,
+         test_changed, test_made, test_vanishing, test_links, test_waiting_pipe, test_names, test_long_paths]
 if sys.argv[-1] == "mounting":
     TESTS += [test_full_disk, test_read_only]
 else:

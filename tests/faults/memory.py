@@ -33,6 +33,8 @@ SCENARIOS = [
     Scenario("JPEG", "blur", "in/d.jpg", "out/o.jpg", files=1),
     Scenario("JPEG by stb", "--codec", "stb", "blur", "in/d.jpg", "out/o.jpg", files=1),
     Scenario("grey and alpha to JPEG", "-q", "blur", "in/grey.png", "out/o.jpg", files=1),
+    Scenario("PNG of several bands", "--threads", "3", "blur", "in/bands.png", "out/o.png", files=1),
+    Scenario("JPEG of several bands", "--threads", "3", "blur", "in/bands.jpg", "out/o.jpg", files=1),
     Scenario("chain", "--alpha", "premultiply", "gaussian:2.3,sobel,in/taps.txt", "in/c.png", "out/o.png", files=1),
     Scenario("reference, stdout", "--variant", "reference", "blur", "in/a.png", "-", prints=True),
     Scenario("batch, one worker", "-q", "-j1", "blur,sharpen", *PNGS, "-o", "out", files=3, jobs=True),
@@ -61,9 +63,11 @@ def prepare(program):
     faults.write("in/large.png", faults.picture(300, 400, 3))
     shutil.copy("in/a.png", "in/tree/a.png")
     shutil.copy("in/b.png", "in/tree/sub/b.png")
+    faults.write("in/bands.png", faults.picture(600, 1000, 3))
     faults.write("in/taps.txt", b"1 2 1\n2 4 2\n1 2 1\n")
     faults.write("in/list", b"in/tree/a.png\nin/b.png\n")
     run([program, "identity", "in/a.png", "in/d.jpg"])
+    run([program, "identity", "in/bands.png", "in/bands.jpg"])
 
 
 def attempt(program, library, scenario, kind, number):
