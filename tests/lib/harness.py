@@ -26,3 +26,20 @@ def run_and_signal(command, delay, number, **options):
     time.sleep(delay)
     process.send_signal(number)
     return process.wait()
+
+
+# Runs the command in its arguments, and prints its exit status and the most memory that it held. A process's own
+# memory counts for what it starts, so this is a small one.
+LAUNCHER = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:])
+status, usage = os.wait4(process.pid, 0)[1:]
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss)
+"""
+
+
+def peak(command):
+    """Run a command to its end. Returns its exit status, the most bytes of memory that it held, and its messages."""
+    done = subprocess.run([sys.executable, "-S", "-c", LAUNCHER, *command], capture_output=True, text=True)
+    status, memory = done.stdout.split()[-2:]
+    return int(status), 1024 * int(memory), done.stderr.splitlines()
