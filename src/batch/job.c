@@ -63,7 +63,8 @@ static bool read_metadata(struct job_worker *worker, struct passage *passage, bo
 {
     enum { FIRST = 1 << 14 };
     for (size_t most = FIRST;; most *= 4) {
-        if (!reserve_file(worker, passage, 5 * passage->size + 4 * most, wait, reserved, error))
+        const size_t other = passage->size - passage->info.data;
+        if (!reserve_file(worker, passage, passage->size + 4 * (other + most), wait, reserved, error))
             return false;
         if (!*reserved)
             return true;

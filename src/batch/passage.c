@@ -30,56 +30,73 @@ static bool can_stream(const struct job_worker *worker, const struct passage *pa
 
 /* ---- Memory ---- */
 
-/* Will rows surely stream, from the decoder to the encoder? A GPU needs the whole image. */
-static bool surely_streams(const struct job_worker *worker, const struct passage *passage)
+/* The codec that will surely write the rows as they are filtered. NULL: it may be that the image must be whole, as for a
+ * GPU. */
+static const struct codec *find_streaming_writer(const struct job_worker *worker, const struct passage *passage)
 {
     const struct image shape = image_shape(passage);
     const struct codec *encoder =
         codec_find_writer(output_format(worker->settings, passage), &shape, &passage->codec, NULL);
-    return worker->is_cpu_only && can_stream(worker, passage) && encoder != NULL && encoder->writer_open != NULL;
+    const bool streams =
+        worker->is_cpu_only && can_stream(worker, passage) && encoder != NULL && encoder->writer_open != NULL;
+    return streams ? encoder : NULL;
 }
 
-/* The file counts twice, as a decoder may copy it. Of the image's samples, S bytes at the file's depth or at the
- * image's, whichever is larger, the steps hold at most:
+/* The bands of an image of SHAPE that streams through ENCODER. Rows that change their depth count as fetched. */
+static size_t bands_need(const struct job_worker *worker, const struct passage *passage, const struct image *shape,
+                         const struct codec *encoder)
+{
+    const struct codec_info *info = &passage->info;
+    const size_t row = (size_t)shape->width * image_pixel_bytes(shape), most = CODEC_BAND_BYTES;
+    const int output_bits = output_format(worker->settings, passage)->most_bits;
+    const struct row_source source = {
+        .raw_bytes = (info->codec->reader_fetch != NULL
+                          ? (size_t)info->width * (size_t)info->channels * (info->bits > 8 ? 2 : 1) + 1
+                          : 0) +
+                     (info->bits != shape->bits || output_bits < shape->bits ? 2 * row : 0)};
+    const struct row_sink sink = {.multiple = encoder->writer_encode != NULL && row < most ? (int)(most / row) : 1};
+    return pipeline_stream_need(&worker->request, shape, &source, &sink);
+}
+
+/* Bytes of the program's own stack, and of a variant's rows, for each thread. */
+enum { THREAD_BYTES = 1 << 19 };
+
+/* A stream holds the file, what the codecs say, and bands. A whole image holds more. The file then counts twice, as a
+ * decoder may copy it. Of the samples, S bytes at the file's depth or at the image's, whichever is larger, the steps hold
+ * at most:
  *
- *                                     streaming          the whole image
- *   decode a PNG                      S inflated         S, and S inflated
- *   decode a progressive JPEG         3 S coefficients   S, and 3 S
- *   convert the depth                 -                  S, and at most S
- *   turn upright                      -                  S, and S
- *   filter                            -                  S, and S
- *   encode                            S for the file, S/2 while its buffer grows by halves; S for filtered rows
- *                                     from --compression 2 on; the whole image also counts S itself
+ *   decode a PNG                      S, and S inflated
+ *   decode a progressive JPEG         S, and 3 S coefficients
+ *   convert the depth, or turn it     S, and S
+ *   filter                            S, and S
+ *   encode                            S, and S for the file, and S/2 while its buffer grows by halves;
+ *                                     from --compression 2 on 2 S more for filtered rows and a second stream
  *
- * So 5.5 S bound all of a stream, 2.5 S one that inflates nothing at once, and 4 S the whole image, whose decoder has
- * ended when the encoder begins. Bands come on top of both.
+ * So 4 S bound a decoder and 4.5 S an encoder, which follows it. Bands come on top.
  *
  * Metadata are held while all these steps run, in a buffer of up to twice their size. Written, they have at most twice
  * their size, as hexadecimal digits: as a chunk and among all chunks, while the latter's buffer grows. */
 struct passage_need passage_need(const struct job_worker *worker, const struct passage *passage, size_t size)
 {
     const struct codec_info *info = &passage->info;
-    const struct request *request = &worker->request;
-    struct image shape = image_shape(passage);
-    const bool streams = surely_streams(worker, passage);
-    const size_t samples = (shape.bits > 8 || info->bits > 8 ? 2 : 1) * (size_t)info->width * (size_t)info->height *
-                           (size_t)info->channels;
-    const size_t row = samples / (size_t)info->height;
-    const struct row_source rows = {.raw_bytes = row + 1}, image = {.image = &shape};
-    const struct row_sink encoder = {.multiple =
-                                         CODEC_BAND_BYTES / (int)(row < CODEC_BAND_BYTES ? row : CODEC_BAND_BYTES)};
+    const struct image shape = image_shape(passage);
+    const struct codec *encoder = find_streaming_writer(worker, passage);
+    const size_t threads = (size_t)thread_pool_threads(&worker->pool);
     struct passage_need need = {
-        .image = 2 * size + 8 * metadata_bytes(&passage->metadata) +
-                 pipeline_stream_need(request, &shape, streams ? &rows : &image, &encoder),
+        .image = size + 8 * metadata_bytes(&passage->metadata) + threads * THREAD_BYTES,
         .kept = worker->is_cpu_only ? 0 : image_bytes(&shape),
     };
-    if (!streams)
-        need.image += 4 * samples;
-    else
-        need.image += 3 * samples / 2 + (passage->codec.compression > CODEC_COMPRESSION ? samples : 0) +
-                      (info->progressive         ? 3 * samples
-                       : info->codec->holds_rows ? samples
-                                                 : 0);
+    if (encoder != NULL) {
+        need.image += codec_reader_need(info) + bands_need(worker, passage, &shape, encoder) +
+                      codec_writer_need(encoder, &shape, output_format(worker->settings, passage), &passage->codec);
+        return need;
+    }
+    const size_t samples = (shape.bits > 8 || info->bits > 8 ? 2 : 1) * (size_t)info->width * (size_t)info->height *
+                           (size_t)info->channels;
+    const struct row_source image = {.image = &shape};
+    const struct row_sink sink = {.multiple = 1};
+    need.image += size + 4 * samples + (passage->codec.compression > CODEC_COMPRESSION ? samples / 2 : 0) +
+                  pipeline_stream_need(&worker->request, &shape, &image, &sink);
     return need;
 }
 

@@ -26,6 +26,8 @@ static const struct codec table[] = {
         .most_side = 65500, /* JPEG_MAX_DIMENSION */
         .limits = "65500 pixels on a side",
 #ifdef GPUCONV_LIBJPEG_TURBO
+        .writer_need = libjpeg_turbo_writer_need,
+        .reader_need = libjpeg_turbo_reader_need,
         .writer_open = libjpeg_turbo_writer_open,
         .writer_write = libjpeg_turbo_writer_write,
         .writer_finish = libjpeg_turbo_writer_finish,
@@ -43,8 +45,9 @@ static const struct codec table[] = {
         .read_bits = 16,
         .write_bits = 16,
         .takes_compression = true,
-        .holds_rows = true,
         .decode = png_decode,
+        .writer_need = png_writer_need,
+        .reader_need = png_reader_need,
         .reader_open = png_reader_open,
         .reader_fetch = png_reader_fetch,
         .reader_read = png_reader_read,
@@ -309,6 +312,7 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
     *info = (struct codec_info){
         .format = format,
         .size = size,
+        .data = found.data,
         .width = (int)found.width,
         .height = (int)found.height,
         .channels = found.channels,
@@ -338,6 +342,11 @@ static bool convert_bits(const struct codec_input *input, struct image *image, s
 bool codec_reads_rows(const struct codec_info *info)
 {
     return info->codec->reader_open != NULL && !info->interlaced;
+}
+
+size_t codec_reader_need(const struct codec_info *info)
+{
+    return info->codec->reader_need(info);
 }
 
 bool codec_reader_open(struct codec_reader *reader, const struct codec_input *input, struct error *error)
@@ -461,6 +470,15 @@ bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const str
 }
 
 /* ---- Encoding ---- */
+
+size_t codec_writer_need(const struct codec *codec, const struct image *shape, const struct format *format,
+                         const struct codec_settings *settings)
+{
+    struct image held = *shape;
+    held.bits = held.bits < format->most_bits ? held.bits : format->most_bits;
+    const size_t need = codec->writer_need(&held, settings, thread_pool_threads(settings->pool));
+    return need + (need < CODEC_COPIED_BYTES ? need : CODEC_COPIED_BYTES);
+}
 
 bool codec_writer_open(struct codec_writer *writer, const struct image *shape, const struct format *format,
                        const struct codec_settings *settings, struct error *error)

@@ -20,7 +20,7 @@
 /* The properties of a file and of its image. */
 struct codec_info {
     const struct format *format;
-    size_t size;                 /* of the file in bytes */
+    size_t size, data;           /* bytes of the file, and of the compressed samples in it */
     int width, height, channels; /* of the decoded image */
     int bits;                    /* of its samples: 16 if the file has 16, else 8 */
     bool cmyk;                   /* a JPEG of 4 channels; decoding converts it to RGB */
@@ -89,10 +89,14 @@ struct codec {
     size_t most_bytes;         /* of an image's samples in memory */
     size_t most_file;          /* bytes of a file that it reads */
     const char *limits;        /* the same in words; NULL if it has none */
-    bool holds_rows;           /* its reader holds all rows of the image in memory */
     bool (*decode)(const struct codec_input *input, struct image *image, struct error *error); /* NULL: not built in */
     bool (*encode)(const struct image *image, const struct format *format, const struct codec_settings *settings,
                    uint8_t **bytes, size_t *size, struct error *error);
+
+    /* Bytes of memory that a writer of SHAPE and a reader of INFO hold at most, besides the input: row by row, on so many
+     * THREADS. Written bands that wait for their turn are not counted. */
+    size_t (*writer_need)(const struct image *shape, const struct codec_settings *settings, int threads);
+    size_t (*reader_need)(const struct codec_info *info);
 
     /* Write row by row. NULL: the codec encodes whole images only, by `encode`. writer_open gets a writer whose settings
      * and shape are set, and sets the multiple. writer_close releases it, also after a failure. */
@@ -177,6 +181,16 @@ bool codec_encode(const struct image *image, const struct format *format, const 
 
 /* Does the chosen reader read this file row by row? */
 bool codec_reads_rows(const struct codec_info *info);
+
+/* The most bytes that a buffer holds twice while it grows: a larger one is moved without a copy. */
+enum { CODEC_COPIED_BYTES = 32 << 20 };
+
+/* Bytes of memory that the reader holds at most, besides the file. */
+size_t codec_reader_need(const struct codec_info *info);
+
+/* Bytes of memory that CODEC, which writes row by row, holds at most for an image of SHAPE, the file included. */
+size_t codec_writer_need(const struct codec *codec, const struct image *shape, const struct format *format,
+                         const struct codec_settings *settings);
 
 /* Open a reader. Release it with codec_reader_close, also after a failure. */
 bool codec_reader_open(struct codec_reader *reader, const struct codec_input *input, struct error *error);

@@ -52,6 +52,14 @@ static struct jpeg_error_mgr *errors_begin(struct errors *errors)
     return &errors->manager;
 }
 
+/* Bytes that the library holds of some rows of units, at most 32 x 32 samples of each component: as blocks, before and
+ * after their colours change. */
+static size_t rows_need(int width, int channels)
+{
+    enum { COPIES = 4, OTHER = 1 << 18 };
+    return (size_t)COPIES * 32 * ((size_t)width + 31) * (size_t)channels + OTHER;
+}
+
 /* ---- Reading ---- */
 
 struct jpeg_reader {
@@ -88,6 +96,14 @@ static bool try_begin_reading(struct jpeg_reader *state, const struct codec_inpu
         return false;
     begin_reading(&state->jpeg, input);
     return true;
+}
+
+/* All coefficients of a progressive file are in memory, in whole units. */
+size_t libjpeg_turbo_reader_need(const struct codec_info *info)
+{
+    const size_t unit = 32, width = ((size_t)info->width + unit - 1) / unit * unit;
+    const size_t height = ((size_t)info->height + unit - 1) / unit * unit, channels = (size_t)info->channels;
+    return rows_need(info->width, info->channels) + (info->progressive ? width * height * channels * sizeof(JCOEF) : 0);
 }
 
 bool libjpeg_turbo_reader_open(struct codec_reader *reader, struct error *error)
@@ -219,6 +235,16 @@ static bool try_begin_writing(struct jpeg_writer *state, const struct image *sha
 static bool write_failed(const struct codec_writer *writer, struct error *error)
 {
     return codec_report_encode_memory(&writer->shape, writer->format, error);
+}
+
+/* Up to quality 90 a sample takes at most a byte. Above, a coefficient of 8 bits has a code of at most 10 bits. More of
+ * the 64 cannot be larger, because the sum of their squares is at most 64 x 128^2. */
+size_t libjpeg_turbo_writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+{
+    (void)threads;
+    const size_t bytes = image_bytes(shape);
+    return rows_need(shape->width, shape->channels) + (settings->quality <= 90 ? bytes : 9 * bytes / 4) +
+           FIRST_CAPACITY;
 }
 
 bool libjpeg_turbo_writer_open(struct codec_writer *writer, int threads, struct error *error)

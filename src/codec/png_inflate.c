@@ -14,6 +14,14 @@ struct png_inflater {
     uint8_t *rows; /* NULL before the first of them */
 };
 
+/* All rows, and the data of the chunks when they are joined. */
+size_t png_inflate_need(const struct codec_info *info)
+{
+    enum { OTHER = 1 << 17 }; /* the decompressor, and what may follow the rows */
+    const size_t row = (size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8 + 1;
+    return row * ((size_t)info->height + 1) + info->size + OTHER;
+}
+
 struct png_inflater *png_inflate_open(const struct codec_input *input, const struct png_picture *picture, size_t size,
                                       struct error *error)
 {

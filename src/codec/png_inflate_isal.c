@@ -39,6 +39,12 @@ static bool read_head(struct png_inflater *inflater)
     return inflater->stream.avail_in > 0 && zlib_head_is_known(head);
 }
 
+size_t png_inflate_need(const struct codec_info *info)
+{
+    (void)info;
+    return sizeof(struct png_inflater);
+}
+
 struct png_inflater *png_inflate_open(const struct codec_input *input, const struct png_picture *picture, size_t size,
                                       struct error *error)
 {

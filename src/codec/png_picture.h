@@ -58,6 +58,9 @@ static inline size_t png_inflate_spare(const struct png_picture *picture)
 /* Report that the inflation failed. ZLIB_DONE: it ended too early. Returns false. */
 bool png_inflate_report(const struct codec_input *input, enum zlib_result result, struct error *error);
 
+/* Bytes of memory that an inflater holds at most for the file of INFO. */
+size_t png_inflate_need(const struct codec_info *info);
+
 /* Begin with the SIZE bytes that the rows of PICTURE have with their filters. INPUT and PICTURE must outlive the
  * inflater. Release it with png_inflate_close. NULL is an error. */
 struct png_inflater *png_inflate_open(const struct codec_input *input, const struct png_picture *picture, size_t size,

@@ -20,6 +20,13 @@ struct png_reader {
     uint8_t scratch[]; /* of the read */
 };
 
+size_t png_reader_need(const struct codec_info *info)
+{
+    enum { ROWS = 4 }; /* at most, of the state */
+    const size_t row = (size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8;
+    return ROWS * row + sizeof(struct png_reader) + png_inflate_need(info);
+}
+
 bool png_reader_open(struct codec_reader *reader, struct error *error)
 {
     struct png_picture picture;

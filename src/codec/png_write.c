@@ -255,6 +255,18 @@ static bool encoding_open(struct encoding *encoding, int threads)
     return true;
 }
 
+/* A thread's rows are those of a band, at most BAND_BYTES or one row, as filtered and as compressed. From LIBDEFLATE_LEVEL
+ * on, all filtered rows, and a second stream, are in memory beside the file. */
+size_t png_writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+{
+    enum { OTHER = 1 << 18 }; /* the compressor, and what deflate_bound adds */
+    const size_t row = image_pixel_bytes(shape) * (size_t)shape->width + 1, rows = row * (size_t)shape->height;
+    const size_t most = row < BAND_BYTES ? BAND_BYTES : row, band = rows < most ? rows : most;
+    const size_t thread = 2 * band + 2 * (row + PNG_PIXEL_MAX) + png_filter_scratch(row) + OTHER;
+    const size_t bands = (rows - 1) / most + 1, used = (size_t)threads < bands ? (size_t)threads : bands;
+    return (settings->compression >= LIBDEFLATE_LEVEL ? 3 : 1) * rows + used * thread;
+}
+
 bool png_writer_open(struct codec_writer *writer, int threads, struct error *error)
 {
     const struct image *shape = &writer->shape;

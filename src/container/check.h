@@ -23,6 +23,7 @@ struct container_info {
     bool interlaced;       /* a PNG whose rows are in several passes */
     bool progressive;      /* a JPEG in several scans */
     bool starved;          /* no data of this length can fill a picture of this size */
+    size_t data;           /* bytes of compressed samples in the file */
     unsigned extras;       /* what the file holds besides, as in extras.h */
     struct chroma_subsampling chroma_subsampling;
 };

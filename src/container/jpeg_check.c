@@ -30,6 +30,7 @@ struct jpeg_state {
     bool progressive;
     int scans;
     unsigned extras;           /* in segments; the frame header fills INFO anew */
+    size_t data;               /* bytes of the scans */
     uint64_t data_bits;        /* the fewest bits of data that follow the last segment */
     struct jpeg_segment index; /* of several pictures; all zeros: there is none */
 };
@@ -172,6 +173,7 @@ static bool check_scan(const struct jpeg_segment *segment, struct jpeg_state *st
 /* Count the SIZE bytes between a segment and the next: they are the data of a scan, or nothing. */
 static void count_data(size_t size, struct jpeg_state *state)
 {
+    state->data += size;
     state->info.starved |= 8 * (uint64_t)size < state->data_bits;
     state->data_bits = 0;
 }
@@ -247,6 +249,7 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct cont
         state.info.starved |= !state.components[i].filled;
     state.info.progressive = state.progressive || state.scans > 1;
     *info = state.info;
+    info->data = state.data;
     info->extras = state.extras | container_extras_behind(bytes, size, size - segment.left, &state.index);
     return true;
 }

@@ -165,6 +165,7 @@ bool png_check(const uint8_t *bytes, size_t size, const char *name, struct conta
     *info = state.info;
     info->channels += state.transparency;
     info->starved = is_starved(&state);
+    info->data = state.data;
     info->extras |= container_extras_behind(bytes, size, walk.at, &(struct jpeg_segment){0});
     return true;
 }

@@ -533,7 +533,7 @@ size_t pipeline_stream_need(const struct request *request, const struct image *s
         need += (size_t)bands.threads * (size_t)planes_rows * row;
     if (source->image == NULL)
         need += (size_t)bands.raw_slots * rows * source->raw_bytes + (size_t)bands.read_slots * rows * row;
-    if (sink->image == NULL)
-        need += (size_t)bands.filtered_slots * filtered_rows(&bands) * row;
+    if (sink->image == NULL) /* twice: as filtered, and what the sink has made of them and not written yet */
+        need += 2 * (size_t)bands.filtered_slots * filtered_rows(&bands) * row;
     return need;
 }

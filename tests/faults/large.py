@@ -1,56 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Pictures beyond 2^30 samples, in little memory: large.py GPUCONV. They are large, but quickly made: each row has one
-level, which repeats every PERIOD rows."""
+"""Pictures beyond 2^30 samples, in little memory: large.py GPUCONV."""
 import os
 import struct
 import zlib
 
 from faults import FULL, check, check_failed, main, read, run, write
 from harness import peak
+from large_files import jpeg, level, png
 from write_png import SIGNATURE, chunk, ihdr
 
-PERIOD = 300
 MEBI = 1 << 20
 STREAMED = 64 * MEBI  # a streamed picture takes no more, apart from its files
-ADLER_PRIME = 65521
-
-
-def level(row):
-    return row % PERIOD * 5 % 256
-
-
-def join_adler(first, second, size):
-    """The checksum of two runs of bytes, from their own checksums. The second run has SIZE bytes."""
-    a = (first & 0xffff) - 1
-    sums = ((first >> 16) + (second >> 16) + size % ADLER_PRIME * a) % ADLER_PRIME
-    return sums << 16 | ((second & 0xffff) + a) % ADLER_PRIME
-
-
-def png(width, height, bits=8):
-    """A grey PNG. Its data are those of PERIOD rows, again and again."""
-    rows = b"".join(b"\0" + bytes([level(y)]) * ((width * bits + 7) // 8) for y in range(PERIOD))
-    deflate = zlib.compressobj(1, zlib.DEFLATED, -15)
-    packed = deflate.compress(rows) + deflate.flush(zlib.Z_FULL_FLUSH)
-    adler = 1
-    for _ in range(height // PERIOD):
-        adler = join_adler(adler, zlib.adler32(rows), len(rows))
-    data = b"\x78\x01" + height // PERIOD * packed + b"\x03\x00" + struct.pack(">I", adler)
-    return SIGNATURE + ihdr(width, height, bits, 0) + chunk(b"IDAT", data) + chunk(b"IEND")
-
-
-def segment(marker, data):
-    return struct.pack(">BBH", 0xff, marker, len(data) + 2) + data
-
-
-def jpeg(width, height, progressive=False):
-    """A JPEG of one grey. Each code of its tables is the bit 0: "no difference", and "no more coefficients"."""
-    bits = (width + 7) // 8 * ((height + 7) // 8) * (1 if progressive else 2)
-    return (b"\xff\xd8" + segment(0xdb, b"\0" + 64 * b"\1")
-            + segment(0xc2 if progressive else 0xc0, struct.pack(">BHHB", 8, height, width, 1) + b"\1\x11\0")
-            + segment(0xc4, b"\0\1" + 16 * b"\0") + segment(0xc4, b"\x10\1" + 16 * b"\0")
-            + segment(0xda, b"\1\1\0\0" + (b"\0" if progressive else b"\x3f") + b"\0")
-            + (bits + 7) // 8 * b"\0" + b"\xff\xd9")
 
 
 def filtered_rows(path):
