@@ -107,7 +107,8 @@ struct job_worker {
     size_t reserved; /* bytes reserved for this image */
 };
 
-/* Open the pipeline of a worker, and its pool, which starts no thread yet. Release with job_worker_close, also after a failure. */
+/* Open the pipeline of a worker, and its pool, which starts no thread yet. Release with job_worker_close, also after a
+ * failure. */
 bool job_worker_open(struct job_worker *worker, struct error *error);
 
 /* Release the pipeline, the pool and the reserved memory. Does nothing to a worker of zeros. */

@@ -38,8 +38,8 @@ static struct output *find_slot(const struct outputs *outputs, const struct stat
 
 /* ---- Checks ---- */
 
-/* Is the file that FACTS describes neither the report nor the output of another job? A file's inode may be used again once it is gone, so look
- * at that job's output, too. */
+/* Is the file that FACTS describes neither the report nor the output of another job? A file's inode may be used again
+ * once it is gone, so look at that job's output, too. */
 static bool check_other(const struct outputs *outputs, const struct job *job, const struct stat *facts,
                         struct error *error)
 {

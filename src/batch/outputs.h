@@ -37,9 +37,9 @@ void outputs_close(struct outputs *outputs);
 /* Fail if the file that FACTS describes is the output of another job, or the report. */
 bool outputs_check(struct outputs *outputs, const struct job *job, const struct stat *facts, struct error *error);
 
-/* Write the output of JOB, of SIZE bytes, unless it is that of another job, or another process has made another one since
- * the list was made. READ is NULL, or for a file that is replaced
- * in place what it was when it was read: if it is no longer that, it stays as it is. */
+/* Write the output of JOB, of SIZE bytes, unless it is that of another job, or another process has made another one
+ * since the list was made. READ is NULL, or for a file that is replaced in place what it was when it was read: if it is
+ * no longer that, it stays as it is. */
 bool outputs_write(struct outputs *outputs, const struct job *job, const struct stat *read, const uint8_t *bytes,
                    size_t size, struct error *error);
 

@@ -28,9 +28,8 @@ struct passage {
     uint8_t *output;       /* result->output_bytes of them */
 };
 
-/* Decode, orient, convolve and encode an image whose file is read and inspected, whose reader is
- * chosen, and whose metadata are read. Where codecs and filters can, rows
- * stream through all of these. The result receives the facts of all steps, and the error of a failure. */
+/* Decode, orient, convolve and encode an image whose file is read and inspected, whose reader is chosen, and whose
+ * metadata are read. Where codecs and filters can, rows stream through all of these. The result receives the facts of all steps, and the error of a failure. */
 bool passage_run(struct job_worker *worker, struct passage *passage);
 
 /* Upper bounds of host memory in bytes. */
