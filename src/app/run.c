@@ -247,7 +247,7 @@ static bool check_gpus(const struct options *options, const struct request *requ
     if (options->devices.all && batch->gpu_count > 0) {
         const int found = pipeline_gpus();
         batch->gpu_count = found < DEVICES_MOST ? (size_t)found : DEVICES_MOST;
-        for (int i = 0; i < (int)batch->gpu_count; i++)
+        for (int i = 1; i < (int)batch->gpu_count; i++) /* number 0 may have begun to start */
             batch->gpus[i].device = i;
     }
     bool done = batch->gpu_count > 0 || pipeline_check_gpu(&one, error);
