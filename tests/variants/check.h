@@ -4,6 +4,7 @@
 #ifndef GPUCONV_CHECK_H
 #define GPUCONV_CHECK_H
 
+#include "base/parallel.h"
 #include "filter/filter.h"
 #include "image/image.h"
 #include "plan/plan.h"
@@ -118,6 +119,7 @@ struct place {
     struct device *device;
     void *in, *out;
     size_t capacity;
+    struct thread_pool pool; /* of the CPU's variants */
 };
 
 /* Make both buffers of the device at least SIZE bytes large. */

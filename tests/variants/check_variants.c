@@ -201,6 +201,7 @@ int main(int argc, char **argv)
         return 2;
     }
     struct place place = {0};
+    thread_pool_open(&place.pool, parallel_processors() > 4 ? 0 : 4); /* tiles of large images in several threads */
     const bool only_cuda = options.cuda && !options.cpu;
     if (options.cuda && !open_device(&place.device)) {
         options.cuda = false;
@@ -232,5 +233,6 @@ int main(int argc, char **argv)
         device_close(place.device);
     }
 #endif
+    thread_pool_close(&place.pool);
     return tally.mismatches > 0 ? 1 : 0;
 }

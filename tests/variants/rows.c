@@ -48,7 +48,7 @@ bool run_variant(struct plan *plan, struct place *place, const struct guarded *i
                device_download(device, out->memory, place->out, out->size, error) && device_wait(device, error);
     }
 #endif
-    (void)place;
+    plan->pool = &place->pool;
     return variant_prepare(plan, NULL, error) && plan->variant->launch(plan, NULL, &in->plane, &out->plane, error);
 }
 
@@ -103,9 +103,9 @@ void check_case(const struct options *options, const struct test_case *c, struct
     struct plan plan;
     struct error error = {0};
     memset(c->expected->memory, 0, c->expected->size);
+    struct guarded expected = *c->expected;
     if (!variant_plan(&plan, c->filter, c->border, c->sample, variant_reference(), &error) ||
-        !variant_prepare(&plan, NULL, &error) ||
-        !plan.variant->launch(&plan, NULL, &c->in->plane, &c->expected->plane, &error))
+        !run_variant(&plan, c->place, c->in, &expected, &error))
         fail("%s", error.message);
     plan_free(&plan);
     if (c->is_telling)
