@@ -30,11 +30,13 @@ bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, st
 /* The same for text. It may be empty. A NUL that *SIZE does not count follows the last byte. */
 bool file_read_text(const char *path, size_t limit, char **text, size_t *size, struct error *error);
 
-/* Whom file_write asks just before a file takes its place, and tells just after. FACTS is what is there, itself no
- * symbolic link; NULL: nothing, or after the rename that it failed. */
+/* Whom file_write asks just before a file takes its place, and tells just after. All three are called in turn. */
 struct file_guard {
+    void (*begin)(void *context); /* file_write is about to look at what is there */
+    /* May the file take its place? FACTS is what is there, itself no symbolic link; NULL: nothing. */
     bool (*allow)(void *context, const struct stat *facts, struct error *error);
-    void (*end)(void *context, const struct stat *facts); /* follows if allow returned true */
+    /* FACTS is the new file; NULL: it was not allowed, or the rename has failed. */
+    void (*end)(void *context, const struct stat *facts);
     void *context;
 };
 

@@ -205,11 +205,10 @@ static bool rename_guarded(const struct target *target, const struct temporary *
     const char *name = target->name;
     if (guard == NULL)
         return renameat(folder, temporary->name, folder, name) == 0;
+    guard->begin(guard->context);
     const bool there = fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0;
     *refused = !guard->allow(guard->context, there ? &facts : NULL, error);
-    if (*refused)
-        return false;
-    const bool done = renameat(folder, temporary->name, folder, name) == 0;
+    const bool done = !*refused && renameat(folder, temporary->name, folder, name) == 0;
     const int reason = errno;
     guard->end(guard->context, done && fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 ? &facts : NULL);
     errno = reason;

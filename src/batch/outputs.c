@@ -106,15 +106,18 @@ static bool check_made(const struct writing *writing, struct error *error)
                                "other names");
 }
 
-static bool allow(void *context, const struct stat *facts, struct error *error)
+/* The lock is held from before the look at the file until it is replaced: outputs are replaced one after the other. */
+static void begin(void *context)
 {
     const struct writing *writing = context;
     pthread_mutex_lock(&writing->outputs->lock);
-    if ((writing->read == NULL || check_unchanged(writing, facts, error)) &&
-        (facts == NULL || (check_other(writing->outputs, writing->job, facts, error) && check_made(writing, error))))
-        return true;
-    pthread_mutex_unlock(&writing->outputs->lock);
-    return false;
+}
+
+static bool allow(void *context, const struct stat *facts, struct error *error)
+{
+    const struct writing *writing = context;
+    return (writing->read == NULL || check_unchanged(writing, facts, error)) &&
+           (facts == NULL || (check_other(writing->outputs, writing->job, facts, error) && check_made(writing, error)));
 }
 
 static void end(void *context, const struct stat *facts)
@@ -130,6 +133,6 @@ bool outputs_write(struct outputs *outputs, const struct job *job, const struct 
                    size_t size, struct error *error)
 {
     struct writing writing = {.outputs = outputs, .job = job, .read = read, .bytes = bytes, .size = size};
-    const struct file_guard guard = {.allow = allow, .end = end, .context = &writing};
+    const struct file_guard guard = {.begin = begin, .allow = allow, .end = end, .context = &writing};
     return file_write(job->output, bytes, size, &guard, error);
 }
