@@ -5,6 +5,7 @@
 #include "container/extras.h"
 #include "container/png.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -146,6 +147,7 @@ static bool is_starved(const struct png_state *state)
     enum { RATIO_MOST = 258 * 8 / 2 };
     const uint64_t width = (uint64_t)state->info.width, height = (uint64_t)state->info.height;
     const uint64_t channels = state->colour & PNG_PALETTE ? 1 : (uint64_t)state->info.channels;
+    assert(height > 0); /* IHDR is checked */
     return RATIO_MOST * state->data / height < 1 + width * channels * (uint64_t)state->info.bits / 8;
 }
 

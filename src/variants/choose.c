@@ -83,9 +83,9 @@ double cost_batch_cuda_seconds(const struct filter *filters, size_t count, const
     const double locking = 0.43e-9;                  /* to page-lock a byte, once for each worker */
     const double copy = 0.1e-9, transfer = 2 / 50e9; /* to copy a byte to page-locked memory, then up and down */
     const double bytes = work_samples(work) * (double)sample_bytes(work->sample);
-    /* The workers filter while a GPU starts, so its start only takes one core for as long. The GPU filters one image
-     * after the other. Meanwhile the workers copy theirs. */
-    const double start = gpus * context_seconds / workers + workers * bytes * locking;
+    /* The workers filter while a GPU starts. What remains of its start and its end took 0.2 s on an H200, by
+     * benchmarks/backends.py. The GPU filters one image after the other. Meanwhile the workers copy theirs. */
+    const double start = 0.2 + workers * bytes * locking;
     const double gpu = bytes * transfer + chosen_seconds(filters, count, BACKEND_CUDA, work);
     return start + images * fmax(gpu / gpus, bytes * copy / workers);
 }
