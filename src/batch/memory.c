@@ -91,26 +91,27 @@ size_t budget_file_most(void)
     return machine_memory() / 2;
 }
 
-/* What a limit leaves, if so many PAGES of PAGE bytes count for it already. */
-static size_t limit_leaves(int resource, unsigned long pages, long page)
+/* What LIMIT leaves, if so many PAGES count for it already. */
+static size_t limit_leaves(const struct rlimit *limit, unsigned long pages)
 {
-    struct rlimit limit;
-    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    const size_t used = pages * (size_t)sysconf(_SC_PAGE_SIZE);
+    if (limit->rlim_cur == RLIM_INFINITY)
         return SIZE_MAX;
-    const size_t used = pages * (size_t)page;
-    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+    return limit->rlim_cur > used ? limit->rlim_cur - used : 0;
 }
 
 size_t budget_left(void)
 {
-    const long page = sysconf(_SC_PAGE_SIZE);
+    struct rlimit addresses, heap;
     unsigned long all = 0, data = 0;
+    if (getrlimit(RLIMIT_AS, &addresses) != 0 || getrlimit(RLIMIT_DATA, &heap) != 0)
+        return SIZE_MAX;
     FILE *file = fopen("/proc/self/statm", "re"); /* proc(5): the first number is of all pages, the sixth of data */
     if (file != NULL) {
         if (fscanf(file, "%lu %*u %*u %*u %*u %lu", &all, &data) != 2)
             all = data = 0;
         fclose(file);
     }
-    const size_t space = limit_leaves(RLIMIT_AS, all, page), heap = limit_leaves(RLIMIT_DATA, data, page);
-    return space < heap ? space : heap;
+    const size_t of_addresses = limit_leaves(&addresses, all), of_heap = limit_leaves(&heap, data);
+    return of_addresses < of_heap ? of_addresses : of_heap;
 }

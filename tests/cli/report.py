@@ -32,7 +32,8 @@ def check(entry):
         assert list(stages) == [stage for stage in STAGES if stage in stages], entry
         parts = sum(stages.values()) - stages["total"]
         assert {"decode", "convolve", "encode", "write"} < set(stages), entry
-        assert abs(parts - stages["total"]) < 0.05 + 0.001 * len(stages), entry
+        # An image has one thread here. The time between stages is in no stage.
+        assert 0.5 * stages["total"] < parts < stages["total"] + 0.05 + 0.001 * len(stages), entry
     return source
 
 
