@@ -253,7 +253,7 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, const struc
         return error_about(error, ERROR_WORK, path, "is a folder; give the path of a file");
     if (exists && !S_ISREG(status->st_mode))
         return write_direct(path, bytes, size, error);
-    if (!exists && lstat(path, status) == 0)
+    if (!exists && lstat(path, status) == 0 && S_ISLNK(status->st_mode)) /* another file may have come just now */
         return error_about(error, ERROR_WORK, path,
                            "is a symbolic link to a file that does not exist; remove it or give the file's own path");
     if (!exists && (path[0] == '\0' || path[strlen(path) - 1] == '/'))
