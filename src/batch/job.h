@@ -75,7 +75,7 @@ struct job_result {
 
 /* What a job calls while it runs, on its thread. Each may be NULL. */
 struct job_hooks {
-    /* The image is decoded. */
+    /* The file is inspected. Its image is decoded, or will be while it is filtered. */
     void (*decoded)(void *context, const struct job_result *result);
     /* Choose the backend for an image of this shape, which is not decoded yet. NULL: the request chooses. */
     enum choice (*choose)(void *context, const struct job *job, const struct image *image);

@@ -195,17 +195,13 @@ static bool filter_image(struct job_worker *worker, struct passage *passage)
 
 /* ---- Encoding ---- */
 
-/* Note the facts of the output, and put the metadata into it. An output without its metadata is not written. */
+/* Put the metadata into the output. An output without its metadata is not written. */
 static bool close_output(struct passage *passage, size_t size)
 {
     struct job_result *result = passage->result;
-    const struct format *format = result->output_format;
-    const struct image shape = {
-        .width = result->width, .height = result->height, .channels = result->channels, .bits = result->bits};
     result->output_bytes = size;
-    result->encoder = codec_find_writer(format, &shape, &passage->codec, NULL);
-    const bool done = format->write_metadata(&passage->metadata, &passage->output, &result->output_bytes,
-                                             &result->dropped_on_write, &result->error);
+    const bool done = result->output_format->write_metadata(&passage->metadata, &passage->output, &result->output_bytes,
+                                                            &result->dropped_on_write, &result->error);
     stages_end(&result->stages, STAGE_ENCODE);
     return done;
 }
@@ -315,8 +311,10 @@ bool passage_run(struct job_worker *worker, struct passage *passage)
                encode_image(passage);
     if (pipeline->fallback.code != ERROR_NONE && hooks->fell_back != NULL)
         hooks->fell_back(worker->context, &pipeline->fallback);
-    if (done)
+    if (done) {
         note_variants(pipeline, result);
+        result->encoder = encoder;
+    }
     return done;
 }
 
