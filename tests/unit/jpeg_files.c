@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "jpeg_files.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jerror.h>
+#include <jpeglib.h>
+
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return *seed >> 8;
+}
+
+/* ---- Making ---- */
+
+/* Smooth waves, edges, and noise. */
+static void fill_row(const struct jpeg_recipe *recipe, int y, uint32_t *seed, uint8_t *row)
+{
+    for (int x = 0; x < recipe->width; x++)
+        for (int c = 0; c < recipe->components; c++) {
+            const int wave = (x * (c + 2) + y * 3 + (int)(recipe->seed & 63)) & 255, edge = (x / 13 + y / 7 + c) & 1;
+            const int plain = ((wave < 128 ? wave : 255 - wave) + 120 * edge) & 255;
+            const int noise = (int)(next_random(seed) & 255);
+            row[x * recipe->components + c] = (uint8_t)((plain * (255 - recipe->noise) + noise * recipe->noise) / 255);
+        }
+}
+
+static void write_picture(struct jpeg_compress_struct *jpeg, const struct jpeg_recipe *recipe)
+{
+    uint8_t *row = malloc((size_t)recipe->width * (size_t)recipe->components);
+    uint32_t seed = recipe->seed;
+    jpeg_start_compress(jpeg, TRUE);
+    for (int y = 0; y < recipe->height; y++) {
+        fill_row(recipe, y, &seed, row);
+        jpeg_write_scanlines(jpeg, &row, 1);
+    }
+    free(row);
+}
+
+/* A coefficient. Kinds: 1: a few small ones; 2: runs of zeros as long as they can be; 3: the largest that Huffman codes of
+ * the standard hold; 4: all are there; 5: DC alone. */
+static int make_coefficient(uint32_t kind, int k, uint32_t *seed)
+{
+    const uint32_t random = next_random(seed);
+    const int sign = random & 1 ? 1 : -1;
+    if (kind == 5 || k == 0)
+        return k > 0 ? 0 : sign * (int)(random >> 2 & 1023);
+    if (kind == 1)
+        return (random >> 1 & 7) == 0 ? sign * (int)(random >> 4 & 15) : 0;
+    if (kind == 2)
+        return (random >> 1 & 31) == 0 ? sign * (int)(random >> 6 & 3) : 0;
+    if (kind == 3)
+        return (random >> 1 & 3) == 0 ? sign * 1023 : 0;
+    return sign * (int)(1 + (random >> 3 & ((1u << (random >> 12 & 7)) - 1)));
+}
+
+static void write_coefficients(struct jpeg_compress_struct *jpeg, const struct jpeg_recipe *recipe)
+{
+    jvirt_barray_ptr arrays[3];
+    uint32_t seed = recipe->seed;
+    for (int c = 0; c < recipe->components; c++) {
+        jpeg_component_info *part = &jpeg->comp_info[c];
+        const int horizontal = c == 0 ? recipe->horizontal : 1, vertical = c == 0 ? recipe->vertical : 1;
+        const JDIMENSION across =
+            (JDIMENSION)((recipe->width + 8 * recipe->horizontal - 1) / (8 * recipe->horizontal) * horizontal);
+        const JDIMENSION down =
+            (JDIMENSION)((recipe->height + 8 * recipe->vertical - 1) / (8 * recipe->vertical) * vertical);
+        arrays[c] = jpeg->mem->request_virt_barray((j_common_ptr)jpeg, JPOOL_IMAGE, TRUE, across, down,
+                                                   (JDIMENSION)part->v_samp_factor);
+    }
+    jpeg_write_coefficients(jpeg, arrays);
+    for (int c = 0; c < recipe->components; c++)
+        for (JDIMENSION y = 0; y < jpeg->comp_info[c].height_in_blocks; y++) {
+            JBLOCKARRAY rows = jpeg->mem->access_virt_barray((j_common_ptr)jpeg, arrays[c], y, 1, TRUE);
+            for (JDIMENSION x = 0; x < jpeg->comp_info[c].width_in_blocks; x++)
+                for (int k = 0; k < DCTSIZE2; k++)
+                    rows[0][x][k] = (JCOEF)make_coefficient(recipe->coefficients, k, &seed);
+        }
+}
+
+uint8_t *make_jpeg(const struct jpeg_recipe *recipe, size_t *size)
+{
+    struct jpeg_compress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    unsigned char *bytes = NULL;
+    unsigned long length = 0;
+    jpeg.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&jpeg);
+    jpeg_mem_dest(&jpeg, &bytes, &length);
+    jpeg.image_width = (JDIMENSION)recipe->width;
+    jpeg.image_height = (JDIMENSION)recipe->height;
+    jpeg.input_components = recipe->components;
+    jpeg.in_color_space = recipe->components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(&jpeg);
+    jpeg_set_quality(&jpeg, recipe->quality, FALSE); /* quantisers of 16 bits, where the quality is very low */
+    jpeg.comp_info[0].h_samp_factor = recipe->horizontal;
+    jpeg.comp_info[0].v_samp_factor = recipe->vertical;
+    jpeg.restart_interval = (unsigned)recipe->restart_mcus;
+    jpeg.restart_in_rows = recipe->restart_rows;
+    jpeg.optimize_coding = recipe->is_optimised;
+    if (recipe->coefficients > 0)
+        write_coefficients(&jpeg, recipe);
+    else
+        write_picture(&jpeg, recipe);
+    jpeg_finish_compress(&jpeg);
+    jpeg_destroy_compress(&jpeg);
+    *size = length;
+    return bytes;
+}
+
+/* ---- Decoding ---- */
+
+struct errors {
+    struct jpeg_error_mgr manager; /* first, because the library knows only this */
+    jmp_buf back;
+};
+
+static void errors_exit(j_common_ptr jpeg)
+{
+    longjmp(((struct errors *)jpeg->err)->back, 1);
+}
+
+/* As in src/codec/libjpeg_turbo.c. */
+static void errors_emit(j_common_ptr jpeg, int level)
+{
+    const int code = jpeg->err->msg_code;
+    if (level < 0 && code != JWRN_EXTRANEOUS_DATA && code != JWRN_ADOBE_XFORM && code != JWRN_JFIF_MAJOR &&
+        code != JWRN_NOT_SEQUENTIAL)
+        errors_exit(jpeg);
+}
+
+struct decoding {
+    struct jpeg_decompress_struct jpeg;
+    struct errors errors;
+    uint8_t *samples;
+};
+
+static void decode(struct decoding *decoding, const uint8_t *bytes, size_t size)
+{
+    struct jpeg_decompress_struct *jpeg = &decoding->jpeg;
+    jpeg_create_decompress(jpeg);
+    jpeg_mem_src(jpeg, bytes, size);
+    jpeg_read_header(jpeg, TRUE);
+    jpeg->out_color_space = jpeg->num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_start_decompress(jpeg);
+    const size_t row = (size_t)jpeg->output_width * (size_t)jpeg->output_components;
+    decoding->samples = malloc(row * jpeg->output_height);
+    while (jpeg->output_scanline < jpeg->output_height) {
+        JSAMPROW out = decoding->samples + jpeg->output_scanline * row;
+        jpeg_read_scanlines(jpeg, &out, 1);
+    }
+    jpeg_finish_decompress(jpeg);
+}
+
+static bool try_decode(struct decoding *decoding, const uint8_t *bytes, size_t size)
+{
+    if (setjmp(decoding->errors.back) != 0)
+        return false;
+    decode(decoding, bytes, size);
+    return true;
+}
+
+uint8_t *decode_jpeg(const uint8_t *bytes, size_t size, int *width, int *height, int *components)
+{
+    struct decoding decoding = {.samples = NULL};
+    decoding.jpeg.err = jpeg_std_error(&decoding.errors.manager);
+    decoding.errors.manager.error_exit = errors_exit;
+    decoding.errors.manager.emit_message = errors_emit;
+    const bool done = try_decode(&decoding, bytes, size);
+    *width = (int)decoding.jpeg.output_width;
+    *height = (int)decoding.jpeg.output_height;
+    *components = decoding.jpeg.output_components;
+    jpeg_destroy_decompress(&decoding.jpeg);
+    if (done)
+        return decoding.samples;
+    free(decoding.samples);
+    return NULL;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * JPEG files for tests, made by libjpeg-turbo, and what it decodes them to. A failure of the library fails the test. */
+#ifndef GPUCONV_TESTS_JPEG_FILES_H
+#define GPUCONV_TESTS_JPEG_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How to make a file. */
+struct jpeg_recipe {
+    int width, height, components; /* 1 or 3 */
+    int horizontal, vertical;      /* sampling factors of the first component; 0: 1 */
+    int quality;
+    int restart_mcus, restart_rows; /* one of them, or none */
+    bool is_optimised;              /* its own Huffman tables */
+    int noise;                      /* of the picture: 0, flat areas, to 255, noise alone */
+    uint32_t seed;
+    uint32_t coefficients; /* above 0: random coefficients of this kind instead of a picture */
+};
+
+/* The bytes of a file. Release with free. */
+uint8_t *make_jpeg(const struct jpeg_recipe *recipe, size_t *size);
+
+/* Decode with libjpeg-turbo to height x width pixels of 1 or 3 bytes. Release with free. NULL: it refused the file, or
+ * warned of what the codec libjpeg-turbo takes for damage. */
+uint8_t *decode_jpeg(const uint8_t *bytes, size_t size, int *width, int *height, int *components);
+
+#endif
