@@ -11,10 +11,10 @@
 
 enum {
     JPEG_COMPONENTS_MOST = 3,
-    JPEG_SIDE = 8,            /* samples on a side of a block */
-    JPEG_BLOCK = 64,          /* coefficients of a block */
-    JPEG_MCU_BLOCKS_MOST = 6, /* 4:2:0 and 4:1:1 */
-    JPEG_TABLES = 4,          /* quantisers, and Huffman tables of each class */
+    JPEG_SIDE = 8,             /* samples on a side of a block */
+    JPEG_BLOCK = 64,           /* coefficients of a block */
+    JPEG_MCU_BLOCKS_MOST = 10, /* T.81, B.2.3: 4 x 2 has them */
+    JPEG_TABLES = 4,           /* quantisers, and Huffman tables of each class */
 };
 
 /* A Huffman table as DHT gives it (ITU-T T.81, B.2.4.2). */
@@ -33,7 +33,7 @@ struct jpeg_part {
 };
 
 /* A picture: one or three components in one interleaved scan. Three are luma, blue and red difference. The chroma
- * components have the factors 1 x 1, and luma 1 x 1, 2 x 1, 2 x 2, 1 x 2 or 4 x 1. */
+ * components have the factors 1 x 1, and luma 1 x 1, 2 x 1, 2 x 2, 1 x 2 or 4 x 1; in a written picture also 4 x 2. */
 struct jpeg_layout {
     int width, height;        /* in pixels, at least 1 */
     int components;           /* 1 or 3 */

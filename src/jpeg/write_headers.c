@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "jpeg/write_headers.h"
+
+#include <string.h>
+
+/* ---- The tables ---- */
+
+/* T.81, tables K.1 and K.2, row by row. */
+static const uint8_t standard_quantisers[2][JPEG_BLOCK] = {
+    {16, 11,  10,  16, 24, 40, 51, 61, 12,  12,  14,  19,  26, 58, 60, 55,  14,  13,  16,  24, 40, 57,
+     69, 56,  14,  17, 22, 29, 51, 87, 80,  62,  18,  22,  37, 56, 68, 109, 103, 77,  24,  35, 55, 64,
+     81, 104, 113, 92, 49, 64, 78, 87, 103, 121, 120, 101, 72, 92, 95, 98,  112, 100, 103, 99},
+    {17, 18, 24, 47, 99, 99, 99, 99, 18, 21, 26, 66, 99, 99, 99, 99, 24, 26, 56, 99, 99, 99,
+     99, 99, 47, 66, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
+     99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99},
+};
+
+/* Tables K.3 to K.6. */
+static const struct jpeg_huffman standard_dc[2] = {
+    {.counts = {0, 0, 1, 5, 1, 1, 1, 1, 1, 1}, .symbols = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+    {.counts = {0, 0, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1}, .symbols = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+};
+static const struct jpeg_huffman standard_ac[2] = {
+    {.counts = {0, 0, 2, 1, 3, 3, 2, 4, 3, 5, 5, 4, 4, 0, 0, 1, 0x7d},
+     .symbols = {0x01, 0x02, 0x03, 0x00, 0x04, 0x11, 0x05, 0x12, 0x21, 0x31, 0x41, 0x06, 0x13, 0x51, 0x61, 0x07, 0x22,
+                 0x71, 0x14, 0x32, 0x81, 0x91, 0xa1, 0x08, 0x23, 0x42, 0xb1, 0xc1, 0x15, 0x52, 0xd1, 0xf0, 0x24, 0x33,
+                 0x62, 0x72, 0x82, 0x09, 0x0a, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x25, 0x26, 0x27, 0x28, 0x29, 0x2a, 0x34,
+                 0x35, 0x36, 0x37, 0x38, 0x39, 0x3a, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48, 0x49, 0x4a, 0x53, 0x54, 0x55,
+                 0x56, 0x57, 0x58, 0x59, 0x5a, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0x69, 0x6a, 0x73, 0x74, 0x75, 0x76,
+                 0x77, 0x78, 0x79, 0x7a, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x92, 0x93, 0x94, 0x95, 0x96,
+                 0x97, 0x98, 0x99, 0x9a, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xb2, 0xb3, 0xb4, 0xb5,
+                 0xb6, 0xb7, 0xb8, 0xb9, 0xba, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, 0xc8, 0xc9, 0xca, 0xd2, 0xd3, 0xd4,
+                 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xda, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8, 0xe9, 0xea, 0xf1,
+                 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9, 0xfa}},
+    {.counts = {0, 0, 2, 1, 2, 4, 4, 3, 4, 7, 5, 4, 4, 0, 1, 2, 0x77},
+     .symbols = {0x00, 0x01, 0x02, 0x03, 0x11, 0x04, 0x05, 0x21, 0x31, 0x06, 0x12, 0x41, 0x51, 0x07, 0x61, 0x71, 0x13,
+                 0x22, 0x32, 0x81, 0x08, 0x14, 0x42, 0x91, 0xa1, 0xb1, 0xc1, 0x09, 0x23, 0x33, 0x52, 0xf0, 0x15, 0x62,
+                 0x72, 0xd1, 0x0a, 0x16, 0x24, 0x34, 0xe1, 0x25, 0xf1, 0x17, 0x18, 0x19, 0x1a, 0x26, 0x27, 0x28, 0x29,
+                 0x2a, 0x35, 0x36, 0x37, 0x38, 0x39, 0x3a, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48, 0x49, 0x4a, 0x53, 0x54,
+                 0x55, 0x56, 0x57, 0x58, 0x59, 0x5a, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0x69, 0x6a, 0x73, 0x74, 0x75,
+                 0x76, 0x77, 0x78, 0x79, 0x7a, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x92, 0x93, 0x94,
+                 0x95, 0x96, 0x97, 0x98, 0x99, 0x9a, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xb2, 0xb3,
+                 0xb4, 0xb5, 0xb6, 0xb7, 0xb8, 0xb9, 0xba, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, 0xc8, 0xc9, 0xca, 0xd2,
+                 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xda, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8, 0xe9, 0xea,
+                 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9, 0xfa}},
+};
+
+void jpeg_layout_for_writing(struct jpeg_layout *layout, int width, int height, int components,
+                             struct chroma_subsampling chroma, int quality)
+{
+    /* Percent of the standard quantisers, as jpeg_quality_scaling has it. */
+    const int percent = quality < 50 ? 5000 / quality : 200 - 2 * quality;
+    if (chroma.horizontal == 0)
+        chroma.horizontal = chroma.vertical = quality <= 90 ? 2 : 1;
+    *layout = (struct jpeg_layout){
+        .width = width,
+        .height = height,
+        .components = components,
+        .horizontal = components == 1 ? 1 : chroma.horizontal,
+        .vertical = components == 1 ? 1 : chroma.vertical,
+    };
+    jpeg_layout_derive(layout);
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < JPEG_BLOCK; k++) {
+            const int quantiser = (standard_quantisers[i][k] * percent + 50) / 100;
+            layout->quantisers[i][k] = (uint16_t)(quantiser < 1 ? 1 : quantiser > 255 ? 255 : quantiser);
+        }
+        layout->dc[i] = standard_dc[i];
+        layout->ac[i] = standard_ac[i];
+    }
+    for (int i = 1; i < components; i++)
+        layout->parts[i].quantiser = layout->parts[i].dc = layout->parts[i].ac = 1;
+}
+
+/* ---- The headers ---- */
+
+static uint8_t *put16(uint8_t *out, int value)
+{
+    *out++ = (uint8_t)(value >> 8);
+    *out++ = (uint8_t)value;
+    return out;
+}
+
+/* Begin a segment of SIZE bytes without its marker's two. */
+static uint8_t *put_marker(uint8_t *out, int marker, int size)
+{
+    return put16(put16(out, 0xff00 | marker), size);
+}
+
+static uint8_t *put_quantisers(uint8_t *out, const struct jpeg_layout *layout, int table)
+{
+    static const uint8_t order[JPEG_BLOCK] = JPEG_NATURAL_ORDER;
+    out = put_marker(out, 0xdb, 3 + JPEG_BLOCK);
+    *out++ = (uint8_t)table;
+    for (int i = 0; i < JPEG_BLOCK; i++)
+        *out++ = (uint8_t)layout->quantisers[table][order[i]];
+    return out;
+}
+
+/* TABLE is the class, 0 or 16, plus the number. */
+static uint8_t *put_huffman(uint8_t *out, const struct jpeg_huffman *huffman, int table)
+{
+    int symbols = 0;
+    for (int i = 1; i <= 16; i++)
+        symbols += huffman->counts[i];
+    out = put_marker(out, 0xc4, 19 + symbols);
+    *out++ = (uint8_t)table;
+    memcpy(out, huffman->counts + 1, 16);
+    memcpy(out + 16, huffman->symbols, (size_t)symbols);
+    return out + 16 + symbols;
+}
+
+size_t jpeg_write_headers(const struct jpeg_layout *layout, uint8_t out[JPEG_HEADERS_MOST])
+{
+    /* JFIF 1.1, pixels without a size, no thumbnail. */
+    static const uint8_t jfif[] = {'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0};
+    const int components = layout->components, tables = components > 1 ? 2 : 1;
+    uint8_t *next = put16(out, 0xffd8);
+    next = put_marker(next, 0xe0, 2 + (int)sizeof jfif);
+    memcpy(next, jfif, sizeof jfif);
+    next += sizeof jfif;
+    for (int i = 0; i < tables; i++)
+        next = put_quantisers(next, layout, i);
+    next = put_marker(next, 0xc0, 8 + 3 * components);
+    *next++ = 8;
+    next = put16(put16(next, layout->height), layout->width);
+    *next++ = (uint8_t)components;
+    for (int i = 0; i < components; i++) {
+        const struct jpeg_part *part = &layout->parts[i];
+        *next++ = (uint8_t)(i + 1);
+        *next++ = (uint8_t)(part->horizontal << 4 | part->vertical);
+        *next++ = (uint8_t)part->quantiser;
+    }
+    for (int i = 0; i < tables; i++) {
+        next = put_huffman(next, &layout->dc[i], i);
+        next = put_huffman(next, &layout->ac[i], 16 | i);
+    }
+    next = put_marker(next, 0xda, 6 + 2 * components);
+    *next++ = (uint8_t)components;
+    for (int i = 0; i < components; i++) {
+        *next++ = (uint8_t)(i + 1);
+        *next++ = (uint8_t)(layout->parts[i].dc << 4 | layout->parts[i].ac);
+    }
+    *next++ = 0;
+    *next++ = JPEG_BLOCK - 1;
+    *next++ = 0;
+    return (size_t)(next - out);
+}
