@@ -21,11 +21,10 @@ static const struct format *output_format(const struct job_settings *settings, c
     return passage->job->format != NULL && !settings->keep_format ? passage->job->format : passage->info.format;
 }
 
-/* Can the rows of this file go to the filters as they are decoded? */
-static bool can_stream(const struct job_worker *worker, const struct passage *passage)
+/* Does the image stay as the file turns it? Else it must be whole. */
+static bool stays_upright(const struct job_worker *worker, const struct passage *passage)
 {
-    return codec_reads_rows(&passage->info) &&
-           (worker->settings->keep_orientation || passage->metadata.orientation <= 1);
+    return worker->settings->keep_orientation || passage->metadata.orientation <= 1;
 }
 
 /* ---- Memory ---- */
@@ -37,8 +36,8 @@ static const struct codec *find_streaming_writer(const struct job_worker *worker
     const struct image shape = image_shape(passage);
     const struct codec *encoder =
         codec_find_writer(output_format(worker->settings, passage), &shape, &passage->codec, NULL);
-    const bool streams =
-        worker->is_cpu_only && can_stream(worker, passage) && encoder != NULL && encoder->writer_open != NULL;
+    const bool streams = worker->is_cpu_only && codec_reads_rows(&passage->info) && stays_upright(worker, passage) &&
+                         encoder != NULL && encoder->writer_open != NULL;
     return streams ? encoder : NULL;
 }
 
@@ -50,10 +49,9 @@ static size_t bands_need(const struct job_worker *worker, const struct passage *
     const size_t row = (size_t)shape->width * image_pixel_bytes(shape), most = CODEC_BAND_BYTES;
     const int output_bits = output_format(worker->settings, passage)->most_bits;
     const struct row_source source = {
-        .raw_bytes = (info->codec->reader_fetch != NULL
-                          ? (size_t)info->width * (size_t)info->channels * (info->bits > 8 ? 2 : 1) + 1
-                          : 0) +
-                     (info->bits != shape->bits || output_bits < shape->bits ? 2 * row : 0)};
+        .any_order = info->codec->any_order,
+        .multiple = info->codec->any_order ? CODEC_UNIT_ROWS : 1,
+        .raw_bytes = codec_raw_bytes(info) + (info->bits != shape->bits || output_bits < shape->bits ? 2 * row : 0)};
     const struct row_sink sink = {.multiple = encoder->writer_encode != NULL && row < most ? (int)(most / row) : 1};
     return pipeline_stream_need(&worker->request, shape, &source, &sink);
 }
@@ -67,6 +65,7 @@ enum { THREAD_BYTES = 1 << 19 };
  *
  *   decode a PNG                      S, and S inflated
  *   decode a progressive JPEG         S, and 3 S coefficients
+ *   decode fetched rows               S, S at the file's depth, and these rows, in whole units
  *   convert the depth, or turn it     S, and S
  *   filter                            S, and S
  *   encode                            S, and S for the file, and S/2 while its buffer grows by halves;
@@ -95,37 +94,46 @@ struct passage_need passage_need(const struct job_worker *worker, const struct p
                            (size_t)info->channels;
     const struct row_source image = {.image = &shape};
     const struct row_sink sink = {.multiple = 1};
-    need.image += size + 4 * samples + (passage->codec.compression > CODEC_COMPRESSION ? samples / 2 : 0) +
+    const size_t raw = info->codec->any_order ? codec_raw_bytes(info) * ((size_t)info->height + CODEC_UNIT_ROWS) : 0;
+    need.image += size + 4 * samples + (raw > 2 * samples ? raw - 2 * samples : 0) +
+                  (passage->codec.compression > CODEC_COMPRESSION ? samples / 2 : 0) +
                   pipeline_stream_need(&worker->request, &shape, &image, &sink);
     return need;
 }
 
 /* ---- Decoding ---- */
 
-static void drop_input(struct passage *passage)
+/* Open the reader, and note which codec it is. */
+static bool open_input(struct passage *passage)
 {
-    free(passage->bytes);
-    passage->bytes = NULL;
-}
-
-static struct codec_input codec_input(const struct passage *passage)
-{
-    return (struct codec_input){
+    struct job_result *result = passage->result;
+    const struct codec_input input = {
         .bytes = passage->bytes,
         .size = passage->size,
         .name = file_input_name(passage->job->input),
         .info = &passage->info,
         .settings = &passage->codec,
     };
+    const bool done = codec_reader_open(&passage->reader, &input, &result->error);
+    if (done)
+        passage->info.codec = passage->reader.codec;
+    stages_end(&result->stages, STAGE_DECODE);
+    return done;
+}
+
+static void drop_input(struct passage *passage)
+{
+    codec_reader_close(&passage->reader);
+    free(passage->bytes);
+    passage->bytes = NULL;
 }
 
 /* Decode the whole image and turn it upright. */
 static bool decode_image(const struct job_settings *settings, struct passage *passage)
 {
     struct job_result *result = passage->result;
-    const struct codec_input input = codec_input(passage);
     const bool done =
-        codec_decode_inspected(&input, &passage->image, &result->error) &&
+        codec_reader_decode(&passage->reader, &passage->image, &result->error) &&
         (settings->keep_orientation ||
          metadata_orient(&passage->metadata, &passage->image, &passage->info.chroma_subsampling, &result->error));
     drop_input(passage);
@@ -217,14 +225,16 @@ static bool encode_image(struct passage *passage)
 
 /* ---- Streaming ---- */
 
-static bool fetch_rows(void *context, int rows, uint8_t *raw, struct error *error)
+static bool fetch_rows(void *context, int first, int rows, uint8_t *raw, struct error *error)
 {
-    return codec_reader_fetch(context, rows, raw, error);
+    return codec_reader_fetch(context, first, rows, raw, error);
 }
 
-static bool read_rows(void *context, int rows, uint8_t *raw, uint8_t *samples, struct error *error)
+static bool read_rows(void *context, int first, int rows, const struct raw_rows *raw, uint8_t *samples,
+                      struct error *error)
 {
-    return codec_reader_read(context, rows, raw, samples, error);
+    const struct codec_raw fetched = {.rows = raw->rows, .above = raw->above, .below = raw->below};
+    return codec_reader_read(context, first, rows, &fetched, samples, error);
 }
 
 static bool encode_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
@@ -237,10 +247,10 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
     return codec_writer_write(context, first, rows, error);
 }
 
-/* Let the rows of READER, or of the decoded image where READER is NULL, pass the filters to WRITER. */
-static bool stream_rows(struct job_worker *worker, struct passage *passage, struct codec_reader *reader,
-                        struct codec_writer *writer)
+/* Let the rows of the reader, or of the image if it is decoded already, pass the filters to WRITER. */
+static bool stream_rows(struct job_worker *worker, struct passage *passage, struct codec_writer *writer)
 {
+    struct codec_reader *reader = &passage->reader;
     struct row_source source = {.image = &passage->image};
     const struct row_sink sink = {
         .context = writer,
@@ -248,9 +258,11 @@ static bool stream_rows(struct job_worker *worker, struct passage *passage, stru
         .encode = writer->codec->writer_encode != NULL ? encode_rows : NULL,
         .write = write_rows,
     };
-    if (reader != NULL)
+    if (passage->image.samples == NULL)
         source = (struct row_source){
             .context = reader,
+            .any_order = reader->any_order,
+            .multiple = reader->multiple,
             .raw_bytes = reader->raw_bytes,
             .fetch = reader->raw_bytes > 0 ? fetch_rows : NULL,
             .read = read_rows,
@@ -262,17 +274,11 @@ static bool stream_rows(struct job_worker *worker, struct passage *passage, stru
 static bool stream_image(struct job_worker *worker, struct passage *passage)
 {
     struct job_result *result = passage->result;
-    const struct codec_input input = codec_input(passage);
-    struct codec_reader reader = {0};
     struct codec_writer writer = {0};
-    const bool reads = passage->image.samples == NULL;
     size_t size = 0;
-    bool done = !reads || codec_reader_open(&reader, &input, &result->error);
-    stages_end(&result->stages, STAGE_DECODE);
-    done = done && codec_writer_open(&writer, &passage->image, result->output_format, &passage->codec, &result->error);
+    bool done = codec_writer_open(&writer, &passage->image, result->output_format, &passage->codec, &result->error);
     stages_end(&result->stages, STAGE_ENCODE);
-    done = done && stream_rows(worker, passage, reads ? &reader : NULL, &writer);
-    codec_reader_close(&reader);
+    done = done && stream_rows(worker, passage, &writer);
     drop_input(passage);
     done = done && codec_writer_finish(&writer, &passage->output, &size, &result->error);
     codec_writer_close(&writer);
@@ -293,7 +299,9 @@ bool passage_run(struct job_worker *worker, struct passage *passage)
         worker->request.choice = hooks->choose(worker->context, passage->job, &passage->image);
     /* A GPU takes the whole image, which is decoded while it starts. */
     const bool expects_gpu = pipeline_expects_gpu(pipeline, &passage->image, &result->stages);
-    const bool streams = can_stream(worker, passage) && !expects_gpu;
+    if (!open_input(passage))
+        return false;
+    const bool streams = codec_reader_reads_rows(&passage->reader) && stays_upright(worker, passage) && !expects_gpu;
     if (!streams && !decode_image(worker->settings, passage))
         return false;
     describe_input(worker, passage);
@@ -320,6 +328,7 @@ bool passage_run(struct job_worker *worker, struct passage *passage)
 
 void passage_free(struct passage *passage)
 {
+    codec_reader_close(&passage->reader);
     image_free(&passage->image);
     metadata_free(&passage->metadata);
     free(passage->bytes);

@@ -21,7 +21,8 @@ struct passage {
     struct codec_info info;
     uint8_t *bytes; /* of the input's file; NULL once they are decoded */
     size_t size;
-    struct stat facts; /* of the input's file, before it was read */
+    struct stat facts;          /* of the input's file, before it was read */
+    struct codec_reader reader; /* of these bytes, until they are decoded */
     struct metadata metadata;
     struct image image;    /* decoded; its samples are NULL where the rows stream */
     struct image filtered; /* the same samples, or the pipeline's own */

@@ -154,20 +154,24 @@ static bool holds_file(const struct codec *codec, const struct codec_info *info)
     return holds_shape(codec, &shape) && (codec->most_file == 0 || info->size <= codec->most_file);
 }
 
-/* The first codec that reads this kind of file, and if WHOLE this file. The last one, stb, reads all kinds. NULL: the
- * file is too large for all. */
-static const struct codec *best_reader(const struct codec_info *info, bool whole)
+/* The first codec that reads this kind of file and is worth it. Or, without SETTINGS, the first that declines no file.
+ * WHOLE: it reads this file. The last one, stb, reads all kinds. NULL: the file is too large for all. */
+static const struct codec *best_reader(const struct codec_info *info, const struct codec_settings *settings, bool whole)
 {
-    for (const struct codec *codec = table; codec < table + CODECS; codec++)
-        if (codec_is_built_in(codec) && reads_kind(codec, info) && (!whole || holds_file(codec, info)))
+    for (const struct codec *codec = table; codec < table + CODECS; codec++) {
+        const bool repays = codec->reader_repays == NULL || settings == NULL || codec->reader_repays(info, settings);
+        if (codec_is_built_in(codec) && reads_kind(codec, info) && (!whole || holds_file(codec, info)) &&
+            (settings != NULL ? repays : !codec->may_decline))
             return codec;
+    }
     return NULL;
 }
 
 bool codec_choose_reader(struct codec_info *info, const struct codec_settings *settings, const char *name,
                          struct error *error)
 {
-    const struct codec *best = best_reader(info, true), *first = best != NULL ? best : best_reader(info, false);
+    const struct codec *best = best_reader(info, settings, true);
+    const struct codec *first = best != NULL ? best : best_reader(info, settings, false);
     const struct codec *codec = settings->codec != NULL ? settings->codec : first;
     const struct image shape = file_shape(info);
     info->codec = codec;
@@ -179,6 +183,18 @@ bool codec_choose_reader(struct codec_info *info, const struct codec_settings *s
     report_limits(codec, &shape, best, error);
     error_add_subject(error, name);
     return false;
+}
+
+const struct codec *codec_find_substitute(const struct codec_input *input, struct error *error)
+{
+    const struct codec_info *info = input->info;
+    const struct image shape = file_shape(info);
+    const struct codec *codec = best_reader(info, NULL, true);
+    if (codec == NULL) {
+        report_limits(best_reader(info, NULL, false), &shape, NULL, error);
+        error_add_subject(error, input->name);
+    }
+    return codec;
 }
 
 /* A format that holds larger images than FORMAT, or NULL. */
@@ -213,12 +229,14 @@ static bool writes_bits(const struct codec *codec, const struct format *format, 
     return codec_is_built_in(codec) && codec_writes(codec, format) && held <= codec->write_bits;
 }
 
-/* The first codec that writes the format and bits of an image of SHAPE and, if WHOLE, its size. libdeflate writes all
- * PNGs, and stb JPEGs up to its limits. NULL: the image is too large for all. */
-static const struct codec *best_writer(const struct format *format, const struct image *shape, bool whole)
+/* The first codec that writes the format and bits of an image of SHAPE, that is worth it and, if WHOLE, takes its size.
+ * libdeflate writes all PNGs, and stb JPEGs up to its limits. NULL: the image is too large for all. */
+static const struct codec *best_writer(const struct format *format, const struct image *shape,
+                                       const struct codec_settings *settings, bool whole)
 {
     for (const struct codec *codec = table; codec < table + CODECS; codec++)
-        if (writes_bits(codec, format, shape) && (!whole || holds_shape(codec, shape)))
+        if (writes_bits(codec, format, shape) && (!whole || holds_shape(codec, shape)) &&
+            (codec->writer_repays == NULL || codec->writer_repays(shape, settings)))
             return codec;
     return NULL;
 }
@@ -227,8 +245,8 @@ const struct codec *codec_find_writer(const struct format *format, const struct 
                                       const struct codec_settings *settings, struct error *error)
 {
     const int bits = shape->bits;
-    const struct codec *fit = best_writer(format, shape, true);
-    const struct codec *best = fit != NULL ? fit : best_writer(format, shape, false);
+    const struct codec *fit = best_writer(format, shape, settings, true);
+    const struct codec *best = fit != NULL ? fit : best_writer(format, shape, settings, false);
     const struct codec *codec = settings->codec != NULL ? settings->codec : best;
     if (!check_sides(shape, format, error))
         return NULL;

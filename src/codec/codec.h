@@ -28,7 +28,7 @@ struct codec_info {
     bool progressive;            /* a JPEG in several scans: all of them are in memory before the first row is read */
     unsigned extras;             /* what the file holds besides the image, as in container/extras.h */
     struct chroma_subsampling chroma_subsampling;
-    const struct codec *codec; /* that decodes the file, by codec_choose_reader; NULL after codec_inspect */
+    const struct codec *codec; /* by codec_choose_reader; after codec_decode, the one that has read the file */
 };
 
 struct thread_pool; /* base/parallel.h */
@@ -50,6 +50,9 @@ enum { CODEC_COMPRESSION = 1, CODEC_QUALITY = 90 };
 /* No codec wants a multiple of more bytes of rows, unless one row has more. */
 enum { CODEC_BAND_BYTES = 1 << 19 };
 
+/* No reader has a larger multiple: the rows of the tallest unit of a JPEG. */
+enum { CODEC_UNIT_ROWS = 16 };
+
 /* A file to decode. It must outlive whoever decodes it. */
 struct codec_input {
     const uint8_t *bytes;
@@ -59,12 +62,26 @@ struct codec_input {
     const struct codec_settings *settings;
 };
 
-/* Reads the rows of a file from top to bottom, so that the picture need not be in memory as a whole. A codec may read in
- * two steps, fetch and read: while one thread reads some rows, another fetches the next. So the two share no state. */
+/* Reads the rows of a file, so that the picture need not be in memory as a whole. A codec may read in two steps, fetch
+ * and read. Calls of each step come from the top row down, one at a time. While one thread reads some rows, another
+ * fetches the next, so the two steps share no state. Where the codec sets any_order, calls come in any order, from
+ * several threads at once. */
 struct codec_reader {
     struct codec_input input;
-    size_t raw_bytes; /* of a row, as fetched; 0: there is no fetch */
-    void *state;      /* of the codec */
+    const struct codec *codec; /* that reads the file: the chosen one, unless it declined */
+    size_t raw_bytes;          /* of a row, as fetched; 0: there is no fetch */
+    int multiple;   /* all calls but those for the last rows get a multiple of so many rows; 1 to CODEC_UNIT_ROWS */
+    bool any_order; /* as the codec */
+    bool declined;  /* reader_open failed because another codec must read the file; it has set no error */
+    void *state;    /* of the codec */
+};
+
+/* Fetched rows, for a read. Where calls come in any order, the rows above and below are fetched already, and other
+ * threads read all of these at the same time. Else the read may change its rows, and the other two are NULL. */
+struct codec_raw {
+    uint8_t *rows;
+    const uint8_t *above; /* behind the raw rows above, those of one fetch; NULL at the top */
+    const uint8_t *below; /* the raw rows below; NULL at the bottom */
 };
 
 /* Writes the rows of an image. A codec may encode some rows on any thread, and in any order, before it writes them in
@@ -85,6 +102,8 @@ struct codec {
     int read_bits, write_bits; /* the most bits a sample */
     bool reads_cmyk;           /* it reads JPEGs of 4 channels */
     bool takes_compression;    /* it uses codec_settings.compression */
+    bool may_decline;          /* its reader_open may leave a file to another codec */
+    bool any_order;            /* its reader takes rows in any order */
     int most_side;             /* its limits, 0 where it has none: pixels on a side */
     size_t most_bytes;         /* of an image's samples in memory */
     size_t most_file;          /* bytes of a file that it reads */
@@ -97,6 +116,11 @@ struct codec {
      * THREADS. Written bands that wait for their turn are not counted. */
     size_t (*writer_need)(const struct image *shape, const struct codec_settings *settings, int threads);
     size_t (*reader_need)(const struct codec_info *info);
+
+    /* Is the codec worth it for this file, or for an image of SHAPE? If not, only the codec's name chooses it. NULL: it
+     * always is. */
+    bool (*reader_repays)(const struct codec_info *info, const struct codec_settings *settings);
+    bool (*writer_repays)(const struct image *shape, const struct codec_settings *settings);
 
     /* Write row by row. NULL: the codec encodes whole images only, by `encode`. writer_open gets a writer whose settings
      * and shape are set, and sets the multiple. writer_close releases it, also after a failure. */
@@ -116,20 +140,23 @@ struct codec {
     void (*writer_close)(struct codec_writer *writer);
 
     /* Read row by row. NULL: the codec decodes whole images only; so do all codecs for an interlaced PNG. reader_open
-     * gets a reader whose input is set, and reader_close releases it, also after a failure. */
+     * gets a reader whose input is set, whose multiple is 1, and no state. It may use the threads of
+     * the settings' pool. reader_close releases the reader, also after a failure. */
     bool (*reader_open)(struct codec_reader *reader, struct error *error);
 
-    /* Fetch the next ROWS rows to RAW, ROWS x raw_bytes. The last rows succeed only if the data end as they should. */
-    bool (*reader_fetch)(struct codec_reader *reader, int rows, uint8_t *raw, struct error *error);
+    /* Fetch ROWS rows, from row FIRST on, to RAW. That has raw_bytes for each row, and for as many more as the multiple
+     * asks for. The last rows succeed only if the data end as they should. */
+    bool (*reader_fetch)(struct codec_reader *reader, int first, int rows, uint8_t *raw, struct error *error);
 
-    /* Read the next ROWS rows to SAMPLES, with the channels and bits of INFO. RAW is what was fetched, or NULL. It may
-     * be changed. Without a fetch, the last rows succeed only if the data end as they should. */
-    bool (*reader_read)(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples, struct error *error);
+    /* Read ROWS rows, from row FIRST on, to SAMPLES, with the channels and bits of INFO. RAW is what a fetch of the same
+     * rows has made, or NULL. Without a fetch, the last rows succeed only if the data end as they should. */
+    bool (*reader_read)(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw, uint8_t *samples,
+                        struct error *error);
 
     void (*reader_close)(struct codec_reader *reader);
 };
 
-/* All codecs. For each file, the first one that can read or write it is the best. */
+/* All codecs. For each file, the first one that can read or write it, and is worth it, is the best. */
 const struct codec *codecs(size_t *count);
 
 /* The codec with that name. NULL is a usage error: there is none, or it was not built in. */
@@ -165,10 +192,7 @@ static inline int codec_bits(const struct codec_info *info, const struct codec_s
 bool codec_choose_reader(struct codec_info *info, const struct codec_settings *settings, const char *name,
                          struct error *error);
 
-/* Decode a file into IMAGE. Its reader is chosen. The image has codec_bits a sample. Release it with image_free. */
-bool codec_decode_inspected(const struct codec_input *input, struct image *image, struct error *error);
-
-/* Inspect and decode. INFO may be NULL. */
+/* Inspect and decode. The image has codec_bits a sample. Release it with image_free. INFO may be NULL. */
 bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
                   struct image *image, struct codec_info *info, struct error *error);
 
@@ -179,26 +203,36 @@ bool codec_encode(const struct image *image, const struct format *format, const 
 
 /* ---- Row by row ---- */
 
-/* Does the chosen reader read this file row by row? */
+/* Will this file be read row by row, even if the chosen codec declines it? */
 bool codec_reads_rows(const struct codec_info *info);
 
 /* The most bytes that a buffer holds twice while it grows: a larger one is moved without a copy. */
 enum { CODEC_COPIED_BYTES = 32 << 20 };
 
-/* Bytes of memory that the reader holds at most, besides the file. */
+/* Bytes of memory that the reader of such a file holds at most, besides the file. */
 size_t codec_reader_need(const struct codec_info *info);
+
+/* Bytes of a row of this file at most, as fetched; 0: there is no fetch. */
+size_t codec_raw_bytes(const struct codec_info *info);
 
 /* Bytes of memory that CODEC, which writes row by row, holds at most for an image of SHAPE, the file included. */
 size_t codec_writer_need(const struct codec *codec, const struct image *shape, const struct format *format,
                          const struct codec_settings *settings);
 
-/* Open a reader. Release it with codec_reader_close, also after a failure. */
+/* Open a reader of the chosen codec or, where that declines the file, of the best one that declines none. It decodes, or
+ * it reads row by row if codec_reader_reads_rows. Release it with codec_reader_close, also after a failure. */
 bool codec_reader_open(struct codec_reader *reader, const struct codec_input *input, struct error *error);
 
-/* Fetch and read the next ROWS rows: see struct codec. If raw_bytes is 0, there is no fetch. The samples have codec_bits
- * each. */
-bool codec_reader_fetch(struct codec_reader *reader, int rows, uint8_t *raw, struct error *error);
-bool codec_reader_read(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples, struct error *error);
+bool codec_reader_reads_rows(const struct codec_reader *reader);
+
+/* Decode the whole file into IMAGE, on the threads of the settings' pool. The image has codec_bits a sample. Release it
+ * with image_free. */
+bool codec_reader_decode(struct codec_reader *reader, struct image *image, struct error *error);
+
+/* Fetch and read ROWS rows, from row FIRST on: see struct codec. The samples have codec_bits each. */
+bool codec_reader_fetch(struct codec_reader *reader, int first, int rows, uint8_t *raw, struct error *error);
+bool codec_reader_read(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw, uint8_t *samples,
+                       struct error *error);
 
 /* Release the reader. All zero is allowed. */
 void codec_reader_close(struct codec_reader *reader);

@@ -8,6 +8,10 @@
 
 #include "codec/codec.h"
 
+/* The best codec that reads the file, if the chosen one declines it. NULL is an error: the file is too large for all
+ * others. */
+const struct codec *codec_find_substitute(const struct codec_input *input, struct error *error);
+
 /* Report that the data cannot be decoded. REASON is the library's message, or NULL. Returns false. */
 bool codec_report_damaged(const struct codec_input *input, const char *reason, struct error *error);
 
@@ -23,8 +27,9 @@ bool png_check_rows(const struct codec_input *input, struct error *error);
 bool png_decode(const struct codec_input *input, struct image *image, struct error *error);
 size_t png_reader_need(const struct codec_info *info);
 bool png_reader_open(struct codec_reader *reader, struct error *error);
-bool png_reader_fetch(struct codec_reader *reader, int rows, uint8_t *raw, struct error *error);
-bool png_reader_read(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples, struct error *error);
+bool png_reader_fetch(struct codec_reader *reader, int first, int rows, uint8_t *raw, struct error *error);
+bool png_reader_read(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw, uint8_t *samples,
+                     struct error *error);
 void png_reader_close(struct codec_reader *reader);
 size_t png_writer_need(const struct image *shape, const struct codec_settings *settings, int threads);
 bool png_writer_open(struct codec_writer *writer, int threads, struct error *error);
@@ -35,8 +40,8 @@ bool png_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *siz
 void png_writer_close(struct codec_writer *writer);
 size_t libjpeg_turbo_reader_need(const struct codec_info *info);
 bool libjpeg_turbo_reader_open(struct codec_reader *reader, struct error *error);
-bool libjpeg_turbo_reader_read(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples,
-                               struct error *error);
+bool libjpeg_turbo_reader_read(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw,
+                               uint8_t *samples, struct error *error);
 void libjpeg_turbo_reader_close(struct codec_reader *reader);
 size_t libjpeg_turbo_writer_need(const struct image *shape, const struct codec_settings *settings, int threads);
 bool libjpeg_turbo_writer_open(struct codec_writer *writer, int threads, struct error *error);

@@ -4,7 +4,9 @@
 #include "codec/codec_internal.h"
 
 #include "base/file.h"
+#include "base/parallel.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* Convert the decoded IMAGE to the wanted bits a sample. */
@@ -20,36 +22,78 @@ static bool convert_bits(const struct codec_input *input, struct image *image, s
     return done;
 }
 
+/* Does CODEC read this file row by row? */
+static bool reads_rows(const struct codec *codec, const struct codec_info *info)
+{
+    return codec->reader_open != NULL && !info->interlaced;
+}
+
+/* The codec that reads the file if the chosen one declines it; NULL: none does. */
+static const struct codec *find_substitute(const struct codec_info *info)
+{
+    const struct codec_input input = {.name = "", .info = info};
+    struct error unused;
+    return info->codec->may_decline ? codec_find_substitute(&input, &unused) : info->codec;
+}
+
 bool codec_reads_rows(const struct codec_info *info)
 {
-    return info->codec->reader_open != NULL && !info->interlaced;
+    const struct codec *substitute = find_substitute(info);
+    return reads_rows(info->codec, info) && (substitute == NULL || reads_rows(substitute, info));
 }
 
 size_t codec_reader_need(const struct codec_info *info)
 {
-    return info->codec->reader_need(info);
+    const struct codec *substitute = find_substitute(info);
+    const size_t need = info->codec->reader_need(info);
+    const size_t other = substitute != NULL ? substitute->reader_need(info) : 0;
+    return need > other ? need : other;
 }
+
+/* Components of a JPEG are fetched in whole units of up to 32 samples, and rows of a PNG with a byte for the filter. */
+size_t codec_raw_bytes(const struct codec_info *info)
+{
+    const size_t sample = info->bits > 8 ? 2 : 1;
+    return info->codec->reader_fetch != NULL ? ((size_t)info->width + 31) * (size_t)info->channels * sample + 1 : 0;
+}
+
+/* ---- Readers ---- */
 
 bool codec_reader_open(struct codec_reader *reader, const struct codec_input *input, struct error *error)
 {
-    *reader = (struct codec_reader){.input = *input};
-    return input->info->codec->reader_open(reader, error);
+    const struct codec *codec = input->info->codec;
+    *reader = (struct codec_reader){.input = *input, .codec = codec, .multiple = 1, .any_order = codec->any_order};
+    if (!codec_reader_reads_rows(reader) || codec->reader_open(reader, error))
+        return true;
+    if (!reader->declined)
+        return false;
+    codec_reader_close(reader);
+    codec = codec_find_substitute(input, error);
+    if (codec == NULL)
+        return false;
+    *reader = (struct codec_reader){.input = *input, .codec = codec, .multiple = 1, .any_order = codec->any_order};
+    return !codec_reader_reads_rows(reader) || codec->reader_open(reader, error);
 }
 
-bool codec_reader_fetch(struct codec_reader *reader, int rows, uint8_t *raw, struct error *error)
+bool codec_reader_reads_rows(const struct codec_reader *reader)
 {
-    return reader->input.info->codec->reader_fetch(reader, rows, raw, error);
+    return reads_rows(reader->codec, reader->input.info);
+}
+
+bool codec_reader_fetch(struct codec_reader *reader, int first, int rows, uint8_t *raw, struct error *error)
+{
+    return reader->codec->reader_fetch(reader, first, rows, raw, error);
 }
 
 /* Read rows of INFO's bits and convert them to samples of BITS. */
-static bool read_converted(struct codec_reader *reader, int rows, uint8_t *raw, int bits, uint8_t *samples,
-                           struct error *error)
+static bool read_converted(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw, int bits,
+                           uint8_t *samples, struct error *error)
 {
     const struct codec_info *info = reader->input.info;
     struct image read, converted;
     if (!image_allocate(&read, info->width, rows, info->channels, info->bits, NULL))
         return codec_report_decode_memory(&reader->input, error);
-    const bool done = info->codec->reader_read(reader, rows, raw, read.samples, error);
+    const bool done = reader->codec->reader_read(reader, first, rows, raw, read.samples, error);
     converted = read;
     converted.bits = bits;
     converted.samples = samples;
@@ -59,63 +103,143 @@ static bool read_converted(struct codec_reader *reader, int rows, uint8_t *raw, 
     return done;
 }
 
-bool codec_reader_read(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples, struct error *error)
+bool codec_reader_read(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw, uint8_t *samples,
+                       struct error *error)
 {
     const struct codec_info *info = reader->input.info;
     const int bits = codec_bits(info, reader->input.settings);
-    return bits == info->bits ? info->codec->reader_read(reader, rows, raw, samples, error)
-                              : read_converted(reader, rows, raw, bits, samples, error);
+    return bits == info->bits ? reader->codec->reader_read(reader, first, rows, raw, samples, error)
+                              : read_converted(reader, first, rows, raw, bits, samples, error);
 }
 
 void codec_reader_close(struct codec_reader *reader)
 {
-    if (reader->input.info != NULL)
-        reader->input.info->codec->reader_close(reader);
+    if (reader->codec != NULL && codec_reader_reads_rows(reader))
+        reader->codec->reader_close(reader);
     *reader = (struct codec_reader){0};
 }
 
-/* Read all rows of a file into IMAGE. */
-static bool read_rows(struct codec_reader *reader, struct image *image, struct error *error)
+/* ---- Whole files by rows ---- */
+
+/* A file that is decoded in pieces of some rows, perhaps by several threads. */
+struct pieces {
+    struct codec_reader *reader;
+    struct image *image;
+    int rows, count;   /* rows of a piece; the last may have fewer */
+    uint8_t *raw;      /* of one piece, or, where they come in any order, of all; NULL: there is no fetch */
+    atomic_int *found; /* for each piece: how many of it and its neighbours are fetched */
+    atomic_bool failed;
+    struct error error; /* of the first failure */
+};
+
+/* The rows of a piece. They stay in a cache from the fetch to the read. PNG's filters are undone on eight rows at once. */
+static int piece_rows(const struct codec_reader *reader, const struct image *image)
 {
-    /* They stay in a cache from the fetch to the read. PNG's filters are undone on eight rows at once. */
-    enum { BAND_BYTES = 1 << 18, MULTIPLE = 8 };
-    int most = reader->raw_bytes < BAND_BYTES ? BAND_BYTES / (int)(reader->raw_bytes + 1) : 1;
-    if (most > MULTIPLE)
-        most -= most % MULTIPLE;
-    uint8_t *raw = NULL;
-    bool done = true;
-    if (reader->raw_bytes > 0) {
-        raw = malloc((size_t)most * reader->raw_bytes);
-        done = raw != NULL || codec_report_decode_memory(&reader->input, error);
+    enum { PIECE_BYTES = 1 << 18, EIGHT = 8 };
+    const size_t row = reader->raw_bytes > 0 ? reader->raw_bytes : (size_t)image->width * image_pixel_bytes(image);
+    const int most = (int)(PIECE_BYTES / row);
+    const int multiple = reader->multiple == 1 && most >= EIGHT ? EIGHT : reader->multiple;
+    return most > multiple ? most - most % multiple : multiple;
+}
+
+/* Note that a piece has failed, unless DONE. */
+static void end_piece(struct pieces *pieces, bool done, const struct error *error)
+{
+    if (!done && !atomic_exchange(&pieces->failed, true))
+        pieces->error = *error;
+}
+
+/* Fetch or read piece INDEX. */
+static void fetch_piece(struct pieces *pieces, int index)
+{
+    struct codec_reader *reader = pieces->reader;
+    const int first = index * pieces->rows, left = pieces->image->height - first;
+    const int rows = left < pieces->rows ? left : pieces->rows;
+    struct error error;
+    uint8_t *raw = pieces->raw + (reader->any_order ? (size_t)first * reader->raw_bytes : 0);
+    end_piece(pieces, codec_reader_fetch(reader, first, rows, raw, &error), &error);
+}
+
+static void read_piece(struct pieces *pieces, int index)
+{
+    struct codec_reader *reader = pieces->reader;
+    const int first = index * pieces->rows, left = pieces->image->height - first;
+    const int rows = left < pieces->rows ? left : pieces->rows;
+    struct codec_raw raw = {.rows = pieces->raw};
+    struct error error;
+    if (raw.rows != NULL && reader->any_order) {
+        raw.rows += (size_t)first * reader->raw_bytes;
+        raw.above = first > 0 ? raw.rows : NULL;
+        raw.below = left > rows ? raw.rows + (size_t)rows * reader->raw_bytes : NULL;
     }
-    for (int y = 0, rows; done && y < image->height; y += rows) {
-        rows = image->height - y < most ? image->height - y : most;
-        done = (raw == NULL || codec_reader_fetch(reader, rows, raw, error)) &&
-               codec_reader_read(reader, rows, raw, image_row(image, y), error);
+    end_piece(pieces, codec_reader_read(reader, first, rows, &raw, image_row(pieces->image, first), &error), &error);
+}
+
+/* Fetch piece INDEX, and read those whose neighbours are all fetched now. */
+static void decode_piece(void *context, int64_t index, int thread)
+{
+    struct pieces *pieces = context;
+    (void)thread;
+    if (atomic_load(&pieces->failed))
+        return;
+    if (pieces->raw == NULL || !pieces->reader->any_order) {
+        if (pieces->raw != NULL)
+            fetch_piece(pieces, (int)index);
+        if (!atomic_load(&pieces->failed))
+            read_piece(pieces, (int)index);
+        return;
     }
-    free(raw);
+    fetch_piece(pieces, (int)index);
+    for (int i = (int)index - 1; i <= (int)index + 1; i++) {
+        const int wanted = 1 + (i > 0) + (i < pieces->count - 1);
+        if (i >= 0 && i < pieces->count && atomic_fetch_add(&pieces->found[i], 1) + 1 == wanted &&
+            !atomic_load(&pieces->failed))
+            read_piece(pieces, i);
+    }
+}
+
+/* Read all rows of a file into IMAGE. */
+static bool read_image(struct codec_reader *reader, struct image *image, struct error *error)
+{
+    struct pieces pieces = {.reader = reader, .image = image, .rows = piece_rows(reader, image)};
+    struct thread_pool *pool = reader->input.settings->pool;
+    pieces.count = (image->height - 1) / pieces.rows + 1;
+    const size_t held = (size_t)pieces.rows * (size_t)(reader->any_order ? pieces.count : 1);
+    pieces.found = calloc((size_t)pieces.count, sizeof *pieces.found);
+    pieces.raw = reader->raw_bytes > 0 ? malloc(held * reader->raw_bytes) : NULL;
+    bool done = pieces.found != NULL && (reader->raw_bytes == 0 || pieces.raw != NULL);
+    if (!done)
+        codec_report_decode_memory(&reader->input, error);
+    else
+        parallel_for(pool, reader->any_order ? thread_pool_threads(pool) : 1, pieces.count, decode_piece, &pieces);
+    if (atomic_load(&pieces.failed)) {
+        *error = pieces.error;
+        done = false;
+    }
+    free(pieces.found);
+    free(pieces.raw);
     return done;
 }
 
 /* Decode a whole file by the codec's reader of rows. */
-static bool decode_by_rows(const struct codec_input *input, struct image *image, struct error *error)
+static bool decode_by_rows(struct codec_reader *reader, struct image *image, struct error *error)
 {
+    const struct codec_input *input = &reader->input;
     const struct codec_info *info = input->info;
-    struct codec_reader reader;
     if (!image_allocate(image, info->width, info->height, info->channels, codec_bits(info, input->settings), error))
         return codec_report_decode_memory(input, error);
-    const bool done = codec_reader_open(&reader, input, error) && read_rows(&reader, image, error);
-    codec_reader_close(&reader);
+    const bool done = read_image(reader, image, error);
     if (!done)
         image_free(image);
     return done;
 }
 
 /* Decode a file at once, and check what the codec has made of it. */
-static bool decode_at_once(const struct codec_input *input, struct image *image, struct error *error)
+static bool decode_at_once(const struct codec_reader *reader, struct image *image, struct error *error)
 {
+    const struct codec_input *input = &reader->input;
     const struct codec_info *info = input->info;
-    if (!info->codec->decode(input, image, error)) {
+    if (!reader->codec->decode(input, image, error)) {
         *image = (struct image){0};
         return false;
     }
@@ -129,23 +253,28 @@ static bool decode_at_once(const struct codec_input *input, struct image *image,
     return convert_bits(input, image, error);
 }
 
-bool codec_decode_inspected(const struct codec_input *input, struct image *image, struct error *error)
+bool codec_reader_decode(struct codec_reader *reader, struct image *image, struct error *error)
 {
     *image = (struct image){0};
-    return codec_reads_rows(input->info) ? decode_by_rows(input, image, error) : decode_at_once(input, image, error);
+    return codec_reader_reads_rows(reader) ? decode_by_rows(reader, image, error)
+                                           : decode_at_once(reader, image, error);
 }
 
 bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
                   struct image *image, struct codec_info *info, struct error *error)
 {
     struct codec_info found;
+    struct codec_reader reader;
     const struct codec_input input = {
         .bytes = bytes, .size = size, .name = file_input_name(name), .info = &found, .settings = settings};
     *image = (struct image){0};
     if (!codec_inspect(bytes, size, name, settings, &found, error) ||
-        !codec_choose_reader(&found, settings, input.name, error) || !codec_decode_inspected(&input, image, error))
+        !codec_choose_reader(&found, settings, input.name, error))
         return false;
-    if (info != NULL)
+    const bool done = codec_reader_open(&reader, &input, error) && codec_reader_decode(&reader, image, error);
+    found.codec = reader.codec;
+    codec_reader_close(&reader);
+    if (done && info != NULL)
         *info = found;
-    return true;
+    return done;
 }

@@ -139,9 +139,10 @@ static bool try_read(struct jpeg_reader *state, JDIMENSION count, uint8_t *sampl
     return true;
 }
 
-bool libjpeg_turbo_reader_read(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples,
-                               struct error *error)
+bool libjpeg_turbo_reader_read(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw,
+                               uint8_t *samples, struct error *error)
 {
+    (void)first;
     (void)raw;
     return try_read(reader->state, (JDIMENSION)rows, samples) || read_failed(reader, error);
 }

@@ -58,23 +58,26 @@ static bool report_filter(struct png_reader *state, uint8_t *raw, struct error *
     return codec_report_damaged(&state->input, "unknown row filter", error);
 }
 
-bool png_reader_fetch(struct codec_reader *reader, int rows, uint8_t *raw, struct error *error)
+bool png_reader_fetch(struct codec_reader *reader, int first, int rows, uint8_t *raw, struct error *error)
 {
     struct png_reader *state = reader->state;
     const size_t size = (size_t)rows * reader->raw_bytes;
+    (void)first;
     if (!png_inflate_next(state->inflater, raw, size, error))
         return false;
     state->left -= size;
     return png_filters_are_known(raw, (size_t)rows, reader->raw_bytes) || report_filter(state, raw, error);
 }
 
-bool png_reader_read(struct codec_reader *reader, int rows, uint8_t *raw, uint8_t *samples, struct error *error)
+bool png_reader_read(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw, uint8_t *samples,
+                     struct error *error)
 {
     struct png_reader *state = reader->state;
     const struct codec_info *info = state->input.info;
     const size_t width = state->picture.width, pixel = (size_t)info->channels * (size_t)info->bits / 8;
+    (void)first;
     (void)error; /* the fetch has found all errors */
-    png_make_samples(&state->picture, raw, (size_t)rows, width, state->scratch, samples, pixel, width * pixel);
+    png_make_samples(&state->picture, raw->rows, (size_t)rows, width, state->scratch, samples, pixel, width * pixel);
     return true;
 }
 

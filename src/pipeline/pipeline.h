@@ -112,18 +112,29 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
  * it. They are in IMAGE, or, with request->page_locked and a GPU, in the pipeline's own memory. */
 bool pipeline_run(struct pipeline *pipeline, struct image *image, struct image *result, struct error *error);
 
+/* Fetched rows, which the next step reads. If rows come in any order, those above and below are fetched already, and
+ * other threads read all of these at the same time. Else the read may change its rows, and the other two are NULL. */
+struct raw_rows {
+    uint8_t *rows;
+    const uint8_t *above; /* behind the raw rows above; NULL at the top */
+    const uint8_t *below; /* the raw rows below; NULL at the bottom */
+};
+
 /* Where pipeline_stream gets its rows. */
 struct row_source {
-    const struct image
-        *image;       /* the whole image, in memory; NULL: the functions below make its rows, from the top down */
-    void *context;    /* of the functions */
-    size_t raw_bytes; /* of a fetched row */
+    const struct image *image; /* the whole image, in memory; NULL: the functions below make its rows */
+    void *context;             /* of the functions */
+    size_t raw_bytes;          /* of a fetched row */
+    int multiple;              /* all calls but those for the last rows get a multiple of so many rows; at least 1 */
+    bool any_order; /* several threads call at once, in any order; else each function gets the rows from the top down,
+                       and one thread may fetch while another reads */
 
-    /* Fetch the next ROWS rows to RAW, while another thread may read those before. NULL: there is no fetch. */
-    bool (*fetch)(void *context, int rows, uint8_t *raw, struct error *error);
+    /* Fetch ROWS rows, from row FIRST on, to RAW. That has raw_bytes for each row, and for as many more as the multiple
+     * asks for. NULL: there is no fetch. */
+    bool (*fetch)(void *context, int first, int rows, uint8_t *raw, struct error *error);
 
-    /* Read the next ROWS rows to SAMPLES. RAW is what was fetched. */
-    bool (*read)(void *context, int rows, uint8_t *raw, uint8_t *samples, struct error *error);
+    /* Read ROWS rows, from row FIRST on, to SAMPLES. RAW is what a fetch of the same rows has made. */
+    bool (*read)(void *context, int first, int rows, const struct raw_rows *raw, uint8_t *samples, struct error *error);
 };
 
 /* What pipeline_stream does with filtered rows. */

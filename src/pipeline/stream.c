@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * An image streams through the CPU's filters in bands of rows. A band takes five steps: fetch, read, filter, write, and
- * before the write, on any thread, what the sink can encode. Each of fetch, read and write takes the bands in order, one
- * at a time. Several bands are filtered at once, each by one thread, in planes that stay in its caches. All threads are
+ * An image streams through the CPU's filters. Its rows are fetched and read in strips, as they suit the source. They are
+ * filtered, encoded and written in bands, as they suit the filters and the sink. Each step begins its strips or bands in
+ * order. Writing takes one at a time, and so do fetching and reading unless the source takes any order. Filtering, with
+ * what the sink can encode, takes several at once, each on one thread, in planes that stay in its caches. All threads are
  * alike: each takes the next step that is possible, so decoding, filtering and encoding run beside each other.
  *
- * A band needs the halo of all filters around it. The rows of a band are at least as many as those of the halo, so it
- * needs the bands just above and below, and no others. Slots for read bands are used again in turn, and so are those for
- * filtered bands. */
+ * Strips and bands lie in slots, which are used again in turn. A step begins once
+ *
+ *   fetch strip s     the old strip of its raw slot is read, and so is the one below that, if it needs neighbours
+ *   read strip s      it is fetched, and so are the neighbours that it needs; no band needs the old strip of its slot
+ *   filter band b     all strips with its rows and the halo around them are read; the old band of its slot is written
+ *   write band b      it is filtered
+ *
+ * So the first strips and bands that are not through hold no slot that they wait for. Proof that some step is under way
+ * or can begin, until all is written: else let w be the first band that is not written. No step is under way, so w is not
+ * filtered, and its slot is free. Then a strip that w needs is not read; let r be the first. If r's slot is not free, w
+ * needs the slot's old strip, too. Then the rows from that strip's last to r's first are at most those of w and the halo
+ * on both sides. But between them are read_slots - 1 strips, which have more (choose_bands). So r or the strip below is
+ * not fetched; let f be the first. If f's slot is not free, then f - raw_slots, or with neighbours the strip below that,
+ * is not read. But these are above r, because f is at most r + 1, and there are at least three raw slots then. */
 #include "pipeline/pipeline_internal.h"
 
 #include "base/clock.h"
@@ -20,12 +32,13 @@
 
 /* ---- Sizes ---- */
 
-/* The numbers that follow from the shape of the image, the filters and the sink. */
+/* The numbers that follow from the shape of the image, the filters, the source and the sink. */
 struct bands {
-    int rows, count; /* rows of a band; the last may have fewer */
-    int halo;        /* rows above and below that a band needs */
-    int threads;
-    int read_slots, filtered_slots, raw_slots;
+    int rows, count;              /* rows of a band; the last may have fewer */
+    int strip_rows, strips;       /* the same of a strip */
+    int halo;                     /* rows above and below that a band needs */
+    int threads, reading_threads; /* the second: before a single band, which all threads filter together */
+    int raw_slots, read_slots, filtered_slots;
 };
 
 /* Rows above or below that the filters from number FIRST on need together. The same number serves both sides, because
@@ -41,29 +54,44 @@ static int halo_of(const struct request *request, size_t first)
     return halo < INT32_MAX / 4 ? (int)halo : INT32_MAX / 4;
 }
 
-/* Choose the bands of images like SHAPE, for at most THREADS threads. Bands hold multiples of MULTIPLE rows. Where the
- * image cannot be cut, there is one band. */
-static struct bands choose_bands(const struct request *request, const struct image *shape, int multiple, int threads)
+static int64_t round_up(int64_t number, int multiple)
+{
+    return (number + multiple - 1) / multiple * multiple;
+}
+
+static int smaller(int64_t a, int b)
+{
+    return a < b ? (int)a : b;
+}
+
+/* Choose the bands and strips of images like SHAPE, for at most THREADS threads. Where the image cannot be cut, there is
+ * one band. */
+static struct bands choose_bands(const struct request *request, const struct image *shape,
+                                 const struct row_source *source, const struct row_sink *sink, int threads)
 {
     enum {
         BAND_BYTES = 1 << 19, /* of one set of planes: two sets, and the image's rows, fill a core's second cache */
         BAND_HALOS = 4,       /* at least so many rows for each row of the halo: bounds the work on the halo */
-        BANDS_BETWEEN = 3,    /* slots beside those of the bands that are filtered: read ahead, and one below */
     };
     const int64_t sample = (int64_t)sample_bytes(pipeline_sample(request, shape->bits));
     const int64_t row = (int64_t)shape->width * image_planes(shape, request->alpha) * sample;
     struct bands bands = {.halo = halo_of(request, 0)};
-    int64_t rows = BAND_BYTES / row, least = (int64_t)BAND_HALOS * bands.halo;
-    rows = rows > least ? rows : least > 0 ? least : 1;
-    rows = (rows + multiple - 1) / multiple * multiple;
-    if (request->border == BORDER_WRAP || rows >= shape->height)
-        rows = shape->height;
-    bands.rows = (int)rows;
+    const int64_t cached = BAND_BYTES > row ? BAND_BYTES / row : 1, least = (int64_t)BAND_HALOS * bands.halo;
+    const int64_t rows = round_up(cached > least ? cached : least, sink->multiple);
+    bands.rows = request->border == BORDER_WRAP ? shape->height : smaller(rows, shape->height);
     bands.count = (shape->height - 1) / bands.rows + 1;
-    bands.threads = threads < bands.count ? threads : bands.count;
-    bands.read_slots = bands.threads + BANDS_BETWEEN < bands.count ? bands.threads + BANDS_BETWEEN : bands.count;
-    bands.filtered_slots = bands.threads + 1 < bands.count ? bands.threads + 1 : bands.count;
-    bands.raw_slots = bands.count < 2 ? 1 : 2;
+    bands.strip_rows = (int)round_up(smaller(cached, bands.rows), source->image == NULL ? source->multiple : 1);
+    bands.strips = (shape->height - 1) / bands.strip_rows + 1;
+    bands.threads = smaller(threads, bands.count);
+    bands.reading_threads = source->any_order ? smaller(threads, bands.strips) : 1;
+
+    /* For the bands that are filtered, with the halo around them all; for a strip that is needed in part; and for those
+     * that are read meanwhile. */
+    const int64_t needed = (int64_t)bands.threads * bands.rows + 2 * (int64_t)bands.halo;
+    const int64_t read = round_up(needed, bands.strip_rows) / bands.strip_rows + 1 + bands.reading_threads;
+    bands.read_slots = smaller(read, bands.strips);
+    bands.raw_slots = smaller(source->any_order ? 2 + 2 * bands.reading_threads : 2, bands.strips);
+    bands.filtered_slots = smaller(bands.threads + 1, bands.count);
     return bands;
 }
 
@@ -86,20 +114,23 @@ static int plane_rows(const struct bands *bands, const struct image *shape)
     return rows < shape->height ? (int)rows : shape->height;
 }
 
-/* The threads of the pool that the work repays. Rows are decoded one after the other, so threads that filter and encode
- * faster than that only wait. */
+/* The threads of the pool that the work repays. A thread that is faster than a step which takes one strip or band at a
+ * time only waits. */
 static int repaid_threads(const struct pipeline *pipeline, const struct row_source *source, const struct row_sink *sink)
 {
-    /* Seconds for a pixel on one thread, measured on photos: decode a JPEG or a PNG; filter and compress PNG rows. */
-    const double decode = 4.5e-9, encode = sink->encode != NULL ? 12e-9 : 0;
+    /* Seconds for a pixel on one thread, measured on photos: decode a JPEG or a PNG; filter and compress PNG rows; write
+     * a JPEG. */
+    const double decode = 4.5e-9, encode = sink->encode != NULL ? 12e-9 : 0, write = 3.5e-9;
     const int threads = thread_pool_threads(pipeline->request->pool);
     struct work work = pipeline->work;
-    if (source->image != NULL)
+    if (source->image != NULL || (source->any_order && sink->encode != NULL))
         return threads;
     work.threads = 1;
     const double pixels = (double)work.width * work.height;
     const double filter = cost_cpu_seconds(pipeline->request->filters, pipeline->request->count, &work) / pixels;
-    return (int)fmin(3 + (filter + encode) / decode, threads); /* one decodes, one writes */
+    if (source->any_order)
+        return (int)fmin(2 + (decode + filter) / write, threads); /* one writes */
+    return (int)fmin(3 + (filter + encode) / decode, threads);    /* one decodes, one writes */
 }
 
 /* ---- The state ---- */
@@ -110,6 +141,16 @@ struct band_worker {
     struct image merged; /* rows between two filters of a chain, where these round; else its samples are NULL */
 };
 
+enum step { STEP_FETCH, STEP_READ, STEP_FILTER, STEP_WRITE, STEPS, STEP_WAIT = STEPS, STEP_END };
+
+/* How far a step is with the strips or bands of the image. */
+struct progress {
+    int count;        /* all of them */
+    int begun, ended; /* those before the first that has not begun, or not ended */
+    bool *has_ended;  /* for each */
+    bool in_turn;     /* one at a time */
+};
+
 struct stream {
     struct pipeline *pipeline;
     const struct row_source *source;
@@ -118,13 +159,12 @@ struct stream {
     struct bands bands;
     uint8_t *raw, *read, *filtered; /* the slots; NULL where the source or the sink has the image */
     struct band_worker *workers;    /* one for each thread */
-    bool *is_filtered;              /* for each band: it is filtered and encoded */
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    int fetched, read_count, begun, ended,
-        written; /* bands: ENDED counts those before the first that is not filtered */
-    bool is_fetching, is_reading, is_writing, has_failed;
+    struct progress steps[STEPS];
+    enum step goal; /* the threads return once this step has ended all over */
+    bool has_failed;
     struct error error;
 };
 
@@ -133,10 +173,16 @@ struct span {
     int first, last;
 };
 
+/* The rows of a strip or band, if each has ROWS. */
+static struct span nth_span(const struct stream *stream, int index, int rows)
+{
+    const int first = index * rows, left = stream->shape.height - first;
+    return (struct span){first, first + (left < rows ? left : rows)};
+}
+
 static struct span band_span(const struct stream *stream, int band)
 {
-    const int first = band * stream->bands.rows, left = stream->shape.height - first;
-    return (struct span){first, first + (left < stream->bands.rows ? left : stream->bands.rows)};
+    return nth_span(stream, band, stream->bands.rows);
 }
 
 /* SPAN, with MORE rows above and below, as far as the image has them. */
@@ -153,9 +199,9 @@ static uint8_t *read_row(const struct stream *stream, int y)
 {
     if (stream->source->image != NULL)
         return image_row(stream->source->image, y);
-    const size_t slot = (size_t)(y / stream->bands.rows % stream->bands.read_slots);
-    return stream->read +
-           (slot * (size_t)stream->bands.rows + (size_t)(y % stream->bands.rows)) * row_bytes(&stream->shape);
+    const int rows = stream->bands.strip_rows;
+    const size_t slot = (size_t)(y / rows % stream->bands.read_slots);
+    return stream->read + (slot * (size_t)rows + (size_t)(y % rows)) * row_bytes(&stream->shape);
 }
 
 /* The filtered rows of BAND, and the row above them, which is there unless it is the first band. */
@@ -182,12 +228,12 @@ static struct plane plane_span(const struct plane *planes, int top, struct span 
     return part;
 }
 
-/* Split the rows of SPAN into planes that begin with its first row. They lie in up to three slots. */
+/* Split the rows of SPAN into planes that begin with its first row. They lie in several slots. */
 static void split_span(const struct stream *stream, struct span span, const struct plane *planes)
 {
     const struct request *request = stream->pipeline->request;
     for (int y = span.first, end; y < span.last; y = end) {
-        end = (y / stream->bands.rows + 1) * stream->bands.rows;
+        end = (y / stream->bands.strip_rows + 1) * stream->bands.strip_rows;
         end = stream->source->image != NULL || end > span.last ? span.last : end;
         struct image rows = stream->shape;
         rows.height = end - y;
@@ -301,122 +347,138 @@ static bool filter_band(struct stream *stream, int band, int thread, double *mil
 
 /* ---- Steps ---- */
 
-enum step { STEP_FETCH, STEP_READ, STEP_WRITE, STEP_FILTER, STEP_WAIT, STEP_END };
-
-/* May the next band be fetched? The next three functions say so of the other steps. */
-static bool can_fetch(const struct stream *stream)
+/* Does a read need the raw rows of the neighbours? */
+static bool needs_neighbours(const struct stream *stream)
 {
-    return !stream->is_fetching && stream->source->fetch != NULL && stream->fetched < stream->bands.count &&
-           stream->fetched < stream->read_count + stream->bands.raw_slots;
+    return stream->source->any_order && stream->source->fetch != NULL;
 }
 
-static bool can_read(const struct stream *stream)
+/* The last strip that the outputs of BAND need. */
+static int last_strip(const struct stream *stream, int band)
 {
-    const int band = stream->read_count;
-    return !stream->is_reading && band < stream->bands.count &&
-           (stream->source->fetch == NULL || band < stream->fetched) &&
-           /* The last band that needs the slot's old rows is one below them. */
-           (band < stream->bands.read_slots || band - stream->bands.read_slots + 1 < stream->ended);
+    const struct span needed = span_extend(stream, band_span(stream, band), stream->bands.halo);
+    return (needed.last - 1) / stream->bands.strip_rows;
 }
 
-static bool can_filter(const struct stream *stream)
+/* The last band that needs rows of STRIP. The sink may need one more row above a band. */
+static int last_band(const struct stream *stream, int strip)
 {
-    const int band = stream->begun, below = band + 1 < stream->bands.count ? band + 1 : band;
-    return band < stream->bands.count && below < stream->read_count &&
-           (stream->sink->image != NULL || band < stream->written + stream->bands.filtered_slots);
+    const struct bands *bands = &stream->bands;
+    return smaller(((int64_t)(strip + 1) * bands->strip_rows + bands->halo) / bands->rows, bands->count - 1);
 }
 
-static bool can_write(const struct stream *stream)
+/* May STEP begin with its next strip or band? The head of this file lists the conditions. */
+static bool can_begin(const struct stream *stream, enum step step)
 {
-    return !stream->is_writing && stream->written < stream->ended;
+    const struct bands *bands = &stream->bands;
+    const struct progress *steps = stream->steps;
+    const int next = steps[step].begun, below = needs_neighbours(stream) ? 1 : 0;
+    if (next == steps[step].count || (steps[step].in_turn && steps[step].ended < next))
+        return false;
+    switch (step) {
+    case STEP_FETCH:
+        return next < bands->raw_slots || next - bands->raw_slots + below < steps[STEP_READ].ended;
+    case STEP_READ:
+        return smaller(next + below, bands->strips - 1) < steps[STEP_FETCH].ended &&
+               (next < bands->read_slots || last_band(stream, next - bands->read_slots) < steps[STEP_FILTER].ended);
+    case STEP_FILTER:
+        return last_strip(stream, next) < steps[STEP_READ].ended &&
+               (stream->sink->image != NULL || next < steps[STEP_WRITE].ended + bands->filtered_slots);
+    default:
+        return next < steps[STEP_FILTER].ended;
+    }
 }
 
-/* Choose a step and mark it as begun. What feeds other threads comes first. */
-static enum step next_step(struct stream *stream, int *band)
+/* Choose a step and mark it as begun with strip or band *INDEX. A step that decodes in turn comes first, because it
+ * feeds other threads. Where decoding takes any order, what is nearest to its end comes first: its rows are still in a
+ * cache, and no more strips are decoded than the filters need. */
+static enum step next_step(struct stream *stream, int *index)
 {
-    if (stream->has_failed || stream->written == stream->bands.count)
+    static const enum step orders[2][STEPS] = {
+        {STEP_READ, STEP_FETCH, STEP_WRITE, STEP_FILTER},
+        {STEP_WRITE, STEP_FILTER, STEP_READ, STEP_FETCH},
+    };
+    const enum step *order = orders[stream->source->any_order];
+    if (stream->has_failed || stream->steps[stream->goal].ended == stream->steps[stream->goal].count)
         return STEP_END;
-    if (can_read(stream)) {
-        stream->is_reading = true;
-        *band = stream->read_count;
-        return STEP_READ;
-    }
-    if (can_fetch(stream)) {
-        stream->is_fetching = true;
-        *band = stream->fetched;
-        return STEP_FETCH;
-    }
-    if (can_write(stream)) {
-        stream->is_writing = true;
-        *band = stream->written;
-        return STEP_WRITE;
-    }
-    if (can_filter(stream)) {
-        *band = stream->begun++;
-        return STEP_FILTER;
-    }
+    for (int i = 0; i < STEPS; i++)
+        if (order[i] <= stream->goal && can_begin(stream, order[i])) {
+            *index = stream->steps[order[i]].begun++;
+            return order[i];
+        }
     return STEP_WAIT;
 }
 
-/* Do a step. Adds the times of its stages to MILLISECONDS. */
-static bool run_step(struct stream *stream, enum step step, int band, int thread, double *milliseconds,
-                     struct error *error)
+/* The place of a strip's raw rows. */
+static uint8_t *raw_strip(const struct stream *stream, int strip)
+{
+    const struct bands *bands = &stream->bands;
+    const size_t slot = (size_t)(strip % bands->raw_slots);
+    return stream->raw + slot * (size_t)bands->strip_rows * stream->source->raw_bytes;
+}
+
+static bool fetch_strip(const struct stream *stream, int strip, struct error *error)
 {
     const struct row_source *source = stream->source;
-    const struct span span = band_span(stream, band);
-    const int rows = span.last - span.first;
-    const double start = clock_milliseconds();
-    uint8_t *raw = stream->raw;
-    bool done;
-    if (raw != NULL)
-        raw += (size_t)(band % stream->bands.raw_slots) * (size_t)stream->bands.rows * source->raw_bytes;
+    const struct span span = nth_span(stream, strip, stream->bands.strip_rows);
+    return source->fetch(source->context, span.first, span.last - span.first, raw_strip(stream, strip), error);
+}
+
+static bool read_strip(const struct stream *stream, int strip, struct error *error)
+{
+    const struct row_source *source = stream->source;
+    const struct span span = nth_span(stream, strip, stream->bands.strip_rows);
+    struct raw_rows raw = {0};
+    if (source->fetch != NULL)
+        raw.rows = raw_strip(stream, strip);
+    if (needs_neighbours(stream) && strip > 0)
+        raw.above = raw_strip(stream, strip - 1) + (size_t)stream->bands.strip_rows * source->raw_bytes;
+    if (needs_neighbours(stream) && strip < stream->bands.strips - 1)
+        raw.below = raw_strip(stream, strip + 1);
+    return source->read(source->context, span.first, span.last - span.first, &raw, read_row(stream, span.first), error);
+}
+
+static bool write_band(const struct stream *stream, int band, struct error *error)
+{
+    const struct row_sink *sink = stream->sink;
+    const struct image rows = filtered_band(stream, band);
+    return sink->write == NULL || sink->write(sink->context, band_span(stream, band).first, &rows, error);
+}
+
+/* Do a step. Adds the times of its stages to MILLISECONDS. */
+static bool run_step(struct stream *stream, enum step step, int index, int thread, double *milliseconds,
+                     struct error *error)
+{
     if (step == STEP_FILTER)
-        return filter_band(stream, band, thread, milliseconds, error);
-    if (step == STEP_WRITE) {
-        const struct image filtered = filtered_band(stream, band);
-        done = stream->sink->write == NULL || stream->sink->write(stream->sink->context, span.first, &filtered, error);
-        milliseconds[STAGE_ENCODE] += clock_milliseconds() - start;
-        return done;
-    }
-    if (step == STEP_FETCH)
-        done = source->fetch(source->context, rows, raw, error);
-    else
-        done = source->read(source->context, rows, raw, read_row(stream, span.first), error);
-    milliseconds[STAGE_DECODE] += clock_milliseconds() - start;
+        return filter_band(stream, index, thread, milliseconds, error);
+    const double start = clock_milliseconds();
+    const bool done = step == STEP_FETCH  ? fetch_strip(stream, index, error)
+                      : step == STEP_READ ? read_strip(stream, index, error)
+                                          : write_band(stream, index, error);
+    milliseconds[step == STEP_WRITE ? STAGE_ENCODE : STAGE_DECODE] += clock_milliseconds() - start;
     return done;
 }
 
 /* Note that a step has ended. */
-static void end_step(struct stream *stream, enum step step, int band)
+static void end_step(struct progress *progress, int index)
 {
-    if (step == STEP_FETCH) {
-        stream->is_fetching = false;
-        stream->fetched++;
-    } else if (step == STEP_READ) {
-        stream->is_reading = false;
-        stream->read_count++;
-    } else if (step == STEP_WRITE) {
-        stream->is_writing = false;
-        stream->written++;
-    } else {
-        stream->is_filtered[band] = true;
-        while (stream->ended < stream->bands.count && stream->is_filtered[stream->ended])
-            stream->ended++;
-    }
+    progress->has_ended[index] = true;
+    while (progress->ended < progress->count && progress->has_ended[progress->ended])
+        progress->ended++;
 }
 
-/* One thread: take steps until the image is through, or one has failed. */
-static void run_steps(void *context, int64_t index, int thread)
+/* One thread: take steps until the goal is reached, or one has failed. */
+static void run_steps(void *context, int64_t number, int thread)
 {
     struct stream *stream = context;
     double times[STAGE_COUNT] = {0};
-    (void)index;
+    (void)number;
     pthread_mutex_lock(&stream->mutex);
     for (;;) {
-        int band = 0;
+        int index = 0;
         struct error error;
         double milliseconds[STAGE_COUNT] = {0};
-        const enum step step = next_step(stream, &band);
+        const enum step step = next_step(stream, &index);
         if (step == STEP_END)
             break;
         if (step == STEP_WAIT) {
@@ -424,7 +486,7 @@ static void run_steps(void *context, int64_t index, int thread)
             continue;
         }
         pthread_mutex_unlock(&stream->mutex);
-        const bool done = run_step(stream, step, band, thread, milliseconds, &error);
+        const bool done = run_step(stream, step, index, thread, milliseconds, &error);
         for (int i = 0; i < STAGE_COUNT; i++)
             times[i] += milliseconds[i];
         pthread_mutex_lock(&stream->mutex);
@@ -432,7 +494,7 @@ static void run_steps(void *context, int64_t index, int thread)
             stream->has_failed = true;
             stream->error = error;
         }
-        end_step(stream, step, band);
+        end_step(&stream->steps[step], index);
         pthread_cond_broadcast(&stream->changed);
     }
     for (int i = 0; i < STAGE_COUNT; i++)
@@ -446,18 +508,26 @@ static void run_steps(void *context, int64_t index, int thread)
 static bool stream_open(struct stream *stream, struct error *error)
 {
     const struct bands *bands = &stream->bands;
-    const size_t row = row_bytes(&stream->shape), rows = (size_t)bands->rows;
+    const size_t row = row_bytes(&stream->shape), strip = (size_t)bands->strip_rows;
+    const int counts[STEPS] = {bands->strips, bands->strips, bands->count, bands->count};
     const bool fetches = stream->source->fetch != NULL;
     const bool reads = stream->source->image == NULL, filters = stream->sink->image == NULL;
-    stream->raw = fetches ? malloc((size_t)bands->raw_slots * rows * stream->source->raw_bytes) : NULL;
-    stream->read = reads ? malloc((size_t)bands->read_slots * rows * row) : NULL;
+    stream->raw = fetches ? malloc((size_t)bands->raw_slots * strip * stream->source->raw_bytes) : NULL;
+    stream->read = reads ? malloc((size_t)bands->read_slots * strip * row) : NULL;
     stream->filtered = filters ? malloc((size_t)bands->filtered_slots * filtered_rows(bands) * row) : NULL;
     stream->workers = calloc((size_t)bands->threads, sizeof *stream->workers);
-    stream->is_filtered = calloc((size_t)bands->count, sizeof *stream->is_filtered);
-    if (!reads)
-        stream->fetched = stream->read_count = bands->count;
+    bool has_flags = true;
+    for (int i = 0; i < STEPS; i++) {
+        struct progress *progress = &stream->steps[i];
+        *progress = (struct progress){.count = counts[i],
+                                      .in_turn = i == STEP_WRITE || (i < STEP_FILTER && !stream->source->any_order)};
+        if ((i == STEP_FETCH && !fetches) || (i <= STEP_READ && !reads))
+            progress->begun = progress->ended = progress->count;
+        progress->has_ended = calloc((size_t)counts[i], sizeof *progress->has_ended);
+        has_flags = has_flags && progress->has_ended != NULL;
+    }
     return ((!fetches || stream->raw != NULL) && (!reads || stream->read != NULL) &&
-            (!filters || stream->filtered != NULL) && stream->workers != NULL && stream->is_filtered != NULL) ||
+            (!filters || stream->filtered != NULL) && stream->workers != NULL && has_flags) ||
            error_set(error, ERROR_WORK,
                      "there is not enough memory for bands of %d rows of %d pixels; close other "
                      "programs, or lower --threads",
@@ -472,7 +542,15 @@ static void stream_close(struct stream *stream)
     free(stream->read);
     free(stream->filtered);
     free(stream->workers);
-    free(stream->is_filtered);
+    for (int i = 0; i < STEPS; i++)
+        free(stream->steps[i].has_ended);
+}
+
+/* Let THREADS threads take steps up to GOAL. */
+static void reach(struct stream *stream, enum step goal, int threads)
+{
+    stream->goal = goal;
+    parallel_for(stream->pipeline->request->pool, threads, threads, run_steps, stream);
 }
 
 bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const struct row_source *source,
@@ -483,13 +561,15 @@ bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const
         .source = source,
         .sink = sink,
         .shape = *shape,
-        .bands = choose_bands(pipeline->request, shape, sink->multiple, repaid_threads(pipeline, source, sink)),
+        .bands = choose_bands(pipeline->request, shape, source, sink, repaid_threads(pipeline, source, sink)),
     };
     bool done = stream_open(&stream, error);
     pthread_mutex_init(&stream.mutex, NULL);
     pthread_cond_init(&stream.changed, NULL);
+    if (done && stream.bands.count == 1)
+        reach(&stream, STEP_READ, stream.bands.reading_threads);
     if (done)
-        parallel_for(pipeline->request->pool, stream.bands.threads, stream.bands.threads, run_steps, &stream);
+        reach(&stream, STEP_WRITE, stream.bands.threads);
     if (stream.has_failed) {
         *error = stream.error;
         done = false;
@@ -520,8 +600,8 @@ bool run_on_cpu(struct pipeline *pipeline, struct image *image, struct error *er
 size_t pipeline_stream_need(const struct request *request, const struct image *shape, const struct row_source *source,
                             const struct row_sink *sink)
 {
-    const struct bands bands = choose_bands(request, shape, sink->multiple, thread_pool_threads(request->pool));
-    const size_t row = row_bytes(shape), rows = (size_t)bands.rows;
+    const struct bands bands = choose_bands(request, shape, source, sink, thread_pool_threads(request->pool));
+    const size_t row = row_bytes(shape), strip = (size_t)bands.strip_rows;
     const int planes_rows = plane_rows(&bands, shape);
     struct plane planes;
     size_t size;
@@ -532,7 +612,7 @@ size_t pipeline_stream_need(const struct request *request, const struct image *s
     if (request_merges_between(request, shape))
         need += (size_t)bands.threads * (size_t)planes_rows * row;
     if (source->image == NULL)
-        need += (size_t)bands.raw_slots * rows * source->raw_bytes + (size_t)bands.read_slots * rows * row;
+        need += (size_t)bands.raw_slots * strip * source->raw_bytes + (size_t)bands.read_slots * strip * row;
     if (sink->image == NULL) /* twice: as filtered, and what the sink has made of them and not written yet */
         need += 2 * (size_t)bands.filtered_slots * filtered_rows(&bands) * row;
     return need;

@@ -48,10 +48,10 @@ static uint8_t *read_rows(const uint8_t *bytes, size_t size, int rows, struct co
     for (int y = -rows, i = 0; done && y < info->height; y += rows, i = !i) {
         const int next = y + rows, left = info->height - next;
         if (left > 0)
-            done = codec->reader_fetch(&reader, left < rows ? left : rows, raw[i], error);
+            done = codec->reader_fetch(&reader, next, left < rows ? left : rows, raw[i], error);
         if (done && y >= 0)
-            done =
-                codec->reader_read(&reader, left < 0 ? rows + left : rows, raw[!i], samples + row * (size_t)y, error);
+            done = codec->reader_read(&reader, y, left < 0 ? rows + left : rows, &(struct codec_raw){.rows = raw[!i]},
+                                      samples + row * (size_t)y, error);
     }
     codec->reader_close(&reader);
     free(raw[0]);

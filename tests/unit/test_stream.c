@@ -103,9 +103,10 @@ static size_t bytes_of(const struct image *image, int rows)
 }
 
 /* Raw rows are the image's with all bits flipped. */
-static bool fetch(void *context, int count, uint8_t *raw, struct error *error)
+static bool fetch(void *context, int first, int count, uint8_t *raw, struct error *error)
 {
     struct rows *rows = context;
+    assert_int_equal(first, rows->fetched);
     const uint8_t *from = image_row(rows->in, rows->fetched);
     for (size_t i = 0; i < bytes_of(rows->in, count); i++)
         raw[i] = (uint8_t)~from[i];
@@ -113,11 +114,13 @@ static bool fetch(void *context, int count, uint8_t *raw, struct error *error)
     return maybe_fail(rows, FAIL_FETCH, rows->fetched - count, count, error);
 }
 
-static bool read_rows(void *context, int count, uint8_t *raw, uint8_t *samples, struct error *error)
+static bool read_rows(void *context, int first, int count, const struct raw_rows *raw, uint8_t *samples,
+                      struct error *error)
 {
     struct rows *rows = context;
+    assert_int_equal(first, rows->read);
     for (size_t i = 0; i < bytes_of(rows->in, count); i++)
-        samples[i] = (uint8_t)~raw[i];
+        samples[i] = (uint8_t)~raw->rows[i];
     rows->read += count;
     return maybe_fail(rows, FAIL_READ, rows->read - count, count, error);
 }
@@ -171,7 +174,7 @@ static bool stream(const struct request *request, const struct image *image, str
     assert_non_null(rows->encoded);
     open_pipeline(&pipeline, request, image, &stages);
     const struct row_source source = {
-        .context = rows, .raw_bytes = bytes_of(image, 1), .fetch = fetch, .read = read_rows};
+        .context = rows, .raw_bytes = bytes_of(image, 1), .multiple = 1, .fetch = fetch, .read = read_rows};
     const struct row_sink sink = {.context = rows, .multiple = rows->multiple, .encode = encode, .write = write_rows};
     const bool done = pipeline_stream(&pipeline, image, &source, &sink, error);
     pipeline_close(&pipeline);
