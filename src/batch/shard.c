@@ -41,16 +41,14 @@ static bool read_variable(const char *variable, int *number, struct error *error
 struct engine {
     const char *name;
     const char *index, *count;
-    const char *other_count; /* used where COUNT is not set; NULL: none */
-    int first;               /* what INDEX counts from */
+    int first; /* what INDEX counts from */
     bool (*find)(const struct engine *engine, struct shard *shard, struct error *error);
 };
 
 /* Find the shard by the variables of ENGINE, whose index is set. */
 static bool find_shard(const struct engine *engine, struct shard *shard, struct error *error)
 {
-    const bool other = engine->other_count != NULL && !is_set(engine->count);
-    const char *count = other ? engine->other_count : engine->count;
+    const char *count = engine->count;
     int index;
     if (!is_set(count))
         return error_set(error, ERROR_USAGE,
@@ -68,21 +66,23 @@ static bool find_shard(const struct engine *engine, struct shard *shard, struct 
     return true;
 }
 
-/* A task of srun. The script of a batch job sees the number of tasks too, and looks like the first task. But the other
- * tasks do not run, so their files would stay undone. Only srun sets the variables of a step. */
+/* A task of srun, or the script of a batch job. A script looks like the first task, but nobody
+ * starts the others, so their files would stay undone. One that is submitted from inside a step inherits that step's
+ * variables. Only SLURM_UMASK tells: srun sets it, and slurmstepd takes it from scripts. */
 static bool find_slurm_shard(const struct engine *engine, struct shard *shard, struct error *error)
 {
-    if (!find_shard(engine, shard, error))
+    const char *count = is_set("SLURM_NTASKS") ? "SLURM_NTASKS" : "SLURM_JOB_NUM_NODES";
+    int processes = 1;
+    if (is_set("SLURM_STEP_ID") && is_set("SLURM_UMASK"))
+        return find_shard(engine, shard, error);
+    if (is_set(count) && !read_variable(count, &processes, error))
         return false;
-    if (!is_set("SLURM_JOB_ID") || is_set("SLURM_STEP_ID") || is_set(engine->count))
-        return true;
-    if (shard->count > 1 && !is_set("SLURM_ARRAY_TASK_ID"))
-        return error_set(error, ERROR_USAGE,
-                         "--shard auto: this is the script of a Slurm job of %d tasks, and none of the tasks; start "
-                         "gpuconv with srun",
-                         shard->count);
     *shard = (struct shard){0, 1};
-    return true;
+    return processes <= 1 || is_set("SLURM_ARRAY_TASK_ID") ||
+           error_set(error, ERROR_USAGE,
+                     "--shard auto: %s is %d, but this is the script of a Slurm job, and none of its tasks; start "
+                     "gpuconv with srun",
+                     count, processes);
 }
 
 /* A Slurm job array, whose numbers need not begin at 0 nor follow each other. */
@@ -116,12 +116,12 @@ static bool find_array_shard(const struct engine *engine, struct shard *shard, s
 
 /* In the order of the header. */
 static const struct engine engines[] = {
-    {"GNU parallel", "PARALLEL_SEQ", SHARDS_VARIABLE, NULL, 1, find_shard},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", NULL, 0, find_shard},
-    {"PMI", "PMI_RANK", "PMI_SIZE", NULL, 0, find_shard},
-    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", 0, find_slurm_shard},
-    {"Slurm", "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", NULL, 0, find_array_shard},
-    {"Kubernetes", "JOB_COMPLETION_INDEX", SHARDS_VARIABLE, NULL, 0, find_shard},
+    {"GNU parallel", "PARALLEL_SEQ", SHARDS_VARIABLE, 1, find_shard},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", 0, find_shard},
+    {"PMI", "PMI_RANK", "PMI_SIZE", 0, find_shard},
+    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", 0, find_slurm_shard},
+    {"Slurm", "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", 0, find_array_shard},
+    {"Kubernetes", "JOB_COMPLETION_INDEX", SHARDS_VARIABLE, 0, find_shard},
 };
 
 enum { ENGINES = sizeof engines / sizeof *engines };

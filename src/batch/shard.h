@@ -27,7 +27,7 @@ struct shard {
  *                              how many jobs there are
  *     Open MPI's mpirun        OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE
  *     MPICH, Intel MPI (PMI)   PMI_RANK, PMI_SIZE
- *     Slurm's srun             SLURM_PROCID, SLURM_STEP_NUM_TASKS or else SLURM_NTASKS
+ *     Slurm's srun             SLURM_PROCID, SLURM_STEP_NUM_TASKS
  *     Slurm job array          SLURM_ARRAY_TASK_ID, and _MIN, _MAX, _STEP and _COUNT of the same
  *     Kubernetes Indexed Job   JOB_COMPLETION_INDEX (from 0), and GPUCONV_SHARDS, which the user sets to the job's
  *                              completions: Kubernetes does not pass them on

@@ -15,7 +15,7 @@
 /* Make ASSIGNMENTS ("NAME=VALUE NAME=VALUE") the whole environment. */
 static void set_environment(const char *assignments)
 {
-    char text[512];
+    char text[1024];
 
     assert_true(strlen(assignments) < sizeof text);
     strcpy(text, assignments);
@@ -72,6 +72,18 @@ static void test_a_shard_is_read_from_text(void **state)
     check_refused("1/0", "at least one");
 }
 
+/* What Slurm 22.05 sets in the script of a batch job, in a task of srun, and for each task of an array. A script has
+ * SLURM_NTASKS only where sbatch got -n. */
+#define SCRIPT "SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_GTIDS=0 SLURM_TASKS_PER_NODE=1 "
+#define ONE_NODE "SLURM_JOB_NUM_NODES=1 "
+#define TASK_1_OF_2                                                                                                    \
+    "SLURM_JOB_ID=9 SLURM_STEP_ID=0 SLURM_UMASK=0022 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=2 "            \
+    "SLURM_LOCALID=1 SLURM_GTIDS=0,1 SLURM_JOB_NUM_NODES=1 "
+#define INHERITED "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_NUM_NODES=1 "
+#define ARRAY(id, least, most, step, count)                                                                            \
+    "SLURM_ARRAY_TASK_ID=" #id " SLURM_ARRAY_TASK_MIN=" #least " SLURM_ARRAY_TASK_MAX=" #most                          \
+    " SLURM_ARRAY_TASK_STEP=" #step " SLURM_ARRAY_TASK_COUNT=" #count " "
+
 static void test_each_engine_names_its_shard(void **state)
 {
     (void)state;
@@ -81,22 +93,16 @@ static void test_each_engine_names_its_shard(void **state)
     } cases[] = {
         {"OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4", 3, 4},
         {"PMI_RANK=0 PMI_SIZE=2", 0, 2},
-        {"SLURM_PROCID=5 SLURM_NTASKS=6", 5, 6},
-        {"SLURM_PROCID=0 SLURM_NTASKS=6", 0, 6},
+        {TASK_1_OF_2, 1, 2},
         /* A step of fewer tasks than the job. */
-        {"SLURM_JOB_ID=9 SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=6", 1, 2},
-        {"SLURM_JOB_ID=9 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=6", 0, 6},
-        {"SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=7 SLURM_ARRAY_TASK_STEP=1 "
-         "SLURM_ARRAY_TASK_COUNT=8",
-         7, 8},
-        /* --array=10-30:10 */
-        {"SLURM_ARRAY_TASK_ID=20 SLURM_ARRAY_TASK_MIN=10 SLURM_ARRAY_TASK_MAX=30 SLURM_ARRAY_TASK_STEP=10 "
-         "SLURM_ARRAY_TASK_COUNT=3",
-         1, 3},
+        {"SLURM_JOB_ID=9 SLURM_STEP_ID=0 SLURM_UMASK=0022 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=3 SLURM_NTASKS=6", 0, 3},
+        {SCRIPT ONE_NODE, 0, 1},
+        {SCRIPT ONE_NODE "SLURM_NTASKS=1", 0, 1},
+        {SCRIPT ONE_NODE ARRAY(7, 0, 7, 1, 8), 7, 8},
+        {SCRIPT ONE_NODE "SLURM_NTASKS=2 " ARRAY(7, 0, 7, 1, 8), 7, 8},
+        {SCRIPT ONE_NODE ARRAY(20, 10, 30, 10, 3), 1, 3},
         /* --array=0-15:4: the last number is 12, and Slurm may give 15 as the largest. */
-        {"SLURM_ARRAY_TASK_ID=12 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=15 SLURM_ARRAY_TASK_STEP=4 "
-         "SLURM_ARRAY_TASK_COUNT=4",
-         3, 4},
+        {SCRIPT ONE_NODE ARRAY(12, 0, 15, 4, 4), 3, 4},
         {"PARALLEL_SEQ=1 GPUCONV_SHARDS=8", 0, 8},
         {"PARALLEL_SEQ=8 GPUCONV_SHARDS=8", 7, 8},
         {"JOB_COMPLETION_INDEX=0 GPUCONV_SHARDS=3", 0, 3},
@@ -118,25 +124,22 @@ static void test_nested_engines_give_one_shard(void **state)
         int index, count;
     } cases[] = {
         /* mpirun in the script of a Slurm job, and under srun with PMI. */
-        {"OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=4 SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_NTASKS=4", 2, 4},
-        {"PMI_RANK=1 PMI_SIZE=3 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=3", 1, 3},
-        /* An array of scripts: of one task each, and of two that nobody starts; then with srun in it. */
-        {"SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MIN=1 "
-         "SLURM_ARRAY_TASK_MAX=4 SLURM_ARRAY_TASK_STEP=1 SLURM_ARRAY_TASK_COUNT=4",
+        {"OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=4 " SCRIPT ONE_NODE "SLURM_NTASKS=4", 2, 4},
+        {"PMI_RANK=1 PMI_SIZE=2 " TASK_1_OF_2, 1, 2},
+        /* Scripts that are submitted from inside a step. */
+        {SCRIPT ONE_NODE INHERITED ARRAY(2, 1, 4, 1, 4), 1, 4},
+        {SCRIPT ONE_NODE INHERITED "SLURM_NTASKS=2 " ARRAY(2, 1, 4, 1, 4), 1, 4},
+        {SCRIPT ONE_NODE INHERITED, 0, 1},
+        /* srun in each task of an array: each does the whole. */
+        {TASK_1_OF_2 ARRAY(2, 1, 4, 1, 4), 1, 2},
+        {"SLURM_JOB_ID=9 SLURM_STEP_ID=0 SLURM_UMASK=0022 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 " ARRAY(2, 1, 4, 1, 4),
          1, 4},
-        {"SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MIN=1 "
-         "SLURM_ARRAY_TASK_MAX=4 SLURM_ARRAY_TASK_STEP=1 SLURM_ARRAY_TASK_COUNT=4",
-         1, 4},
-        {"SLURM_JOB_ID=9 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MIN=1 "
-         "SLURM_ARRAY_TASK_MAX=4 SLURM_ARRAY_TASK_STEP=1 SLURM_ARRAY_TASK_COUNT=4",
-         1, 2},
         /* One process of mpirun in a pod. */
         {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 JOB_COMPLETION_INDEX=4 GPUCONV_SHARDS=5", 4, 5},
         /* parallel in each task of srun: over shards where their number is given, over something else where not. */
-        {"PARALLEL_SEQ=3 GPUCONV_SHARDS=8 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2", 2, 8},
-        {"PARALLEL_SEQ=3 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2", 1, 2},
-        {"SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_NTASKS=1", 0, 1},
-        {"PMI_RANK= PMI_SIZE= SLURM_PROCID=1 SLURM_NTASKS=2", 1, 2},
+        {"PARALLEL_SEQ=3 GPUCONV_SHARDS=8 " TASK_1_OF_2, 2, 8},
+        {"PARALLEL_SEQ=3 " TASK_1_OF_2, 1, 2},
+        {"PMI_RANK= PMI_SIZE= " TASK_1_OF_2, 1, 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         set_environment(cases[i].environment);
@@ -160,19 +163,15 @@ static void test_a_wrong_environment_is_refused(void **state)
         {"PARALLEL_SEQ=9 GPUCONV_SHARDS=8", "contradict"},
         {"PARALLEL_SEQ=1", "GPUCONV_SHARDS"},
         {"JOB_COMPLETION_INDEX=0", "GPUCONV_SHARDS"},
-        {"SLURM_PROCID=1", "SLURM_NTASKS"},
-        {"SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_NTASKS=4", "srun"},
+        {"SLURM_STEP_ID=0 SLURM_UMASK=0022 SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS"},
+        {SCRIPT ONE_NODE "SLURM_NTASKS=4", "SLURM_NTASKS is 4"},
+        {SCRIPT "SLURM_JOB_NUM_NODES=2", "start gpuconv with srun"},
+        {SCRIPT INHERITED "SLURM_JOB_NUM_NODES=2", "start gpuconv with srun"},
         {"SLURM_ARRAY_TASK_ID=1", "SLURM_ARRAY_TASK_MIN"},
         /* --array=1,2,4 */
-        {"SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_MAX=4 SLURM_ARRAY_TASK_STEP=1 "
-         "SLURM_ARRAY_TASK_COUNT=3",
-         "--array=0-2"},
-        {"SLURM_ARRAY_TASK_ID=5 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=8 SLURM_ARRAY_TASK_STEP=4 "
-         "SLURM_ARRAY_TASK_COUNT=3",
-         "cannot be placed"},
-        {"SLURM_ARRAY_TASK_ID=0 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_MAX=2 SLURM_ARRAY_TASK_STEP=1 "
-         "SLURM_ARRAY_TASK_COUNT=2",
-         "cannot be placed"},
+        {ARRAY(2, 1, 4, 1, 3), "--array=0-2"},
+        {ARRAY(5, 0, 8, 4, 3), "cannot be placed"},
+        {ARRAY(0, 1, 2, 1, 2), "cannot be placed"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         set_environment(cases[i][0]);
