@@ -40,7 +40,7 @@ bool device_jpeg_open(struct device *device, struct device_jpeg **opened, struct
     if (!jpeg)
         return error_set(error, ERROR_WORK, "not enough memory; close other programs");
     jpeg->device = device;
-    jpeg->encoder.data.is_locked = jpeg->encoder.sizes.is_locked = true;
+    jpeg->encoder.tables_sent.is_locked = jpeg->encoder.scan_size.is_locked = jpeg->encoder.data.is_locked = true;
     jpeg->decoder.data.is_locked = jpeg->decoder.starts.is_locked = true;
     *opened = jpeg;
     return true;
@@ -52,8 +52,9 @@ void device_jpeg_close(struct device_jpeg *jpeg)
         return;
     struct jpeg_encoder *encoder = &jpeg->encoder;
     struct jpeg_decoder *decoder = &jpeg->decoder;
-    struct jpeg_buffer *const buffers[] = {&encoder->coefficients, &encoder->scan, &encoder->counts, &encoder->data,
-                                           &encoder->sizes,        &decoder->data, &decoder->starts};
+    struct jpeg_buffer *const buffers[] = {&encoder->tables, &encoder->tables_sent, &encoder->words,
+                                           &encoder->scan,   &encoder->scan_size,   &encoder->data,
+                                           &decoder->data,   &decoder->starts};
     for (struct jpeg_buffer *buffer : buffers)
         release(jpeg, buffer);
     free(jpeg);

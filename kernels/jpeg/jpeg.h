@@ -43,13 +43,14 @@ bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layo
  * then worthless, and the CPU has to decode the file. */
 bool device_jpeg_decoded(struct device_jpeg *jpeg, bool *is_decoded, struct error *error);
 
-/* Queue the encoding of IMAGE, 8 bits and 1 to 4 channels in device memory; alpha is dropped. The tables of LAYOUT are
- * set. It has 1 component for 1 or 2 channels, else 3. */
+/* Queue the encoding of IMAGE, 8 bits and 1 to 4 channels in device memory, aligned to 16 bytes; alpha is dropped. The
+ * samples stay as they are until device_jpeg_encoded returns. The tables of LAYOUT are set, the same ones for both chroma
+ * components, and it has no restart intervals. It has 1 component for 1 or 2 channels, else 3. */
 bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct image *image,
                         struct error *error);
 
 /* Wait for the encoder, and download the data of the scan, stuffed and padded, without markers. *BYTES is page-locked and
- * valid until the next call. */
+ * valid until the next call. Encodes again if the data are longer than expected. */
 bool device_jpeg_encoded(struct device_jpeg *jpeg, const uint8_t **bytes, size_t *size, struct error *error);
 
 #ifdef __cplusplus

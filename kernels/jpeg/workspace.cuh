@@ -15,11 +15,14 @@ struct jpeg_buffer {
 };
 
 struct jpeg_encoder {
-    struct jpeg_buffer coefficients; /* of all blocks in the order of the scan */
-    struct jpeg_buffer scan;         /* the data of the scan, with and without stuffed bytes */
-    struct jpeg_buffer counts;       /* sums by part of the scan, and how long it is */
-    struct jpeg_buffer data;         /* page-locked: the downloaded data of the scan */
-    struct jpeg_buffer sizes;        /* page-locked: how long they are */
+    struct jpeg_layout layout; /* what was queued last */
+    struct image image;
+    struct jpeg_buffer tables;      /* codes and divisors */
+    struct jpeg_buffer tables_sent; /* page-locked: what was uploaded there */
+    struct jpeg_buffer words;       /* sums over tiles */
+    struct jpeg_buffer scan;        /* the data of the scan */
+    struct jpeg_buffer scan_size;   /* page-locked: how long they are, written by the kernel */
+    struct jpeg_buffer data;        /* page-locked: the downloaded data */
 };
 
 struct jpeg_decoder {

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The JPEG encoder: one kernel makes the data of the scan from the pixels. A block of threads makes a tile: as many MCUs,
+ * one after the other in the scan, as it has threads for their blocks of 8 x 8, and the MCU before them for its DC.
+ *
+ *     load     pixels to Y, Cb and Cr in shared memory, chroma reduced
+ *     block    a thread makes the DCT of a block in registers, quantises it, and leaves its coefficients in shared memory
+ *     code     a sum over the threads places their bits in the tile, as if it began at bit 0
+ *     place    a sum over all tiles before says at which bit of the scan the tile begins
+ *     store    the tile's bytes, shifted to that bit. A second sum counts the bytes FF before, each of which a 0 follows
+ *
+ * A tile stores the bytes that end in it, and the last one pads with ones. So each byte has one writer, and the result
+ * does not depend on the order of the tiles. */
+#include "jpeg/forward.h"
+#include "kernels/jpeg/workspace.cuh"
+#include "kernels/shared/prefix.cuh"
+
+namespace
+{
+constexpr int threads = 128, warps = threads / 32; /* of a tile; also its blocks of 8 x 8 */
+
+/* The longest code of a block: DC of 16 + 11 bits, and 63 coefficients of 16 + 10. */
+constexpr int block_bits = JPEG_CODE_MOST + JPEG_DC_SIZE_MOST + (JPEG_BLOCK - 1) * (JPEG_CODE_MOST + JPEG_AC_SIZE_MOST);
+constexpr int lead_bits = 32; /* before the tile's first bit: the last bits of the tile before */
+constexpr int bit_words = lead_bits / 32 + block_bits * threads / 32 + 3;
+constexpr int tail_bits = 7; /* of the tile before, which may belong to this tile's first byte */
+
+struct tables {
+    uint32_t dc[2][16], ac[2][256];                  /* of luma, of chroma: as jpeg_codes_of makes them */
+    struct jpeg_divisor divisors[2][JPEG_BLOCK + 1]; /* in natural order; one more keeps the two in different banks */
+};
+
+/* What the kernel gets, by value. */
+struct picture {
+    const uint8_t *samples;
+    size_t size; /* of the samples in bytes */
+    int width, height, channels;
+    int components, horizontal, vertical;
+    int luma_across, luma_down; /* blocks with pixels in them */
+    int mcus_across, mcus, mcu_blocks, tile_mcus, tiles;
+    const struct tables *tables;
+    uint64_t *words; /* a ticket, then the sums of bits and of bytes FF: see prefix.cuh */
+    uint8_t *scan;
+    size_t capacity; /* of the scan. A longer one is not written, only measured */
+    uint64_t *scan_size;
+};
+
+struct tile {
+    union {
+        uint8_t samples[JPEG_SIDE][threads * JPEG_SIDE]; /* row r of all blocks */
+        uint32_t bits[bit_words];                        /* the first bit is the highest of a word */
+    };
+    union {
+        int16_t coefficients[JPEG_BLOCK][threads]; /* in zigzag order, of all blocks */
+        int2 corners[threads];                     /* of the MCUs, in pixels; before there are coefficients */
+    };
+    struct tables tables;
+    int16_t dc[threads];
+    uint32_t sums[warps]; /* of bits, then of bytes FF */
+    uint64_t before[2];   /* bits and bytes FF of all tiles before */
+    int ticket;
+};
+static_assert(sizeof(struct tile) <= 48 * 1024, "static shared memory ends there");
+
+/* ---- Load ---- */
+
+/* The pixels at columns x to x + 3 of row y, in the low bytes of a word each. Columns beyond the last repeat it. */
+__device__ __forceinline__ void load_pixels(const struct picture &picture, int y, int x, uint32_t (&pixel)[4])
+{
+    const int channels = picture.channels;
+    const size_t row = (size_t)y * (size_t)picture.width, from = (row + (size_t)x) * (size_t)channels;
+    const unsigned skip = (unsigned)from & 3;
+    if (x + 4 <= picture.width && from - skip + 4 * ((size_t)channels + 1) <= picture.size) {
+        const uint32_t *words = (const uint32_t *)(picture.samples + (from - skip));
+        uint32_t word[5];
+#pragma unroll
+        for (int k = 0; k < 5; k++)
+            word[k] = k < channels || (k == channels && skip != 0) ? __ldg(words + k) : 0;
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            word[k] = __funnelshift_r(word[k], word[k + 1], 8 * skip);
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            pixel[k] = channels == 1   ? word[0] >> 8 * k
+                       : channels == 2 ? word[k / 2] >> 16 * (k % 2)
+                       : channels == 4 ? word[k]
+                       : k == 0        ? word[0]
+                                       : __funnelshift_r(word[k - 1], word[k], 8 * (4 - (unsigned)k));
+        return;
+    }
+#pragma unroll 1
+    for (int k = 0; k < 4; k++) {
+        const uint8_t *bytes = picture.samples + (row + (size_t)min(x + k, picture.width - 1)) * (size_t)channels;
+        uint32_t value = bytes[0];
+        if (channels >= 3)
+            value |= (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16;
+#pragma unroll
+        for (int i = 0; i < 3; i++) /* shifted in from the end, because registers have no index */
+            pixel[i] = pixel[i + 1];
+        pixel[3] = value;
+    }
+}
+
+/* Load the MCUs whose corners are in the tile. A thread takes 4 pixels in V rows, and makes 4 / H samples of each
+ * difference. Rows below the picture repeat the last one of each component, after it is reduced. */
+template <int H, int V, bool IS_COLOUR>
+__device__ __forceinline__ void load_mcus(const struct picture &picture, struct tile &tile)
+{
+    constexpr int columns = 2 * H, luma = H * V, blocks = luma + (IS_COLOUR ? 2 : 0), mcus = threads / blocks;
+    constexpr int shift = (H > 1) + (H > 2) + (V > 1);
+    const int last_group = (picture.height - 1) / V;
+    for (int i = (int)threadIdx.x; i < mcus * columns * JPEG_SIDE; i += threads) {
+        const int column = i % columns, mcu = i / columns % mcus, row = i / (columns * mcus);
+        const int2 corner = tile.corners[mcu];
+        const int group = corner.y / V + row, shown = min(group, last_group);
+        uint32_t luma_word[V];
+        int blue[4] = {}, red[4] = {};
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            uint32_t pixel[4];
+            load_pixels(picture, min(shown * V + v, picture.height - 1), corner.x + 4 * column, pixel);
+            luma_word[v] = 0;
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const int r = (int)(pixel[k] & 255), g = (int)(pixel[k] >> 8 & 255), b = (int)(pixel[k] >> 16 & 255);
+                luma_word[v] |= (uint32_t)(IS_COLOUR ? jpeg_luma(r, g, b) : r) << 8 * k;
+                blue[k] += IS_COLOUR ? jpeg_blue_difference(r, g, b) : 0;
+                red[k] += IS_COLOUR ? jpeg_red_difference(r, g, b) : 0;
+            }
+        }
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            const int y = row * V + v, block = mcu * blocks + y / JPEG_SIDE * H + column / 2;
+            *(uint32_t *)&tile.samples[y % JPEG_SIDE][block * JPEG_SIDE + column % 2 * 4] =
+                luma_word[group > shown ? V - 1 : v];
+        }
+        if constexpr (IS_COLOUR) {
+            uint8_t *const to = &tile.samples[row][(mcu * blocks + luma) * JPEG_SIDE + column * (4 / H)];
+#pragma unroll
+            for (int k = 0; k < 4 / H; k++) {
+                int blue_sum = jpeg_chroma_bias(H, V, k), red_sum = blue_sum;
+#pragma unroll
+                for (int h = 0; h < H; h++) {
+                    blue_sum += blue[k * H + h];
+                    red_sum += red[k * H + h];
+                }
+                to[k] = (uint8_t)(blue_sum >> shift);
+                to[JPEG_SIDE + k] = (uint8_t)(red_sum >> shift);
+            }
+        }
+    }
+}
+
+__device__ __forceinline__ void load(const struct picture &picture, struct tile &tile)
+{
+    if (picture.components == 1)
+        load_mcus<1, 1, false>(picture, tile);
+    else if (picture.horizontal == 4)
+        picture.vertical == 2 ? load_mcus<4, 2, true>(picture, tile) : load_mcus<4, 1, true>(picture, tile);
+    else if (picture.horizontal == 2)
+        picture.vertical == 2 ? load_mcus<2, 2, true>(picture, tile) : load_mcus<2, 1, true>(picture, tile);
+    else
+        picture.vertical == 2 ? load_mcus<1, 2, true>(picture, tile) : load_mcus<1, 1, true>(picture, tile);
+}
+
+/* ---- Blocks ---- */
+
+/* Luma blocks of MCU number NUMBER that have pixels in them, side by side and one above the other. The others are dummy
+ * blocks: libjpeg gives them no AC, and the DC of the block before. */
+__device__ __forceinline__ int2 real_blocks(const struct picture &picture, int number)
+{
+    const int column = number % picture.mcus_across, row = number / picture.mcus_across;
+    return make_int2(min(picture.horizontal, picture.luma_across - column * picture.horizontal),
+                     min(picture.vertical, picture.luma_down - row * picture.vertical));
+}
+
+/* The last real block of luma among blocks 0 to BLOCK of an MCU. */
+__device__ __forceinline__ int real_luma(const struct picture &picture, int2 real, int block)
+{
+    const int x = block % picture.horizontal, y = block / picture.horizontal;
+    return y < real.y ? y * picture.horizontal + min(x, real.x - 1) : (real.y - 1) * picture.horizontal + real.x - 1;
+}
+
+/* Make the coefficients of the thread's block. Returns a bit for each AC that is not 0, by its place in zigzag order. */
+__device__ __forceinline__ uint64_t transform(struct tile &tile, int set)
+{
+    constexpr uint8_t natural[JPEG_BLOCK] = JPEG_NATURAL_ORDER;
+    const int t = (int)threadIdx.x;
+    int value[JPEG_BLOCK];
+#pragma unroll
+    for (int y = 0; y < JPEG_SIDE; y++) {
+        const uint2 row = *(const uint2 *)&tile.samples[y][t * JPEG_SIDE];
+#pragma unroll
+        for (int x = 0; x < JPEG_SIDE; x++)
+            value[y * JPEG_SIDE + x] = byte_as<int>(x < 4 ? row.x : row.y, x % 4);
+        jpeg_forward_dct(value + y * JPEG_SIDE, 1, false);
+        value[y * JPEG_SIDE] -= JPEG_FIRST_PASS_LEVEL;
+    }
+#pragma unroll
+    for (int x = 0; x < JPEG_SIDE; x++)
+        jpeg_forward_dct(value + x, JPEG_SIDE, true);
+    uint32_t low = 0, high = 0;
+#pragma unroll
+    for (int k = 0; k < JPEG_BLOCK; k++) {
+        const int level = jpeg_quantise(value[natural[k]], tile.tables.divisors[set][natural[k]]);
+        tile.coefficients[k][t] = (int16_t)level;
+        if (k > 0 && k < 32)
+            low |= level != 0 ? 1u << k : 0;
+        else if (k >= 32)
+            high |= level != 0 ? 1u << (k - 32) : 0;
+    }
+    return (uint64_t)high << 32 | low;
+}
+
+/* ---- Codes ---- */
+
+/* Bits of a value's magnitude. */
+__device__ __forceinline__ int magnitude_bits(int value)
+{
+    return 32 - __clz(abs(value));
+}
+
+/* Counts bits. */
+struct counter {
+    uint32_t bits;
+
+    __device__ __forceinline__ void put(uint32_t code, int, int)
+    {
+        bits += code >> 16;
+    }
+};
+
+/* Writes bits to shared words that were 0. Two threads may share their first and last word. */
+struct writer {
+    uint32_t *word;
+    uint32_t filled; /* bits of the word, below 32; these are the low ones of BITS */
+    uint64_t bits;
+
+    __device__ __forceinline__ writer(uint32_t *words, uint32_t position)
+        : word(words + position / 32), filled(position % 32), bits(0)
+    {
+    }
+
+    __device__ __forceinline__ void put(uint32_t code, int value, int size)
+    {
+        const uint32_t tail = (uint32_t)(value - (value < 0)) & ((1u << size) - 1);
+        bits = bits << (code >> 16) | (code & 0xffff) << size | tail;
+        filled += code >> 16;
+        if (filled >= 32) {
+            filled -= 32;
+            atomicOr(word++, (uint32_t)(bits >> filled));
+        }
+    }
+
+    __device__ __forceinline__ void finish()
+    {
+        if (filled > 0)
+            atomicOr(word, (uint32_t)(bits << (32 - filled)));
+    }
+};
+
+/* The codes of the thread's block: DIFFERENCE of its DC, and the coefficients in MASK. */
+template <typename Sink>
+__device__ __forceinline__ void put_block(const struct tile &tile, int set, int difference, uint64_t mask, Sink &sink)
+{
+    const int size = magnitude_bits(difference);
+    const uint32_t *ac = tile.tables.ac[set];
+    sink.put(tile.tables.dc[set][size], difference, size);
+    int last = 0;
+    for (; mask != 0; mask &= mask - 1) {
+        const int place = __ffsll((long long)mask) - 1;
+        int zeros = place - last - 1;
+        for (; zeros >= 16; zeros -= 16)
+            sink.put(ac[JPEG_ZERO_RUN], 0, 0);
+        const int value = tile.coefficients[place][threadIdx.x], bits = magnitude_bits(value);
+        sink.put(ac[zeros << 4 | bits], value, bits);
+        last = place;
+    }
+    if (last != JPEG_BLOCK - 1)
+        sink.put(ac[0], 0, 0);
+}
+
+/* The sum of VALUE over the threads before, by all threads. *WHOLE becomes the sum over all. */
+__device__ __forceinline__ uint32_t sum_before(struct tile &tile, uint32_t value, uint32_t *whole)
+{
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    uint32_t sum = value;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32_t other = __shfl_up_sync(0xffffffff, sum, (unsigned)step);
+        sum += lane >= step ? other : 0;
+    }
+    if (lane == 31)
+        tile.sums[warp] = sum;
+    __syncthreads();
+    uint32_t before = sum - value;
+    *whole = 0;
+#pragma unroll
+    for (int i = 0; i < warps; i++) {
+        before += i < warp ? tile.sums[i] : 0;
+        *whole += tile.sums[i];
+    }
+    return before;
+}
+
+/* ---- Bytes ---- */
+
+/* The bytes of a warp in the tile's string of bits: COUNT from byte FIRST, a multiple of 4. */
+struct range {
+    uint32_t first, count;
+};
+
+__device__ __forceinline__ struct range warp_range(uint32_t bytes)
+{
+    const uint32_t each = (bytes + 4 * warps - 1) / (4 * warps) * 4, warp = threadIdx.x / 32;
+    struct range range;
+    range.first = min(warp * each, bytes);
+    range.count = min(each, bytes - range.first);
+    return range;
+}
+
+/* Bytes 4 i to 4 i + 3 of the tile, which begin SHIFT bits before its own ones; the first is the highest. */
+__device__ __forceinline__ uint32_t shifted_word(const struct tile &tile, uint32_t i, unsigned shift)
+{
+    return __funnelshift_r(tile.bits[i + 1], tile.bits[i], shift);
+}
+
+/* The bytes FF of a warp, counted by all its lanes. */
+__device__ __forceinline__ uint32_t count_full(const struct tile &tile, struct range range, unsigned shift)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 4 * (threadIdx.x % 32); i < range.count; i += 128) {
+        uint32_t word = shifted_word(tile, (range.first + i) / 4, shift);
+        if (range.count - i < 4)
+            word &= ~(0xffffffffu >> 8 * (range.count - i)); /* bytes of the next tile */
+        count += (uint32_t)__popc((int)__vcmpeq4(word, 0xffffffff)) / 8;
+    }
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+        count += __shfl_xor_sync(0xffffffff, count, step);
+    return count;
+}
+
+/* Store a warp's bytes at TO, with a 0 after each FF. */
+__device__ __forceinline__ void store_bytes(const struct tile &tile, struct range range, unsigned shift, uint8_t *to)
+{
+    const unsigned lane = threadIdx.x % 32;
+    for (uint32_t i = 0; i < range.count; i += 32) {
+        const uint32_t byte = range.first + i + lane,
+                       word = i + lane < range.count ? shifted_word(tile, byte / 4, shift) : 0;
+        const uint8_t value = (uint8_t)(word >> 8 * (3 - byte % 4));
+        const unsigned full = __ballot_sync(0xffffffff, value == 255);
+        uint8_t *const place = to + i + lane + __popc((int)(full & ((1u << lane) - 1)));
+        if (i + lane < range.count)
+            place[0] = value;
+        if (value == 255)
+            place[1] = 0;
+        to += __popc((int)full);
+    }
+}
+
+/* Store the tile's LENGTH bits, which all threads have put down. */
+__device__ __forceinline__ void store(const struct picture &picture, struct tile &tile, uint32_t length)
+{
+    const int warp = (int)threadIdx.x / 32, ticket = tile.ticket;
+    const bool is_last = ticket == picture.tiles - 1;
+    uint64_t *const bit_words = picture.words + 1, *const full_words = bit_words + picture.tiles;
+    if (warp == 0) {
+        const uint32_t end = lead_bits + length, word = (end - 1) / 32;
+        const uint32_t tail = __funnelshift_r(tile.bits[word], tile.bits[word - 1], 31 - (end - 1) % 32);
+        __syncwarp(); /* tile.bits[0] may have been read */
+        uint32_t lead;
+        const uint64_t bits = prefix_before(bit_words, ticket, length, tail & ((1 << tail_bits) - 1), &lead);
+        if (threadIdx.x == 0) {
+            tile.bits[0] = lead;
+            tile.before[0] = bits;
+        }
+    }
+    __syncthreads();
+    const unsigned shift = (unsigned)tile.before[0] & 7;
+    const uint32_t bytes = (shift + length + (is_last ? 7 : 0)) / 8;
+    const struct range range = warp_range(bytes);
+    const uint32_t full = count_full(tile, range, shift);
+    if (threadIdx.x % 32 == 0)
+        tile.sums[warp] = full;
+    __syncthreads();
+    uint32_t full_before = 0, full_whole = 0;
+#pragma unroll
+    for (int i = 0; i < warps; i++) {
+        full_before += i < warp ? tile.sums[i] : 0;
+        full_whole += tile.sums[i];
+    }
+    if (warp == 0) {
+        uint32_t none;
+        const uint64_t sum = prefix_before(full_words, ticket, full_whole, 0, &none);
+        if (threadIdx.x == 0)
+            tile.before[1] = sum;
+    }
+    __syncthreads();
+    const uint64_t first = tile.before[0] / 8 + tile.before[1], end = first + bytes + full_whole;
+    if (end <= picture.capacity)
+        store_bytes(tile, range, shift, picture.scan + first + range.first + full_before);
+    if (is_last && threadIdx.x == 0)
+        *picture.scan_size = end;
+}
+
+/* ---- The kernel ---- */
+
+__global__ void __launch_bounds__(threads, 4) encode(const __grid_constant__ struct picture picture)
+{
+    __shared__ struct tile tile;
+    const int t = (int)threadIdx.x;
+    if (t == 0)
+        tile.ticket = (int)atomicAdd((unsigned *)picture.words, 1u);
+    for (int i = t; i < (int)(sizeof tile.tables / 4); i += threads)
+        ((uint32_t *)&tile.tables)[i] = __ldg((const uint32_t *)picture.tables + i);
+    __syncthreads();
+
+    /* MCU 0 of the tile is the one before it. Beyond the ends of the scan, any will do. */
+    const int mcu_blocks = picture.mcu_blocks, luma = picture.horizontal * picture.vertical;
+    const int before = tile.ticket * picture.tile_mcus - 1;
+    if (t <= picture.tile_mcus) {
+        const int number = max(0, min(before + t, picture.mcus - 1));
+        tile.corners[t] = make_int2(number % picture.mcus_across * picture.horizontal * JPEG_SIDE,
+                                    number / picture.mcus_across * picture.vertical * JPEG_SIDE);
+    }
+    __syncthreads();
+    load(picture, tile);
+    __syncthreads();
+
+    const int mcu = t / mcu_blocks, block = t % mcu_blocks, number = before + mcu, set = block >= luma;
+    const bool is_inside = mcu <= picture.tile_mcus && number >= 0 && number < picture.mcus;
+    const int2 real = is_inside ? real_blocks(picture, number) : make_int2(1, 1);
+    const bool is_real = is_inside && (set == 1 || real_luma(picture, real, block) == block);
+    const uint64_t mask = is_real ? transform(tile, set) : 0;
+    tile.dc[t] = is_real ? tile.coefficients[0][t] : 0;
+    __syncthreads();
+
+    /* DC less that of the same component's block before it in the scan. */
+    int difference = 0;
+    if (is_real && mcu > 0) {
+        int from = t - mcu_blocks; /* of chroma */
+        if (set == 0 && block > 0)
+            from = t - block + real_luma(picture, real, block - 1);
+        else if (set == 0 && number > 0)
+            from = t - mcu_blocks + real_luma(picture, real_blocks(picture, number - 1), luma - 1);
+        difference = tile.dc[t] - (number == 0 && (set == 1 || block == 0) ? 0 : tile.dc[from]);
+    }
+    const bool is_coded = is_inside && mcu > 0;
+    struct counter counter = {0};
+    if (is_coded)
+        put_block(tile, set, difference, mask, counter);
+    uint32_t length;
+    const uint32_t position = sum_before(tile, counter.bits, &length);
+    for (int i = t; i < (int)length / 32 + 4; i += threads)
+        tile.bits[i] = 0;
+    __syncthreads();
+    if (is_coded) {
+        struct writer writer(tile.bits, lead_bits + position);
+        put_block(tile, set, difference, mask, writer);
+        writer.finish();
+    }
+    if (t == 0 && tile.ticket == picture.tiles - 1) { /* ones up to the next byte */
+        struct writer writer(tile.bits, lead_bits + length);
+        writer.put((uint32_t)tail_bits << 16 | ((1 << tail_bits) - 1), 0, 0);
+        writer.finish();
+    }
+    __syncthreads();
+    store(picture, tile, length);
+}
+} // namespace
+
+/* ---- The host's part ---- */
+
+/* Upload the tables of LAYOUT, unless the device has them. */
+static bool upload_tables(struct device_jpeg *jpeg, const struct jpeg_layout *layout, struct error *error)
+{
+    struct jpeg_encoder *encoder = &jpeg->encoder;
+    struct tables tables;
+    memset(&tables, 0, sizeof tables);
+    for (int i = 0; i < (layout->components == 1 ? 1 : 2); i++) {
+        const struct jpeg_part *part = &layout->parts[i];
+        jpeg_codes_of(&layout->dc[part->dc], tables.dc[i], 16);
+        jpeg_codes_of(&layout->ac[part->ac], tables.ac[i], 256);
+        for (int k = 0; k < JPEG_BLOCK; k++)
+            tables.divisors[i][k] = jpeg_divisor_of(layout->quantisers[part->quantiser][k]);
+    }
+    const bool is_first = encoder->tables_sent.size == 0;
+    if (!is_first && memcmp(encoder->tables_sent.bytes, &tables, sizeof tables) == 0)
+        return true;
+    if (!device_wait(jpeg->device, error) || /* for the last upload */
+        !jpeg_buffer_reserve(jpeg, &encoder->tables, sizeof tables, error) ||
+        !jpeg_buffer_reserve(jpeg, &encoder->tables_sent, sizeof tables, error))
+        return false;
+    memcpy(encoder->tables_sent.bytes, &tables, sizeof tables);
+    return device_upload(jpeg->device, encoder->tables.bytes, encoder->tables_sent.bytes, sizeof tables, error);
+}
+
+static struct picture picture_of(const struct jpeg_encoder *encoder)
+{
+    const struct jpeg_layout *layout = &encoder->layout;
+    const struct image *image = &encoder->image;
+    struct picture picture;
+    picture.samples = image->samples;
+    picture.size = image_bytes(image);
+    picture.width = image->width;
+    picture.height = image->height;
+    picture.channels = image->channels;
+    picture.components = layout->components;
+    picture.horizontal = layout->horizontal;
+    picture.vertical = layout->vertical;
+    picture.luma_across = (image->width + JPEG_SIDE - 1) / JPEG_SIDE;
+    picture.luma_down = (image->height + JPEG_SIDE - 1) / JPEG_SIDE;
+    picture.mcus_across = layout->mcus_across;
+    picture.mcus = layout->mcus_across * layout->mcus_down;
+    picture.mcu_blocks = layout->mcu_blocks;
+    picture.tile_mcus = threads / layout->mcu_blocks - 1;
+    picture.tiles = (picture.mcus + picture.tile_mcus - 1) / picture.tile_mcus;
+    picture.tables = (const struct tables *)encoder->tables.bytes;
+    picture.words = (uint64_t *)encoder->words.bytes;
+    picture.scan = encoder->scan.bytes;
+    picture.capacity = encoder->scan.size;
+    picture.scan_size = (uint64_t *)encoder->scan_size.bytes;
+    return picture;
+}
+
+/* Queue the encoding of the encoder's image to at least CAPACITY bytes. */
+static bool queue_encoding(struct device_jpeg *jpeg, size_t capacity, struct error *error)
+{
+    struct jpeg_encoder *encoder = &jpeg->encoder;
+    if (!jpeg_buffer_reserve(jpeg, &encoder->scan, capacity, error) ||
+        !jpeg_buffer_reserve(jpeg, &encoder->scan_size, sizeof(uint64_t), error))
+        return false;
+    const size_t words = 1 + 2 * (size_t)picture_of(encoder).tiles;
+    if (!jpeg_buffer_reserve(jpeg, &encoder->words, words * sizeof(uint64_t), error))
+        return false;
+    const struct picture picture = picture_of(encoder);
+    if (!device_fill(jpeg->device, picture.words, 0, words * sizeof(uint64_t), error))
+        return false;
+    encode<<<(unsigned)picture.tiles, threads, 0, device_stream(jpeg->device)>>>(picture);
+    CUDA_TRY(cudaGetLastError(), error);
+    return true;
+}
+
+bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct image *image,
+                        struct error *error)
+{
+    jpeg->encoder.layout = *layout;
+    jpeg->encoder.image = *image;
+    /* A byte a sample is more than photographs need at the highest quality. */
+    const size_t capacity = (size_t)image->width * (size_t)image->height * (size_t)layout->components + 4096;
+    return upload_tables(jpeg, layout, error) && queue_encoding(jpeg, capacity, error);
+}
+
+bool device_jpeg_encoded(struct device_jpeg *jpeg, const uint8_t **bytes, size_t *size, struct error *error)
+{
+    struct jpeg_encoder *encoder = &jpeg->encoder;
+    const volatile uint64_t *scan_size = (const uint64_t *)encoder->scan_size.bytes;
+    if (!device_wait(jpeg->device, error))
+        return false;
+    *size = (size_t)*scan_size;
+    if (*size > encoder->scan.size && /* noise: now it is known how much */
+        (!queue_encoding(jpeg, *size, error) || !device_wait(jpeg->device, error)))
+        return false;
+    if (!jpeg_buffer_reserve(jpeg, &encoder->data, *size, error) ||
+        !device_download(jpeg->device, encoder->data.bytes, encoder->scan.bytes, *size, error))
+        return false;
+    *bytes = encoder->data.bytes;
+    return device_wait(jpeg->device, error);
+}

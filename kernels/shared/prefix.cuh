@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sums over all blocks of threads before one, in a single launch (Merrill and Garland, "Single-pass parallel prefix scan
+ * with decoupled look-back", 2016). Each block takes a part of the work by a ticket. It publishes its own sum, looks back
+ * at the blocks before it until one has published a sum from the beginning, and publishes its own sum from the beginning.
+ * A block waits only for blocks with lower tickets, which run already, so all of them finish. */
+#ifndef GPUCONV_PREFIX_CUH
+#define GPUCONV_PREFIX_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+/* A published word: a sum of 48 bits, 8 bits of any meaning, and how far the sum reaches. */
+constexpr int prefix_sum_bits = 48;
+constexpr uint64_t prefix_sum_mask = (1ull << prefix_sum_bits) - 1;
+constexpr uint64_t prefix_own = 1ull << 62, prefix_whole = 2ull << 62, prefix_reach = 3ull << 62;
+
+/* Only a word that is 0 is unpublished; each holds all there is to know, so no fence is needed. */
+static __device__ __forceinline__ uint64_t prefix_load(const uint64_t *word)
+{
+    return *(const volatile uint64_t *)word;
+}
+
+static __device__ __forceinline__ void prefix_publish(uint64_t *word, uint64_t value)
+{
+    *(volatile uint64_t *)word = value;
+}
+
+/* By a whole warp: publish SUM and EXTRA of block TICKET in WORDS, which were 0, and return the sum of all blocks before.
+ * *BEFORE becomes the extra bits of the block just before, or 0. */
+static __device__ __forceinline__ uint64_t prefix_before(uint64_t *words, int ticket, uint64_t sum, uint32_t extra,
+                                                         uint32_t *before)
+{
+    constexpr unsigned all = 0xffffffff;
+    const int lane = (int)threadIdx.x % 32;
+    const uint64_t mine = sum | (uint64_t)extra << prefix_sum_bits;
+    *before = 0;
+    if (ticket == 0) {
+        if (lane == 0)
+            prefix_publish(words, mine | prefix_whole);
+        return 0;
+    }
+    if (lane == 0)
+        prefix_publish(words + ticket, mine | prefix_own);
+    uint64_t result = 0;
+    for (int last = ticket - 1;; last -= 32) {
+        uint64_t word;
+        do /* before the first block there is nothing */
+            word = last >= lane ? prefix_load(words + (last - lane)) : prefix_whole;
+        while (__any_sync(all, word == 0));
+        if (last == ticket - 1)
+            *before = (uint32_t)(__shfl_sync(all, word, 0) >> prefix_sum_bits) & 255;
+        const unsigned whole = __ballot_sync(all, (word & prefix_reach) == prefix_whole);
+        uint64_t part = whole == 0 || lane <= __ffs((int)whole) - 1 ? word & prefix_sum_mask : 0;
+#pragma unroll
+        for (int step = 16; step > 0; step /= 2)
+            part += __shfl_xor_sync(all, part, step);
+        result += part;
+        if (whole != 0)
+            break;
+    }
+    if (lane == 0)
+        prefix_publish(words + ticket, ((result + sum) & prefix_sum_mask) | (mine & ~prefix_sum_mask) | prefix_whole);
+    return result;
+}
+
+#endif

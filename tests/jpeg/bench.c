@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How fast the kernels are, in pixels a second, with several streams. Each has its own thread and pictures. */
+#include "check.h"
+
+#include "kernels/device/device.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { STREAMS_MOST = 16, PICTURES_MOST = 4, ROUNDS = 25, QUALITY = 90 };
+
+/* A file, as it is encoded again: 4:2:0. */
+struct source {
+    struct image image;
+    struct jpeg_layout layout;
+};
+
+struct stream {
+    pthread_t thread;
+    pthread_barrier_t *barrier;
+    const struct source *sources;
+    int source_count, index;
+    double pixels;         /* of all rounds */
+    float kernels;         /* milliseconds of the rounds on the device */
+    double with_downloads; /* seconds of the rounds, each picture waited for */
+};
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static struct source load_source(const char *name)
+{
+    FILE *file = fopen(name, "rb");
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0)
+        fail("%s cannot be read", name);
+    const size_t size = (size_t)ftell(file);
+    uint8_t *bytes = allocate(size);
+    rewind(file);
+    if (fread(bytes, 1, size, file) != size)
+        fail("%s cannot be read", name);
+    fclose(file);
+    struct source source;
+    struct reference reference;
+    reference_decode(bytes, size, &source.image);
+    reference_encode(&source.image, QUALITY, 2, 2, &source.layout, &reference);
+    free(reference.file);
+    free(bytes);
+    return source;
+}
+
+static void encode(struct device_jpeg *jpeg, const struct source *source, const struct image *image, bool is_waited)
+{
+    struct error error = {0};
+    const uint8_t *bytes;
+    size_t size;
+    must(device_jpeg_encode(jpeg, &source->layout, image, &error) &&
+             (!is_waited || device_jpeg_encoded(jpeg, &bytes, &size, &error)),
+         &error);
+}
+
+static void *run_stream(void *argument)
+{
+    struct stream *stream = argument;
+    struct error error = {0};
+    struct device *device;
+    struct device_jpeg *jpeg;
+    must(device_open(0, &device, &error) && device_jpeg_open(device, &jpeg, &error), &error);
+    const struct source *sources[PICTURES_MOST];
+    struct image images[PICTURES_MOST];
+    for (int i = 0; i < PICTURES_MOST; i++) {
+        sources[i] = &stream->sources[(stream->index * PICTURES_MOST + i) % stream->source_count];
+        images[i] = sources[i]->image;
+        const size_t size = image_bytes(&images[i]);
+        void *samples;
+        must(device_allocate(device, size, &samples, &error) &&
+                 device_upload(device, samples, sources[i]->image.samples, size, &error),
+             &error);
+        images[i].samples = samples;
+        stream->pixels += (double)images[i].width * images[i].height * ROUNDS;
+    }
+    for (int i = 0; i < 2 * PICTURES_MOST; i++) /* the buffers grow */
+        encode(jpeg, sources[i % PICTURES_MOST], &images[i % PICTURES_MOST], true);
+
+    pthread_barrier_wait(stream->barrier);
+    must(device_mark(device, 0, &error), &error);
+    for (int i = 0; i < ROUNDS * PICTURES_MOST; i++)
+        encode(jpeg, sources[i % PICTURES_MOST], &images[i % PICTURES_MOST], false);
+    must(device_mark(device, 1, &error) && device_elapsed(device, 0, 1, &stream->kernels, &error), &error);
+
+    pthread_barrier_wait(stream->barrier);
+    const double start = now();
+    for (int i = 0; i < ROUNDS * PICTURES_MOST; i++)
+        encode(jpeg, sources[i % PICTURES_MOST], &images[i % PICTURES_MOST], true);
+    stream->with_downloads = now() - start;
+    for (int i = 0; i < PICTURES_MOST; i++)
+        device_release(device, images[i].samples);
+    device_jpeg_close(jpeg);
+    device_close(device);
+    return NULL;
+}
+
+static void bench_streams(int count, const struct source *sources, int source_count)
+{
+    struct stream streams[STREAMS_MOST] = {{0}};
+    pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, NULL, (unsigned)count);
+    for (int i = 0; i < count; i++) {
+        streams[i].barrier = &barrier;
+        streams[i].sources = sources;
+        streams[i].source_count = source_count;
+        streams[i].index = i;
+        if (pthread_create(&streams[i].thread, NULL, run_stream, &streams[i]) != 0)
+            fail("no thread");
+    }
+    double pixels = 0, kernels = 0, with_downloads = 0;
+    for (int i = 0; i < count; i++) {
+        pthread_join(streams[i].thread, NULL);
+        pixels += streams[i].pixels;
+        kernels = streams[i].kernels > kernels ? streams[i].kernels : kernels;
+        with_downloads = streams[i].with_downloads > with_downloads ? streams[i].with_downloads : with_downloads;
+    }
+    pthread_barrier_destroy(&barrier);
+    printf("encode, %2d streams: %7.2f Gpixel/s, %7.2f with downloads\n", count, pixels / kernels * 1e-6,
+           pixels / with_downloads * 1e-9);
+}
+
+void bench_files(int count, char **names)
+{
+    struct source *sources = allocate((size_t)count * sizeof *sources);
+    for (int i = 0; i < count; i++)
+        sources[i] = load_source(names[i]);
+    for (int streams = 1; streams <= STREAMS_MOST; streams *= 4)
+        bench_streams(streams, sources, count);
+    for (int i = 0; i < count; i++)
+        free(sources[i].image.samples);
+    free(sources);
+}

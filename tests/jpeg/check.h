@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of check_jpeg share. */
+#ifndef GPUCONV_CHECK_JPEG_H
+#define GPUCONV_CHECK_JPEG_H
+
+#include "image/image.h"
+#include "jpeg/layout.h"
+#include "kernels/jpeg/jpeg.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The command line. */
+struct options {
+    uint64_t seed;
+    bool quick; /* a reduced set, for sanitizers */
+    bool huge;  /* images of more than 2^31 bytes, too */
+};
+
+/* A stream of a thread, and its buffers. */
+struct place {
+    struct device *device;
+    struct device_jpeg *jpeg;
+    void *samples; /* on the device */
+    uint64_t cases;
+};
+
+/* ---- check_jpeg.c ---- */
+
+/* Print a message and exit. */
+void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* Memory of SIZE bytes, or the end of the program. */
+void *allocate(size_t size);
+
+/* End the program where a call failed. */
+void must(bool is_done, const struct error *error);
+
+int random_between(uint64_t *state, int low, int high);
+
+/* Reserve exactly SIZE bytes at place->samples, so that a sanitizer sees each access beyond them. */
+void reserve_samples(struct place *place, size_t size);
+
+/* ---- pictures.c ---- */
+
+enum content { NOISE, EXTREMES, FLAT, EDGES, PHOTO, CONTENTS };
+
+extern const char *const content_names[CONTENTS];
+
+/* Fill IMAGE, whose sizes are set, with samples; release them with free. */
+void make_picture(struct image *image, enum content content, uint64_t *state);
+
+/* ---- reference.c ---- */
+
+/* libjpeg-turbo's file, and where in it the data of the scan are. */
+struct reference {
+    uint8_t *file;
+    size_t file_size, first, size;
+};
+
+/* Encode IMAGE with the sampling factors of luma, and fill LAYOUT. Release the file with free. */
+void reference_encode(const struct image *image, int quality, int horizontal, int vertical, struct jpeg_layout *layout,
+                      struct reference *reference);
+
+/* Decode a file to RGB or grey; release the samples with free. */
+void reference_decode(const uint8_t *file, size_t size, struct image *image);
+
+/* ---- encode_cases.c ---- */
+
+void check_encoder(const struct options *options, struct place *place);
+
+/* Some cases that may run beside those of other threads. */
+void check_encoder_beside(const struct options *options, struct place *place);
+
+/* ---- bench.c ---- */
+
+void bench_files(int count, char **names);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Check JPEG on a GPU against libjpeg-turbo, byte for byte: check_jpeg --cuda [--quick] [--huge] [--seed NUMBER]. A
+ * buffer of samples has exactly the size of the samples, so compute-sanitizer finds accesses beyond them.
+ *
+ * check_jpeg --bench FILE... times the kernels with the pictures of JPEG files. */
+#include "check.h"
+
+#include "base/random.h"
+#include "kernels/device/device.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_SKIPPED = 77, STREAMS = 4 };
+
+static const char usage[] = "usage: check_jpeg --cuda [--quick] [--huge] [--seed NUMBER]\n"
+                            "       check_jpeg --bench FILE...\n";
+
+/* ---- What all files use ---- */
+
+void fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+void *allocate(size_t size)
+{
+    void *memory = malloc(size);
+    if (memory == NULL)
+        fail("not enough memory");
+    return memory;
+}
+
+void must(bool is_done, const struct error *error)
+{
+    if (!is_done)
+        fail("%s", error->message);
+}
+
+int random_between(uint64_t *state, int low, int high)
+{
+    return low + (int)(random_next(state) % (uint64_t)(high - low + 1));
+}
+
+void reserve_samples(struct place *place, size_t size)
+{
+    struct error error = {0};
+    device_release(place->device, place->samples);
+    must(device_allocate(place->device, size, &place->samples, &error), &error);
+}
+
+/* ---- The run ---- */
+
+static void place_open(struct place *place)
+{
+    struct error error = {0};
+    *place = (struct place){0};
+    must(device_open(0, &place->device, &error), &error);
+    must(device_jpeg_open(place->device, &place->jpeg, &error), &error);
+}
+
+static void place_close(struct place *place)
+{
+    device_jpeg_close(place->jpeg);
+    device_release(place->device, place->samples);
+    device_close(place->device);
+}
+
+struct beside {
+    struct options options;
+    uint64_t cases;
+};
+
+static void *run_beside(void *argument)
+{
+    struct beside *beside = argument;
+    struct place place;
+    place_open(&place);
+    check_encoder_beside(&beside->options, &place);
+    beside->cases = place.cases;
+    place_close(&place);
+    return NULL;
+}
+
+/* Several streams at once. */
+static uint64_t check_streams(const struct options *options)
+{
+    pthread_t threads[STREAMS];
+    struct beside beside[STREAMS];
+    uint64_t cases = 0;
+    for (int i = 0; i < STREAMS; i++) {
+        beside[i] = (struct beside){.options = *options};
+        beside[i].options.seed += (uint64_t)i + 1;
+        if (pthread_create(&threads[i], NULL, run_beside, &beside[i]) != 0)
+            fail("no thread");
+    }
+    for (int i = 0; i < STREAMS; i++) {
+        pthread_join(threads[i], NULL);
+        cases += beside[i].cases;
+    }
+    return cases;
+}
+
+static bool parse(int argc, char **argv, struct options *options)
+{
+    bool cuda = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--cuda") == 0)
+            cuda = true;
+        else if (strcmp(argv[i], "--quick") == 0)
+            options->quick = true;
+        else if (strcmp(argv[i], "--huge") == 0)
+            options->huge = true;
+        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+            options->seed = strtoull(argv[++i], NULL, 0);
+        else
+            return false;
+    }
+    return cuda;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.seed = 20261122};
+    const bool is_bench = argc > 2 && strcmp(argv[1], "--bench") == 0;
+    if (!is_bench && !parse(argc, argv, &options)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    struct error error = {0};
+    int devices;
+    if (!device_count(&devices, &error)) {
+        printf("skipped: %s\n", error.message);
+        return EXIT_SKIPPED;
+    }
+    if (is_bench) {
+        bench_files(argc - 2, argv + 2);
+        return 0;
+    }
+    printf("seed %" PRIu64 "\n", options.seed);
+    struct place place;
+    place_open(&place);
+    check_encoder(&options, &place);
+    const uint64_t cases = place.cases + check_streams(&options);
+    place_close(&place);
+    printf("%" PRIu64 " cases, 0 mismatches\n", cases);
+    return 0;
+}

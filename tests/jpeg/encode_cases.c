@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The GPU's encoder against libjpeg-turbo: all bytes of the scan. */
+#include "check.h"
+
+#include "base/random.h"
+#include "kernels/device/device.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct encode_case {
+    int width, height, channels;
+    int horizontal, vertical; /* of luma */
+    int quality;
+    enum content content;
+    uint64_t key; /* of the samples */
+};
+
+/* Grey, and each sampling of colours. */
+static const int samplings[][2] = {{0, 0}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {4, 2}};
+enum { SAMPLINGS = sizeof samplings / sizeof samplings[0] };
+
+static void report(const struct encode_case *c, const struct reference *reference, const uint8_t *bytes, size_t size)
+{
+    const uint8_t *expected = reference->file + reference->first;
+    size_t at = 0;
+    while (at < size && at < reference->size && bytes[at] == expected[at])
+        at++;
+    fail("encode %dx%d, %d channels, sampling %dx%d, quality %d, %s, key %" PRIu64
+         ": %zu bytes instead of %zu, the first wrong one at %zu",
+         c->width, c->height, c->channels, c->horizontal, c->vertical, c->quality, content_names[c->content], c->key,
+         size, reference->size, at);
+}
+
+static void check_case(struct place *place, const struct encode_case *c)
+{
+    struct error error = {0};
+    uint64_t state = c->key;
+    struct image image = {.width = c->width, .height = c->height, .channels = c->channels, .bits = 8};
+    make_picture(&image, c->content, &state);
+    struct jpeg_layout layout;
+    struct reference reference;
+    reference_encode(&image, c->quality, c->horizontal, c->vertical, &layout, &reference);
+
+    reserve_samples(place, image_bytes(&image));
+    must(device_upload(place->device, place->samples, image.samples, image_bytes(&image), &error), &error);
+    struct image device_image = image;
+    device_image.samples = place->samples;
+    must(device_jpeg_encode(place->jpeg, &layout, &device_image, &error), &error);
+    const uint8_t *bytes;
+    size_t size;
+    must(device_jpeg_encoded(place->jpeg, &bytes, &size, &error), &error);
+    if (size != reference.size || memcmp(bytes, reference.file + reference.first, size) != 0)
+        report(c, &reference, bytes, size);
+    free(reference.file);
+    free(image.samples);
+    place->cases++;
+}
+
+/* A case of this size with all else random. Sampling is a row of SAMPLINGS. */
+static void check_size(struct place *place, int width, int height, int sampling, uint64_t *state)
+{
+    const struct encode_case c = {.width = width,
+                                  .height = height,
+                                  .channels = (sampling == 0 ? 1 : 3) + random_between(state, 0, 1),
+                                  .horizontal = samplings[sampling][0],
+                                  .vertical = samplings[sampling][1],
+                                  .quality = random_between(state, 1, 100),
+                                  .content = (enum content)random_between(state, 0, CONTENTS - 1),
+                                  .key = random_next(state)};
+    check_case(place, &c);
+}
+
+/* Every quality with every sampling and content. */
+static void check_qualities(const struct options *options, struct place *place, uint64_t *state)
+{
+    for (int quality = 1; quality <= 100; quality += options->quick ? 33 : 1)
+        for (int sampling = 0; sampling < SAMPLINGS; sampling++)
+            for (int content = 0; content < CONTENTS; content += options->quick ? 3 : 1) {
+                const struct encode_case c = {.width = random_between(state, 30, 150),
+                                              .height = random_between(state, 30, 150),
+                                              .channels = sampling == 0 ? 1 : 3,
+                                              .horizontal = samplings[sampling][0],
+                                              .vertical = samplings[sampling][1],
+                                              .quality = quality,
+                                              .content = (enum content)content,
+                                              .key = random_next(state)};
+                check_case(place, &c);
+            }
+}
+
+static void check_sizes(const struct options *options, struct place *place, uint64_t *state)
+{
+    const int thinned = options->quick ? 150 : 2;
+    for (int sampling = 0; sampling < SAMPLINGS; sampling++)
+        for (int width = 1; width <= 64; width++)
+            for (int height = 1; height <= 64; height++)
+                if (random_next(state) % (uint64_t)thinned == 0)
+                    check_size(place, width, height, sampling, state);
+    for (int i = 0; i < (options->quick ? 12 : 1200); i++) /* around multiples of 16 */
+        check_size(place, 16 * random_between(state, 1, 40) + random_between(state, -1, 1),
+                   16 * random_between(state, 1, 20) + random_between(state, -1, 1), i % SAMPLINGS, state);
+}
+
+/* Long rows and columns, and pictures of many tiles. Noise of the best quality is larger than the first buffer. */
+static void check_large(const struct options *options, struct place *place, uint64_t *state)
+{
+    static const int sizes[][2] = {{65500, 1}, {1, 65500}, {65500, 17}, {33, 65499}, {4000, 3000}, {3001, 2003}};
+    const size_t count = options->quick ? 1 : sizeof sizes / sizeof sizes[0];
+    for (size_t i = 0; i < count; i++)
+        for (int sampling = 0; sampling < SAMPLINGS; sampling++)
+            check_size(place, sizes[i][0], sizes[i][1], sampling, state);
+    for (int sampling = 0; sampling < SAMPLINGS; sampling++)
+        for (int content = NOISE; content <= EXTREMES; content++) {
+            const struct encode_case c = {.width = options->quick ? 150 : 2111,
+                                          .height = options->quick ? 90 : 1333,
+                                          .channels = sampling == 0 ? 1 : 3,
+                                          .horizontal = samplings[sampling][0],
+                                          .vertical = samplings[sampling][1],
+                                          .quality = 100,
+                                          .content = (enum content)content,
+                                          .key = random_next(state) | 1};
+            check_case(place, &c);
+        }
+    if (options->huge)
+        for (int sampling = 1; sampling < SAMPLINGS; sampling += 2) {
+            const struct encode_case c = {.width = 30011,
+                                          .height = 30007,
+                                          .channels = 3 + sampling % 4 / 3,
+                                          .horizontal = samplings[sampling][0],
+                                          .vertical = samplings[sampling][1],
+                                          .quality = sampling == 1 ? 100 : 80,
+                                          .content = PHOTO,
+                                          .key = random_next(state)};
+            check_case(place, &c);
+        }
+}
+
+void check_encoder(const struct options *options, struct place *place)
+{
+    uint64_t state = options->seed;
+    check_qualities(options, place, &state);
+    check_sizes(options, place, &state);
+    check_large(options, place, &state);
+}
+
+void check_encoder_beside(const struct options *options, struct place *place)
+{
+    uint64_t state = options->seed;
+    for (int i = 0; i < (options->quick ? 6 : 120); i++)
+        check_size(place, random_between(&state, 1, 900), random_between(&state, 1, 700), i % SAMPLINGS, &state);
+}
