@@ -107,7 +107,7 @@ static int list_codecs(void)
     for (const struct codec *codec = table; codec < table + count; codec++) {
         char names[32] = "";
         for (const struct format *format = known; format < known + format_count; format++)
-            if (codec_reads(codec, format))
+            if (codec_reads(codec, format) || codec_writes(codec, format))
                 snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", names[0] != '\0' ? ", " : "",
                          format->name);
         printf("%-13s  %-9s  reads %2d bits, writes %2d  %s%s\n", codec->name, names, codec->read_bits,

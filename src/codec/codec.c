@@ -17,6 +17,22 @@ enum { PNG = 1 << FORMAT_PNG, JPEG = 1 << FORMAT_JPEG };
  * reads all files that codec_inspect accepts, up to its limits. */
 static const struct codec table[] = {
     {
+        .name = "parallel-jpeg",
+        .summary = "writes the bytes of libjpeg-turbo on several threads",
+        .writes = JPEG,
+        .write_bits = 8,
+        .most_side = 65500, /* as libjpeg-turbo */
+        .limits = "65500 pixels on a side",
+#ifdef GPUCONV_LIBJPEG_TURBO
+        .writer_need = parallel_jpeg_writer_need,
+        .writer_open = parallel_jpeg_writer_open,
+        .writer_encode = parallel_jpeg_writer_encode,
+        .writer_write = parallel_jpeg_writer_write,
+        .writer_finish = parallel_jpeg_writer_finish,
+        .writer_close = parallel_jpeg_writer_close,
+#endif
+    },
+    {
         .name = "libjpeg-turbo",
         .summary = "grey stays grey, the source's subsampling is kept",
         .reads = JPEG,
@@ -101,7 +117,7 @@ const struct codec *codec_find(const char *name, struct error *error)
 
 bool codec_is_built_in(const struct codec *codec)
 {
-    return codec->decode != NULL || codec->reader_open != NULL;
+    return codec->decode != NULL || codec->reader_open != NULL || codec->writer_open != NULL;
 }
 
 /* ---- The choice ---- */
@@ -372,22 +388,38 @@ bool codec_writer_open(struct codec_writer *writer, const struct image *shape, c
     return writer->codec->writer_open(writer, thread_pool_threads(settings->pool), error);
 }
 
+/* Call the codec's writer_encode, or if there is none writer_write, with the bits that it gets. */
+static bool pass_rows(struct codec_writer *writer, int thread, int first, const struct image *rows, struct error *error)
+{
+    const struct codec *codec = writer->codec;
+    return codec->writer_encode != NULL ? codec->writer_encode(writer, thread, first, rows, error)
+                                        : codec->writer_write(writer, first, rows, error);
+}
+
+/* The same, where ROWS may have more bits. */
+static bool reduce_rows(struct codec_writer *writer, int thread, int first, const struct image *rows,
+                        struct error *error)
+{
+    struct image reduced;
+    if (rows->bits == writer->shape.bits)
+        return pass_rows(writer, thread, first, rows, error);
+    if (!image_convert(rows, writer->shape.bits, &reduced, NULL))
+        return codec_report_encode_memory(&writer->shape, writer->format, error);
+    const bool done = pass_rows(writer, thread, first, &reduced, error);
+    image_free(&reduced);
+    return done;
+}
+
 bool codec_writer_encode(struct codec_writer *writer, int thread, int first, const struct image *rows,
                          struct error *error)
 {
-    return writer->codec->writer_encode == NULL || writer->codec->writer_encode(writer, thread, first, rows, error);
+    return writer->codec->writer_encode == NULL || reduce_rows(writer, thread, first, rows, error);
 }
 
 bool codec_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error)
 {
-    struct image reduced;
-    if (rows->bits == writer->shape.bits)
-        return writer->codec->writer_write(writer, first, rows, error);
-    if (!image_convert(rows, writer->shape.bits, &reduced, NULL))
-        return codec_report_encode_memory(&writer->shape, writer->format, error);
-    const bool done = writer->codec->writer_write(writer, first, &reduced, error);
-    image_free(&reduced);
-    return done;
+    return writer->codec->writer_encode != NULL ? writer->codec->writer_write(writer, first, rows, error)
+                                                : reduce_rows(writer, 0, first, rows, error);
 }
 
 bool codec_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)

@@ -48,6 +48,13 @@ bool libjpeg_turbo_writer_open(struct codec_writer *writer, int threads, struct 
 bool libjpeg_turbo_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error);
 bool libjpeg_turbo_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
 void libjpeg_turbo_writer_close(struct codec_writer *writer);
+size_t parallel_jpeg_writer_need(const struct image *shape, const struct codec_settings *settings, int threads);
+bool parallel_jpeg_writer_open(struct codec_writer *writer, int threads, struct error *error);
+bool parallel_jpeg_writer_encode(struct codec_writer *writer, int thread, int first, const struct image *rows,
+                                 struct error *error);
+bool parallel_jpeg_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error);
+bool parallel_jpeg_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
+void parallel_jpeg_writer_close(struct codec_writer *writer);
 bool stb_decode(const struct codec_input *input, struct image *image, struct error *error);
 bool stb_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
                 uint8_t **bytes, size_t *size, struct error *error);

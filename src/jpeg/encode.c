@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include "jpeg/encode.h"
+
+#include "jpeg/write_headers.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Tables ---- */
+
+const struct jpeg_encode_loops *const *jpeg_encode_sets(size_t *count)
+{
+    static const struct jpeg_encode_loops *const sets[] = {
+        &jpeg_encode_portable,
+#ifdef __x86_64__
+        &jpeg_encode_sse2,
+        &jpeg_encode_avx2,
+        &jpeg_encode_avx512,
+#endif
+    };
+    *count = sizeof sets / sizeof *sets;
+#ifdef __x86_64__
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    *count -= (size_t)(!avx2 + !avx512);
+#endif
+    return sets;
+}
+
+/* As jcdctmgr.c: 2^r / divisor is the reciprocal, of 16 bits. Where it is rounded down, the bias has 1 more. */
+static void set_divisors(const uint16_t quantisers[JPEG_BLOCK], struct jpeg_divisors *divisors)
+{
+    for (int i = 0; i < JPEG_BLOCK; i++) {
+        const unsigned divisor = 8u * quantisers[i];
+        int shift = 16 + 31 - __builtin_clz(divisor);
+        unsigned reciprocal = (1u << shift) / divisor, bias = divisor / 2;
+        const unsigned rest = (1u << shift) % divisor;
+        if (rest == 0) { /* a power of two, whose reciprocal has 17 bits */
+            reciprocal /= 2;
+            shift--;
+        } else if (rest <= divisor / 2) {
+            bias++;
+        } else {
+            reciprocal++;
+        }
+        divisors->bias[i] = (uint16_t)bias;
+        divisors->reciprocal[i] = (uint16_t)reciprocal;
+        divisors->scale[i] = (uint16_t)(1u << (32 - shift));
+    }
+}
+
+/* The codes of a table's symbols below COUNT (T.81, annex C). */
+static void set_codes(const struct jpeg_huffman *huffman, unsigned count, uint16_t *codes, uint8_t *lengths)
+{
+    unsigned code = 0;
+    int next = 0;
+    for (int length = 1; length <= 16; length++, code <<= 1)
+        for (int i = 0; i < huffman->counts[length]; i++, code++) {
+            const unsigned symbol = huffman->symbols[next++];
+            if (symbol >= count)
+                continue;
+            codes[symbol] = (uint16_t)code;
+            lengths[symbol] = (uint8_t)length;
+        }
+}
+
+/* The codes of runs with small values, and these values behind them (T.81, F.1.2.2). */
+static void set_small_codes(struct jpeg_codes *codes)
+{
+    for (int run = 0; run < 16; run++)
+        for (int value = -JPEG_SMALL; value < JPEG_SMALL; value++) {
+            const unsigned magnitude = (unsigned)abs(value);
+            const int count = magnitude == 0 ? 0 : 32 - __builtin_clz(magnitude), symbol = run << 4 | count;
+            const uint32_t bits = (uint32_t)(value - (value < 0)) & ((1u << count) - 1);
+            codes->small[run][value + JPEG_SMALL] =
+                ((uint32_t)codes->ac[symbol] << count | bits) << 8 | (uint32_t)(codes->ac_length[symbol] + count);
+        }
+}
+
+void jpeg_encoder_prepare(struct jpeg_encoder *encoder, const struct jpeg_layout *layout)
+{
+    size_t sets;
+    const struct jpeg_encode_loops *const *all = jpeg_encode_sets(&sets);
+    *encoder = (struct jpeg_encoder){.layout = *layout, .loops = all[sets - 1]};
+    for (int i = 0; i < 2; i++) {
+        const struct jpeg_part *part = &layout->parts[i < layout->components ? i : 0];
+        struct jpeg_codes *codes = &encoder->codes[i];
+        set_divisors(layout->quantisers[part->quantiser], &encoder->divisors[i]);
+        set_codes(&layout->dc[part->dc], 16, codes->dc, codes->dc_length);
+        set_codes(&layout->ac[part->ac], 256, codes->ac, codes->ac_length);
+        set_small_codes(codes);
+    }
+}
+
+/* ---- Bands ---- */
+
+/* A band that grows. */
+struct growth {
+    struct jpeg_band *band;
+    size_t capacity; /* of its bits, in bytes */
+    struct jpeg_bits bits;
+};
+
+/* Write the last bits to memory. Returns the number of all that began at BEGIN. */
+static uint64_t bits_end(const struct jpeg_bits *bits, const uint8_t *begin)
+{
+    if (bits->count > 0)
+        *bits->next = (uint8_t)(bits->held << (8 - bits->count));
+    return 8 * (uint64_t)(bits->next - begin) + (uint64_t)bits->count;
+}
+
+enum { TILE_BYTES = JPEG_TILE_BLOCKS * JPEG_BLOCK_BYTES_MOST + 16 }; /* the codes of a tile, and a word behind them */
+
+/* Make room for the codes of another tile. */
+static bool reserve_tile(struct growth *growth)
+{
+    const size_t used = growth->band != NULL ? (size_t)(growth->bits.next - growth->band->bits) : 0;
+    if (growth->band != NULL && growth->capacity - used >= TILE_BYTES)
+        return true;
+    const size_t capacity = 2 * growth->capacity + TILE_BYTES;
+    struct jpeg_band *larger = realloc(growth->band, sizeof *larger + capacity);
+    if (larger == NULL)
+        return false;
+    growth->band = larger;
+    growth->capacity = capacity;
+    growth->bits.next = larger->bits + used;
+    return true;
+}
+
+/* Keep the first MCU of the band, and let the next one follow it. */
+static void keep_first(const struct jpeg_layout *layout, const struct jpeg_blocks *blocks, struct jpeg_band *band,
+                       int predictors[JPEG_COMPONENTS_MOST])
+{
+    for (int i = 0; i < layout->mcu_blocks; i++) {
+        memcpy(band->first[i], blocks->coefficients[i], sizeof band->first[i]);
+        band->first_nonzero[i] = blocks->nonzero[i];
+        predictors[layout->mcu_parts[i]] = blocks->coefficients[i][0];
+    }
+}
+
+/* Encode a row of MCUs. */
+static bool encode_row(const struct jpeg_encoder *encoder, const struct image *rows, bool is_first,
+                       int predictors[JPEG_COMPONENTS_MOST], struct growth *growth)
+{
+    struct jpeg_blocks blocks;
+    const size_t pixel = image_pixel_bytes(rows);
+    for (int x = 0; x < rows->width; x += JPEG_TILE) {
+        const struct jpeg_tile tile = {
+            .samples = rows->samples + (size_t)x * pixel,
+            .row_bytes = (size_t)rows->width * pixel,
+            .channels = rows->channels,
+            .columns = rows->width - x,
+            .rows = rows->height,
+        };
+        const bool keep = is_first && x == 0;
+        const int mcus = encoder->loops->transform(&encoder->layout, encoder->divisors, &tile, &blocks);
+        if (!reserve_tile(growth))
+            return false;
+        if (keep)
+            keep_first(&encoder->layout, &blocks, growth->band, predictors);
+        encoder->loops->encode(&encoder->layout, encoder->codes, &blocks, keep, mcus, predictors, &growth->bits);
+    }
+    return true;
+}
+
+struct jpeg_band *jpeg_band_encode(const struct jpeg_encoder *encoder, const struct image *rows)
+{
+    const int mcu_height = JPEG_SIDE * encoder->layout.vertical;
+    int predictors[JPEG_COMPONENTS_MOST] = {0};
+    struct growth growth = {.capacity = image_bytes(rows) / 8};
+    if (!reserve_tile(&growth))
+        return NULL;
+    for (int y = 0; y < rows->height; y += mcu_height) {
+        const int left = rows->height - y;
+        const struct image row = image_rows(rows, y, left < mcu_height ? left : mcu_height);
+        if (!encode_row(encoder, &row, y == 0, predictors, &growth)) {
+            free(growth.band);
+            return NULL;
+        }
+    }
+    struct jpeg_band *band = growth.band;
+    memcpy(band->last_dc, predictors, sizeof predictors);
+    band->bit_count = bits_end(&growth.bits, band->bits);
+    struct jpeg_band *smaller = realloc(band, sizeof *band + (size_t)(band->bit_count / 8) + 1);
+    return smaller != NULL ? smaller : band;
+}
+
+/* ---- Joining ---- */
+
+/* Is one of the bytes FF? */
+static bool has_ff(uint64_t bytes)
+{
+    const uint64_t ones = UINT64_MAX / 255, inverse = ~bytes;
+    return ((inverse - ones) & bytes & ones << 7) != 0;
+}
+
+/* Append a byte, and 0 to FF. Two bytes are written. */
+static uint8_t *put_byte(uint8_t *to, uint64_t byte)
+{
+    to[0] = (uint8_t)byte;
+    to[1] = 0;
+    return to + 1 + (byte == 0xff);
+}
+
+/* The same for the 8 bytes of WORD, the highest first. */
+static uint8_t *put_word(uint8_t *to, uint64_t word)
+{
+    const uint64_t bytes = htobe64(word);
+    if (has_ff(word)) {
+        for (int shift = 56; shift >= 0; shift -= 8)
+            to = put_byte(to, word >> shift & 255);
+        return to;
+    }
+    memcpy(to, &bytes, sizeof bytes);
+    return to + sizeof bytes;
+}
+
+bool jpeg_file_append_bits(struct jpeg_file *file, const uint8_t *bits, uint64_t count)
+{
+    const int shift = file->held_count;
+    const uint64_t mask = ((uint64_t)1 << shift) - 1;
+    uint64_t held = file->held;
+    uint8_t *to = blob_extend(&file->blob, (size_t)(count / 8) * 2 + 16); /* all may be FF; and 8 behind the last */
+    if (to == NULL)
+        return false;
+    for (; count >= 64; count -= 64, bits += 8) {
+        uint64_t word;
+        memcpy(&word, bits, sizeof word);
+        word = be64toh(word);
+        to = put_word(to, shift > 0 ? held << (64 - shift) | word >> shift : word);
+        held = word & mask;
+    }
+    for (; count >= 8; count -= 8, bits++) {
+        held = held << 8 | *bits;
+        to = put_byte(to, held >> shift & 255);
+        held &= mask;
+    }
+    file->held = held << count | (count > 0 ? *bits >> (8 - count) : 0);
+    file->held_count += (int)count;
+    if (file->held_count >= 8) {
+        file->held_count -= 8;
+        to = put_byte(to, file->held >> file->held_count & 255);
+        file->held &= ((uint64_t)1 << file->held_count) - 1;
+    }
+    file->blob.size = (size_t)(to - file->blob.bytes);
+    return true;
+}
+
+bool jpeg_file_append(struct jpeg_file *file, const struct jpeg_encoder *encoder, const struct jpeg_band *band)
+{
+    const size_t mcu_blocks = (size_t)encoder->layout.mcu_blocks;
+    struct jpeg_blocks blocks;
+    uint8_t first[JPEG_MCU_BLOCKS_MOST * JPEG_BLOCK_BYTES_MOST + 16];
+    struct jpeg_bits bits = {.next = first};
+    memcpy(blocks.coefficients, band->first, mcu_blocks * sizeof *band->first);
+    memcpy(blocks.nonzero, band->first_nonzero, mcu_blocks * sizeof *band->first_nonzero);
+    encoder->loops->encode(&encoder->layout, encoder->codes, &blocks, 0, 1, file->predictors, &bits);
+    memcpy(file->predictors, band->last_dc, sizeof file->predictors);
+    return jpeg_file_append_bits(file, first, bits_end(&bits, first)) &&
+           jpeg_file_append_bits(file, band->bits, band->bit_count);
+}
+
+bool jpeg_file_end(struct jpeg_file *file)
+{
+    static const uint8_t ones[] = {0xff};
+    if (file->held_count > 0 && !jpeg_file_append_bits(file, ones, (uint64_t)(8 - file->held_count)))
+        return false;
+    uint8_t *end = blob_extend(&file->blob, JPEG_END_BYTES);
+    if (end != NULL)
+        jpeg_write_end(end);
+    return end != NULL;
+}

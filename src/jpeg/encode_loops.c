@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inner loops of the JPEG encoder, compiled once for each instruction set. All results are those of libjpeg-turbo:
+ * its colour conversion (jccolor.c), subsampling (jcsample.c), forward transform ISLOW (jfdctint.c, after Loeffler,
+ * Ligtenberg and Moschytz, 1989) and quantisation (jcdctmgr.c). Samples of 8 bits overflow no word on the way:
+ *
+ *     a sample less 128                                  at most 128
+ *     a sum of 8 in the first pass, times 4              4096
+ *     a sum of 8 of these in the second pass             32768: -32768 to 32512, and 2 more for rounding
+ *     a coefficient times 8, and half a quantiser        8192 + 1021 */
+#include "jpeg/encode_vectors.h"
+
+/* Samples less 128 of all components, in full size, and then of chroma in its own. */
+struct planes {
+    _Alignas(64) int16_t rows[JPEG_COMPONENTS_MOST][2 * JPEG_SIDE][JPEG_TILE];
+};
+
+/* ---- Colours ---- */
+
+/* 16-bit fractions of jccolor.c. Chroma is rounded to the nearest, and a half downwards. */
+enum {
+    HALF = 1 << 15,
+    Y_RED = 19595,
+    Y_GREEN = 38470,
+    Y_BLUE = 7471,
+    BLUE_RED = -11059,
+    BLUE_GREEN = -21709,
+    RED_GREEN = -27439,
+    RED_BLUE = -5329,
+};
+
+#if VECTOR > 16
+
+/* Eight words: A and B in turns. */
+#define TWO(a, b) a, b, a, b, a, b, a, b
+
+/* The bytes of four pixels of S bytes as words: component A, component B, of each pixel in turn. */
+#define PAIR(at, a, b) (at) + (a), 128, (at) + (b), 128
+#define PAIRS(s, a, b)                                                                                                 \
+    {                                                                                                                  \
+        PAIR(0, a, b), PAIR(s, a, b), PAIR(2 * (s), a, b), PAIR(3 * (s), a, b)                                         \
+    }
+
+/* Four pixels a lane, as pairs of words: red and green, blue and green. */
+struct pairs {
+    words red_green, blue_green;
+};
+
+INLINE struct pairs load_pairs(const uint8_t *from, size_t pixel)
+{
+    static const uint8_t places[2][2][LANE] = {{PAIRS(3, 0, 1), PAIRS(3, 2, 1)}, {PAIRS(4, 0, 1), PAIRS(4, 2, 1)}};
+    const words samples = load_pixels(from, 8 * pixel);
+    return (struct pairs){shuffle(samples, load_row(places[pixel == 4][0])),
+                          shuffle(samples, load_row(places[pixel == 4][1]))};
+}
+
+/* Red times A + green times B + blue times C + green times D. */
+INLINE ints weigh(struct pairs pairs, const int16_t red_green[8], const int16_t blue_green[8])
+{
+    return multiply_pairs(pairs.red_green, load_row(red_green)) +
+           multiply_pairs(pairs.blue_green, load_row(blue_green));
+}
+
+/* Green's weight in Y is beyond a word, so both pairs have a part. A half is -32768 of the negative. */
+static const int16_t y_weights[2][8] = {{TWO(Y_RED, Y_GREEN - 16384)}, {TWO(Y_BLUE, 16384)}};
+static const int16_t blue_weights[2][8] = {{TWO(-BLUE_RED, -BLUE_GREEN)}, {TWO(-HALF, 0)}};
+static const int16_t red_weights[2][8] = {{TWO(-HALF, 0)}, {TWO(-RED_BLUE, -RED_GREEN)}};
+
+/* A row of RGB, with or without alpha. Up to 4 bytes behind it are read. */
+INLINE void convert_colours(const uint8_t *row, size_t pixel, int16_t *y, int16_t *blue, int16_t *red)
+{
+    for (int x = 0; x < JPEG_TILE; x += VECTOR / 2) {
+        const struct pairs a = load_pairs(row + (size_t)x * pixel, pixel);
+        const struct pairs b = load_pairs(row + (size_t)(x + 4) * pixel, pixel);
+        const int y_bias = HALF - (128 << 16), bias = HALF - 1;
+        store(y + x, pack((weigh(a, y_weights[0], y_weights[1]) + y_bias) >> 16,
+                          (weigh(b, y_weights[0], y_weights[1]) + y_bias) >> 16));
+        store(blue + x, pack((bias - weigh(a, blue_weights[0], blue_weights[1])) >> 16,
+                             (bias - weigh(b, blue_weights[0], blue_weights[1])) >> 16));
+        store(red + x, pack((bias - weigh(a, red_weights[0], red_weights[1])) >> 16,
+                            (bias - weigh(b, red_weights[0], red_weights[1])) >> 16));
+    }
+}
+
+#else
+
+INLINE void convert_colours(const uint8_t *restrict row, size_t pixel, int16_t *restrict y, int16_t *restrict blue,
+                            int16_t *restrict red)
+{
+    for (int x = 0; x < JPEG_TILE; x++) {
+        const uint8_t *rgb = row + (size_t)x * pixel;
+        const int r = rgb[0], g = rgb[1], b = rgb[2];
+        y[x] = (int16_t)((Y_RED * r + Y_GREEN * g + Y_BLUE * b + HALF - (128 << 16)) >> 16);
+        blue[x] = (int16_t)((BLUE_RED * r + BLUE_GREEN * g + HALF * b + HALF - 1) >> 16);
+        red[x] = (int16_t)((HALF * r + RED_GREEN * g + RED_BLUE * b + HALF - 1) >> 16);
+    }
+}
+
+#endif
+
+static void convert_row(const uint8_t *row, int channels, struct planes *planes, int at)
+{
+    int16_t *y = planes->rows[0][at];
+    if (channels == 3)
+        convert_colours(row, 3, y, planes->rows[1][at], planes->rows[2][at]);
+    else if (channels == 4)
+        convert_colours(row, 4, y, planes->rows[1][at], planes->rows[2][at]);
+    else
+        for (int x = 0; x < JPEG_TILE; x++)
+            y[x] = (int16_t)(row[x * channels] - 128);
+}
+
+/* Convert the rows of TILE. Its last column is repeated up to the width of a tile. */
+static void convert_rows(const struct jpeg_tile *tile, struct planes *planes)
+{
+    enum { READ_BEHIND = 4 };
+    const size_t pixel = (size_t)tile->channels, whole = JPEG_TILE * pixel + READ_BEHIND;
+    const size_t row = (size_t)tile->columns * pixel;
+    uint8_t padded[JPEG_TILE * 4 + READ_BEHIND];
+    for (int y = 0; y < tile->rows; y++) {
+        const uint8_t *samples = tile->samples + (size_t)y * tile->row_bytes;
+        if (row < whole) {
+            memcpy(padded, samples, row);
+            for (size_t i = row; i < whole; i++)
+                padded[i] = padded[i - pixel];
+            samples = padded;
+        }
+        convert_row(samples, tile->channels, planes, y);
+    }
+}
+
+/* ---- Chroma ---- */
+
+/* Two columns of one or two rows to one sample. The bias alternates, 0 and 1 or 1 and 2, so that halves go both ways. */
+INLINE void halve_row(const int16_t *above, const int16_t *below, int rows, int16_t *to)
+{
+    static const int32_t biases[2][4] = {{0, 1, 0, 1}, {1, 2, 1, 2}};
+    const words ones = (words){0} + 1;
+    const ints bias = (ints)load_row(biases[rows - 1]);
+    for (int x = 0; x < JPEG_TILE; x += VECTOR) {
+        words a = load(above + x), b = load(above + x + VECTOR / 2);
+        if (rows == 2) {
+            a += load(below + x);
+            b += load(below + x + VECTOR / 2);
+        }
+        store(to + x / 2,
+              pack_in_order((multiply_pairs(a, ones) + bias) >> rows, (multiply_pairs(b, ones) + bias) >> rows));
+    }
+}
+
+/* The mean of HORIZONTAL x VERTICAL samples, a half rounded upwards. */
+INLINE void average_row(const int16_t *const rows[2], int horizontal, int vertical, int16_t *to)
+{
+    const int count = horizontal * vertical, shift = __builtin_ctz((unsigned)count);
+    for (int x = 0; x < JPEG_TILE / horizontal; x++) {
+        int sum = count / 2;
+        for (int v = 0; v < vertical; v++)
+            for (int h = 0; h < horizontal; h++)
+                sum += rows[v][horizontal * x + h];
+        to[x] = (int16_t)(sum >> shift);
+    }
+}
+
+/* Subsample a component in place. A row of the result ends before the rows that it is made of. */
+static void subsample(int16_t (*rows)[JPEG_TILE], int count, int horizontal, int vertical)
+{
+    if (horizontal * vertical == 1)
+        return;
+    for (int y = 0; y < count; y++) {
+        const int16_t *const from[2] = {rows[vertical * y], rows[vertical * y + vertical - 1]};
+        if (horizontal == 2)
+            halve_row(from[0], from[1], vertical, rows[y]);
+        else
+            average_row(from, horizontal, vertical, rows[y]);
+    }
+}
+
+/* Repeat row LAST down to the row before END. */
+static void repeat_row(int16_t (*rows)[JPEG_TILE], int last, int end)
+{
+    for (int y = last + 1; y < end; y++)
+        memcpy(rows[y], rows[last], sizeof *rows);
+}
+
+/* ---- The transform ---- */
+
+/* Fractions of 13 bits. */
+enum {
+    F_0_298 = 2446,
+    F_0_390 = 3196,
+    F_0_541 = 4433,
+    F_0_765 = 6270,
+    F_0_899 = 7373,
+    F_1_175 = 9633,
+    F_1_501 = 12299,
+    F_1_847 = 15137,
+    F_1_961 = 16069,
+    F_2_053 = 16819,
+    F_2_562 = 20995,
+    F_3_072 = 25172,
+};
+
+INLINE void transpose(words v[8])
+{
+    words a[8], b[8];
+    for (int i = 0; i < 8; i += 2) {
+        a[i] = first16(v[i], v[i + 1]);
+        a[i + 1] = last16(v[i], v[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int k = 0; k < 2; k++) {
+            b[i + 2 * k] = first32(a[i + k], a[i + k + 2]);
+            b[i + 2 * k + 1] = last32(a[i + k], a[i + k + 2]);
+        }
+    for (int k = 0; k < 4; k++) {
+        v[2 * k] = first64(b[k], b[k + 4]);
+        v[2 * k + 1] = last64(b[k], b[k + 4]);
+    }
+}
+
+/* The words of two vectors as pairs. */
+struct paired {
+    words first, last;
+};
+
+INLINE struct paired pair(words a, words b)
+{
+    return (struct paired){first16(a, b), last16(a, b)};
+}
+
+struct sums {
+    ints first, last;
+};
+
+/* a x + b y + more, for the pairs a and b of V. */
+INLINE struct sums multiply_add(struct paired v, int x, int y, struct sums more)
+{
+    const words factors = (words)((ints){0} + (int32_t)((uint32_t)(uint16_t)x | (uint32_t)y << 16));
+    return (struct sums){multiply_pairs(v.first, factors) + more.first, multiply_pairs(v.last, factors) + more.last};
+}
+
+INLINE words descale(struct sums sums, int shift)
+{
+    return pack(sums.first >> shift, sums.last >> shift);
+}
+
+/* Transform the eight words across V. The first pass leaves its results 4 times as large, and the second takes this
+ * back; both leave them sqrt(8) times as large as the transform of T.81 does. */
+INLINE void transform_words(words v[8], bool first_pass)
+{
+    const int shift = first_pass ? 11 : 15;
+    const ints half = (ints){0} + (1 << (shift - 1));
+    const struct sums rounding = {half, half};
+    const words t0 = v[0] + v[7], t1 = v[1] + v[6], t2 = v[2] + v[5], t3 = v[3] + v[4];
+    const words t4 = v[3] - v[4], t5 = v[2] - v[5], t6 = v[1] - v[6], t7 = v[0] - v[7];
+    const words t10 = t0 + t3, t11 = t1 + t2, t12 = t1 - t2, t13 = t0 - t3;
+    v[0] = first_pass ? (t10 + t11) * 4 : (t10 + t11 + 2) >> 2;
+    v[4] = first_pass ? (t10 - t11) * 4 : (t10 - t11 + 2) >> 2;
+    const struct paired even = pair(t13, t12);
+    v[2] = descale(multiply_add(even, F_0_541 + F_0_765, F_0_541, rounding), shift);
+    v[6] = descale(multiply_add(even, F_0_541, F_0_541 - F_1_847, rounding), shift);
+    const struct paired z = pair(t4 + t6, t5 + t7), outer = pair(t4, t7), inner = pair(t5, t6);
+    const struct sums z3 = multiply_add(z, F_1_175 - F_1_961, F_1_175, rounding);
+    const struct sums z4 = multiply_add(z, F_1_175, F_1_175 - F_0_390, rounding);
+    v[7] = descale(multiply_add(outer, F_0_298 - F_0_899, -F_0_899, z3), shift);
+    v[5] = descale(multiply_add(inner, F_2_053 - F_2_562, -F_2_562, z4), shift);
+    v[3] = descale(multiply_add(inner, -F_2_562, F_3_072 - F_2_562, z3), shift);
+    v[1] = descale(multiply_add(outer, -F_0_899, F_1_501 - F_0_899, z4), shift);
+}
+
+/* Divide by the quantisers, to the nearest. */
+INLINE words quantise(words value, const struct jpeg_divisors *divisors, int row)
+{
+    const words sign = value >> 15;
+    const words magnitude = (value ^ sign) - sign + load_row(divisors->bias + JPEG_SIDE * row);
+    const words scaled = multiply_high(magnitude, load_row(divisors->reciprocal + JPEG_SIDE * row));
+    return (multiply_high(scaled, load_row(divisors->scale + JPEG_SIDE * row)) ^ sign) - sign;
+}
+
+/* Transform and quantise BLOCKS blocks side by side. The rows of samples follow each other. */
+INLINE void transform_blocks(const int16_t *samples, const struct jpeg_divisors *divisors, const int at[BLOCKS],
+                             struct jpeg_blocks *blocks)
+{
+    words v[8];
+    for (int i = 0; i < 8; i++)
+        v[i] = load(samples + i * JPEG_TILE);
+    transpose(v);
+    transform_words(v, true);
+    transpose(v);
+    transform_words(v, false);
+    for (int i = 0; i < 8; i++)
+        v[i] = quantise(v[i], divisors, i);
+    store_zigzag(v, at, blocks);
+}
+
+/* Luma blocks beyond the picture's last one, of the width ACROSS and the height DOWN: the DC of the block before, and
+ * nothing else. */
+static void fill_up(const struct jpeg_layout *layout, int mcus, int across, int down, struct jpeg_blocks *blocks)
+{
+    const int horizontal = layout->horizontal, luma = horizontal * layout->vertical;
+    for (int mcu = down < layout->vertical ? 0 : mcus - 1; mcu < mcus; mcu++)
+        for (int i = 1; i < luma; i++)
+            if (mcu * horizontal + i % horizontal >= across || i / horizontal >= down) {
+                const int at = mcu * layout->mcu_blocks + i;
+                memset(blocks->coefficients[at], 0, sizeof blocks->coefficients[at]);
+                blocks->coefficients[at][0] = blocks->coefficients[at - 1][0];
+                blocks->nonzero[at] = 0;
+            }
+}
+
+/* Transform row Y of the blocks of component I. */
+static void transform_row(const struct jpeg_layout *layout, int i, int y, int mcus,
+                          const struct jpeg_divisors *divisors, const int16_t *samples, struct jpeg_blocks *blocks)
+{
+    const int horizontal = layout->parts[i].horizontal;
+    const int before = i == 0 ? y * horizontal : layout->mcu_blocks - layout->components + i;
+    for (int x = 0; x < mcus * horizontal; x += BLOCKS) {
+        int at[BLOCKS];
+        for (int k = 0; k < BLOCKS; k++)
+            at[k] = (x + k) / horizontal * layout->mcu_blocks + before + (x + k) % horizontal;
+        transform_blocks(samples + x * JPEG_SIDE, divisors, at, blocks);
+    }
+}
+
+static int transform(const struct jpeg_layout *layout, const struct jpeg_divisors divisors[2],
+                     const struct jpeg_tile *tile, struct jpeg_blocks *blocks)
+{
+    const int horizontal = layout->horizontal, vertical = layout->vertical, mcu_width = JPEG_SIDE * horizontal;
+    const int columns = tile->columns < JPEG_TILE ? tile->columns : JPEG_TILE;
+    const int mcus = (columns + mcu_width - 1) / mcu_width, groups = (tile->rows + vertical - 1) / vertical;
+    const int across = (columns + JPEG_SIDE - 1) / JPEG_SIDE, down = (tile->rows + JPEG_SIDE - 1) / JPEG_SIDE;
+    struct planes planes;
+    convert_rows(tile, &planes);
+    for (int i = 0; i < layout->components; i++) {
+        int16_t(*rows)[JPEG_TILE] = planes.rows[i];
+        if (i == 0) {
+            repeat_row(rows, tile->rows - 1, JPEG_SIDE * down);
+        } else {
+            repeat_row(rows, tile->rows - 1, vertical * groups);
+            subsample(rows, groups, horizontal, vertical);
+            repeat_row(rows, groups - 1, JPEG_SIDE);
+        }
+        for (int y = 0; y < (i == 0 ? down : 1); y++)
+            transform_row(layout, i, y, mcus, &divisors[i > 0], rows[JPEG_SIDE * y], blocks);
+    }
+    if (across < mcus * horizontal || down < vertical)
+        fill_up(layout, mcus, across, down, blocks);
+    return mcus;
+}
+
+/* ---- The codes ---- */
+
+/* Append the last LENGTH bits of VALUE, whose others are 0: 1 to 27 of them. The bytes behind the last whole one are
+ * written again by the next call. */
+INLINE struct jpeg_bits put(struct jpeg_bits bits, uint32_t value, int length)
+{
+    bits.held = bits.held << length | value;
+    bits.count += length;
+    const uint64_t bytes = __builtin_bswap64(bits.held << (64 - bits.count));
+    memcpy(bits.next, &bytes, sizeof bytes);
+    bits.next += bits.count >> 3;
+    bits.count &= 7;
+    return bits;
+}
+
+/* The bits of a magnitude, and those that stand for VALUE (T.81, F.1.2.1). */
+INLINE int count_bits(int value)
+{
+    const unsigned magnitude = (unsigned)(value < 0 ? -value : value);
+    return magnitude == 0 ? 0 : 32 - __builtin_clz(magnitude);
+}
+
+INLINE uint32_t value_bits(int value, int count)
+{
+    return (uint32_t)(value - (value < 0)) & ((1u << count) - 1);
+}
+
+INLINE struct jpeg_bits put_dc(struct jpeg_bits bits, const struct jpeg_codes *codes, int difference)
+{
+    const int count = count_bits(difference);
+    return put(bits, (uint32_t)codes->dc[count] << count | value_bits(difference, count),
+               codes->dc_length[count] + count);
+}
+
+/* A coefficient after RUN zeros, where the small table does not have it. */
+static struct jpeg_bits put_large(struct jpeg_bits bits, const struct jpeg_codes *codes, int run, int value)
+{
+    for (; run > 15; run -= 16)
+        bits = put(bits, codes->ac[0xf0], codes->ac_length[0xf0]);
+    const int count = count_bits(value), symbol = run << 4 | count;
+    return put(bits, (uint32_t)codes->ac[symbol] << count | value_bits(value, count), codes->ac_length[symbol] + count);
+}
+
+INLINE struct jpeg_bits put_block(struct jpeg_bits bits, const struct jpeg_codes *codes, const int16_t *coefficients,
+                                  uint64_t nonzero, int predictor)
+{
+    int last = 0;
+    bits = put_dc(bits, codes, coefficients[0] - predictor);
+    for (nonzero &= ~(uint64_t)1; nonzero != 0; nonzero &= nonzero - 1) {
+        const int at = __builtin_ctzll(nonzero), run = at - last - 1, value = coefficients[at];
+        last = at;
+        if (run < 16 && (unsigned)(value + JPEG_SMALL) < 2 * JPEG_SMALL) {
+            const uint32_t code = codes->small[run][value + JPEG_SMALL];
+            bits = put(bits, code >> 8, (int)(code & 255));
+        } else {
+            bits = put_large(bits, codes, run, value);
+        }
+    }
+    return last < JPEG_BLOCK - 1 ? put(bits, codes->ac[0], codes->ac_length[0]) : bits;
+}
+
+static void encode(const struct jpeg_layout *layout, const struct jpeg_codes codes[2], const struct jpeg_blocks *blocks,
+                   int first, int last, int predictors[JPEG_COMPONENTS_MOST], struct jpeg_bits *to)
+{
+    struct jpeg_bits bits = *to;
+    int at = first * layout->mcu_blocks;
+    for (int mcu = first; mcu < last; mcu++)
+        for (int i = 0; i < layout->mcu_blocks; i++, at++) {
+            const int part = layout->mcu_parts[i];
+            const int16_t *coefficients = blocks->coefficients[at];
+            bits = put_block(bits, &codes[part > 0], coefficients, blocks->nonzero[at], predictors[part]);
+            predictors[part] = coefficients[0];
+        }
+    *to = bits;
+}
+
+#define JOIN_NAMES(a, b) a##b
+#define NAMED(a, b) JOIN_NAMES(a, b)
+#define TEXT_OF(a) #a
+#define TEXT(a) TEXT_OF(a)
+
+const struct jpeg_encode_loops NAMED(jpeg_encode_, GPUCONV_JPEG_SET) = {
+    .name = TEXT(GPUCONV_JPEG_SET),
+    .transform = transform,
+    .encode = encode,
+};

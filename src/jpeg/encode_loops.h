@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Between encode.c, which knows bands and files, and encode_loops.c, which is compiled once for each instruction set. */
+#ifndef GPUCONV_JPEG_ENCODE_LOOPS_H
+#define GPUCONV_JPEG_ENCODE_LOOPS_H
+
+#include "jpeg/layout.h"
+
+enum {
+    JPEG_TILE = 128, /* pixels: a whole number of MCUs, whose blocks stay in the first cache */
+    JPEG_TILE_BLOCKS = JPEG_TILE / JPEG_SIDE * 4, /* at most: 16 MCUs of 1 x 2, with 4 blocks each */
+
+    /* A code has at most 16 bits. Its value has at most 11 bits for a DC difference, and 10 for an AC coefficient. Only 63
+     * AC coefficients take most. */
+    JPEG_BLOCK_BYTES_MOST = (27 + 63 * 26 + 7) / 8,
+
+    /* Coefficients below this magnitude have tables of their codes with their values. */
+    JPEG_SMALL = 32,
+};
+
+/* To divide a coefficient x, scaled by 8, by a quantiser q, to the nearest: ((|x| + bias) * reciprocal >> 16) * scale >> 16.
+ * The numbers are those of libjpeg-turbo, so that the products are too. In natural order. */
+struct jpeg_divisors {
+    uint16_t bias[JPEG_BLOCK], reciprocal[JPEG_BLOCK], scale[JPEG_BLOCK];
+};
+
+/* What the Huffman tables of a component make of symbols. */
+struct jpeg_codes {
+    uint32_t small[16]
+                  [2 * JPEG_SMALL]; /* by run and value + JPEG_SMALL: the length, and from bit 8 on code and value */
+    uint16_t dc[16], ac[256];
+    uint8_t dc_length[16], ac_length[256];
+};
+
+/* Quantised blocks in zigzag order, in the order of the scan. */
+struct jpeg_blocks {
+    _Alignas(64) int16_t coefficients[JPEG_TILE_BLOCKS][JPEG_BLOCK];
+    uint64_t nonzero[JPEG_TILE_BLOCKS]; /* bit i: coefficient i is not zero; the DC's bit may be anything */
+};
+
+/* Some pixels of a row of MCUs. */
+struct jpeg_tile {
+    const uint8_t *samples; /* of the first pixel */
+    size_t row_bytes;       /* to the next row */
+    int channels;           /* 1 to 4; the second and the fourth are left out */
+    int columns;            /* pixels from the first one to the end of its row */
+    int rows;               /* at most those of an MCU */
+};
+
+/* Bits on their way to memory. */
+struct jpeg_bits {
+    uint8_t *next;
+    uint64_t held; /* the last COUNT bits, 0 to 7, are not in memory yet */
+    int count;
+};
+
+struct jpeg_tables {
+    struct jpeg_divisors divisors[2]; /* of luma, of chroma */
+    struct jpeg_codes codes[2];
+};
+
+/* One instruction set. */
+struct jpeg_encode_loops {
+    const char *name;
+
+    /* Convert, subsample, transform and quantise a tile. Returns the number of its MCUs. */
+    int (*transform)(const struct jpeg_layout *layout, const struct jpeg_divisors divisors[2],
+                     const struct jpeg_tile *tile, struct jpeg_blocks *blocks);
+
+    /* Write the codes of MCUs FIRST up to LAST. PREDICTORS are the DC values before them, and then of the last ones.
+     * Memory for JPEG_BLOCK_BYTES_MOST a block is there, and for 8 bytes more. */
+    void (*encode)(const struct jpeg_layout *layout, const struct jpeg_codes codes[2], const struct jpeg_blocks *blocks,
+                   int first, int last, int predictors[JPEG_COMPONENTS_MOST], struct jpeg_bits *bits);
+};
+
+extern const struct jpeg_encode_loops jpeg_encode_portable;
+#ifdef __x86_64__
+extern const struct jpeg_encode_loops jpeg_encode_sse2, jpeg_encode_avx2, jpeg_encode_avx512;
+#endif
+
+#endif
