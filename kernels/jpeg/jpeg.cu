@@ -41,7 +41,7 @@ bool device_jpeg_open(struct device *device, struct device_jpeg **opened, struct
         return error_set(error, ERROR_WORK, "not enough memory; close other programs");
     jpeg->device = device;
     jpeg->encoder.tables_sent.is_locked = jpeg->encoder.scan_size.is_locked = jpeg->encoder.data.is_locked = true;
-    jpeg->decoder.data.is_locked = jpeg->decoder.starts.is_locked = true;
+    jpeg->decoder.data.is_locked = jpeg->decoder.result.is_locked = true;
     *opened = jpeg;
     return true;
 }
@@ -52,22 +52,11 @@ void device_jpeg_close(struct device_jpeg *jpeg)
         return;
     struct jpeg_encoder *encoder = &jpeg->encoder;
     struct jpeg_decoder *decoder = &jpeg->decoder;
-    struct jpeg_buffer *const buffers[] = {&encoder->tables, &encoder->tables_sent, &encoder->words,
-                                           &encoder->scan,   &encoder->scan_size,   &encoder->data,
-                                           &decoder->data,   &decoder->starts};
+    struct jpeg_buffer *const buffers[] = {&encoder->tables, &encoder->tables_sent,  &encoder->words,
+                                           &encoder->scan,   &encoder->scan_size,    &encoder->data,
+                                           &decoder->data,   &decoder->result,       &decoder->upload,
+                                           &decoder->work,   &decoder->coefficients, &decoder->samples};
     for (struct jpeg_buffer *buffer : buffers)
         release(jpeg, buffer);
     free(jpeg);
-}
-
-bool device_jpeg_reserve(struct device_jpeg *jpeg, size_t bytes, size_t segments, uint8_t **data, uint32_t **starts,
-                         struct error *error)
-{
-    struct jpeg_decoder *decoder = &jpeg->decoder;
-    if (!jpeg_buffer_reserve(jpeg, &decoder->data, bytes, error) ||
-        !jpeg_buffer_reserve(jpeg, &decoder->starts, segments * sizeof(uint32_t), error))
-        return false;
-    *data = decoder->data.bytes;
-    *starts = (uint32_t *)decoder->starts.bytes;
-    return true;
 }

@@ -16,8 +16,7 @@ extern "C" {
 /* Buffers on one device, and page-locked ones. They grow, and are kept from image to image. */
 struct device_jpeg;
 
-/* The data of a scan without stuffed bytes and restart markers, in page-locked memory. At least 16 bytes of any value
- * follow them. */
+/* The data of a scan without stuffed bytes and restart markers, in the memory of device_jpeg_reserve. */
 struct jpeg_data {
     const uint8_t *bytes;
     size_t size;              /* below 2^28 */
@@ -29,8 +28,8 @@ struct jpeg_data {
 bool device_jpeg_open(struct device *device, struct device_jpeg **jpeg, struct error *error);
 void device_jpeg_close(struct device_jpeg *jpeg);
 
-/* Page-locked memory for the bytes and the segments of struct jpeg_data, valid until the next call. It may be filled once
- * device_jpeg_decoded has returned for the image before. */
+/* Page-locked memory for at most so many bytes and segments of struct jpeg_data, valid until the next call. It may be
+ * filled once device_jpeg_decoded has returned for the image before. */
 bool device_jpeg_reserve(struct device_jpeg *jpeg, size_t bytes, size_t segments, uint8_t **data, uint32_t **starts,
                          struct error *error);
 

@@ -26,7 +26,14 @@ struct jpeg_encoder {
 };
 
 struct jpeg_decoder {
-    struct jpeg_buffer data, starts; /* page-locked: what device_jpeg_reserve gives */
+    struct jpeg_buffer data;         /* page-locked: tables, segments and the bytes of device_jpeg_reserve */
+    struct jpeg_buffer result;       /* page-locked: are the data bad? */
+    struct jpeg_buffer upload;       /* the same on the device */
+    struct jpeg_buffer work;         /* states, sums and DC values */
+    struct jpeg_buffer coefficients; /* of all blocks in the order of the scan */
+    struct jpeg_buffer samples;      /* of all components */
+    size_t starts_at, bytes_at;      /* of segments and bytes in the data */
+    bool is_refused;                 /* nothing was queued, because the CPU has to decode the file */
 };
 
 struct device_jpeg {

@@ -37,15 +37,8 @@ static double now(void)
 
 static struct source load_source(const char *name)
 {
-    FILE *file = fopen(name, "rb");
-    if (file == NULL || fseek(file, 0, SEEK_END) != 0)
-        fail("%s cannot be read", name);
-    const size_t size = (size_t)ftell(file);
-    uint8_t *bytes = allocate(size);
-    rewind(file);
-    if (fread(bytes, 1, size, file) != size)
-        fail("%s cannot be read", name);
-    fclose(file);
+    size_t size;
+    uint8_t *bytes = read_bytes(name, &size);
     struct source source;
     struct reference reference;
     reference_decode(bytes, size, &source.image);

@@ -43,6 +43,13 @@ int random_between(uint64_t *state, int low, int high);
 /* Reserve exactly SIZE bytes at place->samples, so that a sanitizer sees each access beyond them. */
 void reserve_samples(struct place *place, size_t size);
 
+/* Open a stream on the first GPU. */
+void place_open(struct place *place);
+void place_close(struct place *place);
+
+/* The bytes of a file; release them with free. */
+uint8_t *read_bytes(const char *name, size_t *size);
+
 /* ---- pictures.c ---- */
 
 enum content { NOISE, EXTREMES, FLAT, EDGES, PHOTO, CONTENTS };
@@ -73,6 +80,19 @@ void check_encoder(const struct options *options, struct place *place);
 
 /* Some cases that may run beside those of other threads. */
 void check_encoder_beside(const struct options *options, struct place *place);
+
+/* ---- decode_cases.c ---- */
+
+void check_decoder(const struct options *options, struct place *place);
+void check_decoder_beside(const struct options *options, struct place *place);
+
+/* Put the data of a file into the decoder's memory, and fill LAYOUT and DATA. False: the file is not for it. */
+bool load_file(struct place *place, const uint8_t *file, size_t size, struct jpeg_layout *layout,
+               struct jpeg_data *data);
+
+/* ---- decode_bench.c ---- */
+
+void bench_decoder(int count, char **names);
 
 /* ---- bench.c ---- */
 

@@ -59,9 +59,23 @@ void reserve_samples(struct place *place, size_t size)
     must(device_allocate(place->device, size, &place->samples, &error), &error);
 }
 
+uint8_t *read_bytes(const char *name, size_t *size)
+{
+    FILE *file = fopen(name, "rb");
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0)
+        fail("%s cannot be read", name);
+    *size = (size_t)ftell(file);
+    uint8_t *bytes = allocate(*size);
+    rewind(file);
+    if (fread(bytes, 1, *size, file) != *size)
+        fail("%s cannot be read", name);
+    fclose(file);
+    return bytes;
+}
+
 /* ---- The run ---- */
 
-static void place_open(struct place *place)
+void place_open(struct place *place)
 {
     struct error error = {0};
     *place = (struct place){0};
@@ -69,7 +83,7 @@ static void place_open(struct place *place)
     must(device_jpeg_open(place->device, &place->jpeg, &error), &error);
 }
 
-static void place_close(struct place *place)
+void place_close(struct place *place)
 {
     device_jpeg_close(place->jpeg);
     device_release(place->device, place->samples);
@@ -86,6 +100,7 @@ static void *run_beside(void *argument)
     struct beside *beside = argument;
     struct place place;
     place_open(&place);
+    check_decoder_beside(&beside->options, &place);
     check_encoder_beside(&beside->options, &place);
     beside->cases = place.cases;
     place_close(&place);
@@ -144,12 +159,14 @@ int main(int argc, char **argv)
         return EXIT_SKIPPED;
     }
     if (is_bench) {
+        bench_decoder(argc - 2, argv + 2);
         bench_files(argc - 2, argv + 2);
         return 0;
     }
     printf("seed %" PRIu64 "\n", options.seed);
     struct place place;
     place_open(&place);
+    check_decoder(&options, &place);
     check_encoder(&options, &place);
     const uint64_t cases = place.cases + check_streams(&options);
     place_close(&place);

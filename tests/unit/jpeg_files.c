@@ -89,6 +89,7 @@ uint8_t *make_jpeg(const struct jpeg_recipe *recipe, size_t *size)
     unsigned char *bytes = NULL;
     unsigned long length = 0;
     jpeg.err = jpeg_std_error(&errors);
+    errors.trace_level = -1; /* print nothing about large quantisers */
     jpeg_create_compress(&jpeg);
     jpeg_mem_dest(&jpeg, &bytes, &length);
     jpeg.image_width = (JDIMENSION)recipe->width;
@@ -99,6 +100,8 @@ uint8_t *make_jpeg(const struct jpeg_recipe *recipe, size_t *size)
     jpeg_set_quality(&jpeg, recipe->quality, FALSE); /* quantisers of 16 bits, where the quality is very low */
     jpeg.comp_info[0].h_samp_factor = recipe->horizontal;
     jpeg.comp_info[0].v_samp_factor = recipe->vertical;
+    for (int i = 1; i < recipe->components && recipe->shares_tables; i++)
+        jpeg.comp_info[i].quant_tbl_no = jpeg.comp_info[i].dc_tbl_no = jpeg.comp_info[i].ac_tbl_no = 0;
     jpeg.restart_interval = (unsigned)recipe->restart_mcus;
     jpeg.restart_in_rows = recipe->restart_rows;
     jpeg.optimize_coding = recipe->is_optimised;

@@ -15,6 +15,7 @@ struct jpeg_recipe {
     int quality;
     int restart_mcus, restart_rows; /* one of them, or none */
     bool is_optimised;              /* its own Huffman tables */
+    bool shares_tables;             /* all components use the same tables */
     int noise;                      /* of the picture: 0, flat areas, to 255, noise alone */
     uint32_t seed;
     uint32_t coefficients; /* above 0: random coefficients of this kind instead of a picture */

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The decoder on the device: its memory, its tables, and the order of its stages. */
+#include "kernels/jpeg/decode.cuh"
+
+namespace
+{
+constexpr size_t alignment = 256;
+
+/* What comes before the segments and the bytes in page-locked memory. All of it goes to the device in one copy. */
+struct header {
+    struct huffman_table tables[most_tables];
+    uint16_t quantisers[JPEG_TABLES][JPEG_BLOCK]; /* column by column */
+};
+static_assert(sizeof(struct header) % 16 == 0, "quantisers and tables are read in words of 16 bytes");
+
+constexpr size_t padding = 64; /* behind the data: the last walk reads up to 16 bytes of it */
+
+size_t round_up(size_t value, size_t multiple)
+{
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+/* Fill TABLE. Returns false for tables that libjpeg-turbo refuses. */
+bool make_table(const struct jpeg_huffman *huffman, bool is_dc, struct huffman_table *table)
+{
+    memset(table, 0, sizeof *table);
+    table->is_dc = is_dc;
+    memcpy(table->symbols, huffman->symbols, sizeof table->symbols);
+    uint32_t code = 0, symbol = 0;
+    for (uint32_t length = 1; length <= longest_code; length++, code *= 2) {
+        const uint32_t first = code, count = huffman->counts[length];
+        if (symbol + count > 256 || (count > 0 && code + count >= 1u << length)) /* no code is all ones */
+            return false;
+        for (uint32_t i = 0; i < count; i++, code++, symbol++) {
+            if (is_dc && huffman->symbols[symbol] > 15)
+                return false;
+            const uint32_t entry = huffman_entry(huffman->symbols[symbol], length, is_dc), free = look_bits - length;
+            for (uint32_t j = 0; length <= look_bits && j < 1u << free; j++)
+                table->lookup[(code << free) + j] = entry;
+        }
+        if (length > look_bits) {
+            table->limit[length - look_bits - 1] = code << (longest_code - length);
+            table->offset[length - look_bits - 1] = (int32_t)(symbol - count) - (int32_t)first;
+        }
+    }
+    return true;
+}
+
+/* Make the tables of all components, each once, and say which ones the blocks of an MCU use. */
+bool make_tables(const struct jpeg_layout *layout, struct huffman_table *tables, struct scan *scan)
+{
+    int made[2][JPEG_TABLES], count = 0;
+    memset(made, -1, sizeof made);
+    for (int i = 0; i < layout->mcu_blocks; i++) {
+        const struct jpeg_part *part = &layout->parts[layout->mcu_parts[i]];
+        if (made[0][part->dc] < 0) {
+            made[0][part->dc] = count;
+            if (!make_table(&layout->dc[part->dc], true, &tables[count++]))
+                return false;
+        }
+        if (made[1][part->ac] < 0) {
+            made[1][part->ac] = count;
+            if (!make_table(&layout->ac[part->ac], false, &tables[count++]))
+                return false;
+        }
+        scan->dc[i] = (uint8_t)made[0][part->dc];
+        scan->ac[i] = (uint8_t)made[1][part->ac];
+    }
+    scan->table_count = (uint32_t)count;
+    return true;
+}
+
+/* After how many blocks the tables of the blocks of an MCU repeat. The walk cannot tell blocks with the same tables
+ * apart. */
+uint32_t find_period(const struct scan *scan, int blocks)
+{
+    for (int period = 1; period < blocks; period++) {
+        bool repeats = blocks % period == 0;
+        for (int i = period; i < blocks; i++)
+            repeats &= scan->dc[i] == scan->dc[i - period] && scan->ac[i] == scan->ac[i - period];
+        if (repeats)
+            return (uint32_t)period;
+    }
+    return (uint32_t)blocks;
+}
+
+/* Number the subsequences of all segments. Returns false if the segments are not as the picture needs them. */
+bool number_subsequences(const struct jpeg_data *data, uint32_t *starts, uint32_t *firsts, struct scan *scan)
+{
+    const uint32_t bytes = subsequence_bits / 8;
+    uint32_t count = 0;
+    if (data->size >= size_t{1} << 28 || starts[0] != 0 ||
+        data->segment_count != (scan->blocks + scan->segment_blocks - 1) / scan->segment_blocks)
+        return false;
+    starts[data->segment_count] = (uint32_t)data->size;
+    for (size_t i = 0; i < data->segment_count; i++) {
+        if (starts[i + 1] <= starts[i] || starts[i + 1] > data->size)
+            return false;
+        firsts[i] = count;
+        count += (starts[i + 1] - starts[i] + bytes - 1) / bytes;
+    }
+    firsts[data->segment_count] = count;
+    scan->segment_count = (uint32_t)data->segment_count;
+    scan->subsequences = count;
+    return true;
+}
+
+/* Describe the picture. Its component's samples are numbered from 0 on. Returns the bytes of all of them. */
+size_t describe_picture(const struct jpeg_layout *layout, const uint16_t *quantisers, struct picture *picture)
+{
+    size_t bytes = 0;
+    int first = 0;
+    memset(picture, 0, sizeof *picture);
+    picture->count = layout->components;
+    picture->width = layout->width;
+    picture->height = layout->height;
+    picture->mcus_across = (uint32_t)layout->mcus_across;
+    picture->mcu_blocks = (uint32_t)layout->mcu_blocks;
+    picture->segment_mcus = (uint32_t)layout->restart_interval;
+    picture->quantisers = quantisers;
+    for (int i = 0; i < layout->components; i++) {
+        const struct jpeg_part *part = &layout->parts[i];
+        struct component *component = &picture->components[i];
+        component->samples = (uint8_t *)bytes;
+        component->pitch = round_up((size_t)part->blocks_across * JPEG_SIDE, 128);
+        component->width = part->width;
+        component->height = part->height;
+        component->blocks_across = part->blocks_across;
+        component->blocks_down = part->blocks_down;
+        component->horizontal = part->horizontal == 4 ? 2 : part->horizontal - 1;
+        component->vertical = part->vertical - 1;
+        component->first = first;
+        component->quantiser = part->quantiser;
+        first += part->horizontal * part->vertical;
+        bytes += component->pitch * (size_t)part->blocks_down * JPEG_SIDE;
+    }
+    return bytes;
+}
+
+/* Give out parts of MEMORY one after another; where it is NULL, count only. */
+struct parts {
+    uint8_t *memory;
+    size_t used;
+
+    template <typename T>
+    void take(T **part, size_t count)
+    {
+        *part = (T *)(memory + used);
+        used += round_up(count * sizeof(T), alignment);
+    }
+};
+
+void take_walk(struct parts *parts, const struct scan *scan, size_t mcus, struct walk *walk)
+{
+    const size_t blocks = blocks_of(scan->subsequences, walk_threads);
+    parts->take(&walk->is_bad, 1);
+    parts->take(&walk->in, scan->subsequences);
+    parts->take(&walk->out, scan->subsequences);
+    parts->take(&walk->counts, scan->subsequences);
+    parts->take(&walk->blocks, scan->subsequences);
+    parts->take(&walk->totals, blocks);
+    parts->take(&walk->edges, blocks * walk_launches);
+    parts->take(&walk->dc, scan->blocks);
+    parts->take(&walk->dc_totals, blocks_of(mcus, tile_mcus));
+}
+
+/* Reserve the device's memory. */
+bool reserve(struct device_jpeg *jpeg, const struct scan *scan, size_t mcus, size_t upload, size_t samples,
+             struct walk *walk, struct error *error)
+{
+    struct jpeg_decoder *decoder = &jpeg->decoder;
+    struct parts parts = {};
+    take_walk(&parts, scan, mcus, walk);
+    if (!jpeg_buffer_reserve(jpeg, &decoder->upload, upload, error) ||
+        !jpeg_buffer_reserve(jpeg, &decoder->work, parts.used, error) ||
+        !jpeg_buffer_reserve(jpeg, &decoder->coefficients, (size_t)scan->blocks * JPEG_BLOCK * sizeof(int16_t),
+                             error) ||
+        !jpeg_buffer_reserve(jpeg, &decoder->samples, samples, error))
+        return false;
+    parts.memory = decoder->work.bytes;
+    parts.used = 0;
+    take_walk(&parts, scan, mcus, walk);
+    walk->coefficients = (int16_t *)decoder->coefficients.bytes;
+    return true;
+}
+
+/* Queue all stages. */
+bool queue(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct scan *scan, const struct walk *walk,
+           const struct picture *picture, size_t upload, uint8_t *pixels, struct error *error)
+{
+    struct jpeg_decoder *decoder = &jpeg->decoder;
+    const cudaStream_t stream = device_stream(jpeg->device);
+    const uint32_t mcus = scan->blocks / (uint32_t)layout->mcu_blocks;
+    return device_upload(jpeg->device, decoder->upload.bytes, decoder->data.bytes, upload, error) &&
+           device_fill(jpeg->device, walk->is_bad, 0, sizeof *walk->is_bad, error) &&
+           device_fill(jpeg->device, walk->coefficients, 0, (size_t)scan->blocks * JPEG_BLOCK * sizeof(int16_t),
+                       error) &&
+           decode_walk(scan, walk, stream, error) && decode_sum_dc(walk, mcus, layout, stream, error) &&
+           decode_transform(picture, walk, stream, error) && decode_colour(picture, pixels, stream, error) &&
+           device_download(jpeg->device, decoder->result.bytes, walk->is_bad, sizeof *walk->is_bad, error);
+}
+} // namespace
+
+bool device_jpeg_reserve(struct device_jpeg *jpeg, size_t bytes, size_t segments, uint8_t **data, uint32_t **starts,
+                         struct error *error)
+{
+    struct jpeg_decoder *decoder = &jpeg->decoder;
+    decoder->starts_at = sizeof(struct header) + (segments + 1) * sizeof(uint32_t);
+    decoder->bytes_at = round_up(decoder->starts_at + (segments + 1) * sizeof(uint32_t), 16);
+    if (!jpeg_buffer_reserve(jpeg, &decoder->data, decoder->bytes_at + bytes + padding, error))
+        return false;
+    *data = decoder->data.bytes + decoder->bytes_at;
+    *starts = (uint32_t *)(decoder->data.bytes + decoder->starts_at);
+    return true;
+}
+
+bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct jpeg_data *data,
+                        uint8_t *samples, struct error *error)
+{
+    struct jpeg_decoder *decoder = &jpeg->decoder;
+    uint8_t *bytes = decoder->data.bytes;
+    struct header *header = (struct header *)bytes;
+    const size_t mcus = (size_t)layout->mcus_across * (size_t)layout->mcus_down;
+    const size_t upload = decoder->bytes_at + data->size + padding;
+    struct scan scan = {};
+    scan.blocks = (uint32_t)(mcus * (size_t)layout->mcu_blocks);
+    scan.segment_blocks = layout->restart_interval == 0 || (size_t)layout->restart_interval > mcus
+                              ? scan.blocks
+                              : (uint32_t)(layout->restart_interval * layout->mcu_blocks);
+    decoder->is_refused = !make_tables(layout, header->tables, &scan) ||
+                          !number_subsequences(data, (uint32_t *)(bytes + decoder->starts_at),
+                                               (uint32_t *)(bytes + sizeof *header), &scan);
+    if (decoder->is_refused)
+        return true;
+    scan.period = find_period(&scan, layout->mcu_blocks);
+    for (int i = 0; i < JPEG_TABLES; i++)
+        for (int j = 0; j < JPEG_BLOCK; j++)
+            header->quantisers[i][j] = layout->quantisers[i][j % JPEG_SIDE * JPEG_SIDE + j / JPEG_SIDE];
+
+    struct walk walk = {};
+    struct picture picture;
+    const size_t sample_bytes = describe_picture(layout, NULL, &picture);
+    if (!jpeg_buffer_reserve(jpeg, &decoder->result, sizeof *walk.is_bad, error) ||
+        !reserve(jpeg, &scan, mcus, upload, sample_bytes, &walk, error))
+        return false;
+    const uint8_t *on_device = decoder->upload.bytes;
+    for (int i = 0; i < picture.count; i++)
+        picture.components[i].samples = decoder->samples.bytes + (size_t)picture.components[i].samples;
+    picture.quantisers = ((const struct header *)on_device)->quantisers[0];
+    scan.tables = ((const struct header *)on_device)->tables;
+    scan.firsts = (const uint32_t *)(on_device + sizeof *header);
+    scan.starts = (const uint32_t *)(on_device + decoder->starts_at);
+    scan.words = (const uint32_t *)(on_device + decoder->bytes_at);
+    return queue(jpeg, layout, &scan, &walk, &picture, upload, samples, error);
+}
+
+bool device_jpeg_decoded(struct device_jpeg *jpeg, bool *is_decoded, struct error *error)
+{
+    *is_decoded = false;
+    if (!device_wait(jpeg->device, error))
+        return false;
+    *is_decoded = !jpeg->decoder.is_refused && *(const uint32_t *)jpeg->decoder.result.bytes == 0;
+    return true;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The stages of the decoder. decode.cu queues them; decode_scan.cu makes coefficients of the data, and
+ * decode_samples.cu makes samples of coefficients. */
+#ifndef GPUCONV_JPEG_DECODE_CUH
+#define GPUCONV_JPEG_DECODE_CUH
+
+#include "kernels/jpeg/workspace.cuh"
+
+/* The data are cut into subsequences. A thread walks one, beginning in a state that it guesses at first. */
+#ifndef SUBSEQUENCE_BITS
+#define SUBSEQUENCE_BITS 1024
+#endif
+constexpr uint32_t subsequence_bits = SUBSEQUENCE_BITS;
+static_assert(subsequence_bits % 32 == 0, "words do not straddle subsequences");
+
+#ifndef WALK_THREADS
+#define WALK_THREADS 256
+#endif
+constexpr int walk_threads = WALK_THREADS; /* of a block: as many subsequences */
+
+/* Launches that hand states from block to block. Each carries a wrong state at least through one block. After the last
+ * one, data that have not synchronised go to the CPU. */
+constexpr int walk_launches = 6;
+
+/* A Huffman table for decoding. Codes of up to look_bits bits are looked up by the next bits of the data; longer ones
+ * are compared with the limits of each length. An entry says all about a symbol:
+ *
+ *     bits 0-4    bits of the code and of the value behind it, at most 31
+ *     bits 5-8    bits of the value
+ *     bits 9-15   places that the zigzag index advances: 1 for DC; run + 1 for AC; 64 for the end of a block
+ *     bit 16      always set; an entry of 0 is a longer code */
+constexpr int look_bits = 10, longest_code = 16, longer_codes = longest_code - look_bits;
+constexpr uint32_t entry_is_set = 1u << 16, end_of_block = 64;
+struct huffman_table {
+    uint32_t lookup[1 << look_bits];
+    uint32_t limit[longer_codes]; /* 1 + the largest code of up to look_bits + 1, 2, ... bits, left-aligned in 16 */
+    int32_t offset[longer_codes]; /* the symbol of code c of that length is symbols[offset + c] */
+    uint8_t symbols[256];
+    uint32_t is_dc, filler[3];
+};
+static_assert(sizeof(struct huffman_table) % 16 == 0, "tables are copied in words of 16 bytes");
+
+/* The entry of a symbol whose code has LENGTH bits. */
+static __host__ __device__ inline uint32_t huffman_entry(uint32_t symbol, uint32_t length, bool is_dc)
+{
+    const uint32_t size = symbol & 15, run = symbol >> 4;
+    const uint32_t advance = is_dc ? 1 : size != 0 || run == 15 ? run + 1 : end_of_block;
+    return entry_is_set | advance << 9 | size << 5 | (length + size);
+}
+
+constexpr int most_tables = 2 * JPEG_COMPONENTS_MOST;
+
+/* The data of a scan on the device. */
+struct scan {
+    const uint32_t *words;              /* the bytes, padded with at least 16 of any value */
+    const uint32_t *starts, *firsts;    /* of each segment: first byte, first subsequence; and the ends */
+    const struct huffman_table *tables; /* TABLE_COUNT of them */
+    uint32_t segment_count, subsequences, table_count; /* segments are restart intervals */
+    uint32_t segment_blocks, blocks;                   /* blocks of a segment, and of all */
+    uint32_t period;                                   /* the tables of the blocks of an MCU repeat after so many */
+    uint8_t dc[JPEG_MCU_BLOCKS_MOST], ac[JPEG_MCU_BLOCKS_MOST]; /* numbers of the tables of each block */
+};
+
+/* What the walks over the subsequences find, on the device. */
+struct walk {
+    uint16_t *in, *out;    /* the states at the beginning and at the end of each subsequence */
+    uint16_t *counts;      /* of the blocks that end in each subsequence */
+    uint32_t *blocks;      /* that end before it in the same thread block */
+    uint32_t *totals;      /* blocks that end before each thread block */
+    uint16_t *edges;       /* the last state of each thread block, after each launch */
+    int16_t *dc;           /* of each block of the scan: the difference; after decode_sum_dc, the sum in its tile */
+    uint2 *dc_totals;      /* sums before each tile of MCUs: of a component each half of a word */
+    int16_t *coefficients; /* of each block of the scan, column by column */
+    uint32_t *is_bad;
+};
+
+constexpr int tile_mcus = 256; /* whose DC values one thread block sums up */
+
+static inline uint32_t blocks_of(size_t items, int size)
+{
+    return (uint32_t)((items + (size_t)size - 1) / (size_t)size);
+}
+
+/* A component's samples on the device, and how its blocks lie in the scan. */
+struct component {
+    uint8_t *samples;
+    size_t pitch; /* bytes of a row, a multiple of 128 */
+    int width, height;
+    int blocks_across, blocks_down;
+    int horizontal, vertical; /* log2 of the sampling factors */
+    int first;                /* of its blocks in an MCU */
+    int quantiser;
+};
+
+struct picture {
+    struct component components[JPEG_COMPONENTS_MOST];
+    int count;
+    int width, height;
+    uint32_t mcus_across, mcu_blocks;
+    uint32_t segment_mcus;      /* 0: one segment */
+    const uint16_t *quantisers; /* each column by column */
+};
+
+/* Queue the walks over the scan: coefficients, but DC as differences. (decode_scan.cu) */
+bool decode_walk(const struct scan *scan, const struct walk *walk, cudaStream_t stream, struct error *error);
+
+/* Queue the sums of DC differences in each tile of MCUs, and before each tile. (decode_scan.cu) */
+bool decode_sum_dc(const struct walk *walk, uint32_t mcus, const struct jpeg_layout *layout, cudaStream_t stream,
+                   struct error *error);
+
+/* Queue the inverse DCT of all blocks. (decode_samples.cu) */
+bool decode_transform(const struct picture *picture, const struct walk *walk, cudaStream_t stream, struct error *error);
+
+/* Queue the upsampling and the colours: the components' samples become PIXELS. (decode_samples.cu) */
+bool decode_colour(const struct picture *picture, uint8_t *pixels, cudaStream_t stream, struct error *error);
+
+#endif

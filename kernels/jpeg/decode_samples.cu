@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From coefficients to pixels. The inverse DCT goes through the blocks of a component row by row, 8 threads a block, so
+ * that a warp writes 32 bytes to each of 8 rows. Then a thread makes 4 pixels of a row. */
+#include "kernels/jpeg/decode.cuh"
+
+#include "jpeg/samples.h"
+
+namespace
+{
+constexpr int warp_size = 32;
+
+/* ---- The inverse DCT ---- */
+
+constexpr int transform_threads = 256, tile_blocks = transform_threads / JPEG_SIDE;
+
+/* The tiles of each component, tile_blocks blocks side by side, are numbered one after another. */
+struct tiles {
+    uint32_t across[JPEG_COMPONENTS_MOST], first[JPEG_COMPONENTS_MOST + 1];
+};
+
+__device__ __forceinline__ uint32_t pack(int low, int high)
+{
+    return ((uint32_t)low & 0xffff) | (uint32_t)high << 16;
+}
+
+/* Half K of a word, with its sign. */
+__device__ __forceinline__ int half_of(uint32_t word, int k)
+{
+    return k == 0 ? (int16_t)word : (int)word >> 16;
+}
+
+/* Transpose the values of 8 threads: column t of thread t becomes row t. In each step, the partner has the other half
+ * of the rows. */
+__device__ __forceinline__ void transpose(int value[JPEG_SIDE])
+{
+    const unsigned t = threadIdx.x;
+    const bool four = (t & 4) != 0, two = (t & 2) != 0, one = (t & 1) != 0;
+    const uint32_t a = pack(value[0], value[1]), b = pack(value[2], value[3]);
+    const uint32_t c = pack(value[4], value[5]), d = pack(value[6], value[7]);
+
+    /* Rows 0 to 3, or 4 to 7, of two columns: of X, which is below 4, and of Y = X + 4. */
+    const uint32_t own0 = four ? c : a, own1 = four ? d : b;
+    const uint32_t other0 = __shfl_xor_sync(~0u, four ? a : c, 4), other1 = __shfl_xor_sync(~0u, four ? b : d, 4);
+    const uint32_t x0 = four ? other0 : own0, x1 = four ? other1 : own1;
+    const uint32_t y0 = four ? own0 : other0, y1 = four ? own1 : other1;
+
+    /* Two rows of four columns. */
+    const uint32_t own_x = two ? x1 : x0, other_x = __shfl_xor_sync(~0u, two ? x0 : x1, 2);
+    const uint32_t own_y = two ? y1 : y0, other_y = __shfl_xor_sync(~0u, two ? y0 : y1, 2);
+    const uint32_t xa = two ? other_x : own_x, xb = two ? own_x : other_x;
+    const uint32_t ya = two ? other_y : own_y, yb = two ? own_y : other_y;
+
+    /* One row: even columns in one word of a half of the block, and odd columns in another one. */
+    const unsigned keep = one ? 0x7632 : 0x5410, give = one ? 0x5410 : 0x7632;
+    const uint32_t kept_x = __byte_perm(xa, xb, keep), kept_y = __byte_perm(ya, yb, keep);
+    const uint32_t got_x = __shfl_xor_sync(~0u, __byte_perm(xa, xb, give), 1);
+    const uint32_t got_y = __shfl_xor_sync(~0u, __byte_perm(ya, yb, give), 1);
+    const uint32_t even_x = one ? got_x : kept_x, odd_x = one ? kept_x : got_x;
+    const uint32_t even_y = one ? got_y : kept_y, odd_y = one ? kept_y : got_y;
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        value[2 * k] = half_of(even_x, k);
+        value[2 * k + 1] = half_of(odd_x, k);
+        value[2 * k + 4] = half_of(even_y, k);
+        value[2 * k + 5] = half_of(odd_y, k);
+    }
+}
+
+/* The DC value of BLOCK of the scan, in MCU. Sums of DC are from the scan's beginning on; each segment begins at 0. */
+__device__ __forceinline__ int dc_of(const struct picture &picture, const struct walk &walk, int index,
+                                     const struct component &component, uint32_t mcu, uint32_t block)
+{
+    const auto total = [&](uint32_t of) {
+        const uint2 both = walk.dc_totals[of / tile_mcus];
+        return index == 0 ? both.x : index == 1 ? both.x >> 16 : both.y;
+    };
+    uint32_t sum = (uint32_t)walk.dc[block] + total(mcu);
+    if (picture.segment_mcus != 0 && mcu >= picture.segment_mcus) {
+        const uint32_t last = mcu / picture.segment_mcus * picture.segment_mcus - 1;
+        const uint32_t blocks = 1u << (component.horizontal + component.vertical);
+        sum -= (uint32_t)walk.dc[last * picture.mcu_blocks + (uint32_t)component.first + blocks - 1] + total(last);
+    }
+    return (int16_t)sum;
+}
+
+/* Load column T of BLOCK, times its quantisers modulo 2^16. Returns whether coefficients outside the first row are set. */
+__device__ __forceinline__ bool load_column(const struct walk &walk, const uint16_t *quantisers, uint32_t block,
+                                            unsigned t, int dc, int value[JPEG_SIDE])
+{
+    const uint4 words = ((const uint4 *)(walk.coefficients + (size_t)block * JPEG_BLOCK))[t];
+    const uint4 factors = ((const uint4 *)quantisers)[t];
+    const uint32_t word[] = {words.x, words.y, words.z, words.w};
+    const uint32_t factor[] = {factors.x, factors.y, factors.z, factors.w};
+#pragma unroll
+    for (int i = 0; i < JPEG_SIDE; i++) {
+        const int coefficient = i == 0 && t == 0 ? dc : half_of(word[i / 2], i % 2);
+        value[i] = (int16_t)(coefficient * half_of(factor[i / 2], i % 2));
+    }
+    return (word[0] >> 16 | word[1] | word[2] | word[3]) != 0;
+}
+
+__global__ void __launch_bounds__(transform_threads)
+    transform(const __grid_constant__ struct picture picture, const __grid_constant__ struct walk walk,
+              const __grid_constant__ struct tiles tiles)
+{
+    const int index = blockIdx.x >= tiles.first[2] ? 2 : blockIdx.x >= tiles.first[1] ? 1 : 0;
+    const struct component &component = picture.components[index];
+    const uint32_t tile = blockIdx.x - tiles.first[index], tile_y = tile / tiles.across[index];
+    const uint32_t x = (tile - tile_y * tiles.across[index]) * tile_blocks + threadIdx.x / JPEG_SIDE, y = tile_y;
+    const unsigned t = threadIdx.x % JPEG_SIDE; /* the column, and then the row */
+    const bool is_inside = x < (uint32_t)component.blocks_across;
+
+    int value[JPEG_SIDE] = {};
+    bool is_set = false;
+    if (is_inside) {
+        const uint32_t mcu = (y >> component.vertical) * picture.mcus_across + (x >> component.horizontal);
+        const uint32_t in_x = x & ((1u << component.horizontal) - 1), in_y = y & ((1u << component.vertical) - 1);
+        const uint32_t block =
+            mcu * picture.mcu_blocks + (uint32_t)component.first + (in_y << component.horizontal) + in_x;
+        const int dc = t == 0 ? dc_of(picture, walk, index, component, mcu, block) : 0;
+        is_set = load_column(walk, picture.quantisers + component.quantiser * JPEG_BLOCK, block, t, dc, value);
+    }
+    const unsigned set = __ballot_sync(~0u, is_set) >> (threadIdx.x % warp_size - t);
+    if ((set & 0xff) != 0) {
+        jpeg_inverse_pass(value, JPEG_COLUMN_SHIFT);
+    } else {
+        value[0] = jpeg_inverse_flat(value[0]);
+#pragma unroll
+        for (int i = 1; i < JPEG_SIDE; i++)
+            value[i] = value[0];
+    }
+    transpose(value);
+    jpeg_inverse_pass(value, JPEG_ROW_SHIFT);
+    if (!is_inside)
+        return;
+    uint32_t samples[2] = {};
+#pragma unroll
+    for (int i = 0; i < JPEG_SIDE; i++)
+        samples[i / 4] |= (uint32_t)jpeg_inverse_sample(value[i]) << 8 * (i % 4);
+    *(uint2 *)(component.samples + ((size_t)y * JPEG_SIDE + t) * component.pitch + (size_t)x * JPEG_SIDE) =
+        make_uint2(samples[0], samples[1]);
+}
+
+/* ---- Upsampling and colours ---- */
+
+constexpr int threads_x = warp_size, threads_y = 8; /* a warp works on one row */
+constexpr int group = 4, tile_width = threads_x * group;
+constexpr int alignment =
+    16; /* pixels; as bytes, they are whole sectors of memory with 3 channels, and half ones with 1 */
+
+/* How chroma samples become as many as the pixels are. COPIED is for all factors. */
+enum upsampling { COPIED, ACROSS, DOWN, BOTH };
+
+__device__ __forceinline__ unsigned sample_at(const struct component &component, int x, int y)
+{
+    return component.samples[(size_t)y * component.pitch + (size_t)x];
+}
+
+/* The sample of a component at a pixel. H and V are log2 of the factors by which it has fewer samples. */
+template <enum upsampling UPSAMPLING>
+__device__ __forceinline__ unsigned upsampled(const struct component &component, int x, int y, int h, int v)
+{
+    if (UPSAMPLING == COPIED)
+        return sample_at(component, x >> h, y >> v);
+    const int odd_x = x & 1, odd_y = y & 1;
+    const int near_x = UPSAMPLING == DOWN ? x : x / 2, near_y = UPSAMPLING == ACROSS ? y : y / 2;
+    const int far_x = min(max(near_x - 1 + 2 * odd_x, 0), component.width - 1);
+    const int far_y = min(max(near_y - 1 + 2 * odd_y, 0), component.height - 1);
+    const unsigned near = sample_at(component, near_x, near_y);
+    if (UPSAMPLING == ACROSS)
+        return jpeg_upsample(near, sample_at(component, far_x, near_y), (unsigned)odd_x);
+    if (UPSAMPLING == DOWN)
+        return jpeg_upsample(near, sample_at(component, near_x, far_y), (unsigned)odd_y);
+    return jpeg_upsample_sums(3 * near + sample_at(component, near_x, far_y),
+                              3 * sample_at(component, far_x, near_y) + sample_at(component, far_x, far_y),
+                              (unsigned)odd_x);
+}
+
+/* The words of a warp with three channels. Thread t has words 3 t to 3 t + 2 of 96, and gets words t, t + 32 and t +
+ * 64. */
+__device__ __forceinline__ void exchange(uint32_t *shared, uint32_t word[3])
+{
+    const int t = (int)threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < 3; k++)
+        shared[3 * t + k] = word[k]; /* no two threads in one bank: 3 and 32 have no common factor */
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < 3; k++)
+        word[k] = shared[t + threads_x * k];
+}
+
+/* A row is considered to start up to alignment - 1 pixels early, so that groups of 4 pixels are aligned words. */
+template <int CHANNELS, enum upsampling UPSAMPLING>
+__global__ void __launch_bounds__(threads_x *threads_y)
+    colour(const __grid_constant__ struct picture picture, uint8_t *pixels, uint32_t tiles_across, int h, int v)
+{
+    __shared__ uint32_t shared[CHANNELS == 3 ? threads_y : 1][threads_x * 3];
+    const int y = (int)(blockIdx.x / tiles_across) * threads_y + (int)threadIdx.y, t = (int)threadIdx.x;
+    const int tile_x = (int)(blockIdx.x % tiles_across) * tile_width;
+    if (y >= picture.height) /* the whole warp */
+        return;
+    const size_t row = (size_t)y * (size_t)picture.width;
+    const int warp_x = tile_x - (int)(row % alignment), x = warp_x + t * group;
+    uint8_t bytes[group * CHANNELS];
+#pragma unroll
+    for (int k = 0; k < group; k++) {
+        const int at = min(max(x + k, 0), picture.width - 1);
+        const unsigned luma = sample_at(picture.components[0], at, y);
+        if (CHANNELS == 1)
+            bytes[k] = (uint8_t)luma;
+        else
+            jpeg_colour((int)luma, (int)upsampled<UPSAMPLING>(picture.components[1], at, y, h, v),
+                        (int)upsampled<UPSAMPLING>(picture.components[2], at, y, h, v), bytes + k * CHANNELS);
+    }
+    uint32_t word[CHANNELS];
+#pragma unroll
+    for (int k = 0; k < CHANNELS; k++)
+        word[k] = bytes[4 * k] | (uint32_t)bytes[4 * k + 1] << 8 | (uint32_t)bytes[4 * k + 2] << 16 |
+                  (uint32_t)bytes[4 * k + 3] << 24;
+    if (CHANNELS == 3)
+        exchange(shared[threadIdx.y % (CHANNELS == 3 ? threads_y : 1)], word);
+    uint8_t *to = pixels + ((ptrdiff_t)row + warp_x) * CHANNELS; /* a multiple of 16 */
+#pragma unroll
+    for (int k = 0; k < CHANNELS; k++) {
+        const int index = t + threads_x * k,
+                  from = warp_x + index / CHANNELS * group; /* the first pixel of its group */
+        if (from >= 0 && from + group <= picture.width)
+            *(uint32_t *)(to + 4 * index) = word[k];
+    }
+    if (x >= 0 && x + group <= picture.width)
+        return;
+#pragma unroll
+    for (int k = 0; k < group; k++)
+        if (x + k >= 0 && x + k < picture.width)
+#pragma unroll
+            for (int c = 0; c < CHANNELS; c++)
+                pixels[(row + (size_t)(x + k)) * CHANNELS + c] = bytes[k * CHANNELS + c];
+}
+
+using colour_kernel = void(struct picture picture, uint8_t *pixels, uint32_t tiles_across, int h, int v);
+
+/* libjpeg-turbo interpolates, but not across two samples or fewer, and not to four times as many. */
+colour_kernel *choose_kernel(const struct picture *picture, int h, int v)
+{
+    if (picture->count == 1)
+        return colour<1, COPIED>;
+    const bool is_wide = picture->components[1].width > 2;
+    if (h == 1 && v == 1 && is_wide)
+        return colour<3, BOTH>;
+    if (h == 1 && v == 0 && is_wide)
+        return colour<3, ACROSS>;
+    if (h == 0 && v == 1)
+        return colour<3, DOWN>;
+    return colour<3, COPIED>;
+}
+} // namespace
+
+bool decode_transform(const struct picture *picture, const struct walk *walk, cudaStream_t stream, struct error *error)
+{
+    struct tiles tiles = {};
+    uint32_t count = 0;
+    for (int i = 0; i < JPEG_COMPONENTS_MOST; i++) {
+        tiles.first[i] = i < picture->count ? count : UINT32_MAX;
+        if (i >= picture->count)
+            continue;
+        tiles.across[i] = blocks_of((size_t)picture->components[i].blocks_across, tile_blocks);
+        count += tiles.across[i] * (uint32_t)picture->components[i].blocks_down;
+    }
+    transform<<<count, transform_threads, 0, stream>>>(*picture, *walk, tiles);
+    CUDA_TRY(cudaGetLastError(), error);
+    return true;
+}
+
+bool decode_colour(const struct picture *picture, uint8_t *pixels, cudaStream_t stream, struct error *error)
+{
+    const int h = picture->components[0].horizontal, v = picture->components[0].vertical;
+    const uint32_t tiles_across = blocks_of((size_t)picture->width + alignment - 1, tile_width);
+    const uint32_t tiles = tiles_across * blocks_of((size_t)picture->height, threads_y);
+    choose_kernel(picture, h, v)<<<tiles, dim3(threads_x, threads_y), 0, stream>>>(*picture, pixels, tiles_across, h,
+                                                                                   v);
+    CUDA_TRY(cudaGetLastError(), error);
+    return true;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The decoder on a GPU. Whole files go through it and through libjpeg-turbo. What it decodes must be equal. What it hands
+ * to the CPU is counted: no intact file may be among them, but for data that are made so that they do not synchronise. */
+#include "check.h"
+
+#include "base/random.h"
+#include "jpeg/headers.h"
+#include "jpeg_files.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 512, POISON = 0xa5 };
+
+enum outcome { DECLINED, HANDED_OVER, DECODED };
+
+bool load_file(struct place *place, const uint8_t *file, size_t size, struct jpeg_layout *layout,
+               struct jpeg_data *data)
+{
+    struct error error = {0};
+    struct jpeg_scan scan;
+    uint8_t *bytes;
+    uint32_t *starts;
+    if (!jpeg_read_headers(file, size, layout, &scan))
+        return false;
+    data->segment_count = jpeg_segment_count(layout);
+    if (!jpeg_scan_holds(&scan, data->segment_count))
+        return false;
+    must(device_jpeg_reserve(place->jpeg, scan.size, data->segment_count, &bytes, &starts, &error), &error);
+    data->bytes = bytes;
+    data->segments = starts;
+    return jpeg_copy_scan(&scan, data->segment_count, bytes, &data->size, starts);
+}
+
+/* Decode a file. *DECODED are the pixels, with guards before and behind; release them with free. */
+static enum outcome decode(struct place *place, const uint8_t *file, size_t size, struct jpeg_layout *layout,
+                           uint8_t **decoded)
+{
+    struct error error = {0};
+    struct jpeg_data data;
+    bool is_decoded;
+    *decoded = NULL;
+    if (!load_file(place, file, size, layout, &data))
+        return DECLINED;
+    const size_t pixels = (size_t)layout->width * (size_t)layout->height * (size_t)layout->components;
+    reserve_samples(place, pixels + 2 * GUARD);
+    uint8_t *samples = place->samples, *copy = *decoded = allocate(pixels + 2 * GUARD);
+    must(device_fill(place->device, samples, POISON, pixels + 2 * GUARD, &error), &error);
+    must(device_jpeg_decode(place->jpeg, layout, &data, samples + GUARD, &error), &error);
+    must(device_jpeg_decoded(place->jpeg, &is_decoded, &error), &error);
+    must(device_download(place->device, copy, samples, pixels + 2 * GUARD, &error), &error);
+    must(device_wait(place->device, &error), &error);
+    for (size_t i = 0; i < GUARD; i++)
+        if (copy[i] != POISON || copy[GUARD + pixels + i] != POISON)
+            fail("%d x %d pixels: the decoder wrote outside the image", layout->width, layout->height);
+    return is_decoded ? DECODED : HANDED_OVER;
+}
+
+/* Decode a file, and compare the pixels with those of libjpeg-turbo. */
+static enum outcome check_file(struct place *place, const uint8_t *file, size_t size, const char *what)
+{
+    struct jpeg_layout layout;
+    int width = 0, height = 0, components = 0;
+    uint8_t *copy;
+    const enum outcome outcome = decode(place, file, size, &layout, &copy);
+    place->cases++;
+    if (outcome != DECODED) {
+        free(copy);
+        return outcome;
+    }
+    uint8_t *expected = decode_jpeg(file, size, &width, &height, &components);
+    if (expected == NULL)
+        fail("%s: libjpeg-turbo refuses what the GPU decodes", what);
+    if (width != layout.width || height != layout.height || components != layout.components)
+        fail("%s: libjpeg-turbo decodes %d x %d pixels of %d bytes", what, width, height, components);
+    const size_t row = (size_t)width * (size_t)components;
+    for (size_t i = 0; i < row * (size_t)height; i++)
+        if (copy[GUARD + i] != expected[i])
+            fail("%s: row %zu, column %zu, channel %zu is %d, not %d", what, i / row, i % row / (size_t)components,
+                 i % (size_t)components, copy[GUARD + i], expected[i]);
+    free(expected);
+    free(copy);
+    return DECODED;
+}
+
+static void describe(const struct jpeg_recipe *recipe, char *text, size_t size)
+{
+    snprintf(text, size,
+             "%d x %d, %d components, %d x %d, quality %d, restarts %d %d, optimised %d, shared %d, noise %d, seed %u, "
+             "coefficients %u",
+             recipe->width, recipe->height, recipe->components, recipe->horizontal, recipe->vertical, recipe->quality,
+             recipe->restart_mcus, recipe->restart_rows, recipe->is_optimised, recipe->shares_tables, recipe->noise,
+             recipe->seed, recipe->coefficients);
+}
+
+static void check_recipe(struct place *place, const struct jpeg_recipe *recipe)
+{
+    char what[256];
+    size_t size;
+    uint8_t *file = make_jpeg(recipe, &size);
+    describe(recipe, what, sizeof what);
+    const enum outcome outcome = check_file(place, file, size, what);
+    if (outcome != DECODED)
+        fail("%s: %s", what, outcome == DECLINED ? "declined" : "handed over to the CPU");
+    free(file);
+}
+
+/* Sampling factors of luma; the last is grey. */
+static const int factors[][2] = {{2, 2}, {1, 1}, {2, 1}, {1, 2}, {4, 1}, {0, 0}};
+enum { FACTORS = sizeof factors / sizeof *factors };
+
+/* Random settings for a picture of WIDTH x HEIGHT. */
+static struct jpeg_recipe make_recipe(int width, int height, int kind, uint64_t *state)
+{
+    static const int qualities[] = {90, 75, 100, 1, 30, 95, 10, 60};
+    const bool is_grey = factors[kind][0] == 0;
+    struct jpeg_recipe recipe = {.width = width, .height = height};
+    recipe.components = is_grey ? 1 : 3;
+    recipe.horizontal = is_grey ? 1 : factors[kind][0];
+    recipe.vertical = is_grey ? 1 : factors[kind][1];
+    recipe.quality = qualities[random_between(state, 0, 7)];
+    recipe.restart_mcus = random_between(state, 0, 3) == 0 ? random_between(state, 1, 9) : 0;
+    recipe.restart_rows = recipe.restart_mcus == 0 && random_between(state, 0, 3) == 0;
+    recipe.is_optimised = random_between(state, 0, 2) == 0;
+    recipe.shares_tables = random_between(state, 0, 4) == 0;
+    recipe.noise = (const int[]){0, 20, 100, 255}[random_between(state, 0, 3)];
+    recipe.seed = (uint32_t)random_next(state);
+    recipe.coefficients = random_between(state, 0, 2) == 0 ? (uint32_t)random_between(state, 1, 5) : 0;
+    return recipe;
+}
+
+static void check_sizes(struct place *place, const struct options *options, uint64_t *state)
+{
+    const int step = options->quick ? 9 : 1, times = options->quick ? 1 : 6;
+    for (int kind = 0; kind < FACTORS; kind++)
+        for (int width = 1; width <= 64; width += width < 18 && !options->quick ? 1 : step)
+            for (int i = 0; i < times; i++) {
+                const int height = i == 0 ? 65 - width : random_between(state, 1, 64);
+                const struct jpeg_recipe recipe = make_recipe(width, height, kind, state);
+                check_recipe(place, &recipe);
+            }
+    for (int multiple = 80; multiple <= (options->quick ? 80 : 1024); multiple *= 2)
+        for (int kind = 0; kind < FACTORS; kind++)
+            for (int i = -1; i <= 1; i++) {
+                const struct jpeg_recipe recipe =
+                    make_recipe(multiple + i, random_between(state, 1, 9) * 16 + 1 - i, kind, state);
+                check_recipe(place, &recipe);
+            }
+}
+
+/* Pictures whose data take many blocks of threads. */
+static void check_large(struct place *place, const struct options *options, uint64_t *state)
+{
+    for (int kind = 0; kind < FACTORS; kind++)
+        for (int i = 0; i < (options->quick ? 1 : 4); i++) {
+            struct jpeg_recipe recipe =
+                make_recipe(options->quick ? 430 : 2000 + random_between(state, 0, 2000),
+                            options->quick ? 300 : 1500 + random_between(state, 0, 1500), kind, state);
+            recipe.quality = (const int[]){90, 95, 75, 40}[i];
+            recipe.noise = (const int[]){100, 30, 255, 60}[i];
+            recipe.coefficients = 0;
+            recipe.is_optimised = i % 2 == 1;
+            check_recipe(place, &recipe);
+        }
+}
+
+/* Change some bytes of a file, mostly in the data; cut some out. */
+static size_t mutate(uint8_t *file, size_t size, uint64_t *state)
+{
+    const size_t data = size > 700 ? 620 : size / 2;
+    for (int i = random_between(state, 1, 3); i > 0; i--) {
+        const size_t from = random_between(state, 0, 9) == 0 ? 2 : data, room = size - from - 2;
+        if (room < 2 || size < from + 4)
+            break;
+        const size_t at = from + random_next(state) % room;
+        const size_t cut = random_next(state) % (room > 9 ? 9 : room);
+        switch (random_between(state, 0, 3)) {
+        case 0:
+            file[at] = (uint8_t)random_next(state);
+            break;
+        case 1:
+            file[at] ^= (uint8_t)(1 << random_between(state, 0, 7));
+            break;
+        case 2:
+            file[at] = 0;
+            break;
+        default:
+            if (at + cut + 2 > size)
+                break;
+            memmove(file + at, file + at + cut, size - at - cut);
+            size -= cut;
+        }
+    }
+    return size;
+}
+
+static void check_mutated(struct place *place, const struct options *options, uint64_t *state)
+{
+    size_t outcomes[3] = {0};
+    for (int i = 0; i < (options->quick ? 40 : 600); i++) {
+        const struct jpeg_recipe recipe =
+            make_recipe(random_between(state, 1, 200), random_between(state, 1, 200), i % FACTORS, state);
+        size_t size;
+        char what[256];
+        uint8_t *file = make_jpeg(&recipe, &size);
+        describe(&recipe, what, sizeof what);
+        uint8_t *copy = allocate(size);
+        for (int j = 0; j < (options->quick ? 2 : 8); j++) {
+            memcpy(copy, file, size);
+            outcomes[check_file(place, copy, mutate(copy, size, state), what)]++;
+        }
+        free(copy);
+        free(file);
+    }
+    printf("damaged files: %zu declined, %zu handed over, %zu decoded\n", outcomes[DECLINED], outcomes[HANDED_OVER],
+           outcomes[DECODED]);
+}
+
+void check_decoder(const struct options *options, struct place *place)
+{
+    uint64_t state = options->seed;
+    check_sizes(place, options, &state);
+    check_large(place, options, &state);
+    check_mutated(place, options, &state);
+}
+
+void check_decoder_beside(const struct options *options, struct place *place)
+{
+    uint64_t state = options->seed;
+    for (int i = 0; i < (options->quick ? 4 : 100); i++) {
+        const int width = random_between(&state, 1, 400), height = random_between(&state, 1, 400);
+        const struct jpeg_recipe recipe = make_recipe(width, height, i % FACTORS, &state);
+        check_recipe(place, &recipe);
+    }
+}
