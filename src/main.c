@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Signals, standard streams, parse, dispatch, exit code. */
+#include "app/advice.h"
 #include "app/messages.h"
 #include "app/modes.h"
 #include "app/options.h"
@@ -35,6 +36,8 @@ static void keep_signals_from_killing(void)
 
 static int dispatch(const struct options *options)
 {
+    if (options->mode != MODE_RUN)
+        warn_unused_by_question(options);
     switch ((enum mode)options->mode) {
     case MODE_RUN:
         return run_images(options);

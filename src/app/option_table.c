@@ -54,6 +54,16 @@ static const char *sample_word(int value)
     return value < SAMPLE_COUNT ? sample_name((enum sample)value) : NULL;
 }
 
+/* Words of other programs that are far from ours. */
+static const char *const borders_meant[][2] = {
+    {"mirror", "reflect"},   {"symmetric", "reflect"}, {"clamp", "replicate"}, {"edge", "replicate"},
+    {"extend", "replicate"}, {"nearest", "replicate"}, {"copy", "replicate"},  {"tile", "wrap"},
+    {"repeat", "wrap"},      {"periodic", "wrap"},     {"circular", "wrap"},   {"constant", "zero"},
+    {"black", "zero"},       {"fill", "zero"},         {NULL, NULL},
+};
+
+static const char *const backends_meant[][2] = {{"gpu", "cuda"}, {"nvidia", "cuda"}, {"host", "cpu"}, {NULL, NULL}};
+
 /* ---- The table ---- */
 
 /* The field of a KIND_WORD may be an enum. The parser writes an int there, which must have the enum's size. */
@@ -70,7 +80,8 @@ const struct option option_table[] = {
      .help = "at edges",
      .kind = KIND_WORD,
      .field = FIELD(request.border),
-     .word = border_word},
+     .word = border_word,
+     .meant = borders_meant},
     {.name = "alpha",
      .argument = "MODE",
      .group = GROUP_FILTER,
@@ -100,7 +111,8 @@ const struct option option_table[] = {
      .help = "where to filter",
      .kind = KIND_WORD,
      .field = FIELD(request.choice),
-     .word = choice_word},
+     .word = choice_word,
+     .meant = backends_meant},
     {.name = "variant",
      .argument = "NAME",
      .group = GROUP_BACKEND,
@@ -290,6 +302,7 @@ const struct option option_table[] = {
      .field = FIELD(mode),
      .low = MODE_HELP},
     {.name = "version",
+     .letter = 'V',
      .group = GROUP_TALK,
      .help = "print the version, and whether it has CUDA",
      .kind = KIND_MODE,

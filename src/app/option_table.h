@@ -52,6 +52,7 @@ struct option {
     int low, high;                  /* KIND_WORD: low is the first word's value */
     int step;                       /* KIND_WORD: from one word's value to the next; 0 is 1 */
     const char *(*word)(int value); /* the word for a value; NULL beyond the last */
+    const char *const (*meant)[2];  /* KIND_WORD: words of other programs, and ours; NULL ends them */
 };
 
 extern const struct option option_table[];

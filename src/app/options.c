@@ -80,8 +80,11 @@ static bool parse_word(const struct option *o, const char *value, int *field, st
     }
     char text[256];
     option_join_words(o, text, sizeof text);
-    /* Suggest nothing for three letters: "gpu" is not a mistyped "cpu". */
-    const char *nearest = strlen(value) > 3 ? error_nearest(value, words, count) : NULL;
+    const char *nearest = NULL;
+    for (size_t i = 0; o->meant != NULL && o->meant[i][0] != NULL; i++)
+        nearest = strcmp(o->meant[i][0], value) == 0 ? o->meant[i][1] : nearest;
+    if (nearest == NULL && value[strspn(value, "0123456789")] != '\0') /* a number is no mistyped one */
+        nearest = error_nearest(value, words, count);
     if (nearest != NULL)
         return error_set(error, ERROR_USAGE, "--%s takes %s, not \"%s\"; did you mean %s?", o->name, text, value,
                          nearest);
@@ -90,12 +93,9 @@ static bool parse_word(const struct option *o, const char *value, int *field, st
 
 static bool parse_format(const struct option *o, const char *value, const struct format **field, struct error *error)
 {
-    size_t count;
-    int row;
-    if (!parse_word(o, value, &row, error))
-        return false;
-    *field = &formats(&count)[row];
-    return true;
+    int row; /* parse_word only says what is wrong */
+    *field = format_find_by_suffix(value);
+    return *field != NULL || parse_word(o, value, &row, error);
 }
 
 static bool parse_number(const struct option *o, const char *value, int *field, struct error *error)
@@ -165,7 +165,7 @@ static bool parse_pixels(const struct option *o, const char *value, size_t *fiel
     return true;
 }
 
-static const char *mode_option(int mode)
+const char *options_mode_name(int mode)
 {
     if (mode == MODE_SHOW)
         return "show";
@@ -180,7 +180,7 @@ static bool set_mode(struct options *options, int mode, struct error *error)
 {
     if (options->mode != MODE_RUN && options->mode != mode && mode != MODE_HELP && mode != MODE_VERSION)
         return error_set(error, ERROR_USAGE, "--%s and --%s are two different questions; ask one at a time",
-                         mode_option(options->mode), mode_option(mode));
+                         options_mode_name(options->mode), options_mode_name(mode));
     options->of_bench = options->mode == MODE_BENCH; /* help */
     options->mode = mode;
     return true;
@@ -302,10 +302,10 @@ static bool validate_uses(const struct options *options, struct error *error)
         return error_set(error, ERROR_USAGE, "--%s belongs to --bench; give both or neither", bench->name);
     if (options->mode != MODE_RUN && many != NULL)
         return error_set(error, ERROR_USAGE, "--%s is for many files, and --%s does not filter files; leave one out",
-                         many->name, mode_option(options->mode));
+                         many->name, options_mode_name(options->mode));
     if (options->mode != MODE_RUN && run != NULL)
         return error_set(error, ERROR_USAGE, "--%s is for filtering images, and --%s filters none; leave one out",
-                         run->name, mode_option(options->mode));
+                         run->name, options_mode_name(options->mode));
     return true;
 }
 
@@ -342,19 +342,22 @@ static bool validate_no_operands(int count, const struct options *options, struc
 {
     if (count == 0)
         return true;
-    return error_set(error, ERROR_USAGE, "--%s stands alone, but \"%s\" was given", mode_option(options->mode),
+    return error_set(error, ERROR_USAGE, "--%s stands alone, but \"%s\" was given", options_mode_name(options->mode),
                      options->operands[0]);
 }
 
-/* Without --format, the suffix of the output must name a format. */
-static bool validate_suffix(const char *path, struct error *error)
+/* Without --format, the suffix of the output must name a format. With OR_FOLDER, a name without one may mean a folder. */
+static bool validate_suffix(const char *path, bool or_folder, struct error *error)
 {
     if (format_find_by_path(path) != NULL)
         return true;
     char suffixes[128];
+    const char *slash = strrchr(path, '/');
+    const bool bare = or_folder && strchr(slash != NULL ? slash : path, '.') == NULL;
     format_join_suffixes("and", suffixes, sizeof suffixes);
     return error_about(error, ERROR_USAGE, path,
-                       "gpuconv writes %s; give the file such a name, or its format with --format", suffixes);
+                       "gpuconv writes %s; give the file such a name, or its format with --format%s%s", suffixes,
+                       bare ? ", or a folder with -o " : "", bare ? path : "");
 }
 
 /* Refuse options of a run that contradict each other. */
@@ -402,6 +405,17 @@ static bool validate_many(const struct options *options, struct error *error)
     return true;
 }
 
+/* FILTER must not look like an image: the operands are probably in another order, or the filter is missing. */
+static bool validate_filter_first(int count, char *const *operands, struct error *error)
+{
+    if (format_find_by_path(operands[0]) == NULL)
+        return true;
+    if (count == 3 && format_find_by_path(operands[1]) == NULL)
+        return error_set(error, ERROR_USAGE, "FILTER comes first, and %s is an image: gpuconv %s %s %s", operands[0],
+                         operands[1], operands[0], operands[2]);
+    return error_set(error, ERROR_USAGE, "FILTER comes first, and %s is an image; " USAGE, operands[0]);
+}
+
 /* FILTER INPUT OUTPUT. */
 static bool validate_pair(int count, struct options *options, struct error *error)
 {
@@ -411,7 +425,9 @@ static bool validate_pair(int count, struct options *options, struct error *erro
     if (count == 1)
         return error_set(error, ERROR_USAGE, "%s needs an INPUT and an OUTPUT; " USAGE, operands[0]);
     if (count == 2)
-        return error_set(error, ERROR_USAGE, "%s %s needs an OUTPUT; " USAGE, operands[0], operands[1]);
+        return error_set(error, ERROR_USAGE,
+                         "%s %s needs an OUTPUT, or -o DIR to write to a folder under the same names; " USAGE,
+                         operands[0], operands[1]);
     if (count > 3)
         return error_set(error, ERROR_USAGE,
                          "\"%s\" is one operand too many: filters are joined by commas, and many images need --output "
@@ -420,8 +436,11 @@ static bool validate_pair(int count, struct options *options, struct error *erro
 
     options->input = operands[1];
     options->output = operands[2];
+    if (options->output[strlen(options->output) - 1] == '/')
+        return error_about(error, ERROR_USAGE, options->output,
+                           "is a folder; give -o %s to write to it under the same name", options->output);
     if (!file_is_standard(options->output)) {
-        if (options->list.format == NULL && !validate_suffix(options->output, error))
+        if (options->list.format == NULL && !validate_suffix(options->output, true, error))
             return false;
     } else if (options->job.skip_existing) {
         return error_set(error, ERROR_USAGE,
@@ -441,6 +460,8 @@ static bool validate_run(int count, struct options *options, struct error *error
         return false;
     if (count == 0)
         return error_set(error, ERROR_USAGE, "FILTER, INPUT and OUTPUT are missing; " USAGE);
+    if (!validate_filter_first(count, options->operands, error))
+        return false;
     options->filter = options->operands[0];
     options->list.inputs = options->operands + 1;
     options->list.input_count = (size_t)count - 1;
@@ -465,7 +486,7 @@ static bool validate_compare(int count, struct options *options, struct error *e
     if (file_is_standard(options->picture))
         return error_set(error, ERROR_USAGE,
                          "--compare prints its answer on standard output; name a file for the difference picture");
-    return options->list.format != NULL || validate_suffix(options->picture, error);
+    return options->list.format != NULL || validate_suffix(options->picture, false, error);
 }
 
 /* All options are parsed: give the operands their meaning, and check that everything agrees. */
@@ -486,6 +507,12 @@ static bool validate(int count, struct options *options, struct error *error)
 }
 
 /* ---- The whole ---- */
+
+bool options_given(const struct options *options, const char *name)
+{
+    const struct option *o = find_name(name, strlen(name));
+    return o != NULL && (options->given >> (o - option_table) & 1) != 0;
+}
 
 bool options_parse(int argc, char *const argv[], struct options *options, struct error *error)
 {

@@ -82,6 +82,12 @@ struct options {
  * errors, except that there is too little memory. */
 bool options_parse(int argc, char *const argv[], struct options *options, struct error *error);
 
+/* Was the option of that name given? */
+bool options_given(const struct options *options, const char *name);
+
+/* The name of the option that asks for MODE, which is not MODE_RUN or MODE_NOTHING. */
+const char *options_mode_name(int mode);
+
 /* Release OPTIONS, also after a failure of options_parse. */
 void options_free(struct options *options);
 

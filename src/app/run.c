@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Filter images. FILTER INPUT OUTPUT is a list of one job, which takes the same way as a list of many. */
+#include "app/advice.h"
 #include "app/messages.h"
 #include "app/modes.h"
 #include "app/progress.h"
@@ -362,6 +363,11 @@ int run_images(const struct options *options)
         batch.memory = budget_default();
     const bool done = make_request(options, &request, &filters, &linear, &error) &&
                       find_work(options, &request, &batch, &list, &error);
+    if (done) {
+        warn_filters(options, filters, request.count);
+        warn_unused_by_files(options, &list);
+        warn_unused_device(options);
+    }
     batch.jobs = list.jobs;
     batch.count = list.count;
     const int status = done ? run_jobs(options, &batch) : print_error_line(&error);

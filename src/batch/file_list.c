@@ -326,6 +326,13 @@ bool file_list_make_pair(const char *input, const char *output, const struct for
     struct list_builder builder = {.list = list, .error = error};
     struct stat facts;
     *list = (struct file_list){0};
+    if (!file_is_standard(output) && stat(output, &facts) == 0 && S_ISDIR(facts.st_mode))
+        return error_about(error, ERROR_WORK, output,
+                           "is a folder; give the path of a file, or -o %s/ to write to it under the same name",
+                           output);
+    if (!file_is_standard(input) && stat(input, &facts) == 0 && S_ISDIR(facts.st_mode))
+        return error_about(error, ERROR_WORK, input,
+                           "is a folder; give -o DIR in place of OUTPUT to filter the images in it");
     if (!job_check_output(output, error))
         return false;
     if (file_same(input, output))

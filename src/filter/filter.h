@@ -89,6 +89,9 @@ struct filter {
     bool exact;           /* the taps are exact; otherwise they were rounded once */
     double largest_error; /* how far rounded taps can move an output before it is rounded, in levels of 255 */
 
+    bool unscaled;  /* the text has no scale, where one may be missing: see filter_brightness */
+    bool is_matrix; /* the text is a libvips matrix */
+
     bool separable; /* taps[y][x] = column[y] * row[x], exactly; false with two grids */
     int32_t column[FILTER_MAX], row[FILTER_MAX];
 };
@@ -140,6 +143,10 @@ int filter_grids(const struct filter *filter);
 
 /* The number of taps that are not zero, in all grids. */
 int filter_tap_count(const struct filter *filter);
+
+/* How many times as bright the filter makes a picture, if its text has several taps that sum to 2 or more, and no scale,
+ * as textbooks print kernels. Else 0. */
+double filter_brightness(const struct filter *filter);
 
 /* Does the filter only move the picture, or leave it as it is? Then its only tap that is not zero equals the scale. */
 bool filter_is_shift(const struct filter *filter);

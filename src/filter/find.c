@@ -83,10 +83,26 @@ static bool find_named(const char *name, bool *is_there, struct filter *filter, 
     return false;
 }
 
-/* Report that there is no filter SPEC, and suggest a name. */
-static bool fail_unknown(const char *spec, struct error *error)
+/* Report that the filter NAME, which is there, takes no parameters, and which filters do. */
+static bool refuse_parameters(const char *spec, const char *name, struct error *error)
+{
+    char forms[256];
+    size_t used = 0;
+    for (size_t i = 0; i < GENERATOR_COUNT && used < sizeof forms; i++)
+        used += (size_t)snprintf(forms + used, sizeof forms - used, "%s%s",
+                                 i == 0                     ? ""
+                                 : i == GENERATOR_COUNT - 1 ? " and "
+                                                            : ", ",
+                                 filter_forms[i][0]);
+    return error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s takes no parameter, but %s do", spec, name,
+                     forms);
+}
+
+/* Report that there is no filter SPEC, and suggest a name. FILTER is for trying. */
+static bool fail_unknown(const char *spec, struct filter *filter, struct error *error)
 {
     char word[65] = ""; /* the part before the colon; error_nearest ignores longer words */
+    char tried[256];
     const size_t length = strcspn(spec, ":");
     if (length < sizeof word)
         memcpy(word, spec, length);
@@ -104,9 +120,15 @@ static bool fail_unknown(const char *spec, struct error *error)
 
     const char *nearest = error_nearest(word, candidates, candidate_count);
     const size_t generator = nearest != NULL ? generator_index(nearest, strlen(nearest)) : GENERATOR_COUNT;
-    if (generator < GENERATOR_COUNT)
-        nearest = filter_forms[generator][0];
-    error_unknown(error, "filter", spec, nearest, "--list");
+    if (spec[length] == ':' && nearest != NULL && generator == GENERATOR_COUNT && strcmp(nearest, word) == 0) {
+        refuse_parameters(spec, nearest, error);
+    } else {
+        if (generator < GENERATOR_COUNT) {
+            snprintf(tried, sizeof tried, "%s%s", nearest, spec + length); /* with these parameters, if they fit */
+            nearest = filter_generate(tried, generator, filter, NULL) ? tried : filter_forms[generator][0];
+        }
+        error_unknown(error, "filter", spec, nearest, "--list");
+    }
     free(names);
     return false;
 }
@@ -130,7 +152,7 @@ bool filter_find(const char *spec, struct filter *filter, struct error *error)
         return read_filter_file(spec, spec, filter, error);
     if (generator < GENERATOR_COUNT)
         return filter_generate(spec, generator, filter, error); /* this fails and says which parameters are missing */
-    return fail_unknown(spec, error);
+    return fail_unknown(spec, filter, error);
 }
 
 bool filter_find_all(const char *argument, struct filter **filters, size_t *count, struct error *error)

@@ -58,6 +58,7 @@ struct parser {
     uint32_t anchor_column;        /* the column of its numbers */
     int64_t anchor_x, anchor_y;
     struct number scale, offset;
+    bool scaled;             /* the text has a scale */
     size_t separator;        /* the line between two grids, or 0 */
     size_t separator_column; /* its column */
     int first_count;         /* the number of lines before it */
@@ -178,6 +179,7 @@ static bool set_scale(struct parser *parser, size_t line, size_t column, struct 
     if (scale.value == 0.0)
         return fail_at(parser, line, column, "expected a scale other than 0: it divides the sum");
     parser->scale = scale;
+    parser->scaled = true;
     return true;
 }
 
@@ -240,8 +242,15 @@ static bool parse_combine(struct parser *parser, enum combine *combine)
             return true;
         }
     }
+    char copy[48] = "";
+    if (parser->at - start < (ptrdiff_t)sizeof copy)
+        memcpy(copy, start, (size_t)(parser->at - start));
+    const char *const names[] = {combine_name(COMBINE_MAGNITUDE), combine_name(COMBINE_MAX), combine_name(COMBINE_SUM)};
+    const char *nearest = error_nearest(copy, names, sizeof names / sizeof *names);
     return fail_at(parser, parser->number, column_of(parser, start),
-                   "expected magnitude, max or sum, the ways to combine the sums of two grids, found %s", word.text);
+                   "expected magnitude, max or sum, the ways to combine the sums of two grids, found %s%s%s%s",
+                   word.text, nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
+                   nearest != NULL ? "\"?" : "");
 }
 
 /* Read the keyword at the beginning of the line. */
@@ -576,6 +585,8 @@ static bool set_shape(struct parser *parser, struct filter *filter, struct numbe
     int first = 0;
     if (!(two ? check_grids(parser) : find_rows(parser, &first)))
         return false;
+    filter->unscaled = !parser->scaled && !two;
+    filter->is_matrix = first > 0;
     filter->width = parser->lines[first].count;
     filter->height = two ? parser->first_count : parser->count - first;
     filter->anchor_x = filter->width / 2;

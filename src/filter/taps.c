@@ -278,6 +278,13 @@ int filter_tap_count(const struct filter *filter)
     return count;
 }
 
+double filter_brightness(const struct filter *filter)
+{
+    if (!filter->unscaled || filter_tap_count(filter) < 2 || filter->tap_sum < 2 * (int64_t)filter->scale)
+        return 0;
+    return (double)filter->tap_sum / filter->scale;
+}
+
 bool filter_is_shift(const struct filter *filter)
 {
     bool kept = true;

@@ -77,7 +77,7 @@ def main():
 
         if shell == "zsh":
             specs, offered = output_of("zsh", "-f", "-c", ZSH, "_gpuconv").split("\n\n", 1)
-            found = re.findall(r"^(--?[a-z0-9-]+)=?\[", specs, re.M)
+            found = re.findall(r"^(--?[a-zA-Z0-9-]+)=?\[", specs, re.M)
             if sorted(found) != sorted(options + letters):
                 fail(f"options: {sorted(set(options + letters) ^ set(found))} are missing or too many")
             if not re.search(r"^--border=\[.*\]:BORDER:\(replicate reflect reflect101 wrap zero\)$", specs, re.M) or \

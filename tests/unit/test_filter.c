@@ -1111,8 +1111,8 @@ static void test_a_wrong_second_grid_is_refused(void **state)
         {"combine max\n1 2\n3\n---\n1", "test.txt:3:2: expected 2 taps as in line 2, found 1"},
         {"combine\n1", "test.txt:1:8: expected magnitude, max or sum, the ways to combine the sums of two grids, found "
                        "the end of the line"},
-        {"combine  mean\n1",
-         "test.txt:1:10: expected magnitude, max or sum, the ways to combine the sums of two grids, found \"mean\""},
+        {"combine  mean\n1", "test.txt:1:10: expected magnitude, max or sum, the ways to combine the sums of two "
+                             "grids, found \"mean\"; did you mean \"max\"?"},
         {"combine none\n1",
          "test.txt:1:9: expected magnitude, max or sum, the ways to combine the sums of two grids, found \"none\""},
         {"combine max sum\n1", "test.txt:1:13: expected the end of the line, found \"sum\""},
@@ -1437,9 +1437,11 @@ static void test_an_unknown_name_is_refused_with_the_nearest(void **state)
     refuse_find("gausian3", ERROR_USAGE,
                 "there is no filter named \"gausian3\"; did you mean \"gaussian3\"? (gpuconv --list shows all)");
     refuse_find("bx:3", ERROR_USAGE,
-                "there is no filter named \"bx:3\"; did you mean \"box:R\"? (gpuconv --list shows all)");
-    refuse_find("blur:3", ERROR_USAGE,
-                "there is no filter named \"blur:3\"; did you mean \"blur\"? (gpuconv --list shows all)");
+                "there is no filter named \"bx:3\"; did you mean \"box:3\"? (gpuconv --list shows all)");
+    refuse_find(
+        "blur:3", ERROR_USAGE,
+        "there is no filter \"blur:3\": blur takes no parameter, but box:R, gaussian:SIGMA, motion:LENGTH:ANGLE, "
+        "disk:R and log:SIGMA do");
     refuse_find("quux", ERROR_USAGE, "there is no filter named \"quux\"; gpuconv --list shows all");
     refuse_find("", ERROR_USAGE, "a filter's name is empty; gpuconv --list shows all filters");
 }

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Warnings about a run that may not do what its user expects. */
+#include "app/advice.h"
+
+#include "app/messages.h"
+#include "app/option_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void warn_filters(const struct options *options, const struct filter *filters, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct filter *filter = &filters[i];
+        const double times = filter_brightness(filter);
+        char text[256];
+        if (times == 0)
+            continue;
+        snprintf(text, sizeof text,
+                 ": its taps sum to %.10g, which makes a picture that many times as bright; %s the line \"scale "
+                 "%.10g\"%s, or a scale of 1 if you mean that",
+                 times, filter->is_matrix ? "put" : "add", times, filter->is_matrix ? " in place of its first" : "");
+        print_warning(options, filter->name, text);
+    }
+}
+
+/* ---- Options without effect ---- */
+
+static void warn_option(const struct options *options, const char *name, const char *reason)
+{
+    char text[256];
+    snprintf(text, sizeof text, "--%s has no effect%s", name, reason);
+    print_warning(options, text, "");
+}
+
+/* The options of FILTER, CPU or GPU and files that a question uses, each between two blanks. */
+static const char *options_of_question(const struct options *options)
+{
+    switch ((enum mode)options->mode) {
+    case MODE_SHOW:
+        return " flip abs ";
+    case MODE_BENCH:
+        return " backend variant device threads border flip abs ";
+    case MODE_COMPARE:
+        return options->picture != NULL ? " depth codec max-pixels threads first-picture format quality compression "
+                                        : " depth codec max-pixels threads first-picture ";
+    default:
+        return " ";
+    }
+}
+
+void warn_unused_by_question(const struct options *options)
+{
+    const char *used = options_of_question(options);
+    if (options->mode == MODE_HELP || options->mode == MODE_VERSION || options->mode == MODE_NOTHING)
+        return;
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *o = &option_table[i];
+        char word[64], reason[64];
+        snprintf(word, sizeof word, " %s ", o->name);
+        if ((options->given >> i & 1) == 0 || o->use != USE_ANY || o->group > GROUP_FILE || strstr(used, word) != NULL)
+            continue;
+        snprintf(reason, sizeof reason, " with --%s", options_mode_name(options->mode));
+        warn_option(options, o->name, reason);
+    }
+}
+
+/* May an output of the list be of FORMAT? A job without a format writes that of its input. */
+static bool may_write(const struct file_list *list, const struct format *format)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->jobs[i].problem == NULL && (list->jobs[i].format == NULL || list->jobs[i].format == format))
+            return true;
+    return false;
+}
+
+void warn_unused_by_files(const struct options *options, const struct file_list *list)
+{
+    static const struct {
+        const char *name;
+        enum format_id format;
+    } rows[] = {{"quality", FORMAT_JPEG}, {"compression", FORMAT_PNG}};
+    for (size_t i = 0; list->count > 0 && i < sizeof rows / sizeof *rows; i++) {
+        const struct format *format = format_of(rows[i].format);
+        char reason[64];
+        if (!options_given(options, rows[i].name) || may_write(list, format))
+            continue;
+        snprintf(reason, sizeof reason, ": no output is a %s", format->name);
+        warn_option(options, rows[i].name, reason);
+    }
+}
+
+void warn_unused_device(const struct options *options)
+{
+    const struct device_choice *choice = &options->devices;
+    int largest = 0;
+    if (options->request.choice != CHOICE_AUTO || (!choice->all && choice->count == 0))
+        return; /* a GPU that is asked for must be there */
+    for (size_t i = 0; i < choice->count; i++)
+        largest = choice->list[i] > largest ? choice->list[i] : largest;
+    /* GPU 0 need not be looked for: the run finds out, and CUDA starts slowly. */
+    if (pipeline_has_cuda && (largest == 0 || largest < pipeline_gpus()))
+        return;
+    char reason[64] = ": there is no GPU that gpuconv could use";
+    if (pipeline_has_cuda)
+        snprintf(reason, sizeof reason, ": there is no GPU %d (gpuconv --devices)", largest);
+    warn_option(options, "device", reason);
+}
