@@ -33,7 +33,7 @@ RAW, FILM, DATA = "a camera's raw samples", "a film", "data behind the end of it
 
 
 def encode(kind, count=1):
-    """A file of COUNT pictures by Pillow."""
+    """A file of COUNT pictures by Pillow. Pillow 11 has room for two in the index of an MPO file."""
     pictures = [Image.effect_noise((24, 16), 20 + i).convert("RGB") for i in range(count)]
     file = io.BytesIO()
     pictures[0].save(file, kind, save_all=count > 1, append_images=pictures[1:])
@@ -85,7 +85,7 @@ def make_files():
         "two.png": (png + png, [PICTURES]), "zip.png": (png + b"PK\3\4", [DATA]), "film.png": (png + film, [FILM]),
         "byte.png": (png + b"x", [DATA]),
         "plain.jpg": (jpeg, []), "padded.jpg": (jpeg + padding, []), "fill.jpg": (jpeg + b"\xff", []),
-        "mpo.jpg": (encode("mpo", 3), [PICTURES]), "two.jpg": (jpeg + padding + jpeg, [PICTURES]),
+        "mpo.jpg": (encode("mpo", 2), [PICTURES]), "two.jpg": (jpeg + padding + jpeg, [PICTURES]),
         "cut.jpg": (jpeg + jpeg[:-2], [PICTURES]), "start.jpg": (jpeg + b"\xff\xd8", [PICTURES]),
         "in.jpg": (jpeg + png, [PICTURES]),
         "film.jpg": (jpeg + film, [FILM]), "late.jpg": (jpeg + padding + film, [FILM]),
