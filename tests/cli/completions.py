@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: MIT
 """Complete command lines as a shell would: completions.py GPUCONV FOLDER bash|zsh|fish.
 
-Every option of --help and --bench --help must be offered, with the words that it takes, and the filters. Skipped (exit
-status 77) if the shell is not installed."""
+Every option of --help and --bench --help must be offered, with the words that it takes, and the filters. Then a shell on
+a terminal of its own gets keys. Skipped (exit status 77) if the shell is not installed."""
 import os
+import pty
 import re
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -43,10 +46,60 @@ print
 _gpuconv_filters
 '''
 
+# How a shell starts on a terminal, and the lines that it gets first.
+LIVE = {
+    "bash": (["--norc"], 'source "$FOLDER/gpuconv.bash"; bind "set bell-style none"'),
+    "zsh": (["-f"], 'bindkey -e; unsetopt beep; fpath=($FOLDER $fpath); autoload -Uz compinit; compinit -u -D'),
+    "fish": (["--no-config"], 'set fish_autosuggestion_enabled 0; source "$FOLDER/gpuconv.fish"'),
+}
+# What is typed before the key TAB, and the words of the line after it.
+TYPED = {
+    "gpuconv --bord": ["gpuconv", "--border"],
+    "gpuconv --border wr": ["gpuconv", "--border", "wrap"],
+    "gpuconv --variant tensor": ["gpuconv", "--variant", "tensor-core"],
+    "gpuconv --show embo": ["gpuconv", "--show", "emboss"],
+    "gpuconv embo": ["gpuconv", "emboss"],
+    "gpuconv gaussian3,embo": ["gpuconv", "gaussian3,emboss"],
+    "gpuconv --flip embo": ["gpuconv", "--flip", "emboss"],
+    "gpuconv blur blu": ["gpuconv", "blur", "blue photo.png"],
+}
+
 
 def fail(text):
     print(text)
     sys.exit(1)
+
+
+def type_keys(shell, home, values):
+    """Type the lines of TYPED into the shell, each with TAB at its end, and let it print the words that are then there."""
+    arguments, setup = LIVE[shell]
+    out = os.path.join(home, "out")
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(home)
+        os.execvpe(shell, [shell, *arguments, "-i"], dict(values, TERM="vt100", OUT=out))
+
+    def wait(lines):
+        end, shown = time.monotonic() + 60, b""
+        while not os.path.exists(out) or open(out, encoding="utf-8").read().count("\n") < lines:
+            if time.monotonic() > end:
+                fail(f"{shell} does not answer:\n{shown.decode(errors='replace')}")
+            if select.select([terminal], [], [], 0.02)[0]:
+                shown += os.read(terminal, 65536)
+
+    os.write(terminal, f'{setup}; echo ready >>"$OUT"\n'.encode())
+    wait(1)
+    for i, line in enumerate(TYPED):  # control-A goes to the line's beginning, control-E to its end
+        os.write(terminal, f'{line}\t\1printf "%s|" \5 >>"$OUT"; echo >>"$OUT"\n'.encode())
+        wait(2 + i)
+    os.write(terminal, b"exit\n")
+    os.close(terminal)
+    os.waitpid(process, 0)
+    with open(out, encoding="utf-8") as file:
+        answers = [line.split("|")[:-1] for line in file.read().splitlines()[1:]]
+    for (line, expected), actual in zip(TYPED.items(), answers):
+        if [word.rstrip("=") for word in actual] != expected:
+            fail(f"{shell}, typed: {line}, expected: {expected}, actual: {actual}")
 
 
 def main():
@@ -87,7 +140,8 @@ def main():
             names = [line.replace("\\:", ";").split(":")[0].replace(";", ":") for line in offered.splitlines()]
             if sorted(names) != sorted(filters):
                 fail(f"filters: {sorted(set(names) ^ set(filters))} are missing or too many")
-            print(f"{len(options)} options, {len(filters)} filters, {len(variants)} variants")
+            type_keys(shell, home, values)
+            print(f"{len(options)} options, {len(filters)} filters, {len(variants)} variants, {len(TYPED)} lines typed")
             return 0
 
         def complete(line):
@@ -116,7 +170,9 @@ def main():
             actual = complete(line)
             if actual != sorted(expected):
                 fail(f"{line}: {sorted(set(actual) ^ set(expected))} are missing or too many")
-    print(f"{len(options)} options, {len(filters)} filters, {len(variants)} variants, {len(cases)} lines")
+        type_keys(shell, home, values)
+    print(f"{len(options)} options, {len(filters)} filters, {len(variants)} variants, {len(cases)} lines, "
+          f"{len(TYPED)} lines typed")
     return 0
 
 
