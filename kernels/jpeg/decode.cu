@@ -151,17 +151,18 @@ struct parts {
     }
 };
 
+/* What is 0 at first comes before the states: damaged data need not reach all blocks. */
 void take_walk(struct parts *parts, const struct scan *scan, size_t mcus, struct walk *walk)
 {
     const size_t blocks = blocks_of(scan->subsequences, walk_threads);
     parts->take(&walk->is_bad, 1);
+    parts->take(&walk->dc, scan->blocks);
     parts->take(&walk->in, scan->subsequences);
     parts->take(&walk->out, scan->subsequences);
     parts->take(&walk->counts, scan->subsequences);
     parts->take(&walk->blocks, scan->subsequences);
     parts->take(&walk->totals, blocks);
     parts->take(&walk->edges, blocks * walk_launches);
-    parts->take(&walk->dc, scan->blocks);
     parts->take(&walk->dc_totals, blocks_of(mcus, tile_mcus));
 }
 
@@ -193,7 +194,7 @@ bool queue(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const str
     const cudaStream_t stream = device_stream(jpeg->device);
     const uint32_t mcus = scan->blocks / (uint32_t)layout->mcu_blocks;
     return device_upload(jpeg->device, decoder->upload.bytes, decoder->data.bytes, upload, error) &&
-           device_fill(jpeg->device, walk->is_bad, 0, sizeof *walk->is_bad, error) &&
+           device_fill(jpeg->device, walk->is_bad, 0, (size_t)((uint8_t *)walk->in - (uint8_t *)walk->is_bad), error) &&
            device_fill(jpeg->device, walk->coefficients, 0, (size_t)scan->blocks * JPEG_BLOCK * sizeof(int16_t),
                        error) &&
            decode_walk(scan, walk, stream, error) && decode_sum_dc(walk, mcus, layout, stream, error) &&
