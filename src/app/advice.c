@@ -43,8 +43,9 @@ static const char *options_of_question(const struct options *options)
     case MODE_BENCH:
         return " backend variant device threads border flip abs ";
     case MODE_COMPARE:
-        return options->picture != NULL ? " depth codec max-pixels threads first-picture format quality compression "
-                                        : " depth codec max-pixels threads first-picture ";
+        return options->picture != NULL
+                   ? " depth codec max-pixels threads first-picture format quality compression progressive "
+                   : " depth codec max-pixels threads first-picture ";
     default:
         return " ";
     }
@@ -80,7 +81,10 @@ void warn_unused_by_files(const struct options *options, const struct file_list 
     static const struct {
         const char *name;
         enum format_id format;
-    } rows[] = {{"quality", FORMAT_JPEG}, {"compression", FORMAT_PNG}};
+    } rows[] = {{"quality", FORMAT_JPEG},
+                {"subsampling", FORMAT_JPEG},
+                {"progressive", FORMAT_JPEG},
+                {"compression", FORMAT_PNG}};
     for (size_t i = 0; list->count > 0 && i < sizeof rows / sizeof *rows; i++) {
         const struct format *format = format_of(rows[i].format);
         char reason[64];

@@ -114,6 +114,8 @@ int run_compare(const struct options *options)
     struct image expected = {0}, actual = {0};
     thread_pool_open(&pool, options->threads);
     settings.pool = &pool;
+    if (settings.quality == CODEC_QUALITY_KEEP) /* a picture of differences has no input */
+        settings.quality = CODEC_QUALITY;
     const bool done = check_picture(options, &error) &&
                       read_image(options, options->expected, &settings, &expected, &error) &&
                       read_image(options, options->actual, &settings, &actual, &error);

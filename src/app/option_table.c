@@ -49,6 +49,12 @@ static const char *format_word(int value)
     return value < (int)count ? table[value].suffixes[0] : NULL;
 }
 
+static const char *subsampling_word(int value)
+{
+    static const char *const words[] = {"keep", "444", "422", "420", "440", "411"};
+    return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
+}
+
 static const char *sample_word(int value)
 {
     return value < SAMPLE_COUNT ? sample_name((enum sample)value) : NULL;
@@ -156,11 +162,23 @@ const struct option option_table[] = {
     {.name = "quality",
      .argument = "N",
      .group = GROUP_FILE,
-     .help = "JPEG quality, 1 to 100",
-     .kind = KIND_NUMBER,
+     .help = "JPEG quality, 1 to 100, or keep",
+     .kind = KIND_QUALITY,
      .field = FIELD(job.codec.quality),
      .low = 1,
      .high = 100},
+    {.name = "subsampling",
+     .argument = "RATIO",
+     .group = GROUP_FILE,
+     .help = "JPEG colours",
+     .kind = KIND_SUBSAMPLING,
+     .field = FIELD(job.subsampling),
+     .word = subsampling_word},
+    {.name = "progressive",
+     .group = GROUP_FILE,
+     .help = "write JPEGs in several scans: smaller, and slower",
+     .kind = KIND_FLAG,
+     .field = FIELD(job.codec.progressive)},
     {.name = "compression",
      .argument = "N",
      .group = GROUP_FILE,

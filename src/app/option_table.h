@@ -15,21 +15,23 @@ enum group { GROUP_FILTER, GROUP_BACKEND, GROUP_FILE, GROUP_MANY, GROUP_TALK, GR
 
 /* The kind of an option's value, and so the type of its field. */
 enum kind {
-    KIND_FLAG,    /* no value; a bool becomes true */
-    KIND_MODE,    /* no value; an int becomes `low` */
-    KIND_NUMBER,  /* an int from low to high */
-    KIND_WORD,    /* one of the words; an int or an enum */
-    KIND_FORMAT,  /* one of the words; a pointer to the format's row */
-    KIND_VARIANT, /* a variant's name; a pointer to its row */
-    KIND_CODEC,   /* a codec's name; a pointer to its row */
-    KIND_SHOW,    /* the FILTER of --show; sets the mode too */
-    KIND_TEXT,    /* anything; a string */
-    KIND_PATH,    /* a path, which is not empty; a string */
-    KIND_SIZES,   /* sizes for the benchmark */
-    KIND_DEVICES, /* indices of GPUs */
-    KIND_MEMORY,  /* a number of bytes; a size_t */
-    KIND_PIXELS,  /* a number of pixels; a size_t */
-    KIND_SHARD,   /* one part of many; a struct shard */
+    KIND_FLAG,        /* no value; a bool becomes true */
+    KIND_MODE,        /* no value; an int becomes `low` */
+    KIND_NUMBER,      /* an int from low to high */
+    KIND_WORD,        /* one of the words; an int or an enum */
+    KIND_QUALITY,     /* an int from low to high, or "keep" for CODEC_QUALITY_KEEP */
+    KIND_SUBSAMPLING, /* one of the words; an int, their number or 0 for the first */
+    KIND_FORMAT,      /* one of the words; a pointer to the format's row */
+    KIND_VARIANT,     /* a variant's name; a pointer to its row */
+    KIND_CODEC,       /* a codec's name; a pointer to its row */
+    KIND_SHOW,        /* the FILTER of --show; sets the mode too */
+    KIND_TEXT,        /* anything; a string */
+    KIND_PATH,        /* a path, which is not empty; a string */
+    KIND_SIZES,       /* sizes for the benchmark */
+    KIND_DEVICES,     /* indices of GPUs */
+    KIND_MEMORY,      /* a number of bytes; a size_t */
+    KIND_PIXELS,      /* a number of pixels; a size_t */
+    KIND_SHARD,       /* one part of many; a struct shard */
 };
 
 /* Which runs an option goes with. */

@@ -109,6 +109,34 @@ static bool parse_number(const struct option *o, const char *value, int *field, 
     return true;
 }
 
+static bool parse_quality(const struct option *o, const char *value, int *field, struct error *error)
+{
+    if (strcmp(value, "keep") == 0) {
+        *field = CODEC_QUALITY_KEEP;
+        return true;
+    }
+    const char *end = value;
+    if (text_read_number(&end, o->low, o->high, field) && *end == '\0')
+        return true;
+    return error_set(error, ERROR_USAGE, "--%s takes a number from %d to %d, or keep, not \"%s\"", o->name, o->low,
+                     o->high, value);
+}
+
+static bool parse_subsampling(const struct option *o, const char *value, int *field, struct error *error)
+{
+    int row;
+    char digits[8];
+    size_t length = 0; /* 4:2:0 is 420 */
+    for (const char *at = value; *at != '\0' && length < sizeof digits - 1; at++)
+        if (*at != ':')
+            digits[length++] = *at;
+    digits[length] = '\0';
+    if (!parse_word(o, strlen(value) < sizeof digits ? digits : value, &row, error))
+        return false;
+    *field = row == 0 ? 0 : atoi(o->word(row));
+    return true;
+}
+
 /* GPUs: "all", or their indices, joined by commas. */
 static bool parse_devices(const struct option *o, const char *value, struct device_choice *devices, struct error *error)
 {
@@ -203,6 +231,10 @@ static bool set_option(const struct option *o, const char *value, struct options
         return parse_number(o, value, field, error);
     case KIND_WORD:
         return parse_word(o, value, field, error);
+    case KIND_QUALITY:
+        return parse_quality(o, value, field, error);
+    case KIND_SUBSAMPLING:
+        return parse_subsampling(o, value, field, error);
     case KIND_FORMAT:
         return parse_format(o, value, field, error);
     case KIND_VARIANT:

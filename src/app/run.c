@@ -351,6 +351,8 @@ int run_images(const struct options *options)
     struct request request;
     struct job_settings settings = options->job;
     struct batch_request batch = options->batch;
+    settings.codec.jpeg_options = (settings.subsampling > 0 ? JPEG_OPTION_SUBSAMPLING : 0u) |
+                                  (settings.codec.progressive ? JPEG_OPTION_PROGRESSIVE : 0u);
     settings.make_folders = options->list.output != NULL;
     settings.in_place = options->list.in_place;
     settings.keep_format = options->list.in_place && options->list.format == NULL;

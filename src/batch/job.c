@@ -139,6 +139,8 @@ static bool read_input(struct job_worker *worker, struct passage *passage, bool 
     done = done && codec_inspect(passage->bytes, passage->size, file_input_name(job->input), &passage->codec,
                                  &passage->info, error);
     done = done && codec_choose_reader(&passage->info, &passage->codec, file_input_name(job->input), error);
+    if (done)
+        passage_keep_quality(passage);
     done = done && check_in_place(worker->settings, passage, error) &&
            read_metadata(worker, passage, wait, reserved, error);
     stages_end(stages, STAGE_DECODE);

@@ -141,6 +141,28 @@ static bool decode_image(const struct job_settings *settings, struct passage *pa
     return done;
 }
 
+void passage_keep_quality(struct passage *passage)
+{
+    struct codec_settings *codec = &passage->codec;
+    if (codec->quality != CODEC_QUALITY_KEEP)
+        return;
+    codec->quality = CODEC_QUALITY; /* of an input that is no JPEG */
+    if (passage->info.format->id != FORMAT_JPEG ||
+        !jpeg_find_quantisers(passage->bytes, passage->size, &passage->quantisers))
+        return;
+    codec->quality = 100; /* no quantisers make a larger file */
+    codec->quantisers = &passage->quantisers;
+    codec->jpeg_options |= JPEG_OPTION_QUANTISERS;
+}
+
+/* The chroma subsampling J:a:b of three digits. Of J = 4 samples in a row, a have a colour in the first row and b in the
+ * second; 0 there: the two rows share it. */
+static struct chroma_subsampling chroma_of(int digits)
+{
+    const int a = digits / 10 % 10, b = digits % 10;
+    return (struct chroma_subsampling){.horizontal = 4 / a, .vertical = b == 0 ? 2 : 1};
+}
+
 /* Note the facts of the input, which is decoded, or will be while it is filtered. */
 static void describe_input(struct job_worker *worker, struct passage *passage)
 {
@@ -149,6 +171,8 @@ static void describe_input(struct job_worker *worker, struct passage *passage)
     if (worker->settings->strip)
         metadata_free(&passage->metadata);
     passage->codec.chroma_subsampling = info->chroma_subsampling;
+    if (worker->settings->subsampling > 0)
+        passage->codec.chroma_subsampling = chroma_of(worker->settings->subsampling);
     result->width = passage->image.width;
     result->height = passage->image.height;
     result->channels = passage->image.channels;

@@ -17,7 +17,8 @@
 struct passage {
     const struct job *job;
     struct job_result *result;
-    struct codec_settings codec; /* with this image's pool and chroma subsampling */
+    struct codec_settings codec;       /* with this image's pool, chroma subsampling and quantisers */
+    struct jpeg_quantisers quantisers; /* of the input, for --quality keep */
     struct codec_info info;
     uint8_t *bytes; /* of the input's file; NULL once they are decoded */
     size_t size;
@@ -32,6 +33,9 @@ struct passage {
 /* Decode, orient, convolve and encode an image whose file is read and inspected, whose reader is chosen, and whose
  * metadata are read. Where codecs and filters can, rows stream through all of these. The result receives the facts of all steps, and the error of a failure. */
 bool passage_run(struct job_worker *worker, struct passage *passage);
+
+/* Complete passage->codec with what --quality keep takes from the input, which is inspected. */
+void passage_keep_quality(struct passage *passage);
 
 /* Upper bounds of host memory in bytes. */
 struct passage_need {

@@ -23,6 +23,7 @@ static const struct codec table[] = {
         .write_bits = 8,
         .most_side = 65500, /* as libjpeg-turbo */
         .limits = "65500 pixels on a side",
+        .jpeg_options = JPEG_OPTION_SUBSAMPLING,
 #ifdef GPUCONV_LIBJPEG_TURBO
         .writer_need = parallel_jpeg_writer_need,
         .writer_open = parallel_jpeg_writer_open,
@@ -41,6 +42,7 @@ static const struct codec table[] = {
         .write_bits = 8,
         .most_side = 65500, /* JPEG_MAX_DIMENSION */
         .limits = "65500 pixels on a side",
+        .jpeg_options = JPEG_OPTION_SUBSAMPLING | JPEG_OPTION_QUANTISERS | JPEG_OPTION_PROGRESSIVE,
 #ifdef GPUCONV_LIBJPEG_TURBO
         .writer_need = libjpeg_turbo_writer_need,
         .reader_need = libjpeg_turbo_reader_need,
@@ -245,13 +247,22 @@ static bool writes_bits(const struct codec *codec, const struct format *format, 
     return codec_is_built_in(codec) && codec_writes(codec, format) && held <= codec->write_bits;
 }
 
-/* The first codec that writes the format and bits of an image of SHAPE, that is worth it and, if WHOLE, takes its size.
- * libdeflate writes all PNGs, and stb JPEGs up to its limits. NULL: the image is too large for all. */
+/* The options of SETTINGS that CODEC lacks for a file of FORMAT. */
+static unsigned missing_options(const struct codec *codec, const struct format *format,
+                                const struct codec_settings *settings)
+{
+    return format->id == FORMAT_JPEG ? settings->jpeg_options & ~codec->jpeg_options : 0;
+}
+
+/* The first codec that writes the format and bits of an image of SHAPE, that is worth it and, if WHOLE, takes its size
+ * and the options. libdeflate writes all PNGs, and stb JPEGs up to its limits. NULL: the image is too large for all, or
+ * no codec takes the options. */
 static const struct codec *best_writer(const struct format *format, const struct image *shape,
                                        const struct codec_settings *settings, bool whole)
 {
     for (const struct codec *codec = table; codec < table + CODECS; codec++)
-        if (writes_bits(codec, format, shape) && (!whole || holds_shape(codec, shape)) &&
+        if (writes_bits(codec, format, shape) &&
+            (!whole || (holds_shape(codec, shape) && missing_options(codec, format, settings) == 0)) &&
             (codec->writer_repays == NULL || codec->writer_repays(shape, settings)))
             return codec;
     return NULL;
@@ -285,6 +296,15 @@ const struct codec *codec_find_writer(const struct format *format, const struct 
     }
     if (!holds_shape(codec, shape)) {
         report_limits(codec, shape, fit, error);
+        return NULL;
+    }
+    const unsigned missing = missing_options(codec, format, settings);
+    if (missing != 0) {
+        error_set(error, ERROR_USAGE, "the codec %s has no --%s; leave it out%s%s", codec->name,
+                  missing & JPEG_OPTION_SUBSAMPLING  ? "subsampling"
+                  : missing & JPEG_OPTION_QUANTISERS ? "quality keep"
+                                                     : "progressive",
+                  fit != NULL ? ", or give --codec " : "", fit != NULL ? fit->name : "");
         return NULL;
     }
     return codec;

@@ -33,11 +33,17 @@ struct codec_info {
 
 struct thread_pool; /* base/parallel.h */
 
+/* What not every codec writes. */
+enum jpeg_option { JPEG_OPTION_SUBSAMPLING = 1, JPEG_OPTION_QUANTISERS = 2, JPEG_OPTION_PROGRESSIVE = 4 };
+
 /* How to decode and encode. */
 struct codec_settings {
     const struct codec *codec;                    /* NULL: the best codec for each file */
     int bits;                                     /* a sample of the decoded image, 8 or 16; 0: as in the file */
     int quality;                                  /* of a JPEG, 1 to 100 */
+    const struct jpeg_quantisers *quantisers;     /* of a JPEG, in place of those of its quality; or NULL */
+    bool progressive;                             /* a JPEG in several scans */
+    unsigned jpeg_options;                        /* bits of enum jpeg_option that a JPEG's codec must have */
     int compression;                              /* of a PNG, 0 (none) to 9 */
     struct thread_pool *pool;                     /* NULL: the calling thread only. It never changes the result. */
     struct chroma_subsampling chroma_subsampling; /* of a JPEG; 0, 0: chosen by quality */
@@ -46,6 +52,9 @@ struct codec_settings {
 
 /* The standard settings. */
 enum { CODEC_COMPRESSION = 1, CODEC_QUALITY = 90 };
+
+/* As a quality: the quantisers of the input. Nothing encodes with it. */
+enum { CODEC_QUALITY_KEEP = 0 };
 
 /* No codec wants a multiple of more bytes of rows, unless one row has more. */
 enum { CODEC_BAND_BYTES = 1 << 19 };
@@ -101,6 +110,7 @@ struct codec {
     unsigned reads, writes;    /* 1 << format_id for each */
     int read_bits, write_bits; /* the most bits a sample */
     bool reads_cmyk;           /* it reads JPEGs of 4 channels */
+    unsigned jpeg_options;     /* bits of enum jpeg_option */
     bool takes_compression;    /* it uses codec_settings.compression */
     bool may_decline;          /* its reader_open may leave a file to another codec */
     bool any_order;            /* its reader takes rows in any order */

@@ -60,6 +60,13 @@ static size_t rows_need(int width, int channels)
     return (size_t)COPIES * 32 * ((size_t)width + 31) * (size_t)channels + OTHER;
 }
 
+/* Bytes of all coefficients of a progressive file, which are in memory in whole units. */
+static size_t coefficients_need(int width, int height, int channels)
+{
+    const size_t unit = 32, columns = ((size_t)width + unit - 1) / unit * unit;
+    return columns * (((size_t)height + unit - 1) / unit * unit) * (size_t)channels * sizeof(JCOEF);
+}
+
 /* ---- Reading ---- */
 
 struct jpeg_reader {
@@ -98,12 +105,10 @@ static bool try_begin_reading(struct jpeg_reader *state, const struct codec_inpu
     return true;
 }
 
-/* All coefficients of a progressive file are in memory, in whole units. */
 size_t libjpeg_turbo_reader_need(const struct codec_info *info)
 {
-    const size_t unit = 32, width = ((size_t)info->width + unit - 1) / unit * unit;
-    const size_t height = ((size_t)info->height + unit - 1) / unit * unit, channels = (size_t)info->channels;
-    return rows_need(info->width, info->channels) + (info->progressive ? width * height * channels * sizeof(JCOEF) : 0);
+    return rows_need(info->width, info->channels) +
+           (info->progressive ? coefficients_need(info->width, info->height, info->channels) : 0);
 }
 
 bool libjpeg_turbo_reader_open(struct codec_reader *reader, struct error *error)
@@ -201,6 +206,24 @@ static void sink_end(j_compress_ptr jpeg)
     (void)jpeg;
 }
 
+/* Let the file have these quantisers. The library wants them in the order of the rows. A grey picture has one table, and
+ * a colour picture made from a grey one takes that for all. */
+static void set_quantisers(struct jpeg_compress_struct *jpeg, const struct jpeg_quantisers *quantisers)
+{
+    static const uint8_t zigzag[DCTSIZE2] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
+                                             12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
+                                             35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+                                             58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+    for (int i = 0; i < quantisers->tables; i++) {
+        unsigned rows[DCTSIZE2];
+        for (int k = 0; k < DCTSIZE2; k++)
+            rows[zigzag[k]] = quantisers->values[i][k];
+        jpeg_add_quant_table(jpeg, i, rows, 100, FALSE);
+    }
+    for (int i = 0; i < jpeg->num_components; i++)
+        jpeg->comp_info[i].quant_tbl_no = quantisers->of[i];
+}
+
 static void begin_writing(struct jpeg_writer *state, const struct image *shape, const struct codec_settings *settings)
 {
     static const J_COLOR_SPACE spaces[] = {[1] = JCS_GRAYSCALE, JCS_GRAYSCALE, JCS_RGB, JCS_EXT_RGBX};
@@ -220,6 +243,10 @@ static void begin_writing(struct jpeg_writer *state, const struct image *shape, 
         jpeg->comp_info[0].h_samp_factor = chroma.horizontal;
         jpeg->comp_info[0].v_samp_factor = chroma.vertical;
     }
+    if (settings->quantisers != NULL)
+        set_quantisers(jpeg, settings->quantisers);
+    if (settings->progressive)
+        jpeg_simple_progression(jpeg);
     jpeg_start_compress(jpeg, TRUE);
 }
 
@@ -244,7 +271,8 @@ size_t libjpeg_turbo_writer_need(const struct image *shape, const struct codec_s
 {
     (void)threads;
     const size_t bytes = image_bytes(shape);
-    return rows_need(shape->width, shape->channels) + (settings->quality <= 90 ? bytes : 9 * bytes / 4) +
+    const size_t scans = settings->progressive ? coefficients_need(shape->width, shape->height, shape->channels) : 0;
+    return rows_need(shape->width, shape->channels) + (settings->quality <= 90 ? bytes : 9 * bytes / 4) + scans +
            FIRST_CAPACITY;
 }
 

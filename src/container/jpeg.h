@@ -24,6 +24,7 @@ enum jpeg_marker {
     JPEG_MARKER_SOI = 0xd8,
     JPEG_MARKER_EOI = 0xd9,
     JPEG_MARKER_SOS = 0xda,
+    JPEG_MARKER_DQT = 0xdb,
     JPEG_MARKER_APP0 = 0xe0,
     JPEG_MARKER_APP1 = 0xe1,
     JPEG_MARKER_APP2 = 0xe2,
@@ -42,6 +43,14 @@ enum {
  * is unknown or irregular. */
 struct chroma_subsampling {
     int horizontal, vertical;
+};
+
+/* The quantisers of a picture: at most three tables, each in the order of a file (zigzag), and the table of each
+ * component. */
+struct jpeg_quantisers {
+    int tables;
+    uint16_t values[3][64];
+    int of[3];
 };
 
 /* A complete segment of a file. */
@@ -79,6 +88,10 @@ enum jpeg_step jpeg_walk_next(struct jpeg_walk *walk, struct jpeg_segment *segme
 
 /* The same, but only up to the first scan. Returns false at the scan, at the end, and after a failed step. */
 bool jpeg_walk_headers(struct jpeg_walk *walk, struct jpeg_segment *segment);
+
+/* Set QUANTISERS to those that the file defines before its first scan. Returns false if one is missing there, or if it
+ * has four components. */
+bool jpeg_find_quantisers(const uint8_t *bytes, size_t size, struct jpeg_quantisers *quantisers);
 
 /* Is this the marker of a frame header? */
 bool jpeg_is_frame(unsigned marker);
