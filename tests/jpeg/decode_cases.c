@@ -162,6 +162,7 @@ static void check_large(struct place *place, const struct options *options, uint
             recipe.noise = (const int[]){100, 30, 255, 60}[i];
             recipe.coefficients = 0;
             recipe.is_optimised = i % 2 == 1;
+            recipe.shares_tables = i == 2;
             check_recipe(place, &recipe);
         }
 }
