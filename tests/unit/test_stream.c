@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Images that stream through the CPU's filters in bands give the bytes of whole planes: every border, anchor and height
- * of the last band, chains, alpha, linear light, 16 bits, any number of threads, rows from memory and from functions.
- * A source or a sink that fails ends the stream. */
+ * of the last band, chains, alpha, linear light, 16 bits, any number of threads, rows from memory and from functions, in
+ * order and in any order. A source or a sink that fails ends the stream. */
 #include "base/error.h"
 #include "base/parallel.h"
 #include "filter/filter.h"
@@ -11,13 +11,16 @@
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -86,7 +89,10 @@ struct rows {
     struct image above; /* the row above each encoded band, as the band's encoder saw it; other rows are not set */
     bool *encoded;      /* for each row */
     int fetched, read, written, multiple;
-    int fail_at; /* the row whose fetch, read, encode or write fails */
+    bool any_order;
+    int source_multiple;
+    atomic_uint *calls; /* for each row, of sources in any order: 1 if it was fetched, 2 if it was read */
+    int fail_at;        /* the row whose fetch, read, encode or write fails */
     enum { FAIL_NEVER, FAIL_FETCH, FAIL_READ, FAIL_ENCODE, FAIL_WRITE } fails;
 };
 
@@ -125,6 +131,68 @@ static bool read_rows(void *context, int first, int count, const struct raw_rows
     return maybe_fail(rows, FAIL_READ, rows->read - count, count, error);
 }
 
+/* Let other threads go ahead as far as they may, where these rows are amid the image. */
+static void pause_amid(const struct rows *rows, int first, int count)
+{
+    const struct timespec milliseconds = {.tv_nsec = 5000000};
+    const int middle = rows->in->height / 2;
+    if (rows->any_order && first <= middle && middle < first + count)
+        nanosleep(&milliseconds, NULL);
+}
+
+/* Note that the rows from FIRST on are fetched or read, for the first time. All but the last are whole multiples. */
+static void note_call(const struct rows *rows, int first, int count, unsigned call)
+{
+    assert_int_equal(first % rows->source_multiple, 0);
+    assert_true(count > 0 && (count % rows->source_multiple == 0 || first + count == rows->in->height));
+    for (int y = first; y < first + count; y++)
+        assert_int_equal(atomic_fetch_or(&rows->calls[y], call), call - 1);
+    sched_yield();
+}
+
+/* Raw rows up to the multiple are there, but hold nothing. */
+static bool fetch_any(void *context, int first, int count, uint8_t *raw, struct error *error)
+{
+    const struct rows *rows = context;
+    const uint8_t *from = image_row(rows->in, first);
+    const int multiple = rows->source_multiple, whole = (count + multiple - 1) / multiple * multiple;
+    memset(raw, 0xEE, bytes_of(rows->in, whole));
+    note_call(rows, first, count, 1);
+    for (size_t i = 0; i < bytes_of(rows->in, count); i++)
+        raw[i] = (uint8_t)~from[i];
+    return maybe_fail(rows, FAIL_FETCH, first, count, error);
+}
+
+/* Is RAW what fetches have made of the COUNT rows from FIRST on? */
+static bool is_fetched(const struct rows *rows, int first, int count, const uint8_t *raw)
+{
+    const uint8_t *from = image_row(rows->in, first);
+    unsigned differences = 0;
+    for (size_t i = 0; i < bytes_of(rows->in, count); i++)
+        differences |= raw[i] ^ (from[i] ^ 0xFFU);
+    return differences == 0;
+}
+
+/* A read takes a unit of rows above it and below, and they stay as they are while it lasts. */
+static bool read_any(void *context, int first, int count, const struct raw_rows *raw, uint8_t *samples,
+                     struct error *error)
+{
+    const struct rows *rows = context;
+    const int unit = rows->source_multiple, left = rows->in->height - first - count, below = left < unit ? left : unit;
+    assert_true((raw->above != NULL) == (first > 0) && (raw->below != NULL) == (left > 0));
+    for (int i = 0; i < 2; i++) {
+        assert_true(is_fetched(rows, first, count, raw->rows));
+        assert_true(first == 0 || is_fetched(rows, first - unit, unit, raw->above - bytes_of(rows->in, unit)));
+        assert_true(left == 0 || is_fetched(rows, first + count, below, raw->below));
+        if (i == 0) {
+            note_call(rows, first, count, 2);
+            pause_amid(rows, first, count);
+        }
+    }
+    memcpy(samples, image_row(rows->in, first), bytes_of(rows->in, count));
+    return maybe_fail(rows, FAIL_READ, first, count, error);
+}
+
 static bool encode(void *context, int thread, int first, const struct image *band, struct error *error)
 {
     struct rows *rows = context;
@@ -136,6 +204,7 @@ static bool encode(void *context, int thread, int first, const struct image *ban
         memcpy(image_row(&rows->above, first - 1), band->samples - bytes_of(band, 1), bytes_of(band, 1));
     for (int y = first; y < first + band->height; y++)
         rows->encoded[y] = true;
+    pause_amid(rows, first, band->height);
     return maybe_fail(rows, FAIL_ENCODE, first, band->height, error);
 }
 
@@ -173,14 +242,36 @@ static bool stream(const struct request *request, const struct image *image, str
     rows->encoded = calloc((size_t)image->height, sizeof *rows->encoded);
     assert_non_null(rows->encoded);
     open_pipeline(&pipeline, request, image, &stages);
-    const struct row_source source = {
+    const struct row_source in_order = {
         .context = rows, .raw_bytes = bytes_of(image, 1), .multiple = 1, .fetch = fetch, .read = read_rows};
+    const struct row_source any_order = {.context = rows,
+                                         .raw_bytes = bytes_of(image, 1),
+                                         .multiple = rows->source_multiple,
+                                         .any_order = true,
+                                         .fetch = fetch_any,
+                                         .read = read_any};
+    rows->calls = calloc((size_t)image->height, sizeof *rows->calls);
+    assert_non_null(rows->calls);
     const struct row_sink sink = {.context = rows, .multiple = rows->multiple, .encode = encode, .write = write_rows};
-    const bool done = pipeline_stream(&pipeline, image, &source, &sink, error);
+    const bool done = pipeline_stream(&pipeline, image, rows->any_order ? &any_order : &in_order, &sink, error);
+    for (int y = 0; done && rows->any_order && y < image->height; y++)
+        assert_int_equal(atomic_load(&rows->calls[y]), 3);
     pipeline_close(&pipeline);
+    free(rows->calls);
     image_free(&rows->above);
     free(rows->encoded);
     return done;
+}
+
+/* Rows in any order give the bytes of WHOLE. */
+static void check_any_order(const struct request *request, const struct image *image, const struct image *whole,
+                            int source_multiple)
+{
+    struct rows rows = {.multiple = 34, .any_order = true, .source_multiple = source_multiple};
+    assert_true(stream(request, image, &rows, NULL));
+    assert_memory_equal(rows.out.samples, whole->samples, image_bytes(whole));
+    assert_int_equal(rows.written, image->height);
+    image_free(&rows.out);
 }
 
 /* All ways give the bytes of whole planes. */
@@ -208,6 +299,8 @@ static void check(struct request request, int width, int height, int channels, i
         assert_memory_equal(rows.out.samples, whole.samples, image_bytes(&whole));
         assert_int_equal(rows.written, height);
         image_free(&rows.out);
+        if (threads > 1)
+            check_any_order(&request, &image, &whole, height % 2 ? 16 : 7);
         thread_pool_close(&pool);
     }
     struct image unused = image;
@@ -293,6 +386,34 @@ static void test_one_band_and_single_rows(void **state)
     check(request, 200000, 5, 3, 8);
 }
 
+/* Few and many threads, multiples that bands and strips do not share, halos beyond a strip, and one band for all. */
+static void test_rows_in_any_order(void **state)
+{
+    static const int heights[] = {1, 3, 15, 127}, multiples[] = {1, 16, 100, 250};
+    static struct filter filter;
+    (void)state;
+    const struct image image = make_image(WIDTH, 7 * BAND + 5, 3, 8);
+    for (size_t i = 0; i < sizeof heights / sizeof heights[0]; i++) {
+        struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU};
+        struct image whole;
+        request.border = i == 2 ? BORDER_WRAP : BORDER_REFLECT101;
+        filter = make_column(heights[i], heights[i] / 3);
+        assert_true(image_convert(&image, 8, &whole, NULL));
+        filter_whole(&request, &whole);
+        for (int threads = 1; threads <= 8; threads += threads < 3 ? 1 : 5) {
+            struct thread_pool pool;
+            thread_pool_open(&pool, threads);
+            request.pool = &pool;
+            for (size_t k = 0; k < sizeof multiples / sizeof multiples[0]; k++)
+                check_any_order(&request, &image, &whole, multiples[k]);
+            thread_pool_close(&pool);
+        }
+        image_free(&whole);
+    }
+    struct image unused = image;
+    image_free(&unused);
+}
+
 /* The first failure ends the stream, and its sentence is the stream's. */
 static void test_failures(void **state)
 {
@@ -301,13 +422,15 @@ static void test_failures(void **state)
     filter = make_column(3, 1);
     for (int threads = 1; threads <= 4; threads += 3)
         for (int kind = FAIL_FETCH; kind <= FAIL_WRITE; kind++)
-            for (int row = 0; row < 10 * BAND; row += 10 * BAND - 1) {
+            for (int k = 0; k < 4; k++) {
+                const int row = k & 1 ? 10 * BAND - 1 : 0;
                 struct thread_pool pool;
                 struct error error;
                 const struct image image = make_image(WIDTH, 10 * BAND, 3, 8);
                 thread_pool_open(&pool, threads);
                 const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU, .pool = &pool};
-                struct rows rows = {.multiple = 1, .fails = kind, .fail_at = row};
+                struct rows rows = {
+                    .multiple = 1, .any_order = k & 2, .source_multiple = 16, .fails = kind, .fail_at = row};
                 assert_false(stream(&request, &image, &rows, &error));
                 char text[64];
                 snprintf(text, sizeof text, "failed at row %d", row);
@@ -327,6 +450,7 @@ int main(void)
         cmocka_unit_test(test_chains),
         cmocka_unit_test(test_16_bits),
         cmocka_unit_test(test_one_band_and_single_rows),
+        cmocka_unit_test(test_rows_in_any_order),
         cmocka_unit_test(test_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
