@@ -97,7 +97,10 @@ uint8_t *make_jpeg(const struct jpeg_recipe *recipe, size_t *size)
     jpeg.input_components = recipe->components;
     jpeg.in_color_space = recipe->components == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg_set_defaults(&jpeg);
-    jpeg_set_quality(&jpeg, recipe->quality, FALSE); /* quantisers of 16 bits, where the quality is very low */
+    if (recipe->scale > 0) /* quantisers of 16 bits, if they are large */
+        jpeg_set_linear_quality(&jpeg, recipe->scale, FALSE);
+    else
+        jpeg_set_quality(&jpeg, recipe->quality, FALSE);
     jpeg.comp_info[0].h_samp_factor = recipe->horizontal;
     jpeg.comp_info[0].v_samp_factor = recipe->vertical;
     for (int i = 1; i < recipe->components && recipe->shares_tables; i++)

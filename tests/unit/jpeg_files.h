@@ -13,6 +13,7 @@ struct jpeg_recipe {
     int width, height, components; /* 1 or 3 */
     int horizontal, vertical;      /* sampling factors of the first component; 0: 1 */
     int quality;
+    int scale;                      /* of the standard quantisers, in percent, instead of a quality; 0: by quality */
     int restart_mcus, restart_rows; /* one of them, or none */
     bool is_optimised;              /* its own Huffman tables */
     bool shares_tables;             /* all components use the same tables */

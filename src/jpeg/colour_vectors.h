@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Colours in vectors, as libjpeg-turbo has them: jpeg_colour of samples.h in words. */
+#ifndef GPUCONV_JPEG_COLOUR_VECTORS_H
+#define GPUCONV_JPEG_COLOUR_VECTORS_H
+
+#include "jpeg/decode_vectors.h"
+
+enum { GROUP = VECTOR }; /* pixels at once */
+
+/* A x FACTOR / 2^16, rounded, for A of 9 bits. */
+INLINE words scale(words a, int factor)
+{
+    return add(multiply_high(add(a, a), all(factor)), all(1)) >> 1;
+}
+
+/* Eight pixels in each lane. 1.402 is 1 + 26345 / 2^16, 1.772 is 2 - 14942 / 2^16, 0.34414 is 22554 / 2^16, and 0.71414 is
+ * 1 - 18734 / 2^16. */
+INLINE void convert_words(words luma, words blue, words red, words rgb[3])
+{
+    const words factors = all_pairs(-22554, 18734);
+    const ints half = (ints)INTRINSIC(set1_epi32)(1 << 15);
+    blue = subtract(blue, all(128));
+    red = subtract(red, all(128));
+    rgb[0] = add(luma, add(red, scale(red, 26345)));
+    rgb[2] = add(luma, add(add(blue, blue), scale(blue, -14942)));
+    const ints low = add_ints(multiply_pairs(first16(blue, red), factors), half) >> 16;
+    const ints high = add_ints(multiply_pairs(last16(blue, red), factors), half) >> 16;
+    rgb[1] = add(luma, subtract(pack_ints(low, high), red));
+}
+
+/* Store GROUP pixels. */
+#ifdef __AVX2__
+#define PLACE(colour, i) (char)((i) % 3 == (colour) ? (i) / 3 : 0x80)
+#define FOUR(colour, i) PLACE(colour, i), PLACE(colour, (i) + 1), PLACE(colour, (i) + 2), PLACE(colour, (i) + 3)
+#define MASK(colour, i)                                                                                                \
+    _mm256_broadcastsi128_si256(                                                                                       \
+        _mm_setr_epi8(FOUR(colour, i), FOUR(colour, (i) + 4), FOUR(colour, (i) + 8), FOUR(colour, (i) + 12)))
+#define THIRD(i)                                                                                                       \
+    _mm256_or_si256(_mm256_or_si256(_mm256_shuffle_epi8(AS(colours[0]), MASK(0, i)),                                   \
+                                    _mm256_shuffle_epi8(AS(colours[1]), MASK(1, i))),                                  \
+                    _mm256_shuffle_epi8(AS(colours[2]), MASK(2, i)))
+
+INLINE void store_pixels(const words colours[3], uint8_t *rgb)
+{
+    const __m256i thirds[3] = {THIRD(0), THIRD(16), THIRD(32)};
+    for (int j = 0; j < BLOCKS; j++)
+        for (int i = 0; i < 3; i++)
+            _mm_storeu_si128((__m128i *)(void *)(rgb + 48 * j + 16 * i), lane((words)thirds[i], j));
+}
+#else
+INLINE void store_pixels(const words colours[3], uint8_t *rgb)
+{
+    for (int i = 0; i < GROUP; i++)
+        for (int j = 0; j < 3; j++)
+            rgb[3 * i + j] = ((const uint8_t *)&colours[j])[i];
+}
+#endif
+
+INLINE void convert_group(const uint8_t *luma, const uint8_t *blue, const uint8_t *red, uint8_t *rgb)
+{
+    const words none = all(0);
+    const words y = load_vector(luma), b = load_vector(blue), r = load_vector(red);
+    words low[3], high[3], colours[3];
+    convert_words(first8(y, none), first8(b, none), first8(r, none), low);
+    convert_words(last8(y, none), last8(b, none), last8(r, none), high);
+    for (int i = 0; i < 3; i++)
+        colours[i] = pack_unsigned(low[i], high[i]);
+    store_pixels(colours, rgb);
+}
+
+/* Convert COUNT pixels. */
+static void convert_pixels(const uint8_t *luma, const uint8_t *blue, const uint8_t *red, int count, uint8_t *rgb)
+{
+    uint8_t rest[3][GROUP], pixels[3 * GROUP];
+    int i = 0;
+    for (; count - i >= GROUP; i += GROUP)
+        convert_group(luma + i, blue + i, red + i, rgb + 3 * (size_t)i);
+    const size_t left = (size_t)(count - i);
+    if (left == 0)
+        return;
+    memcpy(rest[0], luma + i, left);
+    memcpy(rest[1], blue + i, left);
+    memcpy(rest[2], red + i, left);
+    memset(rest[0] + left, 0, GROUP - left);
+    memset(rest[1] + left, 0, GROUP - left);
+    memset(rest[2] + left, 0, GROUP - left);
+    convert_group(rest[0], rest[1], rest[2], pixels);
+    memcpy(rgb + 3 * (size_t)i, pixels, 3 * left);
+}
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Huffman codes to samples: a row of MCUs. Blocks wait until there are as many of a kind as vectors have lanes. */
+#include "jpeg/bits.h"
+#include "jpeg/decode_set.h"
+
+#if defined(__x86_64__) && !defined(GPUCONV_JPEG_PORTABLE)
+#include "jpeg/inverse_vectors.h"
+#else
+#include "jpeg/inverse_plain.h"
+#endif
+
+enum {
+    DUMMY = JPEG_BLOCK,                                      /* what goes past the end of a block goes here */
+    PLACES = JPEG_BLOCK + JPEG_STEPS_SLOW + 1,               /* the most steps of an entry from within a block */
+    FEW = 10,                                                /* the first coefficients are in 4 x 4 places */
+    KINDS = 2,                                               /* blocks with more than FEW coefficients, and others */
+    SLOTS = JPEG_COMPONENTS_MOST * KINDS * (BLOCKS - 1) + 1, /* one more than can wait */
+};
+
+/* The place in natural order of the last of so many steps. */
+#define SIXTEEN                                                                                                        \
+    DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY
+static const uint8_t places[PLACES] = {
+    DUMMY,   0,       1,       8,       16,      9,       2,       3,       10,      17,      24,      32,
+    25,      18,      11,      4,       5,       12,      19,      26,      33,      40,      48,      41,
+    34,      27,      20,      13,      6,       7,       14,      21,      28,      35,      42,      49,
+    56,      57,      50,      43,      36,      29,      22,      15,      23,      30,      37,      44,
+    51,      58,      59,      52,      45,      38,      31,      39,      46,      53,      60,      61,
+    54,      47,      55,      62,      63,      DUMMY,   SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN,
+    SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN,
+};
+
+struct slot {
+    _Alignas(32) int16_t coefficients[JPEG_BLOCK + 1]; /* in natural order; the last one is DUMMY */
+};
+
+/* Blocks that wait for others of their component and kind. */
+struct waiting {
+    struct slot *slots[BLOCKS];
+    uint8_t *to[BLOCKS];
+    unsigned count;
+};
+
+/* The decoding of a row. */
+struct row {
+    struct reader reader;
+    struct slot slots[SLOTS];
+    struct slot *spare[SLOTS];
+    int spares;
+    struct waiting waiting[JPEG_COMPONENTS_MOST][KINDS];
+    const uint16_t *quantisers[JPEG_COMPONENTS_MOST];
+    size_t stride[JPEG_COMPONENTS_MOST]; /* bytes of a row of a plane */
+    uint16_t dc[JPEG_COMPONENTS_MOST];
+};
+
+/* Decode a block after its DC difference, and return the steps to its last coefficient. The index has checked the codes.
+ */
+INLINE unsigned decode_coefficients(struct reader *reader, const struct jpeg_lookup *lookup, int16_t *coefficients)
+{
+    unsigned steps = 1;
+    for (;;) {
+        refill(reader);
+        for (int i = 0; i < 4; i++) { /* at most 48 bits */
+            const uint32_t entry = look_up(reader, lookup->ac_values);
+            skip(reader, entry);
+            steps += entry >> 8 & 255;
+            coefficients[places[steps]] = (int16_t)(entry >> 16);
+            if (steps >= JPEG_BLOCK)
+                break;
+        }
+        if (steps < JPEG_BLOCK)
+            continue;
+        if (steps < JPEG_STEPS_SLOW)
+            break;
+        int more = JPEG_STEPS_END, value = 0;
+        const uint64_t bit = place(reader);
+        seek(reader, bit + (unsigned)jpeg_read_ac(&lookup->ac, jpeg_bits_at(reader->data, bit), &more, &value));
+        steps += (unsigned)more - JPEG_STEPS_SLOW;
+        coefficients[places[steps]] = (int16_t)value;
+        if (steps >= JPEG_BLOCK)
+            break;
+    }
+    return steps >= JPEG_STEPS_END ? steps - JPEG_STEPS_END : steps;
+}
+
+INLINE uint16_t decode_dc(struct reader *reader, const struct jpeg_lookup *lookup)
+{
+    refill(reader);
+    const uint32_t entry = look_up(reader, lookup->dc_values);
+    skip(reader, entry);
+    if ((entry & 63) > 0)
+        return (uint16_t)(entry >> 16);
+    const uint64_t bit = place(reader);
+    int value = 0;
+    seek(reader, bit + (unsigned)jpeg_read_dc(&lookup->dc, jpeg_bits_at(reader->data, bit), &value));
+    return (uint16_t)value;
+}
+
+/* Transform the blocks that wait. */
+static void flush(struct row *row, int part, int kind)
+{
+    struct waiting *waiting = &row->waiting[part][kind];
+    const int16_t *coefficients[BLOCKS];
+    if (waiting->count == 0)
+        return;
+    for (unsigned i = waiting->count; i < BLOCKS; i++) {
+        waiting->slots[i] = waiting->slots[0];
+        waiting->to[i] = waiting->to[0];
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        coefficients[i] = waiting->slots[i]->coefficients;
+    if (kind == 0)
+        inverse_few(coefficients, row->quantisers[part], waiting->to, row->stride[part]);
+    else
+        inverse(coefficients, row->quantisers[part], waiting->to, row->stride[part]);
+    for (unsigned i = 0; i < waiting->count; i++) {
+        memset(waiting->slots[i]->coefficients, 0, JPEG_BLOCK * sizeof(int16_t));
+        row->spare[row->spares++] = waiting->slots[i];
+    }
+    waiting->count = 0;
+}
+
+/* Fill a block without AC coefficients. The sums of both passes wrap and saturate as those of `inverse`. */
+INLINE void fill_block(int16_t dc, uint16_t quantiser, uint8_t *to, size_t stride)
+{
+    const int value = (int16_t)((uint16_t)dc * (unsigned)quantiser * 4u);
+    const int sample = (value + 16) >> 5;
+    const uint64_t eight = 0x0101010101010101u * (uint64_t)(128 + (sample < -128 ? -128 : sample > 127 ? 127 : sample));
+    for (int y = 0; y < JPEG_SIDE; y++)
+        memcpy(to + (size_t)y * stride, &eight, sizeof eight);
+}
+
+static void decode_block(struct row *row, const struct jpeg_lookup *lookup, int part, uint8_t *to)
+{
+    struct slot *slot = row->spare[row->spares - 1];
+    row->dc[part] = (uint16_t)(row->dc[part] + decode_dc(&row->reader, lookup));
+    const unsigned steps = decode_coefficients(&row->reader, lookup, slot->coefficients);
+    if (steps == 1) {
+        fill_block((int16_t)row->dc[part], row->quantisers[part][0], to, row->stride[part]);
+        return;
+    }
+    slot->coefficients[0] = (int16_t)row->dc[part];
+    row->spares--;
+    const int kind = steps > FEW;
+    struct waiting *waiting = &row->waiting[part][kind];
+    waiting->slots[waiting->count] = slot;
+    waiting->to[waiting->count++] = to;
+    if (waiting->count == BLOCKS)
+        flush(row, part, kind);
+}
+
+void IN_SET(jpeg_decode_row)(const struct jpeg_index *index, int number, uint8_t *planes)
+{
+    const struct jpeg_layout *layout = &index->layout;
+    struct row row = {.reader.data = index->data, .spares = SLOTS};
+    uint8_t *blocks[JPEG_MCU_BLOCKS_MOST]; /* where those of the next MCU go */
+    int count = 0;
+    for (int i = 0; i < layout->components; i++) {
+        const struct jpeg_part *part = &layout->parts[i];
+        row.quantisers[i] = layout->quantisers[part->quantiser];
+        row.stride[i] = (size_t)part->blocks_across * JPEG_SIDE;
+        row.dc[i] = index->rows[number].dc[i];
+        for (int y = 0; y < part->vertical; y++, planes += JPEG_SIDE * row.stride[i])
+            for (int x = 0; x < part->horizontal; x++)
+                blocks[count++] = planes + (size_t)x * JPEG_SIDE;
+    }
+    for (int i = 0; i < SLOTS; i++)
+        row.spare[i] = &row.slots[i];
+    seek(&row.reader, index->rows[number].bit);
+    const int64_t first = (int64_t)number * layout->mcus_across;
+    for (int64_t x = 0; x < layout->mcus_across; x++) {
+        if (x > 0 && layout->restart_interval > 0 && (first + x) % layout->restart_interval == 0) {
+            seek(&row.reader, (uint64_t)index->segments[(first + x) / layout->restart_interval] * 8);
+            memset(row.dc, 0, sizeof row.dc);
+        }
+        for (int i = 0; i < count; i++) {
+            const int part = layout->mcu_parts[i];
+            decode_block(&row, index->blocks[i], part, blocks[i]);
+            blocks[i] += (size_t)layout->parts[part].horizontal * JPEG_SIDE;
+        }
+    }
+    for (int i = 0; i < layout->components; i++)
+        for (int kind = 0; kind < KINDS; kind++)
+            flush(&row, i, kind);
+}

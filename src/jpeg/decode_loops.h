@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Between index.c and decode.c, which know scans and pictures, and the inner loops of the decoder, which are compiled once
+ * for each instruction set. */
+#ifndef GPUCONV_JPEG_DECODE_LOOPS_H
+#define GPUCONV_JPEG_DECODE_LOOPS_H
+
+#include "jpeg/index.h"
+
+/* A place between two blocks. */
+struct jpeg_cursor {
+    uint64_t bit;
+    uint64_t blocks;                     /* walked so far */
+    int phase;                           /* number of the next block in its MCU */
+    uint16_t sums[JPEG_MCU_BLOCKS_MOST]; /* of the DC differences so far, modulo 2^16, by the number in the MCU */
+};
+
+/* Where the samples of some rows of MCUs are. In each row of MCUs, the planes of the components follow each other. A
+ * plane has 8 x blocks_across bytes in a row. */
+struct jpeg_planes {
+    const uint8_t *rows;
+    const uint8_t *above, *below; /* the rows of MCUs above and below; NULL at the top and at the bottom */
+};
+
+/* One instruction set. */
+struct jpeg_decode_loops {
+    const char *name;
+
+    /* Walk over COUNT blocks, without the values of AC coefficients, or until CURSOR reaches or passes bit number STOP.
+     * END is the end of the data, not below STOP unless that is UINT64_MAX. False: a block is damaged or passes END. The
+     * cursor then stands before it, and *FAILED is the bit where it broke. */
+    bool (*walk)(const struct jpeg_index *index, struct jpeg_cursor *cursor, uint64_t count, uint64_t stop,
+                 uint64_t end, uint64_t *failed);
+
+    /* Decode row number ROW of MCUs to its planes. */
+    void (*decode)(const struct jpeg_index *index, int row, uint8_t *planes);
+
+    /* Upsample and convert ROWS rows of pixels, from row FIRST on, which begins a row of MCUs, to SAMPLES. */
+    void (*convert)(const struct jpeg_layout *layout, int first, int rows, const struct jpeg_planes *planes,
+                    uint8_t *samples);
+};
+
+/* The instruction sets of this machine and this build, from the slowest to the fastest; and the fastest. */
+const struct jpeg_decode_loops *const *jpeg_decode_sets(size_t *count);
+const struct jpeg_decode_loops *jpeg_decode_best(void);
+
+extern const struct jpeg_decode_loops jpeg_decode_portable;
+#ifdef __x86_64__
+extern const struct jpeg_decode_loops jpeg_decode_sse2, jpeg_decode_avx2;
+#endif
+
+/* Bytes of the planes of a row of MCUs. */
+static inline size_t jpeg_planes_bytes(const struct jpeg_layout *layout)
+{
+    return (size_t)layout->mcus_across * (size_t)layout->mcu_blocks * JPEG_BLOCK;
+}
+
+/* The functions and tables of an instruction set. */
+#define JPEG_SET_JOIN(name, set) name##_##set
+#define JPEG_SET_NAME(name, set) JPEG_SET_JOIN(name, set)
+#ifdef GPUCONV_JPEG_SET
+#define IN_SET(name) JPEG_SET_NAME(name, GPUCONV_JPEG_SET)
+#endif
+
+#endif

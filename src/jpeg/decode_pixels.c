@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Planes to pixels: upsampling and conversion of colours, by tiles whose rows stay in the first cache. */
+#include "jpeg/bits.h"
+#include "jpeg/decode_set.h"
+#include "jpeg/samples.h"
+
+#if defined(__x86_64__) && !defined(GPUCONV_JPEG_PORTABLE)
+#include "jpeg/colour_vectors.h"
+#else
+#include "jpeg/colour_plain.h"
+#endif
+
+enum { TILE = 1024 }; /* pixels; a multiple of 4 and of GROUP */
+
+/* A picture, and where its planes are. */
+struct source {
+    const struct jpeg_layout *layout;
+    const struct jpeg_planes *planes;
+    int64_t first, last; /* the rows of MCUs in planes->rows */
+};
+
+/* Row Y of the plane of component PART. */
+static const uint8_t *component_row(const struct source *source, int part, int64_t y)
+{
+    const struct jpeg_layout *layout = source->layout;
+    const int64_t height = JPEG_SIDE * (int64_t)layout->parts[part].vertical, number = y / height;
+    const size_t row_bytes = jpeg_planes_bytes(layout);
+    const uint8_t *at = number < source->first  ? source->planes->above - row_bytes
+                        : number > source->last ? source->planes->below
+                                                : source->planes->rows + (size_t)(number - source->first) * row_bytes;
+    for (int i = 0; i < part; i++)
+        at += (size_t)layout->parts[i].blocks_across * (size_t)layout->parts[i].vertical * JPEG_BLOCK;
+    return at + (size_t)(y % height) * (size_t)layout->parts[part].blocks_across * JPEG_SIDE;
+}
+
+/* The rows of a component of chroma that make row Y of pixels: the nearest, and the next but one. */
+struct chroma {
+    const uint8_t *near, *far; /* the same without interpolation */
+    unsigned is_odd;
+    int width;
+};
+
+static struct chroma find_chroma(const struct source *source, int part, int64_t y)
+{
+    const struct jpeg_layout *layout = source->layout;
+    const struct jpeg_part *of = &layout->parts[part];
+    const int64_t near = y / layout->vertical;
+    struct chroma chroma = {
+        .near = component_row(source, part, near), .width = of->width, .is_odd = y % layout->vertical > 0};
+    const int64_t far = near + (chroma.is_odd > 0 ? 1 : -1);
+    chroma.far = layout->vertical > 1 && far >= 0 && far < of->height ? component_row(source, part, far) : chroma.near;
+    return chroma;
+}
+
+/* ---- Upsampling ---- */
+
+/* libjpeg-turbo interpolates columns only where there are three of them. */
+static bool is_interpolated(const struct jpeg_layout *layout, const struct chroma *chroma)
+{
+    return layout->horizontal == 2 && chroma->width > 2;
+}
+
+/* COUNT samples of a row, from column FIRST on, which are 1, 2 or 4 pixels wide each. */
+static void repeat(const struct chroma *chroma, int horizontal, int first, int count, uint8_t *to)
+{
+    const int shift = horizontal / 2;
+    for (int i = 0; i < count; i++)
+        to[i] = chroma->near[(first + i) >> shift];
+}
+
+static void upsample_rows(const struct chroma *chroma, int first, int count, uint8_t *to)
+{
+    const uint8_t *near = chroma->near + first, *far = chroma->far + first;
+    for (int i = 0; i < count; i++)
+        to[i] = (uint8_t)jpeg_upsample(near[i], far[i], chroma->is_odd);
+}
+
+/* The same for pixels twice as dense in columns. IS_TWICE: and in rows. */
+static void upsample_columns(const struct chroma *chroma, bool is_twice, int first, int count, uint8_t *to)
+{
+    enum { MOST = TILE / 2 };
+    uint16_t sums[MOST + 2] = {0}; /* with one more on each side */
+    const int begin = first / 2, columns = (count + 1) / 2, left = begin > 0 ? begin - 1 : 0;
+    const int right = begin + columns < chroma->width ? begin + columns : chroma->width - 1;
+    const uint8_t *near = chroma->near + left, *far = chroma->far + left;
+    uint16_t *sum = sums + (left - begin + 1);
+    for (int i = 0; i <= right - left; i++)
+        sum[i] = (uint16_t)(is_twice ? 3 * near[i] + far[i] : near[i]);
+    sums[0] = sums[left < begin ? 0 : 1];
+    sums[columns + 1] = sums[columns + (right < begin + columns ? 0 : 1)];
+    sum = sums + 1;
+    if (is_twice)
+        for (int i = 0; i < columns; i++) {
+            to[2 * i] = (uint8_t)jpeg_upsample_sums(sum[i], sum[i - 1], 0);
+            to[2 * i + 1] = (uint8_t)jpeg_upsample_sums(sum[i], sum[i + 1], 1);
+        }
+    else
+        for (int i = 0; i < columns; i++) {
+            to[2 * i] = (uint8_t)jpeg_upsample(sum[i], sum[i - 1], 0);
+            to[2 * i + 1] = (uint8_t)jpeg_upsample(sum[i], sum[i + 1], 1);
+        }
+}
+
+/* COUNT samples as dense as pixels, from column FIRST on. Those that need no work stay where they are. */
+static const uint8_t *upsample(const struct jpeg_layout *layout, const struct chroma *chroma, int first, int count,
+                               uint8_t *to)
+{
+    if (layout->horizontal == 1 && layout->vertical == 1)
+        return chroma->near + first;
+    if (layout->horizontal == 1)
+        upsample_rows(chroma, first, count, to);
+    else if (is_interpolated(layout, chroma))
+        upsample_columns(chroma, layout->vertical == 2, first, count, to);
+    else
+        repeat(chroma, layout->horizontal, first, count, to);
+    return to;
+}
+
+/* ---- Rows ---- */
+
+static void convert_row(const struct source *source, int64_t y, uint8_t *samples)
+{
+    const struct jpeg_layout *layout = source->layout;
+    const uint8_t *luma = component_row(source, 0, y);
+    const struct chroma blue = find_chroma(source, 1, y), red = find_chroma(source, 2, y);
+    uint8_t blues[TILE], reds[TILE];
+    for (int x = 0; x < layout->width; x += TILE) {
+        const int count = layout->width - x < TILE ? layout->width - x : TILE;
+        const uint8_t *const blue_at = upsample(layout, &blue, x, count, blues);
+        const uint8_t *const red_at = upsample(layout, &red, x, count, reds);
+        convert_pixels(luma + x, blue_at, red_at, count, samples + 3 * (size_t)x);
+    }
+}
+
+void IN_SET(jpeg_convert)(const struct jpeg_layout *layout, int first, int rows, const struct jpeg_planes *planes,
+                          uint8_t *samples)
+{
+    const int mcu_height = JPEG_SIDE * layout->vertical;
+    const struct source source = {layout, planes, first / mcu_height, (first + rows - 1) / mcu_height};
+    const size_t row_bytes = (size_t)layout->width * (size_t)layout->components;
+    for (int64_t y = first; y < (int64_t)first + rows; y++, samples += row_bytes) {
+        if (layout->components == 1)
+            memcpy(samples, component_row(&source, 0, y), row_bytes);
+        else
+            convert_row(&source, y, samples);
+    }
+}
+
+const struct jpeg_decode_loops IN_SET(jpeg_decode) = {
+    .name = GPUCONV_JPEG_SET_NAME,
+    .walk = IN_SET(jpeg_walk),
+    .decode = IN_SET(jpeg_decode_row),
+    .convert = IN_SET(jpeg_convert),
+};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "jpeg/bits.h"
+#include "jpeg/decode_set.h"
+
+/* Walk over one AC coefficient that the table does not hold, after STEPS steps. Returns the steps then, or 0: it is
+ * damaged. */
+static __attribute__((noinline)) unsigned walk_slowly(struct reader *reader, const struct jpeg_code_order *codes,
+                                                      unsigned steps)
+{
+    const uint64_t bit = place(reader);
+    int more = 0, value;
+    const int bits = jpeg_read_ac(codes, jpeg_bits_at(reader->data, bit), &more, &value);
+    if (bits == 0 || (more < JPEG_STEPS_END && steps + (unsigned)more > JPEG_BLOCK))
+        return 0;
+    seek(reader, bit + (unsigned)bits);
+    return steps + (unsigned)more;
+}
+
+/* The same for a DC difference, which is added to *SUM. */
+static __attribute__((noinline)) unsigned walk_dc_slowly(struct reader *reader, const struct jpeg_code_order *codes,
+                                                         uint16_t *sum)
+{
+    const uint64_t bit = place(reader);
+    int value = 0;
+    const int bits = jpeg_read_dc(codes, jpeg_bits_at(reader->data, bit), &value);
+    if (bits == 0)
+        return 0;
+    seek(reader, bit + (unsigned)bits);
+    *sum = (uint16_t)(*sum + value);
+    return 1;
+}
+
+/* Walk to the end of a block, after STEPS steps. Returns false if it is damaged. */
+INLINE bool walk_block(struct reader *reader, const struct jpeg_lookup *lookup, unsigned steps)
+{
+    while (steps < JPEG_BLOCK) {
+        uint32_t entry = 0;
+        while (steps < JPEG_BLOCK) {
+            refill(reader);
+            for (int i = 0; i < 4; i++) { /* at most 48 bits */
+                entry = look_up(reader, lookup->next);
+                skip(reader, entry);
+                steps += entry >> 8;
+                if (steps >= JPEG_BLOCK)
+                    break;
+            }
+        }
+        if (is_ended(steps))
+            return true;
+        /* The entry is slow, or goes past the end of the block. */
+        seek(reader, place(reader) - (entry & 63));
+        steps = walk_slowly(reader, &lookup->ac, steps - (entry >> 8));
+        if (steps == 0)
+            return false;
+    }
+    return true;
+}
+
+bool IN_SET(jpeg_walk)(const struct jpeg_index *index, struct jpeg_cursor *cursor, uint64_t count, uint64_t stop,
+                       uint64_t end, uint64_t *failed)
+{
+    const int blocks = index->layout.mcu_blocks;
+    struct reader reader = {.data = index->data};
+    uint64_t bit = cursor->bit;
+    int phase = cursor->phase;
+    seek(&reader, bit);
+    for (; count > 0 && bit < stop; count--) {
+        const struct jpeg_lookup *lookup = index->blocks[phase];
+        refill(&reader);
+        const uint32_t entry = look_up(&reader, lookup->first);
+        unsigned steps = entry >> 8 & 255;
+        uint16_t sum = (uint16_t)(cursor->sums[phase] + (entry >> 16));
+        skip(&reader, entry);
+        if (steps == JPEG_STEPS_SLOW)
+            steps = walk_dc_slowly(&reader, &lookup->dc, &sum);
+        const bool is_whole = steps > 0 && walk_block(&reader, lookup, steps);
+        const uint64_t next = place(&reader);
+        if (!is_whole || next > end) {
+            *failed = next;
+            break;
+        }
+        cursor->sums[phase] = sum;
+        cursor->blocks++;
+        bit = next;
+        phase = phase + 1 == blocks ? 0 : phase + 1;
+    }
+    cursor->bit = bit;
+    cursor->phase = phase;
+    return count == 0 || bit >= stop;
+}

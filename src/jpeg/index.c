@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+#include "jpeg/index.h"
+
+#include "base/parallel.h"
+#include "jpeg/decode_loops.h"
+
+#include <stdlib.h>
+
+/* Within a chunk, places are marked about so many bits apart. The beginnings of rows are found from there. */
+enum { MARK_BITS = 4096 };
+
+/* A place in a chunk. */
+struct mark {
+    uint32_t bit, blocks; /* from the chunk's first place */
+    uint16_t sums[JPEG_MCU_BLOCKS_MOST];
+};
+
+/* A part of the data, from the first block that begins in it to the first that does not. */
+struct chunk {
+    struct jpeg_cursor first, last; /* the blocks and sums of `last` are those of the chunk */
+    bool is_walked, is_broken;      /* `last` stands before a broken block */
+    struct mark *marks;
+    size_t mark_count;
+
+    /* Once the chunks before it are known. */
+    uint64_t blocks; /* before it */
+    int turn;        /* what its phases lack */
+    uint16_t dc[JPEG_COMPONENTS_MOST];
+};
+
+const struct jpeg_chunking jpeg_usual_chunking = {.chunk = 1 << 19, .lead = 1 << 14};
+
+/* The making of an index. */
+struct making {
+    struct jpeg_index *index;
+    struct jpeg_chunking chunking;
+    uint64_t bits, blocks; /* of the data, and of the picture */
+    struct chunk *chunks;
+    struct mark *marks;
+    size_t chunk_count, marks_each;
+    atomic_bool is_declined;
+};
+
+/* ---- Chunks ---- */
+
+static uint64_t chunk_begin(const struct making *making, size_t number)
+{
+    const uint64_t begin = (uint64_t)number * making->chunking.chunk;
+    return begin < making->bits ? begin : making->bits;
+}
+
+/* Walk over a chunk, from its first place on, which is known or guessed. */
+static void walk_chunk(struct making *making, struct chunk *chunk, size_t number)
+{
+    const uint64_t end = chunk_begin(making, number + 1);
+    struct jpeg_cursor *cursor = &chunk->last;
+    uint64_t failed;
+    *cursor = chunk->first;
+    chunk->is_walked = true;
+    chunk->is_broken = false;
+    chunk->mark_count = 0;
+    while (!chunk->is_broken && cursor->bit < end) {
+        struct mark *mark = &chunk->marks[chunk->mark_count++];
+        mark->bit = (uint32_t)(cursor->bit - chunk->first.bit);
+        mark->blocks = (uint32_t)cursor->blocks;
+        memcpy(mark->sums, cursor->sums, sizeof mark->sums);
+        const uint64_t stop = cursor->bit + MARK_BITS < end ? cursor->bit + MARK_BITS : end;
+        chunk->is_broken = !making->index->loops->walk(making->index, cursor, UINT64_MAX, stop, making->bits, &failed);
+    }
+}
+
+/* Guess the state before a chunk, find its first place, and walk over it. Where codes are wrong the guess was wrong: go on
+ * behind them. */
+static void guess_chunk(void *context, int64_t number, int thread)
+{
+    struct making *making = context;
+    struct chunk *chunk = &making->chunks[number];
+    const uint64_t begin = chunk_begin(making, (size_t)number), lead = making->chunking.lead;
+    struct jpeg_cursor cursor = {.bit = begin > lead ? begin - lead : 0};
+    uint64_t failed;
+    (void)thread;
+    while (!making->index->loops->walk(making->index, &cursor, UINT64_MAX, begin, making->bits, &failed) &&
+           failed < begin)
+        cursor = (struct jpeg_cursor){.bit = failed + 1};
+    chunk->first = (struct jpeg_cursor){.bit = cursor.bit, .phase = cursor.phase};
+    if (cursor.bit >= begin)
+        walk_chunk(making, chunk, (size_t)number);
+}
+
+/* Add SUMS, by numbers in the MCU that are TURN too low, to the predictors. */
+static void add_sums(const struct jpeg_layout *layout, const uint16_t *sums, int turn, uint16_t *dc)
+{
+    for (int i = 0; i < layout->mcu_blocks; i++) {
+        uint16_t *to = &dc[layout->mcu_parts[(i + turn) % layout->mcu_blocks]];
+        *to = (uint16_t)(*to + sums[i]);
+    }
+}
+
+/* Join the chunks. One that was not guessed right is walked again, from where the chunk before it ends. Returns false if
+ * the data are damaged. */
+static bool join_chunks(struct making *making)
+{
+    const struct jpeg_index *index = making->index;
+    const int blocks = index->layout.mcu_blocks;
+    struct jpeg_cursor at = {.bit = 0};
+    uint16_t dc[JPEG_COMPONENTS_MOST] = {0};
+    for (size_t i = 0; i < making->chunk_count; i++) {
+        struct chunk *chunk = &making->chunks[i];
+        if (!chunk->is_walked || chunk->first.bit != at.bit || (chunk->first.phase - at.phase) % index->period != 0) {
+            chunk->first = (struct jpeg_cursor){.bit = at.bit, .phase = at.phase};
+            walk_chunk(making, chunk, i);
+        }
+        chunk->turn = (at.phase - chunk->first.phase + blocks) % blocks;
+        chunk->blocks = at.blocks;
+        memcpy(chunk->dc, dc, sizeof dc);
+        add_sums(&index->layout, chunk->last.sums, chunk->turn, dc);
+        at.bit = chunk->last.bit;
+        at.blocks += chunk->last.blocks;
+        at.phase = (int)(at.blocks % (uint64_t)blocks);
+        if (at.blocks >= making->blocks) {
+            making->chunk_count = i + 1;
+            return true;
+        }
+        if (chunk->is_broken)
+            return false;
+    }
+    return false;
+}
+
+/* The place before block number BLOCK, by the last mark before it. */
+static bool find_place(const struct making *making, uint64_t block, struct jpeg_entry *entry)
+{
+    const struct jpeg_layout *layout = &making->index->layout;
+    size_t low = 0, high = making->chunk_count;
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+        *(making->chunks[middle].blocks <= block ? &low : &high) = middle;
+    }
+    const struct chunk *chunk = &making->chunks[low];
+    low = 0;
+    high = chunk->mark_count;
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+        *(chunk->blocks + chunk->marks[middle].blocks <= block ? &low : &high) = middle;
+    }
+    const struct mark *mark = &chunk->marks[low];
+    const uint64_t before = chunk->blocks + mark->blocks;
+    struct jpeg_cursor cursor = {.bit = chunk->first.bit + mark->bit,
+                                 .phase = (int)(before % (uint64_t)layout->mcu_blocks)};
+    uint64_t failed;
+    memcpy(entry->dc, chunk->dc, sizeof entry->dc);
+    add_sums(layout, mark->sums, chunk->turn, entry->dc);
+    if (!making->index->loops->walk(making->index, &cursor, block - before, UINT64_MAX, making->bits, &failed))
+        return false;
+    add_sums(layout, cursor.sums, 0, entry->dc);
+    entry->bit = cursor.bit;
+    return true;
+}
+
+static uint64_t row_blocks(const struct jpeg_layout *layout)
+{
+    return (uint64_t)layout->mcus_across * (uint64_t)layout->mcu_blocks;
+}
+
+static void find_row(void *context, int64_t row, int thread)
+{
+    struct making *making = context;
+    (void)thread;
+    if (!find_place(making, (uint64_t)row * row_blocks(&making->index->layout), &making->index->rows[row]))
+        making->is_declined = true;
+}
+
+/* Without restart markers. */
+static bool make_rows(struct making *making, struct thread_pool *pool)
+{
+    const int threads = thread_pool_threads(pool);
+    struct jpeg_entry end;
+    making->chunk_count = (size_t)((making->bits + making->chunking.chunk - 1) / making->chunking.chunk);
+    making->marks_each = making->chunking.chunk / MARK_BITS + 2;
+    making->chunks = calloc(making->chunk_count, sizeof *making->chunks);
+    making->marks = malloc(making->chunk_count * making->marks_each * sizeof *making->marks);
+    if (making->chunks == NULL || making->marks == NULL)
+        return false;
+    for (size_t i = 0; i < making->chunk_count; i++)
+        making->chunks[i].marks = making->marks + i * making->marks_each;
+    if (threads > 1)
+        parallel_for(pool, threads, (int64_t)making->chunk_count, guess_chunk, making);
+    if (!join_chunks(making) || !find_place(making, making->blocks, &end) || making->bits - end.bit >= 8)
+        return false;
+    parallel_for(pool, threads, making->index->layout.mcus_down, find_row, making);
+    return !making->is_declined;
+}
+
+/* ---- Restart segments ---- */
+
+/* Walk over segment number NUMBER, and note the rows that begin in it. */
+static bool walk_segment(struct jpeg_index *index, size_t number)
+{
+    const struct jpeg_layout *layout = &index->layout;
+    const uint64_t across = (uint64_t)layout->mcus_across, all = across * (uint64_t)layout->mcus_down;
+    const uint64_t interval = (uint64_t)layout->restart_interval, first = number * interval;
+    const uint64_t last = first + interval < all ? first + interval : all;
+    const uint64_t end = (uint64_t)index->segments[number + 1] * 8;
+    struct jpeg_cursor cursor = {.bit = (uint64_t)index->segments[number] * 8};
+    for (uint64_t mcu = first; mcu < last;) {
+        const uint64_t row = mcu / across, next = (row + 1) * across < last ? (row + 1) * across : last;
+        uint64_t failed;
+        if (mcu % across == 0) {
+            struct jpeg_entry *entry = &index->rows[row];
+            *entry = (struct jpeg_entry){.bit = cursor.bit};
+            add_sums(layout, cursor.sums, 0, entry->dc);
+        }
+        if (!index->loops->walk(index, &cursor, (next - mcu) * (uint64_t)layout->mcu_blocks, UINT64_MAX, end, &failed))
+            return false;
+        mcu = next;
+    }
+    return end - cursor.bit < 8;
+}
+
+/* The segments are dealt out in runs of about a chunk. */
+static size_t run_length(const struct making *making)
+{
+    const size_t length = (size_t)(making->index->segment_count * (uint64_t)making->chunking.chunk / making->bits);
+    return length > 0 ? length : 1;
+}
+
+static void walk_run(void *context, int64_t number, int thread)
+{
+    struct making *making = context;
+    const size_t length = run_length(making), first = (size_t)number * length;
+    (void)thread;
+    for (size_t i = first; i < first + length && i < making->index->segment_count && !making->is_declined; i++)
+        if (!walk_segment(making->index, i))
+            making->is_declined = true;
+}
+
+static bool make_restart_rows(struct making *making, struct thread_pool *pool)
+{
+    const size_t length = run_length(making), runs = (making->index->segment_count + length - 1) / length;
+    parallel_for(pool, thread_pool_threads(pool), (int64_t)runs, walk_run, making);
+    return !making->is_declined;
+}
+
+/* ---- The index ---- */
+
+static bool is_equal(const struct jpeg_huffman *a, const struct jpeg_huffman *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+/* Make the lookups, one for each different pair of tables. */
+static bool make_lookups(struct jpeg_index *index)
+{
+    const struct jpeg_layout *layout = &index->layout;
+    const struct jpeg_lookup *of_part[JPEG_COMPONENTS_MOST];
+    index->lookups = malloc((size_t)layout->components * sizeof *index->lookups);
+    if (index->lookups == NULL)
+        return false;
+    for (int i = 0; i < layout->components; i++) {
+        const struct jpeg_huffman *dc = &layout->dc[layout->parts[i].dc], *ac = &layout->ac[layout->parts[i].ac];
+        of_part[i] = NULL;
+        for (int j = 0; j < i && of_part[i] == NULL; j++)
+            if (is_equal(dc, &layout->dc[layout->parts[j].dc]) && is_equal(ac, &layout->ac[layout->parts[j].ac]))
+                of_part[i] = of_part[j];
+        if (of_part[i] == NULL)
+            jpeg_lookup_make(&index->lookups[i], dc, ac);
+        of_part[i] = of_part[i] == NULL ? &index->lookups[i] : of_part[i];
+    }
+    for (int i = 0; i < layout->mcu_blocks; i++)
+        index->blocks[i] = of_part[layout->mcu_parts[i]];
+    for (index->period = 1; index->period < layout->mcu_blocks; index->period++) {
+        bool repeats = layout->mcu_blocks % index->period == 0;
+        for (int i = index->period; repeats && i < layout->mcu_blocks; i++)
+            repeats = index->blocks[i] == index->blocks[i - index->period];
+        if (repeats)
+            break;
+    }
+    return true;
+}
+
+static bool copy_data(struct jpeg_index *index, const struct jpeg_scan *scan)
+{
+    const size_t count = index->segment_count = jpeg_segment_count(&index->layout);
+    if (!jpeg_scan_holds(scan, count))
+        return false;
+    index->data = malloc(scan->size + JPEG_DATA_PADDING);
+    index->segments = malloc((count + 1) * sizeof *index->segments);
+    index->rows = malloc((size_t)index->layout.mcus_down * sizeof *index->rows);
+    if (index->data == NULL || index->segments == NULL || index->rows == NULL ||
+        !jpeg_copy_scan(scan, count, index->data, &index->size, index->segments))
+        return false;
+    index->segments[count] = (uint32_t)index->size;
+    memset(index->data + index->size, 0, JPEG_DATA_PADDING);
+    return true;
+}
+
+bool jpeg_index_make(struct jpeg_index *index, const struct jpeg_layout *layout, const struct jpeg_scan *scan,
+                     const struct jpeg_decode_loops *loops, const struct jpeg_chunking *chunking,
+                     struct thread_pool *pool)
+{
+    *index = (struct jpeg_index){.layout = *layout, .loops = loops};
+    if (!copy_data(index, scan) || !make_lookups(index))
+        return false;
+    struct making making = {.index = index,
+                            .chunking = *chunking,
+                            .bits = (uint64_t)index->size * 8,
+                            .blocks = row_blocks(layout) * (uint64_t)layout->mcus_down};
+    const bool done =
+        making.bits > 0 && (index->segment_count > 1 ? make_restart_rows(&making, pool) : make_rows(&making, pool));
+    free(making.chunks);
+    free(making.marks);
+    return done;
+}
+
+void jpeg_index_free(struct jpeg_index *index)
+{
+    free(index->data);
+    free(index->segments);
+    free(index->lookups);
+    free(index->rows);
+    *index = (struct jpeg_index){.data = NULL};
+}
+
+/* A mark for each MARK_BITS takes less than 1/16 of the data, or there are restart segments, at least 3 bytes each. */
+size_t jpeg_index_need(int height, size_t size)
+{
+    enum { OTHER = 1 << 16 };
+    return 7 * size / 3 + (size_t)height * sizeof(struct jpeg_entry) / JPEG_SIDE +
+           JPEG_COMPONENTS_MOST * sizeof(struct jpeg_lookup) + OTHER;
+}

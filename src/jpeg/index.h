@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The index of a scan: where each row of MCUs begins in its data, so that rows can be decoded in any order. The index
+ * walks over all Huffman codes, on several threads. Without restart markers, a thread begins a little before its chunk of
+ * the data and in a guessed state. Wrong guesses come right by themselves, because Huffman codes synchronise. */
+#ifndef GPUCONV_JPEG_INDEX_H
+#define GPUCONV_JPEG_INDEX_H
+
+#include "jpeg/headers.h"
+#include "jpeg/lookup.h"
+
+struct jpeg_decode_loops;
+struct thread_pool;
+
+/* The beginning of a row of MCUs. */
+struct jpeg_entry {
+    uint64_t bit;                      /* in the data */
+    uint16_t dc[JPEG_COMPONENTS_MOST]; /* predictors, modulo 2^16 */
+};
+
+struct jpeg_index {
+    struct jpeg_layout layout;
+    const struct jpeg_decode_loops *loops;
+    uint8_t *data; /* of the scan, without stuffed bytes and restart markers; JPEG_DATA_PADDING zeros follow */
+    size_t size;
+    uint32_t *segments; /* where each restart segment begins; one more is the end of the data */
+    size_t segment_count;
+    struct jpeg_lookup *lookups;                            /* different ones */
+    const struct jpeg_lookup *blocks[JPEG_MCU_BLOCKS_MOST]; /* of each block of an MCU */
+    int period;              /* of the blocks in an MCU, after which the lookups repeat */
+    struct jpeg_entry *rows; /* layout.mcus_down of them */
+};
+
+/* How the data are cut, in bits. */
+struct jpeg_chunking {
+    uint32_t chunk; /* at least 1024 */
+    uint32_t lead;  /* so much before its chunk, a thread begins */
+};
+
+/* The usual cut, as measured on photos. */
+extern const struct jpeg_chunking jpeg_usual_chunking;
+
+/* Make the index of SCAN, on the threads of POOL. Release it with jpeg_index_free, also after a failure. False: declined,
+ * because the data are damaged or there is not enough memory. It takes at most twice as long as one walk. */
+bool jpeg_index_make(struct jpeg_index *index, const struct jpeg_layout *layout, const struct jpeg_scan *scan,
+                     const struct jpeg_decode_loops *loops, const struct jpeg_chunking *chunking,
+                     struct thread_pool *pool);
+
+void jpeg_index_free(struct jpeg_index *index);
+
+/* Bytes of memory that the index of a picture of HEIGHT pixels, with a scan of SIZE bytes, holds at most. */
+size_t jpeg_index_need(int height, size_t size);
+
+#endif
