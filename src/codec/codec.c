@@ -18,13 +18,23 @@ enum { PNG = 1 << FORMAT_PNG, JPEG = 1 << FORMAT_JPEG };
 static const struct codec table[] = {
     {
         .name = "parallel-jpeg",
-        .summary = "writes the bytes of libjpeg-turbo on several threads",
+        .summary = "baseline JPEG on all threads, byte for byte as libjpeg-turbo",
+        .reads = JPEG,
         .writes = JPEG,
+        .read_bits = 8,
         .write_bits = 8,
+        .may_decline = true,
+        .any_order = true,
         .most_side = 65500, /* as libjpeg-turbo */
         .limits = "65500 pixels on a side",
         .jpeg_options = JPEG_OPTION_SUBSAMPLING,
 #ifdef GPUCONV_LIBJPEG_TURBO
+        .reader_need = parallel_jpeg_reader_need,
+        .reader_repays = parallel_jpeg_reader_repays,
+        .reader_open = parallel_jpeg_reader_open,
+        .reader_fetch = parallel_jpeg_reader_fetch,
+        .reader_read = parallel_jpeg_reader_read,
+        .reader_close = parallel_jpeg_reader_close,
         .writer_need = parallel_jpeg_writer_need,
         .writer_open = parallel_jpeg_writer_open,
         .writer_encode = parallel_jpeg_writer_encode,

@@ -37,6 +37,12 @@ static bool encode(const struct image *image, const struct format *format, const
     return codec_encode(image, format, &settings, bytes, size, &error);
 }
 
+#ifdef __x86_64__
+static const bool is_x86 = true;
+#else
+static const bool is_x86 = false;
+#endif
+
 static void check_error(const struct error *error)
 {
     CHECK(error->code == ERROR_WORK);
@@ -65,7 +71,8 @@ static void check_round_trip(const struct image *image, const struct format *for
 }
 
 /* Decode with every codec that reads the format. One may refuse a file that another accepts, but all decode a PNG to
- * the same samples. */
+ * the same samples. What may decline a JPEG decodes it as its substitute would, which has made IMAGE; libjpeg-turbo's code
+ * for other processors makes other samples of numbers that overflow. */
 static void check_codecs(const uint8_t *data, size_t size, const struct codec_info *inspected,
                          const struct image *image)
 {
@@ -83,7 +90,7 @@ static void check_codecs(const uint8_t *data, size_t size, const struct codec_in
         }
         CHECK(other.width == inspected->width && other.height == inspected->height);
         CHECK(other.channels == inspected->channels && other.bits == inspected->bits);
-        if (image != NULL && inspected->format->id == FORMAT_PNG)
+        if (image != NULL && (inspected->format->id == FORMAT_PNG || (table[i].may_decline && is_x86)))
             CHECK(memcmp(other.samples, image->samples, image_bytes(image)) == 0);
         image_free(&other);
     }

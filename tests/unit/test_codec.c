@@ -342,7 +342,7 @@ static void test_a_progressive_jpeg_is_decoded(void **state)
         if (!codec_decode(jpeg.bytes, jpeg.size, "x.jpg", &settings, &image, &info, &error))
             fail_msg("%s: %s", codec->name, error.message);
         assert_ptr_equal(info.format, JPEG);
-        assert_ptr_equal(info.codec, codec);
+        assert_true(info.codec == codec || codec->may_decline);
         assert_int_equal(info.bits, 8);
         assert_int_equal(image.width, 8);
         assert_int_equal(image.height, 8);
@@ -707,7 +707,7 @@ static void test_the_jpeg_decoders_are_close(void **state)
     assert_true(codec_encode(&image, JPEG, &settings, &bytes, &size, NULL));
     assert_true(codec_decode(bytes, size, "x", &stb, &a, NULL, NULL));
     assert_true(codec_decode(bytes, size, "x", &best, &b, &info, NULL));
-    assert_ptr_equal(info.codec, row_of(JPEG, false, 0));
+    assert_true(info.codec != stb.codec || codec_find("libjpeg-turbo", NULL) == NULL);
     compare_images(&a, &b, &difference);
     assert_true(difference.same_shape);
     assert_in_range(difference.largest, 0, 3);
