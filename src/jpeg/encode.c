@@ -252,7 +252,7 @@ bool jpeg_file_append(struct jpeg_file *file, const struct jpeg_encoder *encoder
 {
     const size_t mcu_blocks = (size_t)encoder->layout.mcu_blocks;
     struct jpeg_blocks blocks;
-    uint8_t first[JPEG_MCU_BLOCKS_MOST * JPEG_BLOCK_BYTES_MOST + 16];
+    uint8_t first[JPEG_MCU_BLOCKS_MOST * JPEG_BLOCK_BYTES_MOST + 16] = {0};
     struct jpeg_bits bits = {.next = first};
     memcpy(blocks.coefficients, band->first, mcu_blocks * sizeof *band->first);
     memcpy(blocks.nonzero, band->first_nonzero, mcu_blocks * sizeof *band->first_nonzero);

@@ -116,7 +116,7 @@ static void convert_rows(const struct jpeg_tile *tile, struct planes *planes)
     enum { READ_BEHIND = 4 };
     const size_t pixel = (size_t)tile->channels, whole = JPEG_TILE * pixel + READ_BEHIND;
     const size_t row = (size_t)tile->columns * pixel;
-    uint8_t padded[JPEG_TILE * 4 + READ_BEHIND];
+    uint8_t padded[JPEG_TILE * 4 + READ_BEHIND] = {0};
     for (int y = 0; y < tile->rows; y++) {
         const uint8_t *samples = tile->samples + (size_t)y * tile->row_bytes;
         if (row < whole) {
@@ -235,7 +235,9 @@ struct sums {
 /* a x + b y + more, for the pairs a and b of V. */
 INLINE struct sums multiply_add(struct paired v, int x, int y, struct sums more)
 {
-    const words factors = (words)((ints){0} + (int32_t)((uint32_t)(uint16_t)x | (uint32_t)y << 16));
+    const bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+    const uint32_t low = (uint16_t)(is_little ? x : y), high = (uint16_t)(is_little ? y : x);
+    const words factors = (words)((ints){0} + (int32_t)(low | high << 16));
     return (struct sums){multiply_pairs(v.first, factors) + more.first, multiply_pairs(v.last, factors) + more.last};
 }
 
