@@ -72,11 +72,14 @@ static struct bands choose_bands(const struct request *request, const struct ima
     enum {
         BAND_BYTES = 1 << 19, /* of one set of planes: two sets, and the image's rows, fill a core's second cache */
         BAND_HALOS = 4,       /* at least so many rows for each row of the halo: bounds the work on the halo */
+        BANDS_EACH = 6,       /* at least so many for each thread, if all steps have several: the last bands end late */
     };
     const int64_t sample = (int64_t)sample_bytes(pipeline_sample(request, shape->bits));
     const int64_t row = (int64_t)shape->width * image_planes(shape, request->alpha) * sample;
     struct bands bands = {.halo = halo_of(request, 0)};
-    const int64_t cached = BAND_BYTES > row ? BAND_BYTES / row : 1, least = (int64_t)BAND_HALOS * bands.halo;
+    const int pool = thread_pool_threads(request->pool), each = source->any_order && pool > 1 ? pool * BANDS_EACH : 1;
+    const int64_t fitting = smaller(BAND_BYTES / row, shape->height / each), cached = fitting > 0 ? fitting : 1;
+    const int64_t least = (int64_t)BAND_HALOS * bands.halo;
     const int64_t rows = round_up(cached > least ? cached : least, sink->multiple);
     bands.rows = request->border == BORDER_WRAP ? shape->height : smaller(rows, shape->height);
     bands.count = (shape->height - 1) / bands.rows + 1;
