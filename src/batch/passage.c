@@ -41,19 +41,24 @@ static const struct codec *find_streaming_writer(const struct job_worker *worker
     return streams ? encoder : NULL;
 }
 
-/* The bands of an image of SHAPE that streams through ENCODER. Rows that change their depth count as fetched. */
-static size_t bands_need(const struct job_worker *worker, const struct passage *passage, const struct image *shape,
-                         const struct codec *encoder)
+/* The bands of an image of SHAPE that streams, whether or not the chosen codec declines it. Rows that change their depth
+ * count as fetched. */
+static size_t bands_need(const struct job_worker *worker, const struct passage *passage, const struct image *shape)
 {
     const struct codec_info *info = &passage->info;
+    const struct format *format = output_format(worker->settings, passage);
     const size_t row = (size_t)shape->width * image_pixel_bytes(shape), most = CODEC_BAND_BYTES;
-    const int output_bits = output_format(worker->settings, passage)->most_bits;
-    const struct row_source source = {
-        .any_order = info->codec->any_order,
-        .multiple = info->codec->any_order ? CODEC_UNIT_ROWS : 1,
-        .raw_bytes = codec_raw_bytes(info) + (info->bits != shape->bits || output_bits < shape->bits ? 2 * row : 0)};
-    const struct row_sink sink = {.multiple = encoder->writer_encode != NULL && row < most ? (int)(most / row) : 1};
-    return pipeline_stream_need(&worker->request, shape, &source, &sink);
+    const size_t converted = info->bits != shape->bits || format->most_bits < shape->bits ? 2 * row : 0;
+    const struct row_source in_order = {.multiple = 1, .raw_bytes = codec_raw_bytes(info) + converted};
+    const struct row_sink sink = {.multiple = format->id == FORMAT_JPEG ? CODEC_UNIT_ROWS
+                                              : row < most              ? (int)(most / row)
+                                                                        : 1};
+    const size_t need = pipeline_stream_need(&worker->request, shape, &in_order, &sink);
+    struct row_source any_order = in_order;
+    any_order.any_order = true;
+    any_order.multiple = CODEC_UNIT_ROWS;
+    const size_t other = info->codec->any_order ? pipeline_stream_need(&worker->request, shape, &any_order, &sink) : 0;
+    return need > other ? need : other;
 }
 
 /* Bytes of the program's own stack, and of a variant's rows, for each thread. */
@@ -86,7 +91,7 @@ struct passage_need passage_need(const struct job_worker *worker, const struct p
         .kept = worker->is_cpu_only ? 0 : image_bytes(&shape),
     };
     if (encoder != NULL) {
-        need.image += codec_reader_need(info) + bands_need(worker, passage, &shape, encoder) +
+        need.image += codec_reader_need(info) + bands_need(worker, passage, &shape) +
                       codec_writer_need(encoder, &shape, output_format(worker->settings, passage), &passage->codec);
         return need;
     }

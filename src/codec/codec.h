@@ -56,10 +56,10 @@ enum { CODEC_COMPRESSION = 1, CODEC_QUALITY = 90 };
 /* As a quality: the quantisers of the input. Nothing encodes with it. */
 enum { CODEC_QUALITY_KEEP = 0 };
 
-/* No codec wants a multiple of more bytes of rows, unless one row has more. */
+/* No writer of PNGs wants a multiple of more bytes of rows, unless one row has more. */
 enum { CODEC_BAND_BYTES = 1 << 19 };
 
-/* No reader has a larger multiple: the rows of the tallest unit of a JPEG. */
+/* No reader, and no writer of JPEGs, has a larger multiple: the rows of the tallest unit of a JPEG. */
 enum { CODEC_UNIT_ROWS = 16 };
 
 /* A file to decode. It must outlive whoever decodes it. */
