@@ -33,8 +33,8 @@ struct batch;
 
 struct gpu {
     struct gpu_start *start;
-    pthread_mutex_t constant_memory_lock; /* see struct request */
-    atomic_bool warned;                   /* its failure has been reported */
+    struct constant_memory constant_memory;
+    atomic_bool warned; /* its failure has been reported */
 };
 
 enum state {
@@ -70,7 +70,9 @@ struct batch {
     int ended;                /* an eventfd that the last worker writes to; -1: there is none */
 
     pthread_mutex_t choosing;
-    enum choice choice; /* CHOICE_AUTO until the first decoded image decides */
+    enum choice choice;        /* CHOICE_AUTO: the first image of each kind decides for the kind */
+    enum choice choices[2][2]; /* by job_shape's is_decoded and is_encoded; CHOICE_AUTO: not yet decided */
+    bool uses_gpus;            /* some kind, or all, goes to the GPUs */
 
     pthread_rwlock_t writing;  /* read-locked while an output is written; write-locked once none may be written */
     pthread_mutex_t reporting; /* held while a callback runs, and while totals change */
@@ -92,47 +94,58 @@ static void open_gpus(struct batch *batch)
         gpu_start_begin(batch->gpus[i].start);
 }
 
-/* Choose the backend of all images by the first one. The estimated number of images of its size is the bytes of all
- * files divided by the bytes of its file. */
-static void choose_for_batch(struct batch *batch, const struct job *job, const struct image *image)
+/* Choose the backend of all images like this one. Their estimated number is the bytes of all files divided by the bytes
+ * of its file. */
+static enum choice choose_for_kind(struct batch *batch, const struct job *job, const struct job_shape *shape)
 {
     const struct request *request = batch->request->request;
-    const double images = job->bytes > 0 ? batch->bytes / (double)job->bytes : (double)batch->request->count;
-    const struct work work = {
-        .width = image->width,
-        .height = image->height,
-        .planes = image_planes(image, request->alpha),
-        .sample = pipeline_sample(request, image->bits),
-        .threads = batch->threads,
+    const struct image *image = &shape->image;
+    const struct batch_work work = {
+        .image = {.width = image->width,
+                  .height = image->height,
+                  .planes = image_planes(image, request->alpha),
+                  .sample = pipeline_sample(request, image->bits),
+                  .threads = batch->threads},
+        .images = job->bytes > 0 ? batch->bytes / (double)job->bytes : (double)batch->request->count,
+        .workers = batch->worker_count,
+        .gpus = (int)batch->request->gpu_count,
+        .is_decoded = shape->is_decoded,
+        .is_encoded = shape->is_encoded,
     };
-    const int gpus = (int)batch->request->gpu_count, workers = batch->worker_count;
-    const double cpu = cost_batch_cpu_seconds(request->filters, request->count, &work, images, workers);
-    const double cuda = cost_batch_cuda_seconds(request->filters, request->count, &work, images, workers, gpus);
-    batch->choice = cuda < cpu ? CHOICE_CUDA : CHOICE_CPU;
+    const double cpu = cost_batch_cpu_seconds(request->filters, request->count, &work);
+    const double cuda = cost_batch_cuda_seconds(request->filters, request->count, &work);
+    if (cuda >= cpu) {
+        if (!batch->uses_gpus)
+            error_set(&batch->totals.why, ERROR_NONE,
+                      "a GPU would be expected to take %.2f s of the batch with its start-up, the CPU takes %.2f s",
+                      cuda, cpu);
+        return CHOICE_CPU;
+    }
     error_set(&batch->totals.why, ERROR_NONE,
-              batch->choice == CHOICE_CUDA
-                  ? "a GPU is expected to take %.2f s of the batch with its start-up, the CPU %.2f s"
-                  : "a GPU would be expected to take %.2f s of the batch with its start-up, the CPU takes %.2f s",
-              cuda, cpu);
-    if (batch->choice == CHOICE_CUDA)
-        open_gpus(batch);
+              "a GPU is expected to take %.2f s of the batch with its start-up, the CPU %.2f s", cuda, cpu);
+    batch->uses_gpus = true;
+    open_gpus(batch);
+    return CHOICE_CUDA;
 }
 
 /* Choose the backend of one image. With the automatic choice nothing waits for a GPU: the CPU works until it is
  * ready. */
-static enum choice choose_for_image(void *context, const struct job *job, const struct image *image)
+static enum choice choose_for_image(void *context, const struct job *job, const struct job_shape *shape)
 {
     struct worker *worker = context;
     struct batch *batch = worker->batch;
     const enum choice wanted = batch->request->request->choice;
     if (is_single(batch))
         return wanted;
+    if (batch->choice != CHOICE_AUTO)
+        return batch->choice;
     pthread_mutex_lock(&batch->choosing);
-    if (batch->choice == CHOICE_AUTO)
-        choose_for_batch(batch, job, image);
-    const enum choice choice = batch->choice;
+    enum choice *of_kind = &batch->choices[shape->is_decoded][shape->is_encoded];
+    if (*of_kind == CHOICE_AUTO)
+        *of_kind = choose_for_kind(batch, job, shape);
+    const enum choice choice = *of_kind;
     pthread_mutex_unlock(&batch->choosing);
-    if (choice == CHOICE_CUDA && wanted == CHOICE_AUTO && atomic_load(&worker->gpu->start->step) != GPU_CONTEXT)
+    if (choice == CHOICE_CUDA && atomic_load(&worker->gpu->start->step) != GPU_CONTEXT)
         return CHOICE_CPU;
     return choice;
 }
@@ -332,7 +345,7 @@ static bool prepare_worker(struct batch *batch, int index, struct error *error)
     }
     if (request->gpu_count > 0 && !is_single(batch)) {
         worker->gpu = &batch->gpus[(size_t)index % request->gpu_count];
-        tools->request.constant_memory_lock = &worker->gpu->constant_memory_lock;
+        tools->request.constant_memory = &worker->gpu->constant_memory;
     }
     tools->request.page_locked = !is_single(batch);
     return job_worker_open(tools, error);
@@ -427,6 +440,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
     batch->totals.count = request->count;
     batch->totals.workers = batch->worker_count;
     batch->choice = request->request->choice;
+    batch->uses_gpus = batch->choice == CHOICE_CUDA;
     error_set(&batch->totals.why, ERROR_NONE, "asked for");
     if (batch->choice == CHOICE_AUTO && request->gpu_count == 0) {
         batch->choice = CHOICE_CPU;
@@ -444,7 +458,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
                          batch->worker_count);
     for (size_t i = 0; i < request->gpu_count; i++) {
         batch->gpus[i].start = &request->gpus[i];
-        pthread_mutex_init(&batch->gpus[i].constant_memory_lock, NULL);
+        constant_memory_open(&batch->gpus[i].constant_memory);
     }
     bool done = outputs_open(&batch->outputs, request->count, request->report, error) && make_order(batch, error);
     for (int i = 0; done && i < batch->worker_count; i++)
@@ -455,7 +469,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
 static void release_batch(struct batch *batch)
 {
     for (size_t i = 0; batch->gpus != NULL && i < batch->request->gpu_count; i++)
-        pthread_mutex_destroy(&batch->gpus[i].constant_memory_lock);
+        constant_memory_close(&batch->gpus[i].constant_memory);
     for (int i = 0; batch->workers != NULL && i < batch->worker_count; i++)
         job_worker_close(&batch->workers[i].tools);
     if (batch->ended >= 0)
@@ -476,8 +490,7 @@ static void join_workers(struct batch *batch)
 {
     for (int i = 0; i < batch->started; i++)
         pthread_join(batch->workers[i].thread, NULL);
-    if (batch->started > 0 && !is_single(batch) && batch->request->request->choice == CHOICE_AUTO &&
-        batch->choice == CHOICE_CUDA)
+    if (batch->started > 0 && !is_single(batch) && batch->request->request->choice == CHOICE_AUTO && batch->uses_gpus)
         gpu_start_wait(batch->gpus[0].start, GPU_CONTEXT, &batch->totals.why);
 }
 
@@ -496,7 +509,7 @@ static bool run_on_threads(struct batch *batch, int *number, struct error *error
                          strerror(errno));
     if (done && descriptor < 0)
         done = error_set(error, ERROR_WORK, "signals cannot be waited for: %s; close other files", strerror(errno));
-    if (done && batch->choice == CHOICE_CUDA && !is_single(batch))
+    if (done && batch->uses_gpus && !is_single(batch))
         open_gpus(batch);
     done = done && start_workers(batch, error);
     if (done && !wait_for_workers(batch, descriptor, number))

@@ -74,12 +74,19 @@ struct job_result {
     uint32_t dropped_on_write;             /* metadata that the output's format does not hold */
 };
 
+/* What the choice of a backend depends on. */
+struct job_shape {
+    struct image image; /* without samples */
+    bool is_decoded;    /* a GPU can decode the input, a JPEG */
+    bool is_encoded;    /* a GPU can encode the output, likewise */
+};
+
 /* What a job calls while it runs, on its thread. Each may be NULL. */
 struct job_hooks {
     /* The file is inspected. Its image is decoded, or will be while it is filtered. */
     void (*decoded)(void *context, const struct job_result *result);
     /* Choose the backend for an image of this shape, which is not decoded yet. NULL: the request chooses. */
-    enum choice (*choose)(void *context, const struct job *job, const struct image *image);
+    enum choice (*choose)(void *context, const struct job *job, const struct job_shape *shape);
     /* The backend and the variants are chosen. */
     void (*planned)(void *context, const struct pipeline *pipeline);
     /* A GPU failed for this reason, and the CPU has taken over. */

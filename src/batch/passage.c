@@ -2,6 +2,7 @@
 #include "batch/passage.h"
 
 #include "base/file.h"
+#include "codec/jpeg_scan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,20 +109,25 @@ struct passage_need passage_need(const struct job_worker *worker, const struct p
 
 /* ---- Decoding ---- */
 
-/* Open the reader, and note which codec it is. */
-static bool open_input(struct passage *passage)
+static struct codec_input codec_input(const struct passage *passage)
 {
-    struct job_result *result = passage->result;
-    const struct codec_input input = {
+    return (struct codec_input){
         .bytes = passage->bytes,
         .size = passage->size,
         .name = file_input_name(passage->job->input),
         .info = &passage->info,
         .settings = &passage->codec,
     };
+}
+
+/* Open the reader, and note which codec it is. */
+static bool open_input(struct passage *passage)
+{
+    struct job_result *result = passage->result;
+    const struct codec_input input = codec_input(passage);
     const bool done = codec_reader_open(&passage->reader, &input, &result->error);
     if (done)
-        passage->info.codec = passage->reader.codec;
+        passage->info.codec = result->decoder = passage->reader.codec;
     stages_end(&result->stages, STAGE_DECODE);
     return done;
 }
@@ -134,13 +140,12 @@ static void drop_input(struct passage *passage)
 }
 
 /* Decode the whole image and turn it upright. */
-static bool decode_image(const struct job_settings *settings, struct passage *passage)
+static bool decode_image(struct passage *passage)
 {
     struct job_result *result = passage->result;
-    const bool done =
-        codec_reader_decode(&passage->reader, &passage->image, &result->error) &&
-        (settings->keep_orientation ||
-         metadata_orient(&passage->metadata, &passage->image, &passage->info.chroma_subsampling, &result->error));
+    const bool done = (passage->reader.codec != NULL || open_input(passage)) &&
+                      codec_reader_decode(&passage->reader, &passage->image, &result->error) &&
+                      image_orient(&passage->image, passage->orientation, &result->error);
     drop_input(passage);
     stages_end(&result->stages, STAGE_DECODE);
     return done;
@@ -168,6 +173,37 @@ static struct chroma_subsampling chroma_of(int digits)
     return (struct chroma_subsampling){.horizontal = 4 / a, .vertical = b == 0 ? 2 : 1};
 }
 
+/* Let the image's shape and the metadata be upright. Decoding turns the samples. */
+static bool orient_shape(const struct job_settings *settings, struct passage *passage)
+{
+    struct codec_info *info = &passage->info;
+    passage->orientation = settings->keep_orientation ? 1 : passage->metadata.orientation;
+    const bool done = settings->keep_orientation || metadata_orient(&passage->metadata, &passage->image,
+                                                                    &info->chroma_subsampling, &passage->result->error);
+    passage->codec.chroma_subsampling = info->chroma_subsampling;
+    if (settings->subsampling > 0)
+        passage->codec.chroma_subsampling = chroma_of(settings->subsampling);
+    return done;
+}
+
+/* What a GPU can decode and encode of an image: the scans of JPEGs. */
+struct scans {
+    struct jpeg_ends ends;
+    struct jpeg_layout in, out;
+    const struct codec *decoder, *encoder; /* that would make the same of them */
+};
+
+static void find_scans(const struct passage *passage, struct scans *scans)
+{
+    const struct codec_input input = codec_input(passage);
+    struct jpeg_ends *ends = &scans->ends;
+    scans->decoder = codec_find_scan(&input, &scans->in, &ends->scan);
+    scans->encoder = codec_plan_scan(passage->result->output_format, &passage->image, &passage->codec, &scans->out);
+    ends->orientation = passage->orientation;
+    ends->in = scans->decoder != NULL ? &scans->in : NULL;
+    ends->out = scans->encoder != NULL ? &scans->out : NULL;
+}
+
 /* Note the facts of the input, which is decoded, or will be while it is filtered. */
 static void describe_input(struct job_worker *worker, struct passage *passage)
 {
@@ -175,9 +211,6 @@ static void describe_input(struct job_worker *worker, struct passage *passage)
     const struct codec_info *info = &passage->info;
     if (worker->settings->strip)
         metadata_free(&passage->metadata);
-    passage->codec.chroma_subsampling = info->chroma_subsampling;
-    if (worker->settings->subsampling > 0)
-        passage->codec.chroma_subsampling = chroma_of(worker->settings->subsampling);
     result->width = passage->image.width;
     result->height = passage->image.height;
     result->channels = passage->image.channels;
@@ -216,17 +249,20 @@ static void note_variants(const struct pipeline *pipeline, struct job_result *re
     result->device = pipeline->backend == BACKEND_CUDA ? pipeline->request->device : -1;
 }
 
-/* Filter the whole image. */
-static bool filter_image(struct job_worker *worker, struct passage *passage)
+/* Filter the image as a whole. On a GPU, decode and encode it there where ENDS says so. */
+static bool filter_image(struct job_worker *worker, struct passage *passage, struct jpeg_ends *ends)
 {
     struct pipeline *pipeline = &worker->pipeline;
-    const bool done = pipeline_run(pipeline, &passage->image, &passage->filtered, &passage->result->error);
+    struct error *error = &passage->result->error;
+    bool done = ends->in != NULL || passage->image.samples != NULL || decode_image(passage);
+    done = done && pipeline_run(pipeline, &passage->image, ends, &passage->filtered, error);
+    if (!done && ends->is_handed_over) {
+        ends->in = NULL;
+        done = decode_image(passage) && pipeline_run(pipeline, &passage->image, ends, &passage->filtered, error);
+    }
+    drop_input(passage);
     if (done && passage->filtered.samples != passage->image.samples)
         image_free(&passage->image);
-    if (!worker->request.page_locked) { /* a single image: encoding can use the memory */
-        job_release_buffers(worker);
-        pipeline_leave_gpu(pipeline);
-    }
     return done;
 }
 
@@ -243,13 +279,37 @@ static bool close_output(struct passage *passage, size_t size)
     return done;
 }
 
-static bool encode_image(struct passage *passage)
+/* Encode the filtered image, or put a file around the scan that a GPU has encoded. */
+static bool encode_image(struct job_worker *worker, struct passage *passage, const struct jpeg_ends *ends)
 {
     struct job_result *result = passage->result;
-    size_t size;
-    return codec_encode(&passage->filtered, result->output_format, &passage->codec, &passage->output, &size,
-                        &result->error) &&
-           close_output(passage, size);
+    struct error *error = &result->error;
+    size_t size = 0;
+    const bool is_encoded = ends->out != NULL;
+    bool done = !is_encoded || codec_wrap_scan(ends->out, ends->data, ends->data_size, &passage->output, &size, error);
+    if (!worker->request.page_locked) { /* a single image: encoding can use the memory */
+        job_release_buffers(worker);
+        pipeline_leave_gpu(&worker->pipeline);
+    }
+    done = done && (is_encoded || codec_encode(&passage->filtered, result->output_format, &passage->codec,
+                                               &passage->output, &size, error));
+    return done && close_output(passage, size);
+}
+
+/* Filter and encode the image as a whole. SCANS are what a GPU can decode and encode. */
+static bool pass_whole(struct job_worker *worker, struct passage *passage, struct scans *scans)
+{
+    struct job_result *result = passage->result;
+    struct jpeg_ends *ends = &scans->ends;
+    if (worker->pipeline.backend != BACKEND_CUDA)
+        ends->in = ends->out = NULL;
+    if (!filter_image(worker, passage, ends))
+        return false;
+    if (ends->in != NULL)
+        result->decoder = scans->decoder;
+    if (ends->out != NULL)
+        result->encoder = scans->encoder;
+    return encode_image(worker, passage, ends);
 }
 
 /* ---- Streaming ---- */
@@ -316,42 +376,58 @@ static bool stream_image(struct job_worker *worker, struct passage *passage)
 
 /* ---- All steps ---- */
 
+/* Ask for the backend. Will a GPU filter the image, unless it fails? */
+static bool choose_backend(struct job_worker *worker, const struct passage *passage, const struct scans *scans)
+{
+    const struct job_hooks *hooks = worker->hooks;
+    const struct job_shape shape = {
+        .image = passage->image,
+        .is_decoded = scans->ends.in != NULL,
+        .is_encoded = scans->ends.out != NULL,
+    };
+    if (hooks->choose != NULL)
+        worker->request.choice = hooks->choose(worker->context, passage->job, &shape);
+    return pipeline_expects_gpu(&worker->pipeline, &passage->image, &passage->result->stages);
+}
+
 bool passage_run(struct job_worker *worker, struct passage *passage)
 {
     const struct job_hooks *hooks = worker->hooks;
     struct job_result *result = passage->result;
     struct pipeline *pipeline = &worker->pipeline;
+    const struct format *format = output_format(worker->settings, passage);
+    struct scans scans = {0};
     result->input_bytes = passage->size;
-    result->output_format = output_format(worker->settings, passage);
+    result->output_format = format;
     passage->image = image_shape(passage);
-    if (hooks->choose != NULL)
-        worker->request.choice = hooks->choose(worker->context, passage->job, &passage->image);
-    /* A GPU takes the whole image, which is decoded while it starts. */
-    const bool expects_gpu = pipeline_expects_gpu(pipeline, &passage->image, &result->stages);
-    if (!open_input(passage))
+    if (!orient_shape(worker->settings, passage))
         return false;
-    const bool streams = codec_reader_reads_rows(&passage->reader) && stays_upright(worker, passage) && !expects_gpu;
-    if (!streams && !decode_image(worker->settings, passage))
+    if (!worker->is_cpu_only)
+        find_scans(passage, &scans);
+    /* A GPU takes the whole image. Unless it decodes it, the CPU does, while the GPU starts. */
+    const bool expects_gpu = choose_backend(worker, passage, &scans);
+    const bool decodes = !expects_gpu || scans.ends.in == NULL;
+    if (decodes && !open_input(passage))
+        return false;
+    const bool streams = !expects_gpu && passage->orientation <= 1 && codec_reader_reads_rows(&passage->reader);
+    if (decodes && !streams && !decode_image(passage))
         return false;
     describe_input(worker, passage);
-    const struct format *format = result->output_format;
-    const struct codec *encoder = codec_find_writer(format, &passage->image, &passage->codec, &result->error);
+    result->encoder = codec_find_writer(format, &passage->image, &passage->codec, &result->error);
     result->alpha_dropped = !format->holds_alpha && image_has_alpha(&passage->image);
     result->reduced = result->bits > format->most_bits;
 
-    bool done = encoder != NULL && plan_image(worker, passage);
-    const bool by_rows = done && pipeline->backend == BACKEND_CPU && encoder->writer_open != NULL;
-    if (by_rows)
-        done = stream_image(worker, passage);
+    bool done = result->encoder != NULL && plan_image(worker, passage);
+    if (done && pipeline->backend == BACKEND_CPU && result->encoder->writer_open != NULL)
+        done = (streams || passage->image.samples != NULL || decode_image(passage)) && stream_image(worker, passage);
     else if (done)
-        done = (!streams || decode_image(worker->settings, passage)) && filter_image(worker, passage) &&
-               encode_image(passage);
+        done = pass_whole(worker, passage, &scans);
     if (pipeline->fallback.code != ERROR_NONE && hooks->fell_back != NULL)
         hooks->fell_back(worker->context, &pipeline->fallback);
-    if (done) {
+    if (done)
         note_variants(pipeline, result);
-        result->encoder = encoder;
-    }
+    else
+        result->encoder = NULL;
     return done;
 }
 

@@ -25,6 +25,7 @@ struct passage {
     struct stat facts;          /* of the input's file, before it was read */
     struct codec_reader reader; /* of these bytes, until they are decoded */
     struct metadata metadata;
+    int orientation;       /* how decoding turns the samples upright; the metadata and the image's shape are upright */
     struct image image;    /* decoded; its samples are NULL where the rows stream */
     struct image filtered; /* the same samples, or the pipeline's own */
     uint8_t *output;       /* result->output_bytes of them */

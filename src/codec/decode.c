@@ -213,7 +213,8 @@ static bool read_image(struct codec_reader *reader, struct image *image, struct 
     else
         parallel_for(pool, reader->any_order ? thread_pool_threads(pool) : 1, pieces.count, decode_piece, &pieces);
     if (atomic_load(&pieces.failed)) {
-        *error = pieces.error;
+        if (error != NULL)
+            *error = pieces.error;
         done = false;
     }
     free(pieces.found);

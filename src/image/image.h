@@ -139,7 +139,8 @@ void image_free(struct image *image);
  *     3 turned by 180 degrees           7 mirrored, then turned by 90 degrees clockwise
  *     4 upside down                     8 turned by 90 degrees counter-clockwise
  *
- * Other values change nothing. 5 to 8 swap width and height. Fails if there is not enough memory for a second image. */
+ * Other values change nothing. 5 to 8 swap width and height. An image without samples changes its shape. Fails if there
+ * is not enough memory for a second image. */
 bool image_orient(struct image *image, int orientation, struct error *error);
 
 /* The first sample of row Y of plane CHANNEL. */

@@ -56,6 +56,12 @@ bool image_orient(struct image *image, int orientation, struct error *error)
 
     if (orientation < 2 || orientation > 8)
         return true;
+    if (swapped) {
+        image->width = (int)height;
+        image->height = (int)width;
+    }
+    if (image->samples == NULL)
+        return true;
     uint8_t *turned = malloc(row_bytes * height);
     if (turned == NULL)
         return error_set(error, ERROR_WORK, "there is not enough memory to turn an image of %d x %d pixels",
@@ -64,10 +70,6 @@ bool image_orient(struct image *image, int orientation, struct error *error)
         image->samples + (from_below ? (height - 1) * row_bytes : 0) + (from_right ? row_bytes - bytes : 0);
     const ptrdiff_t column = from_right ? -(ptrdiff_t)bytes : (ptrdiff_t)bytes;
     const ptrdiff_t row = from_below ? -(ptrdiff_t)row_bytes : (ptrdiff_t)row_bytes;
-    if (swapped) {
-        image->width = (int)height;
-        image->height = (int)width;
-    }
     copy_pixels_of(first, swapped ? row : column, swapped ? column : row, turned, image->width, image->height, bytes);
     free(image->samples);
     image->samples = turned;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pipeline on a GPU: upload, split, filters, merge, download, queued on one stream. */
+ * The pipeline on a GPU: upload, split, filters, merge, download, queued on one stream. Where the image is a JPEG before
+ * or after the filters, it is decoded or encoded there. */
 #include "pipeline/pipeline_internal.h"
 
 #include "base/clock.h"
 #include "image/linear.h"
+#include "jpeg/headers.h"
 #include "kernels/device/device.h"
+#include "kernels/jpeg/jpeg.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +87,7 @@ void gpu_close(struct pipeline *pipeline)
     gpu_buffers_release(pipeline);
     device_close(pipeline->device);
     pipeline->device = NULL;
+    pipeline->has_taps = false;
 }
 
 /* ---- Buffers ---- */
@@ -97,7 +101,11 @@ void gpu_buffers_release(struct pipeline *pipeline)
     device_release(pipeline->device, pipeline->device_planes[0].data);
     device_release(pipeline->device, pipeline->device_planes[1].data);
     device_release(pipeline->device, pipeline->device_linear.data);
-    pipeline->page_locked = pipeline->device_samples = pipeline->device_linear = (struct buffer){0};
+    device_release(pipeline->device, pipeline->device_decoded.data);
+    device_jpeg_close(pipeline->jpeg);
+    pipeline->jpeg = NULL;
+    pipeline->page_locked = pipeline->device_samples = (struct buffer){0};
+    pipeline->device_linear = pipeline->device_decoded = (struct buffer){0};
     pipeline->device_planes[0] = pipeline->device_planes[1] = (struct buffer){0};
 }
 
@@ -121,6 +129,8 @@ struct workspace {
     struct image image; /* interleaved */
     struct plane planes[2];
     const struct linear *linear; /* NULL: the samples are filtered as they are */
+    struct image decoded;        /* as the JPEG's decoder or encoder wants it; the same samples where these are right */
+    bool reads_taps;             /* the lock of constant memory is held for reading */
 };
 
 /* Let the device hold the tables of linear light. */
@@ -139,12 +149,43 @@ static bool upload_linear(struct pipeline *pipeline, struct error *error)
     return false;
 }
 
-static bool reserve_workspace(struct pipeline *pipeline, const struct image *image, struct workspace *workspace,
-                              struct error *error)
+/* The image that the JPEG's decoder makes, or that its encoder takes: 8 bits, and at the input not yet upright. */
+static struct image jpeg_image(const struct image *image, const struct jpeg_ends *ends)
+{
+    struct image jpeg = *image;
+    jpeg.bits = 8;
+    if (ends->in != NULL) {
+        jpeg.width = ends->in->width;
+        jpeg.height = ends->in->height;
+    }
+    return jpeg;
+}
+
+/* Reserve what JPEGs need besides. */
+static bool reserve_jpeg(struct pipeline *pipeline, const struct image *image, const struct jpeg_ends *ends,
+                         struct workspace *workspace, struct error *error)
+{
+    struct image *decoded = &workspace->decoded;
+    *decoded = jpeg_image(image, ends);
+    decoded->samples = workspace->image.samples;
+    if (ends->in == NULL && ends->out == NULL)
+        return true;
+    if (image->bits > 8 || (ends->in != NULL && ends->orientation > 1)) {
+        if (!grow_device(pipeline->device, &pipeline->device_decoded, image_bytes(decoded), device_allocate,
+                         device_release, error))
+            return false;
+        decoded->samples = pipeline->device_decoded.data;
+    }
+    return pipeline->jpeg != NULL || device_jpeg_open(pipeline->device, &pipeline->jpeg, error);
+}
+
+static bool reserve_workspace(struct pipeline *pipeline, const struct image *image, const struct jpeg_ends *ends,
+                              struct workspace *workspace, struct error *error)
 {
     struct device *device = pipeline->device;
     const int count = image_planes(image, pipeline->request->alpha);
     const enum sample sample = pipeline_sample(pipeline->request, image->bits);
+    const bool has_samples = ends->in == NULL || ends->out == NULL;
     bool done = upload_linear(pipeline, error) && grow_device(device, &pipeline->device_samples, image_bytes(image),
                                                               device_allocate, device_release, error);
     for (int i = 0; done && i < 2; i++) {
@@ -156,20 +197,73 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
     workspace->image = *image;
     workspace->image.samples = pipeline->device_samples.data;
     workspace->linear = pipeline->device_linear.data;
-    return done &&
-           (!pipeline->request->page_locked || grow_device(device, &pipeline->page_locked, image_bytes(image),
-                                                           device_allocate_locked, device_release_locked, error));
+    return done && reserve_jpeg(pipeline, image, ends, workspace, error) &&
+           (!pipeline->request->page_locked || !has_samples ||
+            grow_device(device, &pipeline->page_locked, image_bytes(image), device_allocate_locked,
+                        device_release_locked, error));
+}
+
+/* ---- Both ends ---- */
+
+/* Decode the scan of ENDS to the workspace's image. If that cannot be done, ENDS says so, and there is no error. */
+static bool decode_scan(struct pipeline *pipeline, struct jpeg_ends *ends, const struct workspace *workspace,
+                        struct error *error)
+{
+    const struct jpeg_layout *layout = ends->in;
+    struct jpeg_data data = {.segment_count = jpeg_segment_count(layout)};
+    uint8_t *bytes;
+    uint32_t *starts;
+    bool is_decoded = false;
+    if (jpeg_scan_holds(&ends->scan, data.segment_count)) {
+        if (!device_jpeg_reserve(pipeline->jpeg, ends->scan.size, data.segment_count, &bytes, &starts, error))
+            return false;
+        data.bytes = bytes;
+        data.segments = starts;
+        if (jpeg_copy_scan(&ends->scan, data.segment_count, bytes, &data.size, starts) &&
+            !(device_jpeg_decode(pipeline->jpeg, layout, &data, workspace->decoded.samples, error) &&
+              device_jpeg_decoded(pipeline->jpeg, &is_decoded, error)))
+            return false;
+    }
+    ends->is_handed_over = !is_decoded;
+    return is_decoded &&
+           (workspace->decoded.samples == workspace->image.samples ||
+            device_turn(pipeline->device, &workspace->decoded, ends->orientation, &workspace->image, error));
+}
+
+/* Queue the image's way to the device. */
+static bool queue_input(struct pipeline *pipeline, const struct image *image, const void *samples,
+                        struct jpeg_ends *ends, const struct workspace *workspace, struct error *error)
+{
+    return ends->in != NULL
+               ? decode_scan(pipeline, ends, workspace, error)
+               : device_upload(pipeline->device, workspace->image.samples, samples, image_bytes(image), error);
+}
+
+/* Encode the workspace's image. */
+static bool encode_scan(struct pipeline *pipeline, const struct workspace *workspace, struct jpeg_ends *ends,
+                        struct error *error)
+{
+    struct image image = workspace->image;
+    if (image.bits > 8) {
+        image.bits = 8;
+        image.samples = workspace->decoded.samples;
+        if (!device_turn(pipeline->device, &workspace->image, 1, &image, error))
+            return false;
+    }
+    return device_jpeg_encode(pipeline->jpeg, ends->out, &image, error) &&
+           device_jpeg_encoded(pipeline->jpeg, &ends->data, &ends->data_size, error);
 }
 
 /* ---- Filters ---- */
 
 /* Marks on the device's stream: one at the end of each stage, MARK_BEGIN before the first, and MARK_LOCK once the lock
  * of constant memory is held. */
-enum mark { MARK_BEGIN, MARK_UPLOAD, MARK_SPLIT, MARK_LOCK, MARK_CONVOLVE, MARK_MERGE, MARK_DOWNLOAD, MARK_COUNT };
+enum mark { MARK_BEGIN, MARK_INPUT, MARK_SPLIT, MARK_LOCK, MARK_CONVOLVE, MARK_MERGE, MARK_OUTPUT, MARK_COUNT };
 
-/* Queue the filters, beginning at planes[0]. *IN becomes the index of the planes that hold the result. */
-static bool queue_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace, int *in,
-                          struct error *error)
+/* Queue the filters, beginning at planes[0], and before each the upload of its taps if UPLOADS. *IN becomes the index of
+ * the planes that hold the result. */
+static bool queue_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace,
+                          bool uploads, int *in, struct error *error)
 {
     const struct request *request = pipeline->request;
     struct device *device = pipeline->device;
@@ -181,69 +275,95 @@ static bool queue_filters(struct pipeline *pipeline, const struct image *image, 
             (!device_merge(device, from, request->alpha, workspace->linear, &workspace->image, error) ||
              !device_split(device, &workspace->image, request->alpha, workspace->linear, from, error)))
             return false;
-        if (!variant_prepare(plan, device, error) ||
+        if ((uploads && !variant_prepare(plan, device, error)) ||
             !plan->variant->launch(plan, device, from, &workspace->planes[!*in], error))
             return false;
     }
     return true;
 }
 
-/* Run the filters. Constant memory is shared by all streams of a GPU: hold its lock from the upload of the first taps
- * until the last kernel ends. Drain this stream before, so that no other pipeline waits for this image's upload. */
+/* Are the taps of the only filter where its kernels read them? */
+static bool has_taps(const struct pipeline *pipeline)
+{
+    const struct constant_memory *memory = pipeline->request->constant_memory;
+    const struct plan *plan = &pipeline->plans[0];
+    return pipeline->has_taps && memory->variant == plan->variant && memory->sample == plan->sample;
+}
+
+/* Run the filters. All streams of a GPU share its constant memory. If this pipeline's taps are there, hold the lock for
+ * reading until the image is done. Otherwise hold it alone, from the upload of the first taps until the last kernel
+ * ends. Drain this stream before, so that no other pipeline waits for this image's upload. */
 static bool run_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace, int *in,
                         struct error *error)
 {
     struct device *device = pipeline->device;
-    pthread_mutex_t *lock = pipeline->request->constant_memory_lock;
-    if (lock != NULL) {
-        if (!device_wait(device, error))
-            return false;
-        pthread_mutex_lock(lock);
+    struct constant_memory *memory = pipeline->request->constant_memory;
+    bool uploads = true;
+    if (memory != NULL) {
+        pthread_rwlock_rdlock(&memory->lock);
+        uploads = !has_taps(pipeline);
+        workspace->reads_taps = !uploads;
+        if (uploads) {
+            pthread_rwlock_unlock(&memory->lock);
+            if (!device_wait(device, error))
+                return false;
+            pthread_rwlock_wrlock(&memory->lock);
+        }
     }
-    bool done = device_mark(device, MARK_LOCK, error) && queue_filters(pipeline, image, workspace, in, error) &&
+    bool done = device_mark(device, MARK_LOCK, error) &&
+                queue_filters(pipeline, image, workspace, uploads, in, error) &&
                 device_mark(device, MARK_CONVOLVE, error);
-    if (lock != NULL) {
+    if (memory != NULL && uploads) {
         done = device_wait(device, done ? error : NULL) && done;
-        pthread_mutex_unlock(lock);
+        pipeline->has_taps = done && pipeline->request->count == 1;
+        memory->variant = pipeline->has_taps ? pipeline->plans[0].variant : NULL;
+        memory->sample = pipeline->plans[0].sample;
+        pthread_rwlock_unlock(&memory->lock);
     }
     return done;
 }
 
 /* ---- An image ---- */
 
-/* Queue all but the download. */
+/* Queue all but the way back. */
 static bool queue_image(struct pipeline *pipeline, const struct image *image, const void *samples,
-                        struct workspace *workspace, struct error *error)
+                        struct jpeg_ends *ends, struct workspace *workspace, struct error *error)
 {
     const enum alpha alpha = pipeline->request->alpha;
     struct device *device = pipeline->device;
     int in;
-    return device_mark(device, MARK_BEGIN, error) &&
-           device_upload(device, workspace->image.samples, samples, image_bytes(image), error) &&
-           device_mark(device, MARK_UPLOAD, error) &&
+    return device_mark(device, MARK_BEGIN, error) && queue_input(pipeline, image, samples, ends, workspace, error) &&
+           device_mark(device, MARK_INPUT, error) &&
            device_split(device, &workspace->image, alpha, workspace->linear, &workspace->planes[0], error) &&
            device_mark(device, MARK_SPLIT, error) && run_filters(pipeline, image, workspace, &in, error) &&
            device_merge(device, &workspace->planes[in], alpha, workspace->linear, &workspace->image, error) &&
            device_mark(device, MARK_MERGE, error);
 }
 
-static bool download(struct pipeline *pipeline, const struct image *image, void *samples,
-                     const struct workspace *workspace, struct error *error)
+/* Bring the result back: to SAMPLES, or encoded. */
+static bool fetch_output(struct pipeline *pipeline, void *samples, struct jpeg_ends *ends,
+                         const struct workspace *workspace, struct error *error)
 {
     struct device *device = pipeline->device;
-    return device_download(device, samples, workspace->image.samples, image_bytes(image), error) &&
-           device_mark(device, MARK_DOWNLOAD, error) && device_wait(device, error);
+    const struct image *image = &workspace->image;
+    return (ends->out != NULL ? encode_scan(pipeline, workspace, ends, error)
+                              : device_download(device, samples, image->samples, image_bytes(image), error)) &&
+           device_mark(device, MARK_OUTPUT, error) && device_wait(device, error);
 }
 
 /* Add the times of the stages on the device, by the device's own clock. */
-static bool add_device_times(struct pipeline *pipeline, struct error *error)
+static bool add_device_times(struct pipeline *pipeline, const struct jpeg_ends *ends, struct error *error)
 {
-    static const enum stage stages[MARK_COUNT] = {
-        [MARK_UPLOAD] = STAGE_UPLOAD,     [MARK_SPLIT] = STAGE_SPLIT, [MARK_LOCK] = STAGE_WAIT,
-        [MARK_CONVOLVE] = STAGE_CONVOLVE, [MARK_MERGE] = STAGE_MERGE, [MARK_DOWNLOAD] = STAGE_DOWNLOAD,
+    const enum stage stages[MARK_COUNT] = {
+        [MARK_INPUT] = ends->in != NULL ? STAGE_DECODE : STAGE_UPLOAD,
+        [MARK_SPLIT] = STAGE_SPLIT,
+        [MARK_LOCK] = STAGE_WAIT,
+        [MARK_CONVOLVE] = STAGE_CONVOLVE,
+        [MARK_MERGE] = STAGE_MERGE,
+        [MARK_OUTPUT] = ends->out != NULL ? STAGE_ENCODE : STAGE_DOWNLOAD,
     };
-    for (int mark = MARK_UPLOAD; mark <= MARK_DOWNLOAD; mark++) {
-        if (mark == MARK_LOCK && pipeline->request->constant_memory_lock == NULL)
+    for (int mark = MARK_INPUT; mark <= MARK_OUTPUT; mark++) {
+        if (mark == MARK_LOCK && pipeline->request->constant_memory == NULL)
             continue; /* there was no lock to wait for */
         float milliseconds;
         if (!device_elapsed(pipeline->device, mark - 1, mark, &milliseconds, error))
@@ -254,33 +374,47 @@ static bool add_device_times(struct pipeline *pipeline, struct error *error)
     return true;
 }
 
-bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct image *result, bool *intact, struct error *error)
+static bool report_memory(const struct image *image, struct error *error)
+{
+    return error_set(error, ERROR_WORK, "there is not enough memory for %d x %d pixels; close other programs",
+                     image->width, image->height);
+}
+
+bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct jpeg_ends *ends, struct image *result,
+                bool *intact, struct error *error)
 {
     struct device *device = pipeline->device;
     const struct request *request = pipeline->request;
     uint8_t *aside = NULL; /* the result, where it must not overwrite the image */
     struct workspace workspace = {0};
+    struct jpeg_ends none = {0};
+    ends = ends != NULL ? ends : &none;
     *intact = true;
-    bool done = reserve_workspace(pipeline, image, &workspace, error);
+    bool done = reserve_workspace(pipeline, image, ends, &workspace, error);
     stages_end(pipeline->stages, STAGE_BUFFERS);
-    if (done && request->page_locked) {
+    if (done && request->page_locked && (ends->in == NULL || ends->out == NULL)) {
         result->samples = pipeline->page_locked.data;
-        memcpy(result->samples, image->samples, image_bytes(image));
+        if (ends->in == NULL)
+            memcpy(result->samples, image->samples, image_bytes(image));
         stages_end(pipeline->stages, STAGE_UPLOAD);
     }
     /* A kernel that fails shows at the wait, before the download overwrites the image. */
-    done = done && queue_image(pipeline, image, result->samples, &workspace, error) && device_wait(device, error);
+    done = done && queue_image(pipeline, image, result->samples, ends, &workspace, error) && device_wait(device, error);
     if (done) {
-        if (!request->page_locked && request->choice == CHOICE_AUTO)
+        if (ends->out == NULL && !request->page_locked && (ends->in != NULL || request->choice == CHOICE_AUTO))
             aside = malloc(image_bytes(image));
         if (aside != NULL)
             result->samples = aside;
-        *intact = result->samples != image->samples;
-        done = download(pipeline, image, result->samples, &workspace, error) && add_device_times(pipeline, error);
+        *intact = ends->out != NULL || result->samples != image->samples;
+        done = (ends->out != NULL || result->samples != NULL || report_memory(image, error)) &&
+               fetch_output(pipeline, result->samples, ends, &workspace, error) &&
+               add_device_times(pipeline, ends, error);
     }
     /* The caller may free the image now: wait for what still reads it. */
     if (!done)
         device_wait(device, NULL);
+    if (workspace.reads_taps)
+        pthread_rwlock_unlock(&request->constant_memory->lock);
     if (done && aside != NULL) {
         free(image->samples);
         image->samples = aside;

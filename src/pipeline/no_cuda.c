@@ -76,9 +76,10 @@ void gpu_close(struct pipeline *pipeline)
     (void)pipeline;
 }
 
-bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct image *result, bool *intact, struct error *error)
+bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct jpeg_ends *ends, struct image *result,
+                bool *intact, struct error *error)
 {
-    (void)pipeline, (void)image, (void)result;
+    (void)pipeline, (void)image, (void)ends, (void)result;
     *intact = true;
     return no_cuda(error);
 }

@@ -33,6 +33,7 @@ bool pipeline_make_plans(struct pipeline *pipeline, struct error *error)
         if (plan->variant == variant && plan->sample == pipeline->work.sample)
             continue;
         plan_free(plan);
+        pipeline->has_taps = false;
         if (!variant_plan(plan, filter, request->border, pipeline->work.sample, variant, error))
             return false;
         plan->pool = request->pool;
@@ -69,6 +70,24 @@ bool pipeline_check_gpu(const struct request *request, struct error *error)
         return true;
     return error_set(error, reason.code, "there is no GPU to work on: %s; --backend cpu works everywhere",
                      reason.message);
+}
+
+/* ---- Constant memory ---- */
+
+/* Pipelines read it nearly all the time, so one that must write goes first. */
+void constant_memory_open(struct constant_memory *memory)
+{
+    pthread_rwlockattr_t attributes;
+    *memory = (struct constant_memory){0};
+    pthread_rwlockattr_init(&attributes);
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&memory->lock, &attributes);
+    pthread_rwlockattr_destroy(&attributes);
+}
+
+void constant_memory_close(struct constant_memory *memory)
+{
+    pthread_rwlock_destroy(&memory->lock);
 }
 
 /* ---- The choice of the backend ---- */
@@ -182,16 +201,28 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
     return done;
 }
 
-bool pipeline_run(struct pipeline *pipeline, struct image *image, struct image *result, struct error *error)
+bool pipeline_run(struct pipeline *pipeline, struct image *image, struct jpeg_ends *ends, struct image *result,
+                  struct error *error)
 {
     const struct request *request = pipeline->request;
     bool intact = true;
     *result = *image;
-    if (pipeline->backend == BACKEND_CUDA && run_on_gpu(pipeline, image, result, &intact, error))
+    if (ends != NULL)
+        ends->is_handed_over = false;
+    if (pipeline->backend == BACKEND_CUDA && run_on_gpu(pipeline, image, ends, result, &intact, error))
         return true;
+    if (ends != NULL && ends->is_handed_over)
+        return false;
     const bool may_fall_back = intact && (request->choice == CHOICE_AUTO || request->cpu_fallback);
-    const bool done = (pipeline->backend == BACKEND_CPU || (may_fall_back && fall_back_to_cpu(pipeline, error))) &&
-                      run_on_cpu(pipeline, image, error);
+    if (pipeline->backend == BACKEND_CUDA && !(may_fall_back && fall_back_to_cpu(pipeline, error)))
+        return false;
+    if (ends != NULL)
+        ends->out = NULL;
+    if (ends != NULL && ends->in != NULL) {
+        ends->is_handed_over = true;
+        return false;
+    }
+    const bool done = run_on_cpu(pipeline, image, error);
     *result = *image;
     return done;
 }

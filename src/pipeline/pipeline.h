@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "filter/filter.h"
 #include "image/image.h"
+#include "jpeg/headers.h"
 #include "pipeline/stages.h"
 #include "pipeline/start.h"
 #include "plan/plan.h"
@@ -22,9 +23,18 @@
 
 struct device;
 struct device_info;
+struct device_jpeg;
 
 /* Who decides on the backend. */
 enum choice { CHOICE_AUTO, CHOICE_CUDA, CHOICE_CPU };
+
+/* The taps in a GPU's constant memory, which all pipelines on that GPU share. Pipelines whose filter is there read it at
+ * the same time. Those that upload another wait until nobody reads it. */
+struct constant_memory {
+    pthread_rwlock_t lock;
+    const struct variant *variant; /* that holds the request's filter; NULL: unknown */
+    enum sample sample;
+};
 
 /* What to do to an image. Everything that it points to must outlive the pipeline. */
 struct request {
@@ -42,8 +52,22 @@ struct request {
     /* For batches. */
     bool page_locked;  /* keep page-locked memory for copies to and from the GPU; it pays off after a few images */
     bool cpu_fallback; /* the CPU takes over from a GPU that fails, even with CHOICE_CUDA */
-    pthread_mutex_t *constant_memory_lock; /* held while kernels use the GPU's constant memory; NULL: no other pipeline
-                                              uses that GPU */
+    struct constant_memory *constant_memory; /* of the GPU; NULL: no other pipeline uses it */
+};
+
+/* JPEG data in the place of samples, at either end of a pipeline on a GPU. Only they cross the bus. */
+struct jpeg_ends {
+    /* The image before the filters is the scan of a JPEG. */
+    const struct jpeg_layout *in; /* NULL: the image has samples */
+    struct jpeg_scan scan;
+    int orientation; /* how to turn the decoded image upright, as for image_orient */
+
+    /* The image after the filters becomes the scan of a JPEG. */
+    const struct jpeg_layout *out; /* NULL: it becomes samples */
+    const uint8_t *data;           /* receives the data of the scan, which are valid until the next call */
+    size_t data_size;
+
+    bool is_handed_over; /* the input was not decoded: decode it on the CPU, and call again without `in` */
 };
 
 /* Memory that is kept from image to image. It only grows. */
@@ -66,7 +90,10 @@ struct pipeline {
     struct buffer page_locked;    /* an interleaved image */
     struct buffer device_samples; /* an interleaved image */
     struct buffer device_planes[2];
-    struct buffer device_linear; /* the request's tables */
+    struct buffer device_linear;  /* the request's tables */
+    struct buffer device_decoded; /* an image before it is turned upright, or before or after its depth changes */
+    struct device_jpeg *jpeg;     /* NULL until the GPU decodes or encodes a JPEG */
+    bool has_taps;                /* the open device has the taps of the only filter, beside constant memory */
 };
 
 /* Was this program built with CUDA? */
@@ -85,6 +112,10 @@ bool pipeline_describe_gpu(int index, struct device_info *facts, struct error *e
 
 /* The facts of the pipeline's open GPU; NULL if it has none. They live as long as the device. */
 const struct device_info *pipeline_gpu_facts(const struct pipeline *pipeline);
+
+/* Open and close what the pipelines of one GPU share. */
+void constant_memory_open(struct constant_memory *memory);
+void constant_memory_close(struct constant_memory *memory);
 
 /* ---- A pipeline ---- */
 
@@ -109,8 +140,12 @@ bool pipeline_expects_gpu(struct pipeline *pipeline, const struct image *image, 
 bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct stages *stages, struct error *error);
 
 /* Apply the planned filters to IMAGE. RESULT becomes a view of the samples: read it until the next call, do not free
- * it. They are in IMAGE, or, with request->page_locked and a GPU, in the pipeline's own memory. */
-bool pipeline_run(struct pipeline *pipeline, struct image *image, struct image *result, struct error *error);
+ * it. They are in IMAGE, or, with request->page_locked and a GPU, in the pipeline's own memory. ENDS may be NULL, and is
+ * for plans on a GPU. With ends->in, IMAGE is the shape of the upright image; if the GPU cannot decode it, the function
+ * fails without an error and sets ends->is_handed_over. With ends->out, ends->data are the result, and RESULT has no
+ * samples; if the CPU takes over, ends->out becomes NULL. */
+bool pipeline_run(struct pipeline *pipeline, struct image *image, struct jpeg_ends *ends, struct image *result,
+                  struct error *error);
 
 /* Fetched rows, which the next step reads. If rows come in any order, those above and below are fetched already, and
  * other threads read all of these at the same time. Else the read may change its rows, and the other two are NULL. */

@@ -35,10 +35,10 @@ void gpu_buffers_release(struct pipeline *pipeline);
 /* Release the buffers and the GPU. */
 void gpu_close(struct pipeline *pipeline);
 
-/* Filter IMAGE by the plans. RESULT, a copy of IMAGE's struct, becomes the view that pipeline_run describes. After a
- * failure *INTACT says whether IMAGE still has its samples. If the CPU may take over, it has them, unless there was too
- * little memory for a second image. */
-bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct image *result, bool *intact,
-                struct error *error);
+/* Filter IMAGE by the plans. ENDS is as for pipeline_run. RESULT, a copy of IMAGE's struct, becomes the view that
+ * pipeline_run describes. After a failure *INTACT says whether IMAGE still has the samples that it had. If the CPU may
+ * take over, it has them, unless there was too little memory for a second image. */
+bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct jpeg_ends *ends, struct image *result,
+                bool *intact, struct error *error);
 
 #endif

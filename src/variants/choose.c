@@ -71,21 +71,32 @@ double cost_cuda_seconds(const struct filter *filters, size_t count, const struc
            chosen_seconds(filters, count, BACKEND_CUDA, work);
 }
 
-double cost_batch_cpu_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
-                              int workers)
+double cost_batch_cpu_seconds(const struct filter *filters, size_t count, const struct batch_work *batch)
 {
-    return images * cost_cpu_seconds(filters, count, work) / workers;
+    /* Of a pixel of a JPEG on a busy core. */
+    const double decode = batch->is_decoded ? 4.5e-9 : 0, encode = batch->is_encoded ? 2.5e-9 : 0;
+    const double pixels = (double)batch->image.width * batch->image.height;
+    const int threads = batch->image.threads > 0 ? batch->image.threads : 1;
+    return batch->images * (cost_cpu_seconds(filters, count, &batch->image) + pixels * (decode + encode) / threads) /
+           batch->workers;
 }
 
-double cost_batch_cuda_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
-                               int workers, int gpus)
+double cost_batch_cuda_seconds(const struct filter *filters, size_t count, const struct batch_work *batch)
 {
-    const double locking = 0.43e-9;                  /* to page-lock a byte, once for each worker */
-    const double copy = 0.1e-9, transfer = 2 / 50e9; /* to copy a byte to page-locked memory, then up and down */
-    const double bytes = work_samples(work) * (double)sample_bytes(work->sample);
+    const double locking = 0.43e-9;              /* to page-lock a byte, once for each worker */
+    const double copy = 0.1e-9, move = 1 / 50e9; /* to copy a byte to page-locked memory; then over the bus */
+    const double decode = 1 / 8e9, encode = 1 / 12e9,
+                 host = 0.5e-9; /* a pixel of a JPEG on a GPU; its bytes on a core */
+    const struct work *image = &batch->image;
+    const double bytes = work_samples(image) * (double)sample_bytes(image->sample);
+    const double pixels = (double)image->width * image->height;
+    const bool is_moved = !batch->is_decoded || !batch->is_encoded;
     /* The workers filter while a GPU starts. What remains of its start and its end took 0.2 s on an H200, by
      * benchmarks/backends.py. The GPU filters one image after the other. Meanwhile the workers copy theirs. */
-    const double start = 0.2 + workers * bytes * locking;
-    const double gpu = bytes * transfer + chosen_seconds(filters, count, BACKEND_CUDA, work);
-    return start + images * fmax(gpu / gpus, bytes * copy / workers);
+    const double start = 0.2 + (is_moved ? batch->workers * bytes * locking : 0);
+    const double gpu = (batch->is_decoded ? pixels * decode : bytes * move) +
+                       (batch->is_encoded ? pixels * encode : bytes * move) +
+                       chosen_seconds(filters, count, BACKEND_CUDA, image);
+    const double core = is_moved ? bytes * copy : pixels * host;
+    return start + batch->images * fmax(gpu / batch->gpus, core / batch->workers);
 }

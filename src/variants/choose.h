@@ -23,11 +23,18 @@ double cost_cpu_seconds(const struct filter *filters, size_t count, const struct
 /* The same on a GPU from a cold start: create the context, copy, run the kernels. */
 double cost_cuda_seconds(const struct filter *filters, size_t count, const struct work *work);
 
-/* The expected seconds of a batch of IMAGES like WORK, without decoding and encoding. The CPU has WORKERS with
- * work->threads threads each. Each of the GPUS starts once. */
-double cost_batch_cpu_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
-                              int workers);
-double cost_batch_cuda_seconds(const struct filter *filters, size_t count, const struct work *work, double images,
-                               int workers, int gpus);
+/* A batch of images like one. */
+struct batch_work {
+    struct work image;
+    double images;
+    int workers; /* with image.threads threads each */
+    int gpus;    /* each starts once */
+    /* A GPU can decode the input, or encode the output: it is a JPEG. All other decoding and encoding does not count. */
+    bool is_decoded, is_encoded;
+};
+
+/* The expected seconds of a batch on the CPU, and on GPUs. */
+double cost_batch_cpu_seconds(const struct filter *filters, size_t count, const struct batch_work *batch);
+double cost_batch_cuda_seconds(const struct filter *filters, size_t count, const struct batch_work *batch);
 
 #endif

@@ -26,10 +26,9 @@ def attempt(program, fail, *arguments):
     return ended, faults.tree("out")
 
 
-def test_insisted(program):
+def insist(program, *command):
     """One image, --backend cuda: each call fails, once or from then on."""
-    faults.write("in.png", faults.picture(40, 30, 4))
-    command = ("--backend", "cuda", "--alpha", "premultiply", "blur,sharpen", "in.png", "out/o.png")
+    command = ("--backend", "cuda", *command)
     want, want_files = attempt(program, "", *command)
     check(want.status == 0, f"no failure: {want.lines()}")
     for once in ("", "!"):
@@ -42,6 +41,18 @@ def test_insisted(program):
             check(files == {}, f"--backend cuda, call {number}{once}: left {list(files)}")
             number += 1
         check(10 < number < 99 and ended.err == b"" and files == want_files, f"--backend cuda: {number - 1} calls fail")
+
+
+def test_insisted(program):
+    faults.write("in.png", faults.picture(40, 30, 4))
+    insist(program, "--alpha", "premultiply", "blur,sharpen", "in.png", "out/o.png")
+
+
+def test_insisted_jpeg(program):
+    """The GPU decodes and encodes."""
+    faults.write("in.png", faults.picture(40, 30, 3))
+    check(run([program, "identity", "in.png", "in.jpg"]).status == 0, "no JPEG was written")
+    insist(program, "blur,sharpen", "in.jpg", "out/o.jpg")
 
 
 def test_open_choice(program):
@@ -66,6 +77,9 @@ def test_batch(program):
     os.mkdir("in")
     for index in range(10):
         faults.write(f"in/{index}.png", faults.picture(30 + index, 20, 1 + index % 4, index))
+        if index % 2 == 1:
+            check(run([program, "identity", f"in/{index}.png", f"in/{index}.jpg"]).status == 0, "no JPEG was written")
+            os.remove(f"in/{index}.png")
     command = ("-j2", "blur,sharpen", "in", "-o", "out", "--report", "report")
     _, want = attempt(program, "", "-q", "--backend", "cpu", *command)
     check(len(want) == 10, "--backend cpu wrote no ten files")
@@ -78,4 +92,4 @@ def test_batch(program):
             check(len(warnings) <= 1, f"batch, call {number}{once}: {len(warnings)} warnings")
 
 
-faults.main([test_insisted, test_open_choice, test_batch])
+faults.main([test_insisted, test_insisted_jpeg, test_open_choice, test_batch])

@@ -3,11 +3,12 @@
  * A GPU that runs on the CPU, for tests of the code around a GPU. It implements device.h and the CUDA rows of the table,
  * and does at once what a GPU queues. $GPUCONV_STUB_GPUS is the number of GPUs (default 2). $GPUCONV_STUB_FAIL makes
  * calls fail: CALL:N fails the Nth CALL and all later ones, counted over all streams, and CALL:N! the Nth only. CALL is
- * driver, open, allocate, locked, upload, split, prepare, launch, merge, mark, wait, download, elapsed, or any, which counts all
- * of these but driver. Each driver, open and reset appends a line to the file that $GPUCONV_STUB_LOG names.
+ * driver, open, allocate, locked, upload, split, prepare, launch, merge, mark, wait, download, elapsed, jpeg, or any, which counts
+ * all of these but driver. Each driver, open and reset appends a line to the file that $GPUCONV_STUB_LOG names.
  *
  * As with CUDA, all streams of a GPU share its constant memory. A stream that prepares a variant before another one has
  * waited for its own variant gets an error. */
+#include "tests/lib/stub_device.h"
 #include "cpu/cpu.h"
 #include "kernels/device/device.h"
 #include "plan/plan.h"
@@ -40,17 +41,19 @@ enum call {
     CALL_WAIT,
     CALL_DOWNLOAD,
     CALL_ELAPSED,
+    CALL_JPEG,
     CALL_ANY,
     CALL_COUNT
 };
 
 static const char *const call_names[CALL_COUNT] = {"driver", "open",     "allocate", "locked", "upload",
                                                    "split",  "prepare",  "launch",   "merge",  "mark",
-                                                   "wait",   "download", "elapsed",  "any"};
+                                                   "wait",   "download", "elapsed",  "jpeg",   "any"};
 
 /* Shared by all streams: the number of calls of each kind, and the user of each GPU's constant memory. */
 static atomic_long calls[CALL_COUNT];
 static _Atomic(struct device *) users[GPUS_MOST];
+static atomic_long launches[GPUS_MOST]; /* of streams that only read it */
 
 static int gpus(void)
 {
@@ -70,6 +73,11 @@ static bool works(enum call call, struct error *error)
         number < atol(fail + length + 1) || (strchr(fail, '!') != NULL && number != atol(fail + length + 1)))
         return true;
     return error_set(error, ERROR_WORK, "the GPU failed in %s", call_names[call]);
+}
+
+bool stub_works_jpeg(struct error *error)
+{
+    return works(CALL_JPEG, error);
 }
 
 static void log_call(const char *name)
@@ -251,6 +259,18 @@ bool device_merge(struct device *device, const struct plane *planes, enum alpha 
     return works(CALL_MERGE, error);
 }
 
+bool device_turn(struct device *device, const struct image *from, int orientation, const struct image *to,
+                 struct error *error)
+{
+    struct image turned;
+    (void)device;
+    if (!image_convert(from, to->bits, &turned, error) || !image_orient(&turned, orientation, error))
+        return false;
+    memcpy(to->samples, turned.samples, image_bytes(to));
+    image_free(&turned);
+    return true;
+}
+
 /* ---- The rows of the table ---- */
 
 /* CUDA_FUNCTION of src/variants/table.c makes every row of the GPU call these. */
@@ -261,7 +281,8 @@ bool stub_launch(const struct plan *plan, struct device *device, const struct pl
 bool stub_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     struct device *nobody = NULL;
-    if (atomic_compare_exchange_strong(&users[device->index], &nobody, device) || nobody == device)
+    if (atomic_load(&launches[device->index]) == 0 &&
+        (atomic_compare_exchange_strong(&users[device->index], &nobody, device) || nobody == device))
         return works(CALL_PREPARE, error) && cpu_prepare(plan, NULL, error);
     return error_set(error, ERROR_WORK, "two streams use the constant memory of GPU %d at once", device->index);
 }
@@ -271,6 +292,13 @@ bool stub_launch(const struct plan *plan, struct device *device, const struct pl
 {
     /* Give another stream the time to interfere. */
     const struct timespec millisecond = {.tv_nsec = 1000000};
+    struct device *user = atomic_load(&users[device->index]);
+    const bool is_reader = user != device;
+    if (is_reader && user != NULL)
+        return error_set(error, ERROR_WORK, "a stream reads the constant memory of GPU %d that another writes",
+                         device->index);
+    atomic_fetch_add(&launches[device->index], is_reader);
     nanosleep(&millisecond, NULL);
+    atomic_fetch_sub(&launches[device->index], is_reader);
     return works(CALL_LAUNCH, error) && cpu_launch(plan, device, in, out, error);
 }

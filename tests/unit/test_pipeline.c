@@ -65,7 +65,7 @@ static void filter_image(struct pipeline *pipeline, int bits, size_t *allocated,
     stages_begin(&stages);
     const size_t before = allocations, launched = scratches;
     assert_true(pipeline_plan(pipeline, &image, &stages, NULL));
-    assert_true(pipeline_run(pipeline, &image, &result, NULL));
+    assert_true(pipeline_run(pipeline, &image, NULL, &result, NULL));
     *allocated = allocations - before;
     *launches = scratches - launched;
     image_free(&image);

@@ -129,7 +129,7 @@ static void test_the_cpu_takes_over_for_this_and_all_later_images(void **state)
         memset(image.samples, 77, image_bytes(&image));
         stages_begin(&stages);
         assert_true(pipeline_plan(&pipeline, &image, &stages, &error));
-        assert_true(pipeline_run(&pipeline, &image, &result, &error));
+        assert_true(pipeline_run(&pipeline, &image, NULL, &result, &error));
         assert_int_equal(pipeline.backend, BACKEND_CPU);
         assert_ptr_equal(result.samples, image.samples);
         for (size_t i = 0; i < image_bytes(&result); i++)

@@ -290,7 +290,7 @@ static void check(struct request request, int width, int height, int channels, i
         struct image copy;
         assert_true(image_convert(&image, bits, &copy, NULL));
         open_pipeline(&pipeline, &request, &copy, &stages);
-        assert_true(pipeline_run(&pipeline, &copy, &result, NULL));
+        assert_true(pipeline_run(&pipeline, &copy, NULL, &result, NULL));
         assert_memory_equal(result.samples, whole.samples, image_bytes(&whole));
         pipeline_close(&pipeline);
         image_free(&copy);

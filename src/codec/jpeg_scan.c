@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "codec/jpeg_scan.h"
+
+#include "codec/codec_internal.h"
+#include "jpeg/write_headers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The codec whose samples and bytes a GPU's equal. NULL: it was not built in, or SETTINGS name another. */
+static const struct codec *find_codec(const struct codec_settings *settings)
+{
+    const struct codec *codec = codec_find("parallel-jpeg", NULL);
+    return settings->codec == NULL || settings->codec == codec ? codec : NULL;
+}
+
+const struct codec *codec_find_scan(const struct codec_input *input, struct jpeg_layout *layout, struct jpeg_scan *scan)
+{
+    const struct codec *codec = find_codec(input->settings);
+    const bool is_found = codec != NULL && codec_reads(codec, input->info->format) && !input->info->progressive &&
+                          !input->info->cmyk && jpeg_read_headers(input->bytes, input->size, layout, scan);
+    return is_found ? codec : NULL;
+}
+
+const struct codec *codec_plan_scan(const struct format *format, const struct image *shape,
+                                    const struct codec_settings *settings, struct jpeg_layout *layout)
+{
+    const struct codec *codec = find_codec(settings);
+    const bool is_grey = shape->channels < 3;
+    if (codec == NULL || !codec_writes(codec, format) || shape->width > codec->most_side ||
+        shape->height > codec->most_side || (settings->jpeg_options & ~codec->jpeg_options) != 0)
+        return NULL;
+    jpeg_layout_for_writing(layout, shape->width, shape->height, is_grey ? 1 : 3, settings->chroma_subsampling,
+                            settings->quality);
+    return codec;
+}
+
+bool codec_wrap_scan(const struct jpeg_layout *layout, const uint8_t *data, size_t size, uint8_t **bytes,
+                     size_t *file_size, struct error *error)
+{
+    uint8_t headers[JPEG_HEADERS_MOST];
+    const size_t head = jpeg_write_headers(layout, headers);
+    *file_size = head + size + JPEG_END_BYTES;
+    *bytes = malloc(*file_size);
+    if (*bytes == NULL)
+        return error_set(error, ERROR_WORK, "there is not enough memory for a JPEG of %zu bytes; close other programs",
+                         *file_size);
+    memcpy(*bytes, headers, head);
+    memcpy(*bytes + head, data, size);
+    jpeg_write_end(*bytes + head + size);
+    return true;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared by the files of the stub in place of a GPU. */
+#ifndef GPUCONV_STUB_DEVICE_H
+#define GPUCONV_STUB_DEVICE_H
+
+#include "base/error.h"
+
+/* Count a call of JPEG's functions, and say whether it works. */
+bool stub_works_jpeg(struct error *error);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * JPEG on the GPU of stub_device.c: the functions of kernels/jpeg/jpeg.h by the codecs of the CPU, which make the same
+ * bytes. They get a whole file around the scan. */
+#include "codec/codec.h"
+#include "jpeg/headers.h"
+#include "jpeg/write_headers.h"
+#include "kernels/jpeg/jpeg.h"
+#include "tests/lib/stub_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct device_jpeg {
+    uint8_t *data;
+    uint32_t *starts;
+    bool is_decoded;
+    uint8_t *file; /* encoded */
+    struct jpeg_scan scan;
+};
+
+bool device_jpeg_open(struct device *device, struct device_jpeg **jpeg, struct error *error)
+{
+    (void)device;
+    *jpeg = calloc(1, sizeof **jpeg);
+    return stub_works_jpeg(error);
+}
+
+void device_jpeg_close(struct device_jpeg *jpeg)
+{
+    if (jpeg == NULL)
+        return;
+    free(jpeg->data);
+    free(jpeg->starts);
+    free(jpeg->file);
+    free(jpeg);
+}
+
+bool device_jpeg_reserve(struct device_jpeg *jpeg, size_t bytes, size_t segments, uint8_t **data, uint32_t **starts,
+                         struct error *error)
+{
+    free(jpeg->data);
+    free(jpeg->starts);
+    *data = jpeg->data = malloc(bytes + 16);
+    *starts = jpeg->starts = malloc(segments * sizeof **starts);
+    return stub_works_jpeg(error);
+}
+
+/* Stuff DATA, and put a file around them. Returns its size. */
+static size_t make_file(const struct jpeg_layout *layout, const struct jpeg_data *data, uint8_t *file)
+{
+    size_t size = jpeg_write_headers(layout, file);
+    for (size_t i = 0; i < data->size; i++) {
+        file[size++] = data->bytes[i];
+        if (data->bytes[i] == 0xff)
+            file[size++] = 0;
+    }
+    jpeg_write_end(file + size);
+    return size + JPEG_END_BYTES;
+}
+
+/* Can jpeg_write_headers say what LAYOUT says? */
+static bool is_writable(const struct jpeg_layout *layout)
+{
+    bool is_small = layout->restart_interval == 0;
+    for (int i = 0; i < layout->components; i++) {
+        const struct jpeg_part *part = &layout->parts[i];
+        is_small = is_small && part->quantiser < 2 && part->dc < 2 && part->ac < 2;
+        for (int k = 0; k < JPEG_BLOCK; k++)
+            is_small = is_small && layout->quantisers[part->quantiser][k] < 256;
+    }
+    return is_small;
+}
+
+bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct jpeg_data *data,
+                        uint8_t *samples, struct error *error)
+{
+    const struct codec_settings settings = {0};
+    struct image image = {0};
+    jpeg->is_decoded = false;
+    if (is_writable(layout)) {
+        uint8_t *file = malloc(JPEG_HEADERS_MOST + 2 * data->size + JPEG_END_BYTES);
+        const size_t size = make_file(layout, data, file);
+        jpeg->is_decoded = codec_decode(file, size, "scan", &settings, &image, NULL, NULL);
+        if (jpeg->is_decoded)
+            memcpy(samples, image.samples, image_bytes(&image));
+        image_free(&image);
+        free(file);
+    }
+    return stub_works_jpeg(error);
+}
+
+bool device_jpeg_decoded(struct device_jpeg *jpeg, bool *is_decoded, struct error *error)
+{
+    *is_decoded = jpeg->is_decoded;
+    return stub_works_jpeg(error);
+}
+
+/* The quality whose quantisers LAYOUT has. */
+static int find_quality(const struct jpeg_layout *layout)
+{
+    struct jpeg_layout other;
+    int quality = 100;
+    do
+        jpeg_layout_for_writing(&other, layout->width, layout->height, layout->components,
+                                (struct chroma_subsampling){layout->horizontal, layout->vertical}, quality);
+    while (memcmp(other.quantisers, layout->quantisers, sizeof other.quantisers) != 0 && --quality > 1);
+    return quality;
+}
+
+bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct image *image,
+                        struct error *error)
+{
+    const struct codec_settings settings = {.quality = find_quality(layout),
+                                            .chroma_subsampling = {layout->horizontal, layout->vertical}};
+    struct jpeg_layout written;
+    size_t size;
+    free(jpeg->file);
+    return codec_encode(image, format_of(FORMAT_JPEG), &settings, &jpeg->file, &size, error) &&
+           jpeg_read_headers(jpeg->file, size, &written, &jpeg->scan) && stub_works_jpeg(error);
+}
+
+bool device_jpeg_encoded(struct device_jpeg *jpeg, const uint8_t **bytes, size_t *size, struct error *error)
+{
+    *bytes = jpeg->scan.bytes;
+    *size = jpeg->scan.size;
+    return stub_works_jpeg(error);
+}
