@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Time batches of photos: batch_bench.py GPUCONV [--count 200] [--filter sharpen] [--runs 3] [--json FILE].
+"""Time batches of photos: batch_bench.py GPUCONV [--count 200] [--filter sharpen] [--formats png,jpg] [--runs 3]
+[--json FILE].
 
-The photos have 2 to 15 Mpixel, PNG and JPEG in turn, made from samples/: enlarged, with a little noise, so that they
-compress like photos. Timed are gpuconv on the CPU and on 1, 2, 4... GPUs, and, if installed, libvips under xargs and
-OpenCV, each with one process a core. All read and write the same folders, which should be in memory (--folder, default
-/dev/shm). The script prints a table and, with --json, writes JSON: medians of images and megapixels a second, the peak
-memory of all processes of a run, and the share of each stage in gpuconv's time.
+The photos have 2 to 15 Mpixel, PNG and JPEG in turn unless --formats names one, made from samples/: enlarged, with a
+little noise, so that they compress like photos. --keep FOLDER copies them there. Timed are gpuconv on the CPU and on 1,
+2, 4... GPUs, and, if installed, libvips under xargs and OpenCV, each with one process a core. All read and write the
+same folders, which should be in memory (--folder, default /dev/shm). The script prints a table and, with --json, writes
+JSON: medians of images and megapixels a second, the peak memory of all processes of a run, and the share of each stage
+in gpuconv's time.
 
 codec: the rate of as many cores that only decode and encode, each as fast as one alone. gpuconv's rate is also given in
 percent of it."""
@@ -56,7 +58,7 @@ def make_with_opencv(sample, path, width, height, seed):
     image = cv2.imread(sample, cv2.IMREAD_COLOR)
     image = cv2.resize(image, (width, height), interpolation=cv2.INTER_CUBIC).astype(numpy.float32)
     image += numpy.random.default_rng(seed).standard_normal(image.shape, dtype=numpy.float32) * NOISE
-    options = [cv2.IMWRITE_JPEG_QUALITY, 92] if path.endswith(".jpg") else []
+    options = [cv2.IMWRITE_JPEG_QUALITY, 90] if path.endswith(".jpg") else []
     cv2.imwrite(path, numpy.clip(image + 0.5, 0, 255).astype(numpy.uint8), options)
 
 
@@ -67,20 +69,20 @@ def make_with_vips(sample, path, width, height, seed):
                     ["thumbnail", parts[1], parts[2], str(width), "--height", str(height), "--size", "force"],
                     ["gaussnoise", parts[3], str(width), str(height), "--sigma", str(NOISE), "--seed", str(seed)],
                     ["add", parts[2], parts[3], parts[4]],
-                    ["cast", parts[4], path + ("[Q=92]" if path.endswith(".jpg") else ""), "uchar"]):
+                    ["cast", parts[4], path + ("[Q=90]" if path.endswith(".jpg") else ""), "uchar"]):
         subprocess.run(["vips", *command], check=True)
     for part in parts:
         os.remove(part)
 
 
-def make_photos(folder, count, jobs):
+def make_photos(folder, count, formats, jobs):
     """Photos of each size and format from each sample in turn, and copies of them. Returns their megapixels."""
     make = make_with_opencv if has_opencv() else make_with_vips
     kinds, copies, total = {}, [], 0
     with concurrent.futures.ProcessPoolExecutor(jobs) as pool:
         made = []
         for i in range(count):
-            kind = MEGAPIXELS[i % len(MEGAPIXELS)], ("png", "jpg")[i // 8 % 2], SAMPLES[i // 16 % 4]
+            kind = MEGAPIXELS[i % len(MEGAPIXELS)], formats[i // 8 % len(formats)], SAMPLES[i // 16 % 4]
             width, height = round((kind[0] * 1e6 * 1.5) ** 0.5), round((kind[0] * 1e6 / 1.5) ** 0.5)
             path = os.path.join(folder, f"{i:04}.{kind[1]}")
             if kind in kinds:
@@ -176,7 +178,9 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--filter", default="sharpen")
+    parser.add_argument("--formats", default="png,jpg")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--keep")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--folder", default="/dev/shm")
     parser.add_argument("--json")
@@ -187,7 +191,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="gpuconv-", dir=arguments.folder) as folder:
         source, output, report = (os.path.join(folder, name) for name in ("in", "out", "report.jsonl"))
         os.mkdir(source)
-        megapixels = make_photos(source, arguments.count, arguments.jobs)
+        megapixels = make_photos(source, arguments.count, arguments.formats.split(","), arguments.jobs)
+        if arguments.keep:
+            shutil.copytree(source, arguments.keep)
         alone = os.path.join(folder, "alone")
         first = [os.path.join(source, name) for name in sorted(os.listdir(source))[:16]]  # of each size and format
         run([arguments.program, "-q", "-j1", "--backend", "cpu", "--report", alone, "identity", *first, "-o", output],
@@ -216,7 +222,7 @@ def main():
                       if "stages_percent" in row else ""), flush=True)
     if arguments.json:
         with open(arguments.json, "w", encoding="ascii") as file:
-            json.dump({"count": arguments.count, "filter": arguments.filter, "jobs": arguments.jobs,
+            json.dump({"count": arguments.count, "filter": arguments.filter, "formats": arguments.formats, "jobs": arguments.jobs,
                        "megapixels": megapixels, "codec_images_per_second": codec, "rows": rows}, file, indent=1)
             file.write("\n")
 
