@@ -20,12 +20,21 @@
 /* Bytes of a list of files, at most: some ten million names. */
 #define LIST_LIMIT ((size_t)1 << 30)
 
+/* The files of other kinds in folders. */
+struct others {
+    size_t count;
+    char suffixes[8][12]; /* the first ones that differ, in small letters, with the dot */
+    int suffix_count;
+    bool more; /* there are other suffixes, or files without one */
+};
+
 /* A list while it is made. */
 struct list_builder {
     const struct list_request *request;
     struct file_list *list;
     struct stat output; /* of the output folder */
     bool output_exists;
+    struct others others;
     struct error *error;
 };
 
@@ -94,15 +103,19 @@ static struct job *add_job(struct list_builder *builder)
     return &list->jobs[list->count++];
 }
 
-/* Add an input that cannot be read, for the reason in errno. Only its own job fails. */
-static bool add_problem(struct list_builder *builder, const char *path)
+/* Add an input that cannot be filtered, for a REASON that ends in DETAIL. Only its own job fails. */
+static bool add_problem(struct list_builder *builder, const char *path, const char *reason, const char *detail)
 {
-    const int reason = errno;
     struct job *job = add_job(builder);
-    if (job == NULL || (job->input = strdup(path)) == NULL ||
-        asprintf(&job->problem, "cannot be read: %s", strerror(reason)) < 0)
+    if (job == NULL || (job->input = strdup(path)) == NULL || asprintf(&job->problem, "%s%s", reason, detail) < 0)
         return no_memory(builder->error);
     return true;
+}
+
+/* The same for an input that cannot be read, for the reason in errno. */
+static bool add_unreadable(struct list_builder *builder, const char *path)
+{
+    return add_problem(builder, path, "cannot be read: ", strerror(errno));
 }
 
 /* Add the file at PATH, whose stat is FACTS. */
@@ -113,9 +126,9 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
     const struct format *named = format_find_by_path(path);
     if (request->format == NULL && named == NULL) {
         char suffixes[128];
-        format_join_suffixes("and", suffixes, sizeof suffixes);
-        return error_about(error, ERROR_USAGE, path,
-                           "its name does not say which format to write (%s do); give --format", suffixes);
+        format_join_suffixes("or", suffixes, sizeof suffixes);
+        return add_problem(builder, path, "its suffix names no format to write; give --format, or a name that ends in ",
+                           suffixes);
     }
     if (request->in_place && request->format != NULL && named != NULL && named != request->format)
         return error_about(error, ERROR_USAGE, path,
@@ -183,6 +196,51 @@ static bool read_folder(const char *path, char ***names, size_t *count, bool *re
     return done;
 }
 
+/* Note that the file NAME is left out. Returns true. */
+static bool count_other(struct others *others, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    char suffix[sizeof others->suffixes[0]];
+    others->count++;
+    for (size_t i = 0; dot != NULL && dot[1] != '\0' && i < sizeof suffix; i++) {
+        suffix[i] = dot[i] >= 'A' && dot[i] <= 'Z' ? (char)(dot[i] - 'A' + 'a') : dot[i];
+        if (suffix[i] != '\0')
+            continue;
+        int place = 0;
+        while (place < others->suffix_count && strcmp(others->suffixes[place], suffix) != 0)
+            place++;
+        if (place == (int)(sizeof others->suffixes / sizeof *others->suffixes))
+            break;
+        memcpy(others->suffixes[place], suffix, i + 1);
+        others->suffix_count += place == others->suffix_count;
+        return true;
+    }
+    others->more = true;
+    return true;
+}
+
+static int compare_suffixes(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* Say which files were left out. */
+static void warn_others(const struct list_request *request, struct others *others)
+{
+    char text[256];
+    size_t used;
+    if (others->count == 0 || request->warn == NULL)
+        return;
+    qsort(others->suffixes, (size_t)others->suffix_count, sizeof *others->suffixes, compare_suffixes);
+    used = (size_t)snprintf(text, sizeof text, "%zu file%s of other kinds left out", others->count,
+                            others->count == 1 ? "" : "s");
+    for (int i = 0; i < others->suffix_count; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i == 0 ? ": " : " ", others->suffixes[i]);
+    if (others->more && others->suffix_count > 0)
+        snprintf(text + used, sizeof text - used, " and others");
+    request->warn(request->context, text, "");
+}
+
 /* add_folder and add_entry call each other, as deep as folders are nested; a path has at most 4096 bytes. */
 /* NOLINTBEGIN(misc-no-recursion) */
 static bool add_folder(struct list_builder *builder, const char *path, const char *relative);
@@ -192,8 +250,6 @@ static bool add_folder(struct list_builder *builder, const char *path, const cha
 static bool add_entry(struct list_builder *builder, const char *folder, const char *folder_relative, const char *name)
 {
     const bool image = format_find_by_path(name) != NULL;
-    if (!image && !builder->request->recursive)
-        return true;
     struct stat facts, itself;
     char *path = join_path(folder, name),
          *relative = folder_relative[0] != '\0' ? join_path(folder_relative, name) : strdup(name);
@@ -201,9 +257,9 @@ static bool add_entry(struct list_builder *builder, const char *folder, const ch
     if (!done) {
         no_memory(builder->error);
     } else if (stat(path, &facts) != 0) {
-        done = !image || add_problem(builder, path);
+        done = !image || add_unreadable(builder, path);
     } else if (S_ISREG(facts.st_mode)) {
-        done = !image || add_file(builder, path, relative, &facts);
+        done = image ? add_file(builder, path, relative, &facts) : count_other(&builder->others, name);
     } else if (S_ISDIR(facts.st_mode) && builder->request->recursive && lstat(path, &itself) == 0 &&
                S_ISDIR(itself.st_mode)) {
         if (builder->output_exists && facts.st_dev == builder->output.st_dev &&
@@ -227,7 +283,7 @@ static bool add_folder(struct list_builder *builder, const char *path, const cha
     bool readable;
     bool done = read_folder(path, &names, &count, &readable) || no_memory(builder->error);
     if (done && !readable)
-        done = add_problem(builder, path);
+        done = add_unreadable(builder, path);
     for (size_t i = 0; done && i < count; i++)
         done = add_entry(builder, path, relative, names[i]);
     free_names(names, count);
@@ -243,7 +299,7 @@ static bool add_input(struct list_builder *builder, const char *path)
     const struct list_request *request = builder->request;
     struct stat facts;
     if (stat(path, &facts) != 0)
-        return add_problem(builder, path);
+        return add_unreadable(builder, path);
     if (!S_ISDIR(facts.st_mode))
         return add_file(builder, path, last_part(path), &facts);
     if (builder->output_exists && facts.st_dev == builder->output.st_dev && facts.st_ino == builder->output.st_ino)
@@ -315,6 +371,8 @@ bool file_list_make(const struct list_request *request, struct file_list *list, 
     for (size_t i = 0; done && i < request->input_count; i++)
         done = add_input(&builder, request->inputs[i]);
     done = done && (request->files_from == NULL || add_list(&builder));
+    if (done)
+        warn_others(request, &builder.others);
     if (done && list->count > 0)
         qsort(list->jobs, list->count, sizeof *list->jobs, compare_jobs);
     return done && collisions_check(list, request->in_place, error);
