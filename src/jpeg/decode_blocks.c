@@ -46,7 +46,7 @@ struct waiting {
 struct row {
     struct reader reader;
     struct slot slots[SLOTS];
-    struct slot *spare[SLOTS];
+    uint8_t spare[SLOTS]; /* numbers of slots of zeros */
     int spares;
     struct waiting waiting[JPEG_COMPONENTS_MOST][KINDS];
     const uint16_t *quantisers[JPEG_COMPONENTS_MOST];
@@ -116,7 +116,7 @@ static void flush(struct row *row, int part, int kind)
         inverse(coefficients, row->quantisers[part], waiting->to, row->stride[part]);
     for (unsigned i = 0; i < waiting->count; i++) {
         memset(waiting->slots[i]->coefficients, 0, JPEG_BLOCK * sizeof(int16_t));
-        row->spare[row->spares++] = waiting->slots[i];
+        row->spare[row->spares++] = (uint8_t)(waiting->slots[i] - row->slots);
     }
     waiting->count = 0;
 }
@@ -133,7 +133,7 @@ INLINE void fill_block(int16_t dc, uint16_t quantiser, uint8_t *to, size_t strid
 
 static void decode_block(struct row *row, const struct jpeg_lookup *lookup, int part, uint8_t *to)
 {
-    struct slot *slot = row->spare[row->spares - 1];
+    struct slot *slot = &row->slots[row->spare[row->spares - 1]];
     row->dc[part] = (uint16_t)(row->dc[part] + decode_dc(&row->reader, lookup));
     const unsigned steps = decode_coefficients(&row->reader, lookup, slot->coefficients);
     if (steps == 1) {
@@ -166,7 +166,7 @@ void IN_SET(jpeg_decode_row)(const struct jpeg_index *index, int number, uint8_t
                 blocks[count++] = planes + (size_t)x * JPEG_SIDE;
     }
     for (int i = 0; i < SLOTS; i++)
-        row.spare[i] = &row.slots[i];
+        row.spare[i] = (uint8_t)i;
     seek(&row.reader, index->rows[number].bit);
     const int64_t first = (int64_t)number * layout->mcus_across;
     for (int64_t x = 0; x < layout->mcus_across; x++) {

@@ -100,13 +100,14 @@ static void add_sums(const struct jpeg_layout *layout, const uint16_t *sums, int
  * the data are damaged. */
 static bool join_chunks(struct making *making)
 {
-    const struct jpeg_index *index = making->index;
+    struct jpeg_index *index = making->index;
     const int blocks = index->layout.mcu_blocks;
     struct jpeg_cursor at = {.bit = 0};
     uint16_t dc[JPEG_COMPONENTS_MOST] = {0};
     for (size_t i = 0; i < making->chunk_count; i++) {
         struct chunk *chunk = &making->chunks[i];
         if (!chunk->is_walked || chunk->first.bit != at.bit || (chunk->first.phase - at.phase) % index->period != 0) {
+            index->wrong_guesses += chunk->is_walked;
             chunk->first = (struct jpeg_cursor){.bit = at.bit, .phase = at.phase};
             walk_chunk(making, chunk, i);
         }

@@ -29,6 +29,7 @@ struct jpeg_index {
     const struct jpeg_lookup *blocks[JPEG_MCU_BLOCKS_MOST]; /* of each block of an MCU */
     int period;              /* of the blocks in an MCU, after which the lookups repeat */
     struct jpeg_entry *rows; /* layout.mcus_down of them */
+    size_t wrong_guesses;    /* chunks that were walked again */
 };
 
 /* How the data are cut, in bits. */

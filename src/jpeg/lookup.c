@@ -34,18 +34,18 @@ static void make_singles(struct singles *singles, const struct jpeg_code_order *
 }
 
 /* An entry whose first USED bits and STEPS steps are known: add the AC coefficients in the bits behind. */
-static uint32_t add_coefficients(const struct singles *singles, uint32_t window, int used, int steps)
+static uint32_t add_coefficients(const struct singles *singles, uint32_t window, unsigned used, unsigned steps)
 {
     while (steps < JPEG_STEPS_END) {
         const unsigned single = singles->entries[window << used & MASK];
-        const int symbol = (int)(single >> 8), size = symbol & 15, bits = (int)(single & 255) + size;
-        const int more = size == 0 && symbol >> 4 != 15 ? JPEG_STEPS_END : (symbol >> 4) + 1;
+        const unsigned symbol = single >> 8, size = symbol & 15, bits = (single & 255) + size;
+        const unsigned more = size == 0 && symbol >> 4 != 15 ? JPEG_STEPS_END : (symbol >> 4) + 1;
         if (single == 0 || used + bits > JPEG_LOOKUP_BITS || (more < JPEG_STEPS_END && steps + more >= JPEG_BLOCK))
             break;
         used += bits;
         steps += more;
     }
-    return (uint32_t)(used > 0 ? steps << 8 | used : JPEG_STEPS_SLOW << 8);
+    return used > 0 ? steps << 8 | used : (uint32_t)JPEG_STEPS_SLOW << 8;
 }
 
 static uint32_t make_entry(int bits, int steps, int value)
@@ -65,8 +65,9 @@ void jpeg_lookup_make(struct jpeg_lookup *lookup, const struct jpeg_huffman *dc,
         int value = 0, steps = 0;
         int used = jpeg_read_dc(&lookup->dc, bits, &value);
         const uint32_t entry = lookup->dc_values[i] = make_entry(used, 0, value);
-        lookup->first[i] =
-            entry >> 8 == JPEG_STEPS_SLOW ? entry : (entry & 0xffff0000u) | add_coefficients(&singles, i, used, 1);
+        lookup->first[i] = entry >> 8 == JPEG_STEPS_SLOW
+                               ? entry
+                               : (entry & 0xffff0000u) | add_coefficients(&singles, i, (unsigned)used, 1);
         lookup->next[i] = add_coefficients(&singles, i, 0, 0);
         used = jpeg_read_ac(&lookup->ac, bits, &steps, &value);
         lookup->ac_values[i] = make_entry(used, steps, value);

@@ -328,6 +328,41 @@ static void test_photo(void **state)
     free(bytes);
 }
 
+/* Guesses come right within the usual lead, also where all components have the same tables and the place in the MCU cannot
+ * be known. */
+static void test_guesses_come_right(void **state)
+{
+    struct thread_pool pool;
+    (void)state;
+    thread_pool_open(&pool, 2);
+    for (int i = 0; i < 2; i++) {
+        const struct jpeg_recipe recipe = {.width = 1200,
+                                           .height = 900,
+                                           .components = 3,
+                                           .horizontal = 2,
+                                           .vertical = 2,
+                                           .quality = 90,
+                                           .noise = 60,
+                                           .shares_tables = i == 1};
+        const struct jpeg_chunking chunking = {1 << 16, jpeg_usual_chunking.lead};
+        struct jpeg_layout layout;
+        struct jpeg_scan scan;
+        struct jpeg_index index;
+        size_t size = 0;
+        uint8_t *file = make_jpeg(&recipe, &size);
+        assert_in_range(size, 20 << 13, SIZE_MAX); /* 20 chunks */
+        assert_true(jpeg_read_headers(file, size, &layout, &scan));
+        assert_true(jpeg_index_make(&index, &layout, &scan, jpeg_decode_best(), &chunking, &pool));
+        assert_int_equal(index.period, i == 1 ? 1 : 6);
+        assert_in_range(index.wrong_guesses, 0, 2);
+        jpeg_index_free(&index);
+        const struct way way = {.chunking = chunking, .pool = &pool, .band = 4, .set = 2};
+        assert_false(declines(file, size, &way));
+        free(file);
+    }
+    thread_pool_close(&pool);
+}
+
 /* A grey file whose scan are these bytes, with the tables of the standard. */
 static uint8_t *make_grey(int width, int height, int restart_mcus, const uint8_t *bytes, size_t size, size_t *file_size)
 {
@@ -470,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_any_coefficients),
         cmocka_unit_test(test_threads_and_chunks),
         cmocka_unit_test(test_photo),
+        cmocka_unit_test(test_guesses_come_right),
         cmocka_unit_test(test_dc_wraps),
         cmocka_unit_test(test_damage_is_declined),
         cmocka_unit_test(test_mutated_files),
