@@ -24,7 +24,6 @@ struct headers {
     bool has_frame, has_jfif, has_adobe, has_scan;
     unsigned transform;          /* of Adobe's segment */
     unsigned quantisers, dc, ac; /* a bit for each table that is there */
-    uint8_t scan_dc[JPEG_COMPONENTS_MOST], scan_ac[JPEG_COMPONENTS_MOST];
 };
 
 /* ---- Tables ---- */
