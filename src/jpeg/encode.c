@@ -29,24 +29,14 @@ const struct jpeg_encode_loops *const *jpeg_encode_sets(size_t *count)
     return sets;
 }
 
-/* As jcdctmgr.c: 2^r / divisor is the reciprocal, of 16 bits. Where it is rounded down, the bias has 1 more. */
+/* The reciprocal is 2^shift / divisor, rounded upwards to 2^15 up to 2^16 - 1. A test divides every magnitude. */
 static void set_divisors(const uint16_t quantisers[JPEG_BLOCK], struct jpeg_divisors *divisors)
 {
     for (int i = 0; i < JPEG_BLOCK; i++) {
         const unsigned divisor = 8u * quantisers[i];
-        int shift = 16 + 31 - __builtin_clz(divisor);
-        unsigned reciprocal = (1u << shift) / divisor, bias = divisor / 2;
-        const unsigned rest = (1u << shift) % divisor;
-        if (rest == 0) { /* a power of two, whose reciprocal has 17 bits */
-            reciprocal /= 2;
-            shift--;
-        } else if (rest <= divisor / 2) {
-            bias++;
-        } else {
-            reciprocal++;
-        }
-        divisors->bias[i] = (uint16_t)bias;
-        divisors->reciprocal[i] = (uint16_t)reciprocal;
+        const int shift = 15 + 32 - __builtin_clz(divisor - 1);
+        divisors->bias[i] = (uint16_t)(divisor / 2);
+        divisors->reciprocal[i] = (uint16_t)(((1u << shift) - 1) / divisor + 1);
         divisors->scale[i] = (uint16_t)(1u << (32 - shift));
     }
 }
@@ -252,7 +242,7 @@ bool jpeg_file_append(struct jpeg_file *file, const struct jpeg_encoder *encoder
 {
     const size_t mcu_blocks = (size_t)encoder->layout.mcu_blocks;
     struct jpeg_blocks blocks;
-    uint8_t first[JPEG_MCU_BLOCKS_MOST * JPEG_BLOCK_BYTES_MOST + 16];
+    uint8_t first[JPEG_MCU_BLOCKS_MOST * JPEG_BLOCK_BYTES_MOST + 16] = {0};
     struct jpeg_bits bits = {.next = first};
     memcpy(blocks.coefficients, band->first, mcu_blocks * sizeof *band->first);
     memcpy(blocks.nonzero, band->first_nonzero, mcu_blocks * sizeof *band->first_nonzero);

@@ -116,7 +116,7 @@ static void convert_rows(const struct jpeg_tile *tile, struct planes *planes)
     enum { READ_BEHIND = 4 };
     const size_t pixel = (size_t)tile->channels, whole = JPEG_TILE * pixel + READ_BEHIND;
     const size_t row = (size_t)tile->columns * pixel;
-    uint8_t padded[JPEG_TILE * 4 + READ_BEHIND];
+    uint8_t padded[JPEG_TILE * 4 + READ_BEHIND] = {0};
     for (int y = 0; y < tile->rows; y++) {
         const uint8_t *samples = tile->samples + (size_t)y * tile->row_bytes;
         if (row < whole) {
@@ -235,7 +235,9 @@ struct sums {
 /* a x + b y + more, for the pairs a and b of V. */
 INLINE struct sums multiply_add(struct paired v, int x, int y, struct sums more)
 {
-    const words factors = (words)((ints){0} + (int32_t)((uint32_t)(uint16_t)x | (uint32_t)y << 16));
+    const bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+    const uint32_t low = (uint16_t)(is_little ? x : y), high = (uint16_t)(is_little ? y : x);
+    const words factors = (words)((ints){0} + (int32_t)(low | high << 16));
     return (struct sums){multiply_pairs(v.first, factors) + more.first, multiply_pairs(v.last, factors) + more.last};
 }
 
@@ -350,12 +352,18 @@ static int transform(const struct jpeg_layout *layout, const struct jpeg_divisor
 
 /* ---- The codes ---- */
 
-/* Append the last LENGTH bits of VALUE, whose others are 0: 1 to 27 of them. The bytes behind the last whole one are
- * written again by the next call. */
-INLINE struct jpeg_bits put(struct jpeg_bits bits, uint32_t value, int length)
+/* Append the last LENGTH bits of VALUE, whose others are 0. Up to 64 are held. */
+INLINE struct jpeg_bits hold(struct jpeg_bits bits, uint32_t value, int length)
 {
     bits.held = bits.held << length | value;
     bits.count += length;
+    return bits;
+}
+
+/* The same, for at least one bit, and store all whole bytes. Those behind them are written again by the next call. */
+INLINE struct jpeg_bits put(struct jpeg_bits bits, uint32_t value, int length)
+{
+    bits = hold(bits, value, length);
     const uint64_t bytes = __builtin_bswap64(bits.held << (64 - bits.count));
     memcpy(bits.next, &bytes, sizeof bytes);
     bits.next += bits.count >> 3;
@@ -391,20 +399,37 @@ static struct jpeg_bits put_large(struct jpeg_bits bits, const struct jpeg_codes
     return put(bits, (uint32_t)codes->ac[symbol] << count | value_bits(value, count), codes->ac_length[symbol] + count);
 }
 
+INLINE bool is_small(int run, int value)
+{
+    return run < 16 && (unsigned)(value + JPEG_SMALL) < 2 * JPEG_SMALL;
+}
+
+/* Every second small code waits for the one after it: at most 7 + 16 + 5 bits are held then. */
 INLINE struct jpeg_bits put_block(struct jpeg_bits bits, const struct jpeg_codes *codes, const int16_t *coefficients,
                                   uint64_t nonzero, int predictor)
 {
     int last = 0;
     bits = put_dc(bits, codes, coefficients[0] - predictor);
     for (nonzero &= ~(uint64_t)1; nonzero != 0; nonzero &= nonzero - 1) {
-        const int at = __builtin_ctzll(nonzero), run = at - last - 1, value = coefficients[at];
+        int at = __builtin_ctzll(nonzero), run = at - last - 1, value = coefficients[at];
         last = at;
-        if (run < 16 && (unsigned)(value + JPEG_SMALL) < 2 * JPEG_SMALL) {
-            const uint32_t code = codes->small[run][value + JPEG_SMALL];
-            bits = put(bits, code >> 8, (int)(code & 255));
-        } else {
+        if (!is_small(run, value)) {
             bits = put_large(bits, codes, run, value);
+            continue;
         }
+        uint32_t code = codes->small[run][value + JPEG_SMALL];
+        bits = hold(bits, code >> 8, (int)(code & 255));
+        nonzero &= nonzero - 1;
+        if (nonzero == 0)
+            break;
+        at = __builtin_ctzll(nonzero), run = at - last - 1, value = coefficients[at];
+        last = at;
+        if (!is_small(run, value)) {
+            bits = put_large(bits, codes, run, value);
+            continue;
+        }
+        code = codes->small[run][value + JPEG_SMALL];
+        bits = put(bits, code >> 8, (int)(code & 255));
     }
     return last < JPEG_BLOCK - 1 ? put(bits, codes->ac[0], codes->ac_length[0]) : bits;
 }
@@ -421,6 +446,8 @@ static void encode(const struct jpeg_layout *layout, const struct jpeg_codes cod
             bits = put_block(bits, &codes[part > 0], coefficients, blocks->nonzero[at], predictors[part]);
             predictors[part] = coefficients[0];
         }
+    for (; bits.count >= 8; bits.count -= 8)
+        *bits.next++ = (uint8_t)(bits.held >> (bits.count - 8));
     *to = bits;
 }
 

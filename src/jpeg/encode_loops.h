@@ -18,8 +18,8 @@ enum {
     JPEG_SMALL = 32,
 };
 
-/* To divide a coefficient x, scaled by 8, by a quantiser q, to the nearest: ((|x| + bias) * reciprocal >> 16) * scale >> 16.
- * The numbers are those of libjpeg-turbo, so that the products are too. In natural order. */
+/* To divide a coefficient x, scaled by 8, by a quantiser of 1 to 255, to the nearest and halves away from 0:
+ * ((|x| + bias) * reciprocal >> 16) * scale >> 16. In natural order. */
 struct jpeg_divisors {
     uint16_t bias[JPEG_BLOCK], reciprocal[JPEG_BLOCK], scale[JPEG_BLOCK];
 };

@@ -81,45 +81,46 @@ INLINE words pack(ints a, ints b)
 
 #else
 
-#define INTERLEAVE(name, first, unit)                                                                                  \
+typedef uint32_t bits32 __attribute__((vector_size(VECTOR)));
+
+/* Word i of the result is word I of A, or word I - 8 of B. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define CHOOSE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define CHOOSE(a, b, ...) __builtin_shuffle(a, b, (words){__VA_ARGS__})
+#endif
+#define INTERLEAVE(name, ...)                                                                                          \
     INLINE words name(words a, words b)                                                                                \
     {                                                                                                                  \
-        words to;                                                                                                      \
-        for (int i = 0; i < 8; i++)                                                                                    \
-            to[i] = (i / (unit) % 2 == 0 ? a : b)[(first) + i / (2 * (unit)) * (unit) + i % (unit)];                   \
-        return to;                                                                                                     \
+        return CHOOSE(a, b, __VA_ARGS__);                                                                              \
     }
-INTERLEAVE(first16, 0, 1)
-INTERLEAVE(last16, 4, 1)
-INTERLEAVE(first32, 0, 2)
-INTERLEAVE(last32, 4, 2)
-INTERLEAVE(first64, 0, 4)
-INTERLEAVE(last64, 4, 4)
+INTERLEAVE(first16, 0, 8, 1, 9, 2, 10, 3, 11)
+INTERLEAVE(last16, 4, 12, 5, 13, 6, 14, 7, 15)
+INTERLEAVE(first32, 0, 1, 8, 9, 2, 3, 10, 11)
+INTERLEAVE(last32, 4, 5, 12, 13, 6, 7, 14, 15)
+INTERLEAVE(first64, 0, 1, 2, 3, 8, 9, 10, 11)
+INTERLEAVE(last64, 4, 5, 6, 7, 12, 13, 14, 15)
 
+/* The halves of 32 bits are the words, in the machine's order. */
 INLINE ints multiply_pairs(words a, words b)
 {
-    ints to;
-    for (int i = 0; i < 4; i++)
-        to[i] = a[2 * i] * b[2 * i] + a[2 * i + 1] * b[2 * i + 1];
-    return to;
+    const ints low_a = (ints)((bits32)a << 16) >> 16, low_b = (ints)((bits32)b << 16) >> 16;
+    return low_a * low_b + ((ints)a >> 16) * ((ints)b >> 16);
 }
 
 INLINE words multiply_high(words a, words b)
 {
-    words to;
-    for (int i = 0; i < 8; i++)
-        to[i] = (int16_t)((uint32_t)(uint16_t)a[i] * (uint16_t)b[i] >> 16);
-    return to;
+    const bits32 low = ((bits32)a & 0xffff) * ((bits32)b & 0xffff), high = ((bits32)a >> 16) * ((bits32)b >> 16);
+    return (words)(low >> 16 | (high & 0xffff0000));
 }
 
 INLINE words pack(ints a, ints b)
 {
-    words to;
-    for (int i = 0; i < 4; i++) {
-        to[i] = (int16_t)a[i];
-        to[4 + i] = (int16_t)b[i];
-    }
-    return to;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return CHOOSE((words)a, (words)b, 0, 2, 4, 6, 8, 10, 12, 14);
+#else
+    return CHOOSE((words)a, (words)b, 1, 3, 5, 7, 9, 11, 13, 15);
+#endif
 }
 
 #endif

@@ -232,6 +232,24 @@ static void test_threads(void **state)
         }
 }
 
+/* Every magnitude of a coefficient, and more, is divided as libjpeg-turbo does it: to the nearest. */
+static void test_divisions(void **state)
+{
+    (void)state;
+    for (unsigned quantiser = 1; quantiser <= 255; quantiser++) {
+        struct jpeg_layout layout;
+        struct jpeg_encoder encoder;
+        jpeg_layout_for_writing(&layout, 8, 8, 1, all_chroma[0], 50);
+        layout.quantisers[0][9] = (uint16_t)quantiser;
+        jpeg_encoder_prepare(&encoder, &layout);
+        const struct jpeg_divisors *divisors = &encoder.divisors[0];
+        for (unsigned x = 0; x <= 9000; x++) {
+            const unsigned scaled = (x + divisors->bias[9]) * divisors->reciprocal[9] >> 16;
+            assert_int_equal(scaled * divisors->scale[9] >> 16, (x + 4 * quantiser) / (8 * quantiser));
+        }
+    }
+}
+
 /* Encode from the bottom to the top in bands of some multiples, and write in bands of others. */
 static struct file write_bands(const struct image *image, const struct codec_settings *settings, int encoded,
                                int written)
@@ -320,6 +338,7 @@ int main(void)
         cmocka_unit_test(test_sizes_of_grey),
         cmocka_unit_test(test_wide_sizes),
         cmocka_unit_test(test_qualities),
+        cmocka_unit_test(test_divisions),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_bands_of_all_heights),
         cmocka_unit_test(test_joining),

@@ -206,7 +206,7 @@ int main(int argc, char **argv)
     if (options.cuda && !open_device(&place.device)) {
         options.cuda = false;
         if (only_cuda) {
-            puts("skipped: there is no GPU");
+            puts("skipped: the CUDA variants");
             return EXIT_SKIPPED;
         }
     }
