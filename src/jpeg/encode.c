@@ -254,11 +254,12 @@ bool jpeg_file_append(struct jpeg_file *file, const struct jpeg_encoder *encoder
 
 bool jpeg_file_end(struct jpeg_file *file)
 {
-    static const uint8_t ones[] = {0xff};
-    if (file->held_count > 0 && !jpeg_file_append_bits(file, ones, (uint64_t)(8 - file->held_count)))
+    uint8_t *to = blob_extend(&file->blob, 2 + JPEG_END_BYTES);
+    if (to == NULL)
         return false;
-    uint8_t *end = blob_extend(&file->blob, JPEG_END_BYTES);
-    if (end != NULL)
-        jpeg_write_end(end);
-    return end != NULL;
+    if (file->held_count > 0) /* ones fill the last byte */
+        to = put_byte(to, (file->held << (8 - file->held_count) | 0xff >> file->held_count) & 255);
+    jpeg_write_end(to);
+    file->blob.size = (size_t)(to + JPEG_END_BYTES - file->blob.bytes);
+    return true;
 }

@@ -10,6 +10,8 @@
  *     a coefficient times 8, and half a quantiser        8192 + 1021 */
 #include "jpeg/encode_vectors.h"
 
+#include <assert.h>
+
 /* Samples less 128 of all components, in full size, and then of chroma in its own. */
 struct planes {
     _Alignas(64) int16_t rows[JPEG_COMPONENTS_MOST][2 * JPEG_SIDE][JPEG_TILE];
@@ -332,6 +334,7 @@ static int transform(const struct jpeg_layout *layout, const struct jpeg_divisor
     const int mcus = (columns + mcu_width - 1) / mcu_width, groups = (tile->rows + vertical - 1) / vertical;
     const int across = (columns + JPEG_SIDE - 1) / JPEG_SIDE, down = (tile->rows + JPEG_SIDE - 1) / JPEG_SIDE;
     struct planes planes;
+    assert(tile->rows > 0 && tile->columns > 0);
     convert_rows(tile, &planes);
     for (int i = 0; i < layout->components; i++) {
         int16_t(*rows)[JPEG_TILE] = planes.rows[i];
