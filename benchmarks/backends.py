@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Time batches on each backend: backends.py GPUCONV [--cores 16,4,2] [--runs 3] [--json FILE].
+"""Time batches on each backend: backends.py GPUCONV [--cores 16,4,2] [--filters sharpen,gaussian:8] [--gpus 1,2]
+[--runs 3] [--commit ID] [--json FILE].
 
 The model that chooses the backend of a batch (src/variants/choose.c) is calibrated by this. JPEGs of two sizes, made
 by batch_bench.py's recipe, go through filters from cheap to expensive with --backend cpu, cuda and auto, on some
-numbers of cores. They are read and written in memory (--folder, default /dev/shm). The script prints images a second
-(the median of the runs), and how far auto is behind the better backend; with --json, it writes them."""
+numbers of cores and GPUs. They are read and written in memory (--folder, default /dev/shm). The script prints images a
+second (the median of the runs), and how far auto is behind the better backend; with --json, it writes them, and
+plot.py draws them."""
 import argparse
 import json
 import os
@@ -19,7 +21,7 @@ import time
 import batch_bench
 
 FILTERS = ("sharpen", "gaussian:3", "sobel", "disk:10", "gaussian:8", "gaussian:20")
-SIZES = ((3400, 2264, 96), (1200, 800, 400))  # width, height, files on all cores
+SIZES = ((3400, 2264, 192), (1200, 800, 800))  # width, height, files for 16 cores
 DIFFERENT = 4  # files; the others are copies
 
 
@@ -35,47 +37,64 @@ def make_folder(folder, width, height, count):
             shutil.copy(os.path.join(folder, f"{index % DIFFERENT:04}.jpg"), path)
 
 
-def rate(program, cores, backend, name, files, output):
+def rate(program, cores, backend, gpus, name, files, output):
     """Images a second."""
-    command = ["taskset", "-c", f"0-{cores - 1}", program, "-q", "--backend", backend, name, *files, "-o", output]
+    devices = [] if backend == "cpu" else ["--device", ",".join(map(str, range(gpus)))]
+    command = ["taskset", "-c", f"0-{cores - 1}", program, "-q", "--backend", backend, *devices, name, *files, "-o",
+               output]
     start = time.monotonic()
     subprocess.run(command, check=True)
-    return len(files) / (time.monotonic() - start)
+    seconds = time.monotonic() - start
+    shutil.rmtree(output)
+    return len(files) / seconds
+
+
+def describe_machine(commit):
+    query = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], check=True,
+                           stdout=subprocess.PIPE, text=True).stdout.strip().splitlines()
+    name, driver = query[0].split(", ")
+    return {"date": time.strftime("%Y-%m-%d"), "gpu": name, "gpus": len(query), "driver": driver, "commit": commit}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split(":", maxsplit=1)[0])
     parser.add_argument("program")
     parser.add_argument("--cores", default="16,4,2")
+    parser.add_argument("--filters", default=",".join(FILTERS))
+    parser.add_argument("--gpus", default="1")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--folder", default="/dev/shm")
+    parser.add_argument("--commit", default="")
     parser.add_argument("--json")
     options = parser.parse_args()
     program = os.path.abspath(options.program)
-    cores = [int(word) for word in options.cores.split(",")]
+    cores, gpus = ([int(word) for word in text.split(",")] for text in (options.cores, options.gpus))
     rows = []
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        print("pixels        cores  filter           cpu     cuda     auto  auto / better")
+        print("pixels        cores  GPUs  filter           cpu     cuda     auto  auto / better")
         for width, height, count in SIZES:
             source, output = (os.path.join(folder, f"{kind}{width}") for kind in ("in", "out"))
-            make_folder(source, width, height, count)
-            for number in cores:
-                files = sorted(os.path.join(source, name) for name in os.listdir(source))
-                files = files[:max(DIFFERENT, count * number // max(cores))]
-                for name in FILTERS:
-                    rates = {backend: statistics.median(rate(program, number, backend, name, files, output)
-                                                        for _ in range(options.runs))
-                             for backend in ("cpu", "cuda", "auto")}
-                    share = rates["auto"] / max(rates["cpu"], rates["cuda"])
-                    rows.append(dict(width=width, height=height, images=len(files), cores=number, filter=name,
-                                     share_of_better=round(share, 3),
-                                     **{f"{backend}_per_s": round(value, 1) for backend, value in rates.items()}))
-                    print(f"{width} x {height:<6} {number:5}  {name:11} {rates['cpu']:8.1f} {rates['cuda']:8.1f} "
-                          f"{rates['auto']:8.1f}  {share:8.2f}", flush=True)
+            make_folder(source, width, height, count * max(cores) // 16)
+            for number, name in ((number, name) for number in cores for name in options.filters.split(",")):
+                files = sorted(os.path.join(source, file) for file in os.listdir(source))
+                files = files[:max(DIFFERENT, count * number // 16)]
+
+                def median(backend, gpu):
+                    return statistics.median(rate(program, number, backend, gpu, name, files, output)
+                                             for _ in range(options.runs))
+                cpu = median("cpu", 0)
+                for gpu in gpus:
+                    cuda, auto = median("cuda", gpu), median("auto", gpu)
+                    share = auto / max(cpu, cuda)
+                    rows.append({"width": width, "height": height, "images": len(files), "cores": number, "gpus": gpu,
+                                 "filter": name, "share_of_better": round(share, 3), "cpu_per_s": round(cpu, 1),
+                                 "cuda_per_s": round(cuda, 1), "auto_per_s": round(auto, 1)})
+                    print(f"{width} x {height:<6} {number:5} {gpu:5}  {name:11} {cpu:8.1f} {cuda:8.1f} {auto:8.1f}  "
+                          f"{share:8.2f}", flush=True)
             shutil.rmtree(source)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
+            json.dump({**describe_machine(options.commit), "rows": rows}, file, indent=1)
             file.write("\n")
     return 0
 

@@ -6,8 +6,9 @@
 
 The first file is the output of gpuconv --bench --json, the second that of peers.py for it. The script writes
 time-by-size.svg (a 9 x 9 filter against image size, every variant), roofline.svg (the same rows under the measured
-roofs) and time-by-filter.svg (the largest image against filter size, beside the peers) into the folder. The same input
-gives the same bytes with the same matplotlib. Needs Python 3.8 and matplotlib 3.5.
+roofs) and time-by-filter.svg (the largest image against filter size, beside the peers) into the folder. With --batches
+FILE, the JSON of backends.py, it writes batch-by-cores.svg, too. The same input gives the same bytes with the same
+matplotlib. Needs Python 3.8 and matplotlib 3.5.
 """
 import argparse
 import json
@@ -316,11 +317,37 @@ def time_by_filter(bench, peers, folder):
     save(figure, folder, "time-by-filter.svg")
 
 
+def batch_by_cores(batches, folder):
+    """Images a second by cores, with the CPU alone and with GPUs."""
+    size = max(row["width"] for row in batches["rows"])
+    rows = [row for row in batches["rows"] if row["width"] == size]
+    names = list(dict.fromkeys(row["filter"] for row in rows))
+    figure, axes = plt.subplots(figsize=(WIDTH, 4.8))
+    figure.subplots_adjust(left=0.095, right=0.72, top=0.93, bottom=0.11)
+    labels = []
+    for i, name in enumerate(names):
+        colour = STYLES[i][0]
+        for gpus in (0, *sorted({row["gpus"] for row in rows})):
+            points = sorted((row["cores"], row["cuda_per_s" if gpus else "cpu_per_s"]) for row in rows
+                            if row["filter"] == name and row["gpus"] == (gpus or rows[0]["gpus"]))
+            x, y = zip(*points)
+            axes.plot(x, y, color=colour, linestyle=("-", "--", "-.")[min(gpus, 2)], marker=("o", "s", "^")[min(gpus, 2)])
+            text = f"{name}, CPU" if gpus == 0 else f"{name}, {gpus} GPU" + ("s" if gpus > 1 else "")
+            labels.append((x[-1], y[-1], text, darker(colour), False))
+    axes.set(xscale="log", yscale="log", xlabel="cores of the CPU", ylabel="images a second")
+    axes.set_title(f"JPEG to JPEG, {size * rows[0]['height'] / 1e6:.1f} Mpixel, {batches['gpu']}")
+    log_axis(axes.xaxis, sorted({row["cores"] for row in rows}))
+    log_axis(axes.yaxis)
+    end_labels(axes, labels)
+    save(figure, folder, "batch-by-cores.svg")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", metavar="BENCH.json")
     parser.add_argument("peers", metavar="PEERS.json")
     parser.add_argument("folder", metavar="FOLDER")
+    parser.add_argument("--batches", metavar="BATCHES.json")
     options = parser.parse_args()
     with open(options.bench) as file:
         bench = json.load(file)
