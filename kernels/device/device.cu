@@ -57,6 +57,7 @@ struct device {
     int next_texture; /* the oldest, to be replaced next */
     void *table;
     size_t table_bytes; /* reserved for it */
+    bool is_abandoned;  /* see device_abandon */
 };
 
 bool cuda_failure(cudaError_t status, const char *call, struct error *error)
@@ -197,14 +198,21 @@ void device_close(struct device *device)
 {
     if (!device)
         return;
-    forget_textures(device);
-    for (int i = 0; i < DEVICE_MARKS; i++)
-        if (device->marks[i])
-            cudaEventDestroy(device->marks[i]);
-    cudaFree(device->table);
-    if (device->stream)
-        cudaStreamDestroy(device->stream);
+    if (!device->is_abandoned) {
+        forget_textures(device);
+        for (int i = 0; i < DEVICE_MARKS; i++)
+            if (device->marks[i])
+                cudaEventDestroy(device->marks[i]);
+        cudaFree(device->table);
+        if (device->stream)
+            cudaStreamDestroy(device->stream);
+    }
     free(device);
+}
+
+void device_abandon(struct device *device)
+{
+    device->is_abandoned = true;
 }
 
 void device_expect_one_stream(void)
@@ -233,6 +241,8 @@ bool device_allocate(struct device *device, size_t size, void **buffer, struct e
 
 void device_release(struct device *device, void *buffer)
 {
+    if (device->is_abandoned)
+        return;
     forget_textures(device);
     cudaFree(buffer);
 }
@@ -247,8 +257,7 @@ bool device_allocate_locked(struct device *device, size_t size, void **buffer, s
 
 void device_release_locked(struct device *device, void *buffer)
 {
-    (void)device;
-    if (buffer)
+    if (buffer && !device->is_abandoned)
         cudaFreeHost(buffer);
 }
 

@@ -60,6 +60,10 @@ bool device_open(int index, struct device **device, struct error *error);
 /* Release the device; NULL is allowed. Release its buffers before. */
 void device_close(struct device *device);
 
+/* Say that device_reset, or the end of the process, will release all that is on the device. From now on releases and
+ * device_close leave that alone: buffer by buffer, it takes longer than a batch of photos. */
+void device_abandon(struct device *device);
+
 /* Say, before any other call, that the process will have one stream: the driver then makes a context, and releases it,
  * in half the time. Nothing changes where CUDA_DEVICE_MAX_CONNECTIONS is set. */
 void device_expect_one_stream(void);

@@ -34,7 +34,8 @@ struct batch;
 struct gpu {
     struct gpu_start *start;
     struct constant_memory constant_memory;
-    atomic_bool warned; /* its failure has been reported */
+    atomic_bool warned;     /* its failure has been reported */
+    atomic_flag is_awaited; /* a worker waits for its start */
 };
 
 enum state {
@@ -128,8 +129,17 @@ static enum choice choose_for_kind(struct batch *batch, const struct job *job, c
     return CHOICE_CUDA;
 }
 
-/* Choose the backend of one image. With the automatic choice nothing waits for a GPU: the CPU works until it is
- * ready. */
+/* Does the CPU have to work because a GPU is not ready? The start of a GPU needs a processor. Where the workers take all
+ * of them, one worker waits. */
+static bool is_starting(struct batch *batch, struct gpu *gpu)
+{
+    if (atomic_load(&gpu->start->step) == GPU_CONTEXT)
+        return false;
+    return batch->worker_count < parallel_processors() || atomic_flag_test_and_set(&gpu->is_awaited) ||
+           !gpu_start_wait(gpu->start, GPU_CONTEXT, NULL);
+}
+
+/* Choose the backend of one image. With the automatic choice the CPU works until a GPU is ready. */
 static enum choice choose_for_image(void *context, const struct job *job, const struct job_shape *shape)
 {
     struct worker *worker = context;
@@ -145,9 +155,7 @@ static enum choice choose_for_image(void *context, const struct job *job, const 
         *of_kind = choose_for_kind(batch, job, shape);
     const enum choice choice = *of_kind;
     pthread_mutex_unlock(&batch->choosing);
-    if (choice == CHOICE_CUDA && atomic_load(&worker->gpu->start->step) != GPU_CONTEXT)
-        return CHOICE_CPU;
-    return choice;
+    return choice == CHOICE_CUDA && is_starting(batch, worker->gpu) ? CHOICE_CPU : choice;
 }
 
 /* ---- The hooks of a job ---- */

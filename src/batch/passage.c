@@ -288,8 +288,8 @@ static bool encode_image(struct job_worker *worker, struct passage *passage, con
     const bool is_encoded = ends->out != NULL;
     bool done = !is_encoded || codec_wrap_scan(ends->out, ends->data, ends->data_size, &passage->output, &size, error);
     if (!worker->request.page_locked) { /* a single image: encoding can use the memory */
-        job_release_buffers(worker);
         pipeline_leave_gpu(&worker->pipeline);
+        job_release_buffers(worker);
     }
     done = done && (is_encoded || codec_encode(&passage->filtered, result->output_format, &passage->codec,
                                                &passage->output, &size, error));

@@ -90,6 +90,13 @@ void gpu_close(struct pipeline *pipeline)
     pipeline->has_taps = false;
 }
 
+void gpu_leave(struct pipeline *pipeline)
+{
+    if (pipeline->device != NULL && pipeline->request->start != NULL)
+        device_abandon(pipeline->device);
+    gpu_close(pipeline);
+}
+
 /* ---- Buffers ---- */
 
 void gpu_buffers_release(struct pipeline *pipeline)

@@ -76,6 +76,11 @@ void gpu_close(struct pipeline *pipeline)
     (void)pipeline;
 }
 
+void gpu_leave(struct pipeline *pipeline)
+{
+    (void)pipeline;
+}
+
 bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct jpeg_ends *ends, struct image *result,
                 bool *intact, struct error *error)
 {

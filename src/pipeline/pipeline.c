@@ -234,13 +234,13 @@ void pipeline_shrink(struct pipeline *pipeline)
 
 void pipeline_leave_gpu(struct pipeline *pipeline)
 {
-    gpu_close(pipeline);
+    gpu_leave(pipeline);
     gpu_start_release(pipeline->request->start);
 }
 
 void pipeline_close(struct pipeline *pipeline)
 {
-    gpu_close(pipeline);
+    gpu_leave(pipeline);
     for (size_t i = 0; pipeline->plans != NULL && i < pipeline->request->count; i++)
         plan_free(&pipeline->plans[i]);
     free(pipeline->plans);

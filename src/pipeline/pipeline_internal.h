@@ -35,6 +35,9 @@ void gpu_buffers_release(struct pipeline *pipeline);
 /* Release the buffers and the GPU. */
 void gpu_close(struct pipeline *pipeline);
 
+/* The same, after the last image: where the context ends with the batch, it releases what is on the GPU. */
+void gpu_leave(struct pipeline *pipeline);
+
 /* Filter IMAGE by the plans. ENDS is as for pipeline_run. RESULT, a copy of IMAGE's struct, becomes the view that
  * pipeline_run describes. After a failure *INTACT says whether IMAGE still has the samples that it had. If the CPU may
  * take over, it has them, unless there was too little memory for a second image. */
