@@ -219,6 +219,7 @@ static bool set_option(const struct option *o, const char *value, struct options
 {
     void *field = (char *)options + o->field;
     options->given |= (uint64_t)1 << (o - option_table);
+    options->values[o - option_table] = value;
     assert(value != NULL || o->argument == NULL);
     assert((o->argument == NULL) == (o->kind == KIND_FLAG || o->kind == KIND_MODE));
     switch (o->kind) {
@@ -407,10 +408,10 @@ static bool validate_run_options(const struct options *options, struct error *er
     if (list->in_place && (list->suffix != NULL || options->job.skip_existing))
         return error_set(error, ERROR_USAGE, "--%s and --in-place contradict each other; leave one out",
                          list->suffix != NULL ? "suffix" : "skip-existing");
-    if (list->in_place && options->shard.count > 1) /* other processes replace the files, and so change their sizes */
+    if (list->in_place && options->shard.count > 1)
         return error_set(error, ERROR_USAGE,
-                         "--shard shares files out by their sizes, which --in-place changes; write to a folder with "
-                         "--output DIR");
+                         "--shard and --in-place contradict each other: a shard that is started again would filter its "
+                         "files twice; write to a folder with --output DIR");
     if (list->suffix != NULL && strchr(list->suffix, '/') != NULL)
         return error_set(error, ERROR_USAGE, "--suffix is part of a name, and \"%s\" holds a slash; leave that out",
                          list->suffix);
@@ -577,6 +578,22 @@ bool options_parse(int argc, char *const argv[], struct options *options, struct
             return true;
     }
     return done && validate(count, options, error);
+}
+
+char *options_text(const struct options *options)
+{
+    struct text_buffer text;
+    FILE *file = text_open(&text);
+    if (file == NULL)
+        return NULL;
+    for (size_t i = 0, printed = 0; i < option_count; i++) {
+        const struct option *o = &option_table[i];
+        if ((options->given >> i & 1) == 0 || (o->group != GROUP_FILTER && o->group != GROUP_FILE))
+            continue;
+        fprintf(file, "%s--%s%s%s", printed++ > 0 ? " " : "", o->name, options->values[i] != NULL ? " " : "",
+                options->values[i] != NULL ? options->values[i] : "");
+    }
+    return text_close(file, &text) ? text.bytes : NULL;
 }
 
 void options_free(struct options *options)

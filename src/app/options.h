@@ -54,8 +54,9 @@ struct bench_options {
 /* The strings are argv's. Options set fields of the modules' own settings. The mode fills in the fields that no option
  * sets. */
 struct options {
-    int mode;       /* enum mode */
-    uint64_t given; /* 1 << row for each row of the option table that was given */
+    int mode;               /* enum mode */
+    uint64_t given;         /* 1 << row for each row of the option table that was given */
+    const char *values[64]; /* of these rows, as given; NULL for a flag */
 
     const char *filter; /* MODE_RUN and MODE_SHOW */
     int threads;        /* of the CPU for one image; 0: all */
@@ -87,6 +88,10 @@ bool options_given(const struct options *options, const char *name);
 
 /* The name of the option that asks for MODE, which is not MODE_RUN or MODE_NOTHING. */
 const char *options_mode_name(int mode);
+
+/* The options that were given and can change a picture, as one would type them. Release it with free. NULL if there is
+ * too little memory. */
+char *options_text(const struct options *options);
 
 /* Release OPTIONS, also after a failure of options_parse. */
 void options_free(struct options *options);

@@ -15,6 +15,7 @@
 #include "kernels/device/device.h"
 #include "variants/choose.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,7 +178,12 @@ static int print_totals(const struct output *output, const struct batch_totals *
     if (options->verbose && totals->count > 0)
         print_detail("backend", "%s; %d image%s at a time", totals->why.message, totals->workers,
                      plural(totals->workers));
-    if (!options->quiet && (totals->count > 1 || options->verbose))
+    const bool sharded = options->shard.count > 1;
+    if (!options->quiet && sharded)
+        fprintf(stderr, "shard %d/%d on %s, listing %016" PRIx64 " of %zu file%s: ", options->shard.index + 1,
+                options->shard.count, output->report.host, output->report.run.listing, output->report.run.files,
+                output->report.run.files == 1 ? "" : "s");
+    if (!options->quiet && (totals->count > 1 || options->verbose || sharded))
         print_summary(totals);
     if (totals->failed > 0 && totals->count > 1) { /* the error of a single file is enough */
         error_set(&error, ERROR_WORK, "%zu of %zu files failed", totals->failed, totals->count);
@@ -187,7 +193,7 @@ static int print_totals(const struct output *output, const struct batch_totals *
 }
 
 /* Do the jobs. Returns the exit status. */
-static int run_jobs(const struct options *options, const struct batch_request *request)
+static int run_jobs(const struct options *options, const struct batch_request *request, const struct report_run *run)
 {
     struct error error;
     struct output output = {
@@ -207,7 +213,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     };
     struct batch_totals totals;
     struct batch_request batch = *request;
-    if (!report_open(&output.report, options->report, &error))
+    if (!report_open(&output.report, options->report, run, &error))
         return print_error_line(&error);
     batch.report = &output.report;
     const bool done = batch_run(&batch, &callbacks, &totals, &error);
@@ -300,8 +306,10 @@ static bool make_list(const struct options *options, const struct request *run, 
     const bool done = options->pair
                           ? file_list_make_pair(options->input, options->output, options->list.format, list, error)
                           : file_list_make(&request, list, error);
-    return done && check_others(options, run, list, error) && file_list_check_codec(list, &options->job.codec, error) &&
-           file_list_keep_shard(list, &options->shard, error);
+    if (!done || !check_others(options, run, list, error) || !file_list_check_codec(list, &options->job.codec, error))
+        return false;
+    file_list_keep_shard(list, &options->shard);
+    return true;
 }
 
 /* Fill in the request: what to do to each image. Release *FILTERS and *LINEAR with free. */
@@ -363,8 +371,8 @@ int run_images(const struct options *options)
     batch.on_this_thread = options->pair && options->report == NULL;
     if (batch.memory == 0 && !options->pair) /* a single image has no limit */
         batch.memory = budget_default();
-    const bool done = make_request(options, &request, &filters, &linear, &error) &&
-                      find_work(options, &request, &batch, &list, &error);
+    bool done = make_request(options, &request, &filters, &linear, &error) &&
+                find_work(options, &request, &batch, &list, &error);
     if (done) {
         warn_filters(options, filters, request.count);
         warn_unused_by_files(options, &list);
@@ -372,7 +380,16 @@ int run_images(const struct options *options)
     }
     batch.jobs = list.jobs;
     batch.count = list.count;
-    const int status = done ? run_jobs(options, &batch) : print_error_line(&error);
+    char *given = options_text(options);
+    const struct report_run run = {.filter = options->filter,
+                                   .options = given,
+                                   .shard = options->shard,
+                                   .listing = list.listing,
+                                   .files = list.listed};
+    if (done && given == NULL)
+        done = error_set(&error, ERROR_WORK, "not enough memory to begin; free some");
+    const int status = done ? run_jobs(options, &batch, &run) : print_error_line(&error);
+    free(given);
     for (int i = 0; batch.gpus != NULL && i < DEVICES_MOST; i++)
         gpu_start_end(&batch.gpus[i]);
     free(batch.gpus);

@@ -103,19 +103,27 @@ static struct job *add_job(struct list_builder *builder)
     return &list->jobs[list->count++];
 }
 
+/* The copy at PATH of a path that ends in RELATIVE, from there on. */
+static const char *find_name(const char *path, const char *relative)
+{
+    return path + (strlen(path) - strlen(relative));
+}
+
 /* Add an input that cannot be filtered, for a REASON that ends in DETAIL. Only its own job fails. */
-static bool add_problem(struct list_builder *builder, const char *path, const char *reason, const char *detail)
+static bool add_problem(struct list_builder *builder, const char *path, const char *relative, const char *reason,
+                        const char *detail)
 {
     struct job *job = add_job(builder);
     if (job == NULL || (job->input = strdup(path)) == NULL || asprintf(&job->problem, "%s%s", reason, detail) < 0)
         return no_memory(builder->error);
+    job->name = find_name(job->input, relative);
     return true;
 }
 
 /* The same for an input that cannot be read, for the reason in errno. */
-static bool add_unreadable(struct list_builder *builder, const char *path)
+static bool add_unreadable(struct list_builder *builder, const char *path, const char *relative)
 {
-    return add_problem(builder, path, "cannot be read: ", strerror(errno));
+    return add_problem(builder, path, relative, "cannot be read: ", strerror(errno));
 }
 
 /* Add the file at PATH, whose stat is FACTS. */
@@ -127,8 +135,8 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
     if (request->format == NULL && named == NULL) {
         char suffixes[128];
         format_join_suffixes("or", suffixes, sizeof suffixes);
-        return add_problem(builder, path, "its suffix names no format to write; give --format, or a name that ends in ",
-                           suffixes);
+        return add_problem(builder, path, relative,
+                           "its suffix names no format to write; give --format, or a name that ends in ", suffixes);
     }
     if (request->in_place && request->format != NULL && named != NULL && named != request->format)
         return error_about(error, ERROR_USAGE, path,
@@ -144,7 +152,10 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
         .device = facts->st_dev,
         .inode = facts->st_ino,
     };
-    return (job->input != NULL && job->output != NULL) || no_memory(error);
+    if (job->input == NULL || job->output == NULL)
+        return no_memory(error);
+    job->name = find_name(job->input, relative);
+    return true;
 }
 
 /* ---- Folders ---- */
@@ -257,7 +268,7 @@ static bool add_entry(struct list_builder *builder, const char *folder, const ch
     if (!done) {
         no_memory(builder->error);
     } else if (stat(path, &facts) != 0) {
-        done = !image || add_unreadable(builder, path);
+        done = !image || add_unreadable(builder, path, relative);
     } else if (S_ISREG(facts.st_mode)) {
         done = image ? add_file(builder, path, relative, &facts) : count_other(&builder->others, name);
     } else if (S_ISDIR(facts.st_mode) && builder->request->recursive && lstat(path, &itself) == 0 &&
@@ -283,7 +294,7 @@ static bool add_folder(struct list_builder *builder, const char *path, const cha
     bool readable;
     bool done = read_folder(path, &names, &count, &readable) || no_memory(builder->error);
     if (done && !readable)
-        done = add_unreadable(builder, path);
+        done = add_unreadable(builder, path, relative);
     for (size_t i = 0; done && i < count; i++)
         done = add_entry(builder, path, relative, names[i]);
     free_names(names, count);
@@ -299,7 +310,7 @@ static bool add_input(struct list_builder *builder, const char *path)
     const struct list_request *request = builder->request;
     struct stat facts;
     if (stat(path, &facts) != 0)
-        return add_unreadable(builder, path);
+        return add_unreadable(builder, path, last_part(path));
     if (!S_ISDIR(facts.st_mode))
         return add_file(builder, path, last_part(path), &facts);
     if (builder->output_exists && facts.st_dev == builder->output.st_dev && facts.st_ino == builder->output.st_ino)
@@ -401,6 +412,9 @@ bool file_list_make_pair(const char *input, const char *output, const struct for
     if (job == NULL)
         return no_memory(error);
     *job = (struct job){.input = strdup(input), .output = strdup(output), .format = format};
+    if (job->input == NULL || job->output == NULL)
+        return no_memory(error);
+    job->name = last_part(job->input);
     /* Reading says what is wrong with an input that is not there. */
     if ((file_is_standard(input) ? fstat(STDIN_FILENO, &facts) : stat(input, &facts)) == 0) {
         job->bytes = S_ISREG(facts.st_mode) ? (uint64_t)facts.st_size : 0;
@@ -411,7 +425,7 @@ bool file_list_make_pair(const char *input, const char *output, const struct for
         job->output_device = facts.st_dev;
         job->output_inode = facts.st_ino;
     }
-    return (job->input != NULL && job->output != NULL) || no_memory(error);
+    return true;
 }
 
 /* ---- Parts of a list ---- */
@@ -423,36 +437,20 @@ static void free_job(struct job *job)
     free(job->problem);
 }
 
-/* Drop the jobs that are not KEPT, of list->count flags. */
-static void keep_jobs(struct file_list *list, const bool *kept)
+void file_list_keep_shard(struct file_list *list, const struct shard *shard)
 {
     size_t count = 0;
+    list->listed = list->count;
+    list->listing = 0;
     for (size_t i = 0; i < list->count; i++) {
-        if (kept[i])
-            list->jobs[count++] = list->jobs[i];
+        const struct job *job = &list->jobs[i];
+        list->listing += shard_mix(shard_hash(job->name) + job->bytes);
+        if (shard->count <= 1 || shard_of(job->name, shard->count) == shard->index)
+            list->jobs[count++] = *job;
         else
             free_job(&list->jobs[i]);
     }
     list->count = count;
-}
-
-bool file_list_keep_shard(struct file_list *list, const struct shard *shard, struct error *error)
-{
-    if (shard->count <= 1 || list->count == 0)
-        return true;
-    uint64_t *sizes = calloc(list->count, sizeof *sizes);
-    bool *mine = calloc(list->count, sizeof *mine);
-    bool done = sizes != NULL && mine != NULL;
-    if (!done)
-        error_set(error, ERROR_WORK, "not enough memory for a list of %zu files; free some", list->count);
-    for (size_t i = 0; done && i < list->count; i++)
-        sizes[i] = list->jobs[i].bytes;
-    done = done && shard_select(shard, sizes, list->count, mine, error);
-    if (done)
-        keep_jobs(list, mine);
-    free(mine);
-    free(sizes);
-    return done;
 }
 
 bool file_list_check_codec(const struct file_list *list, const struct codec_settings *settings, struct error *error)

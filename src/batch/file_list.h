@@ -12,10 +12,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct file_list {
     struct job *jobs; /* in the order of their outputs: the same on every machine that sees the same files */
     size_t count, capacity;
+    size_t listed;    /* jobs of all shards */
+    uint64_t listing; /* a fingerprint of their names and sizes, in any order */
 };
 
 struct list_request {
@@ -42,9 +45,8 @@ bool file_list_make(const struct list_request *request, struct file_list *list, 
 bool file_list_make_pair(const char *input, const char *output, const struct format *format, struct file_list *list,
                          struct error *error);
 
-/* Drop the jobs of other shards. Jobs whose outputs exist count too. Otherwise a process that begins later would divide
- * the files differently. */
-bool file_list_keep_shard(struct file_list *list, const struct shard *shard, struct error *error);
+/* Note the whole list's fingerprint, and drop the jobs of other shards. Jobs whose outputs exist stay. */
+void file_list_keep_shard(struct file_list *list, const struct shard *shard);
 
 /* Can the codec of SETTINGS write every format of the list? */
 bool file_list_check_codec(const struct file_list *list, const struct codec_settings *settings, struct error *error);

@@ -21,6 +21,7 @@ struct outputs;
 
 struct job {
     char *input;                 /* a path; "-" is standard input */
+    const char *name;            /* the end of it: the path below the folder that the user named */
     char *output;                /* a path; "-" is standard output. NULL where there is a problem. */
     char *problem;               /* NULL, or the sentence that says why this input cannot be read */
     uint64_t bytes;              /* of the input; 0 where it is no regular file */

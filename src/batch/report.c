@@ -10,10 +10,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- The file ---- */
@@ -39,9 +41,11 @@ static bool end_partial_line(const char *path, int descriptor, const struct stat
     return last == '\n' || write(descriptor, "\n", 1) == 1;
 }
 
-bool report_open(struct report *report, const char *path, struct error *error)
+bool report_open(struct report *report, const char *path, const struct report_run *run, struct error *error)
 {
-    *report = (struct report){.path = path, .descriptor = -1};
+    *report = (struct report){.run = *run, .path = path, .descriptor = -1};
+    if (gethostname(report->host, sizeof report->host - 1) != 0)
+        report->host[0] = '\0';
     if (path == NULL)
         return true;
     const bool standard = file_is_standard(path);
@@ -75,7 +79,31 @@ static void print_text(FILE *file, const char *name, const char *text)
     text_print_json(file, text);
 }
 
-static void print_line(FILE *file, const struct job_result *result)
+/* The moment, in UTC, MILLISECONDS ago. */
+static void print_start(FILE *file, double milliseconds)
+{
+    char text[32];
+    struct timespec now;
+    struct tm parts;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const int64_t then = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - (int64_t)milliseconds;
+    const time_t seconds = (time_t)(then / 1000);
+    if (gmtime_r(&seconds, &parts) != NULL && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts) > 0)
+        fprintf(file, ",\"start\":\"%s.%03dZ\"", text, (int)(then % 1000));
+}
+
+/* What is known of the run, not of the image. */
+static void print_run(FILE *file, const struct report *report)
+{
+    const struct report_run *run = &report->run;
+    print_text(file, "filter", run->filter);
+    print_text(file, "options", run->options);
+    fprintf(file, ",\"shard\":\"%d/%d\",\"files\":%zu,\"listing\":\"%016" PRIx64 "\"", run->shard.index + 1,
+            run->shard.count > 0 ? run->shard.count : 1, run->files, run->listing);
+    print_text(file, "host", report->host);
+}
+
+static void print_line(FILE *file, const struct report *report, const struct job_result *result)
 {
     static const char *const words[] = {[JOB_DONE] = "done", [JOB_SKIPPED] = "skipped", [JOB_FAILED] = "failed"};
     fprintf(file, "{\"status\":\"%s\"", words[result->outcome]);
@@ -119,6 +147,8 @@ static void print_line(FILE *file, const struct job_result *result)
                 fprintf(file, "\"%s\":%.3f,", stage_name((enum stage)stage), result->stages.milliseconds[stage]);
         fprintf(file, "\"total\":%.3f}", stages_total(&result->stages));
     }
+    print_run(file, report);
+    print_start(file, stages_total(&result->stages));
     fputs("}\n", file);
 }
 
@@ -141,7 +171,7 @@ bool report_append(struct report *report, const struct job_result *result, struc
     FILE *file = text_open(&line);
     bool done = file != NULL;
     if (done)
-        print_line(file, result);
+        print_line(file, report, result);
     if (!done || !text_close(file, &line)) {
         report->failed = true;
         return error_set(error, ERROR_WORK, "not enough memory for a line of the report %s; free some", report->path);

@@ -7,11 +7,24 @@
 
 #include "base/error.h"
 #include "batch/job.h"
+#include "batch/shard.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
+/* What all lines of a run say. */
+struct report_run {
+    const char *filter, *options; /* as given; the options that can change a picture */
+    struct shard shard;
+    uint64_t listing; /* as in struct file_list, and the next one */
+    size_t files;
+};
+
 struct report {
+    struct report_run run;
+    char host[65];    /* the machine's name */
     const char *path; /* "-" is standard output; NULL: there is no report */
     int descriptor;   /* -1: it is not open */
     dev_t device;
@@ -19,8 +32,8 @@ struct report {
     bool failed; /* a line is missing from it */
 };
 
-/* Open the file at PATH to append lines. PATH NULL: there is no report, and the functions below do nothing. */
-bool report_open(struct report *report, const char *path, struct error *error);
+/* Open the file at PATH to append lines about RUN. PATH NULL: there is no report, and the functions below do nothing. */
+bool report_open(struct report *report, const char *path, const struct report_run *run, struct error *error);
 
 /* Append a job's line. Only the first failure returns false: after it no line is written. */
 bool report_append(struct report *report, const struct job_result *result, struct error *error);

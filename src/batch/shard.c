@@ -170,74 +170,24 @@ bool shard_parse(const char *text, struct shard *shard, struct error *error)
 
 /* ---- The files of each ---- */
 
-struct file {
-    uint64_t size;
-    size_t index;
-};
-
-struct load {
-    uint64_t bytes;
-    size_t files;
-    int shard;
-};
-
-/* The largest first; of equal sizes the first in the list. No two files compare equal, so the order does not depend on
- * how qsort works. */
-static int compare_files(const void *a, const void *b)
+/* The last steps of splitmix64 (Steele, Lea, Flood 2014). */
+uint64_t shard_mix(uint64_t hash)
 {
-    const struct file *left = a, *right = b;
-    if (left->size != right->size)
-        return left->size > right->size ? -1 : 1;
-    return left->index < right->index ? -1 : 1;
+    hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9;
+    hash = (hash ^ hash >> 27) * 0x94d049bb133111eb;
+    return hash ^ hash >> 31;
 }
 
-static bool is_less(const struct load *a, const struct load *b)
+/* FNV-1a, whose low bits know little of each other, then mixed. */
+uint64_t shard_hash(const char *name)
 {
-    if (a->bytes != b->bytes)
-        return a->bytes < b->bytes;
-    if (a->files != b->files)
-        return a->files < b->files;
-    return a->shard < b->shard;
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const char *at = name; *at != '\0'; at++)
+        hash = (hash ^ (uint8_t)*at) * 0x100000001b3;
+    return shard_mix(hash);
 }
 
-/* Move the first of COUNT loads down to its place in the heap. The least load is the first. */
-static void sink(struct load *loads, size_t count)
+int shard_of(const char *name, int count)
 {
-    size_t at = 0;
-    for (size_t child = 1; child < count; child = 2 * at + 1) {
-        if (child + 1 < count && is_less(&loads[child + 1], &loads[child]))
-            child++;
-        if (!is_less(&loads[child], &loads[at]))
-            return;
-        const struct load moved = loads[at];
-        loads[at] = loads[child];
-        loads[child] = moved;
-        at = child;
-    }
-}
-
-bool shard_select(const struct shard *shard, const uint64_t *sizes, size_t count, bool *mine, struct error *error)
-{
-    /* Shards beyond the number of files get nothing, because the first ones are always less full. */
-    const size_t shards = (size_t)shard->count < count ? (size_t)shard->count : count;
-    struct file *files = calloc(count > 0 ? count : 1, sizeof *files);
-    struct load *loads = calloc(shards > 0 ? shards : 1, sizeof *loads);
-    const bool done = files != NULL && loads != NULL;
-
-    for (size_t i = 0; done && i < count; i++)
-        files[i] = (struct file){sizes[i], i};
-    for (size_t i = 0; done && i < shards; i++)
-        loads[i].shard = (int)i; /* equal loads in ascending order are a heap */
-    if (done)
-        qsort(files, count, sizeof *files, compare_files);
-    for (size_t i = 0; done && i < count; i++) {
-        struct load *least = &loads[0];
-        mine[files[i].index] = least->shard == shard->index;
-        least->bytes = least->bytes > UINT64_MAX - files[i].size ? UINT64_MAX : least->bytes + files[i].size;
-        least->files++;
-        sink(loads, shards);
-    }
-    free(files);
-    free(loads);
-    return done || error_set(error, ERROR_WORK, "there is not enough memory to share out %zu files", count);
+    return (int)(shard_hash(name) % (uint64_t)count);
 }

@@ -35,10 +35,14 @@ struct shard {
  * A variable that makes no sense, or half of a pair, is an error: a process that guessed could leave files undone. */
 bool shard_parse(const char *text, struct shard *shard, struct error *error);
 
-/* Set MINE[i] to whether file i, of SIZES[i] bytes, is in this shard. Each file is in exactly one of the COUNT shards.
- * Every process that gets the same sizes in the same order finds the same: largest file first, each file goes to the
- * shard with the fewest bytes so far. On a tie the shard with the fewest files gets it, then the first shard. So the
- * fullest shard exceeds the emptiest by no more than one file. Fails if there is too little memory. */
-bool shard_select(const struct shard *shard, const uint64_t *sizes, size_t count, bool *mine, struct error *error);
+/* The hash of a file's NAME, which is the same on every machine. */
+uint64_t shard_hash(const char *name);
+
+/* The shard, from 0 to COUNT - 1, that does the file of this name: its hash modulo COUNT. Nothing else counts. So a file
+ * that comes, goes or grows moves no other one, and processes that see different listings lose none. */
+int shard_of(const char *name, int count);
+
+/* HASH with every bit of it in every bit of the result. */
+uint64_t shard_mix(uint64_t hash);
 
 #endif

@@ -55,11 +55,17 @@ def executable(path, flags):
     return os.open(path, flags, 0o755)
 
 
+def documented_check(root):
+    """The manual's jq command, without the name of the report."""
+    with open(os.path.join(root, "docs/manual.md"), encoding="utf-8") as file:
+        return re.search(r"^<!-- jq -->\n```sh\n(.*?) sharp.jsonl\n```", file.read(), re.M | re.S).group(1)
+
+
 class Place:
     """A folder with photos, where lines run."""
 
-    def __init__(self, folder, program, links):
-        self.folder = folder
+    def __init__(self, folder, program, links, checker):
+        self.folder, self.checker = folder, checker
         self.values = {name: value for name, value in os.environ.items()
                        if not name.startswith(("SLURM_", "OMPI_", "PMI", "PARALLEL", "JOB_COMPLETION", "GPUCONV_"))}
         tools = os.path.join(folder, "bin")
@@ -119,9 +125,25 @@ class Place:
         done = sorted(entry["input"] for entry in entries if entry["status"] == "done")
         if done != [os.path.join("photos", name) for name in names]:
             sys.exit(f"{line}: the report says done: {done}\n{text}")
+        if shutil.which("jq"):
+            self.check_report([entry for entry in entries if entry["status"] == "done"])
         self.clear()
         print("passed:", line, flush=True)
         return entries
+
+    def check_report(self, entries):
+        """The jq command says that the report is complete. It finds a lost line, a doubled one, and a shard that saw
+        another listing."""
+        other = [dict(entries[0], listing="0")] + entries[1:]
+        for changed, status, words in ((entries, 0, f"{FILES} of {FILES} files are there\ntrue"),
+                                       (entries[1:], 1, f"{FILES - 1} of {FILES} files are there\nfalse"),
+                                       (other, 1, f"{FILES - 1} of {FILES} files are there\nfalse"),
+                                       ([entries[-1]] + entries, 0, f"done 2 times: {entries[-1]['output']}")):
+            with open(self.path("changed.jsonl"), "w", encoding="utf-8") as file:
+                file.writelines(json.dumps(entry) + "\n" for entry in changed)
+            said = self.run(f"{self.checker} changed.jsonl", status)
+            if words not in said:
+                sys.exit(f"jq says: {said}\nand not: {words}")
 
     def test(self, line, **values):
         return self.check(line, self.run(line, **values))
@@ -180,7 +202,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     with tempfile.TemporaryDirectory(prefix="gpuconv-cluster-") as folder:
         os.mkdir(os.path.join(folder, "place"))
-        place = Place(os.path.join(folder, "place"), program, links)
+        place = Place(os.path.join(folder, "place"), program, links, documented_check(root))
         lines = [line for line in documented_lines(root) if line.startswith(words)]
         if engine == "hand":
             lines = ["for i in 1 2 3; do gpuconv " + SHARDED.replace("auto", "$i/3") + " || exit 1; done"]
