@@ -3,6 +3,7 @@
  * The line of progress and the summary. */
 #include "app/progress.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -63,9 +64,22 @@ void print_summary(const struct batch_totals *totals)
     const size_t ended = totals->done + totals->skipped + totals->failed;
     fprintf(stderr, "%zu of %zu file%s done", totals->done, totals->count, totals->count == 1 ? "" : "s");
     if (totals->skipped > 0)
-        fprintf(stderr, ", %zu skipped", totals->skipped);
+        fprintf(stderr, ", %zu skipped (whatever made their outputs)", totals->skipped);
     if (ended < totals->count)
         fprintf(stderr, ", %zu not begun", totals->count - ended);
     fprintf(stderr, "; %.1f Mpixel in %.1f s, %.1f files/s\n", totals->pixels / 1e6, seconds,
             seconds > 0 ? (double)totals->done / seconds : 0);
+}
+
+void print_interrupted(const struct batch_totals *totals, bool resumable)
+{
+    struct pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT};
+    char text[256], skipped[64] = "";
+    if (totals->skipped > 0)
+        snprintf(skipped, sizeof skipped, ", %zu skipped", totals->skipped);
+    const int size =
+        snprintf(text, sizeof text, "gpuconv: interrupted: %zu of %zu file%s done%s%s\n", totals->done, totals->count,
+                 totals->count == 1 ? "" : "s", skipped, resumable ? "; --skip-existing goes on" : "");
+    if (poll(&reader, 1, 0) == 1 && (reader.revents & POLLOUT) != 0 && write(STDERR_FILENO, text, (size_t)size) < size)
+        return; /* there is nobody to tell */
 }

@@ -220,6 +220,8 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     if (totals.signal != 0) { /* workers still run: release nothing, and wait for none */
         if (output.progress.wanted && write(STDERR_FILENO, "\r\033[K", 4) < 0)
             _exit(ERROR_WORK);
+        if (!options->quiet && !options->pair && totals.count > 0)
+            print_interrupted(&totals, !options->list.in_place);
         _exit(128 + totals.signal); /* the status that a shell gives a program ended by a signal */
     }
     progress_clear(&output.progress);

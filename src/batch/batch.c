@@ -202,10 +202,25 @@ static bool begin_write(void *context)
     return true;
 }
 
+/* Call with `reporting` held. */
+static void count_result(struct batch_totals *totals, const struct job_result *result)
+{
+    totals->done += result->outcome == JOB_DONE;
+    totals->skipped += result->outcome == JOB_SKIPPED;
+    totals->failed += result->outcome == JOB_FAILED;
+    if (result->outcome == JOB_SKIPPED)
+        totals->bytes -= (double)result->job->bytes; /* skipped files do not count in the remaining time */
+    else
+        totals->bytes_ended += (double)result->job->bytes;
+    if (result->outcome == JOB_DONE)
+        totals->pixels += (double)result->width * result->height;
+}
+
 static void end_write(void *context, const struct job_result *result)
 {
     struct batch *batch = ((struct worker *)context)->batch;
     pthread_mutex_lock(&batch->reporting);
+    count_result(&batch->totals, result);
     if (batch->callbacks->on_written != NULL)
         batch->callbacks->on_written(batch->callbacks->context, result);
     pthread_mutex_unlock(&batch->reporting);
@@ -223,21 +238,12 @@ static const struct job_hooks hooks = {
 
 /* ---- The work ---- */
 
-static void count_result(struct batch *batch, const struct job_result *result)
+static void forward_result(struct batch *batch, const struct job_result *result)
 {
-    struct batch_totals *totals = &batch->totals;
+    if (batch->callbacks->on_result == NULL)
+        return;
     pthread_mutex_lock(&batch->reporting);
-    totals->done += result->outcome == JOB_DONE;
-    totals->skipped += result->outcome == JOB_SKIPPED;
-    totals->failed += result->outcome == JOB_FAILED;
-    if (result->outcome == JOB_SKIPPED)
-        totals->bytes -= (double)result->job->bytes; /* skipped files do not count in the remaining time */
-    else
-        totals->bytes_ended += (double)result->job->bytes;
-    if (result->outcome == JOB_DONE)
-        totals->pixels += (double)result->width * result->height;
-    if (batch->callbacks->on_result != NULL)
-        batch->callbacks->on_result(batch->callbacks->context, result);
+    batch->callbacks->on_result(batch->callbacks->context, result);
     pthread_mutex_unlock(&batch->reporting);
 }
 
@@ -255,7 +261,7 @@ static void do_jobs(struct batch *batch, struct worker *worker)
             atomic_compare_exchange_strong(&batch->state, &running, STATE_STOPPING);
         }
         if (atomic_load(&batch->state) != STATE_INTERRUPTED)
-            count_result(batch, &result);
+            forward_result(batch, &result);
     }
     job_worker_close(&worker->tools);
 }
@@ -553,7 +559,9 @@ bool batch_run(const struct batch_request *request, const struct batch_callbacks
     int number = 0;
     const bool done =
         request->on_this_thread ? run_on_this_thread(batch, error) : run_on_threads(batch, &number, error);
-    if (number != 0) { /* workers still use the batch */
+    if (number != 0) {                                     /* workers still use the batch */
+        if (pthread_mutex_trylock(&batch->reporting) == 0) /* it stays locked: nothing is reported any more */
+            *totals = batch->totals;
         totals->signal = number;
         return true;
     }

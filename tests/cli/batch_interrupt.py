@@ -3,7 +3,7 @@
 """Interrupt a batch at many moments: batch_interrupt.py GPUCONV INPUTS OUTPUTS.
 
 Each time OUTPUTS must hold whole files only, exactly those that the report names, and the exit status must be 128 plus
-the number of the signal. A signal that the parent ignores stays ignored. After SIGKILL all files are whole too, but the
+the number of the signal; the last line counts them. A signal that the parent ignores stays ignored. After SIGKILL all files are whole too, but the
 report may lack one."""
 import json
 import os
@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.dont_write_bytecode = True  # leave no files in the sources
@@ -50,7 +51,10 @@ def main():
             shutil.rmtree(outputs, ignore_errors=True)
             if os.path.exists(report):
                 os.remove(report)
-            status = run_and_signal(command, seconds * (i + 0.5) / ROUNDS, number, stderr=subprocess.DEVNULL)
+            with tempfile.TemporaryFile("w+") as said:
+                status = run_and_signal(command, seconds * (i + 0.5) / ROUNDS, number, stderr=said)
+                said.seek(0)
+                last = said.read().splitlines()[-1:]
             left = set(os.listdir(outputs)) if os.path.isdir(outputs) else set()
             killed = number == signal.SIGKILL
             allowed = {0, -number if killed else 128 + number}
@@ -62,6 +66,9 @@ def main():
                 left = {name for name in left if not name.startswith(".gpuconv-")}
             if left != reported(report) and not (killed and reported(report) <= left):
                 sys.exit(f"{number.name}: outputs {sorted(left)}, report {sorted(reported(report))}")
+            if status == 128 + number and last != [f"gpuconv: interrupted: {len(left)} of {len(whole)} files done; "
+                                                   "--skip-existing goes on"]:
+                sys.exit(f"{number.name}: {len(left)} outputs, and the last line is {last}")
             for name in left:
                 with open(os.path.join(outputs, name), "rb") as file:
                     if file.read() != whole[name]:
