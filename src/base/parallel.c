@@ -4,6 +4,8 @@
  * it finds none, it withdraws the seats that are still free: it never waits for a thread that has not begun. */
 #include "base/parallel.h"
 
+#include "base/allowance.h"
+
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -11,7 +13,9 @@
 int parallel_processors(void)
 {
     cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    const int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    const int share = allowance_find("").processors;
+    return share < allowed ? share : allowed;
 }
 
 void thread_pool_open(struct thread_pool *pool, int threads)

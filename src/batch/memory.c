@@ -3,6 +3,8 @@
  * The memory budget: a counter, a mutex and a condition. */
 #include "batch/memory.h"
 
+#include "base/allowance.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -74,21 +76,14 @@ void budget_release(struct memory_budget *budget, size_t size)
     pthread_mutex_unlock(&budget->mutex);
 }
 
-/* The machine's memory in bytes. If it does not say, assume 1 GiB. */
-static size_t machine_memory(void)
-{
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
-    return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : (size_t)1 << 30;
-}
-
 size_t budget_default(void)
 {
-    return machine_memory() / 4;
+    return allowance_find("").memory / 4;
 }
 
 size_t budget_file_most(void)
 {
-    return machine_memory() / 2;
+    return allowance_find("").memory / 2;
 }
 
 /* What LIMIT leaves, if so many PAGES count for it already. */

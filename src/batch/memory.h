@@ -50,10 +50,10 @@ void budget_end_wait(struct memory_budget *budget);
 /* Give back SIZE bytes. */
 void budget_release(struct memory_budget *budget, size_t size);
 
-/* A quarter of this machine's memory: the default limit for many images. */
+/* A quarter of this process's memory (base/allowance.h): the default limit for many images. */
 size_t budget_default(void);
 
-/* The largest file that is read, also from a pipe that does not end: half of the machine's memory. Its result may have
+/* The largest file that is read, also from a pipe that does not end: half of this process's memory. Its result may have
  * the same size. */
 size_t budget_file_most(void);
 
