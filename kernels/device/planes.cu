@@ -300,6 +300,7 @@ kernel *const merges[4][4] = {
     {merge<3, 1>, merge<3, 2>, merge<3, 3>},
     {merge<4, 1>, merge<4, 2>, merge<4, 3>, merge<4, 4>},
 };
+kernel *const black_splits[4] = {split<1, 1>, split<2, 1, true>, split<3, 3>, split<4, 3, true>};
 kernel *const premultiplying_merges[4] = {merge<1, 1>, merge<2, 2, true>, merge<3, 3>, merge<4, 4, true>};
 
 /* Planes of uint16_t. */
@@ -307,7 +308,7 @@ kernel *const premultiplying_merges[4] = {merge<1, 1>, merge<2, 2, true>, merge<
 /* The conversions of samples on the way. */
 struct deep {
     int planes;
-    bool premultiply;            /* colours by the last channel */
+    enum alpha alpha;            /* ALPHA_KEEP where the image has none */
     const struct linear *linear; /* of the device; NULL: none */
 };
 
@@ -336,6 +337,18 @@ __device__ __forceinline__ void flatten(uint16_t value, const struct linear *lin
 __device__ __forceinline__ void flatten(uint16_t value, const struct linear *linear, uint16_t *sample)
 {
     *sample = linear ? __ldg(&linear->to16[value]) : value;
+}
+
+/* A colour weighed by alpha; VALUES are deepened. */
+__device__ __forceinline__ uint16_t weigh(uint8_t colour, uint8_t alpha, uint16_t deep_colour, const struct deep &deep)
+{
+    return deep.linear ? premultiply_sample16(deep_colour, widen_sample(alpha))
+                       : weigh_sample(deep.alpha, colour, alpha);
+}
+
+__device__ __forceinline__ uint16_t weigh(uint16_t, uint16_t alpha, uint16_t deep_colour, const struct deep &)
+{
+    return premultiply_sample16(deep_colour, alpha);
 }
 
 constexpr int deep_columns = 4; /* pixels of a thread, a warp's width apart: as many loads are under way at once */
@@ -367,19 +380,24 @@ template <typename T, int CHANNELS>
 __global__ void __launch_bounds__(threads_x *threads_y)
     split_deep(struct launch launch, unsigned char *image, struct deep deep)
 {
-    each_pixel<CHANNELS>(
-        launch, (const T *)image, launch.out, launch.out_row, [=](unsigned char *to, const T *from, int at) {
-            uint16_t value[CHANNELS];
+    each_pixel<CHANNELS>(launch, (const T *)image, launch.out, launch.out_row,
+                         [=](unsigned char *to, const T *from, int at) {
+                             const bool headroom = sizeof(T) == 1 && deep.alpha == ALPHA_HEADROOM && !deep.linear;
+                             uint16_t value[CHANNELS];
 #pragma unroll
-            for (int c = 0; c < CHANNELS; c++)
-                value[c] = deepen(from[c], is_colour<CHANNELS>(c) ? deep.linear : NULL);
+                             for (int c = 0; c < CHANNELS; c++)
+                                 value[c] = deepen(from[c], is_colour<CHANNELS>(c) ? deep.linear : NULL);
 #pragma unroll
-            for (int c = 0; c < CHANNELS; c++)
-                if (c < deep.planes)
-                    ((uint16_t *)(to + c * launch.out_plane))[at] =
-                        deep.premultiply && is_colour<CHANNELS>(c) ? premultiply_sample16(value[c], value[CHANNELS - 1])
-                                                                   : value[c];
-        });
+                             for (int c = 0; c < CHANNELS; c++)
+                                 if (is_colour<CHANNELS>(c) && deep.alpha != ALPHA_KEEP)
+                                     value[c] = weigh(from[c], from[CHANNELS - 1], value[c], deep);
+                                 else if (!is_colour<CHANNELS>(c) && headroom)
+                                     value[c] = (uint16_t)(from[c] * HEADROOM_UNIT);
+#pragma unroll
+                             for (int c = 0; c < CHANNELS; c++)
+                                 if (c < deep.planes)
+                                     ((uint16_t *)(to + c * launch.out_plane))[at] = value[c];
+                         });
 }
 
 template <typename T, int CHANNELS>
@@ -392,12 +410,18 @@ __global__ void __launch_bounds__(threads_x *threads_y)
         for (int c = 0; c < CHANNELS; c++)
             value[c] = c < deep.planes ? ((const uint16_t *)(from + c * launch.in_plane))[at] : 0;
 #pragma unroll
-        for (int c = 0; c < CHANNELS; c++)
-            if (c < deep.planes)
-                flatten(deep.premultiply && is_colour<CHANNELS>(c)
-                            ? unpremultiply_sample16(value[c], value[CHANNELS - 1])
-                            : value[c],
+        for (int c = 0; c < CHANNELS; c++) {
+            const bool divides = deep.alpha == ALPHA_PREMULTIPLY || deep.alpha == ALPHA_HEADROOM;
+            if (c >= deep.planes)
+                continue;
+            if (sizeof(T) == 1 && deep.alpha == ALPHA_HEADROOM && !deep.linear)
+                to[c] = is_colour<CHANNELS>(c) ? unpremultiply_headroom(value[c], value[CHANNELS - 1])
+                                               : reduce_headroom(value[c]);
+            else
+                flatten(divides && is_colour<CHANNELS>(c) ? unpremultiply_sample16(value[c], value[CHANNELS - 1])
+                                                          : value[c],
                         is_colour<CHANNELS>(c) ? deep.linear : NULL, &to[c]);
+        }
     });
 }
 
@@ -433,7 +457,8 @@ bool run(kernel *kernel, int lead, struct device *device, const struct plane *pl
 bool run_deep(deep_kernel *const kernels[2][4], enum alpha alpha, const struct linear *linear, struct device *device,
               const struct plane *planes, const struct image *image, struct error *error)
 {
-    const struct deep deep = {planes->count, alpha == ALPHA_PREMULTIPLY && image_has_alpha(image), linear};
+    const struct deep deep = {planes->count, alpha_weighs(alpha) && image_has_alpha(image) ? alpha : ALPHA_KEEP,
+                              linear};
     return launch_kernel(kernels[image->bits > 8][image->channels - 1], launch_of(planes), 1, device,
                          {deep_width, threads_y, dim3(threads_x, threads_y)}, error, (unsigned char *)image->samples,
                          deep);
@@ -447,6 +472,7 @@ bool device_split(struct device *device, const struct image *image, enum alpha a
         return run_deep(deep_splits, alpha, linear, device, planes, image, error);
     const int channels = image->channels;
     return run(alpha == ALPHA_PREMULTIPLY ? premultiplying_splits[channels - 1]
+               : alpha == ALPHA_BLACK     ? black_splits[channels - 1]
                                           : splits[channels - 1][planes->count - 1],
                0, device, planes, image, error);
 }

@@ -91,7 +91,7 @@ const struct option option_table[] = {
     {.name = "alpha",
      .argument = "MODE",
      .group = GROUP_FILTER,
-     .help = "the alpha channel",
+     .help = "alpha (default premultiply)",
      .kind = KIND_WORD,
      .field = FIELD(request.alpha),
      .word = alpha_word},
@@ -412,7 +412,7 @@ static_assert(sizeof option_table / sizeof *option_table <= 64, "struct options 
 
 const struct options option_defaults = {
     .mode = MODE_RUN,
-    .request = {.choice = CHOICE_AUTO, .border = BORDER_REPLICATE, .alpha = ALPHA_KEEP},
+    .request = {.choice = CHOICE_AUTO, .border = BORDER_REPLICATE, .alpha = ALPHA_PREMULTIPLY},
     .job = {.codec = {.quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION}},
     .bench = {.sample = -1},
 };

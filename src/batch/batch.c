@@ -104,8 +104,8 @@ static enum choice choose_for_kind(struct batch *batch, const struct job *job, c
     const struct batch_work work = {
         .image = {.width = image->width,
                   .height = image->height,
-                  .planes = image_planes(image, request->alpha),
-                  .sample = pipeline_sample(request, image->bits),
+                  .planes = pipeline_planes(request, image),
+                  .sample = pipeline_sample(request, image),
                   .threads = batch->threads},
         .images = job->bytes > 0 ? batch->bytes / (double)job->bytes : (double)batch->request->count,
         .workers = batch->worker_count,

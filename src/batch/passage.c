@@ -316,14 +316,24 @@ static bool pass_whole(struct job_worker *worker, struct passage *passage, struc
 
 static bool fetch_rows(void *context, int first, int rows, uint8_t *raw, struct error *error)
 {
-    return codec_reader_fetch(context, first, rows, raw, error);
+    struct passage *passage = context;
+    return codec_reader_fetch(&passage->reader, first, rows, raw, error);
 }
 
 static bool read_rows(void *context, int first, int rows, const struct raw_rows *raw, uint8_t *samples,
                       struct error *error)
 {
+    struct passage *passage = context;
     const struct codec_raw fetched = {.rows = raw->rows, .above = raw->above, .below = raw->below};
-    return codec_reader_read(context, first, rows, &fetched, samples, error);
+    struct image part = passage->image;
+    part.height = rows;
+    part.samples = samples;
+    if (!codec_reader_read(&passage->reader, first, rows, &fetched, samples, error))
+        return false;
+    if (!passage->expects_opaque || image_is_opaque(&part))
+        return true;
+    atomic_store(&passage->translucent, true);
+    return error_set(error, ERROR_WORK, "row %d or one below it is not opaque", first);
 }
 
 static bool encode_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
@@ -339,7 +349,7 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
 /* Let the rows of the reader, or of the image if it is decoded already, pass the filters to WRITER. */
 static bool stream_rows(struct job_worker *worker, struct passage *passage, struct codec_writer *writer)
 {
-    struct codec_reader *reader = &passage->reader;
+    const struct codec_reader *reader = &passage->reader;
     struct row_source source = {.image = &passage->image};
     const struct row_sink sink = {
         .context = writer,
@@ -349,7 +359,7 @@ static bool stream_rows(struct job_worker *worker, struct passage *passage, stru
     };
     if (passage->image.samples == NULL)
         source = (struct row_source){
-            .context = reader,
+            .context = passage,
             .any_order = reader->any_order,
             .multiple = reader->multiple,
             .raw_bytes = reader->raw_bytes,
@@ -368,10 +378,39 @@ static bool stream_image(struct job_worker *worker, struct passage *passage)
     bool done = codec_writer_open(&writer, &passage->image, result->output_format, &passage->codec, &result->error);
     stages_end(&result->stages, STAGE_ENCODE);
     done = done && stream_rows(worker, passage, &writer);
-    drop_input(passage);
+    if (!atomic_load(&passage->translucent)) /* else it is read again */
+        drop_input(passage);
     done = done && codec_writer_finish(&writer, &passage->output, &size, &result->error);
     codec_writer_close(&writer);
     return done && close_output(passage, size);
+}
+
+/* ---- Alpha ---- */
+
+/* Where alpha would weigh the colours of an opaque image, plain filters give the same bytes sooner. Is this such an image?
+ * Of rows that stream, expect it. */
+static void expect_opaque(struct job_worker *worker, struct passage *passage)
+{
+    const bool decoded = passage->image.samples != NULL;
+    if (worker->request.alpha != ALPHA_PREMULTIPLY || !image_has_alpha(&passage->image) ||
+        (decoded && !image_is_opaque(&passage->image)))
+        return;
+    worker->request.alpha = ALPHA_KEEP;
+    passage->expects_opaque = !decoded;
+}
+
+/* The rows, or the image that had to be decoded after all, are not opaque: plan again, and begin again. */
+static bool expect_alpha(struct job_worker *worker, struct passage *passage)
+{
+    struct job_result *result = passage->result;
+    worker->request.alpha = ALPHA_PREMULTIPLY;
+    passage->expects_opaque = false;
+    if (atomic_exchange(&passage->translucent, false)) {
+        codec_reader_close(&passage->reader);
+        if (!open_input(passage))
+            return false;
+    }
+    return pipeline_plan(&worker->pipeline, &passage->image, &result->stages, &result->error);
 }
 
 /* ---- All steps ---- */
@@ -388,6 +427,19 @@ static bool choose_backend(struct job_worker *worker, const struct passage *pass
     if (hooks->choose != NULL)
         worker->request.choice = hooks->choose(worker->context, passage->job, &shape);
     return pipeline_expects_gpu(&worker->pipeline, &passage->image, &passage->result->stages);
+}
+
+/* Filter and encode as planned. */
+static bool convert_image(struct job_worker *worker, struct passage *passage, struct scans *scans, bool streams)
+{
+    const struct codec *encoder = passage->result->encoder;
+    if (worker->pipeline.backend == BACKEND_CPU && encoder->writer_open != NULL)
+        return (streams || passage->image.samples != NULL || decode_image(passage)) && stream_image(worker, passage);
+    if (passage->expects_opaque && !decode_image(passage)) /* whether it is must be known before */
+        return false;
+    if (passage->expects_opaque && !image_is_opaque(&passage->image) && !expect_alpha(worker, passage))
+        return false;
+    return pass_whole(worker, passage, scans);
 }
 
 bool passage_run(struct job_worker *worker, struct passage *passage)
@@ -417,11 +469,13 @@ bool passage_run(struct job_worker *worker, struct passage *passage)
     result->alpha_dropped = !format->holds_alpha && image_has_alpha(&passage->image);
     result->reduced = result->bits > format->most_bits;
 
-    bool done = result->encoder != NULL && plan_image(worker, passage);
-    if (done && pipeline->backend == BACKEND_CPU && result->encoder->writer_open != NULL)
-        done = (streams || passage->image.samples != NULL || decode_image(passage)) && stream_image(worker, passage);
-    else if (done)
-        done = pass_whole(worker, passage, &scans);
+    const enum alpha alpha = worker->request.alpha;
+    expect_opaque(worker, passage);
+    bool done =
+        result->encoder != NULL && plan_image(worker, passage) && convert_image(worker, passage, &scans, streams);
+    if (!done && atomic_load(&passage->translucent))
+        done = expect_alpha(worker, passage) && convert_image(worker, passage, &scans, streams);
+    worker->request.alpha = alpha;
     if (pipeline->fallback.code != ERROR_NONE && hooks->fell_back != NULL)
         hooks->fell_back(worker->context, &pipeline->fallback);
     if (done)

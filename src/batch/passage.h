@@ -9,6 +9,7 @@
 #include "image/image.h"
 #include "metadata/metadata.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,10 +26,12 @@ struct passage {
     struct stat facts;          /* of the input's file, before it was read */
     struct codec_reader reader; /* of these bytes, until they are decoded */
     struct metadata metadata;
-    int orientation;       /* how decoding turns the samples upright; the metadata and the image's shape are upright */
-    struct image image;    /* decoded; its samples are NULL where the rows stream */
-    struct image filtered; /* the same samples, or the pipeline's own */
-    uint8_t *output;       /* result->output_bytes of them */
+    int orientation;     /* how decoding turns the samples upright; the metadata and the image's shape are upright */
+    bool expects_opaque; /* rows are filtered as if all pixels were opaque, until one is not */
+    atomic_bool translucent; /* one is not */
+    struct image image;      /* decoded; its samples are NULL where the rows stream */
+    struct image filtered;   /* the same samples, or the pipeline's own */
+    uint8_t *output;         /* result->output_bytes of them */
 };
 
 /* Decode, orient, convolve and encode an image whose file is read and inspected, whose reader is chosen, and whose

@@ -10,7 +10,25 @@
 
 int image_planes(const struct image *image, enum alpha alpha)
 {
-    return image->channels - (image_has_alpha(image) && alpha == ALPHA_KEEP);
+    return image->channels - (image_has_alpha(image) && (alpha == ALPHA_KEEP || alpha == ALPHA_BLACK));
+}
+
+bool image_is_opaque(const struct image *image)
+{
+    const size_t step = (size_t)image->channels, count = image_samples(image);
+    unsigned least = 65535;
+    if (!image_has_alpha(image))
+        return true;
+    if (image_sample_bytes(image) == 1) {
+        const uint8_t *samples = image->samples;
+        for (size_t i = step - 1; i < count; i += step)
+            least = samples[i] < least ? samples[i] : least;
+        return least == 255;
+    }
+    const uint16_t *samples = image_samples16(image);
+    for (size_t i = step - 1; i < count; i += step)
+        least = samples[i] < least ? samples[i] : least;
+    return least == 65535;
 }
 
 bool image_allocate(struct image *image, int width, int height, int channels, int bits, struct error *error)

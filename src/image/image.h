@@ -53,7 +53,15 @@ enum alpha {
     ALPHA_KEEP,        /* filter the colours as they are, copy alpha */
     ALPHA_PREMULTIPLY, /* multiply the colours by alpha, filter all planes, divide the colours by the new alpha */
     ALPHA_FILTER,      /* filter alpha as any other channel */
+    ALPHA_HEADROOM,    /* ALPHA_PREMULTIPLY in planes of 16 bits that hold sums up to twice white */
+    ALPHA_BLACK,       /* filter the colours as they look on black, copy alpha */
 };
+
+/* Does alpha weigh the colours? */
+static inline bool alpha_weighs(enum alpha alpha)
+{
+    return alpha == ALPHA_PREMULTIPLY || alpha == ALPHA_HEADROOM || alpha == ALPHA_BLACK;
+}
 
 /* Bytes of one sample of a plane. */
 static inline size_t sample_bytes(enum sample sample)
@@ -115,6 +123,9 @@ static inline bool image_has_alpha(const struct image *image)
     return image->channels == 2 || image->channels == 4;
 }
 
+/* Is every pixel opaque? Also true without an alpha channel. */
+bool image_is_opaque(const struct image *image);
+
 /* The number of planes that are convolved in the mode ALPHA: all channels, or all but alpha. */
 int image_planes(const struct image *image, enum alpha alpha);
 
@@ -163,7 +174,8 @@ void plane_free(struct plane *plane);
 /* Split the image into planes->count planes of its size: channel c becomes plane c. An image of 8 bits becomes planes
  * of SAMPLE_U8, or of SAMPLE_U16 (by widen_sample). An image of 16 bits becomes planes of SAMPLE_U16. If LINEAR is not
  * NULL, the planes are SAMPLE_U16, and its tables convert the colours to linear light. With ALPHA_PREMULTIPLY and an
- * alpha channel, colours then become premultiply_sample(colour, alpha). */
+ * alpha channel, colours then become premultiply_sample(colour, alpha). ALPHA_HEADROOM has another unit for images of 8
+ * bits that are not in linear light, see premultiply_headroom. */
 void image_split(const struct image *image, enum alpha alpha, const struct linear *linear, const struct plane *planes);
 
 /* The inverse: plane c becomes channel c. Channels without a plane keep their samples. With ALPHA_PREMULTIPLY and an
@@ -214,6 +226,43 @@ HOST_DEVICE static inline uint16_t unpremultiply_sample16(uint64_t colour, uint6
         return 0;
     const uint64_t value = (2 * colour * 65535 + alpha) / (2 * alpha);
     return (uint16_t)(value < 65535 ? value : 65535);
+}
+
+/* White and opaque in planes with headroom. It is odd times 255, as 65535 is: then rounding to a plane's level and again
+ * to one of 8 bits is rounding once. For the odd u, round(round(u x) / u) = round(x): u x rounds to at least
+ * u n + (u + 1) / 2 if and only if u x >= u n + u / 2. So an opaque picture keeps its bytes. */
+enum { HEADROOM_UNIT = 127, HEADROOM_WHITE = 255 * HEADROOM_UNIT };
+
+/* colour * alpha / 255 in planes with headroom, rounded to nearest. Both are 0 to 255. */
+HOST_DEVICE static inline uint16_t premultiply_headroom(unsigned colour, unsigned alpha)
+{
+    return (uint16_t)((2 * colour * alpha * HEADROOM_UNIT + 255) / 510);
+}
+
+/* The inverse, rounded to nearest and at most 255; 0 if alpha is 0. Both are 0 to 65535. */
+HOST_DEVICE static inline uint8_t unpremultiply_headroom(unsigned colour, unsigned alpha)
+{
+    if (alpha == 0)
+        return 0;
+    const unsigned value = (2 * colour * 255 + alpha) / (2 * alpha);
+    return (uint8_t)(value < 255 ? value : 255);
+}
+
+/* The alpha of 8 bits for one in planes with headroom. */
+HOST_DEVICE static inline uint8_t reduce_headroom(unsigned alpha)
+{
+    const unsigned value = (alpha + HEADROOM_UNIT / 2) / HEADROOM_UNIT;
+    return (uint8_t)(value < 255 ? value : 255);
+}
+
+/* A colour of 8 bits, not in linear light, in planes of 16 bits: weighed by alpha. */
+HOST_DEVICE static inline uint16_t weigh_sample(enum alpha mode, unsigned colour, unsigned alpha)
+{
+    if (mode == ALPHA_HEADROOM)
+        return premultiply_headroom(colour, alpha);
+    if (mode == ALPHA_BLACK) /* the same as in planes of 8 bits */
+        return widen_sample(premultiply_sample(colour, alpha));
+    return premultiply_sample16(widen_sample(colour), widen_sample(alpha));
 }
 
 #ifdef __cplusplus

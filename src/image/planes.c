@@ -59,7 +59,19 @@ static uint16_t *plane_row16(const struct plane *planes, int c, int y)
 /* The number of the alpha channel that multiplies the colours, or -1. */
 static int multiplying_alpha(const struct image *image, enum alpha alpha)
 {
-    return alpha == ALPHA_PREMULTIPLY && image_has_alpha(image) ? image->channels - 1 : -1;
+    return alpha_weighs(alpha) && image_has_alpha(image) ? image->channels - 1 : -1;
+}
+
+/* The number of the alpha channel that divides them, or -1. */
+static int dividing_alpha(const struct image *image, enum alpha alpha)
+{
+    return alpha != ALPHA_BLACK ? multiplying_alpha(image, alpha) : -1;
+}
+
+/* Are planes of 16 bits of the image in the unit of HEADROOM_WHITE? */
+static bool has_headroom(const struct image *image, enum alpha alpha, const struct linear *linear)
+{
+    return alpha == ALPHA_HEADROOM && image_has_alpha(image) && image_sample_bytes(image) == 1 && linear == NULL;
 }
 
 /* Rows of 3 channels at once, as loops that the compiler can vectorise. */
@@ -118,33 +130,61 @@ static bool is_colour(const struct image *image, int c)
     return !image_has_alpha(image) || c < image->channels - 1;
 }
 
+/* Multiply ROW, one colour of a row of the image, by alpha. IN is the row's first sample. */
+static void weigh_row16(const struct image *image, const uint8_t *in, int c, enum alpha alpha,
+                        const struct linear *linear, uint16_t *row)
+{
+    const int width = image->width, step = image->channels, last = step - 1;
+    const uint16_t *samples = (const uint16_t *)(const void *)in;
+    if (image_sample_bytes(image) > 1)
+        for (int x = 0; x < width; x++)
+            row[x] = premultiply_sample16(row[x], samples[x * step + last]);
+    else if (linear != NULL)
+        for (int x = 0; x < width; x++)
+            row[x] = premultiply_sample16(row[x], widen_sample(in[x * step + last]));
+    else
+        for (int x = 0; x < width; x++)
+            row[x] = weigh_sample(alpha, in[x * step + c], in[x * step + last]);
+}
+
 static void split_16(const struct image *image, enum alpha alpha, const struct linear *linear,
                      const struct plane *planes)
 {
-    const int alpha_channel = multiplying_alpha(image, alpha);
+    const bool weighs = multiplying_alpha(image, alpha) >= 0, headroom = has_headroom(image, alpha, linear);
     for (int y = 0; y < image->height; y++)
-        for (int c = planes->count - 1; c >= 0; c--) { /* alpha first: the colours need it */
+        for (int c = 0; c < planes->count; c++) {
             uint16_t *row = plane_row16(planes, c, y);
+            const uint8_t *in = image_row(image, y);
             const bool colour = is_colour(image, c);
-            split_channel16(image, image_row(image, y) + (size_t)c * image_sample_bytes(image), colour ? linear : NULL,
-                            row);
-            if (colour && alpha_channel >= 0) {
-                const uint16_t *alphas = plane_row16(planes, alpha_channel, y);
-                for (int x = 0; x < image->width; x++)
-                    row[x] = premultiply_sample16(row[x], alphas[x]);
-            }
+            split_channel16(image, in + (size_t)c * image_sample_bytes(image), colour ? linear : NULL, row);
+            if (colour && weighs)
+                weigh_row16(image, in, c, alpha, linear, row);
+            for (int x = 0; !colour && headroom && x < image->width; x++)
+                row[x] = (uint16_t)(in[x * image->channels + c] * HEADROOM_UNIT);
         }
+}
+
+/* Copy ROW with headroom, divided by ALPHAS unless it is these, to one channel of a row of the image. */
+static void merge_headroom(const struct image *image, const uint16_t *row, const uint16_t *alphas, uint8_t *out)
+{
+    for (int x = 0, i = 0; x < image->width; x++, i += image->channels)
+        out[i] = row != alphas ? unpremultiply_headroom(row[x], alphas[x]) : reduce_headroom(row[x]);
 }
 
 static void merge_16(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image)
 {
-    const int alpha_channel = multiplying_alpha(image, alpha);
+    const int alpha_channel = dividing_alpha(image, alpha);
+    const bool headroom = has_headroom(image, alpha, linear);
     for (int y = 0; y < image->height; y++)
         for (int c = 0; c < planes->count; c++) {
             const bool colour = is_colour(image, c);
-            const uint16_t *alphas = colour && alpha_channel >= 0 ? plane_row16(planes, alpha_channel, y) : NULL;
-            merge_channel16(image, plane_row16(planes, c, y), alphas, colour ? linear : NULL,
-                            image_row(image, y) + (size_t)c * image_sample_bytes(image));
+            const uint16_t *row = plane_row16(planes, c, y);
+            const uint16_t *alphas = alpha_channel >= 0 ? plane_row16(planes, alpha_channel, y) : NULL;
+            uint8_t *out = image_row(image, y) + (size_t)c * image_sample_bytes(image);
+            if (headroom)
+                merge_headroom(image, row, alphas, out);
+            else
+                merge_channel16(image, row, colour ? alphas : NULL, colour ? linear : NULL, out);
         }
 }
 
@@ -183,7 +223,7 @@ void image_split(const struct image *image, enum alpha alpha, const struct linea
 
 void image_merge(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image)
 {
-    const int channels = image->channels, alpha_channel = multiplying_alpha(image, alpha);
+    const int channels = image->channels, alpha_channel = dividing_alpha(image, alpha);
     if (planes->sample == SAMPLE_U16) {
         merge_16(planes, alpha, linear, image);
         return;

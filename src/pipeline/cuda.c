@@ -190,8 +190,8 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
                               struct workspace *workspace, struct error *error)
 {
     struct device *device = pipeline->device;
-    const int count = image_planes(image, pipeline->request->alpha);
-    const enum sample sample = pipeline_sample(pipeline->request, image->bits);
+    const int count = pipeline_planes(pipeline->request, image);
+    const enum sample sample = pipeline_sample(pipeline->request, image);
     const bool has_samples = ends->in == NULL || ends->out == NULL;
     bool done = upload_linear(pipeline, error) && grow_device(device, &pipeline->device_samples, image_bytes(image),
                                                               device_allocate, device_release, error);
@@ -277,10 +277,14 @@ static bool queue_filters(struct pipeline *pipeline, const struct image *image, 
     *in = 0;
     for (size_t i = 0; i < request->count; i++, *in = !*in) {
         struct plan *plan = &pipeline->plans[i];
-        const struct plane *from = &workspace->planes[*in];
+        const enum alpha alpha = pipeline_alpha(request, i);
+        struct plane *from = &workspace->planes[*in];
         if (i > 0 && request_merges_between(request, image) &&
-            (!device_merge(device, from, request->alpha, workspace->linear, &workspace->image, error) ||
-             !device_split(device, &workspace->image, request->alpha, workspace->linear, from, error)))
+            !device_merge(device, from, pipeline_alpha(request, i - 1), workspace->linear, &workspace->image, error))
+            return false;
+        from->count = workspace->planes[!*in].count = image_planes(image, alpha);
+        if (i > 0 && request_merges_between(request, image) &&
+            !device_split(device, &workspace->image, alpha, workspace->linear, from, error))
             return false;
         if ((uploads && !variant_prepare(plan, device, error)) ||
             !plan->variant->launch(plan, device, from, &workspace->planes[!*in], error))
@@ -336,14 +340,16 @@ static bool run_filters(struct pipeline *pipeline, const struct image *image, st
 static bool queue_image(struct pipeline *pipeline, const struct image *image, const void *samples,
                         struct jpeg_ends *ends, struct workspace *workspace, struct error *error)
 {
-    const enum alpha alpha = pipeline->request->alpha;
+    const struct request *request = pipeline->request;
+    const enum alpha first = pipeline_alpha(request, 0), last = pipeline_alpha(request, request->count - 1);
     struct device *device = pipeline->device;
     int in;
+    workspace->planes[0].count = image_planes(image, first);
     return device_mark(device, MARK_BEGIN, error) && queue_input(pipeline, image, samples, ends, workspace, error) &&
            device_mark(device, MARK_INPUT, error) &&
-           device_split(device, &workspace->image, alpha, workspace->linear, &workspace->planes[0], error) &&
+           device_split(device, &workspace->image, first, workspace->linear, &workspace->planes[0], error) &&
            device_mark(device, MARK_SPLIT, error) && run_filters(pipeline, image, workspace, &in, error) &&
-           device_merge(device, &workspace->planes[in], alpha, workspace->linear, &workspace->image, error) &&
+           device_merge(device, &workspace->planes[in], last, workspace->linear, &workspace->image, error) &&
            device_mark(device, MARK_MERGE, error);
 }
 

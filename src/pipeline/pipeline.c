@@ -13,9 +13,33 @@ bool request_merges_between(const struct request *request, const struct image *i
     return request->linear != NULL || (request->alpha == ALPHA_PREMULTIPLY && image_has_alpha(image));
 }
 
-enum sample pipeline_sample(const struct request *request, int bits)
+enum alpha pipeline_alpha(const struct request *request, size_t number)
 {
-    return bits > 8 || request->linear != NULL ? SAMPLE_U16 : SAMPLE_U8;
+    const struct filter *filter = &request->filters[number];
+    if (request->alpha != ALPHA_PREMULTIPLY)
+        return request->alpha;
+    if (filter_grids(filter) > 1 || filter->tap_sum != filter->scale || filter->offset_numerator != 0 ||
+        filter->absolute || request->border == BORDER_ZERO)
+        return ALPHA_BLACK;
+    return filter->absolute_sum == filter->tap_sum ? ALPHA_PREMULTIPLY : ALPHA_HEADROOM;
+}
+
+enum sample pipeline_sample(const struct request *request, const struct image *shape)
+{
+    bool fine = shape->bits > 8 || request->linear != NULL; /* 8 bits would be too coarse for low alpha */
+    for (size_t i = 0; !fine && image_has_alpha(shape) && i < request->count; i++)
+        fine = alpha_weighs(pipeline_alpha(request, i)) && pipeline_alpha(request, i) != ALPHA_BLACK;
+    return fine ? SAMPLE_U16 : SAMPLE_U8;
+}
+
+int pipeline_planes(const struct request *request, const struct image *shape)
+{
+    int most = 0;
+    for (size_t i = 0; i < request->count; i++) {
+        const int planes = image_planes(shape, pipeline_alpha(request, i));
+        most = planes > most ? planes : most;
+    }
+    return most;
 }
 
 /* ---- Plans ---- */
@@ -58,7 +82,7 @@ static bool check_named_variant(const struct request *request, enum sample sampl
 
 bool pipeline_check(const struct request *request, struct error *error)
 {
-    return check_named_variant(request, pipeline_sample(request, 8), error);
+    return check_named_variant(request, pipeline_sample(request, &(struct image){.channels = 3, .bits = 8}), error);
 }
 
 bool pipeline_check_gpu(const struct request *request, struct error *error)
@@ -99,8 +123,8 @@ static void note_work(struct pipeline *pipeline, const struct image *image)
     pipeline->work = (struct work){
         .width = image->width,
         .height = image->height,
-        .planes = image_planes(image, request->alpha),
-        .sample = pipeline_sample(request, image->bits),
+        .planes = pipeline_planes(request, image),
+        .sample = pipeline_sample(request, image),
         .threads = thread_pool_threads(request->pool),
     };
 }

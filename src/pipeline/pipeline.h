@@ -119,8 +119,15 @@ void constant_memory_close(struct constant_memory *memory);
 
 /* ---- A pipeline ---- */
 
-/* The sample type of the planes for images of BITS bits a sample. */
-enum sample pipeline_sample(const struct request *request, int bits);
+/* How the alpha channel takes part in filter NUMBER. Where alpha weighs the colours, that depends on the filter: one that
+ * keeps brightness, its taps summing to 1, filters alpha as well, and the colours are divided by the new alpha. Where its
+ * taps are negative in part, sums need headroom. Any other filter, such as for edges, sees the picture on black, as does
+ * every filter with the border zero, which would make the picture's rim transparent. */
+enum alpha pipeline_alpha(const struct request *request, size_t number);
+
+/* The sample type and the most planes for images of SHAPE. */
+enum sample pipeline_sample(const struct request *request, const struct image *shape);
+int pipeline_planes(const struct request *request, const struct image *shape);
 
 /* Check what does not depend on the image: the named variant accepts the filters. */
 bool pipeline_check(const struct request *request, struct error *error);

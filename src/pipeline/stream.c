@@ -74,8 +74,8 @@ static struct bands choose_bands(const struct request *request, const struct ima
         BAND_HALOS = 4,       /* at least so many rows for each row of the halo: bounds the work on the halo */
         BANDS_EACH = 6,       /* at least so many for each thread, if all steps have several: the last bands end late */
     };
-    const int64_t sample = (int64_t)sample_bytes(pipeline_sample(request, shape->bits));
-    const int64_t row = (int64_t)shape->width * image_planes(shape, request->alpha) * sample;
+    const int64_t sample = (int64_t)sample_bytes(pipeline_sample(request, shape));
+    const int64_t row = (int64_t)shape->width * pipeline_planes(request, shape) * sample;
     struct bands bands = {.halo = halo_of(request, 0)};
     const int pool = thread_pool_threads(request->pool), each = source->any_order && pool > 1 ? pool * BANDS_EACH : 1;
     const int64_t fitting = smaller(BAND_BYTES / row, shape->height / each), cached = fitting > 0 ? fitting : 1;
@@ -242,7 +242,7 @@ static void split_span(const struct stream *stream, struct span span, const stru
         rows.height = end - y;
         rows.samples = read_row(stream, y);
         const struct plane part = plane_span(planes, span.first, (struct span){y, end});
-        image_split(&rows, request->alpha, request->linear, &part);
+        image_split(&rows, pipeline_alpha(request, 0), request->linear, &part);
     }
 }
 
@@ -253,14 +253,29 @@ static void copy_unfiltered(const struct stream *stream, struct span span, const
         memcpy(image_row(rows, y - span.first), read_row(stream, y), row_bytes(&stream->shape));
 }
 
-/* Between two filters, round as two runs would: merge the planes and split them again. */
-static void round_between(const struct stream *stream, const struct band_worker *worker, const struct plane *planes)
+/* A view of PLANES with those that filter NUMBER has. */
+static struct plane filter_planes(const struct stream *stream, size_t number, struct plane planes)
+{
+    planes.count = image_planes(&stream->shape, pipeline_alpha(stream->pipeline->request, number));
+    return planes;
+}
+
+/* The rows of worker->merged that belong to PLANES, a view of planes[i] of the worker. */
+static struct image merged_rows(const struct band_worker *worker, const struct plane *own, const struct plane *planes)
+{
+    const size_t first = (size_t)((char *)planes->data - (char *)own->data) / own->row_bytes;
+    return image_rows(&worker->merged, (int)first, planes->height);
+}
+
+/* Before filter NUMBER, round as two runs would: merge the planes and split them again. */
+static void round_between(const struct stream *stream, const struct band_worker *worker, size_t number, int in,
+                          struct plane planes)
 {
     const struct request *request = stream->pipeline->request;
-    struct image rows = worker->merged;
-    rows.height = planes->height;
-    image_merge(planes, request->alpha, request->linear, &rows);
-    image_split(&rows, request->alpha, request->linear, planes);
+    struct image rows = merged_rows(worker, &worker->planes[in], &planes);
+    const struct plane from = filter_planes(stream, number - 1, planes), to = filter_planes(stream, number, planes);
+    image_merge(&from, pipeline_alpha(request, number - 1), request->linear, &rows);
+    image_split(&rows, pipeline_alpha(request, number), request->linear, &to);
 }
 
 /* Apply all filters to the planes of worker->planes[0], which begin with row TOP and hold the rows that outputs of SPAN
@@ -275,10 +290,12 @@ static bool convolve_band(const struct stream *stream, struct band_worker *worke
     for (size_t i = 0; i < request->count; i++, in = !in) {
         struct plan plan = pipeline->plans[i];
         const struct span made = span_extend(stream, span, halo_of(request, i + 1));
-        const struct plane from = plane_span(&worker->planes[in], top, held);
-        const struct plane to = plane_span(&worker->planes[!in], top, held);
+        struct plane from = plane_span(&worker->planes[in], top, held);
+        struct plane to = plane_span(&worker->planes[!in], top, held);
         if (i > 0 && request_merges_between(request, &stream->shape))
-            round_between(stream, worker, &from);
+            round_between(stream, worker, i, in, from);
+        from = filter_planes(stream, i, from);
+        to = filter_planes(stream, i, to);
         plan.first_row = made.first - held.first;
         plan.last_row = made.last - held.first;
         plan.pool = stream->bands.count > 1 ? NULL : request->pool;
@@ -286,7 +303,7 @@ static bool convolve_band(const struct stream *stream, struct band_worker *worke
             return false;
         held = made;
     }
-    *result = plane_span(&worker->planes[in], top, span);
+    *result = filter_planes(stream, request->count - 1, plane_span(&worker->planes[in], top, span));
     return true;
 }
 
@@ -295,10 +312,9 @@ static bool worker_open(const struct stream *stream, struct band_worker *worker,
 {
     const struct request *request = stream->pipeline->request;
     const struct image *shape = &stream->shape;
-    const int rows = plane_rows(&stream->bands, shape), count = image_planes(shape, request->alpha);
+    const int rows = plane_rows(&stream->bands, shape), count = pipeline_planes(request, shape);
     for (int i = 0; i < 2; i++)
-        if (!plane_allocate(&worker->planes[i], pipeline_sample(request, shape->bits), shape->width, rows, count,
-                            error))
+        if (!plane_allocate(&worker->planes[i], pipeline_sample(request, shape), shape->width, rows, count, error))
             return false;
     return !request_merges_between(request, shape) ||
            image_allocate(&worker->merged, shape->width, rows, shape->channels, shape->bits, error);
@@ -328,8 +344,10 @@ static bool filter_band(struct stream *stream, int band, int thread, double *mil
     if (sink->encode != NULL && span.first > 0) /* it needs the row above, which another thread makes too */
         wanted.first--;
     const struct span needed = span_extend(stream, wanted, stream->bands.halo);
-    struct plane planes = plane_span(&worker->planes[0], needed.first, needed), result;
+    struct plane planes = filter_planes(stream, 0, plane_span(&worker->planes[0], needed.first, needed)), result;
     split_span(stream, needed, &planes);
+    if (worker->merged.samples != NULL && image_has_alpha(&stream->shape)) /* for the alpha that no plane holds */
+        copy_unfiltered(stream, needed, &worker->merged);
     stages_end(&watch, STAGE_SPLIT);
     if (!convolve_band(stream, worker, needed.first, needed.last, wanted, &result, error))
         return false;
@@ -338,9 +356,12 @@ static bool filter_band(struct stream *stream, int band, int thread, double *mil
     struct image merged = rows;
     merged.height = wanted.last - wanted.first;
     merged.samples -= (size_t)(span.first - wanted.first) * row_bytes(&stream->shape);
-    if (result.count < rows.channels)
+    if (result.count < rows.channels && worker->merged.samples != NULL) /* an earlier filter may have changed alpha */
+        memcpy(merged.samples, image_row(&worker->merged, wanted.first - needed.first),
+               (size_t)merged.height * row_bytes(&stream->shape));
+    else if (result.count < rows.channels)
         copy_unfiltered(stream, wanted, &merged);
-    image_merge(&result, request->alpha, request->linear, &merged);
+    image_merge(&result, pipeline_alpha(request, request->count - 1), request->linear, &merged);
     stages_end(&watch, STAGE_MERGE);
     const bool done = sink->encode == NULL || sink->encode(sink->context, thread, span.first, &rows, error);
     stages_end(&watch, STAGE_ENCODE);
@@ -608,8 +629,8 @@ size_t pipeline_stream_need(const struct request *request, const struct image *s
     const int planes_rows = plane_rows(&bands, shape);
     struct plane planes;
     size_t size;
-    if (!plane_layout(&planes, pipeline_sample(request, shape->bits), shape->width, planes_rows,
-                      image_planes(shape, request->alpha), &size, NULL))
+    if (!plane_layout(&planes, pipeline_sample(request, shape), shape->width, planes_rows,
+                      pipeline_planes(request, shape), &size, NULL))
         return SIZE_MAX;
     size_t need = (size_t)bands.threads * 2 * size;
     if (request_merges_between(request, shape))
