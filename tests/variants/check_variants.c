@@ -206,7 +206,7 @@ int main(int argc, char **argv)
     if (options.cuda && !open_device(&place.device)) {
         options.cuda = false;
         if (only_cuda) {
-            puts("skipped: the CUDA variants");
+            puts("skipped: there is no GPU");
             return EXIT_SKIPPED;
         }
     }
