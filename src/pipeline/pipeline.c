@@ -18,6 +18,9 @@ enum alpha pipeline_alpha(const struct request *request, size_t number)
     const struct filter *filter = &request->filters[number];
     if (request->alpha != ALPHA_PREMULTIPLY)
         return request->alpha;
+    const bool alone = filter->width == 1 && filter->height == 1;
+    if (filter_is_shift(filter) && (alone || request->border != BORDER_ZERO)) /* moves pixels, also hidden colours */
+        return ALPHA_FILTER;
     if (filter_grids(filter) > 1 || filter->tap_sum != filter->scale || filter->offset_numerator != 0 ||
         filter->absolute || request->border == BORDER_ZERO)
         return ALPHA_BLACK;
@@ -28,7 +31,7 @@ enum sample pipeline_sample(const struct request *request, const struct image *s
 {
     bool fine = shape->bits > 8 || request->linear != NULL; /* 8 bits would be too coarse for low alpha */
     for (size_t i = 0; !fine && image_has_alpha(shape) && i < request->count; i++)
-        fine = alpha_weighs(pipeline_alpha(request, i)) && pipeline_alpha(request, i) != ALPHA_BLACK;
+        fine = pipeline_alpha(request, i) == ALPHA_PREMULTIPLY || pipeline_alpha(request, i) == ALPHA_HEADROOM;
     return fine ? SAMPLE_U16 : SAMPLE_U8;
 }
 

@@ -126,6 +126,18 @@ def outside(i, n, border):
     return i if i < n else period - 1 - i if border == "reflect" else period - i
 
 
+def alpha_way(name, border):
+    """What --alpha premultiply is for a filter: "filter" if it moves pixels, "weigh" or, with negative taps, "headroom"
+    if it keeps brightness, else "black"."""
+    grids, scale, offset, absolute = FILTERS[name]
+    taps = [tap for row in grids[0] for tap in row]
+    if name == "identity":
+        return "filter"
+    if len(grids) > 1 or sum(taps) != scale or offset or absolute or border == "zero":
+        return "black"
+    return "weigh" if min(taps) >= 0 else "headroom"
+
+
 def convolve_plane(plane, width, height, name, border, bits):
     """One plane, a list of rows."""
     grids, scale, offset, absolute = FILTERS[name]
@@ -167,22 +179,35 @@ def convolve(image, name, border="replicate", alpha="keep", curve=None):
     colours = channels - has_alpha
     top = (1 << bits) - 1
     planes = [[[image.at(x, y, c) for x in range(width)] for y in range(height)] for c in range(channels)]
+    way = alpha_way(name, border) if alpha == "premultiply" else alpha
     if curve:
         for c in range(channels):
             table = curve[f"from{image.bits}"]
             planes[c] = [[table[value] if c < colours else value * (257 if image.bits == 8 else 1) for value in row]
                          for row in planes[c]]
-    premultiplied = has_alpha and alpha == "premultiply"
-    if premultiplied:
+    divides = has_alpha and way in ("weigh", "headroom")
+    unit = 1  # levels of 16 bits for one of 8
+    if divides and bits == 8:  # 8 bits are too coarse; 127 leaves room for sums up to twice white
+        unit = 127 if way == "headroom" else 257
+    bits_held = 16 if unit > 1 else bits
+    if divides or (has_alpha and way == "black"):
         for c in range(colours):
-            planes[c] = [[rounded(value * by, top) for value, by in zip(*rows)]
+            planes[c] = [[rounded(value * by * unit, top) for value, by in zip(*rows)]
                          for rows in zip(planes[c], planes[-1])]
-    kept = planes[-1] if has_alpha and alpha == "keep" else None
-    planes = [plane if plane is kept else convolve_plane(plane, width, height, name, border, bits) for plane in planes]
-    if premultiplied:
+    if divides:
+        planes[-1] = [[value * unit for value in row] for row in planes[-1]]
+    kept = planes[-1] if has_alpha and way in ("keep", "black") else None
+    planes = [plane if plane is kept else convolve_plane(plane, width, height, name, border, bits_held)
+              for plane in planes]
+    if divides:
+        white = 255 if unit == 127 else 65535 if unit == 257 else top  # of the quotient, before it has the image's bits
         for c in range(colours):
-            planes[c] = [[min(rounded(value * top, by), top) if by else 0 for value, by in zip(*rows)]
+            planes[c] = [[min(rounded(value * white, by), white) if by else 0 for value, by in zip(*rows)]
                          for rows in zip(planes[c], planes[-1])]
+            if unit == 257:
+                planes[c] = [[reduced(value) for value in row] for row in planes[c]]
+        if unit > 1:
+            planes[-1] = [[min(rounded(value, unit), 255) for value in row] for row in planes[-1]]
     if curve:
         for c in range(channels):
             table = curve[f"to{image.bits}"]
