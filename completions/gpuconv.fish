@@ -9,6 +9,7 @@ function __gpuconv_options
     begin
         gpuconv --help
         gpuconv --bench --help
+        gpuconv --compare --help
     end 2>/dev/null | awk -v variants="$variants" -v codecs="$codecs" '
         function flush() {
             if (name == "") return

@@ -35,7 +35,7 @@ def missing(program, root):
     for name in sorted(stems(root / "tests/cli", ".case") - transcripts):
         yield f"tests/cli/{name}.case is not in tests/cli/meson.build"
 
-    helps = run(program, "--help").stdout + run(program, "--bench", "--help").stdout
+    helps = "".join(run(program, *words).stdout for words in (["--help"], ["--bench", "--help"], ["--compare", "--help"]))
     page = "\n".join(re.findall(r"^\.It Fl (.*)", (root / "docs/gpuconv.1").read_text(encoding="utf-8"), re.M))
     explained = re.findall(r"(?:^|, )-([a-z][a-z-]*)", page, re.M)
     for name in re.findall(r"^  (?:-\w, )?--([a-z][a-z-]*)", helps, re.M):

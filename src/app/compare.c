@@ -1,127 +1,323 @@
 /* SPDX-License-Identifier: MIT
  *
- * --compare: do two images hold the same samples? */
-#include "compare/compare.h"
+ * --compare: do two images, or the images of two folders, hold the same samples? */
 #include "app/messages.h"
 #include "app/modes.h"
+#include "app/progress.h"
+#include "base/clock.h"
 #include "base/file.h"
-#include "base/parallel.h"
+#include "base/text.h"
 #include "batch/job.h"
 #include "batch/memory.h"
+#include "batch/report.h"
 #include "codec/codec.h"
-#include "image/image.h"
+#include "compare/crew.h"
+#include "compare/describe.h"
+#include "compare/pairs.h"
+#include "compare/rows.h"
+#include "compare/update.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-/* Read and decode the image at PATH; its samples stay in the file's order. */
-static bool read_image(const struct options *options, const char *path, const struct codec_settings *settings,
-                       struct image *image, struct error *error)
+/* A run of --compare. */
+struct comparison {
+    const struct options *options;
+    bool folders; /* not two files */
+    bool silent;  /* standard output is for the report */
+    struct compare_settings settings;
+    struct image mask;
+    struct compare_rows rows;
+    struct progress progress;
+    double start;
+};
+
+/* ---- What to compare ---- */
+
+static bool is_folder(const char *path)
 {
-    uint8_t *bytes;
-    size_t size;
-    if (!file_read(path, budget_file_most(), &bytes, &size, NULL, error))
-        return false;
-    struct codec_info info;
-    const bool done = codec_decode(bytes, size, file_input_name(path), settings, image, &info, error);
-    if (done)
-        warn_extras(options, file_input_name(path), info.extras);
-    free(bytes);
-    return done;
+    struct stat facts;
+    return !file_is_standard(path) && stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-/* Write the picture of a difference. */
-static bool write_picture(const struct options *options, const struct codec_settings *settings,
-                          const struct image *expected, const struct image *actual, struct error *error)
-{
-    struct image picture;
-    uint8_t *bytes = NULL;
-    size_t size;
-    if (!difference_picture(expected, actual, &picture, error))
-        return false;
-    const struct format *format =
-        options->list.format != NULL ? options->list.format : format_find_by_path(options->picture);
-    warn_losses(options, options->picture, format, !format->holds_alpha && image_has_alpha(&picture),
-                picture.bits > format->most_bits);
-    const bool done = codec_encode(&picture, format, settings, &bytes, &size, error) &&
-                      file_write(options->picture, bytes, size, NULL, error);
-    free(bytes);
-    image_free(&picture);
-    return done;
-}
-
-/* The picture of the difference must not overwrite one of the images. */
+/* The picture of the difference of two files must not overwrite one of them. */
 static bool check_picture(const struct options *options, struct error *error)
 {
-    if (options->picture == NULL)
-        return true;
-    if (!job_check_output(options->picture, error))
+    const char *picture = options->picture;
+    if (!options_check_suffix(options, picture, false, error) || !job_check_output(picture, error))
         return false;
-    if (file_same(options->expected, options->picture) || file_same(options->actual, options->picture))
+    if (file_same(options->expected, picture) || file_same(options->actual, picture))
         return error_set(error, ERROR_USAGE,
-                         "%s is one of the images to compare; name another file for the difference picture",
-                         options->picture);
+                         "%s is one of the images to compare; name another file for the difference picture", picture);
     return true;
 }
 
-static void print_shapes(const struct image *expected, const struct image *actual)
+/* Is the folder INNER, which need not exist, OUTER or inside it? */
+static bool is_inside(const char *inner, const char *outer)
 {
-    if (expected->width == actual->width && expected->height == actual->height &&
-        expected->channels == actual->channels) {
-        printf("depths differ: expected %d bits a sample, actual %d; give --depth 8 to compare them reduced\n",
-               expected->bits, actual->bits);
+    char a[PATH_MAX], b[PATH_MAX], *path = strdup(inner);
+    bool inside = false;
+    while (path != NULL && realpath(path, a) == NULL) { /* the nearest parent that exists */
+        char *parent = strcmp(path, ".") != 0 && strcmp(path, "/") != 0 ? file_folder(path) : NULL;
+        free(path);
+        path = parent;
+    }
+    if (path != NULL && realpath(outer, b) != NULL) {
+        const size_t length = strlen(b);
+        inside = strncmp(a, b, length) == 0 && (a[length] == '\0' || a[length] == '/' || length == 1);
+    }
+    free(path);
+    return inside;
+}
+
+/* Pictures in one of the folders would be compared by the next run. */
+static bool check_folders(const struct options *options, struct error *error)
+{
+    const char *const folders[2] = {options->expected, options->actual};
+    for (int i = 0; i < 2; i++) {
+        if (!is_folder(folders[i]) && !(i == 0 && options->compare.update && access(folders[i], F_OK) != 0))
+            return error_about(error, ERROR_WORK, folders[i],
+                               "is no folder, and %s is one; compare two files or two folders", folders[1 - i]);
+        if (options->picture != NULL && is_inside(options->picture, folders[i]))
+            return error_set(error, ERROR_USAGE,
+                             "%s is in %s, and the next run would compare the pictures in it; name another folder",
+                             options->picture, folders[i]);
+    }
+    return true;
+}
+
+static bool make_rows(struct comparison *comparison, struct error *error)
+{
+    const struct options *options = comparison->options;
+    if (!comparison->folders) {
+        if (options->list.files_from != NULL || options->shard.count > 1)
+            return error_set(error, ERROR_USAGE, "--%s is for two folders, and %s is a file; leave it out",
+                             options->list.files_from != NULL ? "files-from" : "shard", options->expected);
+        return (options->picture == NULL || check_picture(options, error)) &&
+               pairs_make_one(options->expected, options->actual, &comparison->rows, error);
+    }
+    const struct pairs_request request = {
+        .expected = options->expected,
+        .actual = options->actual,
+        .expected_may_miss = options->compare.update,
+        .files_from = options->list.files_from,
+        .null_separated = options->list.null_separated,
+        .shard = options->shard,
+    };
+    return check_folders(options, error) && pairs_make(&request, &comparison->rows, error);
+}
+
+/* Fill in how to compare, and read the mask. */
+static bool make_settings(struct comparison *comparison, struct error *error)
+{
+    const struct options *options = comparison->options;
+    struct compare_settings *settings = &comparison->settings;
+    *settings = (struct compare_settings){.codec = options->job.codec,
+                                          .rules = options->compare.rules,
+                                          .pictures = comparison->folders ? options->picture : NULL,
+                                          .picture = comparison->folders ? NULL : options->picture,
+                                          .picture_format = options->list.format};
+    if (settings->codec.quality == CODEC_QUALITY_KEEP) /* a picture of differences has no input */
+        settings->codec.quality = CODEC_QUALITY;
+    if (options->compare.mask == NULL)
+        return true;
+    uint8_t *bytes;
+    size_t size;
+    if (!file_read(options->compare.mask, budget_file_most(), &bytes, &size, NULL, error))
+        return false;
+    const bool done =
+        codec_decode(bytes, size, options->compare.mask, &settings->codec, &comparison->mask, NULL, error);
+    free(bytes);
+    settings->rules.mask = &comparison->mask;
+    return done;
+}
+
+/* ---- Answers ---- */
+
+static void warn_row(const struct options *options, const struct compare_row *row)
+{
+    const struct row_file *const files[2] = {&row->expected, &row->actual};
+    for (int i = 0; i < 2; i++)
+        if (files[i]->path != NULL)
+            warn_extras(options, file_input_name(files[i]->path), files[i]->extras);
+}
+
+/* Print a problem as an error. */
+static void print_problem(const struct compare_row *row)
+{
+    fputs("gpuconv: ", stderr);
+    text_print_escaped(stderr, row->problem != NULL ? row->problem : "not enough memory for the reason of a failure");
+    fputc('\n', stderr);
+}
+
+/* Print the line of a row: of two files what was found, of folders the kind and the name too. */
+static void print_row(const struct comparison *comparison, const struct compare_row *row)
+{
+    const struct options *options = comparison->options;
+    if (comparison->folders && row->kind == ROW_EQUAL && !options->verbose)
         return;
+    if (comparison->folders) {
+        printf("%-10s ", row_kind_name(row->kind));
+        text_print_escaped(stdout, row->name);
     }
-    printf("shapes differ: expected %d x %d with %d channel%s, actual %d x %d with %d channel%s\n", expected->width,
-           expected->height, expected->channels, expected->channels == 1 ? "" : "s", actual->width, actual->height,
-           actual->channels, actual->channels == 1 ? "" : "s");
+    if (!comparison->folders || (row->kind != ROW_EQUAL && row->kind != ROW_MISSING && row->kind != ROW_NEW)) {
+        fputs(comparison->folders ? ": " : "", stdout);
+        row_describe(stdout, row, &comparison->settings.rules);
+    }
+    putchar('\n');
 }
 
-static void print_difference(const struct image *image, const struct difference *difference)
+static void print_counts(const struct compare_rows *rows)
 {
-    printf("%llu of %llu pixels differ, first at x %d y %d channel %d, largest difference %d, PSNR %.2f dB\n",
-           (unsigned long long)difference->pixels, (unsigned long long)image->width * (unsigned long long)image->height,
-           difference->first_x, difference->first_y, difference->first_channel, difference->largest, difference->psnr);
+    printf("%zu pair%s: %zu equal", rows->count, rows->count == 1 ? "" : "s", rows->counts[ROW_EQUAL]);
+    for (enum row_kind kind = ROW_TOLERATED; kind < ROW_KINDS; kind++)
+        if (rows->counts[kind] > 0)
+            printf(", %zu %s", rows->counts[kind], kind == ROW_SHAPE ? "of other shapes" : row_kind_name(kind));
+    putchar('\n');
 }
 
-/* Print how the images differ; the exit status. */
-static int print_answer(const struct options *options, const struct codec_settings *settings,
-                        const struct image *expected, const struct image *actual)
+/* Print all rows. A problem of two files goes to standard error alone. */
+static void print_rows(const struct comparison *comparison)
 {
+    const struct compare_rows *rows = &comparison->rows;
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct compare_row *row = &rows->rows[i];
+        warn_row(comparison->options, row);
+        if (row->kind == ROW_UNREADABLE || row->problem != NULL)
+            print_problem(row);
+        if (!comparison->silent && (comparison->folders || row->kind != ROW_UNREADABLE))
+            print_row(comparison, row);
+    }
+    if (comparison->folders && !comparison->silent && !comparison->options->quiet)
+        print_counts(rows);
+}
+
+/* Append a line of JSON for each row. */
+static bool write_report(const struct comparison *comparison, struct error *error)
+{
+    struct report report;
+    bool done = report_open(&report, comparison->options->report, &(struct report_run){0}, error);
+    for (size_t i = 0; done && report.descriptor >= 0 && i < comparison->rows.count; i++) {
+        struct text_buffer line;
+        FILE *file = text_open(&line);
+        if (file != NULL)
+            row_print_json(file, &comparison->rows.rows[i], &comparison->settings.rules);
+        if (file == NULL || !text_close(file, &line)) {
+            done = error_set(error, ERROR_WORK, "not enough memory for a line of the report; free some");
+            break;
+        }
+        done = report_append_bytes(&report, line.bytes, line.size, error);
+        free(line.bytes);
+    }
+    struct error unreported;
+    if (!report_close(&report, done ? error : &unreported))
+        done = false;
+    return done;
+}
+
+static void print_step(void *context, enum update_step step, const struct compare_row *row, const char *why)
+{
+    static const char *const words[] = {"replaced", "added", "removed", "kept"};
+    const struct comparison *comparison = context;
+    if (comparison->silent)
+        return;
+    printf("%-10s ", words[step]);
+    text_print_escaped(stdout, row->name);
+    if (why != NULL)
+        printf(": %s", why);
+    putchar('\n');
+}
+
+/* ---- The run ---- */
+
+static void on_progress(void *context, const struct crew_progress *progress)
+{
+    struct comparison *comparison = context;
+    const struct batch_totals totals = {.count = progress->count,
+                                        .done = progress->ended,
+                                        .bytes = progress->bytes,
+                                        .bytes_ended = progress->bytes_ended,
+                                        .pixels = progress->pixels,
+                                        .milliseconds = clock_milliseconds() - comparison->start};
+    progress_draw(&comparison->progress, &totals);
+}
+
+/* Compare, and do not return if a signal comes. */
+static bool compare_all(struct comparison *comparison, struct error *error)
+{
+    const struct options *options = comparison->options;
+    const bool progress = comparison->folders && !options->quiet && isatty(STDERR_FILENO);
+    const struct crew_request request = {
+        .settings = &comparison->settings,
+        .threads = options->threads,
+        .jobs = options->batch.workers,
+        .memory = options->batch.memory > 0 ? options->batch.memory
+                  : comparison->folders     ? budget_default()
+                                            : 0,
+        .on_progress = progress ? on_progress : NULL,
+        .context = comparison,
+    };
+    int signal;
+    comparison->start = clock_milliseconds();
+    const bool done = crew_run(&request, &comparison->rows, &signal, error);
+    if (signal != 0) { /* threads still run */
+        if (progress && write(STDERR_FILENO, "\r\033[K", 4) < 0)
+            _exit(ERROR_WORK);
+        _exit(128 + signal);
+    }
+    progress_clear(&comparison->progress);
+    return done;
+}
+
+/* Make what is expected of what is actual. Returns the exit status. */
+static int update(struct comparison *comparison)
+{
+    const struct update_request request = {.expected = comparison->folders ? comparison->options->expected : NULL,
+                                           .removes = comparison->options->compare.removes,
+                                           .on_step = print_step,
+                                           .context = comparison};
     struct error error;
-    struct difference difference;
-    compare_images(expected, actual, &difference);
-    if (!difference.same_shape) {
-        print_shapes(expected, actual);
-        return 1;
-    }
-    if (difference.pixels == 0) {
-        puts("equal");
-        return 0;
-    }
-    print_difference(expected, &difference);
-    if (options->picture != NULL && !write_picture(options, settings, expected, actual, &error))
+    size_t kept;
+    if (!rows_update(&comparison->rows, &request, &kept, &error))
         return print_error_line(&error);
-    return 1;
+    return kept > 0 ? ERROR_WORK : 0;
 }
 
-/* Exit status 0 where the images are equal, 1 where they are not or cannot be compared. */
+/* Print and write what was found. Returns the exit status. */
+static int answer(struct comparison *comparison)
+{
+    const struct options *options = comparison->options;
+    struct error error;
+    int status = 0, written = 0;
+    for (size_t i = 0; i < comparison->rows.count; i++)
+        if (row_fails(&comparison->rows.rows[i], options->compare.new_fails))
+            status = ERROR_WORK;
+    print_rows(comparison);
+    if (!write_report(comparison, &error))
+        written = print_error_line(&error);
+    if (options->compare.junit != NULL &&
+        !rows_write_junit(options->compare.junit, &comparison->rows, &comparison->settings.rules,
+                          options->compare.new_fails, &error))
+        written = print_error_line(&error);
+    if (options->compare.update)
+        status = update(comparison);
+    return written != 0 ? written : status;
+}
+
 int run_compare(const struct options *options)
 {
-    struct codec_settings settings = options->job.codec;
-    struct thread_pool pool;
+    struct comparison comparison = {.options = options,
+                                    .folders = is_folder(options->expected) || is_folder(options->actual),
+                                    .silent = options->report != NULL && file_is_standard(options->report)};
     struct error error;
-    struct image expected = {0}, actual = {0};
-    thread_pool_open(&pool, options->threads);
-    settings.pool = &pool;
-    if (settings.quality == CODEC_QUALITY_KEEP) /* a picture of differences has no input */
-        settings.quality = CODEC_QUALITY;
-    const bool done = check_picture(options, &error) &&
-                      read_image(options, options->expected, &settings, &expected, &error) &&
-                      read_image(options, options->actual, &settings, &actual, &error);
-    const int status = done ? print_answer(options, &settings, &expected, &actual) : print_error_line(&error);
-    image_free(&expected);
-    image_free(&actual);
-    thread_pool_close(&pool);
+    const bool done =
+        make_settings(&comparison, &error) && make_rows(&comparison, &error) && compare_all(&comparison, &error);
+    const int status = done ? answer(&comparison) : print_error_line(&error);
+    rows_free(&comparison.rows);
+    image_free(&comparison.mask);
     return status;
 }

@@ -12,7 +12,7 @@ const char *usage_text(void)
     return "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
            "       gpuconv [OPTIONS] FILTER INPUT... -o DIR\n"
            "       gpuconv [OPTIONS] --in-place FILTER INPUT...\n"
-           "       gpuconv --compare EXPECTED ACTUAL [DIFF.png]\n"
+           "       gpuconv --compare EXPECTED ACTUAL [DIFF]\n"
            "for example: gpuconv blur photo.png blurred.png\n"
            "gpuconv --list names the filters, gpuconv --help explains everything\n";
 }
@@ -76,7 +76,16 @@ static const char bench_opening[] = "usage: gpuconv --bench [OPTIONS]\n"
                                     "Check, then time, every variant, or one by --variant, on random samples.\n"
                                     "It also takes --backend, --device, --threads, --border, --flip and --abs.\n";
 
-char *help_text(bool of_bench)
+static const char compare_opening[] = "usage: gpuconv --compare [OPTIONS] EXPECTED ACTUAL [DIFF]\n"
+                                      "Compare two images, or the images of two folders by their relative paths.\n"
+                                      "DIFF is a picture of the difference, or the folder for such pictures.\n"
+                                      "It also takes --depth, --codec, --max-pixels, --first-picture, --threads,\n"
+                                      "--format, --files-from, -0, -j, --memory, --shard, --report, -v and -q.\n";
+
+static const char compare_closing[] =
+    "\nExit status: 0 all equal, 1 some are different, missing or unreadable, 2 usage.\n";
+
+char *help_text(int mode)
 {
     static const char *const titles[GROUP_COUNT] = {
         [GROUP_FILTER] = "The filter",
@@ -86,15 +95,18 @@ char *help_text(bool of_bench)
         [GROUP_TALK] = "Messages",
         [GROUP_QUERY] = "Instead of filtering",
         [GROUP_BENCH] = "Benchmark",
+        [GROUP_COMPARE] = "What may differ, and what is written",
     };
     struct text_buffer text;
     FILE *file = text_open(&text);
     if (file == NULL)
         return NULL;
 
-    const enum group first = of_bench ? GROUP_BENCH : 0, end = of_bench ? GROUP_COUNT : GROUP_BENCH;
+    const bool of_bench = mode == MODE_BENCH, of_compare = mode == MODE_COMPARE;
+    const enum group first = of_bench ? GROUP_BENCH : of_compare ? GROUP_COMPARE : 0;
+    const enum group end = of_bench || of_compare ? first + 1 : GROUP_BENCH;
 
-    fputs(of_bench ? bench_opening : opening, file);
+    fputs(of_bench ? bench_opening : of_compare ? compare_opening : opening, file);
     for (enum group group = first; group < end; group++) {
         fprintf(file, "\n%s:\n", titles[group]);
         for (const struct option *o = option_table; o < option_table + option_count; o++)
@@ -102,6 +114,6 @@ char *help_text(bool of_bench)
                 print_option(file, o);
     }
     if (!of_bench)
-        fputs(closing, file);
+        fputs(of_compare ? compare_closing : closing, file);
     return text_close(file, &text) ? text.bytes : NULL;
 }

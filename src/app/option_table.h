@@ -11,7 +11,17 @@
 #include <stddef.h>
 
 /* The group of --help that lists the option. */
-enum group { GROUP_FILTER, GROUP_BACKEND, GROUP_FILE, GROUP_MANY, GROUP_TALK, GROUP_QUERY, GROUP_BENCH, GROUP_COUNT };
+enum group {
+    GROUP_FILTER,
+    GROUP_BACKEND,
+    GROUP_FILE,
+    GROUP_MANY,
+    GROUP_TALK,
+    GROUP_QUERY,
+    GROUP_BENCH,
+    GROUP_COMPARE,
+    GROUP_COUNT
+};
 
 /* The kind of an option's value, and so the type of its field. */
 enum kind {
@@ -32,14 +42,17 @@ enum kind {
     KIND_MEMORY,      /* a number of bytes; a size_t */
     KIND_PIXELS,      /* a number of pixels; a size_t */
     KIND_SHARD,       /* one part of many; a struct shard */
+    KIND_ALLOWANCE,   /* a number or a share of pixels; the `different` and `share` of a struct compare_rules */
+    KIND_AREA,        /* one more rectangle; the areas of a struct compare_rules */
 };
 
 /* Which runs an option goes with. */
 enum use {
-    USE_ANY,   /* all; a run that has no use for it ignores it */
-    USE_RUN,   /* filtering, of one image or many */
-    USE_MANY,  /* filtering many images: with --output or --in-place */
-    USE_BENCH, /* --bench */
+    USE_ANY,     /* all; a run that has no use for it ignores it */
+    USE_RUN,     /* filtering, of one image or many */
+    USE_MANY,    /* filtering many images: with --output or --in-place */
+    USE_BENCH,   /* --bench */
+    USE_COMPARE, /* --compare */
 };
 
 struct option {
@@ -48,6 +61,7 @@ struct option {
     const char *argument;
     enum group group;
     enum use use;
+    bool compares; /* USE_RUN and USE_MANY: it goes with --compare too */
     const char *help;
     enum kind kind;
     size_t field;                   /* its offset in struct options */

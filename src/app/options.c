@@ -193,6 +193,49 @@ static bool parse_pixels(const struct option *o, const char *value, size_t *fiel
     return true;
 }
 
+/* A number of pixels, or a share of them with up to six decimals: 100, 0.1%. */
+static bool parse_allowance(const struct option *o, const char *value, struct compare_rules *rules, struct error *error)
+{
+    enum { DECIMALS = 6 };
+    const size_t whole = strspn(value, "0123456789");
+    const bool pointed = value[whole] == '.';
+    const char *decimals = value + whole + pointed;
+    const size_t count = pointed ? strspn(decimals, "0123456789") : 0;
+    uint64_t number = whole <= 15 ? strtoull(value, NULL, 10) : 0;
+    const char *end = decimals + count;
+    rules->different = 0;
+    rules->share = 0;
+    if (whole > 0 && whole <= 15 && !pointed && *end == '\0') {
+        rules->different = number;
+        return true;
+    }
+    for (size_t i = 0; i < DECIMALS && number <= 100 * 1000000; i++)
+        number = number * 10 + (i < count ? (uint64_t)(decimals[i] - '0') : 0);
+    if (whole > 0 && whole <= 3 && count <= DECIMALS && (count > 0 || !pointed) && strcmp(end, "%") == 0 &&
+        number <= COMPARE_WHOLE) {
+        rules->share = (int)number;
+        return true;
+    }
+    return error_set(error, ERROR_USAGE, "--%s takes a number of pixels, or a share of them such as 0.1%%, not \"%s\"",
+                     o->name, value);
+}
+
+/* X,Y,WIDTH,HEIGHT. */
+static bool parse_area(const struct option *o, const char *value, struct compare_rules *rules, struct error *error)
+{
+    int numbers[4];
+    const char *at = value;
+    if (rules->area_count == COMPARE_AREAS_MOST)
+        return error_set(error, ERROR_USAGE, "--%s was given more than %d times; give a --mask instead", o->name,
+                         COMPARE_AREAS_MOST);
+    for (int i = 0; i < 4; i++)
+        if (!text_read_number(&at, i < 2 ? 0 : 1, FORMAT_SIDE_MOST, &numbers[i]) || *at++ != (i < 3 ? ',' : '\0'))
+            return error_set(error, ERROR_USAGE,
+                             "--%s takes X,Y,WIDTH,HEIGHT in pixels, such as 0,0,100,20, not \"%s\"", o->name, value);
+    rules->areas[rules->area_count++] = (struct compare_area){numbers[0], numbers[1], numbers[2], numbers[3]};
+    return true;
+}
+
 const char *options_mode_name(int mode)
 {
     if (mode == MODE_SHOW)
@@ -209,7 +252,7 @@ static bool set_mode(struct options *options, int mode, struct error *error)
     if (options->mode != MODE_RUN && options->mode != mode && mode != MODE_HELP && mode != MODE_VERSION)
         return error_set(error, ERROR_USAGE, "--%s and --%s are two different questions; ask one at a time",
                          options_mode_name(options->mode), options_mode_name(mode));
-    options->of_bench = options->mode == MODE_BENCH; /* help */
+    options->help_of = options->mode;
     options->mode = mode;
     return true;
 }
@@ -266,6 +309,10 @@ static bool set_option(const struct option *o, const char *value, struct options
         return parse_pixels(o, value, field, error);
     case KIND_SHARD:
         return shard_parse(value, field, error);
+    case KIND_ALLOWANCE:
+        return parse_allowance(o, value, field, error);
+    case KIND_AREA:
+        return parse_area(o, value, field, error);
     }
     return false;
 }
@@ -321,7 +368,8 @@ static bool parse_letters(int argc, char *const argv[], int *i, struct options *
 static const struct option *first_given(const struct options *options, enum use use)
 {
     for (size_t i = 0; i < option_count; i++)
-        if ((options->given >> i & 1) != 0 && option_table[i].use == use)
+        if ((options->given >> i & 1) != 0 && option_table[i].use == use &&
+            !(options->mode == MODE_COMPARE && option_table[i].compares))
             return &option_table[i];
     return NULL;
 }
@@ -330,9 +378,11 @@ static const struct option *first_given(const struct options *options, enum use 
 static bool validate_uses(const struct options *options, struct error *error)
 {
     const struct option *many = first_given(options, USE_MANY), *run = first_given(options, USE_RUN);
-    const struct option *bench = first_given(options, USE_BENCH);
+    const struct option *bench = first_given(options, USE_BENCH), *compare = first_given(options, USE_COMPARE);
     if (options->mode != MODE_BENCH && bench != NULL)
         return error_set(error, ERROR_USAGE, "--%s belongs to --bench; give both or neither", bench->name);
+    if (options->mode != MODE_COMPARE && compare != NULL)
+        return error_set(error, ERROR_USAGE, "--%s belongs to --compare; give both or neither", compare->name);
     if (options->mode != MODE_RUN && many != NULL)
         return error_set(error, ERROR_USAGE, "--%s is for many files, and --%s does not filter files; leave one out",
                          many->name, options_mode_name(options->mode));
@@ -379,10 +429,9 @@ static bool validate_no_operands(int count, const struct options *options, struc
                      options->operands[0]);
 }
 
-/* Without --format, the suffix of the output must name a format. With OR_FOLDER, a name without one may mean a folder. */
-static bool validate_suffix(const char *path, bool or_folder, struct error *error)
+bool options_check_suffix(const struct options *options, const char *path, bool or_folder, struct error *error)
 {
-    if (format_find_by_path(path) != NULL)
+    if (options->list.format != NULL || format_find_by_path(path) != NULL)
         return true;
     char suffixes[128];
     const char *slash = strrchr(path, '/');
@@ -393,13 +442,20 @@ static bool validate_suffix(const char *path, bool or_folder, struct error *erro
                        bare ? ", or a folder with -o " : "", bare ? path : "");
 }
 
+static bool validate_null(const struct list_request *list, struct error *error)
+{
+    if (list->null_separated && list->files_from == NULL)
+        return error_set(error, ERROR_USAGE, "--null says how --files-from separates its names; give both or neither");
+    return true;
+}
+
 /* Refuse options of a run that contradict each other. */
 static bool validate_run_options(const struct options *options, struct error *error)
 {
     const struct list_request *list = &options->list;
     const struct option *many = first_given(options, USE_MANY);
-    if (list->null_separated && list->files_from == NULL)
-        return error_set(error, ERROR_USAGE, "--null says how --files-from separates its names; give both or neither");
+    if (!validate_null(list, error))
+        return false;
     if (list->output == NULL && !list->in_place && many != NULL)
         return error_set(error, ERROR_USAGE,
                          "--%s is for many files; say where they go with --output DIR, or --in-place", many->name);
@@ -473,7 +529,7 @@ static bool validate_pair(int count, struct options *options, struct error *erro
         return error_about(error, ERROR_USAGE, options->output,
                            "is a folder; give -o %s to write to it under the same name", options->output);
     if (!file_is_standard(options->output)) {
-        if (options->list.format == NULL && !validate_suffix(options->output, true, error))
+        if (!options_check_suffix(options, options->output, true, error))
             return false;
     } else if (options->job.skip_existing) {
         return error_set(error, ERROR_USAGE,
@@ -502,24 +558,35 @@ static bool validate_run(int count, struct options *options, struct error *error
     return options->pair ? validate_pair(count, options, error) : validate_many(options, error);
 }
 
+/* Files that --compare writes must not look like images, which might be those to compare. */
+static bool validate_text_file(const char *option, const char *path, struct error *error)
+{
+    if (path == NULL || format_find_by_path(path) == NULL)
+        return true;
+    return error_set(error, ERROR_USAGE, "--%s %s has the name of an image; name another file", option, path);
+}
+
 static bool validate_compare(int count, struct options *options, struct error *error)
 {
     if (count < 2 || count > 3)
         return error_set(error, ERROR_USAGE,
-                         "--compare takes two or three files, not %d; usage: gpuconv --compare EXPECTED ACTUAL "
-                         "[DIFF.png]",
+                         "--compare takes two or three files or folders, not %d; usage: gpuconv --compare EXPECTED "
+                         "ACTUAL [DIFF]",
                          count);
     options->expected = options->operands[0];
     options->actual = options->operands[1];
     options->picture = count == 3 ? options->operands[2] : NULL;
     if (file_is_standard(options->expected) && file_is_standard(options->actual))
         return error_set(error, ERROR_USAGE, "standard input holds one image; name a file for the other");
-    if (options->picture == NULL)
-        return true;
-    if (file_is_standard(options->picture))
+    if (options->compare.removes && !options->compare.update)
+        return error_set(error, ERROR_USAGE, "--delete goes with --update; give both or neither");
+    if (options->compare.update && (file_is_standard(options->expected) || file_is_standard(options->actual)))
+        return error_set(error, ERROR_USAGE, "--update copies files, and standard input is none; name a file");
+    if (options->picture != NULL && file_is_standard(options->picture))
         return error_set(error, ERROR_USAGE,
                          "--compare prints its answer on standard output; name a file for the difference picture");
-    return options->list.format != NULL || validate_suffix(options->picture, false, error);
+    return validate_null(&options->list, error) && validate_text_file("report", options->report, error) &&
+           validate_text_file("junit", options->compare.junit, error);
 }
 
 /* All options are parsed: give the operands their meaning, and check that everything agrees. */

@@ -11,6 +11,7 @@
 #include "batch/job.h"
 #include "batch/shard.h"
 #include "bench/bench.h"
+#include "compare/compare.h"
 #include "pipeline/pipeline.h"
 
 #include <stdbool.h>
@@ -51,6 +52,14 @@ struct bench_options {
     bool json, csv;
 };
 
+/* The options of --compare alone. */
+struct compare_options {
+    struct compare_rules rules; /* without its mask */
+    const char *mask;           /* NULL: none */
+    const char *junit;          /* NULL: none */
+    bool new_fails, update, removes;
+};
+
 /* The strings are argv's. Options set fields of the modules' own settings. The mode fills in the fields that no option
  * sets. */
 struct options {
@@ -71,11 +80,12 @@ struct options {
 
     bool pair;                               /* MODE_RUN of one image, from INPUT to OUTPUT */
     const char *input, *output;              /* of that image */
-    const char *expected, *actual, *picture; /* MODE_COMPARE; picture may be NULL */
+    const char *expected, *actual, *picture; /* MODE_COMPARE: files, or folders; picture may be NULL */
+    struct compare_options compare;          /* MODE_COMPARE */
     struct bench_options bench;              /* MODE_BENCH */
 
     bool verbose, quiet;
-    bool of_bench;   /* MODE_HELP follows MODE_BENCH: help about --bench */
+    int help_of;     /* MODE_HELP: the mode before it, MODE_BENCH or MODE_COMPARE for help about that */
     char **operands; /* list.inputs points into it; options_free releases it */
 };
 
@@ -96,8 +106,12 @@ char *options_text(const struct options *options);
 /* Release OPTIONS, also after a failure of options_parse. */
 void options_free(struct options *options);
 
-/* The text of --help, or of --bench --help. Release it with free. NULL if there is too little memory. */
-char *help_text(bool of_bench);
+/* Can an image be written to PATH? Without --format, its suffix must name a format. With OR_FOLDER, the error for a name
+ * without a suffix suggests that it means a folder. */
+bool options_check_suffix(const struct options *options, const char *path, bool or_folder, struct error *error);
+
+/* The text of --help, or about MODE_BENCH or MODE_COMPARE. Release it with free. NULL if there is too little memory. */
+char *help_text(int mode);
 
 /* The short usage, a few lines, for a call without arguments. */
 const char *usage_text(void);

@@ -172,7 +172,7 @@ static int list_devices(void)
 
 static int print_help(const struct options *options)
 {
-    char *text = help_text(options->of_bench);
+    char *text = help_text(options->help_of);
     if (text == NULL) {
         struct error error;
         error_set(&error, ERROR_WORK, "not enough memory for the help; free some");

@@ -332,31 +332,33 @@ static bool add_input(struct list_builder *builder, const char *path)
 }
 
 /* Add a name from a list. */
-static bool add_listed(struct list_builder *builder, const char *name)
+static bool add_listed(void *context, const char *name, struct error *error)
 {
-    return name[0] == '\0' || add_input(builder, strcmp(name, "-") == 0 ? "./-" : name);
+    (void)error; /* the builder's */
+    return name[0] == '\0' || add_input(context, strcmp(name, "-") == 0 ? "./-" : name);
 }
 
-static bool add_list(struct list_builder *builder)
+bool file_list_read_names(const char *from, bool null_separated,
+                          bool (*each)(void *context, const char *name, struct error *error), void *context,
+                          struct error *error)
 {
-    const struct list_request *request = builder->request;
-    const char *name = file_input_name(request->files_from);
-    const int separator = request->null_separated ? '\0' : '\n';
+    const char *name = file_input_name(from);
+    const int separator = null_separated ? '\0' : '\n';
     char *text;
     size_t size;
-    if (!file_read_text(request->files_from, LIST_LIMIT, &text, &size, builder->error))
+    if (!file_read_text(from, LIST_LIMIT, &text, &size, error))
         return false;
     const char *start = text;
-    bool done = request->null_separated || text_begin(&start, text + size, name, ERROR_USAGE, builder->error);
+    bool done = null_separated || text_begin(&start, text + size, name, ERROR_USAGE, error);
     text[size] = (char)separator;
-    if (done && !request->null_separated && memchr(text, '\0', size) != NULL)
-        done = error_about(builder->error, ERROR_USAGE, name, "holds a NUL byte, as lists of -0 do; give -0, too");
+    if (done && !null_separated && memchr(text, '\0', size) != NULL)
+        done = error_about(error, ERROR_USAGE, name, "holds a NUL byte, as lists of -0 do; give -0, too");
     for (char *end, *at = text + (start - text); done && at < text + size; at = end + 1) {
         end = memchr(at, separator, (size_t)(text + size + 1 - at));
         *end = '\0';
-        if (!request->null_separated && end > at && end[-1] == '\r') /* a list from Windows */
+        if (!null_separated && end > at && end[-1] == '\r') /* a list from Windows */
             end[-1] = '\0';
-        done = add_listed(builder, at);
+        done = each(context, at, error);
     }
     free(text);
     return done;
@@ -381,12 +383,34 @@ bool file_list_make(const struct list_request *request, struct file_list *list, 
     bool done = true;
     for (size_t i = 0; done && i < request->input_count; i++)
         done = add_input(&builder, request->inputs[i]);
-    done = done && (request->files_from == NULL || add_list(&builder));
+    done = done && (request->files_from == NULL ||
+                    file_list_read_names(request->files_from, request->null_separated, add_listed, &builder, error));
     if (done)
         warn_others(request, &builder.others);
     if (done && list->count > 0)
         qsort(list->jobs, list->count, sizeof *list->jobs, compare_jobs);
     return done && collisions_check(list, request->in_place, error);
+}
+
+bool file_list_make_tree(const char *folder, struct file_list *list, struct error *error)
+{
+    const struct list_request request = {.recursive = true, .output = ""};
+    struct list_builder builder = {.request = &request, .list = list, .error = error};
+    *list = (struct file_list){0};
+    bool done = add_folder(&builder, folder, "");
+    for (size_t i = 0; done && i < list->count; i++) {
+        struct job *job = &list->jobs[i];
+        if (job->output != NULL)
+            continue;
+        char *above = join_path(folder, "");
+        const size_t length = above != NULL ? strlen(above) : 0;
+        job->output = strdup(strlen(job->input) > length ? job->input + length : job->input);
+        done = (above != NULL && job->output != NULL) || no_memory(error);
+        free(above);
+    }
+    if (done && list->count > 0)
+        qsort(list->jobs, list->count, sizeof *list->jobs, compare_jobs);
+    return done;
 }
 
 bool file_list_make_pair(const char *input, const char *output, const struct format *format, struct file_list *list,

@@ -40,6 +40,17 @@ struct list_request {
 /* Fill LIST with many files; release it with file_list_free, also after a failure. Nothing is written or created. */
 bool file_list_make(const struct list_request *request, struct file_list *list, struct error *error);
 
+/* Fill LIST with the images in a folder and in the folders inside it: `output` is the path below FOLDER, and they are
+ * sorted by it. A file or folder that cannot be read has a problem. Release LIST with file_list_free, also after a
+ * failure. */
+bool file_list_make_tree(const char *folder, struct file_list *list, struct error *error);
+
+/* Call EACH for each name in the file FROM, "-" for standard input, until it fails: one a line, or each behind the NUL of
+ * the one before it. */
+bool file_list_read_names(const char *from, bool null_separated,
+                          bool (*each)(void *context, const char *name, struct error *error), void *context,
+                          struct error *error);
+
 /* Fill LIST with one job, from INPUT to OUTPUT. Both may be "-". FORMAT NULL is the input's format. Fails if OUTPUT
  * cannot be written or is INPUT. Release LIST with file_list_free, also after a failure. */
 bool file_list_make_pair(const char *input, const char *output, const struct format *format, struct file_list *list,

@@ -163,6 +163,14 @@ static bool append_line(const struct report *report, const char *bytes, size_t s
                        wrote < 0 ? strerror(errno) : "it takes only a part of a line");
 }
 
+bool report_append_bytes(struct report *report, const char *bytes, size_t size, struct error *error)
+{
+    if (report->descriptor < 0 || report->failed)
+        return true;
+    report->failed = !append_line(report, bytes, size, error);
+    return !report->failed;
+}
+
 bool report_append(struct report *report, const struct job_result *result, struct error *error)
 {
     if (report->descriptor < 0 || report->failed)
@@ -176,8 +184,7 @@ bool report_append(struct report *report, const struct job_result *result, struc
         report->failed = true;
         return error_set(error, ERROR_WORK, "not enough memory for a line of the report %s; free some", report->path);
     }
-    done = append_line(report, line.bytes, line.size, error);
-    report->failed = !done;
+    done = report_append_bytes(report, line.bytes, line.size, error);
     free(line.bytes);
     return done;
 }

@@ -38,6 +38,9 @@ bool report_open(struct report *report, const char *path, const struct report_ru
 /* Append a job's line. Only the first failure returns false: after it no line is written. */
 bool report_append(struct report *report, const struct job_result *result, struct error *error);
 
+/* Append the SIZE bytes of a line that is made elsewhere, in the same way. */
+bool report_append_bytes(struct report *report, const char *bytes, size_t size, struct error *error);
+
 /* Close the file. Returns false if that fails, which means that lines are missing; but not after an earlier failure. */
 bool report_close(struct report *report, struct error *error);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * How two images differ, and a picture of that. */
+ * How two images differ, what may be overlooked, and a picture of the difference. */
 #include "compare/compare.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The absolute difference of sample number I of two images of one shape. */
@@ -19,39 +20,142 @@ static bool same_shape(const struct image *a, const struct image *b)
     return a->width == b->width && a->height == b->height && a->channels == b->channels && a->bits == b->bits;
 }
 
-void compare_images(const struct image *expected, const struct image *actual, struct difference *difference)
+/* ---- What is ignored ---- */
+
+/* Mark with 1 the pixels of row Y that an area or the mask ignores. FLAGS has WIDTH bytes of 0. */
+static void mark_ignored(const struct compare_rules *rules, int y, int width, uint8_t *flags)
+{
+    for (size_t i = 0; i < rules->area_count; i++) {
+        const struct compare_area *area = &rules->areas[i];
+        if (y < area->y || y - area->y >= area->height || area->x >= width)
+            continue;
+        const int room = width - area->x;
+        memset(flags + area->x, 1, (size_t)(area->width < room ? area->width : room));
+    }
+    if (rules->mask == NULL)
+        return;
+    const size_t channels = (size_t)rules->mask->channels, colours = channels >= 3 ? 3 : 1;
+    const size_t first = (size_t)y * (size_t)width * channels;
+    const bool deep = image_sample_bytes(rules->mask) == 2;
+    for (size_t x = 0; x < (size_t)width; x++) {
+        int sum = 0;
+        for (size_t c = 0; c < colours; c++)
+            sum += deep ? image_samples16(rules->mask)[first + x * channels + c]
+                        : rules->mask->samples[first + x * channels + c];
+        flags[x] |= sum == 0;
+    }
+}
+
+/* Is alpha, the last of the BYTES of a pixel, 0 in both? */
+static bool is_transparent(const uint8_t *a, const uint8_t *b, size_t bytes, size_t sample)
+{
+    static const uint8_t zero[2] = {0};
+    return memcmp(a + bytes - sample, zero, sample) == 0 && memcmp(b + bytes - sample, zero, sample) == 0;
+}
+
+bool compare_ignore(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
+                    uint64_t *ignored, uint64_t *hidden, struct error *error)
+{
+    const bool transparent = rules->ignores_transparent && image_has_alpha(expected);
+    const size_t bytes = image_pixel_bytes(expected);
+    *ignored = *hidden = 0;
+    if (rules->area_count == 0 && rules->mask == NULL && !transparent)
+        return true;
+    if (rules->mask != NULL && (rules->mask->width != expected->width || rules->mask->height != expected->height))
+        return error_set(error, ERROR_WORK, "has %d x %d pixels, and the mask %d x %d; give a mask of its size",
+                         expected->width, expected->height, rules->mask->width, rules->mask->height);
+    uint8_t *flags = malloc((size_t)expected->width);
+    if (flags == NULL)
+        return error_set(error, ERROR_WORK, "not enough memory for a row of the mask; free some");
+    for (int y = 0; y < expected->height; y++) {
+        const uint8_t *a = image_row(expected, y);
+        uint8_t *b = image_row(actual, y);
+        memset(flags, 0, (size_t)expected->width);
+        mark_ignored(rules, y, expected->width, flags);
+        for (int x = 0; x < expected->width; x++, a += bytes, b += bytes) {
+            if (flags[x] == 0 && !(transparent && is_transparent(a, b, bytes, image_sample_bytes(expected))))
+                continue;
+            ++*ignored;
+            *hidden += memcmp(a, b, bytes) != 0;
+            memcpy(b, a, bytes);
+        }
+    }
+    free(flags);
+    return true;
+}
+
+/* ---- Numbers ---- */
+
+/* Make the box hold the pixel too. No box comes before the FIRST pixel; rows come from the top down. */
+static void grow_box(struct compare_area *box, bool first, int x, int y)
+{
+    if (first)
+        *box = (struct compare_area){.x = x, .y = y};
+    const int right = x >= box->x + box->width ? x + 1 : box->x + box->width;
+    box->x = x < box->x ? x : box->x;
+    box->width = right - box->x;
+    box->height = y + 1 - box->y;
+}
+
+/* Count the pixel at X, Y, whose first sample is number FIRST. Returns the sum of its squared differences. */
+static uint64_t count_pixel(const struct image *expected, const struct image *actual, int tolerance, size_t first,
+                            int x, int y, struct difference *difference)
+{
+    uint64_t squares = 0;
+    int most = 0, channel = -1;
+    for (int c = 0; c < expected->channels; c++) {
+        const int d = sample_difference(expected, actual, first + (size_t)c);
+        most = d > most ? d : most;
+        channel = channel < 0 && d > tolerance ? c : channel;
+        difference->largest_of[c] = d > difference->largest_of[c] ? d : difference->largest_of[c];
+        squares += (uint64_t)d * (uint64_t)d;
+    }
+    difference->largest = most > difference->largest ? most : difference->largest;
+    difference->tolerated += most > 0 && most <= tolerance;
+    if (most <= tolerance)
+        return squares;
+    if (difference->pixels == 0) {
+        difference->first_x = x;
+        difference->first_y = y;
+        difference->first_channel = channel;
+    }
+    grow_box(&difference->box, difference->pixels == 0, x, y);
+    difference->pixels++;
+    return squares;
+}
+
+void compare_images(const struct image *expected, const struct image *actual, int tolerance, uint64_t ignored,
+                    struct difference *difference)
 {
     const size_t channels = (size_t)expected->channels, row = (size_t)expected->width * channels;
     const double peak = image_sample_bytes(expected) == 1 ? 255 : 65535;
     uint64_t squares = 0; /* no overflow for up to 2^48 samples of 8 bits, or 2^32 of 16 */
-    *difference = (struct difference){.first_x = -1, .first_y = -1, .first_channel = -1, .psnr = INFINITY};
+    *difference = (struct difference){.first_x = -1, .first_y = -1, .first_channel = -1, .psnr = INFINITY, .ssim = NAN};
     if (!same_shape(expected, actual))
         return;
     difference->same_shape = true;
+    difference->ignored = ignored;
+    difference->compared = (uint64_t)expected->width * (uint64_t)expected->height - ignored;
     for (int y = 0; y < expected->height; y++) {
         if (memcmp(image_row(expected, y), image_row(actual, y), row * image_sample_bytes(expected)) == 0)
             continue;
-        for (int x = 0; x < expected->width; x++) {
-            bool differs = false;
-            for (size_t c = 0; c < channels; c++) {
-                const int d = sample_difference(expected, actual, (size_t)y * row + (size_t)x * channels + c);
-                if (d == 0)
-                    continue;
-                if (difference->first_x < 0) {
-                    difference->first_x = x;
-                    difference->first_y = y;
-                    difference->first_channel = (int)c;
-                }
-                differs = true;
-                difference->largest = d > difference->largest ? d : difference->largest;
-                squares += (uint64_t)d * (uint64_t)d;
-            }
-            difference->pixels += differs;
-        }
+        for (int x = 0; x < expected->width; x++)
+            squares +=
+                count_pixel(expected, actual, tolerance, (size_t)y * row + (size_t)x * channels, x, y, difference);
     }
     if (squares > 0)
-        difference->psnr = 10 * log10(peak * peak * (double)image_samples(expected) / (double)squares);
+        difference->psnr = 10 * log10(peak * peak * (double)difference->compared * (double)channels / (double)squares);
 }
+
+uint64_t compare_allowed(const struct compare_rules *rules, const struct difference *difference)
+{
+    const uint64_t share = (uint64_t)rules->share;
+    if (share == 0)
+        return rules->different;
+    return difference->compared / COMPARE_WHOLE * share + difference->compared % COMPARE_WHOLE * share / COMPARE_WHOLE;
+}
+
+/* ---- The picture ---- */
 
 /* Set OUT to the COLOURS numbers that the picture shows at pixel number I, before they are scaled. Returns the largest
  * of these numbers. */

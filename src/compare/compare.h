@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How two images differ, and a picture of that. */
+ * How two images differ, what may be overlooked, and a picture of the difference. */
 #ifndef GPUCONV_COMPARE_H
 #define GPUCONV_COMPARE_H
 
@@ -8,19 +8,60 @@
 #include "image/image.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* The most rectangles of pixels to ignore. */
+enum { COMPARE_AREAS_MOST = 64 };
+
+/* A rectangle of pixels. It may reach beyond the image. */
+struct compare_area {
+    int x, y, width, height;
+};
+
+/* Shares of pixels are counted in millionths of a percent. */
+enum { COMPARE_WHOLE = 100000000 };
+
+/* What two images may differ in and still be taken as equal. All zero: in nothing. */
+struct compare_rules {
+    int tolerance;            /* levels, of the images' own depth, that a sample may differ by */
+    uint64_t different;       /* how many pixels may differ by more */
+    int share;                /* instead: the share of the compared pixels, of COMPARE_WHOLE; 0: `different` counts */
+    bool ignores_transparent; /* ignore pixels whose alpha is 0 in both images */
+    bool takes_metadata;      /* compare the profile and the orientation too */
+    struct compare_area areas[COMPARE_AREAS_MOST];
+    size_t area_count;
+    const struct image *mask; /* ignore pixels whose colours are all 0 in it; NULL: there is none */
+};
 
 /* How two images of one size differ. */
 struct difference {
-    bool same_shape;                     /* width, height, channels and bits agree; if not, nothing else is set */
-    uint64_t pixels;                     /* pixels with at least one different sample */
-    int first_x, first_y, first_channel; /* the first different sample in reading order; -1 if none differs */
-    int largest;                         /* the largest absolute difference of two samples */
-    double psnr; /* 10 log10(peak^2 / mean square error) in dB, peak 255 or 65535; INFINITY if equal */
+    bool same_shape;          /* width, height, channels and bits agree; if not, nothing else is set */
+    uint64_t ignored, hidden; /* pixels that were ignored, and those of them that differ */
+    uint64_t compared;        /* pixels that were not ignored */
+    uint64_t pixels;          /* of these, with a sample that differs by more than the tolerance */
+    uint64_t tolerated;       /* of these, with differences up to the tolerance only */
+    int first_x, first_y,
+        first_channel;       /* the first sample beyond the tolerance in reading order; -1 if there is none */
+    struct compare_area box; /* around all pixels beyond the tolerance */
+    int largest;             /* the largest absolute difference of two samples that were not ignored */
+    int largest_of[4];       /* the same, by channel */
+    double psnr;             /* 10 log10(peak^2 / mean square error) in dB, peak 255 or 65535; INFINITY if equal */
+    double ssim;             /* as in ssim.h; NAN where it is not defined or was not computed */
 };
 
-/* Compare two images sample by sample. */
-void compare_images(const struct image *expected, const struct image *actual, struct difference *difference);
+/* Copy the pixels of EXPECTED that RULES ignore over those of ACTUAL, so that they are equal in all that follows. Set
+ * *IGNORED to their number, and *HIDDEN to that of those which differed. The images have one shape. Fails if the mask
+ * has another size. */
+bool compare_ignore(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
+                    uint64_t *ignored, uint64_t *hidden, struct error *error);
+
+/* Compare two images sample by sample, after IGNORED pixels were made equal. */
+void compare_images(const struct image *expected, const struct image *actual, int tolerance, uint64_t ignored,
+                    struct difference *difference);
+
+/* How many pixels may be beyond the tolerance. */
+uint64_t compare_allowed(const struct compare_rules *rules, const struct difference *difference);
 
 /* Set PICTURE to an image that shows where and how much two images of one shape differ. It is grey or RGB with 8 bits,
  * and black where the images are equal. Elsewhere each colour is the absolute difference, scaled so that the largest

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Complete command lines as a shell would: completions.py GPUCONV FOLDER bash|zsh|fish.
 
-Every option of --help and --bench --help must be offered, with the words that it takes, and the filters. Then a shell on
+Every option of --help, --bench --help and --compare --help must be offered, with the words that it takes, and the filters. Then a shell on
 a terminal of its own gets keys. Skipped (exit status 77) if the shell is not installed."""
 import os
 import pty
@@ -107,7 +107,7 @@ def main():
     if not shutil.which(shell):
         skip(f"{shell} is not installed")
     text = "".join(run(program, *words).stdout
-                   for words in (["--help"], ["--bench", "--help"]))
+                   for words in (["--help"], ["--bench", "--help"], ["--compare", "--help"]))
     options = re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]*)", text, re.M)
     letters = re.findall(r"^  (-\w), --", text, re.M)
     listed = run(program, "--list").stdout

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Two images side by side: how they differ, and the picture of that. */
+#include "base/parallel.h"
 #include "compare/compare.h"
+#include "compare/ssim.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -39,12 +41,12 @@ static void test_differences_of_16_bits_are_counted_and_shown(void **state)
     assert_true(image_allocate(&b, 3, 2, 2, 16, NULL));
     memset(a.samples, 0, image_bytes(&a));
     memset(b.samples, 0, image_bytes(&b));
-    compare_images(&a, &b, &difference);
+    compare_images(&a, &b, 0, 0, &difference);
     assert_true(difference.same_shape && difference.pixels == 0 && isinf(difference.psnr));
     set_sample16(&b, 2 * 4, 1);     /* pixel (1, 1), a difference that 8 bits do not have */
     set_sample16(&b, 2 * 4 + 1, 2); /* in alpha too */
     set_sample16(&a, 2 * 5 + 1, 65535);
-    compare_images(&a, &b, &difference);
+    compare_images(&a, &b, 0, 0, &difference);
     assert_int_equal(difference.pixels, 2);
     assert_int_equal(difference.first_x, 1);
     assert_int_equal(difference.first_y, 1);
@@ -63,7 +65,7 @@ static void test_differences_of_16_bits_are_counted_and_shown(void **state)
     image_free(&picture);
 
     assert_true(image_convert(&a, 8, &image8, NULL));
-    compare_images(&a, &image8, &difference);
+    compare_images(&a, &image8, 0, 0, &difference);
     assert_false(difference.same_shape);
     assert_false(difference_picture(&a, &image8, &picture, &error));
     image_free(&a);
@@ -76,7 +78,7 @@ static void test_differences_of_8_bits_are_counted(void **state)
     struct image a = pattern_image(7, 5, 3), b = pattern_image(7, 5, 3), other = pattern_image(5, 7, 3);
     struct difference difference;
     (void)state;
-    compare_images(&a, &b, &difference);
+    compare_images(&a, &b, 0, 0, &difference);
     assert_true(difference.same_shape);
     assert_int_equal(difference.pixels, 0);
     assert_int_equal(difference.first_x, -1);
@@ -85,7 +87,7 @@ static void test_differences_of_8_bits_are_counted(void **state)
     assert_int_equal(difference.largest, 0);
     assert_true(isinf(difference.psnr) && difference.psnr > 0);
 
-    compare_images(&a, &other, &difference);
+    compare_images(&a, &other, 0, 0, &difference);
     assert_false(difference.same_shape);
 
     /* Pixel (4, 1) differs in two channels, by -3 and 4; pixel (0, 3) in one, by 1: squares 9 + 16 + 1. */
@@ -95,7 +97,7 @@ static void test_differences_of_8_bits_are_counted(void **state)
     b.samples[(1 * 7 + 4) * 3 + 2] = 14;
     a.samples[(3 * 7 + 0) * 3 + 0] = 50;
     b.samples[(3 * 7 + 0) * 3 + 0] = 51;
-    compare_images(&a, &b, &difference);
+    compare_images(&a, &b, 0, 0, &difference);
     assert_int_equal(difference.pixels, 2);
     assert_int_equal(difference.first_x, 4);
     assert_int_equal(difference.first_y, 1);
@@ -143,12 +145,114 @@ static void test_the_picture_shows_where_and_how_much(void **state)
     image_free(&grey);
 }
 
+/* SSIM by its definition: a window at a time, as in the paper, with luma of whole images. */
+static double plain_ssim(const struct image *a, const struct image *b)
+{
+    const struct image *const images[2] = {a, b};
+    double weights[SSIM_WINDOW][SSIM_WINDOW], total = 0, sum = 0;
+    for (int i = 0; i < SSIM_WINDOW; i++)
+        for (int j = 0; j < SSIM_WINDOW; j++)
+            total += weights[i][j] = exp(-((i - 5) * (i - 5) + (j - 5) * (j - 5)) / 4.5);
+    for (int y = 0; y + SSIM_WINDOW <= a->height; y++)
+        for (int x = 0; x + SSIM_WINDOW <= a->width; x++) {
+            double mean[2] = {0}, square[2] = {0}, product = 0;
+            for (int i = 0; i < SSIM_WINDOW; i++)
+                for (int j = 0; j < SSIM_WINDOW; j++) {
+                    double luma[2];
+                    for (int k = 0; k < 2; k++) {
+                        const uint8_t *p = images[k]->samples + ((y + i) * a->width + x + j) * a->channels;
+                        luma[k] = a->channels < 3 ? p[0] : 0.299 * p[0] + 0.587 * p[1] + 0.114 * p[2];
+                        mean[k] += weights[i][j] / total * luma[k];
+                        square[k] += weights[i][j] / total * luma[k] * luma[k];
+                    }
+                    product += weights[i][j] / total * luma[0] * luma[1];
+                }
+            const double c1 = 2.55 * 2.55, c2 = 7.65 * 7.65, both = mean[0] * mean[1];
+            sum += (2 * both + c1) * (2 * (product - both) + c2) /
+                   ((mean[0] * mean[0] + mean[1] * mean[1] + c1) *
+                    (square[0] - mean[0] * mean[0] + square[1] - mean[1] * mean[1] + c2));
+        }
+    return sum / (a->width - SSIM_WINDOW + 1) / (a->height - SSIM_WINDOW + 1);
+}
+
+static void test_ssim_follows_its_definition(void **state)
+{
+    struct thread_pool pool;
+    (void)state;
+    thread_pool_open(&pool, 3);
+    for (int channels = 1; channels <= 4; channels++) {
+        struct image a = pattern_image(29, 90, channels), b = pattern_image(29, 90, channels);
+        double one, many;
+        assert_true(ssim_compute(&a, &b, NULL, &one, NULL));
+        assert_true(one == 1);
+        for (int y = 40; y < 48; y++) /* bands with and without differences */
+            for (size_t i = 0; i < 20; i++)
+                b.samples[(size_t)y * 29 * (size_t)channels + i] ^= (uint8_t)(i * 13);
+        assert_true(ssim_compute(&a, &b, NULL, &one, NULL) && ssim_compute(&a, &b, &pool, &many, NULL));
+        assert_true(one == many && one < 0.999);
+        assert_true(fabs(one - plain_ssim(&a, &b)) < 1e-9);
+        a.height = b.height = SSIM_WINDOW - 1;
+        assert_true(ssim_compute(&a, &b, NULL, &one, NULL) && isnan(one));
+        image_free(&a);
+        image_free(&b);
+    }
+    thread_pool_close(&pool);
+}
+
+static void test_tolerance_box_and_ignored_pixels(void **state)
+{
+    struct image a = pattern_image(9, 7, 4), b = pattern_image(9, 7, 4), mask = pattern_image(9, 7, 1);
+    struct compare_rules rules = {.areas = {{7, 5, 100, 100}, {8, 6, 1, 1}}, .area_count = 2};
+    struct difference difference;
+    struct error error;
+    uint64_t ignored, hidden;
+    (void)state;
+    memset(a.samples, 9, image_bytes(&a));
+    memset(b.samples, 9, image_bytes(&b));
+    b.samples[4 * (9 * 2 + 3) + 3] = 4;             /* (3, 2) by 5 in alpha */
+    b.samples[4 * (9 * 4 + 1) + 1] = 16;            /* (1, 4) by 7 in green */
+    b.samples[4 * (9 * 4 + 5) + 2] = 11;            /* (5, 4) by 2 in blue */
+    b.samples[4 * (9 * 6 + 8) + 0] = 99;            /* (8, 6), ignored twice */
+    a.samples[3] = b.samples[3] = a.samples[7] = 0; /* (0, 0) is transparent in both, (1, 0) in one */
+    b.samples[0] = 200;
+    rules.ignores_transparent = true;
+    assert_true(compare_ignore(&a, &b, &rules, &ignored, &hidden, &error));
+    assert_int_equal(ignored, 5);
+    assert_int_equal(hidden, 2);
+    compare_images(&a, &b, 2, ignored, &difference);
+    assert_int_equal(difference.compared, 58);
+    assert_int_equal(difference.pixels, 3);
+    assert_int_equal(difference.tolerated, 1);
+    assert_int_equal(difference.first_x, 1);
+    assert_int_equal(difference.first_channel, 3);
+    assert_int_equal(difference.box.x, 1);
+    assert_int_equal(difference.box.y, 0);
+    assert_int_equal(difference.box.width, 3);
+    assert_int_equal(difference.box.height, 5);
+    assert_memory_equal(difference.largest_of, ((const int[]){0, 7, 2, 9}), sizeof difference.largest_of);
+    rules.share = COMPARE_WHOLE / 2;
+    assert_int_equal(compare_allowed(&rules, &difference), 29);
+
+    memset(mask.samples, 1, image_bytes(&mask));
+    mask.samples[9 * 2 + 3] = 0;
+    rules = (struct compare_rules){.mask = &mask};
+    assert_true(compare_ignore(&a, &b, &rules, &ignored, &hidden, &error));
+    assert_true(ignored == 1 && hidden == 1);
+    mask.height--;
+    assert_false(compare_ignore(&a, &b, &rules, &ignored, &hidden, &error));
+    image_free(&a);
+    image_free(&b);
+    image_free(&mask);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_differences_of_8_bits_are_counted),
         cmocka_unit_test(test_differences_of_16_bits_are_counted_and_shown),
         cmocka_unit_test(test_the_picture_shows_where_and_how_much),
+        cmocka_unit_test(test_ssim_follows_its_definition),
+        cmocka_unit_test(test_tolerance_box_and_ignored_pixels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows as text, JSON and XML. */
+#include "compare/describe.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Text ---- */
+
+static const char *plural(int number)
+{
+    return number == 1 ? "" : "s";
+}
+
+static void describe_shapes(FILE *file, const struct row_file *a, const struct row_file *b)
+{
+    if (a->width == b->width && a->height == b->height && a->channels == b->channels)
+        fprintf(file, "depths differ: expected %d bits a sample, actual %d; give --depth 8 to compare them reduced",
+                a->bits, b->bits);
+    else
+        fprintf(file, "shapes differ: expected %d x %d with %d channel%s, actual %d x %d with %d channel%s", a->width,
+                a->height, a->channels, plural(a->channels), b->width, b->height, b->channels, plural(b->channels));
+}
+
+/* The numbers that are the same for tolerated and different pixels. */
+static void describe_size(FILE *file, const struct compare_row *row)
+{
+    const struct difference *d = &row->difference;
+    fprintf(file, "largest difference %d", d->largest);
+    for (int c = 0; row->expected.channels > 1 && c < row->expected.channels; c++)
+        fprintf(file, "%s%d%s", c == 0 ? " (" : " ", d->largest_of[c], c + 1 == row->expected.channels ? ")" : "");
+    fprintf(file, ", PSNR %.2f dB", d->psnr);
+    if (!isnan(d->ssim))
+        fprintf(file, ", SSIM %.6f", d->ssim);
+}
+
+static void describe_metadata(FILE *file, const struct compare_row *row)
+{
+    const char *joint = row->difference.pixels > row->allowed ? "; " : "";
+    if (row->profiles_differ) {
+        fprintf(file, "%sthe profiles differ", joint);
+        joint = "; ";
+    }
+    if (row->expected.orientation != row->actual.orientation)
+        fprintf(file, "%sthe orientation is %d, not %d", joint, row->actual.orientation, row->expected.orientation);
+}
+
+static void describe_pixels(FILE *file, const struct compare_row *row, const struct compare_rules *rules)
+{
+    const struct difference *d = &row->difference;
+    if (d->pixels > 0) {
+        fprintf(file, "%llu of %llu pixels (%.4g%%) differ", (unsigned long long)d->pixels,
+                (unsigned long long)d->compared, 100 * (double)d->pixels / (double)d->compared);
+        if (rules->tolerance > 0)
+            fprintf(file, " by more than %d", rules->tolerance);
+        if (row->allowed > 0)
+            fprintf(file, " where %llu may", (unsigned long long)row->allowed);
+        fprintf(file, ", first at x %d y %d channel %d, ", d->first_x, d->first_y, d->first_channel);
+        describe_size(file, row);
+        fprintf(file, ", box %d x %d at x %d y %d", d->box.width, d->box.height, d->box.x, d->box.y);
+    }
+    if (d->tolerated > 0) {
+        fprintf(file, "%s%llu of %llu pixels differ by at most %d", d->pixels > 0 ? "; " : "",
+                (unsigned long long)d->tolerated, (unsigned long long)d->compared, rules->tolerance);
+        if (d->pixels == 0) {
+            fputs(", ", file);
+            describe_size(file, row);
+        }
+    }
+    if (d->hidden > 0)
+        fprintf(file, "%s%llu of %llu ignored pixels differ", d->pixels + d->tolerated > 0 ? "; " : "",
+                (unsigned long long)d->hidden, (unsigned long long)d->ignored);
+}
+
+void row_describe(FILE *file, const struct compare_row *row, const struct compare_rules *rules)
+{
+    switch (row->kind) {
+    case ROW_EQUAL:
+        fputs("equal", file);
+        break;
+    case ROW_TOLERATED:
+        fputs("equal within the tolerance: ", file);
+        describe_pixels(file, row, rules);
+        break;
+    case ROW_DIFFERENT:
+        describe_pixels(file, row, rules);
+        describe_metadata(file, row);
+        break;
+    case ROW_SHAPE:
+        describe_shapes(file, &row->expected, &row->actual);
+        break;
+    case ROW_MISSING:
+        fputs("is expected, and not there", file);
+        break;
+    case ROW_NEW:
+        fputs("is there, and not expected", file);
+        break;
+    default:
+        break;
+    }
+    if (row->kind == ROW_UNREADABLE)
+        text_print_escaped(file, row->problem != NULL ? row->problem : "not enough memory for the reason");
+}
+
+bool row_fails(const struct compare_row *row, bool new_fails)
+{
+    return row->kind > ROW_TOLERATED && (row->kind != ROW_NEW || new_fails);
+}
+
+/* ---- JSON ---- */
+
+static void print_text(FILE *file, const char *name, const char *text)
+{
+    fprintf(file, ",\"%s\":", name);
+    text_print_json(file, text);
+}
+
+static void print_shape(FILE *file, const char *name, const struct row_file *side)
+{
+    if (side->width > 0)
+        fprintf(file, ",\"%s\":{\"width\":%d,\"height\":%d,\"channels\":%d,\"bits\":%d}", name, side->width,
+                side->height, side->channels, side->bits);
+}
+
+static void print_number(FILE *file, const char *name, int digits, double number)
+{
+    if (isfinite(number))
+        fprintf(file, ",\"%s\":%.*f", name, digits, number);
+    else
+        fprintf(file, ",\"%s\":null", name);
+}
+
+static void print_numbers(FILE *file, const struct compare_row *row, const struct compare_rules *rules)
+{
+    const struct difference *d = &row->difference;
+    fprintf(file, ",\"tolerance\":%d,\"allowed\":%llu,\"compared\":%llu,\"ignored\":%llu,\"ignored_different\":%llu",
+            rules->tolerance, (unsigned long long)row->allowed, (unsigned long long)d->compared,
+            (unsigned long long)d->ignored, (unsigned long long)d->hidden);
+    fprintf(file, ",\"different\":%llu,\"tolerated\":%llu", (unsigned long long)d->pixels,
+            (unsigned long long)d->tolerated);
+    print_number(file, "share", 9, d->compared > 0 ? (double)d->pixels / (double)d->compared : 0);
+    if (d->pixels > 0)
+        fprintf(file,
+                ",\"first\":{\"x\":%d,\"y\":%d,\"channel\":%d},\"box\":{\"x\":%d,\"y\":%d,\"width\":%d,\"height\":%d}",
+                d->first_x, d->first_y, d->first_channel, d->box.x, d->box.y, d->box.width, d->box.height);
+    fprintf(file, ",\"largest\":%d,\"largest_of_channels\":[", d->largest);
+    for (int c = 0; c < row->expected.channels; c++)
+        fprintf(file, "%s%d", c > 0 ? "," : "", d->largest_of[c]);
+    fputc(']', file);
+    print_number(file, "psnr", 4, d->psnr);
+    print_number(file, "ssim", 6, d->pixels + d->tolerated > 0 ? d->ssim : 1);
+}
+
+void row_print_json(FILE *file, const struct compare_row *row, const struct compare_rules *rules)
+{
+    fprintf(file, "{\"status\":\"%s\"", row_kind_name(row->kind));
+    print_text(file, "name", row->name);
+    print_text(file, "expected", row->expected.path);
+    print_text(file, "actual", row->actual.path);
+    if (row->kind == ROW_EQUAL)
+        fprintf(file, ",\"same_bytes\":%s", row->identical ? "true" : "false");
+    print_shape(file, "expected_shape", &row->expected);
+    print_shape(file, "actual_shape", &row->actual);
+    if (row->difference.same_shape)
+        print_numbers(file, row, rules);
+    if (rules->takes_metadata && row->difference.same_shape)
+        fprintf(file, ",\"profiles_differ\":%s,\"expected_orientation\":%d,\"actual_orientation\":%d",
+                row->profiles_differ ? "true" : "false", row->expected.orientation, row->actual.orientation);
+    if (row->picture != NULL)
+        print_text(file, "picture", row->picture);
+    if (row->problem != NULL)
+        print_text(file, "error", row->problem);
+    fputs("}\n", file);
+}
+
+/* ---- JUnit ---- */
+
+/* Print text as an XML attribute's value: as for people first, because XML 1.0 has no control characters. */
+static void print_xml(FILE *file, const char *text)
+{
+    struct text_buffer buffer;
+    FILE *escaped = text_open(&buffer);
+    if (escaped == NULL)
+        return;
+    text_print_escaped(escaped, text);
+    if (!text_close(escaped, &buffer))
+        return;
+    for (const char *at = buffer.bytes; at < buffer.bytes + buffer.size; at++) {
+        const char *name = *at == '&' ? "amp" : *at == '<' ? "lt" : *at == '>' ? "gt" : *at == '"' ? "quot" : NULL;
+        if (name != NULL)
+            fprintf(file, "&%s;", name);
+        else
+            fputc(*at, file);
+    }
+    free(buffer.bytes);
+}
+
+static void print_case(FILE *file, const struct compare_row *row, const struct compare_rules *rules, bool new_fails)
+{
+    struct text_buffer text;
+    FILE *described = text_open(&text);
+    const bool fails = row_fails(row, new_fails);
+    const char *element = row->kind == ROW_UNREADABLE ? "error"
+                          : fails                     ? "failure"
+                          : row->kind == ROW_NEW      ? "skipped"
+                                                      : "";
+    if (described != NULL)
+        row_describe(described, row, rules);
+    const bool done = described != NULL && text_close(described, &text);
+    fputs("  <testcase classname=\"gpuconv\" name=\"", file);
+    print_xml(file, row->name);
+    if (row->kind == ROW_EQUAL) {
+        fputs("\"/>\n", file);
+    } else if (element[0] == '\0') {
+        fputs("\">\n    <system-out>", file);
+        print_xml(file, done ? text.bytes : "");
+        fputs("</system-out>\n  </testcase>\n", file);
+    } else {
+        fprintf(file, "\">\n    <%s", element);
+        if (fails)
+            fprintf(file, " type=\"%s\"", row_kind_name(row->kind));
+        fputs(" message=\"", file);
+        print_xml(file, done ? text.bytes : "");
+        fputs("\"/>\n  </testcase>\n", file);
+    }
+    if (done)
+        free(text.bytes);
+}
+
+bool rows_write_junit(const char *path, const struct compare_rows *rows, const struct compare_rules *rules,
+                      bool new_fails, struct error *error)
+{
+    struct text_buffer text;
+    size_t failures = 0;
+    FILE *file = text_open(&text);
+    for (size_t i = 0; i < rows->count; i++)
+        failures += rows->rows[i].kind != ROW_UNREADABLE && row_fails(&rows->rows[i], new_fails);
+    if (file != NULL) {
+        fprintf(file,
+                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"gpuconv --compare\" tests=\"%zu\" "
+                "failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n",
+                rows->count, failures, rows->counts[ROW_UNREADABLE], new_fails ? 0 : rows->counts[ROW_NEW]);
+        for (size_t i = 0; i < rows->count; i++)
+            print_case(file, &rows->rows[i], rules, new_fails);
+        fputs("</testsuite>\n", file);
+    }
+    if (file == NULL || !text_close(file, &text))
+        return error_set(error, ERROR_WORK, "not enough memory for the file of --junit; free some");
+    const bool done = file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error);
+    free(text.bytes);
+    return done;
+}

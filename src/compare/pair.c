@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The stages of one pair. */
+#include "compare/pair.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "codec/format.h"
+#include "compare/ssim.h"
+#include "metadata/metadata.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One of the two files. */
+struct side {
+    struct row_file *file;
+    uint8_t *bytes;
+    size_t size;
+    struct codec_info info;
+    struct codec_reader reader;
+    struct image image;
+    struct metadata metadata;
+    struct error error; /* of the stage that failed */
+    bool failed;
+};
+
+struct pair {
+    struct pair_worker *worker;
+    struct compare_row *row;
+    struct codec_settings codec[2];
+    struct side sides[2];
+    void (*stage)(struct pair *pair, int side);
+};
+
+/* ---- Memory ---- */
+
+/* Reserve NEED bytes for this pair, those that it holds included. Where they are not there, wait, and meanwhile hold none:
+ * memory.h says why. The files that are already read stay, two for each thread. */
+static bool reserve(struct pair *pair, size_t need, struct error *error)
+{
+    struct pair_worker *worker = pair->worker;
+    struct memory_budget *budget = worker->budget;
+    char needed[TEXT_OF_SIZE], allowed[TEXT_OF_SIZE];
+    if (need > budget->most)
+        return error_about(error, ERROR_WORK, pair->row->name, "needs %s of memory, and --memory allows %s; allow more",
+                           text_of_size(need, needed), text_of_size(budget->most, allowed));
+    if (need <= worker->reserved)
+        return true;
+    if (!budget_try(budget, need - worker->reserved, worker->reserved)) {
+        budget_release(budget, worker->reserved);
+        budget_begin_wait(budget);
+        budget_wait(budget, need, 0);
+        budget_end_wait(budget);
+    }
+    worker->reserved = need;
+    return true;
+}
+
+/* An upper bound of the bytes that a side needs, decoded: its image and what a codec inflates, or the picture of the
+ * difference and its file; and its metadata. */
+static size_t side_need(const struct pair *pair, int i)
+{
+    const struct codec_info *info = &pair->sides[i].info;
+    const int bits = codec_bits(info, &pair->codec[i]);
+    const struct image shape = {.width = info->width,
+                                .height = info->height,
+                                .channels = info->channels,
+                                .bits = bits > info->bits ? bits : info->bits};
+    const size_t metadata = pair->worker->settings->rules.takes_metadata ? 4 * (METADATA_PART_MOST + info->size) : 0;
+    return info->size + 3 * image_bytes(&shape) + codec_reader_need(info) + metadata;
+}
+
+/* ---- Stages of a file ---- */
+
+static void read_side(struct pair *pair, int i)
+{
+    struct side *side = &pair->sides[i];
+    const size_t half = budget_file_most(), most = pair->worker->budget->most;
+    side->failed =
+        !file_read(side->file->path, half < most ? half : most, &side->bytes, &side->size, NULL, &side->error);
+    if (!side->failed)
+        side->file->bytes = side->size;
+}
+
+static void inspect_side(struct pair *pair, int i)
+{
+    struct side *side = &pair->sides[i];
+    struct row_file *file = side->file;
+    const char *name = file_input_name(file->path);
+    side->failed = !codec_inspect(side->bytes, side->size, name, &pair->codec[i], &side->info, &side->error) ||
+                   !codec_choose_reader(&side->info, &pair->codec[i], name, &side->error);
+    if (side->failed)
+        return;
+    file->width = side->info.width;
+    file->height = side->info.height;
+    file->channels = side->info.channels;
+    file->bits = codec_bits(&side->info, &pair->codec[i]);
+    file->extras = side->info.extras;
+}
+
+static void decode_side(struct pair *pair, int i)
+{
+    struct side *side = &pair->sides[i];
+    const struct codec_input input = {.bytes = side->bytes,
+                                      .size = side->size,
+                                      .name = file_input_name(side->file->path),
+                                      .info = &side->info,
+                                      .settings = &pair->codec[i]};
+    side->failed = !codec_reader_open(&side->reader, &input, &side->error) ||
+                   !codec_reader_decode(&side->reader, &side->image, &side->error);
+    codec_reader_close(&side->reader);
+    if (side->failed || !pair->worker->settings->rules.takes_metadata)
+        return;
+    side->failed =
+        !side->info.format->read_metadata(side->bytes, side->size, METADATA_PART_MOST, &side->metadata, &side->error);
+    if (side->file != NULL)
+        side->file->orientation = side->metadata.orientation;
+}
+
+static void run_stage(void *context, int64_t index, int thread)
+{
+    struct pair *pair = context;
+    (void)thread;
+    pair->stage(pair, (int)index);
+}
+
+/* Run a stage for both files, beside each other where the worker has threads for that. Fails with the error of the
+ * expected file, if both fail. */
+static bool run_both(struct pair *pair, void (*stage)(struct pair *, int), struct error *error)
+{
+    pair->stage = stage;
+    parallel_for(&pair->worker->both, 2, 2, run_stage, pair);
+    for (int i = 0; i < 2; i++) {
+        struct side *side = &pair->sides[i];
+        if (!side->failed)
+            continue;
+        *error = side->error;
+        error_add_subject(error, file_input_name(side->file->path));
+        return false;
+    }
+    return true;
+}
+
+/* ---- The picture ---- */
+
+/* The path of the picture: the name of the row below the folder, with the suffix of the picture's format added unless it
+ * has that. */
+static char *picture_path(const struct compare_settings *settings, const struct compare_row *row,
+                          const struct format *format)
+{
+    char *path;
+    if (settings->picture != NULL)
+        return strdup(settings->picture);
+    const bool same = format_find_by_path(row->name) == format;
+    return asprintf(&path, "%s/%s%s%s", settings->pictures, row->name, same ? "" : ".",
+                    same ? "" : format->suffixes[0]) < 0
+               ? NULL
+               : path;
+}
+
+static bool write_picture(const struct pair *pair, const struct image *picture, const char *path,
+                          const struct format *format, struct error *error)
+{
+    struct pair_worker *worker = pair->worker;
+    uint8_t *bytes = NULL;
+    size_t size;
+    bool done = codec_encode(picture, format, &pair->codec[0], &bytes, &size, error);
+    if (done && (worker->begin_write == NULL || worker->begin_write(worker->context))) {
+        char *folder = worker->settings->picture == NULL ? file_folder(path) : NULL;
+        done = (folder == NULL || file_make_folders(folder, error)) && file_write(path, bytes, size, NULL, error);
+        free(folder);
+        if (worker->end_write != NULL)
+            worker->end_write(worker->context);
+    }
+    free(bytes);
+    return done;
+}
+
+static bool draw_picture(struct pair *pair, struct error *error)
+{
+    const struct compare_settings *settings = pair->worker->settings;
+    if (settings->pictures == NULL && settings->picture == NULL)
+        return true;
+    const struct format *format = settings->picture_format;
+    if (format == NULL && settings->picture != NULL)
+        format = format_find_by_path(settings->picture);
+    if (format == NULL)
+        format = format_of(FORMAT_PNG);
+    struct image picture = {0};
+    char *path = picture_path(settings, pair->row, format);
+    const bool done = path == NULL
+                          ? error_set(error, ERROR_WORK, "not enough memory for a path; free some")
+                          : difference_picture(&pair->sides[0].image, &pair->sides[1].image, &picture, error) &&
+                                write_picture(pair, &picture, path, format, error);
+    image_free(&picture);
+    if (done)
+        pair->row->picture = path;
+    else
+        free(path);
+    return done;
+}
+
+/* ---- The whole ---- */
+
+static bool profiles_differ(const struct metadata *a, const struct metadata *b)
+{
+    return a->icc.size != b->icc.size || (a->icc.size > 0 && memcmp(a->icc.bytes, b->icc.bytes, a->icc.size) != 0);
+}
+
+/* Compare the two images, and set the row's kind. */
+static bool compare_sides(struct pair *pair, struct error *error)
+{
+    const struct compare_rules *rules = &pair->worker->settings->rules;
+    struct compare_row *row = pair->row;
+    struct side *a = &pair->sides[0], *b = &pair->sides[1];
+    uint64_t ignored, hidden;
+    if (!compare_ignore(&a->image, &b->image, rules, &ignored, &hidden, error))
+        return false;
+    compare_images(&a->image, &b->image, rules->tolerance, ignored, &row->difference);
+    row->difference.hidden = hidden;
+    row->allowed = compare_allowed(rules, &row->difference);
+    row->profiles_differ = rules->takes_metadata && profiles_differ(&a->metadata, &b->metadata);
+    const bool other = row->profiles_differ || row->expected.orientation != row->actual.orientation;
+    const bool samples = row->difference.pixels > 0 || row->difference.tolerated > 0;
+    row->kind = other || row->difference.pixels > row->allowed ? ROW_DIFFERENT
+                : samples || hidden > 0                        ? ROW_TOLERATED
+                                                               : ROW_EQUAL;
+    return !samples || ssim_compute(&a->image, &b->image, &pair->worker->both, &row->difference.ssim, error);
+}
+
+static bool compare_files(struct pair *pair, struct error *error)
+{
+    struct compare_row *row = pair->row;
+    struct side *a = &pair->sides[0], *b = &pair->sides[1];
+    if (!reserve(pair, row->expected.bytes + row->actual.bytes, error) || !run_both(pair, read_side, error))
+        return false;
+    row->identical = a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+    row->kind = ROW_EQUAL;
+    if (row->identical) /* of an image, at least by its first bytes */
+        return format_find_by_magic(a->bytes, a->size, file_input_name(row->expected.path), error) != NULL;
+    if (!run_both(pair, inspect_side, error))
+        return false;
+    const struct row_file *p = &row->expected, *q = &row->actual;
+    row->kind = ROW_SHAPE;
+    if (p->width != q->width || p->height != q->height || p->channels != q->channels || p->bits != q->bits)
+        return true;
+    return reserve(pair, side_need(pair, 0) + side_need(pair, 1), error) && run_both(pair, decode_side, error) &&
+           compare_sides(pair, error);
+}
+
+void pair_compare(struct pair_worker *worker, struct compare_row *row)
+{
+    struct error error;
+    struct pair *pair = calloc(1, sizeof *pair);
+    if (pair == NULL) {
+        error_about(&error, ERROR_WORK, row->name, "not enough memory to compare it; free some");
+        row->kind = ROW_UNREADABLE;
+        row_set_problem(row, &error);
+        return;
+    }
+    *pair = (struct pair){.worker = worker, .row = row, .sides = {{.file = &row->expected}, {.file = &row->actual}}};
+    for (int i = 0; i < 2; i++) {
+        pair->codec[i] = worker->settings->codec;
+        pair->codec[i].pool = &worker->each[i];
+    }
+    if (!compare_files(pair, &error)) {
+        error_add_subject(&error, file_input_name(row->actual.path));
+        row->kind = ROW_UNREADABLE;
+        row_set_problem(row, &error);
+    } else if (row->kind == ROW_DIFFERENT && row->difference.pixels > 0 && !draw_picture(pair, &error)) {
+        row_set_problem(row, &error);
+    }
+    for (int i = 0; i < 2; i++) {
+        image_free(&pair->sides[i].image);
+        metadata_free(&pair->sides[i].metadata);
+        free(pair->sides[i].bytes);
+    }
+    free(pair);
+    budget_release(worker->budget, worker->reserved);
+    worker->reserved = 0;
+}
+
+void pair_worker_open(struct pair_worker *worker, int threads)
+{
+    thread_pool_open(&worker->both, threads > 0 ? threads : 1);
+    for (int i = 0; i < 2; i++)
+        thread_pool_open(&worker->each[i], threads >= 4 ? threads / 2 : 1);
+}
+
+void pair_worker_close(struct pair_worker *worker)
+{
+    thread_pool_close(&worker->both);
+    for (int i = 0; i < 2; i++)
+        thread_pool_close(&worker->each[i]);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One pair of files: read, decode, compare, draw the difference. */
+#ifndef GPUCONV_PAIR_H
+#define GPUCONV_PAIR_H
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "batch/memory.h"
+#include "codec/codec.h"
+#include "compare/rows.h"
+
+#include <stdbool.h>
+
+/* How all pairs are compared. */
+struct compare_settings {
+    struct codec_settings codec; /* its pool is set for each file */
+    struct compare_rules rules;
+    const char *pictures;                /* the folder for pictures of differences; NULL: draw none */
+    const char *picture;                 /* for a lone pair instead: the file */
+    const struct format *picture_format; /* NULL: what the picture's suffix says, else PNG */
+};
+
+/* What one thread keeps from pair to pair. The caller sets the first five fields. */
+struct pair_worker {
+    const struct compare_settings *settings;
+    struct memory_budget *budget;       /* that all threads share */
+    bool (*begin_write)(void *context); /* a picture is about to be written; false: write nothing */
+    void (*end_write)(void *context);
+    void *context;
+    struct thread_pool both, each[2]; /* for the two files beside each other, and for each of them */
+    size_t reserved;                  /* bytes of the budget */
+};
+
+/* Prepare a worker that uses THREADS threads. Release with pair_worker_close. */
+void pair_worker_open(struct pair_worker *worker, int threads);
+void pair_worker_close(struct pair_worker *worker);
+
+/* Compare the two files of ROW, and set its kind and all that follows. Files of the same bytes are not decoded. */
+void pair_compare(struct pair_worker *worker, struct compare_row *row);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Match the files of two folders. */
+#include "compare/pairs.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool no_memory(struct error *error)
+{
+    return error_set(error, ERROR_WORK, "not enough memory for the list of pairs; compare fewer files at a time");
+}
+
+/* ---- Rows ---- */
+
+/* Let SIDE take the path of JOB. */
+static void take_file(struct row_file *side, struct job *job)
+{
+    side->relative = job->input + strlen(job->input) - strlen(job->output);
+    if (strcmp(side->relative, job->output) != 0) /* the folder itself could not be read */
+        side->relative = job->input;
+    side->path = job->input;
+    side->bytes = job->bytes;
+    job->input = NULL;
+}
+
+/* Add the row of an expected and an actual file. One of them may be NULL. */
+static bool add_pair(struct compare_rows *rows, struct job *expected, struct job *actual, struct error *error)
+{
+    struct compare_row *row = rows_add(rows);
+    if (row == NULL)
+        return no_memory(error);
+    row->kind = actual == NULL ? ROW_MISSING : expected == NULL ? ROW_NEW : ROW_EQUAL;
+    struct job *const jobs[2] = {expected, actual};
+    struct row_file *const files[2] = {&row->expected, &row->actual};
+    for (int i = 0; i < 2; i++) {
+        if (jobs[i] == NULL)
+            continue;
+        if (jobs[i]->problem != NULL) {
+            struct error problem;
+            error_about(&problem, ERROR_WORK, jobs[i]->input, "%s", jobs[i]->problem);
+            row->kind = ROW_UNREADABLE;
+            row_set_problem(row, &problem);
+        }
+        take_file(files[i], jobs[i]);
+    }
+    row->name = expected != NULL ? row->expected.relative : row->actual.relative;
+    return true;
+}
+
+static int compare_rows_by_name(const void *a, const void *b)
+{
+    const struct compare_row *p = a, *q = b;
+    const int order = strcmp(p->name, q->name);
+    return order != 0 ? order : (q->expected.path != NULL) - (p->expected.path != NULL);
+}
+
+/* ---- Matching ---- */
+
+/* The length of a relative path without its suffix. */
+static size_t stem_length(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot != NULL && format_find_by_path(path) != NULL ? (size_t)(dot - path) : strlen(path);
+}
+
+static int compare_stems(const char *a, const char *b)
+{
+    const size_t m = stem_length(a), n = stem_length(b);
+    const int order = memcmp(a, b, m < n ? m : n);
+    return order != 0 ? order : (m > n) - (m < n);
+}
+
+static int compare_jobs_by_stem(const void *a, const void *b)
+{
+    const struct job *p = *(struct job *const *)a, *q = *(struct job *const *)b;
+    const int order = compare_stems(p->output, q->output);
+    return order != 0 ? order : strcmp(p->output, q->output);
+}
+
+/* Jobs without a partner yet. */
+struct left {
+    struct job **jobs;
+    size_t count;
+};
+
+static bool find_left(const struct file_list *list, struct left *left)
+{
+    left->count = 0;
+    left->jobs = calloc(list->count + 1, sizeof(struct job *));
+    for (size_t i = 0; left->jobs != NULL && i < list->count; i++)
+        if (list->jobs[i].input != NULL) /* a row has taken the others' */
+            left->jobs[left->count++] = &list->jobs[i];
+    if (left->count > 0)
+        qsort(left->jobs, left->count, sizeof *left->jobs, compare_jobs_by_stem);
+    return left->jobs != NULL;
+}
+
+/* Join two sorted lists of jobs, in their order: the equal ones are pairs. ONLY_PAIRS leaves the others. */
+static bool join(struct left expected, struct left actual, int (*compare)(const char *, const char *), bool only_pairs,
+                 struct compare_rows *rows, struct error *error)
+{
+    bool done = true;
+    for (size_t i = 0, j = 0; done && (i < expected.count || j < actual.count);) {
+        const int order = i == expected.count ? 1
+                          : j == actual.count ? -1
+                                              : compare(expected.jobs[i]->output, actual.jobs[j]->output);
+        struct job *one = order <= 0 ? expected.jobs[i++] : NULL, *other = order >= 0 ? actual.jobs[j++] : NULL;
+        if (order == 0 || !only_pairs)
+            done = add_pair(rows, one, other, error);
+    }
+    return done;
+}
+
+static bool match(const struct file_list *expected, const struct file_list *actual, struct compare_rows *rows,
+                  struct error *error)
+{
+    const struct file_list *const lists[2] = {expected, actual};
+    struct left all[2] = {{0}, {0}}, left[2] = {{0}, {0}};
+    bool done = true;
+    for (int i = 0; i < 2; i++) {
+        all[i].jobs = calloc(lists[i]->count + 1, sizeof(struct job *));
+        done = done && all[i].jobs != NULL;
+        for (; done && all[i].count < lists[i]->count; all[i].count++)
+            all[i].jobs[all[i].count] = &lists[i]->jobs[all[i].count];
+    }
+    done = done || no_memory(error);
+    done = done && join(all[0], all[1], strcmp, true, rows, error);
+    for (int i = 0; done && i < 2; i++)
+        done = find_left(lists[i], &left[i]) || no_memory(error);
+    done = done && join(left[0], left[1], compare_stems, false, rows, error);
+    for (int i = 0; i < 2; i++) {
+        free(all[i].jobs);
+        free(left[i].jobs);
+    }
+    if (done && rows->count > 0)
+        qsort(rows->rows, rows->count, sizeof *rows->rows, compare_rows_by_name);
+    return done;
+}
+
+/* ---- Parts of the list ---- */
+
+/* Keep the KEPT rows, of rows->count flags. */
+static void keep_rows(struct compare_rows *rows, const bool *kept)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        if (kept[i]) {
+            rows->rows[count++] = rows->rows[i];
+            continue;
+        }
+        free(rows->rows[i].expected.path);
+        free(rows->rows[i].actual.path);
+        free(rows->rows[i].problem);
+    }
+    rows->count = count;
+}
+
+/* The names of --files-from. */
+struct names {
+    char **names;
+    size_t count, capacity;
+    bool *found;
+};
+
+/* file_list_read_names' function: add NAME, without "./" before it and slashes behind it. */
+static bool add_name(void *context, const char *name, struct error *error)
+{
+    struct names *names = context;
+    while (name[0] == '.' && name[1] == '/')
+        name += 2 + strspn(name + 2, "/");
+    size_t length = strlen(name);
+    while (length > 0 && name[length - 1] == '/')
+        length--;
+    if (length == 0)
+        return true;
+    if (names->count == names->capacity) {
+        const size_t capacity = names->capacity > 0 ? 2 * names->capacity : 64;
+        char **larger = realloc(names->names, capacity * sizeof *larger);
+        if (larger == NULL)
+            return no_memory(error);
+        names->names = larger;
+        names->capacity = capacity;
+    }
+    names->names[names->count] = strndup(name, length);
+    return names->names[names->count++] != NULL || no_memory(error);
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Is RELATIVE, or a folder that it is in, among the sorted names? */
+static bool is_named(struct names *names, const char *relative)
+{
+    char path[4097];
+    bool found = false;
+    if (relative == NULL || strlen(relative) >= sizeof path)
+        return false;
+    strcpy(path, relative);
+    for (char *slash = path; slash != NULL; slash = strrchr(path, '/')) {
+        if (slash != path)
+            *slash = '\0';
+        const char *key = path;
+        char *const *name = bsearch(&key, names->names, names->count, sizeof *names->names, compare_texts);
+        if (name != NULL)
+            found = names->found[name - names->names] = true;
+        if (path[0] == '/')
+            break;
+    }
+    return found;
+}
+
+/* Keep the rows that the list names. A name that is in neither folder is a row that cannot be read. */
+static bool keep_named(const struct pairs_request *request, struct compare_rows *rows, struct error *error)
+{
+    struct names names = {0};
+    bool *kept = calloc(rows->count + 1, sizeof *kept);
+    bool done = kept != NULL || no_memory(error);
+    done = done && file_list_read_names(request->files_from, request->null_separated, add_name, &names, error);
+    if (done && names.count > 0)
+        qsort(names.names, names.count, sizeof *names.names, compare_texts);
+    names.found = calloc(names.count + 1, sizeof *names.found);
+    done = done && (names.found != NULL || no_memory(error));
+    for (size_t i = 0; done && i < rows->count; i++) {
+        const bool expected = is_named(&names, rows->rows[i].expected.relative);
+        kept[i] = is_named(&names, rows->rows[i].actual.relative) || expected;
+    }
+    if (done)
+        keep_rows(rows, kept);
+    for (size_t i = 0; done && i < names.count; i++) {
+        struct error problem;
+        if (names.found[i] || (i > 0 && strcmp(names.names[i], names.names[i - 1]) == 0))
+            continue;
+        struct compare_row *row = rows_add(rows);
+        done = row != NULL || no_memory(error);
+        if (!done)
+            break;
+        error_about(&problem, ERROR_WORK, names.names[i], "is in neither folder; name a file below one of them");
+        *row = (struct compare_row){.kind = ROW_UNREADABLE, .expected = {.path = names.names[i]}};
+        row->name = row->expected.relative = row->expected.path;
+        row_set_problem(row, &problem);
+        names.names[i] = NULL;
+    }
+    for (size_t i = 0; i < names.count; i++)
+        free(names.names[i]);
+    free(names.names);
+    free(names.found);
+    free(kept);
+    if (done && rows->count > 0)
+        qsort(rows->rows, rows->count, sizeof *rows->rows, compare_rows_by_name);
+    return done;
+}
+
+/* Every process that sees the pair finds the same shard for it, whatever other files it sees. */
+static bool keep_shard(const struct shard *shard, struct compare_rows *rows, struct error *error)
+{
+    if (shard->count <= 1 || rows->count == 0)
+        return true;
+    bool *mine = calloc(rows->count, sizeof *mine);
+    if (mine == NULL)
+        return no_memory(error);
+    for (size_t i = 0; i < rows->count; i++)
+        mine[i] = shard_of(rows->rows[i].name, shard->count) == shard->index;
+    keep_rows(rows, mine);
+    free(mine);
+    return true;
+}
+
+/* ---- The whole ---- */
+
+bool pairs_make(const struct pairs_request *request, struct compare_rows *rows, struct error *error)
+{
+    struct file_list expected = {0}, actual = {0};
+    const bool none = request->expected_may_miss && access(request->expected, F_OK) != 0;
+    const bool done = (none || file_list_make_tree(request->expected, &expected, error)) &&
+                      file_list_make_tree(request->actual, &actual, error) && match(&expected, &actual, rows, error) &&
+                      (request->files_from == NULL || keep_named(request, rows, error)) &&
+                      keep_shard(&request->shard, rows, error);
+    file_list_free(&expected);
+    file_list_free(&actual);
+    return done;
+}
+
+bool pairs_make_one(const char *expected, const char *actual, struct compare_rows *rows, struct error *error)
+{
+    struct stat facts;
+    struct compare_row *row = rows_add(rows);
+    if (row == NULL)
+        return no_memory(error);
+    const char *const names[2] = {expected, actual};
+    struct row_file *const files[2] = {&row->expected, &row->actual};
+    for (int i = 0; i < 2; i++) {
+        files[i]->relative = files[i]->path = strdup(names[i]);
+        if (files[i]->path == NULL)
+            return no_memory(error);
+        if (file_find_input(names[i], &facts))
+            files[i]->bytes = (uint64_t)facts.st_size;
+    }
+    row->name = row->expected.relative;
+    return true;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From two folders to pairs of files: by their relative paths, and what is left by its names without suffixes. */
+#ifndef GPUCONV_PAIRS_H
+#define GPUCONV_PAIRS_H
+
+#include "base/error.h"
+#include "batch/file_list.h"
+#include "batch/shard.h"
+#include "compare/rows.h"
+
+#include <stdbool.h>
+
+struct pairs_request {
+    const char *expected, *actual; /* folders */
+    bool expected_may_miss;        /* without that folder all files are new */
+    const char *files_from;        /* NULL, or a file of the names, files or folders below either, that count */
+    bool null_separated;
+    struct shard shard; /* count 0: all pairs */
+};
+
+/* Fill ROWS, which is empty, with a row for each pair, sorted by name. Its kind is ROW_MISSING, ROW_NEW or
+ * ROW_UNREADABLE, or ROW_EQUAL where there are two files to compare. Folders inside the folders count; hidden files and
+ * links to folders do not. Release ROWS with rows_free, also after a failure. */
+bool pairs_make(const struct pairs_request *request, struct compare_rows *rows, struct error *error);
+
+/* Fill ROWS with one row: two files. Either may be "-". */
+bool pairs_make_one(const char *expected, const char *actual, struct compare_rows *rows, struct error *error);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The rows of results. */
+#include "compare/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *row_kind_name(enum row_kind kind)
+{
+    static const char *const names[ROW_KINDS] = {
+        [ROW_EQUAL] = "equal",           [ROW_TOLERATED] = "tolerated", [ROW_DIFFERENT] = "different",
+        [ROW_SHAPE] = "shape",           [ROW_MISSING] = "missing",     [ROW_NEW] = "new",
+        [ROW_UNREADABLE] = "unreadable",
+    };
+    return names[kind];
+}
+
+struct compare_row *rows_add(struct compare_rows *rows)
+{
+    if (rows->count == rows->capacity) {
+        const size_t capacity = rows->capacity > 0 ? 2 * rows->capacity : 64;
+        struct compare_row *larger = realloc(rows->rows, capacity * sizeof *larger);
+        if (larger == NULL)
+            return NULL;
+        rows->rows = larger;
+        rows->capacity = capacity;
+    }
+    rows->rows[rows->count] = (struct compare_row){0};
+    return &rows->rows[rows->count++];
+}
+
+void row_set_problem(struct compare_row *row, const struct error *error)
+{
+    char text[ERROR_TEXT];
+    error_text(error, text, sizeof text);
+    free(row->problem);
+    row->problem = strdup(text); /* without memory the row has its kind, and no sentence */
+}
+
+void rows_free(struct compare_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        struct compare_row *row = &rows->rows[i];
+        free(row->expected.path);
+        free(row->actual.path);
+        free(row->picture);
+        free(row->problem);
+    }
+    free(rows->rows);
+    *rows = (struct compare_rows){0};
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The results of a comparison: one row for each pair of files, with its kind and its numbers, sorted by name. All
+ * reports are made from these rows. */
+#ifndef GPUCONV_COMPARE_ROWS_H
+#define GPUCONV_COMPARE_ROWS_H
+
+#include "base/error.h"
+#include "compare/compare.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum row_kind {
+    ROW_EQUAL,      /* the same samples, or even the same bytes */
+    ROW_TOLERATED,  /* not equal, and allowed by the rules */
+    ROW_DIFFERENT,  /* different samples or metadata */
+    ROW_SHAPE,      /* other width, height, channels or bits */
+    ROW_MISSING,    /* expected, and not there */
+    ROW_NEW,        /* there, and not expected */
+    ROW_UNREADABLE, /* one of the files could not be read, or memory was too small; `problem` says why */
+    ROW_KINDS
+};
+
+/* One of the two files of a row. */
+struct row_file {
+    char *path;           /* NULL: there is none; "-" is standard input */
+    const char *relative; /* the part of the path below the folder that the user named; the path of a lone file */
+    uint64_t bytes;
+    int width, height, channels, bits; /* of the image; 0 where no decoding was needed, or it failed */
+    int orientation;                   /* of EXIF, 1 to 8; 0 where metadata were not compared */
+    unsigned extras;                   /* what the file holds besides the image, as in container/extras.h */
+};
+
+struct compare_row {
+    const char *name; /* the relative path: of the expected file or, if there is none, of the actual one */
+    struct row_file expected, actual;
+    enum row_kind kind;
+    bool identical;               /* the same bytes: nothing was decoded */
+    bool profiles_differ;         /* and metadata were to be compared */
+    struct difference difference; /* ROW_EQUAL unless identical, ROW_TOLERATED, ROW_DIFFERENT */
+    uint64_t allowed;             /* pixels that were allowed to be beyond the tolerance */
+    char *picture;                /* the path of the picture of the difference; NULL: none was written */
+    char *problem;                /* a sentence; NULL: all went well. Another kind: the picture could not be written. */
+};
+
+struct compare_rows {
+    struct compare_row *rows; /* sorted by name, byte by byte */
+    size_t count, capacity;
+    size_t counts[ROW_KINDS]; /* rows of each kind */
+};
+
+/* "equal", "tolerated", "different", "shape", "missing", "new" or "unreadable". */
+const char *row_kind_name(enum row_kind kind);
+
+/* Add a row of zeros. NULL if there is not enough memory. */
+struct compare_row *rows_add(struct compare_rows *rows);
+
+/* Set the problem of a row to the text of ERROR. */
+void row_set_problem(struct compare_row *row, const struct error *error);
+
+/* Release all rows. */
+void rows_free(struct compare_rows *rows);
+
+#endif
