@@ -387,30 +387,48 @@ static bool start_workers(struct batch *batch, struct error *error)
     return true;
 }
 
-static int compare_sizes(const void *a, const void *b)
+/* A job, and about how long it takes. */
+struct ordered_job {
+    const struct job *job;
+    double work;
+};
+
+static int compare_work(const void *a, const void *b)
 {
-    const struct job *p = *(struct job *const *)a, *q = *(struct job *const *)b;
-    if (p->bytes != q->bytes)
-        return p->bytes > q->bytes ? -1 : 1;
-    return p < q ? -1 : p > q;
+    const struct ordered_job *p = a, *q = b;
+    if (p->work != q->work)
+        return p->work > q->work ? -1 : 1;
+    return p->job < q->job ? -1 : p->job > q->job;
 }
 
-/* Largest files first, so that no worker is left alone with a large one at the end. A single worker keeps the order of
- * the list. */
+static double estimate_work(const struct job *job)
+{
+    const struct format *format = format_find_by_path(job->input);
+    return (double)job->bytes * (format != NULL ? format->work_of_byte : 1);
+}
+
+/* The longest jobs first, so that no worker is left alone with one at the end. A single worker keeps the order of the
+ * list. */
 static bool make_order(struct batch *batch, struct error *error)
 {
     const struct batch_request *request = batch->request;
+    struct ordered_job *ordered = calloc(request->count, sizeof *ordered);
     batch->order = calloc(request->count, sizeof *batch->order);
-    if (batch->order == NULL)
+    if (batch->order == NULL || ordered == NULL) {
+        free(ordered);
         return error_set(error, ERROR_WORK, "there is not enough memory for %zu files; give fewer at a time",
                          request->count);
+    }
     for (size_t i = 0; i < request->count; i++) {
-        batch->order[i] = &request->jobs[i];
+        ordered[i] = (struct ordered_job){.job = &request->jobs[i], .work = estimate_work(&request->jobs[i])};
         batch->bytes += (double)request->jobs[i].bytes;
     }
     batch->totals.bytes = batch->bytes;
     if (batch->worker_count > 1)
-        qsort(batch->order, request->count, sizeof *batch->order, compare_sizes);
+        qsort(ordered, request->count, sizeof *ordered, compare_work);
+    for (size_t i = 0; i < request->count; i++)
+        batch->order[i] = ordered[i].job;
+    free(ordered);
     return true;
 }
 

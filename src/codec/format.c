@@ -17,6 +17,7 @@ static const struct format table[FORMAT_COUNT] = {
             .magic_size = 4,
             .most_side = FORMAT_SIDE_MOST,
             .most_bits = 16,
+            .work_of_byte = 1,
             .holds_alpha = true,
             .check = png_check,
             .read_metadata = metadata_read_png,
@@ -31,6 +32,8 @@ static const struct format table[FORMAT_COUNT] = {
             .magic_size = 2,
             .most_side = 65535, /* a frame header has 16 bits for each */
             .most_bits = 8,
+            .work_of_byte =
+                3, /* more pixels: 25 ns, and 9 for a PNG, to decode and encode photos (docs/benchmarks.md) */
             .holds_alpha = false,
             .check = jpeg_check,
             .read_metadata = metadata_read_jpeg,

@@ -28,6 +28,7 @@ struct format {
     size_t magic_size;                     /* the check reports a damaged signature after them */
     int most_side;                         /* the most pixels on a side in a file that gpuconv writes */
     int most_bits;                         /* of a sample */
+    int work_of_byte;                      /* the time that a byte of a file takes, relative to the other formats */
     bool holds_alpha;
     bool (*check)(const uint8_t *bytes, size_t size, const char *name, struct container_info *info,
                   struct error *error);
