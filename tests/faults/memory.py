@@ -64,7 +64,7 @@ def prepare(program):
     shutil.copy("in/a.png", "in/tree/a.png")
     shutil.copy("in/b.png", "in/tree/sub/b.png")
     faults.write("in/bands.png", faults.picture(600, 1000, 3))
-    faults.write("in/taps.txt", b"1 2 1\n2 4 2\n1 2 1\n")
+    faults.write("in/taps.txt", b"scale 16\n1 2 1\n2 4 2\n1 2 1\n")
     faults.write("in/list", b"in/tree/a.png\nin/b.png\n")
     run([program, "identity", "in/a.png", "in/d.jpg"])
     run([program, "identity", "in/bands.png", "in/bands.jpg"])
