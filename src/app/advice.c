@@ -84,6 +84,7 @@ void warn_unused_by_files(const struct options *options, const struct file_list 
     } rows[] = {{"quality", FORMAT_JPEG},
                 {"subsampling", FORMAT_JPEG},
                 {"progressive", FORMAT_JPEG},
+                {"background", FORMAT_JPEG},
                 {"compression", FORMAT_PNG}};
     for (size_t i = 0; list->count > 0 && i < sizeof rows / sizeof *rows; i++) {
         const struct format *format = format_of(rows[i].format);

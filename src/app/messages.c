@@ -60,8 +60,9 @@ void warn_losses(const struct options *options, const char *name, const struct f
                  bool reduced)
 {
     char text[128];
-    if (alpha_dropped) {
-        snprintf(text, sizeof text, ": %s holds no alpha; the alpha channel is dropped", format->name);
+    if (alpha_dropped && !options_given(options, "background")) {
+        snprintf(text, sizeof text, ": %s holds no alpha; the image is put on white (--background COLOUR)",
+                 format->name);
         print_warning(options, name, text);
     }
     if (reduced) {

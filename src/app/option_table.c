@@ -179,6 +179,12 @@ const struct option option_table[] = {
      .help = "write JPEGs in several scans: smaller, and slower",
      .kind = KIND_FLAG,
      .field = FIELD(job.codec.progressive)},
+    {.name = "background",
+     .argument = "COLOUR",
+     .group = GROUP_FILE,
+     .help = "under alpha in a JPEG, such as #ff8000 (default white)",
+     .kind = KIND_COLOUR,
+     .field = FIELD(job.codec.background)},
     {.name = "compression",
      .argument = "N",
      .group = GROUP_FILE,
@@ -486,7 +492,10 @@ static_assert(sizeof option_table / sizeof *option_table <= 64, "struct options 
 const struct options option_defaults = {
     .mode = MODE_RUN,
     .request = {.choice = CHOICE_AUTO, .border = BORDER_REPLICATE, .alpha = ALPHA_PREMULTIPLY},
-    .job = {.codec = {.quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION}},
+    .job = {.codec = {.quality = CODEC_QUALITY,
+                      .compression = CODEC_COMPRESSION,
+                      .has_background = true,
+                      .background = {255, 255, 255}}},
     .bench = {.sample = -1},
 };
 

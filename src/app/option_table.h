@@ -31,6 +31,7 @@ enum kind {
     KIND_WORD,        /* one of the words; an int or an enum */
     KIND_QUALITY,     /* an int from low to high, or "keep" for CODEC_QUALITY_KEEP */
     KIND_SUBSAMPLING, /* one of the words; an int, their number or 0 for the first */
+    KIND_COLOUR,      /* white, black, #RGB or #RRGGBB; three bytes */
     KIND_FORMAT,      /* one of the words; a pointer to the format's row */
     KIND_VARIANT,     /* a variant's name; a pointer to its row */
     KIND_CODEC,       /* a codec's name; a pointer to its row */

@@ -137,6 +137,20 @@ static bool parse_subsampling(const struct option *o, const char *value, int *fi
     return true;
 }
 
+static bool parse_colour(const struct option *o, const char *value, uint8_t *rgb, struct error *error)
+{
+    const char *digits = strcmp(value, "white") == 0 ? "#fff" : strcmp(value, "black") == 0 ? "#000" : value;
+    const size_t length = strlen(digits);
+    if (digits[0] != '#' || (length != 4 && length != 7) || strspn(digits + 1, "0123456789abcdefABCDEF") != length - 1)
+        return error_set(error, ERROR_USAGE,
+                         "--%s takes white, black, #RGB or #RRGGBB in quotes, such as '#ff8000', not \"%s\"", o->name,
+                         value);
+    const unsigned long number = strtoul(digits + 1, NULL, 16);
+    for (int i = 0; i < 3; i++)
+        rgb[i] = (uint8_t)(length == 7 ? number >> (16 - 8 * i) & 255 : (number >> (8 - 4 * i) & 15) * 17);
+    return true;
+}
+
 /* GPUs: "all", or their indices, joined by commas. */
 static bool parse_devices(const struct option *o, const char *value, struct device_choice *devices, struct error *error)
 {
@@ -279,6 +293,8 @@ static bool set_option(const struct option *o, const char *value, struct options
         return parse_quality(o, value, field, error);
     case KIND_SUBSAMPLING:
         return parse_subsampling(o, value, field, error);
+    case KIND_COLOUR:
+        return parse_colour(o, value, field, error);
     case KIND_FORMAT:
         return parse_format(o, value, field, error);
     case KIND_VARIANT:

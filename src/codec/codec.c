@@ -392,11 +392,51 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
 
 /* ---- Encoding ---- */
 
+/* Must SETTINGS put an image of SHAPE over the background? */
+static bool needs_background(const struct image *shape, const struct format *format,
+                             const struct codec_settings *settings)
+{
+    return settings->has_background && !format->holds_alpha && image_has_alpha(shape);
+}
+
+/* The shape that a codec gets of an image of SHAPE: as many bits as FORMAT holds, and no alpha where it is put over the
+ * background. */
+static struct image held_shape(const struct image *shape, const struct format *format,
+                               const struct codec_settings *settings)
+{
+    struct image held = *shape;
+    held.samples = NULL;
+    held.bits = held.bits < format->most_bits ? held.bits : format->most_bits;
+    if (needs_background(shape, format, settings))
+        held.channels = image_composed_channels(held.channels, settings->background);
+    return held;
+}
+
+/* Set HELD to ROWS as a codec gets them. COPY is what the caller releases with image_free. */
+static bool hold_rows(const struct image *rows, const struct format *format, const struct codec_settings *settings,
+                      struct image *held, struct image *copy)
+{
+    const int bits = held_shape(rows, format, settings).bits;
+    *held = *rows;
+    *copy = (struct image){0};
+    if (needs_background(rows, format, settings)) {
+        if (!image_compose(rows, settings->background, copy, NULL))
+            return false;
+        *held = *copy;
+    }
+    if (held->bits == bits)
+        return true;
+    struct image composed = *copy;
+    const bool done = image_convert(held, bits, copy, NULL);
+    image_free(&composed);
+    *held = *copy;
+    return done;
+}
+
 size_t codec_writer_need(const struct codec *codec, const struct image *shape, const struct format *format,
                          const struct codec_settings *settings)
 {
-    struct image held = *shape;
-    held.bits = held.bits < format->most_bits ? held.bits : format->most_bits;
+    const struct image held = held_shape(shape, format, settings);
     const size_t need = codec->writer_need(&held, settings, thread_pool_threads(settings->pool));
     return need + (need < CODEC_COPIED_BYTES ? need : CODEC_COPIED_BYTES);
 }
@@ -408,13 +448,10 @@ bool codec_writer_open(struct codec_writer *writer, const struct image *shape, c
         .codec = codec_find_writer(format, shape, settings, error),
         .format = format,
         .settings = settings,
-        .shape = *shape,
+        .shape = held_shape(shape, format, settings),
     };
-    writer->shape.samples = NULL;
     if (writer->codec == NULL)
         return false;
-    if (shape->bits > format->most_bits)
-        writer->shape.bits = format->most_bits;
     return writer->codec->writer_open(writer, thread_pool_threads(settings->pool), error);
 }
 
@@ -426,30 +463,28 @@ static bool pass_rows(struct codec_writer *writer, int thread, int first, const 
                                         : codec->writer_write(writer, first, rows, error);
 }
 
-/* The same, where ROWS may have more bits. */
-static bool reduce_rows(struct codec_writer *writer, int thread, int first, const struct image *rows,
-                        struct error *error)
+/* The same, where ROWS may have more bits, or alpha. */
+static bool hold_and_pass_rows(struct codec_writer *writer, int thread, int first, const struct image *rows,
+                               struct error *error)
 {
-    struct image reduced;
-    if (rows->bits == writer->shape.bits)
-        return pass_rows(writer, thread, first, rows, error);
-    if (!image_convert(rows, writer->shape.bits, &reduced, NULL))
-        return codec_report_encode_memory(&writer->shape, writer->format, error);
-    const bool done = pass_rows(writer, thread, first, &reduced, error);
-    image_free(&reduced);
+    struct image held, copy;
+    const bool done = hold_rows(rows, writer->format, writer->settings, &held, &copy)
+                          ? pass_rows(writer, thread, first, &held, error)
+                          : codec_report_encode_memory(&writer->shape, writer->format, error);
+    image_free(&copy);
     return done;
 }
 
 bool codec_writer_encode(struct codec_writer *writer, int thread, int first, const struct image *rows,
                          struct error *error)
 {
-    return writer->codec->writer_encode == NULL || reduce_rows(writer, thread, first, rows, error);
+    return writer->codec->writer_encode == NULL || hold_and_pass_rows(writer, thread, first, rows, error);
 }
 
 bool codec_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error)
 {
     return writer->codec->writer_encode != NULL ? writer->codec->writer_write(writer, first, rows, error)
-                                                : reduce_rows(writer, 0, first, rows, error);
+                                                : hold_and_pass_rows(writer, 0, first, rows, error);
 }
 
 bool codec_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
@@ -493,17 +528,15 @@ static bool write_image(struct codec_writer *writer, const struct image *image, 
     return codec_writer_write(writer, 0, image, error);
 }
 
-/* Encode IMAGE at once, with the bits that FORMAT holds. */
+/* Encode IMAGE at once, with the bits and channels that FORMAT holds. */
 static bool encode_whole(const struct codec *codec, const struct image *image, const struct format *format,
                          const struct codec_settings *settings, uint8_t **bytes, size_t *size, struct error *error)
 {
-    struct image reduced;
-    if (image->bits <= format->most_bits)
-        return codec->encode(image, format, settings, bytes, size, error);
-    if (!image_convert(image, format->most_bits, &reduced, NULL))
-        return codec_report_encode_memory(image, format, error);
-    const bool done = codec->encode(&reduced, format, settings, bytes, size, error);
-    image_free(&reduced);
+    struct image held, copy;
+    const bool done = hold_rows(image, format, settings, &held, &copy)
+                          ? codec->encode(&held, format, settings, bytes, size, error)
+                          : codec_report_encode_memory(image, format, error);
+    image_free(&copy);
     return done;
 }
 

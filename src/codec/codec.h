@@ -45,6 +45,8 @@ struct codec_settings {
     bool progressive;                             /* a JPEG in several scans */
     unsigned jpeg_options;                        /* bits of enum jpeg_option that a JPEG's codec must have */
     int compression;                              /* of a PNG, 0 (none) to 9 */
+    bool has_background;                          /* put alpha over the background where a format holds none */
+    uint8_t background[3];                        /* red, green and blue; without it alpha is dropped */
     struct thread_pool *pool;                     /* NULL: the calling thread only. It never changes the result. */
     struct chroma_subsampling chroma_subsampling; /* of a JPEG; 0, 0: chosen by quality */
     size_t most_pixels;                           /* limit of width x height; 0: only CODEC_MAX_PIXELS */

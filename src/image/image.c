@@ -88,3 +88,45 @@ bool image_convert(const struct image *image, int bits, struct image *converted,
     image_convert_samples(image, converted);
     return true;
 }
+
+/* ---- Composing ---- */
+
+int image_composed_channels(int channels, const uint8_t rgb[3])
+{
+    const bool is_grey = rgb[0] == rgb[1] && rgb[1] == rgb[2];
+    return channels < 3 && is_grey ? 1 : 3;
+}
+
+/* One channel of COUNT pixels: every STEP samples one colour, and ALPHA; every WIDE samples one result. */
+CLONES static void compose8(const uint8_t *restrict colour, const uint8_t *restrict alpha, size_t step, size_t count,
+                            uint8_t ground, uint8_t *restrict out, size_t wide)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i * wide] = (uint8_t)compose_sample(colour[i * step], alpha[i * step], ground, 255);
+}
+
+CLONES static void compose16(const uint16_t *restrict colour, const uint16_t *restrict alpha, size_t step, size_t count,
+                             uint16_t ground, uint16_t *restrict out, size_t wide)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i * wide] = (uint16_t)compose_sample(colour[i * step], alpha[i * step], ground, 65535);
+}
+
+bool image_compose(const struct image *image, const uint8_t rgb[3], struct image *composed, struct error *error)
+{
+    const int channels = image_composed_channels(image->channels, rgb);
+    const size_t step = (size_t)image->channels, wide = (size_t)channels;
+    const size_t count = (size_t)image->width * (size_t)image->height;
+    if (!image_allocate(composed, image->width, image->height, channels, image->bits, error))
+        return false;
+    for (size_t c = 0; c < wide; c++) {
+        const size_t from = step == 2 ? 0 : c;
+        if (image->bits == 8)
+            compose8(image->samples + from, image->samples + step - 1, step, count, rgb[c], composed->samples + c,
+                     wide);
+        else
+            compose16(image_samples16(image) + from, image_samples16(image) + step - 1, step, count,
+                      widen_sample(rgb[c]), image_samples16(composed) + c, wide);
+    }
+    return true;
+}

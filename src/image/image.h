@@ -140,6 +140,13 @@ void image_convert_samples(const struct image *from, const struct image *to);
  * memory. */
 bool image_convert(const struct image *image, int bits, struct image *converted, struct error *error);
 
+/* The channels of an image of CHANNELS over the colour RGB. Grey over grey stays grey. */
+int image_composed_channels(int channels, const uint8_t rgb[3]);
+
+/* Set COMPOSED to IMAGE, which has alpha, over the colour RGB of 8 bits: compose_sample of each colour. It has as many
+ * bits, and no alpha. Release it with image_free. Fails if there is not enough memory. */
+bool image_compose(const struct image *image, const uint8_t rgb[3], struct image *composed, struct error *error);
+
 /* Release the samples. The struct may be all zero, and is all zero afterwards. */
 void image_free(struct image *image);
 
@@ -202,6 +209,14 @@ HOST_DEVICE static inline uint8_t reduce_sample(unsigned value)
 HOST_DEVICE static inline unsigned premultiply_sample(unsigned colour, unsigned alpha)
 {
     return (2 * colour * alpha + 255) / 510;
+}
+
+/* A colour over a ground: (colour * alpha + ground * (white - alpha)) / white, rounded to nearest; white is 255 or 65535.
+ * It is odd, so there are no ties. The dividend is at most 65535^2 + 32767, which fits in 32 bits. An opaque colour
+ * stays as it is. */
+HOST_DEVICE static inline uint32_t compose_sample(uint32_t colour, uint32_t alpha, uint32_t ground, uint32_t white)
+{
+    return (colour * alpha + ground * (white - alpha) + white / 2) / white;
 }
 
 /* colour * 255 / alpha, rounded to nearest and at most 255; 0 if alpha is 0. */
