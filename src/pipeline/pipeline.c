@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 bool request_merges_between(const struct request *request, const struct image *image)
 {
@@ -151,6 +152,17 @@ bool pipeline_expects_gpu(struct pipeline *pipeline, const struct image *image, 
     return there;
 }
 
+/* May this machine have a GPU? The device files of NVIDIA's drivers say so: on a PC, in WSL, and on Tegra. This is for
+ * --verbose only, because to start CUDA takes long. */
+static bool may_have_gpu(void)
+{
+    static const char *const files[] = {"/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu"};
+    bool found = false;
+    for (size_t i = 0; pipeline_has_cuda && i < sizeof files / sizeof *files; i++)
+        found = found || access(files[i], F_OK) == 0;
+    return found;
+}
+
 /* Choose the backend by the expected times. Where the CPU is expected to be faster, CUDA is not started at all. */
 static bool choose_backend(struct pipeline *pipeline, struct error *error)
 {
@@ -162,7 +174,9 @@ static bool choose_backend(struct pipeline *pipeline, struct error *error)
                   cuda, cpu);
         return true;
     }
-    if (cpu <= cuda)
+    if (!may_have_gpu() && (cpu <= cuda || !pipeline_has_cuda)) /* else gpu_open has said why */
+        error_set(&pipeline->why, ERROR_NONE, "the CPU is expected to take %.1f ms", cpu);
+    else if (cpu <= cuda)
         error_set(&pipeline->why, ERROR_NONE, "the CPU is expected to take %.1f ms, a GPU %.1f ms with its start-up",
                   cpu, cuda);
     gpu_close(pipeline);
@@ -209,8 +223,15 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
     pipeline->stages = stages;
     note_work(pipeline, image);
     error_set(&pipeline->why, ERROR_NONE, "asked for");
-    if (!check_named_variant(request, pipeline->work.sample, error)) /* not even the CPU may take over */
+    if (!check_named_variant(request, pipeline->work.sample, error)) { /* not even the CPU may take over */
+        if (image->bits == 8 && request->linear == NULL && check_named_variant(request, SAMPLE_U8, NULL))
+            error_set(
+                error, ERROR_USAGE,
+                "the variant %s takes 8 bits only, which are too few for a translucent picture; give --alpha keep, "
+                "or leave --variant out",
+                request->variant->name);
         return false;
+    }
     bool done = false;
     if (request->choice != CHOICE_CPU && !check_gpu_size(image, &pipeline->why)) { /* the next image may be smaller */
         *error = pipeline->why;
