@@ -233,9 +233,12 @@ static bool keep_named(const struct pairs_request *request, struct compare_rows 
     }
     if (done)
         keep_rows(rows, kept);
+    const char *before = ""; /* the name before, which its row may own by now */
     for (size_t i = 0; done && i < names.count; i++) {
         struct error problem;
-        if (names.found[i] || (i > 0 && strcmp(names.names[i], names.names[i - 1]) == 0))
+        const bool is_known = names.found[i] || strcmp(names.names[i], before) == 0;
+        before = names.names[i];
+        if (is_known)
             continue;
         struct compare_row *row = rows_add(rows);
         done = row != NULL || no_memory(error);
