@@ -154,8 +154,10 @@ static bool encode_band(struct encoding *encoding, struct thread_state *state, i
     band->adler = libdeflate_adler32(1, filtered, size);
     band->size = encoding->level == 0 ? deflate_store(filtered, size, is_last, out)
                                       : deflate_band(state->workspace, filtered, size, is_last, out);
+    band->bytes = out;
     uint8_t *smaller = realloc(out, band->size);
-    band->bytes = smaller != NULL ? smaller : out;
+    if (smaller != NULL)
+        band->bytes = smaller;
     return true;
 }
 

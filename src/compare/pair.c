@@ -42,10 +42,11 @@ static bool reserve(struct pair *pair, size_t need, struct error *error)
 {
     struct pair_worker *worker = pair->worker;
     struct memory_budget *budget = worker->budget;
-    char needed[TEXT_OF_SIZE], allowed[TEXT_OF_SIZE];
-    if (need > budget->most)
+    if (need > budget->most) {
+        char needed[TEXT_OF_SIZE], allowed[TEXT_OF_SIZE];
         return error_about(error, ERROR_WORK, pair->row->name, "needs %s of memory, and --memory allows %s; allow more",
                            text_of_size(need, needed), text_of_size(budget->most, allowed));
+    }
     if (need <= worker->reserved)
         return true;
     if (!budget_try(budget, need - worker->reserved, worker->reserved)) {

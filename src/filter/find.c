@@ -102,7 +102,6 @@ static bool refuse_parameters(const char *spec, const char *name, struct error *
 static bool fail_unknown(const char *spec, struct filter *filter, struct error *error)
 {
     char word[65] = ""; /* the part before the colon; error_nearest ignores longer words */
-    char tried[256];
     const size_t length = strcspn(spec, ":");
     if (length < sizeof word)
         memcpy(word, spec, length);
@@ -123,6 +122,7 @@ static bool fail_unknown(const char *spec, struct filter *filter, struct error *
     if (spec[length] == ':' && nearest != NULL && generator == GENERATOR_COUNT && strcmp(nearest, word) == 0) {
         refuse_parameters(spec, nearest, error);
     } else {
+        char tried[256];
         if (generator < GENERATOR_COUNT) {
             snprintf(tried, sizeof tried, "%s%s", nearest, spec + length); /* with these parameters, if they fit */
             nearest = filter_generate(tried, generator, filter, NULL) ? tried : filter_forms[generator][0];

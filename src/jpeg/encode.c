@@ -227,7 +227,7 @@ bool jpeg_file_append_bits(struct jpeg_file *file, const uint8_t *bits, uint64_t
         to = put_byte(to, held >> shift & 255);
         held &= mask;
     }
-    file->held = held << count | (count > 0 ? *bits >> (8 - count) : 0);
+    file->held = held << count | (count > 0 ? (uint64_t)*bits >> (8 - count) : 0);
     file->held_count += (int)count;
     if (file->held_count >= 8) {
         file->held_count -= 8;

@@ -253,7 +253,8 @@ INLINE words descale(struct sums sums, int shift)
 INLINE void transform_words(words v[8], bool first_pass)
 {
     const int shift = first_pass ? 11 : 15;
-    const ints half = (ints){0} + (1 << (shift - 1));
+    const int32_t least = 1 << (shift - 1);
+    const ints half = (ints){0} + least;
     const struct sums rounding = {half, half};
     const words t0 = v[0] + v[7], t1 = v[1] + v[6], t2 = v[2] + v[5], t3 = v[3] + v[4];
     const words t4 = v[3] - v[4], t5 = v[2] - v[5], t6 = v[1] - v[6], t7 = v[0] - v[7];

@@ -182,7 +182,7 @@ static void test_ssim_follows_its_definition(void **state)
     thread_pool_open(&pool, 3);
     for (int channels = 1; channels <= 4; channels++) {
         struct image a = pattern_image(29, 90, channels), b = pattern_image(29, 90, channels);
-        double one, many;
+        double one, many = 0;
         assert_true(ssim_compute(&a, &b, NULL, &one, NULL));
         assert_true(one == 1);
         for (int y = 40; y < 48; y++) /* bands with and without differences */
