@@ -25,6 +25,7 @@ static const struct codec table[] = {
         .write_bits = 8,
         .may_decline = true,
         .any_order = true,
+        .has_twin = true,
         .most_side = 65500, /* as libjpeg-turbo */
         .limits = "65500 pixels on a side",
         .jpeg_options = JPEG_OPTION_SUBSAMPLING,
@@ -264,16 +265,15 @@ static unsigned missing_options(const struct codec *codec, const struct format *
     return format->id == FORMAT_JPEG ? settings->jpeg_options & ~codec->jpeg_options : 0;
 }
 
-/* The first codec that writes the format and bits of an image of SHAPE, that is worth it and, if WHOLE, takes its size
- * and the options. libdeflate writes all PNGs, and stb JPEGs up to its limits. NULL: the image is too large for all, or
+/* The first codec that writes the format and bits of an image of SHAPE, and that takes, if WHOLE, its size and
+ * the options. libdeflate writes all PNGs, and stb JPEGs up to its limits. NULL: the image is too large for all, or
  * no codec takes the options. */
 static const struct codec *best_writer(const struct format *format, const struct image *shape,
                                        const struct codec_settings *settings, bool whole)
 {
     for (const struct codec *codec = table; codec < table + CODECS; codec++)
         if (writes_bits(codec, format, shape) &&
-            (!whole || (holds_shape(codec, shape) && missing_options(codec, format, settings) == 0)) &&
-            (codec->writer_repays == NULL || codec->writer_repays(shape, settings)))
+            (!whole || (holds_shape(codec, shape) && missing_options(codec, format, settings) == 0)))
             return codec;
     return NULL;
 }

@@ -116,6 +116,7 @@ struct codec {
     bool takes_compression;    /* it uses codec_settings.compression */
     bool may_decline;          /* its reader_open may leave a file to another codec */
     bool any_order;            /* its reader takes rows in any order */
+    bool has_twin;             /* kernels/jpeg/ reads and writes the same on a GPU */
     int most_side;             /* its limits, 0 where it has none: pixels on a side */
     size_t most_bytes;         /* of an image's samples in memory */
     size_t most_file;          /* bytes of a file that it reads */
@@ -129,10 +130,8 @@ struct codec {
     size_t (*writer_need)(const struct image *shape, const struct codec_settings *settings, int threads);
     size_t (*reader_need)(const struct codec_info *info);
 
-    /* Is the codec worth it for this file, or for an image of SHAPE? If not, only the codec's name chooses it. NULL: it
-     * always is. */
+    /* Is the codec worth it for this file? If not, only the codec's name chooses it. NULL: it always is. */
     bool (*reader_repays)(const struct codec_info *info, const struct codec_settings *settings);
-    bool (*writer_repays)(const struct image *shape, const struct codec_settings *settings);
 
     /* Write row by row. NULL: the codec encodes whole images only, by `encode`. writer_open gets a writer whose settings
      * and shape are set, and sets the multiple. writer_close releases it, also after a failure. */

@@ -7,11 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The codec whose samples and bytes a GPU's equal. NULL: it was not built in, or SETTINGS name another. */
+/* The codec with a twin on GPUs. NULL: it was not built in, or SETTINGS name another. */
 static const struct codec *find_codec(const struct codec_settings *settings)
 {
-    const struct codec *codec = codec_find("parallel-jpeg", NULL);
-    return settings->codec == NULL || settings->codec == codec ? codec : NULL;
+    size_t count;
+    const struct codec *all = codecs(&count);
+    for (size_t i = 0; i < count; i++)
+        if (all[i].has_twin && codec_is_built_in(&all[i]) && (settings->codec == NULL || settings->codec == &all[i]))
+            return &all[i];
+    return NULL;
 }
 
 const struct codec *codec_find_scan(const struct codec_input *input, struct jpeg_layout *layout, struct jpeg_scan *scan)
