@@ -85,36 +85,30 @@ bool jpeg_segment_append(struct blob *out, enum jpeg_marker marker, const void *
 
 /* ---- Quantisers ---- */
 
-/* The tables of a file by their numbers. */
-struct tables {
-    bool known[4];
-    uint16_t values[4][64];
-};
-
-/* Read a DQT segment: for each table 4 bits of precision, 4 of its number, and 64 values. */
-static void read_tables(const struct jpeg_segment *segment, struct tables *tables)
+bool jpeg_read_quantisers(const struct jpeg_segment *segment, struct jpeg_quantiser_tables *tables)
 {
     for (size_t at = 0; at < segment->size;) {
         const unsigned wide = segment->data[at] >> 4, number = segment->data[at] & 15;
         const size_t bytes = wide != 0 ? 128 : 64;
         if (wide > 1 || number > 3 || segment->size - at - 1 < bytes)
-            return;
+            return false;
         const uint8_t *values = segment->data + at + 1;
         for (int k = 0; k < 64; k++)
             tables->values[number][k] = wide != 0 ? (uint16_t)big16(values + 2 * (size_t)k) : values[k];
-        tables->known[number] = true;
+        tables->is_known[number] = true;
         at += 1 + bytes;
     }
+    return true;
 }
 
 bool jpeg_find_quantisers(const uint8_t *bytes, size_t size, struct jpeg_quantisers *quantisers)
 {
     struct jpeg_walk walk = jpeg_walk_begin(bytes, size);
     struct jpeg_segment segment, frame = {0};
-    struct tables tables = {0};
+    struct jpeg_quantiser_tables tables = {0};
     while (jpeg_walk_headers(&walk, &segment)) {
         if (segment.marker == JPEG_MARKER_DQT)
-            read_tables(&segment, &tables);
+            (void)jpeg_read_quantisers(&segment, &tables); /* what is missing shows below */
         else if (jpeg_is_frame(segment.marker))
             frame = segment;
     }
@@ -124,7 +118,7 @@ bool jpeg_find_quantisers(const uint8_t *bytes, size_t size, struct jpeg_quantis
     int place[4] = {-1, -1, -1, -1};
     for (int i = 0; i < frame.data[5]; i++) {
         const unsigned number = frame.data[8 + 3 * i];
-        if (number > 3 || !tables.known[number])
+        if (number > 3 || !tables.is_known[number])
             return false;
         if (place[number] < 0) {
             place[number] = quantisers->tables++;

@@ -15,6 +15,7 @@
 /* Markers: the byte after FF. */
 enum jpeg_marker {
     JPEG_MARKER_SOF0 = 0xc0, /* frame headers are SOF0 to SOF15, without the next three */
+    JPEG_MARKER_SOF1 = 0xc1, /* extended sequential: a baseline picture may have it, too */
     JPEG_MARKER_SOF2 = 0xc2, /* progressive; no later kind is read */
     JPEG_MARKER_DHT = 0xc4,
     JPEG_MARKER_JPG = 0xc8,
@@ -25,12 +26,15 @@ enum jpeg_marker {
     JPEG_MARKER_EOI = 0xd9,
     JPEG_MARKER_SOS = 0xda,
     JPEG_MARKER_DQT = 0xdb,
+    JPEG_MARKER_DRI = 0xdd,
     JPEG_MARKER_APP0 = 0xe0,
     JPEG_MARKER_APP1 = 0xe1,
     JPEG_MARKER_APP2 = 0xe2,
     JPEG_MARKER_APP3 = 0xe3,
     JPEG_MARKER_APP10 = 0xea,
     JPEG_MARKER_APP13 = 0xed,
+    JPEG_MARKER_APP14 = 0xee,
+    JPEG_MARKER_APP15 = 0xef,
     JPEG_MARKER_COM = 0xfe,
 };
 
@@ -43,6 +47,12 @@ enum {
  * is unknown or irregular. */
 struct chroma_subsampling {
     int horizontal, vertical;
+};
+
+/* The tables of quantisers by their numbers, each in the order of a file (zigzag). */
+struct jpeg_quantiser_tables {
+    bool is_known[4];
+    uint16_t values[4][64];
 };
 
 /* The quantisers of a picture: at most three tables, each in the order of a file (zigzag), and the table of each
@@ -88,6 +98,10 @@ enum jpeg_step jpeg_walk_next(struct jpeg_walk *walk, struct jpeg_segment *segme
 
 /* The same, but only up to the first scan. Returns false at the scan, at the end, and after a failed step. */
 bool jpeg_walk_headers(struct jpeg_walk *walk, struct jpeg_segment *segment);
+
+/* Read a DQT segment: for each table 4 bits of precision, 4 of its number, and 64 values of 1 or 2 bytes. False: the
+ * segment is damaged. */
+bool jpeg_read_quantisers(const struct jpeg_segment *segment, struct jpeg_quantiser_tables *tables);
 
 /* Set QUANTISERS to those that the file defines before its first scan. Returns false if one is missing there, or if it
  * has four components. */

@@ -9,42 +9,17 @@
 
 #include <string.h>
 
-enum {
-    MARKER_SOF1 = 0xc1, /* extended sequential: a baseline frame may have it, too */
-    MARKER_DQT = 0xdb,
-    MARKER_DRI = 0xdd,
-    MARKER_APP14 = 0xee,
-    MARKER_APP15 = 0xef,
-};
-
 /* What the segments before the scan say. */
 struct headers {
     struct jpeg_layout *layout;
     uint8_t ids[JPEG_COMPONENTS_MOST];
     bool has_frame, has_jfif, has_adobe, has_scan;
-    unsigned transform;          /* of Adobe's segment */
-    unsigned quantisers, dc, ac; /* a bit for each table that is there */
+    struct jpeg_quantiser_tables quantisers;
+    unsigned transform; /* of Adobe's segment */
+    unsigned dc, ac;    /* a bit for each Huffman table that is there */
 };
 
 /* ---- Tables ---- */
-
-/* Each table: 4 bits of precision, 4 bits of number, then the quantisers in zigzag order, 1 or 2 bytes each. */
-static bool read_quantisers(struct headers *headers, const uint8_t *data, size_t size)
-{
-    static const uint8_t order[JPEG_BLOCK] = JPEG_NATURAL_ORDER;
-    while (size > 0) {
-        const unsigned bytes = 1 + (data[0] >> 4u), number = data[0] & 15;
-        if (bytes > 2 || number >= JPEG_TABLES || size < 1 + (size_t)bytes * JPEG_BLOCK)
-            return false;
-        const uint8_t *next = data + 1;
-        for (int i = 0; i < JPEG_BLOCK; i++, next += bytes)
-            headers->layout->quantisers[number][order[i]] = (uint16_t)(bytes == 2 ? big16(next) : *next);
-        headers->quantisers |= 1u << number;
-        size -= (size_t)(next - data);
-        data = next;
-    }
-    return true;
-}
 
 /* Are the codes those of a prefix code (C.2)? The code of all ones is not used. The symbols of DC are at most 15. */
 static bool is_huffman(const struct jpeg_huffman *table, bool is_dc)
@@ -137,7 +112,7 @@ static bool read_scan(struct headers *headers, const uint8_t *data, size_t size)
         part->dc = data[2 + 2 * i] >> 4u;
         part->ac = data[2 + 2 * i] & 15;
         if (part->quantiser >= JPEG_TABLES || part->dc >= JPEG_TABLES || part->ac >= JPEG_TABLES ||
-            !(headers->quantisers >> part->quantiser & 1) || !(headers->dc >> part->dc & 1) ||
+            !headers->quantisers.is_known[part->quantiser] || !(headers->dc >> part->dc & 1) ||
             !(headers->ac >> part->ac & 1) || !is_huffman(&layout->dc[part->dc], true) ||
             !is_huffman(&layout->ac[part->ac], false))
             return false;
@@ -157,6 +132,15 @@ static bool is_luma_chroma(const struct headers *headers)
     return memcmp(headers->ids, "RGB", 3) != 0;
 }
 
+/* Put the tables into natural order. */
+static void sort_quantisers(struct headers *headers)
+{
+    static const uint8_t order[JPEG_BLOCK] = JPEG_NATURAL_ORDER;
+    for (int i = 0; i < JPEG_TABLES; i++)
+        for (int k = 0; k < JPEG_BLOCK; k++)
+            headers->layout->quantisers[i][order[k]] = headers->quantisers.values[i][k];
+}
+
 /* ---- The file ---- */
 
 static bool read_segment(struct headers *headers, const struct jpeg_segment *segment)
@@ -165,13 +149,13 @@ static bool read_segment(struct headers *headers, const struct jpeg_segment *seg
     const size_t size = segment->size;
     switch (segment->marker) {
     case JPEG_MARKER_SOF0:
-    case MARKER_SOF1:
+    case JPEG_MARKER_SOF1:
         return read_frame(headers, data, size);
     case JPEG_MARKER_DHT:
         return read_huffman(headers, data, size);
-    case MARKER_DQT:
-        return read_quantisers(headers, data, size);
-    case MARKER_DRI:
+    case JPEG_MARKER_DQT:
+        return jpeg_read_quantisers(segment, &headers->quantisers);
+    case JPEG_MARKER_DRI:
         headers->layout->restart_interval = size == 2 ? (int)big16(data) : 0;
         return size == 2;
     case JPEG_MARKER_SOS:
@@ -179,14 +163,14 @@ static bool read_segment(struct headers *headers, const struct jpeg_segment *seg
     case JPEG_MARKER_APP0:
         headers->has_jfif |= size >= 14 && memcmp(data, "JFIF", 5) == 0;
         return true;
-    case MARKER_APP14:
+    case JPEG_MARKER_APP14:
         if (size >= 12 && memcmp(data, "Adobe", 5) == 0) {
             headers->has_adobe = true;
             headers->transform = data[11];
         }
         return true;
     default:
-        return (segment->marker > JPEG_MARKER_APP0 && segment->marker <= MARKER_APP15) ||
+        return (segment->marker > JPEG_MARKER_APP0 && segment->marker <= JPEG_MARKER_APP15) ||
                segment->marker == JPEG_MARKER_COM;
     }
 }
@@ -203,6 +187,7 @@ bool jpeg_read_headers(const uint8_t *bytes, size_t size, struct jpeg_layout *la
             !read_segment(&headers, &segment))
             return false;
     }
+    sort_quantisers(&headers);
     jpeg_layout_derive(layout);
     scan->bytes = bytes + walk.at;
     if (!is_luma_chroma(&headers) || jpeg_walk_next(&walk, &segment) != JPEG_STEP_END)

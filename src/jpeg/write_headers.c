@@ -82,15 +82,15 @@ static uint8_t *put16(uint8_t *out, int value)
 }
 
 /* Begin a segment of SIZE bytes without its marker's two. */
-static uint8_t *put_marker(uint8_t *out, int marker, int size)
+static uint8_t *put_marker(uint8_t *out, enum jpeg_marker marker, int size)
 {
-    return put16(put16(out, 0xff00 | marker), size);
+    return put16(put16(out, 0xff00 | (int)marker), size);
 }
 
 static uint8_t *put_quantisers(uint8_t *out, const struct jpeg_layout *layout, int table)
 {
     static const uint8_t order[JPEG_BLOCK] = JPEG_NATURAL_ORDER;
-    out = put_marker(out, 0xdb, 3 + JPEG_BLOCK);
+    out = put_marker(out, JPEG_MARKER_DQT, 3 + JPEG_BLOCK);
     *out++ = (uint8_t)table;
     for (int i = 0; i < JPEG_BLOCK; i++)
         *out++ = (uint8_t)layout->quantisers[table][order[i]];
@@ -103,7 +103,7 @@ static uint8_t *put_huffman(uint8_t *out, const struct jpeg_huffman *huffman, in
     int symbols = 0;
     for (int i = 1; i <= 16; i++)
         symbols += huffman->counts[i];
-    out = put_marker(out, 0xc4, 19 + symbols);
+    out = put_marker(out, JPEG_MARKER_DHT, 19 + symbols);
     *out++ = (uint8_t)table;
     memcpy(out, huffman->counts + 1, 16);
     memcpy(out + 16, huffman->symbols, (size_t)symbols);
@@ -115,13 +115,13 @@ size_t jpeg_write_headers(const struct jpeg_layout *layout, uint8_t out[JPEG_HEA
     /* JFIF 1.1, pixels without a size, no thumbnail. */
     static const uint8_t jfif[] = {'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0};
     const int components = layout->components, tables = components > 1 ? 2 : 1;
-    uint8_t *next = put16(out, 0xffd8);
-    next = put_marker(next, 0xe0, 2 + (int)sizeof jfif);
+    uint8_t *next = put16(out, 0xff00 | JPEG_MARKER_SOI);
+    next = put_marker(next, JPEG_MARKER_APP0, 2 + (int)sizeof jfif);
     memcpy(next, jfif, sizeof jfif);
     next += sizeof jfif;
     for (int i = 0; i < tables; i++)
         next = put_quantisers(next, layout, i);
-    next = put_marker(next, 0xc0, 8 + 3 * components);
+    next = put_marker(next, JPEG_MARKER_SOF0, 8 + 3 * components);
     *next++ = 8;
     next = put16(put16(next, layout->height), layout->width);
     *next++ = (uint8_t)components;
@@ -135,7 +135,7 @@ size_t jpeg_write_headers(const struct jpeg_layout *layout, uint8_t out[JPEG_HEA
         next = put_huffman(next, &layout->dc[i], i);
         next = put_huffman(next, &layout->ac[i], 16 | i);
     }
-    next = put_marker(next, 0xda, 6 + 2 * components);
+    next = put_marker(next, JPEG_MARKER_SOS, 6 + 2 * components);
     *next++ = (uint8_t)components;
     for (int i = 0; i < components; i++) {
         *next++ = (uint8_t)(i + 1);

@@ -22,7 +22,7 @@ size_t jpeg_write_headers(const struct jpeg_layout *layout, uint8_t out[JPEG_HEA
 static inline void jpeg_write_end(uint8_t out[JPEG_END_BYTES])
 {
     out[0] = 0xff;
-    out[1] = 0xd9; /* EOI */
+    out[1] = JPEG_MARKER_EOI;
 }
 
 #endif

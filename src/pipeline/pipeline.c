@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The choice of the backend, the plans, and what is kept between images: see pipeline.h. cpu.c and cuda.c do the
+ * The choice of the backend, the plans, and what is kept between images: see pipeline.h. stream.c and cuda.c do the
  * work. */
 #include "pipeline/pipeline_internal.h"
 
