@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "base/signals.h"
 #include "batch/outputs.h"
 #include "variants/choose.h"
 
@@ -285,18 +286,6 @@ static void *run_worker(void *context)
 
 /* ---- Signals ---- */
 
-/* The signals that end a program and are not ignored. */
-static void find_signals(sigset_t *set)
-{
-    static const int all[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU};
-    sigemptyset(set);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        struct sigaction action;
-        if (sigaction(all[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            sigaddset(set, all[i]);
-    }
-}
-
 /* Stop all writing. Wait for the outputs that are being written, but only SHUTDOWN_MILLISECONDS, or until another
  * signal comes: an output may be a pipe that nobody reads, or its disk may be gone. Even then a file is whole or
  * missing. */
@@ -531,7 +520,7 @@ static bool run_on_threads(struct batch *batch, int *number, struct error *error
 {
     /* Block the signals before any thread starts: all threads inherit that, CUDA's own too. */
     sigset_t signals, before;
-    find_signals(&signals);
+    signals_find_ending(&signals);
     pthread_sigmask(SIG_BLOCK, &signals, &before);
     const int descriptor = signalfd(-1, &signals, SFD_CLOEXEC);
     batch->ended = eventfd(0, EFD_CLOEXEC);

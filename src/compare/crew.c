@@ -3,6 +3,8 @@
  * Threads that compare pairs, and the wait for them or for a signal. */
 #include "compare/crew.h"
 
+#include "base/signals.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -73,19 +75,6 @@ static void *run_hand(void *context)
 }
 
 /* ---- Signals ---- */
-
-/* The signals that end a program and are not ignored, and SIGRTMIN. */
-static void find_signals(sigset_t *set)
-{
-    static const int all[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU};
-    sigemptyset(set);
-    sigaddset(set, SIGRTMIN);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        struct sigaction action;
-        if (sigaction(all[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            sigaddset(set, all[i]);
-    }
-}
 
 /* Wait until all threads have ended, and report progress. Returns 0, or the signal that came: writing has then stopped,
  * or did not stop in time. */
@@ -190,7 +179,8 @@ bool crew_run(const struct crew_request *request, struct compare_rows *rows, int
         budget_open(&crew.budget, request->memory);
         pthread_rwlock_init(&crew.writing, NULL);
         pthread_mutex_init(&crew.lock, NULL);
-        find_signals(&signals);
+        signals_find_ending(&signals);
+        sigaddset(&signals, SIGRTMIN);
         pthread_sigmask(SIG_BLOCK, &signals, &before);
         const int started = start_hands(&crew, hands, wanted, threads / wanted);
         done = started > 0 || error_set(error, ERROR_WORK, "no thread can be started; close other programs");

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/signals.h"
+
+#include <stddef.h>
+
+void signals_find_ending(sigset_t *set)
+{
+    static const int all[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU};
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct sigaction action;
+        if (sigaction(all[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(set, all[i]);
+    }
+}
