@@ -63,6 +63,7 @@ struct batch {
     int worker_count; /* workers wanted */
     int started;      /* workers started */
     int threads;      /* of the CPU for one image; 0: one for each processor */
+    bool takes_all;   /* the workers take all processors */
     double bytes;     /* of all inputs */
 
     const struct job **order; /* the order in which jobs begin */
@@ -136,7 +137,7 @@ static bool is_starting(struct batch *batch, struct gpu *gpu)
 {
     if (atomic_load(&gpu->start->step) == GPU_CONTEXT)
         return false;
-    return batch->worker_count < parallel_processors() || atomic_flag_test_and_set(&gpu->is_awaited) ||
+    return !batch->takes_all || atomic_flag_test_and_set(&gpu->is_awaited) ||
            !gpu_start_wait(gpu->start, GPU_CONTEXT, NULL);
 }
 
@@ -447,11 +448,12 @@ static void share_out_processors(struct batch *batch)
         batch->threads = request->threads > 0 ? request->threads : request->workers;
         return;
     }
-    const int wanted = request->workers > 0 ? request->workers : parallel_processors();
+    const int processors = parallel_processors(), wanted = request->workers > 0 ? request->workers : processors;
     const bool few = request->count < (size_t)wanted;
     batch->worker_count = few ? (int)request->count : wanted;
     batch->threads = request->threads > 0 ? request->threads : few ? wanted / batch->worker_count : 1;
     limit_workers(batch);
+    batch->takes_all = batch->worker_count >= processors;
 }
 
 static bool prepare_batch(struct batch *batch, struct error *error)

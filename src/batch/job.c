@@ -125,8 +125,9 @@ static bool read_input(struct job_worker *worker, struct passage *passage, bool 
     const struct job *job = passage->job;
     struct stages *stages = &passage->result->stages;
     struct error *error = &passage->result->error;
-    const size_t half = budget_file_most(), most = half < worker->budget->most ? half : worker->budget->most;
-    const size_t expected = job->bytes < half ? (size_t)job->bytes : half;
+    const struct memory_budget *budget = worker->budget;
+    const size_t most = budget->file_most < budget->most ? budget->file_most : budget->most;
+    const size_t expected = job->bytes < budget->file_most ? (size_t)job->bytes : budget->file_most;
     if (!reserve_file(worker, passage, expected, wait, reserved, error))
         return false;
     if (!*reserved)

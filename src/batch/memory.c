@@ -13,7 +13,7 @@
 void budget_open(struct memory_budget *budget, size_t limit)
 {
     const size_t most = limit > 0 ? limit : SIZE_MAX, half = budget_left() / 2;
-    *budget = (struct memory_budget){.most = most, .limit = half < most ? half : most};
+    *budget = (struct memory_budget){.most = most, .file_most = budget_file_most(), .limit = half < most ? half : most};
     pthread_mutex_init(&budget->mutex, NULL);
     pthread_cond_init(&budget->changed, NULL);
 }

@@ -24,6 +24,7 @@ struct memory_budget {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     size_t most;        /* bytes that one job may need */
+    size_t file_most;   /* by budget_file_most, which reads many files */
     size_t limit, used; /* bytes of all jobs; only a job that runs alone may exceed the limit */
     size_t waiting;     /* jobs between budget_begin_wait and budget_end_wait; no other job overtakes them */
     bool taken;         /* one of them has its turn */

@@ -78,9 +78,9 @@ static size_t side_need(const struct pair *pair, int i)
 static void read_side(struct pair *pair, int i)
 {
     struct side *side = &pair->sides[i];
-    const size_t half = budget_file_most(), most = pair->worker->budget->most;
-    side->failed =
-        !file_read(side->file->path, half < most ? half : most, &side->bytes, &side->size, NULL, &side->error);
+    const struct memory_budget *budget = pair->worker->budget;
+    const size_t most = budget->file_most < budget->most ? budget->file_most : budget->most;
+    side->failed = !file_read(side->file->path, most, &side->bytes, &side->size, NULL, &side->error);
     if (!side->failed)
         side->file->bytes = side->size;
 }
