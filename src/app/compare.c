@@ -11,7 +11,7 @@
 #include "batch/memory.h"
 #include "batch/report.h"
 #include "codec/codec.h"
-#include "compare/crew.h"
+#include "compare/workers.h"
 #include "compare/describe.h"
 #include "compare/pairs.h"
 #include "compare/rows.h"

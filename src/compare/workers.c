@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Threads that compare pairs, and the wait for them or for a signal. */
-#include "compare/crew.h"
+#include "compare/workers.h"
 
 #include "base/signals.h"
 
