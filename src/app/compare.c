@@ -11,11 +11,11 @@
 #include "batch/memory.h"
 #include "batch/report.h"
 #include "codec/codec.h"
-#include "compare/workers.h"
 #include "compare/describe.h"
 #include "compare/pairs.h"
 #include "compare/rows.h"
 #include "compare/update.h"
+#include "compare/workers.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -234,7 +234,7 @@ static void print_step(void *context, enum update_step step, const struct compar
 
 /* ---- The run ---- */
 
-static void on_progress(void *context, const struct crew_progress *progress)
+static void on_progress(void *context, const struct workers_progress *progress)
 {
     struct comparison *comparison = context;
     const struct batch_totals totals = {.count = progress->count,
@@ -251,7 +251,7 @@ static bool compare_all(struct comparison *comparison, struct error *error)
 {
     const struct options *options = comparison->options;
     const bool progress = comparison->folders && !options->quiet && isatty(STDERR_FILENO);
-    const struct crew_request request = {
+    const struct workers_request request = {
         .settings = &comparison->settings,
         .threads = options->threads,
         .jobs = options->batch.workers,
@@ -263,7 +263,7 @@ static bool compare_all(struct comparison *comparison, struct error *error)
     };
     int signal;
     comparison->start = clock_milliseconds();
-    const bool done = crew_run(&request, &comparison->rows, &signal, error);
+    const bool done = workers_run(&request, &comparison->rows, &signal, error);
     if (signal != 0) { /* threads still run */
         if (progress && write(STDERR_FILENO, "\r\033[K", 4) < 0)
             _exit(ERROR_WORK);

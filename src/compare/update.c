@@ -36,8 +36,8 @@ static bool remove_file(const char *path, struct error *error)
            error_about(error, ERROR_WORK, path, "cannot be deleted: %s; delete it by hand", strerror(errno));
 }
 
-static void tell(const struct update_request *request, enum update_step step, const struct compare_row *row,
-                 const char *why)
+static void report_step(const struct update_request *request, enum update_step step, const struct compare_row *row,
+                        const char *why)
 {
     if (request->on_step != NULL)
         request->on_step(request->context, step, row, why);
@@ -57,7 +57,7 @@ static bool accept_row(const struct compare_row *row, const struct update_reques
                            "and %s have names of different formats; copy the file by hand", actual->path);
     if (moved && !request->removes) {
         ++*kept;
-        tell(request, UPDATE_KEPT, row, "the actual file has another format; give --delete to replace it");
+        report_step(request, UPDATE_KEPT, row, "the actual file has another format; give --delete to replace it");
         return true;
     }
     if (!added && !moved)
@@ -69,7 +69,7 @@ static bool accept_row(const struct compare_row *row, const struct update_reques
     done = done && (!moved || remove_file(expected->path, error));
     free(path);
     if (done)
-        tell(request, added ? UPDATE_ADDED : UPDATE_REPLACED, row, NULL);
+        report_step(request, added ? UPDATE_ADDED : UPDATE_REPLACED, row, NULL);
     return done;
 }
 
@@ -78,12 +78,12 @@ static bool remove_row(const struct compare_row *row, const struct update_reques
 {
     if (!request->removes) {
         ++*kept;
-        tell(request, UPDATE_KEPT, row, no_deletion);
+        report_step(request, UPDATE_KEPT, row, no_deletion);
         return true;
     }
     if (!remove_file(row->expected.path, error))
         return false;
-    tell(request, UPDATE_REMOVED, row, NULL);
+    report_step(request, UPDATE_REMOVED, row, NULL);
     return true;
 }
 

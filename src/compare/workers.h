@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * All pairs, on all cores. */
-#ifndef GPUCONV_CREW_H
-#define GPUCONV_CREW_H
+#ifndef GPUCONV_WORKERS_H
+#define GPUCONV_WORKERS_H
 
 #include "base/error.h"
 #include "compare/pair.h"
@@ -12,18 +12,18 @@
 #include <stddef.h>
 
 /* How far the work is. */
-struct crew_progress {
+struct workers_progress {
     size_t ended, count; /* pairs to compare */
     double bytes_ended, bytes;
     double pixels;
 };
 
-struct crew_request {
+struct workers_request {
     const struct compare_settings *settings;
     int threads;   /* of all; 0: one for each processor */
     int jobs;      /* pairs at a time; 0: as many as threads */
     size_t memory; /* bytes of all pairs; 0: no limit */
-    void (*on_progress)(void *context, const struct crew_progress *progress); /* about ten times a second; or NULL */
+    void (*on_progress)(void *context, const struct workers_progress *progress); /* about ten times a second; or NULL */
     void *context;
 };
 
@@ -31,6 +31,6 @@ struct crew_request {
  * first; where there are fewer pairs than threads, a pair takes several. Signals that end a program are blocked
  * meanwhile. If one comes, no picture is written any more, and *SIGNAL is set: threads may still use everything, so the
  * caller must release nothing and call _exit. Fails only if it cannot begin. */
-bool crew_run(const struct crew_request *request, struct compare_rows *rows, int *signal, struct error *error);
+bool workers_run(const struct workers_request *request, struct compare_rows *rows, int *signal, struct error *error);
 
 #endif
