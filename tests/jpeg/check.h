@@ -7,6 +7,7 @@
 #include "image/image.h"
 #include "jpeg/layout.h"
 #include "kernels/jpeg/jpeg.h"
+#include "tests/lib/program.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,16 +30,8 @@ struct place {
 
 /* ---- check_jpeg.c ---- */
 
-/* Print a message and exit. */
-void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
-
-/* Memory of SIZE bytes, or the end of the program. */
-void *allocate(size_t size);
-
 /* End the program where a call failed. */
 void must(bool is_done, const struct error *error);
-
-int random_between(uint64_t *state, int low, int high);
 
 /* Reserve exactly SIZE bytes at place->samples, so that a sanitizer sees each access beyond them. */
 void reserve_samples(struct place *place, size_t size);

@@ -6,50 +6,25 @@
  * check_jpeg --bench FILE... times the kernels with the pictures of JPEG files. */
 #include "check.h"
 
-#include "base/random.h"
 #include "kernels/device/device.h"
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_SKIPPED = 77, STREAMS = 4 };
+enum { STREAMS = 4 };
 
 static const char usage[] = "usage: check_jpeg --cuda [--quick] [--huge] [--seed NUMBER]\n"
                             "       check_jpeg --bench FILE...\n";
 
 /* ---- What all files use ---- */
 
-void fail(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    exit(1);
-}
-
-void *allocate(size_t size)
-{
-    void *memory = malloc(size);
-    if (memory == NULL)
-        fail("not enough memory");
-    return memory;
-}
-
 void must(bool is_done, const struct error *error)
 {
     if (!is_done)
         fail("%s", error->message);
-}
-
-int random_between(uint64_t *state, int low, int high)
-{
-    return low + (int)(random_next(state) % (uint64_t)(high - low + 1));
 }
 
 void reserve_samples(struct place *place, size_t size)

@@ -8,6 +8,7 @@
 #include "filter/filter.h"
 #include "image/image.h"
 #include "plan/plan.h"
+#include "tests/lib/program.h"
 #include "variants/table.h"
 
 #include <stdbool.h>
@@ -32,14 +33,6 @@ struct tally {
 };
 
 /* ---- check_variants.c ---- */
-
-/* Print a message and exit. */
-void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
-
-/* Memory of SIZE bytes, or the end of the program. */
-void *allocate(size_t size);
-
-int random_between(uint64_t *state, int low, int high);
 
 /* Width and height of the images. */
 extern const int sizes[][2];

@@ -9,42 +9,13 @@
  * NaN. */
 #include "check.h"
 
-#include "base/random.h"
 #include "cpu/instruction_sets.h"
 #include "kernels/device/device.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { EXIT_SKIPPED = 77 };
-
-/* ---- What all files use ---- */
-
-void fail(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    exit(1);
-}
-
-void *allocate(size_t size)
-{
-    void *memory = malloc(size);
-    if (memory == NULL)
-        fail("not enough memory");
-    return memory;
-}
-
-int random_between(uint64_t *state, int low, int high)
-{
-    return low + (int)(random_next(state) % (uint64_t)(high - low + 1));
-}
 
 /* ---- Random filters and images ---- */
 
