@@ -5,6 +5,7 @@
 #include "codec/png_filter.h"
 
 #include "base/clones.h"
+#include "base/inline.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -84,8 +85,6 @@ typedef uint32_t cells4 __attribute__((vector_size(16)));
 typedef uint64_t cells8 __attribute__((vector_size(16)));
 
 enum { VECTORS = 2, LANES = 16 };
-
-#define INLINE static inline __attribute__((always_inline))
 
 #ifdef __SSE2__
 #define LEAST(a, b) ((lanes)_mm_min_epu8((__m128i)(a), (__m128i)(b)))

@@ -5,6 +5,7 @@
 #ifndef GPUCONV_VECTOR_H
 #define GPUCONV_VECTOR_H
 
+#include "base/inline.h"
 #include "cpu/loops.h"
 
 #include <assert.h>
@@ -20,9 +21,6 @@ typedef uint32_t bits __attribute__((vector_size(VECTOR))); /* for sums that may
 typedef float floats __attribute__((vector_size(VECTOR)));
 typedef double doubles __attribute__((vector_size(VECTOR)));
 typedef int32_t loose_ints __attribute__((vector_size(VECTOR), aligned(1), may_alias));
-
-/* Not every instruction set uses every function. */
-#define INLINE static inline __attribute__((always_inline, unused))
 
 INLINE ints load(const void *from)
 {

@@ -4,9 +4,8 @@
 #ifndef GPUCONV_JPEG_BITS_H
 #define GPUCONV_JPEG_BITS_H
 
+#include "base/inline.h"
 #include "jpeg/lookup.h"
-
-#define INLINE static inline __attribute__((always_inline, unused))
 
 struct reader {
     const uint8_t *data, *next; /* the byte after those in BUFFER */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * Planes to pixels: upsampling and conversion of colours, by tiles whose rows stay in the first cache. */
-#include "jpeg/bits.h"
 #include "jpeg/decode_set.h"
 #include "jpeg/samples.h"
 

@@ -1,34 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Vectors for the decoder on x86-64. A vector has one or two lanes of 128 bits. A lane has eight words: a row of a block.
- * All lanes do the same, so BLOCKS blocks are transformed at once. */
+ * Vectors for the decoder on x86-64: one or two lanes. */
 #ifndef GPUCONV_JPEG_DECODE_VECTORS_H
 #define GPUCONV_JPEG_DECODE_VECTORS_H
 
-#include "jpeg/bits.h"
+#include "jpeg/vectors.h"
 
-#include <immintrin.h>
-
-#ifdef __AVX2__
-#define VECTOR 32
-#define INTRINSIC(name) _mm256_##name
-#define AS(value) ((__m256i)(value))
-#else
-#define VECTOR 16
-#define INTRINSIC(name) _mm_##name
-#define AS(value) ((__m128i)(value))
-#endif
-
-enum { LANE = 16, BLOCKS = VECTOR / LANE };
-
-typedef int16_t words __attribute__((vector_size(VECTOR)));
-typedef int32_t ints __attribute__((vector_size(VECTOR)));
-
-#define BINARY(type, name, intrinsic)                                                                                  \
-    INLINE type name(type a, type b)                                                                                   \
-    {                                                                                                                  \
-        return (type)INTRINSIC(intrinsic)(AS(a), AS(b));                                                               \
-    }
+#include <stdbool.h>
+#include <string.h>
 
 /* Sums and products that wrap. */
 BINARY(words, add, add_epi16)
@@ -38,30 +17,13 @@ BINARY(words, multiply_high, mulhi_epi16)
 BINARY(ints, add_ints, add_epi32)
 BINARY(ints, subtract_ints, sub_epi32)
 
-/* Interleave the first or the last halves of two lanes, in units of 8, 16, 32 or 64 bits. */
+/* Interleave the first or the last halves of two lanes, byte by byte. */
 BINARY(words, first8, unpacklo_epi8)
 BINARY(words, last8, unpackhi_epi8)
-BINARY(words, first16, unpacklo_epi16)
-BINARY(words, last16, unpackhi_epi16)
-BINARY(words, first32, unpacklo_epi32)
-BINARY(words, last32, unpackhi_epi32)
-BINARY(words, first64, unpacklo_epi64)
-BINARY(words, last64, unpackhi_epi64)
 
 /* The two vectors behind each other in each lane, in half as many bits, saturated. */
 BINARY(words, pack_signed, packs_epi16)
 BINARY(words, pack_unsigned, packus_epi16)
-
-INLINE words pack_ints(ints a, ints b)
-{
-    return (words)INTRINSIC(packs_epi32)(AS(a), AS(b));
-}
-
-/* a[2i] b[2i] + a[2i + 1] b[2i + 1] */
-INLINE ints multiply_pairs(words a, words b)
-{
-    return (ints)INTRINSIC(madd_epi16)(AS(a), AS(b));
-}
 
 INLINE words all(int value)
 {

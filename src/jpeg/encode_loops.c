@@ -75,12 +75,12 @@ INLINE void convert_colours(const uint8_t *row, size_t pixel, int16_t *y, int16_
         const struct pairs a = load_pairs(row + (size_t)x * pixel, pixel);
         const struct pairs b = load_pairs(row + (size_t)(x + 4) * pixel, pixel);
         const int y_bias = HALF - (128 << 16), bias = HALF - 1;
-        store(y + x, pack((weigh(a, y_weights[0], y_weights[1]) + y_bias) >> 16,
-                          (weigh(b, y_weights[0], y_weights[1]) + y_bias) >> 16));
-        store(blue + x, pack((bias - weigh(a, blue_weights[0], blue_weights[1])) >> 16,
-                             (bias - weigh(b, blue_weights[0], blue_weights[1])) >> 16));
-        store(red + x, pack((bias - weigh(a, red_weights[0], red_weights[1])) >> 16,
-                            (bias - weigh(b, red_weights[0], red_weights[1])) >> 16));
+        store(y + x, pack_ints((weigh(a, y_weights[0], y_weights[1]) + y_bias) >> 16,
+                               (weigh(b, y_weights[0], y_weights[1]) + y_bias) >> 16));
+        store(blue + x, pack_ints((bias - weigh(a, blue_weights[0], blue_weights[1])) >> 16,
+                                  (bias - weigh(b, blue_weights[0], blue_weights[1])) >> 16));
+        store(red + x, pack_ints((bias - weigh(a, red_weights[0], red_weights[1])) >> 16,
+                                 (bias - weigh(b, red_weights[0], red_weights[1])) >> 16));
     }
 }
 
@@ -245,7 +245,7 @@ INLINE struct sums multiply_add(struct paired v, int x, int y, struct sums more)
 
 INLINE words descale(struct sums sums, int shift)
 {
-    return pack(sums.first >> shift, sums.last >> shift);
+    return pack_ints(sums.first >> shift, sums.last >> shift);
 }
 
 /* Transform the eight words across V. The first pass leaves its results 4 times as large, and the second takes this

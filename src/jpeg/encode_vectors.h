@@ -1,37 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Vectors for encode_loops.c. A vector has one, two or four lanes of 128 bits, and a lane has eight words: a row of a
- * block. All lanes do the same, so BLOCKS blocks are transformed at once. */
+ * Vectors for encode_loops.c: one, two or four lanes; and plain ones for other processors. */
 #ifndef GPUCONV_JPEG_ENCODE_VECTORS_H
 #define GPUCONV_JPEG_ENCODE_VECTORS_H
 
 #include "jpeg/encode_loops.h"
+#include "jpeg/vectors.h"
 
 #include <string.h>
 
-#if defined(GPUCONV_JPEG_PORTABLE) || !defined(__x86_64__)
-#define VECTOR 16
-#elif defined(__AVX512BW__)
-#define VECTOR 64
-#define INTRINSIC(name) _mm512_##name
-#define AS(value) ((__m512i)(value))
-#elif defined(__AVX2__)
-#define VECTOR 32
-#define INTRINSIC(name) _mm256_##name
-#define AS(value) ((__m256i)(value))
-#else
-#define VECTOR 16
-#define INTRINSIC(name) _mm_##name
-#define AS(value) ((__m128i)(value))
-#endif
-
-enum { LANE = 16, BLOCKS = VECTOR / LANE };
-
-typedef int16_t words __attribute__((vector_size(VECTOR)));
-typedef int32_t ints __attribute__((vector_size(VECTOR)));
 typedef words loose_words __attribute__((aligned(2), may_alias));
-
-#define INLINE static inline __attribute__((always_inline, unused))
 
 INLINE words load(const int16_t *from)
 {
@@ -46,38 +24,9 @@ INLINE void store(int16_t *to, words value)
 static const uint8_t natural_order[JPEG_BLOCK] = JPEG_NATURAL_ORDER;
 
 #ifdef INTRINSIC
-#include <immintrin.h>
-
-/* Interleave the first or the last halves of two lanes, in units of 16, 32 or 64 bits. */
-#define INTERLEAVE(name, intrinsic)                                                                                    \
-    INLINE words name(words a, words b)                                                                                \
-    {                                                                                                                  \
-        return (words)INTRINSIC(intrinsic)(AS(a), AS(b));                                                              \
-    }
-INTERLEAVE(first16, unpacklo_epi16)
-INTERLEAVE(last16, unpackhi_epi16)
-INTERLEAVE(first32, unpacklo_epi32)
-INTERLEAVE(last32, unpackhi_epi32)
-INTERLEAVE(first64, unpacklo_epi64)
-INTERLEAVE(last64, unpackhi_epi64)
-
-/* a[2i] b[2i] + a[2i + 1] b[2i + 1] */
-INLINE ints multiply_pairs(words a, words b)
-{
-    return (ints)INTRINSIC(madd_epi16)(AS(a), AS(b));
-}
 
 /* The high halves of products of unsigned numbers. */
-INLINE words multiply_high(words a, words b)
-{
-    return (words)INTRINSIC(mulhi_epu16)(AS(a), AS(b));
-}
-
-/* Each lane gets those of A and then of B. All are words. */
-INLINE words pack(ints a, ints b)
-{
-    return (words)INTRINSIC(packs_epi32)(AS(a), AS(b));
-}
+BINARY(words, multiply_high, mulhi_epu16)
 
 #else
 
@@ -114,7 +63,7 @@ INLINE words multiply_high(words a, words b)
     return (words)(low >> 16 | (high & 0xffff0000));
 }
 
-INLINE words pack(ints a, ints b)
+INLINE words pack_ints(ints a, ints b)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     return CHOOSE((words)a, (words)b, 0, 2, 4, 6, 8, 10, 12, 14);
@@ -130,7 +79,7 @@ INLINE words pack(ints a, ints b)
 /* load_row: the same 8 words in each lane.
  * load_pixels: 16 bytes for each lane, STEP bytes apart.
  * shuffle: each lane's bytes at the places that PLACES has, or 0 for 128.
- * pack_in_order: as pack, but A comes before B as a whole.
+ * pack_in_order: as pack_ints, but A comes before B as a whole.
  * store_zigzag: store the blocks, whose rows are ROWS, in zigzag order, at places AT of BLOCKS_. */
 
 #if VECTOR == 64
@@ -157,7 +106,7 @@ INLINE words shuffle(words value, words places)
 
 INLINE words pack_in_order(ints a, ints b)
 {
-    return (words)_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), AS(pack(a, b)));
+    return (words)_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), AS(pack_ints(a, b)));
 }
 
 INLINE void store_block(__m512i top, __m512i bottom, int at, struct jpeg_blocks *blocks)
@@ -209,7 +158,7 @@ INLINE words shuffle(words value, words places)
 
 INLINE words pack_in_order(ints a, ints b)
 {
-    return (words)_mm256_permute4x64_epi64(AS(pack(a, b)), 0xd8);
+    return (words)_mm256_permute4x64_epi64(AS(pack_ints(a, b)), 0xd8);
 }
 
 /* The bytes of a row that eight coefficients take from it: N is a place in natural order. */
@@ -272,7 +221,7 @@ INLINE words load_row(const void *from)
 
 INLINE words pack_in_order(ints a, ints b)
 {
-    return pack(a, b);
+    return pack_ints(a, b);
 }
 
 INLINE void store_zigzag(const words rows[8], const int at[BLOCKS], struct jpeg_blocks *blocks)
