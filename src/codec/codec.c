@@ -18,7 +18,7 @@ enum { PNG = 1 << FORMAT_PNG, JPEG = 1 << FORMAT_JPEG };
 static const struct codec table[] = {
     {
         .name = "parallel-jpeg",
-        .summary = "baseline JPEG on all threads, byte for byte as libjpeg-turbo",
+        .summary = "on all threads, byte for byte as libjpeg-turbo",
         .reads = JPEG,
         .writes = JPEG,
         .read_bits = 8,

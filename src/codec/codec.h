@@ -220,7 +220,8 @@ bool codec_reads_rows(const struct codec_info *info);
 /* The most bytes that a buffer holds twice while it grows: a larger one is moved without a copy. */
 enum { CODEC_COPIED_BYTES = 32 << 20 };
 
-/* Bytes of memory that the reader of such a file holds at most, besides the file. */
+/* Bytes of memory that the reader of such a file holds at most, besides the file; 0 for a codec that decodes whole images
+ * only. */
 size_t codec_reader_need(const struct codec_info *info);
 
 /* Bytes of a row of this file at most, as fetched; 0: there is no fetch. */

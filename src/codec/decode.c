@@ -42,11 +42,16 @@ bool codec_reads_rows(const struct codec_info *info)
     return reads_rows(info->codec, info) && (substitute == NULL || reads_rows(substitute, info));
 }
 
+static size_t reader_need(const struct codec *codec, const struct codec_info *info)
+{
+    return codec->reader_need != NULL ? codec->reader_need(info) : 0;
+}
+
 size_t codec_reader_need(const struct codec_info *info)
 {
     const struct codec *substitute = find_substitute(info);
-    const size_t need = info->codec->reader_need(info);
-    const size_t other = substitute != NULL ? substitute->reader_need(info) : 0;
+    const size_t need = reader_need(info->codec, info);
+    const size_t other = substitute != NULL ? reader_need(substitute, info) : 0;
     return need > other ? need : other;
 }
 
