@@ -6,6 +6,7 @@
 #include "app/progress.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "batch/job.h"
 #include "batch/memory.h"
@@ -18,17 +19,20 @@
 #include "compare/workers.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A run of --compare. */
 struct comparison {
     const struct options *options;
-    bool folders; /* not two files */
-    bool silent;  /* standard output is for the report */
+    bool folders;                /* not two files */
+    bool silent;                 /* standard output is for the report */
+    struct batch_totals updates; /* count, done and signal */
     struct compare_settings settings;
     struct image mask;
     struct compare_rows rows;
@@ -222,7 +226,8 @@ static bool write_report(const struct comparison *comparison, struct error *erro
 static void print_step(void *context, enum update_step step, const struct compare_row *row, const char *why)
 {
     static const char *const words[] = {"replaced", "added", "removed", "kept"};
-    const struct comparison *comparison = context;
+    struct comparison *comparison = context;
+    comparison->updates.done++;
     if (comparison->silent)
         return;
     printf("%-10s ", words[step]);
@@ -262,29 +267,56 @@ static bool compare_all(struct comparison *comparison, struct error *error)
         .context = comparison,
     };
     int signal;
+    struct workers_progress ended;
     comparison->start = clock_milliseconds();
-    const bool done = workers_run(&request, &comparison->rows, &signal, error);
+    const bool done = workers_run(&request, &comparison->rows, &signal, &ended, error);
     if (signal != 0) { /* threads still run */
         if (progress && write(STDERR_FILENO, "\r\033[K", 4) < 0)
             _exit(ERROR_WORK);
+        if (comparison->folders && !options->quiet)
+            print_interrupted(&(struct batch_totals){.done = ended.ended, .count = ended.count}, "pair", "compared",
+                              "; nothing was reported");
         _exit(128 + signal);
     }
     progress_clear(&comparison->progress);
     return done;
 }
 
-/* Make what is expected of what is actual. Returns the exit status. */
+/* Has no signal come yet? Those that end a program are blocked. */
+static bool may_update(void *context)
+{
+    struct comparison *comparison = context;
+    sigset_t signals;
+    signals_find_ending(&signals);
+    const int number = sigtimedwait(&signals, NULL, &(struct timespec){0});
+    if (number > 0)
+        comparison->updates.signal = number;
+    return comparison->updates.signal == 0;
+}
+
+/* Make what is expected of what is actual. A signal ends this between two files. Returns the exit status. */
 static int update(struct comparison *comparison)
 {
     const struct update_request request = {.expected = comparison->folders ? comparison->options->expected : NULL,
                                            .removes = comparison->options->compare.removes,
                                            .on_step = print_step,
+                                           .may_go_on = may_update,
                                            .context = comparison};
+    const size_t *counts = comparison->rows.counts;
     struct error error;
     size_t kept;
-    if (!rows_update(&comparison->rows, &request, &kept, &error))
-        return print_error_line(&error);
-    return kept > 0 ? ERROR_WORK : 0;
+    sigset_t signals;
+    signals_find_ending(&signals);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    comparison->updates.count = counts[ROW_DIFFERENT] + counts[ROW_SHAPE] + counts[ROW_MISSING] + counts[ROW_NEW];
+    const bool done = rows_update(&comparison->rows, &request, &kept, &error);
+    if (!done)
+        print_error_line(&error);
+    if (!may_update(comparison)) {
+        print_interrupted(&comparison->updates, "pair", "updated", "; run it again for the others");
+        return 128 + comparison->updates.signal;
+    }
+    return !done ? (int)error.code : kept > 0 ? ERROR_WORK : 0;
 }
 
 /* Print and write what was found. Returns the exit status. */

@@ -221,7 +221,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
         if (output.progress.wanted && write(STDERR_FILENO, "\r\033[K", 4) < 0)
             _exit(ERROR_WORK);
         if (!options->quiet && !options->pair && totals.count > 0)
-            print_interrupted(&totals, !options->list.in_place);
+            print_interrupted(&totals, "file", "done", options->list.in_place ? "" : "; --skip-existing goes on");
         _exit(128 + totals.signal); /* the status that a shell gives a program ended by a signal */
     }
     progress_clear(&output.progress);

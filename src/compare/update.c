@@ -101,6 +101,8 @@ bool rows_update(const struct compare_rows *rows, const struct update_request *r
     bool done = true;
     for (size_t i = 0; done && i < rows->count; i++) {
         const struct compare_row *row = &rows->rows[i];
+        if (!request->may_go_on(request->context))
+            break;
         if (row->kind == ROW_MISSING)
             done = remove_row(row, request, kept, error);
         else if (row->kind == ROW_DIFFERENT || row->kind == ROW_SHAPE || row->kind == ROW_NEW)

@@ -16,6 +16,8 @@ struct update_request {
     bool removes;         /* delete expected files that are missing */
     /* Called for each step that is done. WHY is the reason of UPDATE_KEPT, else NULL. */
     void (*on_step)(void *context, enum update_step step, const struct compare_row *row, const char *why);
+    /* Asked before each step; false: stop. */
+    bool (*may_go_on)(void *context);
     void *context;
 };
 

@@ -63,6 +63,8 @@ static void *run_worker(void *context)
         struct compare_row *row = workers->order[index];
         const double bytes = (double)row->expected.bytes + (double)row->actual.bytes;
         pair_compare(&worker->tools, row);
+        if (atomic_load(&workers->interrupted))
+            break; /* its picture may be missing: do not count it */
         pthread_mutex_lock(&workers->lock);
         workers->progress.ended++;
         workers->progress.bytes_ended += bytes;
@@ -72,6 +74,14 @@ static void *run_worker(void *context)
     if (atomic_fetch_sub(&workers->running, 1) == 1)
         pthread_kill(workers->waiter, SIGRTMIN);
     return NULL;
+}
+
+static struct workers_progress read_progress(struct workers *workers)
+{
+    pthread_mutex_lock(&workers->lock);
+    const struct workers_progress progress = workers->progress;
+    pthread_mutex_unlock(&workers->lock);
+    return progress;
 }
 
 /* ---- Signals ---- */
@@ -96,9 +106,7 @@ static int wait_for_workers(struct workers *workers, const sigset_t *signals)
             return number;
         }
         if (errno == EAGAIN && request->on_progress != NULL) {
-            pthread_mutex_lock(&workers->lock);
-            const struct workers_progress progress = workers->progress;
-            pthread_mutex_unlock(&workers->lock);
+            const struct workers_progress progress = read_progress(workers);
             request->on_progress(request->context, &progress);
         }
     }
@@ -163,42 +171,57 @@ static int start_workers(struct workers *workers, struct worker *list, int wante
     return started;
 }
 
-bool workers_run(const struct workers_request *request, struct compare_rows *rows, int *signal, struct error *error)
+/* Start threads and wait for them. WORKERS is ready, and has pairs. Returns false if no thread can be started. */
+static bool run_threads(struct workers *workers, int *signal, struct error *error)
 {
-    struct workers workers = {.request = request, .waiter = pthread_self()};
+    const struct workers_request *request = workers->request;
     sigset_t signals, before;
-    *signal = 0;
-    if (!make_order(&workers, rows, error))
-        return false;
     const int threads = request->threads > 0 ? request->threads : parallel_processors();
     const int jobs = request->jobs > 0 ? request->jobs : threads;
-    const int wanted = workers.count < (size_t)jobs ? (int)workers.count : jobs;
-    struct worker *list = calloc((size_t)wanted + 1, sizeof *list);
-    bool done = list != NULL || error_set(error, ERROR_WORK, "not enough memory for %d threads; free some", wanted);
-    if (done && wanted > 0) {
-        budget_open(&workers.budget, request->memory);
-        pthread_rwlock_init(&workers.writing, NULL);
-        pthread_mutex_init(&workers.lock, NULL);
-        signals_find_ending(&signals);
-        sigaddset(&signals, SIGRTMIN);
-        pthread_sigmask(SIG_BLOCK, &signals, &before);
-        const int started = start_workers(&workers, list, wanted, threads / wanted);
-        done = started > 0 || error_set(error, ERROR_WORK, "no thread can be started; close other programs");
-        *signal = done ? wait_for_workers(&workers, &signals) : 0;
-        if (*signal != 0)
-            return true; /* threads still run: release nothing */
-        for (int i = 0; i < started; i++) {
-            pthread_join(list[i].thread, NULL);
-            pair_worker_close(&list[i].tools);
-        }
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        pthread_mutex_destroy(&workers.lock);
-        pthread_rwlock_destroy(&workers.writing);
-        budget_close(&workers.budget);
+    const int wanted = workers->count < (size_t)jobs ? (int)workers->count : jobs;
+    struct worker *list = calloc((size_t)wanted, sizeof *list);
+    if (list == NULL)
+        return error_set(error, ERROR_WORK, "not enough memory for %d threads; free some", wanted);
+    budget_open(&workers->budget, request->memory);
+    pthread_rwlock_init(&workers->writing, NULL);
+    signals_find_ending(&signals);
+    sigaddset(&signals, SIGRTMIN);
+    pthread_sigmask(SIG_BLOCK, &signals, &before);
+    const int started = start_workers(workers, list, wanted, threads / wanted);
+    *signal = started > 0 ? wait_for_workers(workers, &signals) : 0;
+    if (*signal != 0)
+        return true; /* threads still run: release nothing */
+    for (int i = 0; i < started; i++) {
+        pthread_join(list[i].thread, NULL);
+        pair_worker_close(&list[i].tools);
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_rwlock_destroy(&workers->writing);
+    budget_close(&workers->budget);
+    free(list);
+    return started > 0 || error_set(error, ERROR_WORK, "no thread can be started; close other programs");
+}
+
+bool workers_run(const struct workers_request *request, struct compare_rows *rows, int *signal,
+                 struct workers_progress *progress, struct error *error)
+{
+    *signal = 0;
+    struct workers *workers = calloc(1, sizeof *workers); /* threads may outlive this call */
+    if (workers == NULL)
+        return error_set(error, ERROR_WORK, "not enough memory for threads; free some");
+    workers->request = request;
+    workers->waiter = pthread_self();
+    pthread_mutex_init(&workers->lock, NULL);
+    bool done = make_order(workers, rows, error);
+    if (done && workers->count > 0)
+        done = run_threads(workers, signal, error);
+    *progress = read_progress(workers);
+    if (*signal != 0)
+        return true;
     for (size_t i = 0; done && i < rows->count; i++)
         rows->counts[rows->rows[i].kind]++;
-    free(list);
-    free(workers.order);
+    pthread_mutex_destroy(&workers->lock);
+    free(workers->order);
+    free(workers);
     return done;
 }

@@ -29,8 +29,9 @@ struct workers_request {
 
 /* Compare each pair of ROWS that has two readable files, and count the kinds. Each pair takes one thread, largest files
  * first; where there are fewer pairs than threads, a pair takes several. Signals that end a program are blocked
- * meanwhile. If one comes, no picture is written any more, and *SIGNAL is set: threads may still use everything, so the
- * caller must release nothing and call _exit. Fails only if it cannot begin. */
-bool workers_run(const struct workers_request *request, struct compare_rows *rows, int *signal, struct error *error);
+ * meanwhile. If one comes, no picture is written any more, *SIGNAL is set, and *PROGRESS is what was done: threads may
+ * still use everything, so the caller must release nothing and call _exit. Fails only if it cannot begin. */
+bool workers_run(const struct workers_request *request, struct compare_rows *rows, int *signal,
+                 struct workers_progress *progress, struct error *error);
 
 #endif
