@@ -40,7 +40,7 @@ static bool run_bench(const struct options *options, struct bench *bench, size_t
 {
     struct bench_output output = {.progress = !options->quiet && isatty(STDERR_FILENO)};
     const struct bench_listener listener = {&output, print_row, output.progress ? show_progress : NULL};
-    const enum bench_format format = options->bench.json ? BENCH_JSON : options->bench.csv ? BENCH_CSV : BENCH_TABLE;
+    const enum bench_format format = options->json ? BENCH_JSON : options->bench.csv ? BENCH_CSV : BENCH_TABLE;
     if (!bench_write_begin(&output.writer, stdout, format, bench, error))
         return false;
     const bool done = bench_run(bench, &listener, wrong, error);

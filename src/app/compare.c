@@ -31,7 +31,7 @@
 struct comparison {
     const struct options *options;
     bool folders;                /* not two files */
-    bool silent;                 /* standard output is for the report */
+    bool silent;                 /* standard output is for lines of JSON */
     struct batch_totals updates; /* count, done and signal */
     struct compare_settings settings;
     struct image mask;
@@ -193,7 +193,9 @@ static void print_rows(const struct comparison *comparison)
         warn_row(comparison->options, row);
         if (row->kind == ROW_UNREADABLE || row->problem != NULL)
             print_problem(row);
-        if (!comparison->silent && (comparison->folders || row->kind != ROW_UNREADABLE))
+        if (comparison->options->json)
+            row_print_json(stdout, row, &comparison->settings.rules);
+        else if (!comparison->silent && (comparison->folders || row->kind != ROW_UNREADABLE))
             print_row(comparison, row);
     }
     if (comparison->folders && !comparison->silent && !comparison->options->quiet)
@@ -344,7 +346,8 @@ int run_compare(const struct options *options)
 {
     struct comparison comparison = {.options = options,
                                     .folders = is_folder(options->expected) || is_folder(options->actual),
-                                    .silent = options->report != NULL && file_is_standard(options->report)};
+                                    .silent = options->json ||
+                                              (options->report != NULL && file_is_standard(options->report))};
     struct error error;
     const bool done =
         make_settings(&comparison, &error) && make_rows(&comparison, &error) && compare_all(&comparison, &error);

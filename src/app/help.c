@@ -74,13 +74,14 @@ static const char closing[] = "\nExit status: 0 done, 1 the work failed, 2 usage
 
 static const char bench_opening[] = "usage: gpuconv --bench [OPTIONS]\n"
                                     "Check, then time, every variant, or one by --variant, on random samples.\n"
-                                    "It also takes --backend, --device, --threads, --border, --flip and --abs.\n";
+                                    "It also takes --backend, --device, --threads, --border, --flip, --abs\n"
+                                    "and --json.\n";
 
 static const char compare_opening[] = "usage: gpuconv --compare [OPTIONS] EXPECTED ACTUAL [DIFF]\n"
                                       "Compare two images, or the images of two folders by their relative paths.\n"
                                       "DIFF is a picture of the difference, or the folder for such pictures.\n"
                                       "It also takes --depth, --codec, --max-pixels, --first-picture, --threads,\n"
-                                      "--format, --files-from, -0, -j, --memory, --shard, --report, -v and -q.\n";
+                                      "--format, --files-from, -0, -j, --memory, --shard, --report, --json, -v, -q.\n";
 
 static const char compare_closing[] =
     "\nExit status: 0 all equal, 1 some are different, missing or unreadable, 2 usage.\n";

@@ -399,6 +399,10 @@ static bool validate_uses(const struct options *options, struct error *error)
         return error_set(error, ERROR_USAGE, "--%s belongs to --bench; give both or neither", bench->name);
     if (options->mode != MODE_COMPARE && compare != NULL)
         return error_set(error, ERROR_USAGE, "--%s belongs to --compare; give both or neither", compare->name);
+    if (options->mode == MODE_RUN && options->json)
+        return error_set(error, ERROR_USAGE,
+                         "--json prints the answer of --list, --list-variants, --list-codecs, --show, --devices, "
+                         "--compare or --bench; give one of them, or --report FILE to filter images");
     if (options->mode != MODE_RUN && many != NULL)
         return error_set(error, ERROR_USAGE, "--%s is for many files, and --%s does not filter files; leave one out",
                          many->name, options_mode_name(options->mode));
@@ -432,7 +436,7 @@ static bool validate_bench(const struct options *options, struct error *error)
 {
     if (options->mode == MODE_BENCH && (options->devices.all || options->devices.count > 1))
         return error_set(error, ERROR_USAGE, "--device names several GPUs, and --bench measures one GPU; name one");
-    if (options->bench.json && options->bench.csv)
+    if (options->json && options->bench.csv)
         return error_set(error, ERROR_USAGE, "--json and --csv contradict each other; leave one out");
     return true;
 }
@@ -601,6 +605,8 @@ static bool validate_compare(int count, struct options *options, struct error *e
     if (options->picture != NULL && file_is_standard(options->picture))
         return error_set(error, ERROR_USAGE,
                          "--compare prints its answer on standard output; name a file for the difference picture");
+    if (options->json && options->report != NULL && file_is_standard(options->report))
+        return error_set(error, ERROR_USAGE, "--json and --report - print the same lines; leave one out");
     return validate_null(&options->list, error) && validate_text_file("report", options->report, error) &&
            validate_text_file("junit", options->compare.junit, error);
 }

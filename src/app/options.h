@@ -49,7 +49,7 @@ struct bench_options {
     struct bench_size sizes[BENCH_SIZES];
     size_t size_count; /* 0: the default ones */
     int sample;        /* enum sample; -1: uint8 and float */
-    bool json, csv;
+    bool csv;
 };
 
 /* The options of --compare alone. */
@@ -85,6 +85,7 @@ struct options {
     struct bench_options bench;              /* MODE_BENCH */
 
     bool verbose, quiet;
+    bool json;       /* the answer of any other mode is JSON */
     int help_of;     /* MODE_HELP: the mode before it, MODE_BENCH or MODE_COMPARE for help about that */
     char **operands; /* list.inputs points into it; options_free releases it */
 };

@@ -13,6 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- JSON ---- */
+
+/* What stands before an object of an array. COUNT of them are printed already. */
+static const char *json_joint(size_t count)
+{
+    return count == 0 ? "[" : ",\n ";
+}
+
+static const char json_end[] = "]\n";
+
 /* ---- Filters ---- */
 
 bool find_filters(const struct options *options, const char *named, struct filter **filters, size_t *count,
@@ -30,22 +40,51 @@ bool find_filters(const struct options *options, const char *named, struct filte
     return true;
 }
 
-/* Print one line of --list. A filter on the search path that cannot be read gets a warning instead. */
-static void list_filter(const struct options *options, const char *name, int name_width, struct filter *filter)
+/* --list: the columns of its text, and the filters that are printed already. */
+struct filter_list {
+    bool json;
+    int name_width;
+    size_t count;
+};
+
+/* Print one filter. FILTER is NULL for a form, which has any size. */
+static void list_filter(struct filter_list *list, const char *name, const struct filter *filter, const char *title)
 {
-    struct error error;
-    if (!filter_find(name, filter, &error)) {
-        char text[ERROR_TEXT];
-        error_text(&error, text, sizeof text);
-        print_warning(options, text, "");
+    char size[32] = "any";
+    const size_t before = list->count++;
+    if (list->json) {
+        printf("%s{\"name\":", json_joint(before));
+        text_print_json(stdout, name);
+        if (filter != NULL)
+            printf(",\"width\":%d,\"height\":%d", filter->width, filter->height);
+        else
+            printf(",\"width\":null,\"height\":null");
+        text_print_json_member(stdout, "title", title);
+        putchar('}');
         return;
     }
-    char size[32];
-    snprintf(size, sizeof size, "%dx%d", filter->width, filter->height);
+    if (filter != NULL)
+        snprintf(size, sizeof size, "%dx%d", filter->width, filter->height);
     text_print_escaped(stdout, name);
-    printf("%*s  %-7s  ", name_width - (int)strlen(name), "", size);
-    text_print_escaped(stdout, filter->title);
+    printf("%*s  %-7s  ", list->name_width - (int)strlen(name), "", size);
+    text_print_escaped(stdout, title);
     putchar('\n');
+}
+
+/* List the filters of NAMES. One on the search path that cannot be read gets a warning instead. */
+static void list_named(const struct options *options, char *const *names, size_t count, struct filter_list *list,
+                       struct filter *filter)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct error error;
+        char text[ERROR_TEXT];
+        if (filter_find(names[i], filter, &error)) {
+            list_filter(list, names[i], filter, filter->title);
+            continue;
+        }
+        error_text(&error, text, sizeof text);
+        print_warning(options, text, "");
+    }
 }
 
 static int list_filters(const struct options *options)
@@ -67,10 +106,12 @@ static int list_filters(const struct options *options)
     for (size_t i = 0; filter_forms[i][0] != NULL; i++)
         width = strlen(filter_forms[i][0]) > width ? strlen(filter_forms[i][0]) : width;
 
-    for (size_t i = 0; i < count; i++)
-        list_filter(options, names[i], (int)width, filter);
+    struct filter_list list = {.json = options->json, .name_width = (int)width};
+    list_named(options, names, count, &list, filter);
     for (size_t i = 0; filter_forms[i][0] != NULL; i++)
-        printf("%-*s  %-7s  %s\n", (int)width, filter_forms[i][0], "any", filter_forms[i][1]);
+        list_filter(&list, filter_forms[i][0], NULL, filter_forms[i][1]);
+    if (list.json)
+        fputs(json_end, stdout);
     free(filter);
     free(names);
     return 0;
@@ -78,10 +119,36 @@ static int list_filters(const struct options *options)
 
 /* ---- Tables ---- */
 
-static int list_variants(void)
+static const char *backend_word(const struct variant *variant)
+{
+    return variant->backend == BACKEND_CUDA ? "cuda" : "cpu";
+}
+
+static void list_variants_json(const struct variant *table, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct variant *v = &table[i];
+        printf("%s{\"name\":\"%s\",\"backend\":\"%s\",\"capability\":", json_joint(i), v->name, backend_word(v));
+        if (v->backend == BACKEND_CUDA)
+            printf("%d", v->capability);
+        else
+            printf("null");
+        printf(",\"bits\":[8%s]", v->samples & 1u << SAMPLE_U16 ? ",16" : "");
+        text_print_json_member(stdout, "filters", accepts_name(v->accepts));
+        text_print_json_member(stdout, "summary", v->summary);
+        printf(",\"built_in\":%s}", v->launch != NULL ? "true" : "false");
+    }
+    fputs(json_end, stdout);
+}
+
+static int list_variants(const struct options *options)
 {
     size_t count;
     const struct variant *table = variants(&count);
+    if (options->json) {
+        list_variants_json(table, count);
+        return 0;
+    }
     int width = 0;
     for (size_t i = 0; i < count; i++)
         width = (int)strlen(table[i].name) > width ? (int)strlen(table[i].name) : width;
@@ -91,7 +158,7 @@ static int list_variants(void)
         char gpu[32] = "-";
         if (v->backend == BACKEND_CUDA)
             snprintf(gpu, sizeof gpu, "sm_%d", v->capability);
-        printf("%-*s  %-4s  %-5s  %-8s  %-14s  %s\n", width, v->name, v->backend == BACKEND_CUDA ? "cuda" : "cpu", gpu,
+        printf("%-*s  %-4s  %-5s  %-8s  %-14s  %s\n", width, v->name, backend_word(v), gpu,
                v->samples & 1u << SAMPLE_U16 ? "8/16 bit" : "8 bit", accepts_name(v->accepts), v->summary);
     }
     if (!pipeline_has_cuda)
@@ -99,20 +166,35 @@ static int list_variants(void)
     return 0;
 }
 
-static int list_codecs(void)
+/* Write the names of the formats that CODEC reads or writes to TEXT, with JOINT between them. */
+static void join_formats(const struct codec *codec, const char *joint, char *text, size_t size)
 {
-    size_t count, format_count;
+    size_t count;
+    const struct format *known = formats(&count);
+    text[0] = '\0';
+    for (const struct format *format = known; format < known + count; format++)
+        if (codec_reads(codec, format) || codec_writes(codec, format))
+            snprintf(text + strlen(text), size - strlen(text), "%s%s", text[0] != '\0' ? joint : "", format->name);
+}
+
+static int list_codecs(const struct options *options)
+{
+    size_t count;
     const struct codec *table = codecs(&count);
-    const struct format *known = formats(&format_count);
     for (const struct codec *codec = table; codec < table + count; codec++) {
-        char names[32] = "";
-        for (const struct format *format = known; format < known + format_count; format++)
-            if (codec_reads(codec, format) || codec_writes(codec, format))
-                snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", names[0] != '\0' ? ", " : "",
-                         format->name);
-        printf("%-13s  %-9s  reads %2d bits, writes %2d  %s%s\n", codec->name, names, codec->read_bits,
-               codec->write_bits, codec->summary, codec_is_built_in(codec) ? "" : " (not built in)");
+        char names[32];
+        join_formats(codec, options->json ? "\",\"" : ", ", names, sizeof names);
+        if (!options->json) {
+            printf("%-13s  %-9s  reads %2d bits, writes %2d  %s%s\n", codec->name, names, codec->read_bits,
+                   codec->write_bits, codec->summary, codec_is_built_in(codec) ? "" : " (not built in)");
+            continue;
+        }
+        printf("%s{\"name\":\"%s\",\"formats\":[\"%s\"],\"read_bits\":%d,\"write_bits\":%d",
+               json_joint((size_t)(codec - table)), codec->name, names, codec->read_bits, codec->write_bits);
+        text_print_json_member(stdout, "summary", codec->summary);
+        printf(",\"built_in\":%s}", codec_is_built_in(codec) ? "true" : "false");
     }
+    fputs(options->json ? json_end : "", stdout);
     return 0;
 }
 
@@ -126,7 +208,12 @@ static int show_filters(const struct options *options)
     if (!find_filters(options, options->filter, &filters, &count, &error))
         return print_error_line(&error);
     int status = 0;
-    for (size_t i = 0; status == 0 && i < count; i++) {
+    for (size_t i = 0; options->json && i < count; i++) {
+        fputs(json_joint(i), stdout);
+        filter_print_json(stdout, &filters[i]);
+    }
+    fputs(options->json ? json_end : "", stdout);
+    for (size_t i = 0; !options->json && status == 0 && i < count; i++) {
         char *text = filter_describe(&filters[i]);
         if (text == NULL) {
             error_set(&error, ERROR_WORK, "not enough memory to describe %s; free some", filters[i].name);
@@ -144,28 +231,47 @@ static int show_filters(const struct options *options)
 
 /* ---- GPUs ---- */
 
-static int list_devices(void)
+/* Print COUNT GPUs; if there are none, WHY is the reason. */
+static void print_devices(const struct options *options, const struct device_info *gpus, int count, const char *why)
+{
+    if (options->json) {
+        fputs("{\"devices\":", stdout);
+        for (int i = 0; i < count; i++) {
+            printf("%s{\"device\":%d", json_joint((size_t)i), i);
+            text_print_json_member(stdout, "name", gpus[i].name);
+            printf(",\"capability\":%d,\"memory\":%zu}", gpus[i].capability, gpus[i].memory);
+        }
+        fputs(count == 0 ? "[]" : "]", stdout);
+        text_print_json_member(stdout, "error", why);
+        fputs("}\n", stdout);
+        return;
+    }
+    if (count == 0) {
+        fputs("no CUDA device: ", stdout);
+        text_print_escaped(stdout, why);
+        putchar('\n');
+    }
+    for (int i = 0; i < count; i++)
+        printf("%3d  %s, compute capability %d.%d, %.1f GiB\n", i, gpus[i].name, gpus[i].capability / 10,
+               gpus[i].capability % 10, (double)gpus[i].memory / (1 << 30));
+}
+
+static int list_devices(const struct options *options)
 {
     struct error error;
     int count;
-    if (!pipeline_has_cuda) {
-        puts("no CUDA device: this gpuconv was built without CUDA");
+    if (!pipeline_has_cuda || !pipeline_count_gpus(&count, &error)) {
+        print_devices(options, NULL, 0, pipeline_has_cuda ? error.message : "this gpuconv was built without CUDA");
         return 0;
     }
-    if (!pipeline_count_gpus(&count, &error)) {
-        fputs("no CUDA device: ", stdout);
-        text_print_escaped(stdout, error.message);
-        putchar('\n');
-        return 0;
-    }
-    for (int i = 0; i < count; i++) {
-        struct device_info facts;
-        if (!pipeline_describe_gpu(i, &facts, &error))
-            return print_error_line(&error);
-        printf("%3d  %s, compute capability %d.%d, %.1f GiB\n", i, facts.name, facts.capability / 10,
-               facts.capability % 10, (double)facts.memory / (1 << 30));
-    }
-    return 0;
+    struct device_info *gpus = calloc((size_t)count, sizeof *gpus);
+    bool done = gpus != NULL || error_set(&error, ERROR_WORK, "not enough memory for a list of GPUs; free some");
+    for (int i = 0; done && i < count; i++)
+        done = pipeline_describe_gpu(i, &gpus[i], &error);
+    if (done)
+        print_devices(options, gpus, count, NULL);
+    free(gpus);
+    return done ? 0 : print_error_line(&error);
 }
 
 /* ---- About the program ---- */
@@ -195,13 +301,13 @@ int run_query(const struct options *options)
     case MODE_LIST:
         return list_filters(options);
     case MODE_LIST_VARIANTS:
-        return list_variants();
+        return list_variants(options);
     case MODE_LIST_CODECS:
-        return list_codecs();
+        return list_codecs(options);
     case MODE_SHOW:
         return show_filters(options);
     case MODE_DEVICES:
-        return list_devices();
+        return list_devices(options);
     case MODE_HELP:
         return print_help(options);
     case MODE_VERSION:

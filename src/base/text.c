@@ -103,6 +103,12 @@ void text_print_json(FILE *file, const char *text)
     fputc('"', file);
 }
 
+void text_print_json_member(FILE *file, const char *name, const char *text)
+{
+    fprintf(file, ",\"%s\":", name);
+    text_print_json(file, text);
+}
+
 const char *text_of_size(size_t size, char text[TEXT_OF_SIZE])
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};

@@ -27,6 +27,9 @@ void text_print_escaped(FILE *file, const char *text);
  * becomes a lone surrogate, U+DC80 to U+DCFF, as Python's surrogateescape does. NULL is printed as null. */
 void text_print_json(FILE *file, const char *text);
 
+/* Print a comma, NAME and TEXT: one more member of a JSON object. NAME needs no escapes. */
+void text_print_json_member(FILE *file, const char *name, const char *text);
+
 /* Step over the byte order mark that some editors write before UTF-8, at the beginning of the text from *TEXT to END.
  * Fails with CODE, about the file NAME, if the text is in UTF-16, or has no LF but a CR that is not its last byte: it
  * must be saved in another way. */

@@ -73,12 +73,6 @@ bool report_close(struct report *report, struct error *error)
 
 /* ---- A line ---- */
 
-static void print_text(FILE *file, const char *name, const char *text)
-{
-    fprintf(file, ",\"%s\":", name);
-    text_print_json(file, text);
-}
-
 /* The moment, in UTC, MILLISECONDS ago. */
 static void print_start(FILE *file, double milliseconds)
 {
@@ -96,19 +90,19 @@ static void print_start(FILE *file, double milliseconds)
 static void print_run(FILE *file, const struct report *report)
 {
     const struct report_run *run = &report->run;
-    print_text(file, "filter", run->filter);
-    print_text(file, "options", run->options);
+    text_print_json_member(file, "filter", run->filter);
+    text_print_json_member(file, "options", run->options);
     fprintf(file, ",\"shard\":\"%d/%d\",\"files\":%zu,\"listing\":\"%016" PRIx64 "\"", run->shard.index + 1,
             run->shard.count > 0 ? run->shard.count : 1, run->files, run->listing);
-    print_text(file, "host", report->host);
+    text_print_json_member(file, "host", report->host);
 }
 
 static void print_line(FILE *file, const struct report *report, const struct job_result *result)
 {
     static const char *const words[] = {[JOB_DONE] = "done", [JOB_SKIPPED] = "skipped", [JOB_FAILED] = "failed"};
     fprintf(file, "{\"status\":\"%s\"", words[result->outcome]);
-    print_text(file, "input", result->job->input);
-    print_text(file, "output", result->job->output);
+    text_print_json_member(file, "input", result->job->input);
+    text_print_json_member(file, "output", result->job->output);
     fprintf(file, ",\"input_bytes\":%zu", result->input_bytes);
     if (result->width > 0)
         fprintf(file, ",\"width\":%d,\"height\":%d,\"channels\":%d,\"bits\":%d", result->width, result->height,
@@ -116,29 +110,29 @@ static void print_line(FILE *file, const struct report *report, const struct job
     if (result->outcome == JOB_DONE)
         fprintf(file, ",\"output_bytes\":%zu", result->output_bytes);
     if (result->decoder != NULL)
-        print_text(file, "decoder", result->decoder->name);
+        text_print_json_member(file, "decoder", result->decoder->name);
     if (result->encoder != NULL)
-        print_text(file, "encoder", result->encoder->name);
+        text_print_json_member(file, "encoder", result->encoder->name);
     if (result->variants[0] != '\0') {
-        print_text(file, "backend", result->backend == BACKEND_CUDA ? "cuda" : "cpu");
+        text_print_json_member(file, "backend", result->backend == BACKEND_CUDA ? "cuda" : "cpu");
         if (result->device >= 0)
             fprintf(file, ",\"device\":%d", result->device);
-        print_text(file, "variant", result->variants);
+        text_print_json_member(file, "variant", result->variants);
     }
     if (result->outcome == JOB_DONE && result->extras != 0) {
         char extras[EXTRAS_TEXT];
         container_print_extras(result->extras, extras);
-        print_text(file, "pictures_left_out", extras);
+        text_print_json_member(file, "pictures_left_out", extras);
     }
     if (result->outcome == JOB_DONE && (result->dropped_on_read | result->dropped_on_write) != 0) {
         char parts[METADATA_PARTS * METADATA_REASONS * 40]; /* none is longer than 39 bytes */
         metadata_print_dropped(result->dropped_on_read | result->dropped_on_write, parts, sizeof parts);
-        print_text(file, "metadata_left_out", parts);
+        text_print_json_member(file, "metadata_left_out", parts);
     }
     if (result->outcome == JOB_FAILED) {
         char text[ERROR_TEXT];
         error_text(&result->error, text, sizeof text);
-        print_text(file, "error", text);
+        text_print_json_member(file, "error", text);
     }
     if (result->outcome != JOB_SKIPPED) {
         fputs(",\"ms\":{", file);

@@ -138,19 +138,6 @@ static void csv_begin(FILE *file)
     fputc('\n', file);
 }
 
-static void json_filter(FILE *file, const struct filter *filter)
-{
-    text_print_json(file, filter->name);
-    fprintf(file,
-            ": {\"width\": %d, \"height\": %d, \"scale\": %d, \"offset\": %.17g, \"absolute\": %s, \"separable\": %s,\n"
-            "      \"combine\": \"%s\", \"taps\": [",
-            filter->width, filter->height, filter->scale, filter->offset, filter->absolute ? "true" : "false",
-            filter->separable ? "true" : "false", combine_name(filter->combine));
-    for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++)
-        fprintf(file, "%s%d", i > 0 ? ", " : "", filter->taps[i]);
-    fputs("]}", file);
-}
-
 /* Write a peak in 10^12 multiply-adds a second, or null if it was not measured. */
 static void json_peak(FILE *file, const char *name, double peak)
 {
@@ -189,7 +176,9 @@ static void json_begin(FILE *file, const struct bench *bench)
     fputs("},\n  \"filters\": {", file);
     for (size_t i = 0; i < bench->request->filter_count; i++) {
         fputs(i > 0 ? ",\n    " : "\n    ", file);
-        json_filter(file, &bench->request->filters[i]);
+        text_print_json(file, bench->request->filters[i].name);
+        fputs(": ", file);
+        filter_print_json(file, &bench->request->filters[i]);
     }
     fputs("\n  },\n  \"rows\": [", file);
 }

@@ -114,12 +114,6 @@ bool row_fails(const struct compare_row *row, bool new_fails)
 
 /* ---- JSON ---- */
 
-static void print_text(FILE *file, const char *name, const char *text)
-{
-    fprintf(file, ",\"%s\":", name);
-    text_print_json(file, text);
-}
-
 static void print_shape(FILE *file, const char *name, const struct row_file *side)
 {
     if (side->width > 0)
@@ -159,9 +153,9 @@ static void print_numbers(FILE *file, const struct compare_row *row, const struc
 void row_print_json(FILE *file, const struct compare_row *row, const struct compare_rules *rules)
 {
     fprintf(file, "{\"status\":\"%s\"", row_kind_name(row->kind));
-    print_text(file, "name", row->name);
-    print_text(file, "expected", row->expected.path);
-    print_text(file, "actual", row->actual.path);
+    text_print_json_member(file, "name", row->name);
+    text_print_json_member(file, "expected", row->expected.path);
+    text_print_json_member(file, "actual", row->actual.path);
     if (row->kind == ROW_EQUAL)
         fprintf(file, ",\"same_bytes\":%s", row->identical ? "true" : "false");
     print_shape(file, "expected_shape", &row->expected);
@@ -172,9 +166,9 @@ void row_print_json(FILE *file, const struct compare_row *row, const struct comp
         fprintf(file, ",\"profiles_differ\":%s,\"expected_orientation\":%d,\"actual_orientation\":%d",
                 row->profiles_differ ? "true" : "false", row->expected.orientation, row->actual.orientation);
     if (row->picture != NULL)
-        print_text(file, "picture", row->picture);
+        text_print_json_member(file, "picture", row->picture);
     if (row->problem != NULL)
-        print_text(file, "error", row->problem);
+        text_print_json_member(file, "error", row->problem);
     fputs("}\n", file);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The description of a filter, for --show. */
+ * The description of a filter, for --show, as text and as JSON. */
 #include "base/text.h"
 #include "filter/filter_internal.h"
 
@@ -22,16 +22,23 @@ static void print_vector(FILE *stream, const char *name, const int32_t *values, 
         fprintf(stream, " %d", values[i]);
 }
 
+/* The sum of the taps of a grid, 0 or 1. */
+static int64_t grid_sum(const struct filter *filter, int grid)
+{
+    const int count = filter->width * filter->height;
+    int64_t sum = 0;
+    for (int i = grid * count; i < (grid + 1) * count; i++)
+        sum += filter->taps[i];
+    return sum;
+}
+
 /* Print the sum of the taps, and its effect on an image of one colour. */
 static void print_sum(FILE *stream, const struct filter *filter)
 {
     double sum = (double)filter->tap_sum;
     fprintf(stream, "  sum        %lld", (long long)filter->tap_sum);
     if (filter->combine != COMBINE_NONE) {
-        const int count = filter->width * filter->height;
-        int64_t second_sum = 0;
-        for (int i = count; i < 2 * count; i++)
-            second_sum += filter->taps[i];
+        const int64_t second_sum = grid_sum(filter, 1);
         fprintf(stream, " and %lld", (long long)second_sum);
         const double first = fabs(sum), second = fabs((double)second_sum);
         sum = filter->combine == COMBINE_MAX   ? fmax(first, second)
@@ -119,4 +126,37 @@ char *filter_describe(const struct filter *filter)
     }
     print_taps(stream, filter);
     return text_close(stream, &text) ? text.bytes : NULL;
+}
+
+/* ---- JSON ---- */
+
+/* VALUES may be NULL. */
+static void print_array(FILE *file, const char *name, const int32_t *values, int count)
+{
+    fprintf(file, ",\"%s\":%s", name, values == NULL ? "null" : "[");
+    if (values == NULL)
+        return;
+    for (int i = 0; i < count; i++)
+        fprintf(file, "%s%d", i == 0 ? "" : ",", values[i]);
+    fputc(']', file);
+}
+
+void filter_print_json(FILE *file, const struct filter *filter)
+{
+    fputs("{\"name\":", file);
+    text_print_json(file, filter->name);
+    text_print_json_member(file, "title", filter->title);
+    fprintf(file, ",\"width\":%d,\"height\":%d,\"anchor\":[%d,%d]", filter->width, filter->height, filter->anchor_x,
+            filter->anchor_y);
+    text_print_json_member(file, "combine", combine_name(filter->combine));
+    fprintf(file, ",\"scale\":%d,\"sums\":[", filter->scale);
+    for (int grid = 0; grid < filter_grids(filter); grid++)
+        fprintf(file, "%s%lld", grid > 0 ? "," : "", (long long)grid_sum(filter, grid));
+    fprintf(file, "],\"offset\":%.17g,\"absolute\":%s,\"exact\":%s,\"largest_error\":%.6g,\"separable\":%s",
+            filter->offset, filter->absolute ? "true" : "false", filter->exact ? "true" : "false",
+            filter->exact ? 0 : filter->largest_error, filter->separable ? "true" : "false");
+    print_array(file, "column", filter->separable ? filter->column : NULL, filter->height);
+    print_array(file, "row", filter->separable ? filter->row : NULL, filter->width);
+    print_array(file, "taps", filter->taps, filter_grids(filter) * filter->width * filter->height);
+    fputc('}', file);
 }

@@ -36,6 +36,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -157,6 +158,9 @@ bool filter_is_centred_square(const struct filter *filter);
 /* What --show prints: name, size, anchor, scale, sum, exactness and separability or `combine`, then the grids of taps.
  * Release the text with free. NULL if there is not enough memory. */
 char *filter_describe(const struct filter *filter);
+
+/* Print the same as a JSON object: the taps row by row, those of the second grid behind the first. */
+void filter_print_json(FILE *file, const struct filter *filter);
 
 #ifdef __cplusplus
 }

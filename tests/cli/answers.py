@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""--json says what the text says: answers.py GPUCONV STUB ROOT.
+
+Each text is made again from the JSON alone. The keys are those of the manual's table, and the manual's lines for jq run
+as they stand there, if jq is installed. STUB is gpuconv with a stub that has two GPUs."""
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+from harness import skip  # noqa: E402
+
+PROGRAM, STUB, ROOT = map(os.path.abspath, sys.argv[1:4])
+FORMULAS = {"magnitude": "sqrt(s1^2 + s2^2)", "max": "max(|s1|, |s2|)", "sum": "|s1| + |s2|"}
+KEYS = {}  # of each option
+
+
+def ask(*words, program=PROGRAM, status=0, **values):
+    """Standard output and standard error, as text that may hold surrogates for bytes that are not UTF-8."""
+    done = subprocess.run([program, *words], env=dict(os.environ, **values), capture_output=True, check=False)
+    assert done.returncode == status, (words, done.returncode, done.stderr)
+    return done.stdout.decode("utf-8", "surrogateescape"), done.stderr
+
+
+def both(*words, **more):
+    """The text of an answer, and the values of its JSON, one for each line of --compare."""
+    text, messages = ask(*words, **more)
+    answer, same_messages = ask(*words, "--json", **more)
+    assert messages == same_messages, (words, messages, same_messages)
+    answer.encode("utf-8")  # is it UTF-8?
+    if words[0] == "--compare":
+        values = [json.loads(line) for line in answer.splitlines()]
+    else:
+        values = json.loads(answer)
+    objects = values if isinstance(values, list) else [values]
+    KEYS.setdefault(words[0], []).extend(set(entry) for entry in objects)
+    return text, values
+
+
+def agree(words, text, lines):
+    assert text == "".join(line + "\n" for line in lines), (words, text, lines)
+
+
+def escaped(text):
+    """As for people: all that a terminal may take for a command as its bytes."""
+    return re.sub("[\0-\x1f\x7f-\x9f\u202e\udc80-\udcff]", lambda c: {"\n": "\\n", "\t": "\\t"}.get(c[0]) or "".join(
+        f"\\x{byte:02x}" for byte in c[0].encode("utf-8", "surrogateescape")), text)
+
+
+def check_lists(home):
+    folder = os.path.join(home, "own")
+    os.mkdir(folder)
+    for name, title in ((b"a\x9b\"\\", "one \"tap\" \\ \u00e4\u202e"), (b"none", ""), (b"wide", "2 x 1")):
+        with open(os.path.join(os.fsencode(folder), name + b".txt"), "w", encoding="utf-8") as file:
+            file.write((f"title {title}\n" if title else "") + ("scale 2\n1 1\n" if name == b"wide" else "1\n"))
+    with open(os.path.join(folder, "damaged.txt"), "w", encoding="utf-8") as file:
+        file.write("title damaged\nx\n")
+    for path in ("", folder):
+        text, found = both("--list", GPUCONV_FILTERS=path, HOME=home)
+        width = max(len(os.fsencode(entry["name"])) for entry in found)
+        lines = []
+        for entry in found:
+            size = "any" if entry["width"] is None else f"{entry['width']}x{entry['height']}"
+            name = os.fsencode(entry["name"])
+            lines.append(escaped(entry["name"]) + " " * (width - len(name)) + f"  {size:7}  " + escaped(entry["title"]))
+        agree("--list", text, lines)
+    assert {"none", "wide", "a\udc9b\"\\"} < {entry["name"] for entry in found}, found
+
+    for program in (PROGRAM, STUB):
+        text, found = both("--list-variants", program=program)
+        width = max(len(entry["name"]) for entry in found)
+        lines = [f"{v['name']:{width}}  {v['backend']:4}  {'sm_%d' % v['capability'] if v['capability'] else '-':5}  "
+                 f"{'8/16 bit' if v['bits'] == [8, 16] else '8 bit':8}  {v['filters']:14}  {v['summary']}" for v in found]
+        without = "This gpuconv was built without CUDA: the variants of the backend cuda cannot run."
+        if not all(v["built_in"] for v in found):
+            assert all(v["built_in"] == (v["backend"] == "cpu") for v in found), found
+            lines.append(without)
+        agree("--list-variants", text, lines)
+    assert without not in text  # of the stub
+
+    text, found = both("--list-codecs")
+    agree("--list-codecs", text, [
+        f"{c['name']:13}  {', '.join(c['formats']):9}  reads {c['read_bits']:2} bits, writes {c['write_bits']:2}  "
+        f"{c['summary']}{'' if c['built_in'] else ' (not built in)'}" for c in found])
+
+
+def shown(f):
+    """The text of --show, from an object."""
+    two, area = f["combine"] != "none", f["width"] * f["height"]
+    assert len(f["taps"]) == area * len(f["sums"]), f
+    assert f["sums"] == [sum(f["taps"][i:i + area]) for i in range(0, len(f["taps"]), area)], f
+    yield escaped(f["name"]) + (": " + escaped(f["title"]) if f["title"] else "")
+    yield f"  size       {f['width']} x {f['height']}{', two grids' if two else ''}, anchor {f['anchor'][0]} {f['anchor'][1]}"
+    if two:
+        yield f"  combine    {f['combine']}: {FORMULAS[f['combine']]} of the grids' sums"
+    yield f"  scale      {f['scale']}"
+    a, b = (abs(number) for number in (f["sums"] * 2)[:2])
+    total = {"none": f["sums"][0], "max": max(a, b), "sum": a + b, "magnitude": math.hypot(a, b)}[f["combine"]]
+    effect = "stays as it is" if total == f["scale"] else "becomes 0" if total == 0 else \
+        f"is multiplied by {total / f['scale']:.6g}"
+    yield (f"  sum        {' and '.join(map(str, f['sums']))}: a constant image {effect}"
+           f"{', then the offset is added' if f['offset'] else ''}")
+    yield f"  offset     {f['offset']:.10g}"
+    if f["absolute"]:
+        yield "  abs        the sum's absolute value is taken"
+    assert f["exact"] <= (f["largest_error"] == 0), f
+    power = (f["scale"] - 1).bit_length()
+    yield "  taps       exact" if f["exact"] else \
+        f"  taps       rounded once to 1/2^{power}, largest error {f['largest_error']:.2g} of 255 levels"
+    if two:
+        yield ""
+    elif f["separable"]:
+        yield f"  separable  yes: column {' '.join(map(str, f['column']))}, row {' '.join(map(str, f['row']))}"
+        assert f["taps"] == [c * r for c in f["column"] for r in f["row"]], f
+    else:
+        yield "  separable  no"
+        assert f["column"] is None and f["row"] is None, f
+    if not two:
+        yield ""
+    widest = max(len(str(tap)) for tap in f["taps"])
+    for i in range(0, len(f["taps"]), f["width"]):
+        if i == area:
+            yield "  ---"
+        yield " " + "".join(f" {tap:{widest}}" for tap in f["taps"][i:i + f["width"]])
+
+
+def check_filters(home):
+    own = os.path.join(os.fsencode(home), b"b\x9b.txt")
+    with open(own, "w", encoding="utf-8") as file:
+        file.write("title \"\\\t\noffset -0.5\nanchor 1 0\nabs\n-1 1/3\n")
+    two = os.path.join(home, "two.txt")
+    with open(two, "w", encoding="utf-8") as file:
+        file.write("combine sum\nscale 2\n1 0\n0 2\n---\n0 -7\n1 0\n")
+    for words in ([two], ["blur,sobel-x,emboss,gaussian:2.5,shift-up"], ["sobel,emboss", "--flip", "--abs"],
+                  [os.fsdecode(own)]):
+        text, found = both("--show", *words, HOME=home)
+        lines = []
+        for i, entry in enumerate(found):
+            lines += [""] * (i > 0) + list(shown(entry))
+        agree(words, text, lines)
+
+
+def check_devices():
+    text, found = both("--devices")
+    if not found["devices"]:
+        agree("--devices", text, [f"no CUDA device: {found['error']}"])
+    for values in ({}, {"GPUCONV_STUB_GPUS": "0"}, {"GPUCONV_STUB_FAIL": "driver:1"}):
+        text, found = both("--devices", program=STUB, **values)
+        if values:
+            assert found["devices"] == [] and found["error"], found
+            agree("--devices", text, [f"no CUDA device: {found['error']}"])
+        else:
+            assert found["error"] is None and len(found["devices"]) == 2, found
+            agree("--devices", text, [
+                f"{d['device']:3}  {d['name']}, compute capability {d['capability'] // 10}.{d['capability'] % 10}, "
+                f"{d['memory'] / 2 ** 30:.1f} GiB" for d in found["devices"]])
+
+
+def picture(path, width, value):
+    with open(path, "wb") as file:
+        subprocess.run([sys.executable, os.path.join(HERE, "png.py"), str(width), "16", str(value)], stdout=file, check=True)
+
+
+def check_row(text, row):
+    """Are the numbers of a row's text those of its object?"""
+    if row["status"] in ("equal", "missing", "new", "unreadable"):
+        return
+    if row["status"] == "shape":
+        for side in ("expected", "actual"):
+            shape = row[f"{side}_shape"]
+            assert f"{side} {shape['width']} x {shape['height']} with {shape['channels']} channel" in text, (text, row)
+        return
+    for count, words in ((row["different"], ""), (row["tolerated"], " by at most")):
+        if count:
+            assert re.search(rf"\b{count} of {row['compared']} pixels (\(.*?%\) )?differ{words}", text), (text, row)
+    assert re.search(rf"largest difference {row['largest']}\b", text), (text, row)
+    assert f"PSNR {row['psnr']:.2f} dB" in text, (text, row)
+    assert row["ssim"] is None or f"SSIM {row['ssim']:.6f}" in text, (text, row)
+    if row["different"]:
+        first, box = row["first"], row["box"]
+        assert f"first at x {first['x']} y {first['y']} channel {first['channel']}," in text, (text, row)
+        assert f"box {box['width']} x {box['height']} at x {box['x']} y {box['y']}" in text, (text, row)
+        assert abs(row["share"] - row["different"] / row["compared"]) < 1e-9, row
+
+
+def check_compare(home):
+    os.chdir(home)
+    for name in ("expected", "actual"):
+        os.mkdir(name)
+    picture("expected/b\udc9b.png", 20, 3)
+    shutil.copyfile("expected/b\udc9b.png", "actual/b\udc9b.png")
+    for number, (name, names) in enumerate({"different": "ea", "shape": "ea", "missing": "e", "new": "a",
+                                            "damaged": "ea", "tolerated": "ea"}.items()):
+        for side in names:
+            path = f"{'expected' if side == 'e' else 'actual'}/{name}.png"
+            picture(path, 20 + number + (name == "shape" and side == "a"), 3)
+            if side == "a" and name in ("different", "tolerated"):
+                word = {"different": "edge", "tolerated": "identity"}[name]
+                ask(word, path, path + ".png")
+                os.replace(path + ".png", path)
+    with open("one.txt", "w", encoding="utf-8") as file:  # lighter by one level
+        file.write("offset 1\n1\n")
+    ask("./one.txt", "expected/tolerated.png", "actual/tolerated.png")
+    with open("actual/damaged.png", "r+b") as file:
+        file.truncate(200)
+    files = [os.path.join(side, name) for side in ("expected", "actual") for name in os.listdir(side)]
+
+    text, rows = both("--compare", "expected", "actual", "--tolerance", "1", "--verbose", "--metadata", status=1)
+    *lines, counts = text.splitlines()
+    assert len(lines) == len(rows) == 7 and counts.startswith("7 pairs: 1 equal"), text
+    assert {row["status"] for row in rows} == {"equal", "different", "shape", "missing", "new", "unreadable", "tolerated"}
+    for line, row in zip(lines, rows):
+        assert line.startswith(f"{row['status']:10} {escaped(row['name'])}"), (line, row)
+        check_row(line, row)
+        for side in ("expected", "actual"):
+            path = os.path.join(side, row["name"])
+            assert row[side] == (path if path in files else None), row
+    reported = ask("--compare", "expected", "actual", "--tolerance", "1", "--metadata", "--report", "-", status=1)[0]
+    assert [json.loads(line) for line in reported.splitlines()] == rows
+    for name, status in (("different", 1), ("shape", 1), ("b\udc9b", 0), ("damaged", 1)):
+        pair = [f"expected/{name}.png", f"actual/{name}.png"]
+        more = [f"{name}-diff.png"] if name == "different" else []
+        text, rows = both("--compare", *pair, *more, status=status)
+        assert len(rows) == 1 and [rows[0]["expected"], rows[0]["actual"]] == pair, rows
+        assert rows[0].get("picture") == (more or [None])[0], rows
+        check_row(text, rows[0])
+        assert (text == "equal\n") == (rows[0]["status"] == "equal"), (text, rows)
+    ask("--compare", "expected", "actual", "--json", "--report", "more.jsonl", "--tolerance", "1", "--metadata", status=1)
+    with open("more.jsonl", encoding="utf-8") as file:
+        assert file.read() == reported
+
+
+def manual():
+    with open(os.path.join(ROOT, "docs", "manual.md"), encoding="utf-8") as file:
+        return file.read()
+
+
+def check_keys():
+    """The manual's table names the keys of each option, and no others."""
+    table = re.search(r"^<!-- keys -->\n\| option.*\n\|.*\n((?:\|.*\n)+)", manual(), re.M).group(1)
+    named, option = {}, None
+    for line in table.splitlines():
+        first, keys, _ = (cell.strip() for cell in line[1:].replace("\\|", "").split("|")[:3])
+        option = first.strip("`") or option
+        named.setdefault(option, set()).update(re.findall(r"`(\w+)`", keys))
+    found = {name: set.union(*keys) for name, keys in KEYS.items()}
+    assert named == found, {name: named.get(name, set()) ^ found.get(name, set()) for name in named | found}
+    for name, keys in KEYS.items():
+        if name != "--compare":
+            assert all(one == keys[0] for one in keys), f"{name}: some objects have other keys"
+
+
+def check_jq(home):
+    """The manual's lines run, each with what Python finds in the same JSON."""
+    def of(*words, **more):
+        return json.loads(ask(*words, "--json", **more)[0])
+
+    def rows(f):
+        return ["\t".join(map(str, f["taps"][i:i + f["width"]])) for i in range(0, len(f["taps"]), f["width"])]
+
+    devices = of("--devices")
+    expected = [
+        [f["name"] for f in of("--list") if f["width"] == 5],
+        [v["name"] for v in of("--list-variants") if v["built_in"] and 16 in v["bits"]],
+        [c["name"] for c in of("--list-codecs") if c["built_in"] and c["write_bits"] == 16],
+        [row for f in of("--show", "sobel,box:1") for row in rows(f)],
+        [devices["error"]] if devices["error"] else [f"{d['device']} {d['name']}" for d in devices["devices"]],
+        ["different.png"],
+    ]
+    lines = re.search(r"^<!-- jq: answers -->\n```sh\n(.*?)```", manual(), re.M | re.S).group(1).splitlines()
+    assert len(lines) == len(expected), lines
+    for line, words in zip(lines, expected):
+        assert words, line
+        done = subprocess.run(["sh", "-c", 'gpuconv() { "$GPUCONV" "$@"; }\n' + line], cwd=home, capture_output=True,
+                              text=True, check=False, env=dict(os.environ, GPUCONV=PROGRAM))
+        assert done.returncode == 0 and done.stdout.splitlines() == words, (line, done, words)
+    return len(lines)
+
+
+def main():
+    for name in ("GPUCONV_FILTERS", "XDG_CONFIG_HOME"):
+        os.environ.pop(name, None)
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["HOME"] = home
+        check_lists(home)
+        check_filters(home)
+        check_devices()
+        check_compare(home)
+        check_keys()
+        if not shutil.which("jq"):
+            skip("jq is not installed; all but the manual's lines for it passed")
+        print(f"{sum(map(len, KEYS.values()))} objects, {check_jq(home)} lines of jq")
+    return 0
+
+
+sys.exit(main())
