@@ -14,6 +14,7 @@
 #include "codec/codec.h"
 #include "compare/describe.h"
 #include "compare/pairs.h"
+#include "compare/picture.h"
 #include "compare/rows.h"
 #include "compare/update.h"
 #include "compare/workers.h"
@@ -31,7 +32,7 @@
 struct comparison {
     const struct options *options;
     bool folders;                /* not two files */
-    bool silent;                 /* standard output is for lines of JSON */
+    bool silent;                 /* standard output is for one of the reports */
     struct batch_totals updates; /* count, done and signal */
     struct compare_settings settings;
     struct image mask;
@@ -41,6 +42,11 @@ struct comparison {
 };
 
 /* ---- What to compare ---- */
+
+static bool is_standard(const char *path)
+{
+    return path != NULL && file_is_standard(path);
+}
 
 static bool is_folder(const char *path)
 {
@@ -86,11 +92,24 @@ static bool check_folders(const struct options *options, struct error *error)
         if (!is_folder(folders[i]) && !(i == 0 && options->compare.update && access(folders[i], F_OK) != 0))
             return error_about(error, ERROR_WORK, folders[i],
                                "is no folder, and %s is one; compare two files or two folders", folders[1 - i]);
+        if (options->picture != NULL && access(options->picture, F_OK) == 0 && !is_folder(options->picture))
+            return error_about(error, ERROR_WORK, options->picture,
+                               "is no folder; name one for the pictures of differences");
         if (options->picture != NULL && is_inside(options->picture, folders[i]))
             return error_set(error, ERROR_USAGE,
                              "%s is in %s, and the next run would compare the pictures in it; name another folder",
                              options->picture, folders[i]);
     }
+    return true;
+}
+
+/* Find out before the work, not after it, that a report has no place. */
+static bool check_reports(const struct options *options, struct error *error)
+{
+    const char *const paths[] = {options->report, options->compare.junit};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (paths[i] != NULL && !file_is_standard(paths[i]) && !job_check_output(paths[i], error))
+            return false;
     return true;
 }
 
@@ -346,11 +365,12 @@ int run_compare(const struct options *options)
 {
     struct comparison comparison = {.options = options,
                                     .folders = is_folder(options->expected) || is_folder(options->actual),
-                                    .silent = options->json ||
-                                              (options->report != NULL && file_is_standard(options->report))};
+                                    .silent = options->json || is_standard(options->report) ||
+                                              is_standard(options->compare.junit)};
     struct error error;
     const bool done =
-        make_settings(&comparison, &error) && make_rows(&comparison, &error) && compare_all(&comparison, &error);
+        check_reports(options, &error) && make_settings(&comparison, &error) && make_rows(&comparison, &error) &&
+        pictures_remove_old(&comparison.settings, &comparison.rows, &error) && compare_all(&comparison, &error);
     const int status = done ? answer(&comparison) : print_error_line(&error);
     rows_free(&comparison.rows);
     image_free(&comparison.mask);

@@ -578,12 +578,23 @@ static bool validate_run(int count, struct options *options, struct error *error
     return options->pair ? validate_pair(count, options, error) : validate_many(options, error);
 }
 
-/* Files that --compare writes must not look like images, which might be those to compare. */
-static bool validate_text_file(const char *option, const char *path, struct error *error)
+/* Files that --compare writes must not look like images, which might be those to compare, and are different files. */
+static bool validate_text_files(const struct options *options, struct error *error)
 {
-    if (path == NULL || format_find_by_path(path) == NULL)
-        return true;
-    return error_set(error, ERROR_USAGE, "--%s %s has the name of an image; name another file", option, path);
+    static const char *const names[] = {"json", "report", "junit"};
+    const char *const paths[] = {options->json ? "-" : NULL, options->report, options->compare.junit};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (paths[i] == NULL)
+            continue;
+        if (format_find_by_path(paths[i]) != NULL)
+            return error_set(error, ERROR_USAGE, "--%s %s has the name of an image; name another file", names[i],
+                             paths[i]);
+        for (size_t j = 0; j < i; j++)
+            if (paths[j] != NULL && strcmp(paths[j], paths[i]) == 0)
+                return error_set(error, ERROR_USAGE, "--%s and --%s both write to %s; name two files", names[j],
+                                 names[i], file_output_name(paths[i]));
+    }
+    return true;
 }
 
 static bool validate_compare(int count, struct options *options, struct error *error)
@@ -596,8 +607,12 @@ static bool validate_compare(int count, struct options *options, struct error *e
     options->expected = options->operands[0];
     options->actual = options->operands[1];
     options->picture = count == 3 ? options->operands[2] : NULL;
-    if (file_is_standard(options->expected) && file_is_standard(options->actual))
-        return error_set(error, ERROR_USAGE, "standard input holds one image; name a file for the other");
+    const char *const inputs[] = {options->expected, options->actual, options->compare.mask, options->list.files_from};
+    int standard = 0;
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        standard += inputs[i] != NULL && file_is_standard(inputs[i]);
+    if (standard > 1)
+        return error_set(error, ERROR_USAGE, "standard input holds one image or list; name a file for the other");
     if (options->compare.removes && !options->compare.update)
         return error_set(error, ERROR_USAGE, "--delete goes with --update; give both or neither");
     if (options->compare.update && (file_is_standard(options->expected) || file_is_standard(options->actual)))
@@ -607,8 +622,7 @@ static bool validate_compare(int count, struct options *options, struct error *e
                          "--compare prints its answer on standard output; name a file for the difference picture");
     if (options->json && options->report != NULL && file_is_standard(options->report))
         return error_set(error, ERROR_USAGE, "--json and --report - print the same lines; leave one out");
-    return validate_null(&options->list, error) && validate_text_file("report", options->report, error) &&
-           validate_text_file("junit", options->compare.junit, error);
+    return validate_null(&options->list, error) && validate_text_files(options, error);
 }
 
 /* All options are parsed: give the operands their meaning, and check that everything agrees. */

@@ -128,6 +128,12 @@ char *file_folder(const char *path)
     return slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
+bool file_remove(const char *path, struct error *error)
+{
+    return unlink(path) == 0 ||
+           error_about(error, ERROR_WORK, path, "cannot be deleted: %s; delete it by hand", strerror(errno));
+}
+
 bool file_make_folders(const char *path, struct error *error)
 {
     struct stat status;

@@ -51,6 +51,9 @@ struct file_guard {
 bool file_write(const char *path, const uint8_t *bytes, size_t size, const struct file_guard *guard,
                 struct error *error);
 
+/* Delete the file PATH. */
+bool file_remove(const char *path, struct error *error);
+
 /* Make the folder PATH and its missing parents. */
 bool file_make_folders(const char *path, struct error *error);
 

@@ -52,13 +52,15 @@ static uint32_t code_point(const uint8_t *text, int length)
     return code;
 }
 
-/* Can the character CODE end the line, command a terminal, or change the order of the text around it? */
+/* Can the character CODE end the line, command a terminal, or change the order of the text around it? Or is it none that
+ * XML allows? */
 static bool changes_other_text(uint32_t code)
 {
     return code < ' ' || (code >= 0x7f && code <= 0x9f) || /* control characters: Unicode's category Cc */
            (code >= 0x2028 && code <= 0x2029) ||           /* the separators of lines and paragraphs: Zl, Zp */
            code == 0x61c || (code >= 0x200e && code <= 0x200f) || (code >= 0x202a && code <= 0x202e) ||
-           (code >= 0x2066 && code <= 0x2069); /* the property Bidi_Control */
+           (code >= 0x2066 && code <= 0x2069) || /* the property Bidi_Control */
+           code == 0xfffe || code == 0xffff;     /* no characters, in XML 1.0 */
 }
 
 void text_print_escaped(FILE *file, const char *text)

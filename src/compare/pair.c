@@ -6,12 +6,14 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "codec/format.h"
+#include "compare/picture.h"
 #include "compare/ssim.h"
 #include "metadata/metadata.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* One of the two files. */
 struct side {
@@ -146,19 +148,14 @@ static bool run_both(struct pair *pair, void (*stage)(struct pair *, int), struc
 
 /* ---- The picture ---- */
 
-/* The path of the picture: the name of the row below the folder, with the suffix of the picture's format added unless it
- * has that. */
-static char *picture_path(const struct compare_settings *settings, const struct compare_row *row,
-                          const struct format *format)
+/* No picture takes the place of another file in the folder. Those of an earlier run are gone by now. */
+static bool check_free(const struct compare_settings *settings, const char *path, struct error *error)
 {
-    char *path;
-    if (settings->picture != NULL)
-        return strdup(settings->picture);
-    const bool same = format_find_by_path(row->name) == format;
-    return asprintf(&path, "%s/%s%s%s", settings->pictures, row->name, same ? "" : ".",
-                    same ? "" : format->suffixes[0]) < 0
-               ? NULL
-               : path;
+    struct stat facts;
+    if (settings->picture != NULL || lstat(path, &facts) != 0)
+        return true;
+    return error_about(error, ERROR_WORK, path,
+                       "is there already, and not from an earlier comparison; move it, or name another folder");
 }
 
 static bool write_picture(const struct pair *pair, const struct image *picture, const char *path,
@@ -167,10 +164,12 @@ static bool write_picture(const struct pair *pair, const struct image *picture, 
     struct pair_worker *worker = pair->worker;
     uint8_t *bytes = NULL;
     size_t size;
-    bool done = codec_encode(picture, format, &pair->codec[0], &bytes, &size, error);
+    bool done = codec_encode(picture, format, &pair->codec[0], &bytes, &size, error) &&
+                picture_mark(format, &bytes, &size, error);
     if (done && (worker->begin_write == NULL || worker->begin_write(worker->context))) {
         char *folder = worker->settings->picture == NULL ? file_folder(path) : NULL;
-        done = (folder == NULL || file_make_folders(folder, error)) && file_write(path, bytes, size, NULL, error);
+        done = (folder == NULL || file_make_folders(folder, error)) && check_free(worker->settings, path, error) &&
+               file_write(path, bytes, size, NULL, error);
         free(folder);
         if (worker->end_write != NULL)
             worker->end_write(worker->context);
@@ -184,13 +183,9 @@ static bool draw_picture(struct pair *pair, struct error *error)
     const struct compare_settings *settings = pair->worker->settings;
     if (settings->pictures == NULL && settings->picture == NULL)
         return true;
-    const struct format *format = settings->picture_format;
-    if (format == NULL && settings->picture != NULL)
-        format = format_find_by_path(settings->picture);
-    if (format == NULL)
-        format = format_of(FORMAT_PNG);
+    const struct format *format = picture_format(settings);
     struct image picture = {0};
-    char *path = picture_path(settings, pair->row, format);
+    char *path = picture_path(settings, pair->row);
     const bool done = path == NULL
                           ? error_set(error, ERROR_WORK, "not enough memory for a path; free some")
                           : difference_picture(&pair->sides[0].image, &pair->sides[1].image, &picture, error) &&

@@ -116,6 +116,34 @@ static bool join(struct left expected, struct left actual, int (*compare)(const 
     return done;
 }
 
+/* Is the relative path NAME below FOLDER? What has its whole path for a relative one is the folder of that side. */
+static bool is_below(const char *name, const struct row_file *folder)
+{
+    if (folder->path == NULL || folder->relative == folder->path)
+        return folder->path != NULL;
+    const size_t length = strlen(folder->relative);
+    return strncmp(name, folder->relative, length) == 0 && name[length] == '/';
+}
+
+/* A file whose partner may be in a folder that could not be read is not missing, and not new: --update must not delete or
+ * replace it. So its row has the folder's problem. */
+static void keep_unreadable(struct compare_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct compare_row *folder = &rows->rows[i];
+        if (folder->kind != ROW_UNREADABLE || folder->problem == NULL)
+            continue;
+        for (size_t j = 0; j < rows->count; j++) {
+            struct compare_row *row = &rows->rows[j];
+            if ((row->kind == ROW_NEW && is_below(row->name, &folder->expected)) ||
+                (row->kind == ROW_MISSING && is_below(row->name, &folder->actual))) {
+                row->kind = ROW_UNREADABLE;
+                row->problem = strdup(folder->problem);
+            }
+        }
+    }
+}
+
 static bool match(const struct file_list *expected, const struct file_list *actual, struct compare_rows *rows,
                   struct error *error)
 {
@@ -137,6 +165,7 @@ static bool match(const struct file_list *expected, const struct file_list *actu
         free(all[i].jobs);
         free(left[i].jobs);
     }
+    keep_unreadable(rows);
     if (done && rows->count > 0)
         qsort(rows->rows, rows->count, sizeof *rows->rows, compare_rows_by_name);
     return done;

@@ -7,11 +7,9 @@
 #include "batch/memory.h"
 #include "codec/format.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char no_deletion[] = "give --delete to remove it";
 
@@ -28,12 +26,6 @@ static bool copy_file(const char *from, const char *to, struct error *error)
     free(folder);
     free(bytes);
     return done;
-}
-
-static bool remove_file(const char *path, struct error *error)
-{
-    return unlink(path) == 0 ||
-           error_about(error, ERROR_WORK, path, "cannot be deleted: %s; delete it by hand", strerror(errno));
 }
 
 static void report_step(const struct update_request *request, enum update_step step, const struct compare_row *row,
@@ -66,7 +58,7 @@ static bool accept_row(const struct compare_row *row, const struct update_reques
         path = NULL;
     bool done = path != NULL ? copy_file(actual->path, path, error)
                              : error_set(error, ERROR_WORK, "not enough memory for a path; free some");
-    done = done && (!moved || remove_file(expected->path, error));
+    done = done && (!moved || file_remove(expected->path, error));
     free(path);
     if (done)
         report_step(request, added ? UPDATE_ADDED : UPDATE_REPLACED, row, NULL);
@@ -81,7 +73,7 @@ static bool remove_row(const struct compare_row *row, const struct update_reques
         report_step(request, UPDATE_KEPT, row, no_deletion);
         return true;
     }
-    if (!remove_file(row->expected.path, error))
+    if (!file_remove(row->expected.path, error))
         return false;
     report_step(request, UPDATE_REMOVED, row, NULL);
     return true;

@@ -195,12 +195,12 @@ static char *print_all(void (*print)(FILE *file, const char *text))
 }
 
 /* Those that are escaped are of Unicode's categories Cc, Zl and Zp, or have the property Bidi_Control: they end lines,
- * command the terminal, or change the order of the text around them. */
+ * command the terminal, or change the order of the text around them. U+FFFE and U+FFFF are not allowed in XML. */
 static void test_exactly_the_characters_that_change_other_text_are_escaped(void **state)
 {
     (void)state;
-    static const unsigned escaped[][2] = {{0x01, 0x1f},     {0x7f, 0x9f},     {0x61c, 0x61c},
-                                          {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+    static const unsigned escaped[][2] = {{0x01, 0x1f},     {0x7f, 0x9f},     {0x61c, 0x61c},  {0x200e, 0x200f},
+                                          {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfffe, 0xffff}};
     char *plain = print_all(text_print_escaped), *json = print_all(text_print_json);
     char *plain_rest = plain, *json_rest = json;
     for (unsigned c = 1; c < 0x110000; c++) {
