@@ -103,6 +103,18 @@ static void inspect_side(struct pair *pair, int i)
     file->extras = side->info.extras;
 }
 
+/* Read what --metadata compares. A damaged profile is dropped, and is neither equal to another one nor to none. */
+static bool read_metadata(struct side *side, struct error *error)
+{
+    if (!side->info.format->read_metadata(side->bytes, side->size, METADATA_PART_MOST, &side->metadata, error))
+        return false;
+    side->file->orientation = side->metadata.orientation;
+    const uint32_t reasons = side->metadata.dropped >> METADATA_ICC * METADATA_REASONS;
+    return (reasons & ((1u << METADATA_REASONS) - 1)) == 0 ||
+           error_set(error, ERROR_WORK,
+                     "has a profile that is damaged or too large; repair it, or leave --metadata out");
+}
+
 static void decode_side(struct pair *pair, int i)
 {
     struct side *side = &pair->sides[i];
@@ -114,12 +126,8 @@ static void decode_side(struct pair *pair, int i)
     side->failed = !codec_reader_open(&side->reader, &input, &side->error) ||
                    !codec_reader_decode(&side->reader, &side->image, &side->error);
     codec_reader_close(&side->reader);
-    if (side->failed || !pair->worker->settings->rules.takes_metadata)
-        return;
-    side->failed =
-        !side->info.format->read_metadata(side->bytes, side->size, METADATA_PART_MOST, &side->metadata, &side->error);
-    if (side->file != NULL)
-        side->file->orientation = side->metadata.orientation;
+    if (!side->failed && pair->worker->settings->rules.takes_metadata)
+        side->failed = !read_metadata(side, &side->error);
 }
 
 static void run_stage(void *context, int64_t index, int thread)
