@@ -82,6 +82,25 @@ void text_print_escaped(FILE *file, const char *text)
     }
 }
 
+void text_print_xml(FILE *file, const char *text)
+{
+    struct text_buffer buffer;
+    FILE *escaped = text_open(&buffer);
+    if (escaped == NULL)
+        return;
+    text_print_escaped(escaped, text);
+    if (!text_close(escaped, &buffer))
+        return;
+    for (const char *at = buffer.bytes; at < buffer.bytes + buffer.size; at++) {
+        const char *name = *at == '&' ? "amp" : *at == '<' ? "lt" : *at == '>' ? "gt" : *at == '"' ? "quot" : NULL;
+        if (name != NULL)
+            fprintf(file, "&%s;", name);
+        else
+            fputc(*at, file);
+    }
+    free(buffer.bytes);
+}
+
 void text_print_json(FILE *file, const char *text)
 {
     if (text == NULL) {

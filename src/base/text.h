@@ -24,6 +24,10 @@ bool text_is_utf8(const uint8_t *text, size_t size);
  * becomes \n, a tab \t. */
 void text_print_escaped(FILE *file, const char *text);
 
+/* Print TEXT, escaped as for people, because XML 1.0 has no control characters, and then for XML and HTML: between tags,
+ * or as an attribute's value in double quotation marks. */
+void text_print_xml(FILE *file, const char *text);
+
 /* Print TEXT as a JSON string with its quotation marks. The same characters become \u009b. A byte that is not UTF-8
  * becomes a lone surrogate, U+DC80 to U+DCFF, as Python's surrogateescape does. NULL is printed as null. */
 void text_print_json(FILE *file, const char *text);

@@ -174,26 +174,6 @@ void row_print_json(FILE *file, const struct compare_row *row, const struct comp
 
 /* ---- JUnit ---- */
 
-/* Print text as an XML attribute's value: as for people first, because XML 1.0 has no control characters. */
-static void print_xml(FILE *file, const char *text)
-{
-    struct text_buffer buffer;
-    FILE *escaped = text_open(&buffer);
-    if (escaped == NULL)
-        return;
-    text_print_escaped(escaped, text);
-    if (!text_close(escaped, &buffer))
-        return;
-    for (const char *at = buffer.bytes; at < buffer.bytes + buffer.size; at++) {
-        const char *name = *at == '&' ? "amp" : *at == '<' ? "lt" : *at == '>' ? "gt" : *at == '"' ? "quot" : NULL;
-        if (name != NULL)
-            fprintf(file, "&%s;", name);
-        else
-            fputc(*at, file);
-    }
-    free(buffer.bytes);
-}
-
 static void print_case(FILE *file, const struct compare_row *row, const struct compare_rules *rules, bool new_fails)
 {
     struct text_buffer text;
@@ -207,19 +187,19 @@ static void print_case(FILE *file, const struct compare_row *row, const struct c
         row_describe(described, row, rules);
     const bool done = described != NULL && text_close(described, &text);
     fputs("  <testcase classname=\"gpuconv\" name=\"", file);
-    print_xml(file, row->name);
+    text_print_xml(file, row->name);
     if (row->kind == ROW_EQUAL) {
         fputs("\"/>\n", file);
     } else if (element[0] == '\0') {
         fputs("\">\n    <system-out>", file);
-        print_xml(file, done ? text.bytes : "");
+        text_print_xml(file, done ? text.bytes : "");
         fputs("</system-out>\n  </testcase>\n", file);
     } else {
         fprintf(file, "\">\n    <%s", element);
         if (fails)
             fprintf(file, " type=\"%s\"", row_kind_name(row->kind));
         fputs(" message=\"", file);
-        print_xml(file, done ? text.bytes : "");
+        text_print_xml(file, done ? text.bytes : "");
         fputs("\"/>\n  </testcase>\n", file);
     }
     if (done)
