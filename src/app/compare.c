@@ -13,6 +13,7 @@
 #include "batch/report.h"
 #include "codec/codec.h"
 #include "compare/describe.h"
+#include "compare/page.h"
 #include "compare/pairs.h"
 #include "compare/picture.h"
 #include "compare/rows.h"
@@ -106,7 +107,7 @@ static bool check_folders(const struct options *options, struct error *error)
 /* Find out before the work, not after it, that a report has no place. */
 static bool check_reports(const struct options *options, struct error *error)
 {
-    const char *const paths[] = {options->report, options->compare.junit};
+    const char *const paths[] = {options->report, options->compare.junit, options->compare.html};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (paths[i] != NULL && !file_is_standard(paths[i]) && !job_check_output(paths[i], error))
             return false;
@@ -143,7 +144,8 @@ static bool make_settings(struct comparison *comparison, struct error *error)
                                           .rules = options->compare.rules,
                                           .pictures = comparison->folders ? options->picture : NULL,
                                           .picture = comparison->folders ? NULL : options->picture,
-                                          .picture_format = options->list.format};
+                                          .picture_format = options->list.format,
+                                          .thumbnails = options->compare.html != NULL};
     if (settings->codec.quality == CODEC_QUALITY_KEEP) /* a picture of differences has no input */
         settings->codec.quality = CODEC_QUALITY;
     if (options->compare.mask == NULL)
@@ -356,6 +358,12 @@ static int answer(struct comparison *comparison)
         !rows_write_junit(options->compare.junit, &comparison->rows, &comparison->settings.rules,
                           options->compare.new_fails, &error))
         written = print_error_line(&error);
+    const struct page_request page = {.expected = options->expected,
+                                      .actual = options->actual,
+                                      .rows = &comparison->rows,
+                                      .rules = &comparison->settings.rules};
+    if (options->compare.html != NULL && !page_write(options->compare.html, &page, &error))
+        written = print_error_line(&error);
     if (options->compare.update)
         status = update(comparison);
     return written != 0 ? written : status;
@@ -366,7 +374,8 @@ int run_compare(const struct options *options)
     struct comparison comparison = {.options = options,
                                     .folders = is_folder(options->expected) || is_folder(options->actual),
                                     .silent = options->json || is_standard(options->report) ||
-                                              is_standard(options->compare.junit)};
+                                              is_standard(options->compare.junit) ||
+                                              is_standard(options->compare.html)};
     struct error error;
     const bool done =
         check_reports(options, &error) && make_settings(&comparison, &error) && make_rows(&comparison, &error) &&

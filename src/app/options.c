@@ -581,8 +581,9 @@ static bool validate_run(int count, struct options *options, struct error *error
 /* Files that --compare writes must not look like images, which might be those to compare, and are different files. */
 static bool validate_text_files(const struct options *options, struct error *error)
 {
-    static const char *const names[] = {"json", "report", "junit"};
-    const char *const paths[] = {options->json ? "-" : NULL, options->report, options->compare.junit};
+    static const char *const names[] = {"json", "report", "junit", "html"};
+    const char *const paths[] = {options->json ? "-" : NULL, options->report, options->compare.junit,
+                                 options->compare.html};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         if (paths[i] == NULL)
             continue;

@@ -56,7 +56,7 @@ struct bench_options {
 struct compare_options {
     struct compare_rules rules; /* without its mask */
     const char *mask;           /* NULL: none */
-    const char *junit;          /* NULL: none */
+    const char *junit, *html;   /* NULL: none */
     bool new_fails, update, removes;
 };
 

@@ -33,6 +33,8 @@ struct pair {
     struct compare_row *row;
     struct codec_settings codec[2];
     struct side sides[2];
+    struct thumbnails *thumbnails; /* NULL: none are wanted */
+    struct image small;            /* the actual image, shrunk before pixels of it were ignored */
     void (*stage)(struct pair *pair, int side);
 };
 
@@ -186,24 +188,79 @@ static bool write_picture(const struct pair *pair, const struct image *picture, 
     return done;
 }
 
-static bool draw_picture(struct pair *pair, struct error *error)
+/* Write the picture to the place that the settings name. */
+static bool save_picture(struct pair *pair, const struct image *picture, struct error *error)
 {
     const struct compare_settings *settings = pair->worker->settings;
-    if (settings->pictures == NULL && settings->picture == NULL)
-        return true;
-    const struct format *format = picture_format(settings);
-    struct image picture = {0};
     char *path = picture_path(settings, pair->row);
-    const bool done = path == NULL
-                          ? error_set(error, ERROR_WORK, "not enough memory for a path; free some")
-                          : difference_picture(&pair->sides[0].image, &pair->sides[1].image, &picture, error) &&
-                                write_picture(pair, &picture, path, format, error);
-    image_free(&picture);
+    const bool done = path != NULL ? write_picture(pair, picture, path, picture_format(settings), error)
+                                   : error_set(error, ERROR_WORK, "not enough memory for a path; free some");
     if (done)
         pair->row->picture = path;
     else
         free(path);
     return done;
+}
+
+/* Draw the difference, for a file and for a thumbnail. */
+static bool draw_picture(struct pair *pair, struct error *error)
+{
+    const struct compare_settings *settings = pair->worker->settings;
+    const struct difference *difference = &pair->row->difference;
+    const bool saves = pair->row->kind == ROW_DIFFERENT && difference->pixels > 0 &&
+                       (settings->pictures != NULL || settings->picture != NULL);
+    struct image picture = {0};
+    if (!saves && (pair->thumbnails == NULL || difference->largest == 0))
+        return true;
+    bool done = difference_picture(&pair->sides[0].image, &pair->sides[1].image, &picture, error);
+    if (done && pair->thumbnails != NULL)
+        thumbnail_make(&picture, SHRINK_LARGEST, &pair->thumbnails->difference);
+    done = done && (!saves || save_picture(pair, &picture, error));
+    image_free(&picture);
+    return done;
+}
+
+/* ---- Thumbnails ---- */
+
+static bool run_one(struct pair *pair, void (*stage)(struct pair *, int), int i)
+{
+    stage(pair, i);
+    return !pair->sides[i].failed;
+}
+
+/* Decode the only file of a row. A failure leaves no image. The row says what it says without thumbnails: nothing of what
+ * the file holds. */
+static void decode_lone(struct pair *pair, int i)
+{
+    struct error unreported;
+    struct row_file *file = pair->sides[i].file, seen = *file;
+    pair->sides[i].file = &seen;
+    if (reserve(pair, seen.bytes, &unreported) && run_one(pair, read_side, i) && run_one(pair, inspect_side, i) &&
+        reserve(pair, side_need(pair, i), &unreported))
+        decode_side(pair, i);
+    pair->sides[i].file = file;
+}
+
+/* Make the thumbnails of both files, or of the one that there is. */
+static void make_thumbnails(struct pair *pair)
+{
+    struct error unreported;
+    const enum row_kind kind = pair->row->kind;
+    struct image *expected = &pair->sides[0].image, *actual = &pair->sides[1].image;
+    if (pair->thumbnails == NULL || kind == ROW_EQUAL || kind == ROW_UNREADABLE)
+        return;
+    if (kind == ROW_MISSING || kind == ROW_NEW)
+        decode_lone(pair, kind == ROW_NEW);
+    else if (kind == ROW_SHAPE && reserve(pair, side_need(pair, 0) + side_need(pair, 1), &unreported))
+        run_both(pair, decode_side, &unreported);
+    if (expected->samples != NULL)
+        thumbnail_make(expected, SHRINK_MEAN, &pair->thumbnails->expected);
+    if (pair->small.samples != NULL)
+        thumbnail_encode(&pair->small, &pair->thumbnails->actual);
+    else if (actual->samples != NULL)
+        thumbnail_make(actual, SHRINK_MEAN, &pair->thumbnails->actual);
+    pair->worker->thumbnails = pair->thumbnails;
+    pair->thumbnails = NULL;
 }
 
 /* ---- The whole ---- */
@@ -219,7 +276,10 @@ static bool compare_sides(struct pair *pair, struct error *error)
     const struct compare_rules *rules = &pair->worker->settings->rules;
     struct compare_row *row = pair->row;
     struct side *a = &pair->sides[0], *b = &pair->sides[1];
+    const bool ignores = rules->area_count > 0 || rules->mask != NULL || rules->ignores_transparent;
     uint64_t ignored, hidden;
+    if (pair->thumbnails != NULL && ignores && !image_shrink(&b->image, SHRINK_MEAN, &pair->small, error))
+        return false;
     if (!compare_ignore(&a->image, &b->image, rules, &ignored, &hidden, error))
         return false;
     compare_images(&a->image, &b->image, rules->tolerance, ignored, &row->difference);
@@ -269,13 +329,18 @@ void pair_compare(struct pair_worker *worker, struct compare_row *row)
         pair->codec[i] = worker->settings->codec;
         pair->codec[i].pool = &worker->each[i];
     }
-    if (!compare_files(pair, &error)) {
+    if (worker->wants_thumbnails)
+        pair->thumbnails = calloc(1, sizeof *pair->thumbnails);
+    if (row->kind == ROW_EQUAL && !compare_files(pair, &error)) {
         error_add_subject(&error, file_input_name(row->actual.path));
         row->kind = ROW_UNREADABLE;
         row_set_problem(row, &error);
-    } else if (row->kind == ROW_DIFFERENT && row->difference.pixels > 0 && !draw_picture(pair, &error)) {
+    } else if ((row->kind == ROW_DIFFERENT || row->kind == ROW_TOLERATED) && !draw_picture(pair, &error)) {
         row_set_problem(row, &error);
     }
+    make_thumbnails(pair);
+    thumbnails_free(pair->thumbnails); /* of a pair that has none */
+    image_free(&pair->small);
     for (int i = 0; i < 2; i++) {
         image_free(&pair->sides[i].image);
         metadata_free(&pair->sides[i].metadata);

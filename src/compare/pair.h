@@ -19,15 +19,18 @@ struct compare_settings {
     const char *pictures;                /* the folder for pictures of differences; NULL: draw none */
     const char *picture;                 /* for a lone pair instead: the file */
     const struct format *picture_format; /* NULL: what the picture's suffix says, else PNG */
+    bool thumbnails;                     /* make those of all rows that are not equal */
 };
 
-/* What one thread keeps from pair to pair. The caller sets the first five fields. */
+/* What one thread keeps from pair to pair. The caller sets the first five fields, and may set the sixth for each pair. */
 struct pair_worker {
     const struct compare_settings *settings;
     struct memory_budget *budget;       /* that all threads share */
     bool (*begin_write)(void *context); /* a picture is about to be written; false: write nothing */
     void (*end_write)(void *context);
     void *context;
+    bool wants_thumbnails;
+    struct thumbnails *thumbnails;    /* of the last pair, which the caller takes; NULL: none */
     struct thread_pool both, each[2]; /* for the two files beside each other, and for each of them */
     size_t reserved;                  /* bytes of the budget */
 };
@@ -36,7 +39,8 @@ struct pair_worker {
 void pair_worker_open(struct pair_worker *worker, int threads);
 void pair_worker_close(struct pair_worker *worker);
 
-/* Compare the two files of ROW, and set its kind and all that follows. Files of the same bytes are not decoded. */
+/* Compare the two files of ROW, and set its kind and all that follows. Files of the same bytes are not decoded. A row of
+ * one file keeps its kind and may get a thumbnail. */
 void pair_compare(struct pair_worker *worker, struct compare_row *row);
 
 #endif

@@ -46,6 +46,7 @@ void rows_free(struct compare_rows *rows)
         free(row->actual.path);
         free(row->picture);
         free(row->problem);
+        thumbnails_free(row->thumbnails);
     }
     free(rows->rows);
     *rows = (struct compare_rows){0};

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "compare/compare.h"
+#include "compare/thumbnail.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,6 +44,7 @@ struct compare_row {
     uint64_t allowed;             /* pixels that were allowed to be beyond the tolerance */
     char *picture;                /* the path of the picture of the difference; NULL: none was written */
     char *problem;                /* a sentence; NULL: all went well. Another kind: the picture could not be written. */
+    struct thumbnails *thumbnails; /* NULL: none were asked for, or made */
 };
 
 struct compare_rows {

@@ -30,6 +30,8 @@ struct workers {
     pthread_mutex_t lock;     /* held while progress changes */
     struct workers_progress progress;
     struct memory_budget budget;
+    size_t shown;              /* rows with thumbnails */
+    struct compare_row *bound; /* no row from this one on keeps thumbnails */
 };
 
 /* A thread, and its tools. */
@@ -54,6 +56,26 @@ static void end_write(void *context)
     pthread_rwlock_unlock(&workers->writing);
 }
 
+/* Keep the thumbnails that a row got, or release those of the last row that has some. The caller holds the lock. */
+static void keep_thumbnails(struct workers *workers, struct compare_row *row, struct thumbnails *thumbnails)
+{
+    if (thumbnails == NULL)
+        return;
+    if (row >= workers->bound) {
+        thumbnails_free(thumbnails);
+        return;
+    }
+    row->thumbnails = thumbnails;
+    if (++workers->shown <= WORKERS_THUMBNAILS_MOST)
+        return;
+    do
+        workers->bound--;
+    while (workers->bound->thumbnails == NULL);
+    thumbnails_free(workers->bound->thumbnails);
+    workers->bound->thumbnails = NULL;
+    workers->shown--;
+}
+
 static void *run_worker(void *context)
 {
     struct worker *worker = context;
@@ -62,10 +84,15 @@ static void *run_worker(void *context)
     while (!atomic_load(&workers->interrupted) && (index = atomic_fetch_add(&workers->next, 1)) < workers->count) {
         struct compare_row *row = workers->order[index];
         const double bytes = (double)row->expected.bytes + (double)row->actual.bytes;
+        pthread_mutex_lock(&workers->lock);
+        worker->tools.wants_thumbnails = row < workers->bound;
+        pthread_mutex_unlock(&workers->lock);
         pair_compare(&worker->tools, row);
         if (atomic_load(&workers->interrupted))
             break; /* its picture may be missing: do not count it */
         pthread_mutex_lock(&workers->lock);
+        keep_thumbnails(workers, row, worker->tools.thumbnails);
+        worker->tools.thumbnails = NULL;
         workers->progress.ended++;
         workers->progress.bytes_ended += bytes;
         workers->progress.pixels += (double)row->expected.width * row->expected.height;
@@ -128,12 +155,15 @@ static bool make_order(struct workers *workers, const struct compare_rows *rows,
         return error_set(error, ERROR_WORK, "not enough memory for %zu pairs; compare fewer at a time", rows->count);
     for (size_t i = 0; i < rows->count; i++) {
         struct compare_row *row = &rows->rows[i];
-        if (row->kind != ROW_EQUAL)
+        const bool lone = row->kind == ROW_MISSING || row->kind == ROW_NEW;
+        if (row->kind != ROW_EQUAL && !(lone && workers->request->settings->thumbnails))
             continue;
         workers->order[workers->count++] = row;
         workers->progress.bytes += (double)row->expected.bytes + (double)row->actual.bytes;
     }
     workers->progress.count = workers->count;
+    if (workers->request->settings->thumbnails && rows->count > 0)
+        workers->bound = rows->rows + rows->count; /* NULL: no row is below it */
     if (workers->count > 0)
         qsort(workers->order, workers->count, sizeof *workers->order, compare_sizes);
     return true;

@@ -27,6 +27,9 @@ struct workers_request {
     void *context;
 };
 
+/* So many rows have thumbnails, the first ones by name: what the page holds is bounded, and the same in each run. */
+enum { WORKERS_THUMBNAILS_MOST = 2000 };
+
 /* Compare each pair of ROWS that has two readable files, and count the kinds. Each pair takes one thread, largest files
  * first; where there are fewer pairs than threads, a pair takes several. Signals that end a program are blocked
  * meanwhile. If one comes, no picture is written any more, *SIGNAL is set, and *PROGRESS is what was done: threads may

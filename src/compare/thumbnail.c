@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shrink images, and encode the results. */
+#include "compare/thumbnail.h"
+
+#include "base/inline.h"
+#include "codec/codec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    EXACT_PIXELS = 64 * 64, /* a picture of at most so many is a PNG: at most 12 KB and its headers */
+    QUALITY = 80,           /* of the JPEGs */
+    SQUARE = 8,             /* pixels of a thumbnail, a side of a square of the ground */
+};
+
+/* What the pixels of one block add up to. Weighed by alpha, a sample is below 2^32, so the sums are right for blocks of up
+ * to 2^31 pixels. An image of larger blocks has about 160 of them in a row or a column: 2^38 pixels. */
+struct block {
+    uint64_t colours[3]; /* or the largest ones */
+    uint64_t alpha, pixels;
+};
+
+/* Add row Y of IMAGE to its BLOCKS, SIDE pixels each. */
+INLINE void add_row(const struct image *image, int y, int side, enum shrink shrink, bool deep, struct block *blocks)
+{
+    const int channels = image->channels, colours = channels >= 3 ? 3 : 1;
+    const uint8_t *bytes = image_row(image, y);
+    const uint16_t *words = (const uint16_t *)(const void *)bytes;
+    for (int x = 0; x < image->width; blocks++)
+        for (int end = image->width - x > side ? x + side : image->width; x < end; x++) {
+            const int first = x * channels;
+            const uint64_t alpha = channels == colours ? 1 : deep ? words[first + colours] : bytes[first + colours];
+            for (int c = 0; c < colours; c++) {
+                const uint64_t value = deep ? words[first + c] : bytes[first + c];
+                uint64_t *sum = &blocks->colours[c];
+                *sum = shrink == SHRINK_MEAN ? *sum + value * alpha : value > *sum ? value : *sum;
+            }
+            blocks->alpha += alpha;
+            blocks->pixels++;
+        }
+}
+
+/* Write a row of COUNT blocks to row Y of SMALL. WHITE is the white of the samples. */
+static void put_row(const struct block *blocks, int count, enum shrink shrink, bool has_alpha, unsigned white,
+                    const struct image *small, int y)
+{
+    uint8_t *out = image_row(small, y);
+    for (int x = 0; x < count; x++)
+        for (int c = 0; c < small->channels; c++) {
+            const struct block *block = &blocks[x];
+            const uint64_t ground = (x / SQUARE + y / SQUARE) % 2 == 0 ? white : white / 5 * 4;
+            const uint64_t opaque = block->pixels * (has_alpha ? white : 1);
+            const uint64_t sum = block->colours[c] + ground * (opaque - block->alpha);
+            const uint64_t value =
+                shrink == SHRINK_MEAN && opaque > 0 ? (sum + opaque / 2) / opaque : block->colours[c];
+            *out++ = white == 255 ? (uint8_t)value : reduce_sample((unsigned)value);
+        }
+}
+
+bool image_shrink(const struct image *image, enum shrink shrink, struct image *small, struct error *error)
+{
+    const int longest = image->width > image->height ? image->width : image->height;
+    const int side = (longest + THUMBNAIL_SIDE - 1) / THUMBNAIL_SIDE;
+    const bool deep = image_sample_bytes(image) == 2;
+    struct block blocks[THUMBNAIL_SIDE];
+    *small = (struct image){0};
+    if (!image_allocate(small, (image->width + side - 1) / side, (image->height + side - 1) / side,
+                        image->channels >= 3 ? 3 : 1, 8, error))
+        return false;
+    for (int y = 0; y < small->height; y++) {
+        memset(blocks, 0, sizeof blocks);
+        for (int row = y * side; row < image->height && row < (y + 1) * side; row++)
+            if (deep)
+                add_row(image, row, side, shrink, true, blocks);
+            else
+                add_row(image, row, side, shrink, false, blocks);
+        put_row(blocks, small->width, shrink, image_has_alpha(image), deep ? 65535 : 255, small, y);
+    }
+    return true;
+}
+
+void thumbnail_encode(const struct image *small, struct thumbnail *thumbnail)
+{
+    struct error unreported;
+    const struct codec_settings settings = {.quality = QUALITY, .compression = CODEC_COMPRESSION};
+    const bool exact = small->width * small->height <= EXACT_PIXELS;
+    *thumbnail = (struct thumbnail){
+        .format = format_of(exact ? FORMAT_PNG : FORMAT_JPEG), .width = small->width, .height = small->height};
+    if (!codec_encode(small, thumbnail->format, &settings, &thumbnail->bytes, &thumbnail->size, &unreported))
+        thumbnail_free(thumbnail);
+}
+
+void thumbnail_make(const struct image *image, enum shrink shrink, struct thumbnail *thumbnail)
+{
+    struct error unreported;
+    struct image small;
+    if (image_shrink(image, shrink, &small, &unreported))
+        thumbnail_encode(&small, thumbnail);
+    image_free(&small);
+}
+
+void thumbnail_free(struct thumbnail *thumbnail)
+{
+    free(thumbnail->bytes);
+    *thumbnail = (struct thumbnail){0};
+}
+
+void thumbnails_free(struct thumbnails *thumbnails)
+{
+    if (thumbnails == NULL)
+        return;
+    thumbnail_free(&thumbnails->expected);
+    thumbnail_free(&thumbnails->actual);
+    thumbnail_free(&thumbnails->difference);
+    free(thumbnails);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Small pictures for the page of results. */
+#ifndef GPUCONV_THUMBNAIL_H
+#define GPUCONV_THUMBNAIL_H
+
+#include "codec/format.h"
+#include "image/image.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The longest side, in pixels. */
+enum { THUMBNAIL_SIDE = 160 };
+
+/* A picture in a file of 8 bits a sample and without alpha. */
+struct thumbnail {
+    const struct format *format; /* NULL: there is none */
+    uint8_t *bytes;
+    size_t size;
+    int width, height;
+};
+
+/* The thumbnails of a row. */
+struct thumbnails {
+    struct thumbnail expected, actual, difference;
+};
+
+/* How many pixels become one. */
+enum shrink {
+    SHRINK_MEAN,    /* their mean, weighed by alpha, over a chequered ground */
+    SHRINK_LARGEST, /* the largest of each channel, so that one different pixel stays visible; no alpha */
+};
+
+/* Set SMALL to IMAGE with 8 bits a sample and without alpha, and both sides divided by the smallest whole number that
+ * makes them fit. Release it with image_free. Fails if there is not enough memory. */
+bool image_shrink(const struct image *image, enum shrink shrink, struct image *small, struct error *error);
+
+/* Encode SMALL, a shrunk image: one of a few pixels exactly, others as a JPEG. A failure leaves none. Release it with
+ * thumbnail_free. */
+void thumbnail_encode(const struct image *small, struct thumbnail *thumbnail);
+
+/* Shrink and encode. */
+void thumbnail_make(const struct image *image, enum shrink shrink, struct thumbnail *thumbnail);
+
+/* Release the bytes. All zero is allowed, and is what remains. */
+void thumbnail_free(struct thumbnail *thumbnail);
+void thumbnails_free(struct thumbnails *thumbnails);
+
+#endif
