@@ -47,7 +47,7 @@ end
 function __gpuconv_filters
     set -l before (string match -r '.*,' -- (commandline -ct))
     gpuconv --list 2>/dev/null | awk -v before="$before" '$1 ~ /^[A-Za-z0-9_-]+(:[A-Z]|$)/ {
-        name = $1; sub(/:.*/, ":", name); $1 = ""; sub(/^ +/, ""); print before name "\t" $0 }'
+        name = $1; sub(/:.*/, ":", name); $1 = $2 = ""; sub(/^ +/, ""); print before name "\t" $0 }'
 end
 
 # Is the word that is completed the first operand?

@@ -384,7 +384,7 @@ const struct option option_table[] = {
     {.name = "json",
      .group = GROUP_QUERY,
      .use = USE_ANSWER,
-     .help = "with one of these: print JSON",
+     .help = "print the answer as JSON",
      .kind = KIND_FLAG,
      .field = FIELD(json)},
 

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Complete command lines as a shell would: completions.py GPUCONV FOLDER bash|zsh|fish.
 
-Every option of --help, --bench --help and --compare --help must be offered, with the words that it takes, and the filters. Then a shell on
+Every option of --help, --bench --help and --compare --help must be offered, with the words that it takes, and the filters, in zsh and fish with
+their titles. Then a shell on
 a terminal of its own gets keys. Skipped (exit status 77) if the shell is not installed."""
+import json
 import os
 import pty
 import re
@@ -102,6 +104,11 @@ def type_keys(shell, home, values):
             fail(f"{shell}, typed: {line}, expected: {expected}, actual: {actual}")
 
 
+def check_titles(offered, titles):
+    if offered != titles:
+        fail(f"filters and titles: {sorted(set(offered.items()) ^ set(titles.items()))} are missing or too many")
+
+
 def main():
     program, folder, shell = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3]
     if not shutil.which(shell):
@@ -110,8 +117,9 @@ def main():
                    for words in (["--help"], ["--bench", "--help"], ["--compare", "--help"]))
     options = re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]*)", text, re.M)
     letters = re.findall(r"^  (-\w), --", text, re.M)
-    listed = run(program, "--list").stdout
-    filters = [re.sub(":.*", ":", line.split()[0]) for line in listed.splitlines()]
+    titles = {re.sub(":.*", ":", entry["name"]): entry["title"]
+              for entry in json.loads(run(program, "--list", "--json").stdout)}
+    filters = list(titles)
     table = run(program, "--list-variants").stdout
     variants = [line.split()[0] for line in table.splitlines() if re.match(r"\S+ +(cpu|cuda) ", line)]
     if len(options) < 20 or len(filters) < 20 or len(variants) < 10:
@@ -137,9 +145,8 @@ def main():
                     not re.search(r"^--variant=\[.*\]:NAME:\(" + " ".join(variants) + r"\)$", specs, re.M) or \
                     not re.search(r"^--show=\[.*\]:filter:_gpuconv_filters$", specs, re.M):
                 fail(f"the words of --border, --variant or --show are wrong:\n{specs}")
-            names = [line.replace("\\:", ";").split(":")[0].replace(";", ":") for line in offered.splitlines()]
-            if sorted(names) != sorted(filters):
-                fail(f"filters: {sorted(set(names) ^ set(filters))} are missing or too many")
+            check_titles(dict(re.fullmatch(r"(.*?[^\\]):(.*)", line).groups() for line in offered.splitlines()),
+                         {name.replace(":", "\\:"): title for name, title in titles.items()})
             type_keys(shell, home, values)
             print(f"{len(options)} options, {len(filters)} filters, {len(variants)} variants, {len(TYPED)} lines typed")
             return 0
@@ -148,6 +155,9 @@ def main():
             command = (shell, "-c", BASH, "bash") if shell == "bash" else (shell, "--no-config", "-c", FISH)
             return sorted(word.rstrip("/") for word in output_of(*command, line).splitlines() if word)
 
+        if shell == "fish":
+            offered = output_of(shell, "--no-config", "-c", 'source "$FOLDER/gpuconv.fish"; complete -C "gpuconv --show "')
+            check_titles(dict(line.split("\t") for line in offered.splitlines()), titles)
         cases = {
             "gpuconv --": options,
             "gpuconv --border re": ["reflect", "reflect101", "replicate"],
