@@ -118,7 +118,7 @@ static enum choice choose_for_kind(struct batch *batch, const struct job *job, c
     const double cpu = cost_batch_cpu_seconds(request->filters, request->count, &work);
     const double cuda = cost_batch_cuda_seconds(request->filters, request->count, &work);
     if (cuda >= cpu) {
-        if (!batch->uses_gpus)
+        if (!batch->uses_gpus && pipeline_may_have_gpu())
             error_set(&batch->totals.why, ERROR_NONE,
                       "a GPU would be expected to take %.2f s of the batch with its start-up, the CPU takes %.2f s",
                       cuda, cpu);
@@ -464,11 +464,9 @@ static bool prepare_batch(struct batch *batch, struct error *error)
     batch->totals.workers = batch->worker_count;
     batch->choice = request->request->choice;
     batch->uses_gpus = batch->choice == CHOICE_CUDA;
-    error_set(&batch->totals.why, ERROR_NONE, "asked for");
-    if (batch->choice == CHOICE_AUTO && request->gpu_count == 0) {
+    error_set(&batch->totals.why, ERROR_NONE, "%s", batch->choice == CHOICE_AUTO ? "cpu" : "asked for");
+    if (batch->choice == CHOICE_AUTO && request->gpu_count == 0)
         batch->choice = CHOICE_CPU;
-        error_set(&batch->totals.why, ERROR_NONE, "there is no GPU");
-    }
     budget_open(&batch->budget, request->memory);
     pthread_mutex_init(&batch->choosing, NULL);
     pthread_mutex_init(&batch->reporting, NULL);
@@ -513,8 +511,10 @@ static void join_workers(struct batch *batch)
 {
     for (int i = 0; i < batch->started; i++)
         pthread_join(batch->workers[i].thread, NULL);
-    if (batch->started > 0 && !is_single(batch) && batch->request->request->choice == CHOICE_AUTO && batch->uses_gpus)
-        gpu_start_wait(batch->gpus[0].start, GPU_CONTEXT, &batch->totals.why);
+    struct error reason;
+    if (batch->started > 0 && !is_single(batch) && batch->request->request->choice == CHOICE_AUTO && batch->uses_gpus &&
+        !gpu_start_wait(batch->gpus[0].start, GPU_CONTEXT, &reason))
+        error_set(&batch->totals.why, ERROR_NONE, "%s", pipeline_may_have_gpu() ? reason.message : "cpu");
 }
 
 /* Do the jobs on other threads while this one waits for signals. *NUMBER becomes the signal that ended the batch. */

@@ -7,7 +7,6 @@
 #include "base/parallel.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 bool request_merges_between(const struct request *request, const struct image *image)
 {
@@ -148,19 +147,8 @@ bool pipeline_expects_gpu(struct pipeline *pipeline, const struct image *image, 
         return false;
     gpu_start_begin(request->start);
     const bool there = gpu_check(request, NULL);
-    stages_end(stages, STAGE_DRIVER);
+    stages_end(stages, there || pipeline_may_have_gpu() ? STAGE_DRIVER : STAGE_PLAN);
     return there;
-}
-
-/* May this machine have a GPU? The device files of NVIDIA's drivers say so: on a PC, in WSL, and on Tegra. This is for
- * --verbose only, because to start CUDA takes long. */
-static bool may_have_gpu(void)
-{
-    static const char *const files[] = {"/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu"};
-    bool found = false;
-    for (size_t i = 0; pipeline_has_cuda && i < sizeof files / sizeof *files; i++)
-        found = found || access(files[i], F_OK) == 0;
-    return found;
 }
 
 /* Choose the backend by the expected times. Where the CPU is expected to be faster, CUDA is not started at all. */
@@ -174,9 +162,9 @@ static bool choose_backend(struct pipeline *pipeline, struct error *error)
                   cuda, cpu);
         return true;
     }
-    if (!may_have_gpu() && (cpu <= cuda || !pipeline_has_cuda)) /* else gpu_open has said why */
+    if (!pipeline_may_have_gpu())
         error_set(&pipeline->why, ERROR_NONE, "the CPU is expected to take %.1f ms", cpu);
-    else if (cpu <= cuda)
+    else if (cpu <= cuda) /* else gpu_open has said why */
         error_set(&pipeline->why, ERROR_NONE, "the CPU is expected to take %.1f ms, a GPU %.1f ms with its start-up",
                   cpu, cuda);
     gpu_close(pipeline);

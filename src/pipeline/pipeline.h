@@ -101,6 +101,10 @@ extern const bool pipeline_has_cuda;
 
 /* ---- GPUs ---- */
 
+/* May this machine have a GPU, and this program use it? This is for messages: where there is none, the automatic choice
+ * says nothing of GPUs. To ask CUDA takes long. */
+bool pipeline_may_have_gpu(void);
+
 /* The number of GPUs; 0 where there is no GPU or no driver. */
 int pipeline_gpus(void);
 

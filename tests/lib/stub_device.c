@@ -11,6 +11,7 @@
 #include "tests/lib/stub_device.h"
 #include "cpu/cpu.h"
 #include "kernels/device/device.h"
+#include "pipeline/pipeline.h"
 #include "plan/plan.h"
 
 #include <stdatomic.h>
@@ -73,6 +74,11 @@ static bool works(enum call call, struct error *error)
         number < atol(fail + length + 1) || (strchr(fail, '!') != NULL && number != atol(fail + length + 1)))
         return true;
     return error_set(error, ERROR_WORK, "the GPU failed in %s", call_names[call]);
+}
+
+bool pipeline_may_have_gpu(void)
+{
+    return gpus() > 0;
 }
 
 bool stub_works_jpeg(struct error *error)
