@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The golden images: golden.py GPUCONV cpu|cuda checks them, and golden.py GPUCONV --update makes them anew.
+
+Each variant of the backend applies every filter that it takes to source.png, into the folder golden/VARIANT beside
+GPUCONV; each picture must hold the samples of the one here. A name with -16 stands for source-16.png, of 16 bits a
+sample; one with -linear for linear light. Even float variants hold the sums of all shipped filters exactly. Without a
+GPU, cuda is skipped (exit status 77).
+
+--update is the only way to change the expected images; look at them before they are committed. First the script computes
+each picture a second time, with Python's integers and from the definition alone:
+out = clamp(floor(sum of tap * sample / scale + offset + 1/2)). With two grids, the root of the sum of both sums'
+squares takes the place of the sum. With 16 bits, the offset is 257 * offset. Linear light uses the tables of linear.py.
+If the reference variant disagrees, nothing is changed."""
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "lib"))
+import linear  # noqa: E402
+from harness import run, skip  # noqa: E402
+from read_png import read_plain  # noqa: E402
+
+FILTERS = HERE.parent.parent / "filters"
+OTHERS = ("gaussian9-16", "sharpen-16", "emboss-16", "sobel-16", "gaussian9-linear", "unsharp-linear")
+
+
+def filter_of(name):
+    """The filter of a picture."""
+    return name.removesuffix("-16").removesuffix("-linear")
+
+
+def source_of(name):
+    return HERE / ("source-16.png" if name.endswith("-16") else "source.png")
+
+
+# ---- Pictures by gpuconv ----
+
+def takes(variant, name, shown):
+    """Does the variant take the filter of a picture? SHOWN is what --show says of the filter."""
+    two = len(shown["taps"]) == 2 * shown["width"] * shown["height"]
+    kind = variant["filters"]
+    return ((16 in variant["bits"] or not name.endswith(("-16", "-linear")))
+            and (kind != "separable only" or shown["separable"] and not two)
+            and (kind != "shifts only" or name == "identity" or name.startswith("shift"))
+            and (kind not in ("one grid", "few taps") or not two)
+            and (kind != "two grids" or two))
+
+
+def make_pictures(program, variant, folder):
+    """Make the pictures of a variant in FOLDER, which becomes new. Returns the names of those that must be there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    names = [name for name in (*sorted(path.stem for path in FILTERS.glob("*.txt")), *OTHERS)
+             if takes(variant, name, json.loads(run(program, "--show", filter_of(name), "--json").stdout)[0])]
+
+    def make(name):  # a picture that fails is missing when the folders are compared
+        subprocess.run([program, "--variant", variant["name"], *["--linear"] * name.endswith("-linear"),
+                        filter_of(name), source_of(name), folder / f"{name}.png"])
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(make, names))
+    return names
+
+
+def compare(program, folder, names, *options):
+    """Compare the pictures in FOLDER with the expected ones. Returns gpuconv's exit status."""
+    return subprocess.run([program, "--compare", HERE, folder, "--files-from", "-", *options], text=True,
+                          input="".join(f"{name}.png\n" for name in names)).returncode
+
+
+def check(program, backend, top):
+    """Check all variants of a backend. Returns the exit status."""
+    if backend == "cuda":
+        devices = json.loads(run(program, "--devices", "--json").stdout)
+        if not devices["devices"]:
+            skip(devices["error"])
+    wrong = count = 0
+    for variant in json.loads(run(program, "--list-variants", "--json").stdout):
+        if variant["backend"] != backend:
+            continue
+        folder, page = top / variant["name"] / "actual", top / variant["name"] / "report.html"
+        names = make_pictures(program, variant, folder)
+        print(f"{variant['name']}:", flush=True)
+        count += len(names)
+        if compare(program, folder, names, folder.parent / "diff", "--new-fails", "--html", page) != 0:
+            wrong = 1
+            print(f"all pictures are in {page}; if the change is meant: tests/golden/golden.py {program} --update")
+    return wrong if count > 0 else 1
+
+
+# ---- The definition ----
+
+def read_filter(path):
+    """(grids, each rows of taps divided by the scale, offset, absolute, anchor) of a filter file."""
+    scale, offset, absolute, anchor, grids = Fraction(1), Fraction(0), False, None, [[]]
+    for line in path.read_text(encoding="utf-8").splitlines():
+        words = line.split("#")[0].split()
+        if not words or words[0] == "title":
+            continue
+        if words[0] == "scale":
+            scale = Fraction(words[1])
+        elif words[0] == "offset":
+            offset = Fraction(words[1])
+        elif words[0] == "abs":
+            absolute = True
+        elif words[0] == "anchor":
+            anchor = int(words[1]), int(words[2])
+        elif words[0] == "combine":
+            assert words[1] == "magnitude"
+        elif words[0] == "---":
+            grids.append([])
+        else:
+            grids[-1].append([Fraction(word) for word in words])
+    anchor = anchor or (len(grids[0][0]) // 2, len(grids[0]) // 2)
+    return [[[tap / scale for tap in row] for row in taps] for taps in grids], offset, absolute, anchor
+
+
+def convolve(image, path):
+    """The rows of samples that the filter at PATH makes of an image, with the border replicated."""
+    width, height, channels, rows, bits = image
+    grids, offset, absolute, (anchor_x, anchor_y) = read_filter(path)
+    top = (1 << bits) - 1
+    offset *= top // 255
+    divisor = math.lcm(2 * offset.denominator, *(tap.denominator for taps in grids for row in taps for tap in row))
+    offsets = int((offset + Fraction(1, 2)) * divisor)
+    weights = [[(i - anchor_y, j - anchor_x, int(tap * divisor))
+                for i, row in enumerate(taps) for j, tap in enumerate(row) if tap] for taps in grids]
+    result = []
+    for y in range(height):
+        line = []
+        for x in range(width):
+            for channel in range(channels):
+                totals = [0] * len(grids)
+                for grid, taps in enumerate(weights):
+                    for dy, dx, weight in taps:
+                        column = min(max(x + dx, 0), width - 1)
+                        totals[grid] += weight * rows[min(max(y + dy, 0), height - 1)][column * channels + channel]
+                if len(grids) == 2:  # below, n * divisor - offsets <= root, where the left side is an integer
+                    total = math.isqrt(totals[0] ** 2 + totals[1] ** 2)
+                else:
+                    total = abs(totals[0]) if absolute else totals[0]
+                line.append(min(max((total + offsets) // divisor, 0), top))
+        result.append(line)
+    return result
+
+
+def convolve_linear(image, path):
+    """The same in linear light, of 8 bits without alpha."""
+    width, height, channels, rows, bits = image
+    assert bits == 8 and channels % 2 == 1
+    curve = {name: table for name, (table, _) in linear.tables().items()}
+    light = [[curve["from8"][sample] for sample in row] for row in rows]
+    return [[curve["to8"][sample] for sample in row]
+            for row in convolve((width, height, channels, light, 16), path)]
+
+
+def check_definition(name, made):
+    """The picture MADE must be the defined one, and a lively one: one grey, or black and white, would let mistakes pass."""
+    image, path = read_plain(source_of(name)), FILTERS / f"{filter_of(name)}.txt"
+    defined = (convolve_linear if name.endswith("-linear") else convolve)(image, path)
+    if read_plain(made)[3:] != (defined, image[4]):
+        sys.exit(f"{name}: the program and this script do not agree; nothing was changed")
+    samples = [sample for row in defined for sample in row]
+    inside = sum(0 < sample < (1 << image[4]) - 1 for sample in samples)
+    if len(set(samples)) < 16 or inside < len(samples) // 8:
+        sys.exit(f"{name}: the picture is nearly constant or saturated and tests nothing")
+
+
+def update(program, folder):
+    reference = json.loads(run(program, "--list-variants", "--json").stdout)[0]
+    names = make_pictures(program, reference, folder)
+    for name in names:
+        check_definition(name, folder / f"{name}.png")
+    # Another version of libdeflate compresses to other bytes. An image whose samples are the same stays.
+    return compare(program, folder, names, "--update")
+
+
+def main():
+    if len(sys.argv) != 3 or sys.argv[2] not in ("cpu", "cuda", "--update"):
+        sys.exit("usage: golden.py GPUCONV cpu|cuda|--update")
+    program = os.path.abspath(sys.argv[1])
+    top = pathlib.Path(program).parent / "golden"
+    for name in ("GPUCONV_FILTERS", "XDG_CONFIG_HOME"):
+        os.environ.pop(name, None)
+    os.environ["HOME"] = str(HERE)  # no filters of the user's own
+    return check(program, sys.argv[2], top) if sys.argv[2] != "--update" else update(program, top / "update")
+
+
+sys.exit(main())
