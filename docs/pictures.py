@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Make the manual's pictures with gpuconv:
+
+    pictures.py GPUCONV            writes docs/pictures/*.png
+    pictures.py GPUCONV --check    writes nothing, and fails where a picture is out of date, missing, or not in the manual
+
+What a border brings in is seen by moving the picture: a filter with one tap in its corner shows what lies that far
+outside. Four such filters, one for each corner, show all around."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+sys.path.insert(0, os.path.join(ROOT, "tests", "lib"))
+from read_png import read  # noqa: E402
+from write_png import png, unfiltered  # noqa: E402
+
+FOLDER = os.path.join(HERE, "pictures")
+BORDERS = ["replicate", "reflect", "reflect101", "wrap", "zero"]
+LETTER = ["..........", ".######...", ".#.....#..", ".#.....#..", ".######...", ".#...#....", ".#....#...", ".........."]
+LINE = (224, 0, 0)
+
+
+class Gpuconv:
+    """Runs the program in a folder of its own."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder = os.path.abspath(program), folder
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, rows):
+        samples, channels = bytes(sample for row in rows for pixel in row for sample in pixel), len(rows[0][0])
+        with open(self.path(name), "wb") as file:
+            file.write(png(len(rows[0]), len(rows), channels, 8, unfiltered(samples, channels * len(rows[0]))))
+
+    def run(self, *words):
+        """The rows of out.png, after a run on in.png."""
+        subprocess.run([self.program, "--backend", "cpu", *words, "in.png", "out.png"], cwd=self.folder, check=True,
+                       env=dict(os.environ, GPUCONV_FILTERS="", HOME=self.folder, XDG_CONFIG_HOME=self.folder))
+        return read(self.path("out.png"))[3]
+
+    def filtered(self, rows, *words):
+        self.write("in.png", rows)
+        return self.run(*words)
+
+
+def crop(name, x, y, width, height):
+    rows = read(os.path.join(ROOT, "samples", name))[3]
+    return [row[x:x + width] for row in rows[y:y + height]]
+
+
+def magnified(rows, times):
+    return [[pixel for pixel in row for _ in range(times)] for row in rows for _ in range(times)]
+
+
+def letter():
+    """A letter that no mirror leaves as it is, over colours that tell its columns and rows apart."""
+    return [[(40, 40, 60) if dot == "#" else (255 - 12 * x, 200 - 5 * x + 5 * y, 70 + 22 * y) for x, dot in enumerate(row)]
+            for y, row in enumerate(LETTER)]
+
+
+def framed(rows, x, y, width, height):
+    """A line of two pixels around a rectangle."""
+    def is_line(i, j):
+        inside = x <= i < x + width and y <= j < y + height
+        return not inside and x - 2 <= i < x + width + 2 and y - 2 <= j < y + height + 2
+
+    return [[LINE if is_line(i, j) else pixel for i, pixel in enumerate(row)] for j, row in enumerate(rows)]
+
+
+def surrounded(gpuconv, rows, border, margin):
+    """The picture, and MARGIN pixels around it as the border makes them; at most half of a side."""
+    width, height, side = len(rows[0]), len(rows), 2 * margin + 1
+    whole = [[None] * (width + 2 * margin) for _ in range(height + 2 * margin)]
+    for down in (0, 2 * margin):
+        for right in (0, 2 * margin):  # the tap's column: the output at x shows the input at x + right - margin
+            taps = [["1" if (i, j) == (right, down) else "0" for i in range(side)] for j in range(side)]
+            with open(gpuconv.path("moved.txt"), "w", encoding="utf-8") as file:
+                file.writelines(" ".join(row) + "\n" for row in taps)
+            for j, row in enumerate(gpuconv.filtered(rows, "--border", border, "./moved.txt")):
+                whole[j + down][right:right + width] = row
+    return whole
+
+
+def make(gpuconv):
+    """All pictures, by name."""
+    margin, times = 4, 8
+    rows = letter()
+    cup = crop("coffee.png", 150, 60, 144, 128)
+    for border in BORDERS:
+        whole = magnified(surrounded(gpuconv, rows, border, margin), times)
+        yield f"border-{border}", framed(whole, margin * times, margin * times, len(rows[0]) * times, len(rows) * times)
+        yield f"blurred-{border}", gpuconv.filtered(cup, "--border", border, "box:12")
+    eye = crop("cat.png", 76, 50, 72, 64)
+    for name in ("identity", "sharpen", "unsharp"):
+        yield name, magnified(gpuconv.filtered(eye, name), 2)
+
+
+def main():
+    check = sys.argv[2:] == ["--check"]
+    with open(os.path.join(HERE, "manual.md"), encoding="utf-8") as file:
+        linked = re.findall(r"!\[[^]]+\]\(pictures/([\w-]+)\.png\)", file.read())
+    wrong, made = [], set()
+    with tempfile.TemporaryDirectory() as folder:
+        gpuconv = Gpuconv(sys.argv[1], folder)
+        for name, rows in make(gpuconv):
+            made.add(name)
+            path = os.path.join(FOLDER, name + ".png")
+            if linked.count(name) != 1:
+                wrong.append(f"the manual shows pictures/{name}.png {linked.count(name)} times, not once")
+            else:
+                linked.remove(name)
+            if not check:
+                os.makedirs(FOLDER, exist_ok=True)
+                gpuconv.filtered(rows, "--compression", "9", "identity")
+                os.replace(gpuconv.path("out.png"), path)
+            elif not os.path.exists(path) or read(path)[3] != rows:
+                wrong.append(f"docs/pictures/{name}.png is out of date; run docs/pictures.py GPUCONV")
+    wrong += [f"docs/pictures/{name} is not made by docs/pictures.py" for name in sorted(os.listdir(FOLDER))
+              if name.removesuffix(".png") not in made]
+    wrong += [f"the manual shows pictures/{name}.png, which docs/pictures.py does not make" for name in linked]
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+sys.exit(main())
