@@ -78,7 +78,8 @@ def check_lists(home):
         text, found = both("--list-variants", program=program)
         width = max(len(entry["name"]) for entry in found)
         lines = [f"{v['name']:{width}}  {v['backend']:4}  {'sm_%d' % v['capability'] if v['capability'] else '-':5}  "
-                 f"{'8/16 bit' if v['bits'] == [8, 16] else '8 bit':8}  {v['filters']:14}  {v['summary']}" for v in found]
+                 f"{'8/16 bit' if v['bits'] == [8, 16] else '8 bit':8}  {v['filters']:14}  {v['summary']}"
+                 for v in found]
         without = "This gpuconv was built without CUDA: the variants of the backend cuda cannot run."
         if not all(v["built_in"] for v in found):
             assert all(v["built_in"] == (v["backend"] == "cpu") for v in found), found
@@ -98,7 +99,8 @@ def shown(f):
     assert len(f["taps"]) == area * len(f["sums"]), f
     assert f["sums"] == [sum(f["taps"][i:i + area]) for i in range(0, len(f["taps"]), area)], f
     yield escaped(f["name"]) + (": " + escaped(f["title"]) if f["title"] else "")
-    yield f"  size       {f['width']} x {f['height']}{', two grids' if two else ''}, anchor {f['anchor'][0]} {f['anchor'][1]}"
+    yield (f"  size       {f['width']} x {f['height']}{', two grids' if two else ''}, "
+           f"anchor {f['anchor'][0]} {f['anchor'][1]}")
     if two:
         yield f"  combine    {f['combine']}: {FORMULAS[f['combine']]} of the grids' sums"
     yield f"  scale      {f['scale']}"
@@ -149,24 +151,19 @@ def check_filters(home):
 
 
 def check_devices():
-    text, found = both("--devices")
-    if not found["devices"]:
-        agree("--devices", text, [f"no CUDA device: {found['error']}"])
-    for values in ({}, {"GPUCONV_STUB_GPUS": "0"}, {"GPUCONV_STUB_FAIL": "driver:1"}):
-        text, found = both("--devices", program=STUB, **values)
-        if values:
-            assert found["devices"] == [] and found["error"], found
-            agree("--devices", text, [f"no CUDA device: {found['error']}"])
-        else:
-            assert found["error"] is None and len(found["devices"]) == 2, found
-            agree("--devices", text, [
-                f"{d['device']:3}  {d['name']}, compute capability {d['capability'] // 10}.{d['capability'] % 10}, "
-                f"{d['memory'] / 2 ** 30:.1f} GiB" for d in found["devices"]])
+    for program, count, values in ((PROGRAM, None, {}), (STUB, 2, {}), (STUB, 0, {"GPUCONV_STUB_GPUS": "0"}),
+                                   (STUB, 0, {"GPUCONV_STUB_FAIL": "driver:1"})):
+        text, found = both("--devices", program=program, **values)
+        assert count in (None, len(found["devices"])) and (found["error"] is None) == bool(found["devices"]), found
+        agree("--devices", text, [
+            f"{d['device']:3}  {d['name']}, compute capability {d['capability'] // 10}.{d['capability'] % 10}, "
+            f"{d['memory'] / 2 ** 30:.1f} GiB" for d in found["devices"]] or [f"no CUDA device: {found['error']}"])
 
 
-def picture(path, width, value):
+def picture(path, width, channels):
     with open(path, "wb") as file:
-        subprocess.run([sys.executable, os.path.join(HERE, "png.py"), str(width), "16", str(value)], stdout=file, check=True)
+        subprocess.run([sys.executable, os.path.join(HERE, "png.py"), str(width), "16", str(channels)], stdout=file,
+                       check=True)
 
 
 def check_row(text, row):
@@ -216,7 +213,8 @@ def check_compare(home):
     text, rows = both("--compare", "expected", "actual", "--tolerance", "1", "--verbose", "--metadata", status=1)
     *lines, counts = text.splitlines()
     assert len(lines) == len(rows) == 7 and counts.startswith("7 pairs: 1 equal"), text
-    assert {row["status"] for row in rows} == {"equal", "different", "shape", "missing", "new", "unreadable", "tolerated"}
+    assert {row["status"] for row in rows} == {"equal", "different", "shape", "missing", "new", "unreadable",
+                                               "tolerated"}
     for line, row in zip(lines, rows):
         assert line.startswith(f"{row['status']:10} {escaped(row['name'])}"), (line, row)
         check_row(line, row)
@@ -233,7 +231,8 @@ def check_compare(home):
         assert rows[0].get("picture") == (more or [None])[0], rows
         check_row(text, rows[0])
         assert (text == "equal\n") == (rows[0]["status"] == "equal"), (text, rows)
-    ask("--compare", "expected", "actual", "--json", "--report", "more.jsonl", "--tolerance", "1", "--metadata", status=1)
+    ask("--compare", "expected", "actual", "--json", "--report", "more.jsonl", "--tolerance", "1", "--metadata",
+        status=1)
     with open("more.jsonl", encoding="utf-8") as file:
         assert file.read() == reported
 

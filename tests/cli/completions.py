@@ -156,7 +156,8 @@ def main():
             return sorted(word.rstrip("/") for word in output_of(*command, line).splitlines() if word)
 
         if shell == "fish":
-            offered = output_of(shell, "--no-config", "-c", 'source "$FOLDER/gpuconv.fish"; complete -C "gpuconv --show "')
+            offered = output_of(shell, "--no-config", "-c",
+                                'source "$FOLDER/gpuconv.fish"; complete -C "gpuconv --show "')
             check_titles(dict(line.split("\t") for line in offered.splitlines()), titles)
         cases = {
             "gpuconv --": options,

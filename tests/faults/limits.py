@@ -257,7 +257,7 @@ def test_broken_pipe(program):
     """Standard output has no reader: SIGPIPE ends the run silently; if SIGPIPE is ignored, one sentence does."""
     want, _ = prepare(program)
     asked = (["--list"], ["--list-variants"], ["--help"], ["--show", "blur"], ["--version"],
-             ["blur", "in/0.png", "-"], ["--compare", "in/0.png", "in/1.png"],
+             ["blur", "in/0.png", "-"], ["--compare", "in/0.png", "in/1.png"], ["--compare", "in/0.png", "in/1.png", "--json"],
              ["--bench", "--backend", "cpu", "--bench-filter", "blur", "--bench-size", "64x64", "--json"])
     for arguments in asked:
         status, err = unheard([program, *arguments])
