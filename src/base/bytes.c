@@ -3,10 +3,22 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 bool bytes_contain(const uint8_t *bytes, size_t size, const char *text)
 {
     return memmem(bytes, size, text, strlen(text)) != NULL;
+}
+
+void *bytes_allocate(size_t size)
+{
+    enum { LARGE_LEAST = 8 << 20, LARGE_PAGE = 2 << 20 };
+    uint8_t *bytes = malloc(size);
+    if (bytes != NULL && size >= LARGE_LEAST) {
+        const size_t before = LARGE_PAGE - (uintptr_t)bytes % LARGE_PAGE;
+        (void)madvise(bytes + before, size - before, MADV_HUGEPAGE); /* the system may refuse */
+    }
+    return bytes;
 }
 
 /* The capacity to reserve for SIZE bytes. It doubles, so that appending takes constant time per byte on average. */

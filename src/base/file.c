@@ -3,6 +3,8 @@
  * Names, reading and folders. replace.c writes. */
 #include "base/file.h"
 
+#include "base/bytes.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -35,7 +37,7 @@ const char *file_output_name(const char *path)
 static bool read_all(int fd, const char *name, size_t limit, size_t capacity, uint8_t **bytes, size_t *size,
                      struct error *error)
 {
-    uint8_t *buffer = malloc(capacity), *larger;
+    uint8_t *buffer = bytes_allocate(capacity), *larger;
     size_t used = 0;
     while (buffer != NULL) {
         const ssize_t got = read(fd, buffer + used, capacity - used);

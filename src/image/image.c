@@ -3,6 +3,7 @@
  * Images: reserve, release and convert them. */
 #include "image/image.h"
 
+#include "base/bytes.h"
 #include "base/clones.h"
 
 #include <stdlib.h>
@@ -39,7 +40,7 @@ bool image_allocate(struct image *image, int width, int height, int channels, in
         return error_set(error, ERROR_WORK, "there is no image of %d x %d pixels and %d channels", width, height,
                          channels);
     if (!__builtin_mul_overflow((size_t)width * (size_t)height, image_pixel_bytes(image), &size) && size <= PTRDIFF_MAX)
-        image->samples = malloc(size);
+        image->samples = bytes_allocate(size);
     if (image->samples == NULL)
         return error_set(error, ERROR_WORK, "there is not enough memory for an image of %d x %d pixels and %d channels",
                          width, height, channels);
