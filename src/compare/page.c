@@ -127,6 +127,8 @@ static void print_picture(const struct page *page, const char *side, const char 
         print_href(page, path);
     if (sized->width > 0)
         fprintf(file, " data-size=\"%d %d\"", sized->width, sized->height);
+    if (thumbnail != NULL && thumbnail->orientation > 1)
+        fprintf(file, " data-turn=\"%d\"", thumbnail->orientation);
     if (thumbnail == NULL || thumbnail->format == NULL) {
         fprintf(file, ">%s</a>", side);
         return;

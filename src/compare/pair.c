@@ -73,7 +73,10 @@ static size_t side_need(const struct pair *pair, int i)
                                 .height = info->height,
                                 .channels = info->channels,
                                 .bits = bits > info->bits ? bits : info->bits};
-    const size_t metadata = pair->worker->settings->rules.takes_metadata ? 4 * (METADATA_PART_MOST + info->size) : 0;
+    const size_t part = pair->worker->settings->rules.takes_metadata ? METADATA_PART_MOST
+                        : pair->thumbnails != NULL                   ? METADATA_TEXT_MOST
+                                                                     : 0;
+    const size_t metadata = part > 0 ? 4 * (part + info->size) : 0;
     return info->size + 3 * image_bytes(&shape) + codec_reader_need(info) + metadata;
 }
 
@@ -241,6 +244,19 @@ static void decode_lone(struct pair *pair, int i)
     pair->sides[i].file = file;
 }
 
+/* The orientation of a decoded side's EXIF; 0 if there is none. */
+static int find_orientation(const struct side *side)
+{
+    struct error unreported;
+    struct metadata metadata = {0};
+    if (side->image.samples == NULL)
+        return 0;
+    side->info.format->read_metadata(side->bytes, side->size, METADATA_TEXT_MOST, &metadata, &unreported);
+    const int orientation = metadata.orientation;
+    metadata_free(&metadata);
+    return orientation;
+}
+
 /* Make the thumbnails of both files, or of the one that there is. */
 static void make_thumbnails(struct pair *pair)
 {
@@ -259,6 +275,8 @@ static void make_thumbnails(struct pair *pair)
         thumbnail_encode(&pair->small, &pair->thumbnails->actual);
     else if (actual->samples != NULL)
         thumbnail_make(actual, SHRINK_MEAN, &pair->thumbnails->actual);
+    pair->thumbnails->expected.orientation = find_orientation(&pair->sides[0]);
+    pair->thumbnails->actual.orientation = find_orientation(&pair->sides[1]);
     pair->worker->thumbnails = pair->thumbnails;
     pair->thumbnails = NULL;
 }

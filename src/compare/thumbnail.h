@@ -20,6 +20,7 @@ struct thumbnail {
     uint8_t *bytes;
     size_t size;
     int width, height;
+    int orientation; /* of the original's EXIF, which browsers follow and thumbnails do not; 0: there is none */
 };
 
 /* The thumbnails of a row. */

@@ -18,7 +18,7 @@ import urllib.parse
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from read_png import decode  # noqa: E402
-from write_png import png, unfiltered  # noqa: E402
+from write_png import chunk, png, unfiltered  # noqa: E402
 
 PROGRAM = os.path.abspath(sys.argv[1])
 SIDE = 160  # of a thumbnail, at most
@@ -214,6 +214,18 @@ def test_thumbnails():
     assert thumbnail(zone["actual"]) == [[(99,), (0,), (0,), (50,)]]
     assert thumbnail(zone["difference"]) == [[(0,), (0,), (0,), (255,)]]
     assert decode(pathlib.Path("d/zone.png").read_bytes())[3] == [[(0,), (0,), (0,), (255,)]]
+
+
+def test_orientation():
+    # Browsers turn pictures as EXIF says: the page must know it.
+    data = picture(2, 1, 1, (10, 20))
+    exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"
+    put(b"e/a.png", data[:33] + chunk(b"eXIf", exif) + data[33:])
+    put(b"a/a.png", picture(2, 1, 1, (10, 30)))
+    compare("e", "a", "--html", "page.html", "--report", "r.jsonl")
+    links = Page("page.html").rows[0]["links"]
+    assert links["expected"]["data-turn"] == "6" and links["expected"]["data-size"] == "2 1", links
+    assert "data-turn" not in links["actual"] and b"orientation" not in pathlib.Path("r.jsonl").read_bytes()
 
 
 def test_rules_and_tolerated_rows():
