@@ -267,8 +267,8 @@ static void on_progress(void *context, const struct workers_progress *progress)
     struct comparison *comparison = context;
     const struct batch_totals totals = {.count = progress->count,
                                         .done = progress->ended,
-                                        .bytes = progress->bytes,
-                                        .bytes_ended = progress->bytes_ended,
+                                        .work = progress->bytes,
+                                        .work_done = progress->bytes_ended,
                                         .pixels = progress->pixels,
                                         .milliseconds = clock_milliseconds() - comparison->start};
     progress_draw(&comparison->progress, &totals);

@@ -3,6 +3,7 @@
  * The line of progress and the summary. */
 #include "app/progress.h"
 
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,33 +20,53 @@ static void print_time(double seconds, char *text, size_t size)
         snprintf(text, size, "%ld:%02ld", total / 60, total % 60);
 }
 
-/* Write the line to LINE of SIZE bytes. */
-static void print_progress(const struct batch_totals *totals, char *line, size_t size)
+/* Write how far the files are, or the rows of the only image. */
+static void print_words(const struct batch_totals *totals, char *text, size_t size)
 {
+    const struct job_progress *only = &totals->only;
     const size_t ended = totals->done + totals->skipped + totals->failed;
-    const double seconds = totals->milliseconds / 1e3;
-    char words[128], left[32] = "-:--";
-    if (totals->bytes_ended > 0)
-        print_time(seconds / totals->bytes_ended * (totals->bytes - totals->bytes_ended), left, sizeof left);
-    snprintf(words, sizeof words, "%zu/%zu files, %.1f Mpixel/s, %s left", ended, totals->count,
-             seconds > 0 ? totals->pixels / 1e6 / seconds : 0, left);
-    enum { BAR_MOST = 30, BAR_LEAST = 5 };
-    const size_t room = strlen(words) + 4 < size ? size - strlen(words) - 4 : 0; /* brackets, a space, the end */
-    const size_t bar = room < BAR_MOST ? room : BAR_MOST;
-    const size_t full = totals->count > 0 ? bar * ended / totals->count : bar;
-    if (bar < BAR_LEAST)
-        snprintf(line, size, "%s", words);
+    char speed[32] = "";
+    if (totals->pixels > 0 && totals->milliseconds > 0)
+        snprintf(speed, sizeof speed, ", %.1f Mpixel/s", totals->pixels / 1e3 / totals->milliseconds);
+    if (only->word == NULL)
+        snprintf(text, size, "%zu/%zu files%s", ended, totals->count, speed);
+    else if (only->rows < 0)
+        snprintf(text, size, "%s", only->word);
     else
-        snprintf(line, size, "[%.*s%*s] %s", (int)full, "==============================", (int)(bar - full), "", words);
+        snprintf(text, size, "%s: %d%% of the rows", only->word, (int)(100 * only->rows));
+}
+
+void progress_print(const struct batch_totals *totals, char *text, size_t size)
+{
+    enum { BAR_MOST = 30, BAR_LEAST = 5 };
+    const double left = fmax(totals->work - totals->work_done, 0), seconds = totals->milliseconds / 1e3;
+    const double share = totals->work > 0 ? fmin(totals->work_done / totals->work, 1) : 1;
+    char words[96], time[32], all[sizeof words + sizeof time + 8];
+    print_words(totals, words, sizeof words);
+    print_time(totals->work_done > 0 ? seconds / totals->work_done * left : 0, time, sizeof time);
+    const bool is_known = totals->work_done > 0 && !totals->only.is_rough;
+    snprintf(all, sizeof all, is_known ? "%s, %s left" : "%s", words, time);
+
+    const size_t room = strlen(all) + 4 < size ? size - strlen(all) - 4 : 0; /* brackets, a space, the end */
+    const size_t bar = room < BAR_MOST ? room : BAR_MOST;
+    const size_t full = (size_t)((double)bar * share);
+    if (bar < BAR_LEAST)
+        snprintf(text, size, "%s", all);
+    else
+        snprintf(text, size, "[%.*s%*s] %s", (int)full, "==============================", (int)(bar - full), "", all);
 }
 
 void progress_draw(struct progress *progress, const struct batch_totals *totals)
 {
+    enum { FIRST_MILLISECONDS = 1000 };
     struct winsize window;
+    const pid_t group = tcgetpgrp(STDERR_FILENO); /* below 0: the terminal does not control this process */
+    if ((totals->only.word != NULL && totals->milliseconds < FIRST_MILLISECONDS) || (group >= 0 && group != getpgrp()))
+        return;
     char line[256], all[sizeof line + 8];
     /* Leave the last column free: some terminals wrap as soon as it is written. */
     const size_t columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
-    print_progress(totals, line, columns < sizeof line ? columns : sizeof line);
+    progress_print(totals, line, columns < sizeof line ? columns : sizeof line);
     snprintf(all, sizeof all, "\r\033[K%s", line);
     fputs(all, stderr);
     progress->drawn = true;

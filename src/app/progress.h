@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The progress of a batch: a line that is redrawn on a terminal, and a summary at the end. */
+ * The progress of a batch or of one image: a line that is redrawn on a terminal, and a summary at the end. */
 #ifndef GPUCONV_PROGRESS_H
 #define GPUCONV_PROGRESS_H
 
@@ -13,7 +13,11 @@ struct progress {
     bool drawn;  /* the line is on the screen */
 };
 
-/* Draw the line: a bar if it fits, the number of files, the speed and the remaining time. */
+/* Write the line to TEXT, of SIZE bytes. It has a bar of the work, where that fits; of a batch the files and the speed, of
+ * one image its step and its rows; and the remaining time, as soon as it can be estimated. */
+void progress_print(const struct batch_totals *totals, char *text, size_t size);
+
+/* Draw the line, of one image only after a second. A process in the background draws nothing. */
 void progress_draw(struct progress *progress, const struct batch_totals *totals);
 
 /* Clear the line if it is drawn, so that something else can be printed. */

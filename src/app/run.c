@@ -6,6 +6,7 @@
 #include "app/modes.h"
 #include "app/progress.h"
 #include "base/file.h"
+#include "base/signals.h"
 #include "batch/batch.h"
 #include "batch/collisions.h"
 #include "batch/file_list.h"
@@ -39,7 +40,8 @@ static const char *plural(int count)
 
 static void on_decoded(void *context, const struct job_result *result)
 {
-    (void)context;
+    struct output *output = context;
+    progress_clear(&output->progress);
     print_detail("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s", file_input_name(result->job->input),
                  result->input_format->name, result->decoder->name, result->width, result->height, result->channels,
                  plural(result->channels), result->input_bits > 8 ? " of 16 bits" : "");
@@ -62,7 +64,8 @@ static void print_variant(const struct pipeline *pipeline, size_t number)
 
 static void on_planned(void *context, const struct pipeline *pipeline)
 {
-    (void)context;
+    struct output *output = context;
+    progress_clear(&output->progress);
     print_detail("backend", "%s: %s", pipeline->backend == BACKEND_CUDA ? "cuda" : "cpu", pipeline->why.message);
     const struct device_info *facts = pipeline_gpu_facts(pipeline);
     if (facts != NULL)
@@ -168,6 +171,12 @@ static void warn_left_out(const void *context, const char *name, const char *tex
 
 /* ---- The run ---- */
 
+/* Is this an image that nothing is reported of? */
+static bool is_alone(const struct options *options)
+{
+    return options->pair && options->report == NULL;
+}
+
 /* Print the summary and the last error. Returns the exit status. */
 static int print_totals(const struct output *output, const struct batch_totals *totals)
 {
@@ -192,6 +201,12 @@ static int print_totals(const struct output *output, const struct batch_totals *
     return totals->failed > 0 || output->report.failed ? ERROR_WORK : 0;
 }
 
+/* Is the progress shown? Not beside a result on standard output: whoever reads it may draw on the terminal, too. */
+static bool shows_progress(const struct options *options)
+{
+    return !options->quiet && isatty(STDERR_FILENO) && !(options->pair && file_is_standard(options->output));
+}
+
 /* Do the jobs. Returns the exit status. */
 static int run_jobs(const struct options *options, const struct batch_request *request, const struct report_run *run)
 {
@@ -199,7 +214,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     struct output output = {
         .options = options,
         .request = request->request,
-        .progress = {.wanted = !options->quiet && !options->pair && isatty(STDERR_FILENO)},
+        .progress = {.wanted = shows_progress(options)},
     };
     const bool details = options->verbose && options->pair;
     const struct batch_callbacks callbacks = {
@@ -220,6 +235,8 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     if (totals.signal != 0) { /* workers still run: release nothing, and wait for none */
         if (output.progress.wanted && write(STDERR_FILENO, "\r\033[K", 4) < 0)
             _exit(ERROR_WORK);
+        if (is_alone(options))
+            signals_end_program(totals.signal);
         if (!options->quiet && !options->pair && totals.count > 0)
             print_interrupted(&totals, "file", "done", options->list.in_place ? "" : "; --skip-existing goes on");
         _exit(128 + totals.signal); /* the status that a shell gives a program ended by a signal */
@@ -342,12 +359,12 @@ static bool find_work(const struct options *options, struct request *request, st
     if (!pipeline_check(request, error))
         return false;
     name_gpus(options, request, batch);
-    if (!batch->on_this_thread && !check_gpus(options, request, batch, error))
+    if (!is_alone(options) && !check_gpus(options, request, batch, error))
         return false;
     if (make_list(options, request, list, error) &&
         (options->list.output == NULL || file_make_folders(options->list.output, error)))
         return true;
-    if (batch->on_this_thread && !check_gpus(options, request, batch, &missing))
+    if (is_alone(options) && !check_gpus(options, request, batch, &missing))
         *error = missing;
     return false;
 }
@@ -370,7 +387,7 @@ int run_images(const struct options *options)
     batch.settings = &settings;
     batch.gpus = calloc(DEVICES_MOST, sizeof *batch.gpus);
     batch.threads = options->threads;
-    batch.on_this_thread = options->pair && options->report == NULL;
+    batch.on_this_thread = is_alone(options) && !shows_progress(options);
     if (batch.memory == 0 && !options->pair) /* a single image has no limit */
         batch.memory = budget_default();
     bool done = make_request(options, &request, &filters, &linear, &error) &&

@@ -2,6 +2,7 @@
 #include "base/signals.h"
 
 #include <stddef.h>
+#include <unistd.h>
 
 void signals_find_ending(sigset_t *set)
 {
@@ -12,4 +13,15 @@ void signals_find_ending(sigset_t *set)
         if (sigaction(all[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
             sigaddset(set, all[i]);
     }
+}
+
+_Noreturn void signals_end_program(int number)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    signal(number, SIG_DFL);
+    raise(number);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    _exit(128 + number);
 }

@@ -49,7 +49,8 @@ enum state {
 struct worker {
     struct batch *batch;
     pthread_t thread;
-    struct gpu *gpu; /* NULL: there is none; or there is one job, whose pipeline opens the GPU itself */
+    struct gpu *gpu;                 /* NULL: there is none; or there is one job, whose pipeline opens the GPU itself */
+    _Atomic(const struct job *) job; /* the last that it has begun */
     struct job_worker tools;
 };
 
@@ -65,6 +66,7 @@ struct batch {
     int threads;      /* of the CPU for one image; 0: one for each processor */
     bool takes_all;   /* the workers take all processors */
     double bytes;     /* of all inputs */
+    double mean_work; /* of an input */
 
     const struct job **order; /* the order in which jobs begin */
     atomic_size_t next;       /* the index in it of the next job */
@@ -204,25 +206,36 @@ static bool begin_write(void *context)
     return true;
 }
 
-/* Call with `reporting` held. */
-static void count_result(struct batch_totals *totals, const struct job_result *result)
+/* About how long a job takes, in bytes of the quickest format. A file whose size is not known counts as the mean. */
+static double estimate_work(const struct batch *batch, const struct job *job)
 {
+    const struct format *format = format_find_by_path(job->input);
+    return job->bytes > 0 ? (double)job->bytes * (format != NULL ? format->work_of_byte : 1) : batch->mean_work;
+}
+
+/* Call with `reporting` held. */
+static void count_result(struct worker *worker, const struct job_result *result)
+{
+    struct batch_totals *totals = &worker->batch->totals;
+    const double work = estimate_work(worker->batch, result->job);
     totals->done += result->outcome == JOB_DONE;
     totals->skipped += result->outcome == JOB_SKIPPED;
     totals->failed += result->outcome == JOB_FAILED;
     if (result->outcome == JOB_SKIPPED)
-        totals->bytes -= (double)result->job->bytes; /* skipped files do not count in the remaining time */
+        totals->work -= work; /* skipped files do not count in the remaining time */
     else
-        totals->bytes_ended += (double)result->job->bytes;
+        totals->work_done += work;
     if (result->outcome == JOB_DONE)
         totals->pixels += (double)result->width * result->height;
+    atomic_store(&worker->tools.step, JOB_STEP_NONE); /* it is no longer under way, for report_progress */
 }
 
 static void end_write(void *context, const struct job_result *result)
 {
-    struct batch *batch = ((struct worker *)context)->batch;
+    struct worker *worker = context;
+    struct batch *batch = worker->batch;
     pthread_mutex_lock(&batch->reporting);
-    count_result(&batch->totals, result);
+    count_result(worker, result);
     if (batch->callbacks->on_written != NULL)
         batch->callbacks->on_written(batch->callbacks->context, result);
     pthread_mutex_unlock(&batch->reporting);
@@ -257,6 +270,7 @@ static void do_jobs(struct batch *batch, struct worker *worker)
         if (index >= batch->request->count)
             break;
         struct job_result result;
+        atomic_store(&worker->job, batch->order[index]);
         job_run(&worker->tools, batch->order[index], &result);
         if (result.outcome == JOB_FAILED && batch->request->fail_fast) {
             int running = STATE_RUN;
@@ -299,6 +313,25 @@ static void stop_writing(struct batch *batch, int signals)
             return;
 }
 
+/* Report the progress, with that of the jobs under way. Call with `reporting` held: no job ends meanwhile. */
+static void report_progress(struct batch *batch)
+{
+    batch->totals.milliseconds = clock_milliseconds() - batch->start;
+    struct batch_totals totals = batch->totals;
+    for (int i = 0; i < batch->started; i++) {
+        struct worker *worker = &batch->workers[i];
+        const struct job_progress progress = job_find_progress(&worker->tools);
+        if (progress.done > 0)
+            totals.work_done += progress.done * estimate_work(batch, atomic_load(&worker->job));
+        totals.only = progress;
+    }
+    if (!is_single(batch))
+        totals.only = (struct job_progress){0};
+    else if (totals.only.word == NULL) /* before or after its job */
+        return;
+    batch->callbacks->on_progress(batch->callbacks->context, &totals);
+}
+
 /* Wait for the workers and report progress. On a signal, stop all writing, set *NUMBER to the signal and return
  * false. */
 static bool wait_for_workers(struct batch *batch, int signals, int *number)
@@ -319,8 +352,7 @@ static bool wait_for_workers(struct batch *batch, int signals, int *number)
         /* A callback that runs now may hang at a pipe that nobody reads. Do not wait for it, so that signals are
          * seen. */
         if (callbacks->on_progress != NULL && pthread_mutex_trylock(&batch->reporting) == 0) {
-            batch->totals.milliseconds = clock_milliseconds() - batch->start;
-            callbacks->on_progress(callbacks->context, &batch->totals);
+            report_progress(batch);
             pthread_mutex_unlock(&batch->reporting);
         }
     }
@@ -391,10 +423,19 @@ static int compare_work(const void *a, const void *b)
     return p->job < q->job ? -1 : p->job > q->job;
 }
 
-static double estimate_work(const struct job *job)
+/* Add up the bytes, and find the mean of the work for files of known size; 1 where there are none. */
+static void estimate_mean(struct batch *batch)
 {
-    const struct format *format = format_find_by_path(job->input);
-    return (double)job->bytes * (format != NULL ? format->work_of_byte : 1);
+    const struct batch_request *request = batch->request;
+    double work = 0;
+    size_t known = 0;
+    for (size_t i = 0; i < request->count; i++) {
+        const struct job *job = &request->jobs[i];
+        batch->bytes += (double)job->bytes;
+        work += estimate_work(batch, job); /* 0 where the size is not known: there is no mean yet */
+        known += job->bytes > 0;
+    }
+    batch->mean_work = known > 0 ? work / (double)known : 1;
 }
 
 /* The longest jobs first, so that no worker is left alone with one at the end. A single worker keeps the order of the
@@ -409,11 +450,11 @@ static bool make_order(struct batch *batch, struct error *error)
         return error_set(error, ERROR_WORK, "there is not enough memory for %zu files; give fewer at a time",
                          request->count);
     }
+    estimate_mean(batch);
     for (size_t i = 0; i < request->count; i++) {
-        ordered[i] = (struct ordered_job){.job = &request->jobs[i], .work = estimate_work(&request->jobs[i])};
-        batch->bytes += (double)request->jobs[i].bytes;
+        ordered[i] = (struct ordered_job){.job = &request->jobs[i], .work = estimate_work(batch, &request->jobs[i])};
+        batch->totals.work += ordered[i].work;
     }
-    batch->totals.bytes = batch->bytes;
     if (batch->worker_count > 1)
         qsort(ordered, request->count, sizeof *ordered, compare_work);
     for (size_t i = 0; i < request->count; i++)

@@ -25,16 +25,18 @@ struct batch_request {
     size_t memory;               /* bytes that all images in progress may use together; 0: no limit */
     bool fail_fast;              /* begin no job after one has failed */
     const struct report *report; /* no output may be this open file */
-    /* Do the one job on the calling thread, and leave the signals alone: a signal then ends the program at once, and
-     * the output is whole or missing. Not for a batch with on_written, which must hear of every output. */
+    /* Do the only job on the calling thread, and leave the signals alone: a signal then ends the program at once, and
+     * the output is whole or missing. Not for a batch with on_written, which must hear of every output, or with
+     * on_progress. */
     bool on_this_thread;
 };
 
 struct batch_totals {
     size_t count, done, skipped, failed;
-    double pixels;             /* of the images that are done */
-    double bytes, bytes_ended; /* of all inputs but the skipped ones; of those done or failed */
+    double pixels;          /* of the images that are done */
+    double work, work_done; /* for all inputs but the skipped ones, in bytes of the quickest format to do */
     double milliseconds;
+    struct job_progress only; /* for on_progress of a batch of one job: how far it is */
     int workers;
     int signal;       /* the one that ended the batch; 0: none */
     struct error why; /* its message says why this backend did the work */

@@ -193,6 +193,7 @@ static void write_output(struct job_worker *worker, const struct passage *passag
     struct job_result *result = passage->result;
     const char *path = passage->job->output;
     const bool in_place = worker->settings->in_place;
+    atomic_store(&worker->step, JOB_STEP_WRITE);
     if (hooks->begin_write != NULL && !hooks->begin_write(worker->context))
         return;
     if (result->outcome == JOB_DONE && !((!worker->settings->make_folders || make_folder(path, &result->error)) &&
@@ -207,6 +208,35 @@ static void write_output(struct job_worker *worker, const struct passage *passag
         error_add_subject(&result->error, file_input_name(passage->job->input));
     if (hooks->end_write != NULL)
         hooks->end_write(worker->context, result);
+}
+
+/* ---- Progress ---- */
+
+struct job_progress job_find_progress(const struct job_worker *worker)
+{
+    /* Unless they go on beside each other, decoding, filtering and encoding count as a third each. */
+    static const struct {
+        const char *word;
+        double first, last; /* the share of the job that is done before and after; the same: no rows are counted */
+    } steps[] = {
+        [JOB_STEP_NONE] = {NULL, 0, 0},
+        [JOB_STEP_READ] = {"reading", 0, 0},
+        [JOB_STEP_STREAM] = {"filtering", 0, 1},
+        [JOB_STEP_STREAM_DECODED] = {"filtering", 1 / 3.0, 1},
+        [JOB_STEP_FILTER] = {"filtering", 1 / 3.0, 2 / 3.0},
+        [JOB_STEP_ENCODE] = {"writing", 2 / 3.0, 2 / 3.0},
+        [JOB_STEP_WRITE] = {"writing", 1, 1},
+    };
+    const int step = atomic_load(&worker->step);
+    const double first = steps[step].first, last = steps[step].last;
+    struct job_progress progress = {.word = steps[step].word, .done = first, .is_rough = true, .rows = -1};
+    const int passed = last > first ? atomic_load(&worker->pipeline.passed) : -1; /* before, it is of another job */
+    if (passed >= 0) {
+        progress.rows = passed / 1e3;
+        progress.is_rough = last < 1;
+        progress.done = first + (last - first) * progress.rows;
+    }
+    return progress;
 }
 
 /* ---- The whole job ---- */
@@ -224,6 +254,7 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
     *result = (struct job_result){.job = job, .outcome = JOB_FAILED, .device = -1, .input_bytes = (size_t)job->bytes};
     passage.codec.pool = &worker->pool;
     stages_begin(&result->stages);
+    atomic_store(&worker->step, JOB_STEP_READ);
     if (job->problem != NULL)
         error_about(&result->error, ERROR_WORK, job->input, "%s", job->problem);
     else if (worker->settings->skip_existing && output_exists(job->output, &facts))

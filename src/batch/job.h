@@ -12,6 +12,7 @@
 #include "image/image.h"
 #include "pipeline/pipeline.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -98,6 +99,25 @@ struct job_hooks {
     void (*end_write)(void *context, const struct job_result *result);
 };
 
+/* What a job is doing. */
+enum job_step {
+    JOB_STEP_NONE, /* there is no job */
+    JOB_STEP_READ, /* and decode, unless the rows stream; or wait for memory */
+    JOB_STEP_STREAM,
+    JOB_STEP_STREAM_DECODED, /* decoding is done */
+    JOB_STEP_FILTER,         /* before the image is encoded */
+    JOB_STEP_ENCODE,
+    JOB_STEP_WRITE,
+};
+
+/* How far a job is. */
+struct job_progress {
+    const char *word; /* its step, in messages; NULL: there is no job */
+    double done;      /* the share of the job, from 0 to 1 */
+    bool is_rough;    /* `done` is only a guess */
+    double rows;      /* the share of the rows that have passed the filters; below 0 where that is not known */
+};
+
 /* What one thread keeps from job to job. The caller sets the first eight fields and leaves the others 0. The objects that
  * the fields point to must outlive the worker. */
 struct job_worker {
@@ -114,6 +134,7 @@ struct job_worker {
     struct pipeline pipeline;
     size_t kept;     /* bytes reserved for the buffers of the pipeline */
     size_t reserved; /* bytes reserved for this image */
+    atomic_int step; /* enum job_step; end_write may set it to JOB_STEP_NONE */
 };
 
 /* Open the pipeline of a worker, and its pool, which starts no thread yet. Release with job_worker_close, also after a
@@ -126,6 +147,9 @@ void job_worker_close(struct job_worker *worker);
 /* Do one job: wait for memory, read, inspect, decode, orient, convolve, encode, add the metadata, write. RESULT
  * receives everything, also a failure, whose error has a subject. */
 void job_run(struct job_worker *worker, const struct job *job, struct job_result *result);
+
+/* How far the worker's job is. Any thread may ask, while the worker is open. */
+struct job_progress job_find_progress(const struct job_worker *worker);
 
 /* Give back the buffers that the worker's pipeline keeps. */
 void job_release_buffers(struct job_worker *worker);

@@ -255,6 +255,7 @@ static bool filter_image(struct job_worker *worker, struct passage *passage, str
     struct pipeline *pipeline = &worker->pipeline;
     struct error *error = &passage->result->error;
     bool done = ends->in != NULL || passage->image.samples != NULL || decode_image(passage);
+    atomic_store(&worker->step, JOB_STEP_FILTER);
     done = done && pipeline_run(pipeline, &passage->image, ends, &passage->filtered, error);
     if (!done && ends->is_handed_over) {
         ends->in = NULL;
@@ -286,6 +287,7 @@ static bool encode_image(struct job_worker *worker, struct passage *passage, con
     struct error *error = &result->error;
     size_t size = 0;
     const bool is_encoded = ends->out != NULL;
+    atomic_store(&worker->step, JOB_STEP_ENCODE);
     bool done = !is_encoded || codec_wrap_scan(ends->out, ends->data, ends->data_size, &passage->output, &size, error);
     if (!worker->request.page_locked) { /* a single image: encoding can use the memory */
         pipeline_leave_gpu(&worker->pipeline);
@@ -377,7 +379,11 @@ static bool stream_image(struct job_worker *worker, struct passage *passage)
     size_t size = 0;
     bool done = codec_writer_open(&writer, &passage->image, result->output_format, &passage->codec, &result->error);
     stages_end(&result->stages, STAGE_ENCODE);
+    atomic_store(&worker->step, writer.finishes_late             ? JOB_STEP_FILTER
+                                : passage->image.samples != NULL ? JOB_STEP_STREAM_DECODED
+                                                                 : JOB_STEP_STREAM);
     done = done && stream_rows(worker, passage, &writer);
+    atomic_store(&worker->step, writer.finishes_late ? JOB_STEP_ENCODE : JOB_STEP_WRITE);
     if (!atomic_load(&passage->translucent)) /* else it is read again */
         drop_input(passage);
     done = done && codec_writer_finish(&writer, &passage->output, &size, &result->error);

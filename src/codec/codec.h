@@ -103,6 +103,7 @@ struct codec_writer {
     const struct codec_settings *settings;
     struct image shape; /* the image as the codec gets it; its samples are NULL */
     int multiple;       /* all calls but the last get a multiple of so many rows */
+    bool finishes_late; /* codec_writer_finish takes longer than all rows */
     void *state;        /* of the codec */
 };
 

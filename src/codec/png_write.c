@@ -283,6 +283,7 @@ bool png_writer_open(struct codec_writer *writer, int threads, struct error *err
     encoding->bands = (shape->height - 1) / encoding->band_rows + 1;
     writer->state = encoding;
     writer->multiple = encoding->band_rows;
+    writer->finishes_late = encoding->level >= LIBDEFLATE_LEVEL;
     return encoding_open(encoding, threads) || codec_report_encode_memory(shape, writer->format, error);
 }
 

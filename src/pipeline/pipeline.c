@@ -209,6 +209,7 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
 {
     const struct request *request = pipeline->request;
     pipeline->stages = stages;
+    atomic_store(&pipeline->passed, -1);
     note_work(pipeline, image);
     error_set(&pipeline->why, ERROR_NONE, "asked for");
     if (!check_named_variant(request, pipeline->work.sample, error)) { /* not even the CPU may take over */

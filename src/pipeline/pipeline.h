@@ -4,7 +4,7 @@
  * that the request does not insist on, the CPU takes over. A pipeline takes one image after another and keeps its
  * buffers between them. Nothing here knows files or options.
  *
- * A pipeline belongs to one thread. */
+ * A pipeline belongs to one thread. Others may read `passed`. */
 #ifndef GPUCONV_PIPELINE_H
 #define GPUCONV_PIPELINE_H
 
@@ -18,6 +18,7 @@
 #include "variants/choose.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -83,6 +84,7 @@ struct pipeline {
     struct work work;   /* what the variants were chosen for */
     struct error why;   /* its message says why this backend was chosen */
     struct plan *plans; /* one for each filter */
+    atomic_int passed;  /* thousandths of the planned image's rows that pipeline_stream has done; -1: unknown */
     /* Its code is set once the GPU has failed and the CPU has taken over, for this image and all later ones. */
     struct error fallback;
     struct device *device; /* NULL on the CPU */

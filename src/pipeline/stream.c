@@ -491,6 +491,14 @@ static void end_step(struct progress *progress, int index)
         progress->ended++;
 }
 
+/* Tell other threads how far the image is. A single band says nothing until all is done. */
+static void note_passed(const struct stream *stream)
+{
+    const struct progress *written = &stream->steps[STEP_WRITE];
+    if (written->count > 1)
+        atomic_store(&stream->pipeline->passed, (int)(1000 * (int64_t)written->ended / written->count));
+}
+
 /* One thread: take steps until the goal is reached, or one has failed. */
 static void run_steps(void *context, int64_t number, int thread)
 {
@@ -519,6 +527,7 @@ static void run_steps(void *context, int64_t number, int thread)
             stream->error = error;
         }
         end_step(&stream->steps[step], index);
+        note_passed(stream);
         pthread_cond_broadcast(&stream->changed);
     }
     for (int i = 0; i < STAGE_COUNT; i++)
@@ -588,6 +597,7 @@ bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const
         .bands = choose_bands(pipeline->request, shape, source, sink, repaid_threads(pipeline, source, sink)),
     };
     bool done = stream_open(&stream, error);
+    note_passed(&stream);
     pthread_mutex_init(&stream.mutex, NULL);
     pthread_cond_init(&stream.changed, NULL);
     if (done && stream.bands.count == 1)

@@ -1,43 +1,161 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Run a command on a terminal and check the progress bar that it draws: progress.py COMMAND..."""
+"""The line of progress on a terminal: progress.py GPUCONV.
+
+It fills with the bytes of a batch, shows the rows of a long image, is cleared at the end and by a signal, and is drawn
+on nothing but a terminal in front."""
+import fcntl
+import math
 import os
 import pty
+import random
 import re
+import signal
+import struct
 import sys
+import tempfile
+import termios
 import time
 
-ERASE = b"\r\x1b[K"
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import run  # noqa: E402
+from write_png import png, unfiltered  # noqa: E402
+
+ERASE = "\r\x1b[K"
+BAR = 30  # columns of the widest bar
+LEFT = r"(?P<left>, [0-9:]+ left)?"
+FILES = re.compile(r"(?:\[(?P<bar>=* *)\] )?(?P<done>\d+)/\d+ files(?:, [0-9.]+ Mpixel/s)?" + LEFT)
+IMAGE = re.compile(r"\[(?P<bar>=* *)\] (?:reading|writing|filtering(?:: (?P<rows>\d+)% of the rows)?)" + LEFT)
+SECONDS = 2  # of a processor that a long run takes: more than the second before one image shows its line
+SLOW = ["--variant", "reference", "--threads", "1", "gaussian:1"]  # that main makes slow enough
 
 
-def main():
+def on_terminal(command, columns=80, stop=None, key=None, number=None):
+    """Run a command on a terminal. Once STOP matches what it draws, press KEY or send it signal NUMBER. Returns its
+    exit status, below 0 after a signal; what it drew, cut where it erases; and the seconds."""
+    start = time.monotonic()
     process, terminal = pty.fork()
     if process == 0:
-        os.execv(sys.argv[1], sys.argv[1:])
-    output, start = b"", time.monotonic()
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.execvp(command[0], command)
+    output = ""
     while True:
         try:
-            part = os.read(terminal, 65536)
+            part = os.read(terminal, 65536).decode("ascii")
         except OSError:  # the end of a terminal
             break
         if not part:
             break
         output += part
-    seconds = time.monotonic() - start
-    if os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) != 0:
-        sys.exit(f"failed: {output!r}")
-    drawings = output.split(ERASE)
-    bars = [text for text in drawings if re.fullmatch(rb"\[=* *\] \d+/\d+ files, [0-9.]+ Mpixel/s, [0-9:-]+ left", text)]
-    if not bars:
-        print("nothing drawn" if output == b"" else f"no bar in {output!r}")
-    elif len(bars) > 10 * seconds + 1:
-        print(f"{len(bars)} bars in {seconds:.1f} s")
-    elif any(len(bar) > 79 for bar in bars):
-        print(f"too long: {max(bars, key=len)!r}")
-    elif not re.fullmatch(rb"\d+ of \d+ files done; [^\r\n]*\r\n", drawings[-1]):
-        print(f"not cleared: {drawings[-1]!r}")
-    else:
-        print("drawn and cleared")
+        if stop is not None and re.search(stop, output):
+            stop = None
+            if key is not None:
+                os.write(terminal, key)
+            else:
+                os.kill(process, number)
+    os.close(terminal)
+    if stop is not None:
+        sys.exit(f"{command}: {stop} was never drawn: {output!r}")
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), output.split(ERASE), time.monotonic() - start
+
+
+def check(is_right, *what):
+    if not is_right:
+        sys.exit(f"wrong: {what}")
+
+
+def check_lines(lines, pattern, seconds, columns=80):
+    """The matches of all lines, at least one, which must be like PATTERN, short, few, and never go back."""
+    found = [pattern.fullmatch(line) for line in lines]
+    check(found and all(found), "not a line", lines)
+    check(len(found) <= 10 * seconds + 1, "too many lines", len(found), seconds)
+    check(all(len(line) < columns for line in lines), "too long", lines)
+    full = [len(match["bar"].rstrip()) for match in found if match["bar"] is not None]
+    check(full == sorted(full), "a bar goes back", lines)
+    return found
+
+
+def check_batch(program, folder):
+    """The first of seven files has nearly all bytes. A bar of files would stand still, and know no time."""
+    command = [program, "-j1", *SLOW, folder, "-o", folder + "-out"]
+    status, (first, *lines, last), seconds = on_terminal(command)
+    check(status == 0 and first == "", status, first)
+    found = check_lines(lines, FILES, seconds)
+    check(any(match["done"] == "0" and "=" in match["bar"] and match["left"] for match in found), "no bytes", lines)
+    check(all(len(match["bar"].rstrip()) > 0.9 * BAR for match in found if match["done"] != "0"), "not by bytes", lines)
+    check(re.fullmatch(r"7 of 7 files done; [^\r\n]*\r\n", last), "the end", last)
+    quiet = [program, "-qj1", *SLOW[:-1], "gaussian:1", folder, "-o", folder + "-out"]
+    check(on_terminal(quiet)[1] == [""], "-q draws")
+
+
+def check_compare(program, folder):
+    status, (first, *lines, last), seconds = on_terminal([program, "-j1", "--compare", folder, folder + "-out"])
+    check(status == 1 and first == "", status, first)
+    found = check_lines(lines, FILES, seconds)
+    check(all(match["left"] is None for match in found if match["done"] == "0"), "no time is known yet", lines)
+    check(last.endswith("7 pairs: 0 equal, 7 different\r\n"), "the end", last)
+
+
+def check_image(program, image, target):
+    command = [program, *SLOW, image, target]
+    status, (first, *lines, last), seconds = on_terminal(command, columns=50)
+    check(status == 0 and first == last == "", status, first, last)
+    found = check_lines(lines, IMAGE, seconds - 1, columns=50)
+    check(len({match["rows"] for match in found} - {None}) > 1, "no rows", lines)
+    check(any(match["left"] for match in found), "no time", lines)
+    os.remove(target)
+
+
+def check_silence(program, image, small, target):
+    """No line: for a short run, beside a result on standard output, in the background, and on no terminal."""
+    slow = [program, *SLOW, image, target]
+    check(on_terminal([program, "blur", small, target])[1] == [""], "a short run draws")
+    output = on_terminal(["sh", "-c", f'exec "$@" >"{target}"', "sh", *slow[:-1], "-"])[1]
+    check(output == [""], "it draws beside its result", output)
+    output = on_terminal(["sh", "-c", 'set -m; "$@" & wait $!', "sh", *slow])[1]
+    check(len(output) == 1 and "rows" not in output[0], "it draws in the background", output)
+    check(run(*slow).stderr == "", "it draws on no terminal")
+    os.remove(target)
+
+
+def check_signals(program, folder, image):
+    out = folder + "-cut"
+    ways = [{"key": b"\x03"}, {"number": signal.SIGTERM}]
+    for number, way in zip((signal.SIGINT, signal.SIGTERM), ways):
+        command = [program, "-j2", *SLOW, folder, "-o", out]
+        status, lines, _ = on_terminal(command, stop=r"[1-6]/7 files", **way)
+        done = os.listdir(out)
+        check(status == 128 + number, number, status)
+        check(lines[-1] == f"gpuconv: interrupted: {len(done)} of 7 files done; --skip-existing goes on\r\n", lines)
+        check(0 < len(done) < 7, "interrupted too late", done)
+        for name in done:
+            os.remove(os.path.join(out, name))
+        status, lines, _ = on_terminal([program, *SLOW, image, os.path.join(out, "a.png")], stop="rows", **way)
+        check(status == -number and lines[-1] == "" and os.listdir(out) == [], number, status, lines)
+
+
+def noise(width, height):
+    return png(width, height, 3, 8, unfiltered(random.Random(1).randbytes(3 * width * height), 3 * width), level=0)
+
+
+def main():
+    program = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory(prefix="gpuconv-") as top:
+        folder, image, target = (os.path.join(top, name) for name in ("in", "image.png", "out.png"))
+        os.mkdir(folder)
+        for path, size in [(image, (1500, 1200)), *((f"{folder}/{i}.png", (1500, 1200) if i == 1 else (120, 90))
+                                                    for i in range(1, 8))]:
+            with open(path, "wb") as file:
+                file.write(noise(*size))
+        # As many filters as take long enough, on one thread each.
+        run(program, *SLOW, image, target)
+        SLOW[-1] = ",".join(SLOW[-1:] * math.ceil(SECONDS / os.times().children_user))
+        check_batch(program, folder)
+        check_compare(program, folder)
+        check_image(program, image, target)
+        check_silence(program, image, f"{folder}/2.png", target)
+        check_signals(program, folder, image)
 
 
 main()
