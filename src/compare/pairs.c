@@ -131,8 +131,11 @@ static void keep_unreadable(struct compare_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
         const struct compare_row *folder = &rows->rows[i];
-        if (folder->kind != ROW_UNREADABLE || folder->problem == NULL)
-            continue;
+        const char *path = folder->actual.path != NULL ? folder->actual.path : folder->expected.path;
+        struct stat facts;
+        if (folder->kind != ROW_UNREADABLE || folder->problem == NULL || stat(path, &facts) != 0 ||
+            !S_ISDIR(facts.st_mode))
+            continue; /* many links may lead nowhere; few folders are shut */
         for (size_t j = 0; j < rows->count; j++) {
             struct compare_row *row = &rows->rows[j];
             if ((row->kind == ROW_NEW && is_below(row->name, &folder->expected)) ||
