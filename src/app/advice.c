@@ -67,31 +67,56 @@ void warn_unused_by_question(const struct options *options)
     }
 }
 
-/* May an output of the list be of FORMAT? A job without a format writes that of its input. */
-static bool may_write(const struct file_list *list, const struct format *format)
+static bool has_quality(const struct format *format)
+{
+    return format->is_lossy;
+}
+
+static bool has_compression(const struct format *format)
+{
+    return !format->is_lossy;
+}
+
+static bool needs_background(const struct format *format)
+{
+    return !format->holds_alpha;
+}
+
+/* May an output of the list have a format that TAKES an option? A job without a format writes that of its input. */
+static bool may_write(const struct file_list *list, bool (*takes)(const struct format *format))
 {
     for (size_t i = 0; i < list->count; i++)
-        if (list->jobs[i].problem == NULL && (list->jobs[i].format == NULL || list->jobs[i].format == format))
+        if (list->jobs[i].problem == NULL && (list->jobs[i].format == NULL || takes(list->jobs[i].format)))
             return true;
     return false;
+}
+
+/* Write the names of the formats that TAKE an option to TEXT: "JPEG". */
+static void join_formats(bool (*takes)(const struct format *format), char *text, size_t size)
+{
+    size_t count, used = 0;
+    const struct format *all = formats(&count);
+    for (size_t i = 0; i < count && used < size; i++)
+        if (takes(&all[i]))
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? " or " : "", all[i].name);
 }
 
 void warn_unused_by_files(const struct options *options, const struct file_list *list)
 {
     static const struct {
         const char *name;
-        enum format_id format;
-    } rows[] = {{"quality", FORMAT_JPEG},
-                {"subsampling", FORMAT_JPEG},
-                {"progressive", FORMAT_JPEG},
-                {"background", FORMAT_JPEG},
-                {"compression", FORMAT_PNG}};
+        bool (*takes)(const struct format *format);
+    } rows[] = {{"quality", has_quality},
+                {"subsampling", has_quality},
+                {"progressive", has_quality},
+                {"background", needs_background},
+                {"compression", has_compression}};
     for (size_t i = 0; list->count > 0 && i < sizeof rows / sizeof *rows; i++) {
-        const struct format *format = format_of(rows[i].format);
-        char reason[64];
-        if (!options_given(options, rows[i].name) || may_write(list, format))
+        char names[32] = "", reason[64];
+        if (!options_given(options, rows[i].name) || may_write(list, rows[i].takes))
             continue;
-        snprintf(reason, sizeof reason, ": no output is a %s", format->name);
+        join_formats(rows[i].takes, names, sizeof names);
+        snprintf(reason, sizeof reason, ": no output is a %s", names);
         warn_option(options, rows[i].name, reason);
     }
 }

@@ -322,6 +322,7 @@ static int update(struct comparison *comparison)
 {
     const struct update_request request = {.expected = comparison->folders ? comparison->options->expected : NULL,
                                            .removes = comparison->options->compare.removes,
+                                           .file_most = budget_file_most(),
                                            .on_step = print_step,
                                            .may_go_on = may_update,
                                            .context = comparison};

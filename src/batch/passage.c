@@ -51,9 +51,9 @@ static size_t bands_need(const struct job_worker *worker, const struct passage *
     const size_t row = (size_t)shape->width * image_pixel_bytes(shape), most = CODEC_BAND_BYTES;
     const size_t converted = info->bits != shape->bits || format->most_bits < shape->bits ? 2 * row : 0;
     const struct row_source in_order = {.multiple = 1, .raw_bytes = codec_raw_bytes(info) + converted};
-    const struct row_sink sink = {.multiple = format->id == FORMAT_JPEG ? CODEC_UNIT_ROWS
-                                              : row < most              ? (int)(most / row)
-                                                                        : 1};
+    const struct row_sink sink = {.multiple = format->unit_rows > 1 ? format->unit_rows
+                                              : row < most          ? (int)(most / row)
+                                                                    : 1};
     const size_t need = pipeline_stream_need(&worker->request, shape, &in_order, &sink);
     struct row_source any_order = in_order;
     any_order.any_order = true;
@@ -156,9 +156,9 @@ void passage_keep_quality(struct passage *passage)
     struct codec_settings *codec = &passage->codec;
     if (codec->quality != CODEC_QUALITY_KEEP)
         return;
-    codec->quality = CODEC_QUALITY; /* of an input that is no JPEG */
-    if (passage->info.format->id != FORMAT_JPEG ||
-        !jpeg_find_quantisers(passage->bytes, passage->size, &passage->quantisers))
+    codec->quality = CODEC_QUALITY; /* of an input that has none */
+    const struct format *format = passage->info.format;
+    if (!format->is_lossy || !format->find_quantisers(passage->bytes, passage->size, &passage->quantisers))
         return;
     codec->quality = 100; /* no quantisers make a larger file */
     codec->quantisers = &passage->quantisers;

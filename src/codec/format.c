@@ -2,6 +2,8 @@
 #include "codec/format.h"
 
 #include "base/bytes.h"
+#include "codec/codec.h"
+#include "container/jpeg.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +21,7 @@ static const struct format table[FORMAT_COUNT] = {
             .most_bits = 16,
             .work_of_byte = 1,
             .holds_alpha = true,
+            .unit_rows = 1,
             .check = png_check,
             .read_metadata = metadata_read_png,
             .write_metadata = metadata_write_png,
@@ -35,7 +38,10 @@ static const struct format table[FORMAT_COUNT] = {
             .work_of_byte =
                 3, /* more pixels: 25 ns, and 9 for a PNG, to decode and encode photos (docs/benchmarks.md) */
             .holds_alpha = false,
+            .is_lossy = true,
+            .unit_rows = CODEC_UNIT_ROWS,
             .check = jpeg_check,
+            .find_quantisers = jpeg_find_quantisers,
             .read_metadata = metadata_read_jpeg,
             .write_metadata = metadata_write_jpeg,
         },

@@ -49,8 +49,8 @@ bool picture_mark(const struct format *format, uint8_t **bytes, size_t *size, st
     return done;
 }
 
-/* Is the file a picture of a difference? What cannot be read is none. */
-static bool is_marked(const char *path)
+/* Is the file, of at most MOST bytes, a picture of a difference? What cannot be read is none. */
+static bool is_marked(const char *path, size_t most)
 {
     struct error unread;
     struct stat facts;
@@ -58,8 +58,7 @@ static bool is_marked(const char *path)
     struct metadata metadata = {0};
     uint8_t *bytes;
     size_t size;
-    if (lstat(path, &facts) != 0 || !S_ISREG(facts.st_mode) ||
-        !file_read(path, budget_file_most(), &bytes, &size, NULL, &unread))
+    if (lstat(path, &facts) != 0 || !S_ISREG(facts.st_mode) || !file_read(path, most, &bytes, &size, NULL, &unread))
         return false;
     const bool marked = codec_inspect(bytes, size, path, NULL, &info, &unread) &&
                         info.format->read_metadata(bytes, size, METADATA_TEXT_MOST, &metadata, &unread) &&
@@ -74,11 +73,12 @@ bool pictures_remove_old(const struct compare_settings *settings, const struct c
     bool done = true;
     if (settings->pictures == NULL && settings->picture == NULL)
         return true;
+    const size_t most = budget_file_most();
     for (size_t i = 0; done && i < rows->count; i++) {
         char *path = picture_path(settings, &rows->rows[i]);
         if (path == NULL)
             return error_set(error, ERROR_WORK, "not enough memory for a path; free some");
-        done = !is_marked(path) || file_remove(path, error);
+        done = !is_marked(path, most) || file_remove(path, error);
         free(path);
     }
     return done;

@@ -4,7 +4,6 @@
 #include "compare/update.h"
 
 #include "base/file.h"
-#include "batch/memory.h"
 #include "codec/format.h"
 
 #include <stdio.h>
@@ -14,11 +13,11 @@
 static const char no_deletion[] = "give --delete to remove it";
 
 /* Copy the file FROM to TO, as file_write does, and make the folder of TO. */
-static bool copy_file(const char *from, const char *to, struct error *error)
+static bool copy_file(const char *from, const char *to, size_t most, struct error *error)
 {
     uint8_t *bytes;
     size_t size;
-    if (!file_read(from, budget_file_most(), &bytes, &size, NULL, error))
+    if (!file_read(from, most, &bytes, &size, NULL, error))
         return false;
     char *folder = file_folder(to);
     const bool done = folder != NULL ? file_make_folders(folder, error) && file_write(to, bytes, size, NULL, error)
@@ -56,7 +55,7 @@ static bool accept_row(const struct compare_row *row, const struct update_reques
         path = strdup(expected->path);
     else if (asprintf(&path, "%s/%s", request->expected, actual->relative) < 0)
         path = NULL;
-    bool done = path != NULL ? copy_file(actual->path, path, error)
+    bool done = path != NULL ? copy_file(actual->path, path, request->file_most, error)
                              : error_set(error, ERROR_WORK, "not enough memory for a path; free some");
     done = done && (!moved || file_remove(expected->path, error));
     free(path);
