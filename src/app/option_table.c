@@ -499,10 +499,7 @@ static_assert(sizeof option_table / sizeof *option_table <= 64, "struct options 
 const struct options option_defaults = {
     .mode = MODE_RUN,
     .request = {.choice = CHOICE_AUTO, .border = BORDER_REPLICATE, .alpha = ALPHA_PREMULTIPLY},
-    .job = {.codec = {.quality = CODEC_QUALITY,
-                      .compression = CODEC_COMPRESSION,
-                      .has_background = true,
-                      .background = {255, 255, 255}}},
+    .job = {.codec = {.quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION, .background = {255, 255, 255}}},
     .bench = {.sample = -1},
 };
 

@@ -392,11 +392,10 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
 
 /* ---- Encoding ---- */
 
-/* Must SETTINGS put an image of SHAPE over the background? */
-static bool needs_background(const struct image *shape, const struct format *format,
-                             const struct codec_settings *settings)
+/* Must an image of SHAPE be put over the background? */
+static bool needs_background(const struct image *shape, const struct format *format)
 {
-    return settings->has_background && !format->holds_alpha && image_has_alpha(shape);
+    return !format->holds_alpha && image_has_alpha(shape);
 }
 
 /* The shape that a codec gets of an image of SHAPE: as many bits as FORMAT holds, and no alpha where it is put over the
@@ -407,7 +406,7 @@ static struct image held_shape(const struct image *shape, const struct format *f
     struct image held = *shape;
     held.samples = NULL;
     held.bits = held.bits < format->most_bits ? held.bits : format->most_bits;
-    if (needs_background(shape, format, settings))
+    if (needs_background(shape, format))
         held.channels = image_composed_channels(held.channels, settings->background);
     return held;
 }
@@ -419,7 +418,7 @@ static bool hold_rows(const struct image *rows, const struct format *format, con
     const int bits = held_shape(rows, format, settings).bits;
     *held = *rows;
     *copy = (struct image){0};
-    if (needs_background(rows, format, settings)) {
+    if (needs_background(rows, format)) {
         if (!image_compose(rows, settings->background, copy, NULL))
             return false;
         *held = *copy;

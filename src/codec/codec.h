@@ -45,8 +45,7 @@ struct codec_settings {
     bool progressive;                             /* a JPEG in several scans */
     unsigned jpeg_options;                        /* bits of enum jpeg_option that a JPEG's codec must have */
     int compression;                              /* of a PNG, 0 (none) to 9 */
-    bool has_background;                          /* put alpha over the background where a format holds none */
-    uint8_t background[3];                        /* red, green and blue; without it alpha is dropped */
+    uint8_t background[3];                        /* red, green and blue, below alpha where a format holds none */
     struct thread_pool *pool;                     /* NULL: the calling thread only. It never changes the result. */
     struct chroma_subsampling chroma_subsampling; /* of a JPEG; 0, 0: chosen by quality */
     size_t most_pixels;                           /* limit of width x height; 0: only CODEC_MAX_PIXELS */
@@ -107,7 +106,8 @@ struct codec_writer {
     void *state;        /* of the codec */
 };
 
-/* A row of the table. */
+/* A row of the table. `encode` and the writer's functions get images that the format holds: of at most most_bits, and with
+ * alpha only if it holds_alpha. codec.c converts them before. */
 struct codec {
     const char *name, *summary;
     unsigned reads, writes;    /* 1 << format_id for each */

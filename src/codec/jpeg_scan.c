@@ -30,12 +30,11 @@ const struct codec *codec_plan_scan(const struct format *format, const struct im
                                     const struct codec_settings *settings, struct jpeg_layout *layout)
 {
     const struct codec *codec = find_codec(settings);
-    const bool is_grey = shape->channels < 3;
     if (codec == NULL || !codec_writes(codec, format) || shape->width > codec->most_side ||
-        shape->height > codec->most_side || (settings->has_background && image_has_alpha(shape)) ||
+        shape->height > codec->most_side || image_has_alpha(shape) ||
         (settings->jpeg_options & ~codec->jpeg_options) != 0)
         return NULL;
-    jpeg_layout_for_writing(layout, shape->width, shape->height, is_grey ? 1 : 3, settings->chroma_subsampling,
+    jpeg_layout_for_writing(layout, shape->width, shape->height, shape->channels, settings->chroma_subsampling,
                             settings->quality);
     return codec;
 }

@@ -174,7 +174,6 @@ struct jpeg_writer {
     struct jpeg_compress_struct jpeg;
     struct errors errors;
     struct sink sink;
-    uint8_t *grey; /* a row without its alpha, for images of 2 channels; else NULL */
 };
 
 static void sink_grow(j_compress_ptr jpeg, size_t capacity)
@@ -226,7 +225,6 @@ static void set_quantisers(struct jpeg_compress_struct *jpeg, const struct jpeg_
 
 static void begin_writing(struct jpeg_writer *state, const struct image *shape, const struct codec_settings *settings)
 {
-    static const J_COLOR_SPACE spaces[] = {[1] = JCS_GRAYSCALE, JCS_GRAYSCALE, JCS_RGB, JCS_EXT_RGBX};
     struct jpeg_compress_struct *jpeg = &state->jpeg;
     struct chroma_subsampling chroma = settings->chroma_subsampling;
     if (chroma.horizontal == 0) /* as stb chooses */
@@ -235,8 +233,8 @@ static void begin_writing(struct jpeg_writer *state, const struct image *shape, 
     jpeg->dest = &state->sink.manager;
     jpeg->image_width = (JDIMENSION)shape->width;
     jpeg->image_height = (JDIMENSION)shape->height;
-    jpeg->in_color_space = spaces[shape->channels];
-    jpeg->input_components = shape->channels == 2 ? 1 : shape->channels;
+    jpeg->in_color_space = shape->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg->input_components = shape->channels;
     jpeg_set_defaults(jpeg);
     jpeg_set_quality(jpeg, settings->quality, TRUE);
     if (jpeg->num_components == 3) {
@@ -288,29 +286,17 @@ bool libjpeg_turbo_writer_open(struct codec_writer *writer, int threads, struct 
     state->jpeg.err = errors_begin(&state->errors);
     state->sink.manager = (struct jpeg_destination_mgr){
         .init_destination = sink_begin, .empty_output_buffer = sink_full, .term_destination = sink_end};
-    state->grey = shape->channels == 2 ? malloc((size_t)shape->width) : NULL;
-    return ((shape->channels != 2 || state->grey != NULL) && try_begin_writing(state, shape, writer->settings)) ||
-           write_failed(writer, error);
-}
-
-/* Copy the grey samples of a row of grey and alpha. */
-static void drop_alpha(const uint8_t *from, int width, uint8_t *to)
-{
-    for (int x = 0; x < width; x++)
-        to[x] = from[2 * x];
+    return try_begin_writing(state, shape, writer->settings) || write_failed(writer, error);
 }
 
 static void write_rows(struct jpeg_writer *state, const struct image *image)
 {
     int next = 0;
     while (next < image->height) {
-        JSAMPROW rows[ROWS] = {state->grey}; /* the library does not write to them */
-        JDIMENSION count = 1;
-        if (state->grey != NULL)
-            drop_alpha(image_row(image, next), image->width, state->grey);
-        else
-            for (count = 0; count < ROWS && next + (int)count < image->height; count++)
-                rows[count] = image_row(image, next + (int)count);
+        JSAMPROW rows[ROWS]; /* the library does not write to them */
+        JDIMENSION count = 0;
+        for (; count < ROWS && next + (int)count < image->height; count++)
+            rows[count] = image_row(image, next + (int)count);
         next += (int)jpeg_write_scanlines(&state->jpeg, rows, count);
     }
 }
@@ -354,7 +340,6 @@ void libjpeg_turbo_writer_close(struct codec_writer *writer)
     if (state == NULL)
         return;
     jpeg_destroy_compress(&state->jpeg);
-    free(state->grey);
     free(state->sink.bytes);
     free(state);
     writer->state = NULL;

@@ -40,8 +40,8 @@ bool parallel_jpeg_writer_open(struct codec_writer *writer, int threads, struct 
     if (encoding == NULL)
         return report_memory(writer, error);
     writer->state = encoding;
-    jpeg_layout_for_writing(&layout, shape->width, shape->height, shape->channels < 3 ? 1 : 3,
-                            settings->chroma_subsampling, settings->quality);
+    jpeg_layout_for_writing(&layout, shape->width, shape->height, shape->channels, settings->chroma_subsampling,
+                            settings->quality);
     jpeg_encoder_prepare(&encoding->encoder, &layout);
     writer->multiple = JPEG_SIDE * layout.vertical;
     encoding->bands = calloc((size_t)layout.mcus_down, sizeof *encoding->bands);

@@ -40,8 +40,8 @@ const struct jpeg_encode_loops *const *jpeg_encode_sets(size_t *count);
 /* Prepare to encode a picture of LAYOUT, whose tables are set, with the fastest instruction set. */
 void jpeg_encoder_prepare(struct jpeg_encoder *encoder, const struct jpeg_layout *layout);
 
-/* Encode ROWS of the picture, of 8 bits. They begin and end where rows of MCUs do, or with the picture. An image of 1 or
- * 2 channels has one component. NULL: there is not enough memory. */
+/* Encode ROWS of the picture, of 8 bits. They begin and end where rows of MCUs do, or with the picture. They have as
+ * many channels as the layout components. NULL: there is not enough memory. */
 struct jpeg_band *jpeg_band_encode(const struct jpeg_encoder *encoder, const struct image *rows);
 
 /* Append bands, in their order, and at last the end of the file. Returns false if there is not enough memory. */

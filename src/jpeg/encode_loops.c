@@ -19,6 +19,8 @@ struct planes {
 
 /* ---- Colours ---- */
 
+enum { PIXEL = 3 }; /* bytes of a pixel that has colours */
+
 /* 16-bit fractions of jccolor.c. Chroma is rounded to the nearest, and a half downwards. */
 enum {
     HALF = 1 << 15,
@@ -36,11 +38,11 @@ enum {
 /* Eight words: A and B in turns. */
 #define TWO(a, b) a, b, a, b, a, b, a, b
 
-/* The bytes of four pixels of S bytes as words: component A, component B, of each pixel in turn. */
+/* The bytes of four pixels as words: component A, component B, of each pixel in turn. */
 #define PAIR(at, a, b) (at) + (a), 128, (at) + (b), 128
-#define PAIRS(s, a, b)                                                                                                 \
+#define PAIRS(a, b)                                                                                                    \
     {                                                                                                                  \
-        PAIR(0, a, b), PAIR(s, a, b), PAIR(2 * (s), a, b), PAIR(3 * (s), a, b)                                         \
+        PAIR(0, a, b), PAIR(PIXEL, a, b), PAIR(2 * PIXEL, a, b), PAIR(3 * PIXEL, a, b)                                 \
     }
 
 /* Four pixels a lane, as pairs of words: red and green, blue and green. */
@@ -48,12 +50,11 @@ struct pairs {
     words red_green, blue_green;
 };
 
-INLINE struct pairs load_pairs(const uint8_t *from, size_t pixel)
+INLINE struct pairs load_pairs(const uint8_t *from)
 {
-    static const uint8_t places[2][2][LANE] = {{PAIRS(3, 0, 1), PAIRS(3, 2, 1)}, {PAIRS(4, 0, 1), PAIRS(4, 2, 1)}};
-    const words samples = load_pixels(from, 8 * pixel);
-    return (struct pairs){shuffle(samples, load_row(places[pixel == 4][0])),
-                          shuffle(samples, load_row(places[pixel == 4][1]))};
+    static const uint8_t places[2][LANE] = {PAIRS(0, 1), PAIRS(2, 1)};
+    const words samples = load_pixels(from, 8 * PIXEL);
+    return (struct pairs){shuffle(samples, load_row(places[0])), shuffle(samples, load_row(places[1]))};
 }
 
 /* Red times A + green times B + blue times C + green times D. */
@@ -68,12 +69,12 @@ static const int16_t y_weights[2][8] = {{TWO(Y_RED, Y_GREEN - 16384)}, {TWO(Y_BL
 static const int16_t blue_weights[2][8] = {{TWO(-BLUE_RED, -BLUE_GREEN)}, {TWO(-HALF, 0)}};
 static const int16_t red_weights[2][8] = {{TWO(-HALF, 0)}, {TWO(-RED_BLUE, -RED_GREEN)}};
 
-/* A row of RGB, with or without alpha. Up to 4 bytes behind it are read. */
-INLINE void convert_colours(const uint8_t *row, size_t pixel, int16_t *y, int16_t *blue, int16_t *red)
+/* A row of RGB. Up to 4 bytes behind it are read. */
+INLINE void convert_colours(const uint8_t *row, int16_t *y, int16_t *blue, int16_t *red)
 {
     for (int x = 0; x < JPEG_TILE; x += VECTOR / 2) {
-        const struct pairs a = load_pairs(row + (size_t)x * pixel, pixel);
-        const struct pairs b = load_pairs(row + (size_t)(x + 4) * pixel, pixel);
+        const struct pairs a = load_pairs(row + (size_t)x * PIXEL);
+        const struct pairs b = load_pairs(row + (size_t)(x + 4) * PIXEL);
         const int y_bias = HALF - (128 << 16), bias = HALF - 1;
         store(y + x, pack_ints((weigh(a, y_weights[0], y_weights[1]) + y_bias) >> 16,
                                (weigh(b, y_weights[0], y_weights[1]) + y_bias) >> 16));
@@ -86,11 +87,11 @@ INLINE void convert_colours(const uint8_t *row, size_t pixel, int16_t *y, int16_
 
 #else
 
-INLINE void convert_colours(const uint8_t *restrict row, size_t pixel, int16_t *restrict y, int16_t *restrict blue,
+INLINE void convert_colours(const uint8_t *restrict row, int16_t *restrict y, int16_t *restrict blue,
                             int16_t *restrict red)
 {
     for (int x = 0; x < JPEG_TILE; x++) {
-        const uint8_t *rgb = row + (size_t)x * pixel;
+        const uint8_t *rgb = row + (size_t)x * PIXEL;
         const int r = rgb[0], g = rgb[1], b = rgb[2];
         y[x] = (int16_t)((Y_RED * r + Y_GREEN * g + Y_BLUE * b + HALF - (128 << 16)) >> 16);
         blue[x] = (int16_t)((BLUE_RED * r + BLUE_GREEN * g + HALF * b + HALF - 1) >> 16);
@@ -103,13 +104,11 @@ INLINE void convert_colours(const uint8_t *restrict row, size_t pixel, int16_t *
 static void convert_row(const uint8_t *row, int channels, struct planes *planes, int at)
 {
     int16_t *y = planes->rows[0][at];
-    if (channels == 3)
-        convert_colours(row, 3, y, planes->rows[1][at], planes->rows[2][at]);
-    else if (channels == 4)
-        convert_colours(row, 4, y, planes->rows[1][at], planes->rows[2][at]);
+    if (channels == PIXEL)
+        convert_colours(row, y, planes->rows[1][at], planes->rows[2][at]);
     else
         for (int x = 0; x < JPEG_TILE; x++)
-            y[x] = (int16_t)(row[x * channels] - 128);
+            y[x] = (int16_t)(row[x] - 128);
 }
 
 /* Convert the rows of TILE. Its last column is repeated up to the width of a tile. */
@@ -118,7 +117,7 @@ static void convert_rows(const struct jpeg_tile *tile, struct planes *planes)
     enum { READ_BEHIND = 4 };
     const size_t pixel = (size_t)tile->channels, whole = JPEG_TILE * pixel + READ_BEHIND;
     const size_t row = (size_t)tile->columns * pixel;
-    uint8_t padded[JPEG_TILE * 4 + READ_BEHIND] = {0};
+    uint8_t padded[JPEG_TILE * PIXEL + READ_BEHIND] = {0};
     for (int y = 0; y < tile->rows; y++) {
         const uint8_t *samples = tile->samples + (size_t)y * tile->row_bytes;
         if (row < whole) {

@@ -42,7 +42,7 @@ struct jpeg_blocks {
 struct jpeg_tile {
     const uint8_t *samples; /* of the first pixel */
     size_t row_bytes;       /* to the next row */
-    int channels;           /* 1 to 4; the second and the fourth are left out */
+    int channels;           /* 1 or 3 */
     int columns;            /* pixels from the first one to the end of its row */
     int rows;               /* at most those of an MCU */
 };
