@@ -63,9 +63,8 @@ static bool changes_other_text(uint32_t code)
            code == 0xfffe || code == 0xffff;     /* no characters, in XML 1.0 */
 }
 
-void text_print_escaped(FILE *file, const char *text)
+static void print_escaped(FILE *file, const uint8_t *c, const uint8_t *end)
 {
-    const uint8_t *c = (const uint8_t *)text, *end = c + strlen(text);
     while (c < end) {
         const int length = text_utf8_length(c, (size_t)(end - c));
         const uint8_t *next = c + (length > 0 ? length : 1);
@@ -82,23 +81,22 @@ void text_print_escaped(FILE *file, const char *text)
     }
 }
 
+void text_print_escaped(FILE *file, const char *text)
+{
+    print_escaped(file, (const uint8_t *)text, (const uint8_t *)text + strlen(text));
+}
+
 void text_print_xml(FILE *file, const char *text)
 {
-    struct text_buffer buffer;
-    FILE *escaped = text_open(&buffer);
-    if (escaped == NULL)
-        return;
-    text_print_escaped(escaped, text);
-    if (!text_close(escaped, &buffer))
-        return;
-    for (const char *at = buffer.bytes; at < buffer.bytes + buffer.size; at++) {
-        const char *name = *at == '&' ? "amp" : *at == '<' ? "lt" : *at == '>' ? "gt" : *at == '"' ? "quot" : NULL;
-        if (name != NULL)
-            fprintf(file, "&%s;", name);
-        else
-            fputc(*at, file);
+    static const char special[] = "&<>\"", *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
+    for (;;) {
+        const size_t plain = strcspn(text, special); /* no other character of UTF-8 has these bytes */
+        print_escaped(file, (const uint8_t *)text, (const uint8_t *)text + plain);
+        if (text[plain] == '\0')
+            break;
+        fputs(entities[strchr(special, text[plain]) - special], file);
+        text += plain + 1;
     }
-    free(buffer.bytes);
 }
 
 void text_print_json(FILE *file, const char *text)

@@ -107,6 +107,20 @@ void row_describe(FILE *file, const struct compare_row *row, const struct compar
         text_print_escaped(file, row->problem != NULL ? row->problem : "not enough memory for the reason");
 }
 
+bool row_describe_xml(FILE *file, const struct compare_row *row, const struct compare_rules *rules)
+{
+    struct text_buffer text;
+    FILE *described = text_open(&text);
+    if (described == NULL)
+        return false;
+    row_describe(described, row, rules);
+    if (!text_close(described, &text))
+        return false;
+    text_print_xml(file, text.bytes);
+    free(text.bytes);
+    return true;
+}
+
 bool row_fails(const struct compare_row *row, bool new_fails)
 {
     return row->kind > ROW_TOLERATED && (row->kind != ROW_NEW || new_fails);
@@ -174,44 +188,40 @@ void row_print_json(FILE *file, const struct compare_row *row, const struct comp
 
 /* ---- JUnit ---- */
 
-static void print_case(FILE *file, const struct compare_row *row, const struct compare_rules *rules, bool new_fails)
+static bool print_case(FILE *file, const struct compare_row *row, const struct compare_rules *rules, bool new_fails)
 {
-    struct text_buffer text;
-    FILE *described = text_open(&text);
+    bool done = true;
     const bool fails = row_fails(row, new_fails);
     const char *element = row->kind == ROW_UNREADABLE ? "error"
                           : fails                     ? "failure"
                           : row->kind == ROW_NEW      ? "skipped"
                                                       : "";
-    if (described != NULL)
-        row_describe(described, row, rules);
-    const bool done = described != NULL && text_close(described, &text);
     fputs("  <testcase classname=\"gpuconv\" name=\"", file);
     text_print_xml(file, row->name);
     if (row->kind == ROW_EQUAL) {
         fputs("\"/>\n", file);
     } else if (element[0] == '\0') {
         fputs("\">\n    <system-out>", file);
-        text_print_xml(file, done ? text.bytes : "");
+        done = row_describe_xml(file, row, rules);
         fputs("</system-out>\n  </testcase>\n", file);
     } else {
         fprintf(file, "\">\n    <%s", element);
         if (fails)
             fprintf(file, " type=\"%s\"", row_kind_name(row->kind));
         fputs(" message=\"", file);
-        text_print_xml(file, done ? text.bytes : "");
+        done = row_describe_xml(file, row, rules);
         fputs("\"/>\n  </testcase>\n", file);
     }
-    if (done)
-        free(text.bytes);
+    return done;
 }
 
 bool rows_write_junit(const char *path, const struct compare_rows *rows, const struct compare_rules *rules,
                       bool new_fails, struct error *error)
 {
-    struct text_buffer text;
+    struct text_buffer text = {0};
     size_t failures = 0;
     FILE *file = text_open(&text);
+    bool done = file != NULL;
     for (size_t i = 0; i < rows->count; i++)
         failures += rows->rows[i].kind != ROW_UNREADABLE && row_fails(&rows->rows[i], new_fails);
     if (file != NULL) {
@@ -220,12 +230,12 @@ bool rows_write_junit(const char *path, const struct compare_rows *rows, const s
                 "failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n",
                 rows->count, failures, rows->counts[ROW_UNREADABLE], new_fails ? 0 : rows->counts[ROW_NEW]);
         for (size_t i = 0; i < rows->count; i++)
-            print_case(file, &rows->rows[i], rules, new_fails);
+            done = print_case(file, &rows->rows[i], rules, new_fails) && done;
         fputs("</testsuite>\n", file);
     }
-    if (file == NULL || !text_close(file, &text))
-        return error_set(error, ERROR_WORK, "not enough memory for the file of --junit; free some");
-    const bool done = file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error);
+    done = file != NULL && text_close(file, &text) && done;
+    done = done ? file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error)
+                : error_set(error, ERROR_WORK, "not enough memory for the file of --junit; free some");
     free(text.bytes);
     return done;
 }

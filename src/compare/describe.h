@@ -14,6 +14,9 @@
  * that decided are in it. No line end follows. */
 void row_describe(FILE *file, const struct compare_row *row, const struct compare_rules *rules);
 
+/* Print the same, escaped as by text_print_xml. Returns false if there was not enough memory for it. */
+bool row_describe_xml(FILE *file, const struct compare_row *row, const struct compare_rules *rules);
+
 /* Print a row as one line of JSON. Names are encoded as in batch/report.h. */
 void row_print_json(FILE *file, const struct compare_row *row, const struct compare_rules *rules);
 

@@ -17,6 +17,7 @@ struct page {
     FILE *file;
     const struct page_request *request;
     char *folder; /* of the page, by absolute_path; NULL: links are absolute */
+    bool failed;  /* there was not enough memory */
 };
 
 /* ---- Links ---- */
@@ -24,15 +25,17 @@ struct page {
 /* PATH from the root on, without ".", ".." and double slashes; the root is "". A browser removes ".." in this way, too:
  * by the text alone. Release it with free. NULL if that is another file, because of a symbolic link, or if there is not
  * enough memory. */
-static char *absolute_path(const char *path)
+static char *absolute_path(struct page *page, const char *path)
 {
     struct stat before, after;
     char *start = path[0] == '/' ? strdup("") : getcwd(NULL, 0), *whole = NULL;
     if (start == NULL || asprintf(&whole, "%s/%s", start, path) < 0)
         whole = NULL;
     free(start);
-    if (whole == NULL)
+    if (whole == NULL) {
+        page->failed = true;
         return NULL;
+    }
     char *end = whole; /* of the result, never behind `at`: each name has a slash before it */
     for (const char *at = whole; *at != '\0';) {
         at += strspn(at, "/");
@@ -68,12 +71,12 @@ static void print_url(FILE *file, const char *path)
 }
 
 /* Print the attribute that links to the file at PATH, if there is one. */
-static void print_href(const struct page *page, const char *path)
+static void print_href(struct page *page, const char *path)
 {
     struct stat facts;
     if (file_is_standard(path) || !file_find_input(path, &facts))
         return;
-    char *whole = page->folder != NULL ? absolute_path(path) : NULL;
+    char *whole = page->folder != NULL ? absolute_path(page, path) : NULL;
     char *real = whole == NULL ? realpath(path, NULL) : NULL;
     if (whole != NULL) {
         const char *folder = page->folder;
@@ -91,6 +94,8 @@ static void print_href(const struct page *page, const char *path)
         fputs(" href=\"file://", page->file);
         print_url(page->file, real);
         fputc('"', page->file);
+    } else {
+        page->failed = true; /* or the file went just now */
     }
     free(whole);
     free(real);
@@ -113,7 +118,7 @@ static void print_base64(FILE *file, const uint8_t *bytes, size_t size)
 }
 
 /* Print the link to one of a row's pictures. PATH may be NULL; so may THUMBNAIL. SIZED gives the size of the picture. */
-static void print_picture(const struct page *page, const char *side, const char *path, const struct row_file *sized,
+static void print_picture(struct page *page, const char *side, const char *path, const struct row_file *sized,
                           const struct thumbnail *thumbnail)
 {
     FILE *file = page->file;
@@ -143,18 +148,11 @@ static void print_picture(const struct page *page, const char *side, const char 
 }
 
 /* Print what the row says, as a paragraph. */
-static void print_words(const struct page *page, const struct compare_row *row)
+static void print_words(struct page *page, const struct compare_row *row)
 {
-    struct text_buffer text;
-    FILE *described = text_open(&text);
-    if (described == NULL)
-        return;
-    row_describe(described, row, page->request->rules);
-    if (!text_close(described, &text))
-        return;
     fputs("<p>", page->file);
-    text_print_xml(page->file, text.bytes);
-    free(text.bytes);
+    if (!row_describe_xml(page->file, row, page->request->rules))
+        page->failed = true;
     if (row->problem != NULL && row->kind != ROW_UNREADABLE) {
         fputs("</p>\n<p>", page->file);
         text_print_xml(page->file, row->problem);
@@ -162,7 +160,7 @@ static void print_words(const struct page *page, const struct compare_row *row)
     fputs("</p>\n<div>", page->file);
 }
 
-static void print_row(const struct page *page, const struct compare_row *row)
+static void print_row(struct page *page, const struct compare_row *row)
 {
     const struct difference *d = &row->difference;
     const struct thumbnails *thumbnails = row->thumbnails;
@@ -184,6 +182,7 @@ static void print_row(const struct page *page, const struct compare_row *row)
     if (row->picture != NULL || (d->same_shape && d->largest > 0))
         print_picture(page, "difference", row->picture, expected, thumbnails != NULL ? &thumbnails->difference : NULL);
     fputs("</div></li>\n", file);
+    page->failed = page->failed || row->thumbnails_lost;
 }
 
 /* ---- What stands above them ---- */
@@ -229,7 +228,7 @@ static void print_filter(FILE *file, const char *kind, size_t count)
 }
 
 /* Print the line of the template, or what stands in its place. */
-static void print_line(const struct page *page, const char *line)
+static void print_line(struct page *page, const char *line)
 {
     const struct compare_rows *rows = page->request->rows;
     if (strcmp(line, "<!-- summary -->\n") == 0) {
@@ -250,18 +249,19 @@ static void print_line(const struct page *page, const char *line)
 
 bool page_write(const char *path, const struct page_request *request, struct error *error)
 {
-    struct text_buffer text;
+    struct text_buffer text = {0};
     struct page page = {.file = text_open(&text), .request = request};
     char *folder = file_is_standard(path) ? strdup(".") : file_folder(path);
+    page.failed = page.file == NULL || folder == NULL;
     if (folder != NULL)
-        page.folder = absolute_path(folder);
+        page.folder = absolute_path(&page, folder);
     for (const char *const *line = page_template; page.file != NULL && *line != NULL; line++)
         print_line(&page, *line);
     free(folder);
     free(page.folder);
-    if (page.file == NULL || !text_close(page.file, &text))
-        return error_set(error, ERROR_WORK, "not enough memory for the file of --html; free some");
-    const bool done = file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error);
+    bool done = page.file != NULL && text_close(page.file, &text) && !page.failed;
+    done = done ? file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error)
+                : error_set(error, ERROR_WORK, "not enough memory for the file of --html; free some");
     free(text.bytes);
     return done;
 }

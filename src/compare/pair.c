@@ -216,8 +216,8 @@ static bool draw_picture(struct pair *pair, struct error *error)
     if (!saves && (pair->thumbnails == NULL || difference->largest == 0))
         return true;
     bool done = difference_picture(&pair->sides[0].image, &pair->sides[1].image, &picture, error);
-    if (done && pair->thumbnails != NULL)
-        thumbnail_make(&picture, SHRINK_LARGEST, &pair->thumbnails->difference);
+    if (done && pair->thumbnails != NULL && !thumbnail_make(&picture, SHRINK_LARGEST, &pair->thumbnails->difference))
+        pair->row->thumbnails_lost = true;
     done = done && (!saves || save_picture(pair, &picture, error));
     image_free(&picture);
     return done;
@@ -244,17 +244,20 @@ static void decode_lone(struct pair *pair, int i)
     pair->sides[i].file = file;
 }
 
-/* The orientation of a decoded side's EXIF; 0 if there is none. */
-static int find_orientation(const struct side *side)
+/* Make the thumbnail of a side, if that is decoded. SMALL is its image, if that was shrunk before; else it has no samples. */
+static void show_side(struct pair *pair, int i, const struct image *small, struct thumbnail *thumbnail)
 {
     struct error unreported;
+    struct side *side = &pair->sides[i];
     struct metadata metadata = {0};
     if (side->image.samples == NULL)
-        return 0;
-    side->info.format->read_metadata(side->bytes, side->size, METADATA_TEXT_MOST, &metadata, &unreported);
-    const int orientation = metadata.orientation;
+        return;
+    if (!(small->samples != NULL ? thumbnail_encode(small, thumbnail)
+                                 : thumbnail_make(&side->image, SHRINK_MEAN, thumbnail)) ||
+        !side->info.format->read_metadata(side->bytes, side->size, METADATA_TEXT_MOST, &metadata, &unreported))
+        pair->row->thumbnails_lost = true;
+    thumbnail->orientation = metadata.orientation;
     metadata_free(&metadata);
-    return orientation;
 }
 
 /* Make the thumbnails of both files, or of the one that there is. */
@@ -262,21 +265,14 @@ static void make_thumbnails(struct pair *pair)
 {
     struct error unreported;
     const enum row_kind kind = pair->row->kind;
-    struct image *expected = &pair->sides[0].image, *actual = &pair->sides[1].image;
     if (pair->thumbnails == NULL || kind == ROW_EQUAL || kind == ROW_UNREADABLE)
         return;
     if (kind == ROW_MISSING || kind == ROW_NEW)
         decode_lone(pair, kind == ROW_NEW);
     else if (kind == ROW_SHAPE && reserve(pair, side_need(pair, 0) + side_need(pair, 1), &unreported))
         run_both(pair, decode_side, &unreported);
-    if (expected->samples != NULL)
-        thumbnail_make(expected, SHRINK_MEAN, &pair->thumbnails->expected);
-    if (pair->small.samples != NULL)
-        thumbnail_encode(&pair->small, &pair->thumbnails->actual);
-    else if (actual->samples != NULL)
-        thumbnail_make(actual, SHRINK_MEAN, &pair->thumbnails->actual);
-    pair->thumbnails->expected.orientation = find_orientation(&pair->sides[0]);
-    pair->thumbnails->actual.orientation = find_orientation(&pair->sides[1]);
+    show_side(pair, 0, &(struct image){0}, &pair->thumbnails->expected);
+    show_side(pair, 1, &pair->small, &pair->thumbnails->actual);
     pair->worker->thumbnails = pair->thumbnails;
     pair->thumbnails = NULL;
 }
@@ -349,6 +345,7 @@ void pair_compare(struct pair_worker *worker, struct compare_row *row)
     }
     if (worker->wants_thumbnails)
         pair->thumbnails = calloc(1, sizeof *pair->thumbnails);
+    row->thumbnails_lost = worker->wants_thumbnails && pair->thumbnails == NULL;
     if (row->kind == ROW_EQUAL && !compare_files(pair, &error)) {
         error_add_subject(&error, file_input_name(row->actual.path));
         row->kind = ROW_UNREADABLE;

@@ -45,6 +45,7 @@ struct compare_row {
     char *picture;                /* the path of the picture of the difference; NULL: none was written */
     char *problem;                /* a sentence; NULL: all went well. Another kind: the picture could not be written. */
     struct thumbnails *thumbnails; /* NULL: none were asked for, or made */
+    bool thumbnails_lost;          /* there was not enough memory for one */
 };
 
 struct compare_rows {

@@ -81,24 +81,27 @@ bool image_shrink(const struct image *image, enum shrink shrink, struct image *s
     return true;
 }
 
-void thumbnail_encode(const struct image *small, struct thumbnail *thumbnail)
+bool thumbnail_encode(const struct image *small, struct thumbnail *thumbnail)
 {
     struct error unreported;
     const struct codec_settings settings = {.quality = QUALITY, .compression = CODEC_COMPRESSION};
     const bool exact = small->width * small->height <= EXACT_PIXELS;
     *thumbnail = (struct thumbnail){
         .format = format_of(exact ? FORMAT_PNG : FORMAT_JPEG), .width = small->width, .height = small->height};
-    if (!codec_encode(small, thumbnail->format, &settings, &thumbnail->bytes, &thumbnail->size, &unreported))
+    const bool done =
+        codec_encode(small, thumbnail->format, &settings, &thumbnail->bytes, &thumbnail->size, &unreported);
+    if (!done)
         thumbnail_free(thumbnail);
+    return done;
 }
 
-void thumbnail_make(const struct image *image, enum shrink shrink, struct thumbnail *thumbnail)
+bool thumbnail_make(const struct image *image, enum shrink shrink, struct thumbnail *thumbnail)
 {
     struct error unreported;
     struct image small;
-    if (image_shrink(image, shrink, &small, &unreported))
-        thumbnail_encode(&small, thumbnail);
+    const bool done = image_shrink(image, shrink, &small, &unreported) && thumbnail_encode(&small, thumbnail);
     image_free(&small);
+    return done;
 }
 
 void thumbnail_free(struct thumbnail *thumbnail)

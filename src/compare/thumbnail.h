@@ -38,12 +38,12 @@ enum shrink {
  * makes them fit. Release it with image_free. Fails if there is not enough memory. */
 bool image_shrink(const struct image *image, enum shrink shrink, struct image *small, struct error *error);
 
-/* Encode SMALL, a shrunk image: one of a few pixels exactly, others as a JPEG. A failure leaves none. Release it with
- * thumbnail_free. */
-void thumbnail_encode(const struct image *small, struct thumbnail *thumbnail);
+/* Encode SMALL, a shrunk image: one of a few pixels exactly, others as a JPEG. Release it with thumbnail_free. Fails if
+ * there is not enough memory. */
+bool thumbnail_encode(const struct image *small, struct thumbnail *thumbnail);
 
 /* Shrink and encode. */
-void thumbnail_make(const struct image *image, enum shrink shrink, struct thumbnail *thumbnail);
+bool thumbnail_make(const struct image *image, enum shrink shrink, struct thumbnail *thumbnail);
 
 /* Release the bytes. All zero is allowed, and is what remains. */
 void thumbnail_free(struct thumbnail *thumbnail);

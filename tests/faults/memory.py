@@ -45,6 +45,10 @@ SCENARIOS = [
              jobs=True),
     Scenario("in place", "-q", "-j2", "--in-place", "blur", "copy/a.png", "copy/b.png", jobs=True),
     Scenario("--compare", "--compare", "in/a.png", "in/other.png", "out/o.png", prints=True, files=1, status=1),
+    Scenario("--compare, page", "--compare", "in/a.png", "in/other.png", "--html", "out/p.html", "--ignore", "0,0,9,9",
+             prints=True, jobs=True, files=1, status=1),
+    Scenario("--compare, JUnit", "--compare", "in/a.png", "in/other.png", "--junit", "out/j.xml", prints=True, jobs=True,
+             files=1, status=1),
     Scenario("--list", "--list", prints=True),
     Scenario("--show", "--show", "unsharp,disk:40", prints=True),
     Scenario("--help", "--help", prints=True),
@@ -93,7 +97,8 @@ def judge(scenario, what, want, want_files, ended, files):
     """Check a run in which a call failed."""
     before = {"copy/" + name: faults.read("in/" + name) for name in ("a.png", "b.png")}
     for name, data in files.items():
-        if data not in (want_files.get(name), before.get(name)):
+        reported = b"memory" in data and "memory" in "".join(ended.lines())  # a report may say why a row failed
+        if data not in (want_files.get(name), before.get(name)) and not reported:
             fail(f"{what}: {name} has {'other bytes' if name in want_files else 'no place there'}")
     if ended.status == want.status and ended.out == want.out and files == want_files:
         if "--report" in scenario.arguments:
