@@ -7,7 +7,7 @@
 
 bool bytes_contain(const uint8_t *bytes, size_t size, const char *text)
 {
-    return memmem(bytes, size, text, strlen(text)) != NULL;
+    return size > 0 && memmem(bytes, size, text, strlen(text)) != NULL; /* no bytes may be at NULL */
 }
 
 void *bytes_allocate(size_t size)
