@@ -60,6 +60,7 @@ def write_files():
         "colour.png": (picture(RED), picture(BLUE)), "equal.png": (picture(RED), picture(RED)),
         "gone.png": (picture(RED), None), HOSTILE: (picture(RED), picture(GREY)), "new.png": (None, picture(BLUE)),
         "shape.png": (picture(RED), picture(BLUE, width=200)), "tolerated.png": (picture(GREY), picture((130, 128, 128))),
+        "wide.png": (picture(RED, height=40), picture(BLUE, height=40)),
         "turned.jpg": (oriented(turned, 6), jpeg(picture(RED, GREY, box=(0, 0, 200, 150)))),
     }
     for name, sides in files.items():
@@ -71,7 +72,7 @@ def write_files():
     subprocess.run([PROGRAM, "--compare", "e", "a", "d", "--html", "drawn.html", "-q"], capture_output=True)
     return sorted([("unreadable", "bad.png"), ("different", "box.png"), ("different", "colour.png"), ("missing", "gone.png"),
                    ("different", HOSTILE), ("new", "new.png"), ("shape", "shape.png"), ("tolerated", "tolerated.png"),
-                   ("different", "turned.jpg")], key=lambda row: row[1].encode())
+                   ("different", "turned.jpg"), ("different", "wide.png")], key=lambda row: row[1].encode())
 
 
 def address(path):
@@ -157,7 +158,7 @@ def test_list(t, rows):
     t.browser.get("document.querySelectorAll('#rows img')[5].click()")  # opens the row, not the file
     t.browser.get("new Promise(requestAnimationFrame)")
     assert t.browser.get("location.href") == address("page.html")
-    assert t.chosen() == t.browser.get("document.querySelectorAll('#rows img')[5].closest('li').querySelector('.name').textContent")
+    assert t.browser.get("view.row === document.querySelectorAll('#rows img')[5].closest('li')")
 
 
 def test_views(t, rows):
@@ -200,6 +201,9 @@ def test_views(t, rows):
     assert t.pane("difference")[2] > 800 and t.browser.get("document.querySelector('#stage .actual').offsetWidth") == 0
     t.browser.key("s")
     assert t.pane("difference")[2] < 400
+    t.show("wide.png")  # one below the other
+    assert t.pane("expected")[2] > 800 and t.pane("expected")[1] < t.pane("actual")[1] < t.pane("difference")[1]
+    t.expect(BLUE, "actual")
     # Pictures that EXIF turns are shown as they were compared.
     t.show("turned.jpg")
     t.expect((0, 0, 254), "expected", .3, .5 - .1)
@@ -237,6 +241,10 @@ def test_zoom(t, rows):
     assert abs(moved - t.browser.get("document.getElementById('box').getBoundingClientRect().x") - 40) < 1
     t.browser.key("z")
     t.expect(GREY, "actual")
+    t.show("colour.png")  # a box as large as the picture gets no margin
+    x, y, width, height = t.pane("difference")
+    t.browser.key("z")
+    assert t.browser.get("document.getElementById('box').getBoundingClientRect().width") > width - 4
 
 
 def test_schemes(t, rows):
