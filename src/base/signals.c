@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/signals.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@ _Noreturn void signals_end_program(int number)
     sigemptyset(&set);
     sigaddset(&set, number);
     signal(number, SIG_DFL);
-    raise(number);
+    pthread_kill(pthread_self(), number);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     _exit(128 + number);
 }
