@@ -119,16 +119,12 @@ static int list_filters(const struct options *options)
 
 /* ---- Tables ---- */
 
-static const char *backend_word(const struct variant *variant)
-{
-    return variant->backend == BACKEND_CUDA ? "cuda" : "cpu";
-}
-
 static void list_variants_json(const struct variant *table, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct variant *v = &table[i];
-        printf("%s{\"name\":\"%s\",\"backend\":\"%s\",\"capability\":", json_joint(i), v->name, backend_word(v));
+        printf("%s{\"name\":\"%s\",\"backend\":\"%s\",\"capability\":", json_joint(i), v->name,
+               backend_name(v->backend));
         if (v->backend == BACKEND_CUDA)
             printf("%d", v->capability);
         else
@@ -158,7 +154,7 @@ static int list_variants(const struct options *options)
         char gpu[32] = "-";
         if (v->backend == BACKEND_CUDA)
             snprintf(gpu, sizeof gpu, "sm_%d", v->capability);
-        printf("%-*s  %-4s  %-5s  %-8s  %-14s  %s\n", width, v->name, backend_word(v), gpu,
+        printf("%-*s  %-4s  %-5s  %-8s  %-14s  %s\n", width, v->name, backend_name(v->backend), gpu,
                v->samples & 1u << SAMPLE_U16 ? "8/16 bit" : "8 bit", accepts_name(v->accepts), v->summary);
     }
     if (!pipeline_has_cuda)

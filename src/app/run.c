@@ -66,7 +66,7 @@ static void on_planned(void *context, const struct pipeline *pipeline)
 {
     struct output *output = context;
     progress_clear(&output->progress);
-    print_detail("backend", "%s: %s", pipeline->backend == BACKEND_CUDA ? "cuda" : "cpu", pipeline->why.message);
+    print_detail("backend", "%s: %s", backend_name(pipeline->backend), pipeline->why.message);
     const struct device_info *facts = pipeline_gpu_facts(pipeline);
     if (facts != NULL)
         print_detail("device", "%d: %s, compute capability %d.%d", pipeline->request->device, facts->name,
@@ -101,8 +101,8 @@ static void print_result(const struct options *options, const struct job_result 
     else
         print_detail("done", "%s: %d x %d pixels, %d channel%s%s, %s %s, %.1f ms: %s, %zu bytes", job->input,
                      result->width, result->height, result->channels, plural(result->channels),
-                     result->bits > 8 ? " of 16 bits" : "", result->backend == BACKEND_CUDA ? "cuda" : "cpu",
-                     result->variants, stages_total(&result->stages), job->output, result->output_bytes);
+                     result->bits > 8 ? " of 16 bits" : "", backend_name(result->backend), result->variants,
+                     stages_total(&result->stages), job->output, result->output_bytes);
 }
 
 static void on_result(void *context, const struct job_result *result)

@@ -114,7 +114,7 @@ static void print_line(FILE *file, const struct report *report, const struct job
     if (result->encoder != NULL)
         text_print_json_member(file, "encoder", result->encoder->name);
     if (result->variants[0] != '\0') {
-        text_print_json_member(file, "backend", result->backend == BACKEND_CUDA ? "cuda" : "cpu");
+        text_print_json_member(file, "backend", backend_name(result->backend));
         if (result->device >= 0)
             fprintf(file, ",\"device\":%d", result->device);
         text_print_json_member(file, "variant", result->variants);

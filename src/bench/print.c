@@ -9,11 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-static const char *backend_word(enum backend backend)
-{
-    return backend == BACKEND_CUDA ? "cuda" : "cpu";
-}
-
 /* Today, as YYYY-MM-DD in UTC. */
 static void print_date(char *text, size_t size)
 {
@@ -100,7 +95,7 @@ static void write_fields(struct fields *fields, const struct bench_row *row)
 {
     const bool timed = row->runs > 0;
     text_field(fields, "variant", row->variant);
-    text_field(fields, "backend", backend_word(row->backend));
+    text_field(fields, "backend", backend_name(row->backend));
     text_field(fields, "filter", row->filter != NULL ? row->filter->name : "");
     whole_field(fields, "filter_width", row->filter != NULL ? (uint64_t)row->filter->width : 0);
     whole_field(fields, "filter_height", row->filter != NULL ? (uint64_t)row->filter->height : 0);

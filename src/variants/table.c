@@ -246,6 +246,11 @@ bool variant_accepts(const struct variant *variant, const struct filter *filter,
     return true;
 }
 
+const char *backend_name(enum backend backend)
+{
+    return backend == BACKEND_CUDA ? "cuda" : "cpu";
+}
+
 const char *accepts_name(enum accepts accepts)
 {
     static const char *const names[] = {

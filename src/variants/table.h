@@ -76,6 +76,9 @@ const struct variant *variant_find(const char *name, struct error *error);
  * its `launch` is NULL. */
 bool variant_accepts(const struct variant *variant, const struct filter *filter, enum sample sample);
 
+/* The word for BACKEND in options and results. */
+const char *backend_name(enum backend backend);
+
 /* The filters that a variant accepts, in two words. */
 const char *accepts_name(enum accepts accepts);
 
