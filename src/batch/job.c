@@ -126,7 +126,6 @@ static bool read_input(struct job_worker *worker, struct passage *passage, bool 
     struct stages *stages = &passage->result->stages;
     struct error *error = &passage->result->error;
     const struct memory_budget *budget = worker->budget;
-    const size_t most = budget->file_most < budget->most ? budget->file_most : budget->most;
     const size_t expected = job->bytes < budget->file_most ? (size_t)job->bytes : budget->file_most;
     if (!reserve_file(worker, passage, expected, wait, reserved, error))
         return false;
@@ -135,7 +134,8 @@ static bool read_input(struct job_worker *worker, struct passage *passage, bool 
     if (wait)
         stages_end(stages, STAGE_WAIT);
 
-    bool done = file_read(job->input, most, &passage->bytes, &passage->size, &passage->facts, error);
+    bool done =
+        file_read(job->input, budget_input_most(budget), &passage->bytes, &passage->size, &passage->facts, error);
     stages_end(stages, STAGE_READ);
     done = done && codec_inspect(passage->bytes, passage->size, file_input_name(job->input), &passage->codec,
                                  &passage->info, error);

@@ -86,6 +86,11 @@ size_t budget_file_most(void)
     return allowance_find("").memory / 2;
 }
 
+size_t budget_input_most(const struct memory_budget *budget)
+{
+    return budget->file_most < budget->most ? budget->file_most : budget->most;
+}
+
 /* What LIMIT leaves, if so many PAGES count for it already. */
 static size_t limit_leaves(const struct rlimit *limit, unsigned long pages)
 {

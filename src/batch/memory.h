@@ -58,6 +58,9 @@ size_t budget_default(void);
  * the same size. */
 size_t budget_file_most(void);
 
+/* The most bytes of one input: file_most, but no more than may be reserved. */
+size_t budget_input_most(const struct memory_budget *budget);
+
 /* The bytes that `ulimit -v` and `ulimit -d` leave to this process. SIZE_MAX if they do not limit it. */
 size_t budget_left(void);
 

@@ -85,9 +85,8 @@ static size_t side_need(const struct pair *pair, int i)
 static void read_side(struct pair *pair, int i)
 {
     struct side *side = &pair->sides[i];
-    const struct memory_budget *budget = pair->worker->budget;
-    const size_t most = budget->file_most < budget->most ? budget->file_most : budget->most;
-    side->failed = !file_read(side->file->path, most, &side->bytes, &side->size, NULL, &side->error);
+    side->failed = !file_read(side->file->path, budget_input_most(pair->worker->budget), &side->bytes, &side->size,
+                              NULL, &side->error);
     if (!side->failed)
         side->file->bytes = side->size;
 }
