@@ -9,7 +9,6 @@ numbers of cores and GPUs. They are read and written in memory (--folder, defaul
 second (the median of the runs), and how far auto is behind the better backend; with --json, it writes them, and
 plot.py draws them."""
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -93,9 +92,7 @@ def main():
                           f"{share:8.2f}", flush=True)
             shutil.rmtree(source)
     if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({**describe_machine(options.commit), "rows": rows}, file, indent=1)
-            file.write("\n")
+        batch_bench.save_json(options.json, {**describe_machine(options.commit), "rows": rows})
     return 0
 
 

@@ -173,6 +173,12 @@ def commands(arguments, source, output, report):
                                     str(workers)]
 
 
+def save_json(path, value):
+    with open(path, "w", encoding="ascii") as file:
+        json.dump(value, file, indent=1)
+        file.write("\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("program")
@@ -221,10 +227,9 @@ def main():
                       f"{stage} {share}" for stage, share in row["stages_percent"].items() if share >= 0.5)
                       if "stages_percent" in row else ""), flush=True)
     if arguments.json:
-        with open(arguments.json, "w", encoding="ascii") as file:
-            json.dump({"count": arguments.count, "filter": arguments.filter, "formats": arguments.formats, "jobs": arguments.jobs,
-                       "megapixels": megapixels, "codec_images_per_second": codec, "rows": rows}, file, indent=1)
-            file.write("\n")
+        save_json(arguments.json, {
+            "count": arguments.count, "filter": arguments.filter, "formats": arguments.formats, "jobs": arguments.jobs,
+            "megapixels": megapixels, "codec_images_per_second": codec, "rows": rows})
 
 
 if __name__ == "__main__":

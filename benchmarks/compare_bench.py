@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 
-from batch_bench import ROOT, SAMPLES, has_opencv, make_with_opencv, make_with_vips
+from batch_bench import ROOT, SAMPLES, has_opencv, make_with_opencv, make_with_vips, save_json
 
 PIXELMATCH = """
 import sys
@@ -157,9 +157,7 @@ def main():
         rows += time_all(f"{arguments.pairs} pairs of 0.5 Mpixel", [*ours(expected, actual), *peers], arguments.runs,
                          decode)
     if arguments.json:
-        with open(arguments.json, "w", encoding="ascii") as file:
-            json.dump(rows, file, indent=1)
-            file.write("\n")
+        save_json(arguments.json, rows)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,13 @@ import argparse
 import concurrent.futures
 import ctypes
 import glob
-import json
 import multiprocessing
 import os
 import statistics
 import sys
 import time
+
+from batch_bench import save_json
 
 QUALITY = 90
 BACKENDS = (("HYBRID", 1), ("GPU_HYBRID", 2), ("HARDWARE", 3))
@@ -250,9 +251,7 @@ def main():
     options = parser.parse_args()
     rows = measure(options)
     if options.json:
-        with open(options.json, "w", encoding="ascii") as file:
-            json.dump(rows, file, indent=1)
-            file.write("\n")
+        save_json(options.json, rows)
 
 
 if __name__ == "__main__":
