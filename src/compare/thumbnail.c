@@ -15,8 +15,8 @@ enum {
     SQUARE = 8,             /* pixels of a thumbnail, a side of a square of the ground */
 };
 
-/* What the pixels of one block add up to. Weighed by alpha, a sample is below 2^32, so the sums are right for blocks of up
- * to 2^31 pixels. An image of larger blocks has about 160 of them in a row or a column: 2^38 pixels. */
+/* The sums of one block. A sample times its alpha is below 2^32, so 64 bits hold the sum of 2^31 pixels. Blocks of more
+ * pixels come from images of about 2^38 pixels: a row or a column of them has up to 160 blocks. */
 struct block {
     uint64_t colours[3]; /* or the largest ones */
     uint64_t alpha, pixels;
