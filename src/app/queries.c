@@ -34,8 +34,8 @@ bool find_filters(const struct options *options, const char *named, struct filte
         struct filter *filter = &(*filters)[i];
         if (options->flip)
             filter_flip(filter);
-        /* Sums of two grids are never negative. */
-        filter->absolute = filter->absolute || (options->absolute && filter_grids(filter) == 1);
+        /* Sums of two grids, or of two passes, are never negative. */
+        filter->absolute = filter->absolute || (options->absolute && filter_grids(filter) == 1 && !filter->two_pass);
     }
     return true;
 }
@@ -78,7 +78,7 @@ static void list_named(const struct options *options, char *const *names, size_t
     for (size_t i = 0; i < count; i++) {
         struct error error;
         char text[ERROR_TEXT];
-        if (filter_find(names[i], filter, &error)) {
+        if (filter_find(names[i], filter, NULL, &error)) {
             list_filter(list, names[i], filter, filter->title);
             continue;
         }

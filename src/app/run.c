@@ -50,7 +50,7 @@ static void on_decoded(void *context, const struct job_result *result)
 /* Print the variant of filter NUMBER, and the reason. */
 static void print_variant(const struct pipeline *pipeline, size_t number)
 {
-    const struct filter *filter = &pipeline->request->filters[number];
+    const struct filter *filter = pipeline->plans[number].filter;
     const struct variant *variant = pipeline->plans[number].variant;
     const struct variant *other = variant_runner_up(filter, variant, &pipeline->work);
     char why[128] = "asked for";

@@ -39,7 +39,8 @@ static inline double size_samples(const struct bench_size *size)
 /* The number of multiply-adds for a sample, without any tricks. */
 static inline double filter_taps(const struct filter *filter)
 {
-    return (double)filter_grids(filter) * filter->width * filter->height;
+    return filter->two_pass ? filter->width + filter->height
+                            : (double)filter_grids(filter) * filter->width * filter->height;
 }
 
 /* VALUE as an integer from LEAST to MOST. */

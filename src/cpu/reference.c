@@ -5,6 +5,7 @@
 #include "cpu/cpu.h"
 #include "image/image.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -99,7 +100,102 @@ static float reference_f32(const struct plan *plan, const struct plane *in, int 
 struct images {
     const struct plan *plan;
     const struct plane *in, *out;
+    void *row_sums; /* of all planes, for a filter in two passes: m as int64_t, or double for planes of float */
 };
+
+/* ---- Filters in two passes ---- */
+
+static double sample_at(const struct plane *in, int channel, int y, int x)
+{
+    const void *row = plane_row(in, channel, y);
+    return in->sample == SAMPLE_U8    ? ((const uint8_t *)row)[x]
+           : in->sample == SAMPLE_U16 ? ((const uint16_t *)row)[x]
+                                      : (double)((const float *)row)[x];
+}
+
+static void first_pass_row(void *context, int64_t index, int thread)
+{
+    (void)thread;
+    const struct images *images = context;
+    const struct plane *in = images->in;
+    const struct filter *f = images->plan->filter;
+    const int channel = (int)(index / in->height), y = (int)(index % in->height);
+    for (int x = 0; x < in->width; x++) {
+        int64_t sum = 0;
+        double float_sum = 0;
+        for (int j = 0; j < f->width; j++) {
+            const int from_x = border_index(x + j - f->anchor_x, in->width, images->plan->border);
+            if (from_x >= 0 && in->sample == SAMPLE_F32)
+                float_sum += f->row[j] * sample_at(in, channel, y, from_x);
+            else if (from_x >= 0)
+                sum += f->row[j] * (int64_t)sample_at(in, channel, y, from_x);
+        }
+        if (in->sample == SAMPLE_F32)
+            ((double *)images->row_sums)[index * in->width + x] = ldexp(float_sum, -f->row_shift);
+        else
+            ((int64_t *)images->row_sums)[index * in->width + x] = passes_row(&images->plan->passes, sum);
+    }
+}
+
+/* The output of float, of the blur or the unsharp mask, from the sum of the column. */
+static float second_pass_f32(const struct filter *f, double sum, double in)
+{
+    const double blur = sum / (double)f->pass_scale, detail = in - blur;
+    if (f->amount == 0)
+        return (float)blur;
+    return (float)(fabs(detail) < ldexp(f->threshold, -UNSHARP_LEVEL_BITS)
+                       ? in
+                       : in + ldexp(f->amount, -UNSHARP_AMOUNT_BITS) * detail);
+}
+
+static void second_pass_row(void *context, int64_t index, int thread)
+{
+    (void)thread;
+    const struct images *images = context;
+    const struct plane *in = images->in;
+    const struct filter *f = images->plan->filter;
+    const int channel = (int)(index / in->height), y = (int)(index % in->height);
+    void *to = plane_row(images->out, channel, y);
+    if (images->plan->last_row > 0 && (y < images->plan->first_row || y >= images->plan->last_row))
+        return;
+    for (int x = 0; x < in->width; x++) {
+        int64_t sum = 0;
+        double float_sum = 0;
+        for (int i = 0; i < f->height; i++) {
+            const int from_y = border_index(y + i - f->anchor_y, in->height, images->plan->border);
+            const int64_t from = ((int64_t)channel * in->height + from_y) * in->width + x;
+            if (from_y >= 0 && in->sample == SAMPLE_F32)
+                float_sum += f->column[i] * ((const double *)images->row_sums)[from];
+            else if (from_y >= 0)
+                sum += f->column[i] * ((const int64_t *)images->row_sums)[from];
+        }
+        const double sample = sample_at(in, channel, y, x);
+        if (in->sample == SAMPLE_F32)
+            ((float *)to)[x] = second_pass_f32(f, float_sum, sample);
+        else if (in->sample == SAMPLE_U8)
+            ((uint8_t *)to)[x] = (uint8_t)passes_level(&images->plan->passes, sum, (int32_t)sample);
+        else
+            ((uint16_t *)to)[x] = (uint16_t)passes_level(&images->plan->passes, sum, (int32_t)sample);
+    }
+}
+
+static bool launch_passes(struct images *images, struct error *error)
+{
+    const struct plane *in = images->in;
+    struct thread_pool *pool = images->plan->pool;
+    const int64_t rows = (int64_t)in->count * in->height;
+    images->row_sums = calloc((size_t)rows * (size_t)in->width, sizeof(int64_t));
+    if (images->row_sums == NULL)
+        return error_set(error, ERROR_WORK, "not enough memory for the sums of %s; close other programs",
+                         images->plan->filter->name);
+    static_assert(sizeof(double) == sizeof(int64_t), "row_sums holds either");
+    parallel_for(pool, thread_pool_threads(pool), rows, first_pass_row, images);
+    parallel_for(pool, thread_pool_threads(pool), rows, second_pass_row, images);
+    free(images->row_sums);
+    return true;
+}
+
+/* ---- The variant ---- */
 
 static void reference_row(void *context, int64_t index, int thread)
 {
@@ -122,8 +218,9 @@ bool reference_launch(const struct plan *plan, struct device *device, const stru
                       struct error *error)
 {
     (void)device;
-    (void)error;
-    struct images images = {plan, in, out};
+    struct images images = {.plan = plan, .in = in, .out = out};
+    if (plan->filter->two_pass)
+        return launch_passes(&images, error);
     parallel_for(plan->pool, thread_pool_threads(plan->pool), (int64_t)in->count * in->height, reference_row, &images);
     return true;
 }

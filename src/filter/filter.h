@@ -46,6 +46,13 @@ extern "C" {
  * memory. */
 #define FILTER_MAX 127
 
+/* The most taps of a column or a row of a filter in two passes: 5 standard deviations of 170 pixels on both sides. */
+#define FILTER_PASS_MAX 1701
+
+/* The units of an unsharp mask's amount, and of its threshold and its blur in one level: see struct filter. */
+#define UNSHARP_AMOUNT_BITS 20
+#define UNSHARP_LEVEL_BITS 8
+
 /* sum|q| * 255 must stay below 2^31, so that every sum of taps times 8-bit samples fits in 32 bits: 8,421,504.
  * With two grids, the bound is for the sum over both: then |s1| + |s2| fits too, and so does every C. */
 #define FILTER_MAX_SUM (INT32_MAX / 255)
@@ -93,9 +100,38 @@ struct filter {
     bool unscaled;  /* the text has no scale, where one may be missing: see filter_brightness */
     bool is_matrix; /* the text is a libvips matrix */
 
-    bool separable; /* taps[y][x] = column[y] * row[x], exactly; false with two grids */
-    int32_t column[FILTER_MAX], row[FILTER_MAX];
+    bool separable; /* taps[y][x] = column[y] * row[x], exactly; false with two grids; true with two passes */
+    int32_t column[FILTER_PASS_MAX], row[FILTER_PASS_MAX];
+
+    /* A filter in two passes. Its taps are too fine, or too many, for a grid: `taps` and biases are not used; scale, tap_sum
+     * and absolute_sum are 1, as of the weights. The row comes first, its sums are rounded to fractions of a level, and the column follows:
+     *
+     *     m(y, x) = floor((sum over j of row[j] * in(y, x + j - anchor_x)) / 2^row_shift + 1/2)
+     *     s(y, x) = sum over i of column[i] * m(y + i - anchor_y, x)
+     *     out = floor(s / pass_scale + 1/2)
+     *
+     * No tap is negative, and pass_scale = sum(row) * sum(column) / 2^row_shift, so no output needs to be clamped. For
+     * samples of uint8_t, each tap is below 2^15, each m below 2^19 and each s below 2^32; for uint16_t, below 2^22,
+     * 2^27 and 2^53. If row_shift is not 0, each m is below 2^16 and 2^22, and pass_scale is a power of two: 2^23 or
+     * 2^24 for uint8_t, at least 2^27 for uint16_t.
+     *
+     * An unsharp mask has an amount of A / 2^20 and a threshold of T / 2^8 levels. With e = 2^8 in - floor(2^8 s /
+     * pass_scale + 1/2), out = in if |e| < T, and else clamp(floor(in + A e / 2^28 + 1/2)). Its
+     * absolute_sum is 1 + 2 amounts, rounded up. */
+    bool two_pass;
+    int row_shift;
+    int64_t pass_scale;
+    int32_t amount; /* A, below 2^27; 0: the filter is a blur, not an unsharp mask */
+    int32_t threshold;
+
+    struct filter *deep; /* the same filter for samples of more than 8 bits, if it is another one; else NULL */
 };
+
+/* The filter to apply to samples of more than 8 bits (DEEP), or of 8. */
+static inline const struct filter *filter_of_depth(const struct filter *filter, bool deep)
+{
+    return deep && filter->deep != NULL ? filter->deep : filter;
+}
 
 /* The built-in filters, sorted by name. filters/embed.py writes them at build time. */
 struct builtin_filter {
@@ -118,14 +154,15 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
  *   - a path without a slash, if no filter has that name.
  *
  * The search path is $GPUCONV_FILTERS (folders separated by colons), then $XDG_CONFIG_HOME/gpuconv/filters or
- * ~/.config/gpuconv/filters, then the installed folder. An unknown name is ERROR_USAGE, a bad file ERROR_WORK. */
-bool filter_find(const char *spec, struct filter *filter, struct error *error);
+ * ~/.config/gpuconv/filters, then the installed folder. An unknown name is ERROR_USAGE, a bad file ERROR_WORK. DEEP is
+ * room for the filter's `deep`, which must live as long as FILTER; if it is NULL, there is none. */
+bool filter_find(const char *spec, struct filter *filter, struct filter *deep, struct error *error);
 
-/* Split ARGUMENT at its commas and find each filter. *FILTERS is one allocation of *COUNT filters; release it with
- * free. If ARGUMENT is the path of an existing file, it is one filter, even with commas. */
+/* Split ARGUMENT at its commas and find each filter. *FILTERS is one allocation of *COUNT filters, with each `deep`
+ * behind them; release it with free. If ARGUMENT is the path of an existing file, it is one filter, even with commas. */
 bool filter_find_all(const char *argument, struct filter **filters, size_t *count, struct error *error);
 
-/* Rotate the taps of each grid and the anchor by 180 degrees. Correlation with the result is true convolution with the
+/* Rotate the taps of each grid and the anchor by 180 degrees, also of the filter's `deep`. Correlation with the result is true convolution with the
  * original. */
 void filter_flip(struct filter *filter);
 

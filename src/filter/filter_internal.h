@@ -35,7 +35,11 @@ struct generator {
     int parameters;   /* how many it takes, at most MAX_PARAMETERS */
     const char *title;
     const char *usage;
-    bool (*make)(const struct number *parameters, struct filter *filter); /* false if a parameter is out of range */
+    bool has_deep; /* its filter for samples of more than 8 bits is another one */
+
+    /* Make the filter for samples of more than 8 bits (DEEP) or of 8. FILTER is all zeros. Returns false if a parameter
+     * is out of range. */
+    bool (*make)(const struct number *parameters, bool deep, struct filter *filter);
 };
 
 #define GENERATOR_COUNT 5
@@ -46,7 +50,8 @@ extern const struct generator generators[GENERATOR_COUNT];
 /* The index of the generator whose name is the first LENGTH bytes of SPEC, or GENERATOR_COUNT if there is none. */
 size_t generator_index(const char *spec, size_t length);
 
-/* Make the filter SPEC, such as `motion:15:30`, by the generator INDEX, whose name SPEC begins with. */
-bool filter_generate(const char *spec, size_t index, struct filter *filter, struct error *error);
+/* Make the filter SPEC, such as `motion:15:30`, by the generator INDEX, whose name SPEC begins with.
+ * DEEP is room for its `deep`, or NULL. */
+bool filter_generate(const char *spec, size_t index, struct filter *filter, struct filter *deep, struct error *error);
 
 #endif

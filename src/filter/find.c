@@ -98,8 +98,8 @@ static bool refuse_parameters(const char *spec, const char *name, struct error *
                      forms);
 }
 
-/* Report that there is no filter SPEC, and suggest a name. FILTER is for trying. */
-static bool fail_unknown(const char *spec, struct filter *filter, struct error *error)
+/* Report that there is no filter SPEC, and suggest a name. FILTER and DEEP are for trying. */
+static bool fail_unknown(const char *spec, struct filter *filter, struct filter *deep, struct error *error)
 {
     char word[65] = ""; /* the part before the colon; error_nearest ignores longer words */
     const size_t length = strcspn(spec, ":");
@@ -125,7 +125,7 @@ static bool fail_unknown(const char *spec, struct filter *filter, struct error *
         char tried[256];
         if (generator < GENERATOR_COUNT) {
             snprintf(tried, sizeof tried, "%s%s", nearest, spec + length); /* with these parameters, if they fit */
-            nearest = filter_generate(tried, generator, filter, NULL) ? tried : filter_forms[generator][0];
+            nearest = filter_generate(tried, generator, filter, deep, NULL) ? tried : filter_forms[generator][0];
         }
         error_unknown(error, "filter", spec, nearest, "--list");
     }
@@ -133,14 +133,14 @@ static bool fail_unknown(const char *spec, struct filter *filter, struct error *
     return false;
 }
 
-bool filter_find(const char *spec, struct filter *filter, struct error *error)
+bool filter_find(const char *spec, struct filter *filter, struct filter *deep, struct error *error)
 {
     if (*spec == '\0')
         return error_set(error, ERROR_USAGE, "a filter's name is empty; gpuconv --list shows all filters");
     const size_t word = strcspn(spec, ":");
     const size_t generator = generator_index(spec, word);
     if (generator < GENERATOR_COUNT && spec[word] == ':')
-        return filter_generate(spec, generator, filter, error);
+        return filter_generate(spec, generator, filter, deep, error);
     if (strchr(spec, '/'))
         return read_filter_file(spec, spec, filter, error);
 
@@ -151,8 +151,9 @@ bool filter_find(const char *spec, struct filter *filter, struct error *error)
     if (is_file(spec))
         return read_filter_file(spec, spec, filter, error);
     if (generator < GENERATOR_COUNT)
-        return filter_generate(spec, generator, filter, error); /* this fails and says which parameters are missing */
-    return fail_unknown(spec, filter, error);
+        return filter_generate(spec, generator, filter, deep,
+                               error); /* this fails and says which parameters are missing */
+    return fail_unknown(spec, filter, deep, error);
 }
 
 bool filter_find_all(const char *argument, struct filter **filters, size_t *count, struct error *error)
@@ -163,7 +164,7 @@ bool filter_find_all(const char *argument, struct filter **filters, size_t *coun
         *count += *at == ',' && !one_file;
 
     bool done = false;
-    *filters = malloc(*count * sizeof **filters); /* large; filter_find fills each */
+    *filters = malloc(2 * *count * sizeof **filters); /* large; filter_find fills each that is used */
     char *copy = strdup(argument);
     if (*filters == NULL || copy == NULL) {
         error_set(error, ERROR_WORK, "there is not enough memory for %zu filters", *count);
@@ -180,7 +181,7 @@ bool filter_find_all(const char *argument, struct filter **filters, size_t *coun
                       i + 1, argument);
             goto end;
         }
-        if (!filter_find(spec, &(*filters)[i], error)) {
+        if (!filter_find(spec, &(*filters)[i], &(*filters)[*count + i], error)) {
             if (error != NULL && error->code == ERROR_USAGE && strchr(before, ':') != NULL &&
                 spec[strspn(spec, "0123456789")] == '\0')
                 error_set(error, ERROR_USAGE,

@@ -91,8 +91,9 @@ static double sine(double degrees)
     return sum;
 }
 
-static bool make_box(const struct number *parameters, struct filter *filter)
+static bool make_box(const struct number *parameters, bool deep, struct filter *filter)
 {
+    (void)deep;
     if (!number_is_integer(parameters[0], 0, MAX_RADIUS))
         return false;
     const int radius = (int)parameters[0].numerator, side = 2 * radius + 1;
@@ -114,51 +115,124 @@ static void gaussian_weights(double sigma, int radius, double *weights)
         weights[i] /= sum;
 }
 
-static bool make_gaussian(const struct number *parameters, struct filter *filter)
+/* ---- Blurs in two passes ---- */
+
+/* The largest radius of a filter in two passes. */
+#define MAX_PASS_RADIUS (FILTER_PASS_MAX / 2)
+
+/* How the taps of a blur are rounded: each vector's integer taps sum to 2^unit_bits, and the sums of a row are rounded to
+ * 2^-fraction_bits levels. */
+struct precision {
+    int unit_bits, fraction_bits;
+};
+
+/* The weights of the Gaussian at distances from 0 to MAX_PASS_RADIUS, as the sum over all integers is 1. *RADIUS is the
+ * least distance whose weights, with all up to it, leave out at most half of the mass LEFT_OUT on each side. */
+static void infinite_weights(double sigma, double left_out, double *weights, int *radius)
+{
+    double sum = weights[0] = 1.0;
+    for (int i = 1; i < 40 * sigma + 2; i++) { /* e^-800 is below the least double */
+        const double weight = decay(i / sigma * (i / sigma) / 2.0);
+        if (i <= MAX_PASS_RADIUS)
+            weights[i] = weight;
+        sum += 2.0 * weight;
+    }
+    double inside = 0.0;
+    *radius = -1;
+    for (int i = 0; i <= MAX_PASS_RADIUS; i++) {
+        weights[i] /= sum;
+        inside += i == 0 ? weights[i] : 2.0 * weights[i];
+        if (*radius < 0 && 1.0 - inside <= left_out)
+            *radius = i;
+    }
+    if (*radius < 0)
+        *radius = MAX_PASS_RADIUS;
+}
+
+/* Round the weights of the radii up to RADIUS to integers VECTOR whose sum over both sides is 2^UNIT_BITS. Each is the
+ * weight rounded down, and the rest of the sum goes to the largest remainders, on both sides at once. If it is odd, the
+ * last unit goes to the middle. Returns the sum of the errors of all taps, and of the weights beyond them. */
+static double round_weights(const double *weights, int radius, int unit_bits, int32_t *vector)
+{
+    double remainders[MAX_PASS_RADIUS + 1], inside = 0.0;
+    int64_t missing = (int64_t)1 << unit_bits;
+    for (int i = 0; i <= radius; i++) {
+        const double weight = ldexp(weights[i], unit_bits);
+        vector[i] = (int32_t)floor(weight);
+        remainders[i] = weight - vector[i];
+        missing -= i == 0 ? vector[i] : 2 * (int64_t)vector[i];
+        inside += i == 0 ? weights[i] : 2.0 * weights[i];
+    }
+    for (; missing >= 2; missing -= 2) {
+        int largest = radius > 0 ? 1 : 0;
+        for (int i = 2; i <= radius; i++)
+            largest = remainders[i] > remainders[largest] ? i : largest;
+        vector[largest]++;
+        remainders[largest] -= 1.0;
+    }
+    vector[0] += (int32_t)missing;
+
+    double error = 1.0 - inside;
+    for (int i = 0; i <= radius; i++)
+        error += (i == 0 ? 1.0 : 2.0) * fabs(ldexp(vector[i], -unit_bits) - weights[i]);
+    return error;
+}
+
+/* Make the Gaussian blur of SIGMA as a filter in two passes. Let v be the vector of taps, divided by its sum, and g the
+ * true weights, which go on for ever. The outputs differ by at most
+ *
+ *     levels * 1/2 * sum|v x v - g x g| <= levels * sum|v - g|
+ *
+ * because v and g have the sum 1, and that of their difference is 0. The rounding of the row's sums adds half of its
+ * unit. `largest_error` is the sum of both, in levels of the samples' depth.
+ *
+ * For samples of 8 bits, unit_bits + fraction_bits = 24, or 23 if a tap would not be below 2^15 otherwise. The finer the
+ * one, the coarser the other: the best pair is taken. For 16 bits, the largest tap is from 2^21 to 2^22. */
+static void make_blur(double sigma, bool deep, struct filter *filter)
+{
+    const int tap_bits = deep ? 22 : 15;
+    const double levels = deep ? 65535.0 : 255.0;
+    double weights[MAX_PASS_RADIUS + 1];
+    int32_t vector[MAX_PASS_RADIUS + 1];
+    int radius;
+    infinite_weights(sigma, (deep ? 0.06 : 0.03) / levels / 2.0, weights, &radius);
+
+    struct precision best = {0, 0};
+    for (int fraction_bits = deep ? 6 : 8; fraction_bits >= (deep ? 6 : 3); fraction_bits--) {
+        struct precision tried = {deep ? 31 : 24 - fraction_bits, fraction_bits};
+        while (ldexp(weights[0], tried.unit_bits) + 1.0 >= 1 << tap_bits)
+            tried.unit_bits--;
+        const double error =
+            levels * round_weights(weights, radius, tried.unit_bits, vector) + ldexp(0.5, -fraction_bits);
+        if (best.unit_bits == 0 || error < filter->largest_error) {
+            best = tried;
+            filter->largest_error = error;
+        }
+    }
+    round_weights(weights, radius, best.unit_bits, vector);
+
+    make_square(filter, radius, 1);
+    filter->exact = false;
+    filter->two_pass = filter->separable = true;
+    filter->tap_sum = filter->absolute_sum = 1;
+    filter->row_shift = best.unit_bits - best.fraction_bits;
+    filter->pass_scale = (int64_t)1 << (best.unit_bits + best.fraction_bits);
+    for (int i = -radius; i <= radius; i++)
+        filter->column[radius + i] = filter->row[radius + i] = vector[abs(i)];
+}
+
+static bool make_gaussian(const struct number *parameters, bool deep, struct filter *filter)
 {
     const double sigma = parameters[0].value;
-    if (!(sigma > 0.0 && sigma <= 21.0)) /* 3 * 21 is the largest radius */
+    if (!(sigma > 0.0 && sigma <= 170.0))
         return false;
-
-    /* Column and row are one vector of integers, so the taps are their product by construction. The vector's sum is
-     * 2^11: sum|q| is 2^22, and sum|q| * 255 = 1,069,547,520 < 2^31. A sum of 2^12 would give four times that. */
-    const int32_t unit = 1 << 11;
-    const int radius = (int)ceil(3.0 * sigma);
-    double weights[MAX_RADIUS + 1];
-    int32_t vector[MAX_RADIUS + 1];
-    gaussian_weights(sigma, radius, weights);
-    int32_t missing = unit;
-    for (int i = 0; i <= radius; i++) {
-        vector[i] = (int32_t)floor(weights[i] * unit);
-        missing -= i == 0 ? vector[i] : 2 * vector[i];
-    }
-
-    /* Add the missing weight to the largest remainders, on both sides at once. If it is odd, the last unit goes to the
-     * middle. */
-    for (; missing >= 2; missing -= 2) {
-        int largest = 1;
-        for (int i = 2; i <= radius; i++) {
-            if (weights[i] * unit - vector[i] > weights[largest] * unit - vector[largest])
-                largest = i;
-        }
-        vector[largest]++;
-    }
-    vector[0] += missing;
-
-    make_square(filter, radius, unit * unit);
-    filter->exact = false;
-    for (int y = -radius; y <= radius; y++) {
-        for (int x = -radius; x <= radius; x++) {
-            const int32_t tap = vector[abs(x)] * vector[abs(y)];
-            *tap_at(filter, x, y) = tap;
-            filter->largest_error += 255.0 * fabs((double)tap / filter->scale - weights[abs(x)] * weights[abs(y)]);
-        }
-    }
+    make_blur(sigma, deep, filter);
     return true;
 }
 
-static bool make_motion(const struct number *parameters, struct filter *filter)
+static bool make_motion(const struct number *parameters, bool deep, struct filter *filter)
 {
+    (void)deep;
     const double length = parameters[0].value, angle = parameters[1].value;
     if (!(length >= 1.0 && length <= FILTER_MAX && fabs(angle) <= 360.0))
         return false;
@@ -185,8 +259,9 @@ static bool make_motion(const struct number *parameters, struct filter *filter)
     return true;
 }
 
-static bool make_disk(const struct number *parameters, struct filter *filter)
+static bool make_disk(const struct number *parameters, bool deep, struct filter *filter)
 {
+    (void)deep;
     const double radius = parameters[0].value;
     if (!(radius > 0.0 && radius <= MAX_RADIUS))
         return false;
@@ -225,8 +300,9 @@ static double log_weight(const double *weights, double sigma, double mean, int x
     return weights[abs(x)] * weights[abs(y)] * (x * x + y * y - mean) / (sigma * sigma);
 }
 
-static bool make_log(const struct number *parameters, struct filter *filter)
+static bool make_log(const struct number *parameters, bool deep, struct filter *filter)
 {
+    (void)deep;
     const double sigma = parameters[0].value;
     if (!(sigma >= 0.2 && sigma <= 15.75)) /* below 0.2 only the middle is left; 4 * 15.75 is the largest radius */
         return false;
@@ -266,7 +342,8 @@ const struct generator generators[GENERATOR_COUNT] = {
     {.name = "gaussian",
      .parameters = 1,
      .title = "Gaussian blur",
-     .usage = "takes one number above 0 and up to 21, for example gaussian:2.5",
+     .usage = "takes one number above 0 and up to 170, for example gaussian:2.5",
+     .has_deep = true,
      .make = make_gaussian},
     {.name = "motion",
      .parameters = 2,
@@ -296,7 +373,23 @@ size_t generator_index(const char *spec, size_t length)
     return i;
 }
 
-bool filter_generate(const char *spec, size_t index, struct filter *filter, struct error *error)
+/* Make the filter SPEC with these parameters, for samples of more than 8 bits (DEEP) or of 8. */
+static bool generate(const char *spec, const struct generator *generator, const struct number *parameters, bool deep,
+                     struct filter *filter)
+{
+    memset(filter, 0, sizeof *filter);
+    if (!generator->make(parameters, deep, filter))
+        return false;
+    filter_set_name(filter, spec);
+    snprintf(filter->title, sizeof filter->title, "%s", generator->title);
+    if (!filter->two_pass) {
+        trim_zeros(filter);
+        filter_derive(filter, NUMBER_ZERO);
+    }
+    return true;
+}
+
+bool filter_generate(const char *spec, size_t index, struct filter *filter, struct filter *deep, struct error *error)
 {
     const struct generator *generator = &generators[index];
     const char *at = spec + strlen(generator->name);
@@ -309,13 +402,10 @@ bool filter_generate(const char *spec, size_t index, struct filter *filter, stru
         at = end;
     }
 
-    memset(filter, 0, sizeof *filter);
-    if (count < generator->parameters || *at != '\0' || !generator->make(parameters, filter))
+    if (count < generator->parameters || *at != '\0' || !generate(spec, generator, parameters, false, filter))
         return error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s %s", spec, filter_forms[index][0],
                          generator->usage);
-    filter_set_name(filter, spec);
-    snprintf(filter->title, sizeof filter->title, "%s", generator->title);
-    trim_zeros(filter);
-    filter_derive(filter, NUMBER_ZERO);
+    if (generator->has_deep && deep != NULL && generate(spec, generator, parameters, true, deep))
+        filter->deep = deep;
     return true;
 }

@@ -249,19 +249,30 @@ void filter_set_name(struct filter *filter, const char *name)
     snprintf(filter->name, sizeof filter->name, "%.*s", (int)sizeof filter->name - 1, name);
 }
 
+/* Reverse COUNT taps. */
+static void reverse(int32_t *taps, int count)
+{
+    for (int i = 0; i < count / 2; i++) {
+        const int32_t tap = taps[i];
+        taps[i] = taps[count - 1 - i];
+        taps[count - 1 - i] = tap;
+    }
+}
+
 void filter_flip(struct filter *filter)
 {
-    const int count = filter->width * filter->height;
-    for (int grid = 0; grid < filter_grids(filter); grid++) {
-        int32_t *taps = filter->taps + grid * count;
-        for (int i = 0; i < count / 2; i++) {
-            const int32_t tap = taps[i];
-            taps[i] = taps[count - 1 - i];
-            taps[count - 1 - i] = tap;
-        }
-    }
+    if (filter->deep != NULL)
+        filter_flip(filter->deep);
     filter->anchor_x = filter->width - 1 - filter->anchor_x;
     filter->anchor_y = filter->height - 1 - filter->anchor_y;
+    if (filter->two_pass) {
+        reverse(filter->column, filter->height);
+        reverse(filter->row, filter->width);
+        return;
+    }
+    const int count = filter->width * filter->height;
+    for (int grid = 0; grid < filter_grids(filter); grid++)
+        reverse(filter->taps + grid * count, count);
     set_column_and_row(filter);
 }
 
@@ -272,6 +283,8 @@ int filter_grids(const struct filter *filter)
 
 int filter_tap_count(const struct filter *filter)
 {
+    if (filter->two_pass)
+        return filter->width * filter->height;
     int count = 0;
     for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++)
         count += filter->taps[i] != 0;
@@ -280,13 +293,16 @@ int filter_tap_count(const struct filter *filter)
 
 double filter_brightness(const struct filter *filter)
 {
-    if (!filter->unscaled || filter_tap_count(filter) < 2 || filter->tap_sum < 2 * (int64_t)filter->scale)
+    if (filter->two_pass || !filter->unscaled || filter_tap_count(filter) < 2 ||
+        filter->tap_sum < 2 * (int64_t)filter->scale)
         return 0;
     return (double)filter->tap_sum / filter->scale;
 }
 
 bool filter_is_shift(const struct filter *filter)
 {
+    if (filter->two_pass)
+        return false;
     bool kept = true;
     for (int i = 0; i < filter->width * filter->height; i++)
         kept &= filter->taps[i] == 0 || filter->taps[i] == filter->scale;

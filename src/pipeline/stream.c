@@ -41,13 +41,13 @@ struct bands {
     int raw_slots, read_slots, filtered_slots;
 };
 
-/* Rows above or below that the filters from number FIRST on need together. The same number serves both sides, because
- * borders that reflect swap them. */
-static int halo_of(const struct request *request, size_t first)
+/* Rows above or below that the filters from number FIRST on need together, for planes of SAMPLE. The same number serves
+ * both sides, because borders that reflect swap them. */
+static int halo_of(const struct request *request, size_t first, enum sample sample)
 {
     int64_t halo = 0;
     for (size_t i = first; i < request->count; i++) {
-        const struct filter *filter = &request->filters[i];
+        const struct filter *filter = filter_of_depth(&request->filters[i], sample != SAMPLE_U8);
         const int above = filter->anchor_y, below = filter->height - 1 - above;
         halo += above > below ? above : below;
     }
@@ -74,9 +74,9 @@ static struct bands choose_bands(const struct request *request, const struct ima
         BAND_HALOS = 4,       /* at least so many rows for each row of the halo: bounds the work on the halo */
         BANDS_EACH = 6,       /* at least so many for each thread, if all steps have several: the last bands end late */
     };
-    const int64_t sample = (int64_t)sample_bytes(pipeline_sample(request, shape));
-    const int64_t row = (int64_t)shape->width * pipeline_planes(request, shape) * sample;
-    struct bands bands = {.halo = halo_of(request, 0)};
+    const enum sample sample = pipeline_sample(request, shape);
+    const int64_t row = (int64_t)shape->width * pipeline_planes(request, shape) * (int64_t)sample_bytes(sample);
+    struct bands bands = {.halo = halo_of(request, 0, sample)};
     const int pool = thread_pool_threads(request->pool), each = source->any_order && pool > 1 ? pool * BANDS_EACH : 1;
     const int64_t fitting = smaller(BAND_BYTES / row, shape->height / each), cached = fitting > 0 ? fitting : 1;
     const int64_t least = (int64_t)BAND_HALOS * bands.halo;
@@ -289,7 +289,7 @@ static bool convolve_band(const struct stream *stream, struct band_worker *worke
     int in = 0;
     for (size_t i = 0; i < request->count; i++, in = !in) {
         struct plan plan = pipeline->plans[i];
-        const struct span made = span_extend(stream, span, halo_of(request, i + 1));
+        const struct span made = span_extend(stream, span, halo_of(request, i + 1, pipeline->work.sample));
         struct plane from = plane_span(&worker->planes[in], top, held);
         struct plane to = plane_span(&worker->planes[!in], top, held);
         if (i > 0 && request_merges_between(request, &stream->shape))

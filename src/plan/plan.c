@@ -3,13 +3,18 @@
 
 void plan_make(struct plan *plan, const struct filter *filter, enum border border, enum sample sample)
 {
+    filter = filter_of_depth(filter, sample != SAMPLE_U8);
     *plan = (struct plan){
         .filter = filter,
         .border = border,
         .sample = sample,
         .offset = (float)filter->offset,
-        .float_exact = sums_fit_float(filter, SAMPLE_U8),
     };
+    if (filter->two_pass) {
+        passes_make(filter, sample, &plan->passes);
+        return;
+    }
+    plan->float_exact = sums_fit_float(filter, SAMPLE_U8);
     rounding_make(filter, &plan->rounding);
     rounding16_make(filter, &plan->rounding16);
     root16_make(filter, &plan->root16);

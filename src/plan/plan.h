@@ -6,7 +6,8 @@
  *
  * for planes of uint8_t. Planes of uint16_t take 257 * O in place of O, because their levels are 257 times as fine:
  * 65535 is 257 * 255, so white stays white. Planes of float are neither clamped nor rounded. Outside the image, the
- * border gives in(). For a filter with two grids, its `combine` of both sums takes the place of the sum. */
+ * border gives in(). For a filter with two grids, its `combine` of both sums takes the place of the sum. A filter in two
+ * passes has formulas of its own (struct filter); for planes of float its row sums are not rounded. */
 #ifndef GPUCONV_PLAN_H
 #define GPUCONV_PLAN_H
 
@@ -14,6 +15,7 @@
 #include "filter/filter.h"
 #include "image/image.h"
 #include "plan/border.h"
+#include "plan/passes.h"
 #include "plan/rounding.h"
 
 #include <stdbool.h>
@@ -30,7 +32,7 @@ struct thread_pool; /* base/parallel.h */
 /* The most taps of the variant sparse. At 8 bytes each, they fill CUDA's 64 KB of constant memory. */
 #define SPARSE_MAX 8192
 
-/* A plan points to its filter, which must outlive it. */
+/* A plan points to its filter, which must outlive it. For planes of more than 8 bits this is the filter's `deep`. */
 struct plan {
     const struct filter *filter;
     enum border border;
@@ -39,6 +41,7 @@ struct plan {
     struct rounding rounding;      /* for planes of uint8_t */
     struct rounding16 rounding16;  /* for planes of uint16_t; there |sums| are below 2^31 * 257 < 2^40 */
     struct root16 root16;          /* the same, for COMBINE_MAGNITUDE */
+    struct passes passes;          /* for filters in two passes, which use none of these three */
     float offset;                  /* for planes of float */
     bool float_exact;              /* sums_fit_float for uint8_t */
     bool root_in_float;            /* root_fits_float, for COMBINE_MAGNITUDE */

@@ -12,6 +12,7 @@ static const struct variant *find_cheapest(const struct filter *filter, enum bac
     const struct variant *best = NULL;
     double least = 0;
     size_t count;
+    filter = filter_of_depth(filter, work->sample != SAMPLE_U8);
     const struct variant *table = variants(&count);
     for (const struct variant *row = table; row < table + count; row++) {
         if (row->backend != backend || row == except || row->seconds == NULL ||
@@ -39,7 +40,7 @@ const struct variant *variant_runner_up(const struct filter *filter, const struc
 
 double cost_variant_seconds(const struct variant *variant, const struct filter *filter, const struct work *work)
 {
-    return variant->seconds(filter, work);
+    return variant->seconds(filter_of_depth(filter, work->sample != SAMPLE_U8), work);
 }
 
 /* ---- Backends ---- */

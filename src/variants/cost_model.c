@@ -164,7 +164,9 @@ static int threads_of(const struct work *work)
 
 double reference_cost(const struct filter *filter, const struct work *work)
 {
-    return work_samples(work) * filter_grids(filter) * filter->width * filter->height * 1e-9 / threads_of(work);
+    const double taps =
+        filter->two_pass ? filter->width + filter->height : filter_grids(filter) * filter->width * filter->height;
+    return work_samples(work) * taps * 1e-9 / threads_of(work);
 }
 
 /* How many times slower this machine's instruction set is than AVX-512 with VNNI. */

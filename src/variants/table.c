@@ -43,6 +43,7 @@ static const struct variant table[] = {
         .backend = BACKEND_CPU,
         .is_reference = true,
         .samples = U8 | U16 | F32,
+        .two_pass = U8 | U16 | F32,
         .accepts = ACCEPTS_ALL,
         .seconds = reference_cost,
         .launch = reference_launch,
@@ -52,6 +53,7 @@ static const struct variant table[] = {
         .summary = "vectors and threads over rows; two passes for rank 1",
         .backend = BACKEND_CPU,
         .samples = U8 | U16 | F32,
+        .two_pass = U8 | U16 | F32,
         .accepts = ACCEPTS_ALL,
         .seconds = cpu_cost,
         .prepare = cpu_prepare,
@@ -143,6 +145,7 @@ static const struct variant table[] = {
         .summary = "row and column pass fused in one kernel; rank 1 only",
         .backend = BACKEND_CUDA,
         .samples = U8 | U16 | F32,
+        .two_pass = F32,
         .accepts = ACCEPTS_RANK_1,
         .capability = 75,
         .seconds = separable_cost,
@@ -154,6 +157,7 @@ static const struct variant table[] = {
         .summary = "banded int8 matrix products on the tensor cores",
         .backend = BACKEND_CUDA,
         .samples = U8,
+        .two_pass = U8 | U16,
         .accepts = ACCEPTS_ONE_GRID,
         .capability = 75,
         .unit = UNIT_TENSOR,
@@ -227,6 +231,11 @@ const struct variant *variant_find(const char *name, struct error *error)
 bool variant_accepts(const struct variant *variant, const struct filter *filter, enum sample sample)
 {
     const bool two = filter_grids(filter) == 2;
+    filter = filter_of_depth(filter, sample != SAMPLE_U8);
+    if (filter->two_pass) /* the kernels for planes of float have room for as many taps as a grid's side has */
+        return variant->two_pass & 1u << sample &&
+               (variant->backend == BACKEND_CPU || sample != SAMPLE_F32 ||
+                (filter->width <= FILTER_MAX && filter->height <= FILTER_MAX && filter->amount == 0));
     if (!(variant->samples & 1u << sample))
         return false;
     switch (variant->accepts) {
@@ -267,6 +276,12 @@ static bool refuse_filter(const struct variant *variant, const struct filter *fi
                          "the variant %s takes only filters of two grids, and %s has one; leave --variant out or "
                          "choose another",
                          variant->name, filter->name);
+    if (filter->two_pass)
+        return error_set(
+            error, ERROR_USAGE,
+            "the variant %s takes only filters that are a grid of taps, and %s is two passes with rounded "
+            "sums between them; leave --variant out or choose another (gpuconv --list-variants says which)",
+            variant->name, filter->name);
     if (filter_grids(filter) == 2)
         return error_set(error, ERROR_USAGE,
                          "the variant %s takes only filters of one grid, and %s has two; leave --variant out or choose "
@@ -291,13 +306,13 @@ static bool refuse_filter(const struct variant *variant, const struct filter *fi
 bool variant_plan(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,
                   const struct variant *variant, struct error *error)
 {
-    if (!(variant->samples & 1u << sample))
+    if (!((variant->samples | variant->two_pass) & 1u << sample))
         return error_set(error, ERROR_USAGE,
                          "the variant %s does not take %s samples; leave --variant out or choose another "
                          "(gpuconv --list-variants says which samples each takes)",
                          variant->name, sample_name(sample));
     if (!variant_accepts(variant, filter, sample))
-        return refuse_filter(variant, filter, error);
+        return refuse_filter(variant, filter_of_depth(filter, sample != SAMPLE_U8), error);
     if (variant->launch == NULL)
         return error_set(error, ERROR_WORK,
                          "this gpuconv was built without CUDA, which the variant %s needs; use --backend cpu or build "
@@ -321,6 +336,6 @@ double variant_tolerance(const struct plan *plan)
     /* A float sum of n products in any order, with samples up to 1, errs by at most n u sum|t|, u = 2^-24. Two passes
      * and the rounding of taps and offset add a little. `combine` adds up the errors of both sums at most, and has the
      * errors of four roundings of its own. */
-    const double n = f->width * f->height + 8 + 4 * filter_grids(f);
+    const double n = (f->two_pass ? f->width + f->height : f->width * f->height) + 8 + 4 * filter_grids(f);
     return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset));
 }

@@ -43,6 +43,7 @@ struct variant {
     enum backend backend;
     bool is_reference; /* true for one row; tests compare all others with it */
     unsigned samples;  /* bit SAMPLE_U8, _U16 or _F32 is set for each sample type that it accepts */
+    unsigned two_pass; /* the same, for filters in two passes; 0: it takes none */
     enum accepts accepts;
     int capability; /* the least compute capability, times 10; 0 on the CPU */
     enum unit unit; /* for the benchmark */
@@ -72,7 +73,7 @@ const struct variant *variant_reference(void);
 /* The variant with that name. Fails with the nearest name in the message. */
 const struct variant *variant_find(const char *name, struct error *error);
 
-/* Does the variant accept this filter, and planes of this sample type? Also true if this build lacks the variant: then
+/* Does the variant accept this filter, and planes of this sample type? (Of a filter with a `deep`, the one for the type.) Also true if this build lacks the variant: then
  * its `launch` is NULL. */
 bool variant_accepts(const struct variant *variant, const struct filter *filter, enum sample sample);
 

@@ -144,8 +144,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (is_parametric(text)) {
         error = (struct error){.code = ERROR_NONE};
-        if (filter_find(text, &filter, &error)) {
-            CHECK(filter_find(text, &again, &error));
+        if (filter_find(text, &filter, NULL, &error)) {
+            CHECK(filter_find(text, &again, NULL, &error));
             check_use(&filter, &again);
         } else {
             check_error(&error);

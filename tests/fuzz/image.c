@@ -110,7 +110,7 @@ static void check_filter(struct image *image, const char *spec, enum border bord
         CHECK(tables != NULL);
     }
     const struct linear *linear = in_light ? tables : NULL;
-    CHECK(filter_find(spec, &filter, &error));
+    CHECK(filter_find(spec, &filter, NULL, &error));
     CHECK(plane_allocate(&in, sample, image->width, image->height, planes, &error));
     image_split(image, alpha, linear, &in);
     for (int i = 0; i < 2; i++) {

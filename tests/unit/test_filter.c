@@ -130,7 +130,7 @@ static void refuse(const char *text, const char *message)
 static void find(const char *spec, struct filter *filter)
 {
     struct error error = {.code = ERROR_NONE};
-    if (!filter_find(spec, filter, &error))
+    if (!filter_find(spec, filter, NULL, &error))
         fail_msg("%s", error.message);
     assert_string_equal(filter->name, spec);
     check_invariants(filter);
@@ -140,7 +140,7 @@ static void refuse_find(const char *spec, enum error_code code, const char *mess
 {
     struct filter filter;
     struct error error = {.code = ERROR_NONE};
-    if (filter_find(spec, &filter, &error))
+    if (filter_find(spec, &filter, NULL, &error))
         fail_msg("%s was found; expected: %s", spec, message);
     assert_error(&error, message);
     assert_int_equal(error.code, code);
@@ -1420,7 +1420,7 @@ static void test_a_path_is_read_unless_a_filter_has_its_name(void **state)
         strcat(path, "./");
     strcat(path, "mine");
     struct error error = {.code = ERROR_NONE};
-    assert_true(filter_find(path, &filter, &error));
+    assert_true(filter_find(path, &filter, NULL, &error));
     assert_int_equal(strlen(filter.name), sizeof filter.name - 1);
     assert_memory_equal(filter.name, path, sizeof filter.name - 1);
 }

@@ -77,7 +77,7 @@ static void test_an_image_like_the_last_needs_no_new_plans(void **state)
     static const char *const specs[] = {"sharpen", "blur", "gaussian:3", "box9", "sobel", "unsharp"};
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         static struct filter filter;
-        assert_true(filter_find(specs[i], &filter, NULL));
+        assert_true(filter_find(specs[i], &filter, NULL, NULL));
         const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU};
         struct pipeline pipeline;
         size_t first, second, launches;
@@ -106,7 +106,7 @@ static void test_a_plan_is_prepared_once(void **state)
     struct plan plan;
     for (size_t i = 0; i < sizeof in; i++)
         in[i] = (uint8_t)(i * i >> 3);
-    assert_true(filter_find("gaussian:2", &filter, NULL));
+    assert_true(filter_find("gaussian:2", &filter, NULL, NULL));
     assert_true(variant_plan(&plan, &filter, BORDER_REFLECT, SAMPLE_U8, variant_find("cpu", NULL), NULL));
     assert_null(plan.prepared);
     assert_true(variant_prepare(&plan, NULL, NULL));

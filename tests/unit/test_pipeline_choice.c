@@ -19,7 +19,7 @@
 static void find(const char *spec, struct filter *filter)
 {
     struct error error;
-    if (!filter_find(spec, filter, &error))
+    if (!filter_find(spec, filter, NULL, &error))
         fail_msg("%s", error.message);
 }
 

@@ -352,7 +352,7 @@ static void test_chains(void **state)
     assert_non_null(linear);
     chain[0] = make_column(9, 1);
     chain[1] = make_column(5, 4);
-    assert_true(filter_find("sobel", &chain[2], NULL));
+    assert_true(filter_find("sobel", &chain[2], NULL, NULL));
     for (enum border border = 0; border < BORDER_COUNT; border++)
         for (int channels = 2; channels <= 4; channels++) {
             struct request request = {.filters = chain, .count = CHAIN_MOST, .border = border, .choice = CHOICE_CPU};

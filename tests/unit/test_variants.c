@@ -201,7 +201,7 @@ static void test_model_prefers_the_cpu_for_small_work(void **state)
     static struct filter small, large;
     small = parsed("1 2 1\n");
     struct error error;
-    if (!filter_find("disk:31", &large, &error))
+    if (!filter_find("disk:31", &large, NULL, &error))
         fail_msg("%s", error.message);
     const struct work photo = {1920, 1080, 3, SAMPLE_U8, 2}, huge = {16384, 16384, 3, SAMPLE_U8, 16};
     assert_true(cost_cpu_seconds(&small, 1, &photo) < cost_cuda_seconds(&small, 1, &photo));

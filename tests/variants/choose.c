@@ -15,7 +15,7 @@ int main(void)
     struct filter *filter = malloc(sizeof *filter);
     struct error error;
     while (filter && scanf("%1023s %15s %d %d %d", path, sample, &work.width, &work.height, &work.planes) == 5) {
-        if (!filter_find(path, filter, &error)) {
+        if (!filter_find(path, filter, NULL, &error)) {
             fprintf(stderr, "%s\n", error.message);
             return 1;
         }
