@@ -196,6 +196,13 @@ static void make_blur(double sigma, bool deep, struct filter *filter)
     int32_t vector[MAX_PASS_RADIUS + 1];
     int radius;
     infinite_weights(sigma, (deep ? 0.06 : 0.03) / levels / 2.0, weights, &radius);
+    if (radius == 0) {
+        make_square(filter, 0, 1);
+        filter->taps[0] = 1;
+        filter->exact = false;
+        filter->largest_error = levels * (2.0 - 2.0 * weights[0]);
+        return;
+    }
 
     struct precision best = {0, 0};
     for (int fraction_bits = deep ? 6 : 8; fraction_bits >= (deep ? 6 : 3); fraction_bits--) {

@@ -15,7 +15,7 @@ bool request_merges_between(const struct request *request, const struct image *i
 
 enum alpha pipeline_alpha(const struct request *request, size_t number)
 {
-    const struct filter *filter = &request->filters[number];
+    const struct filter *filter = filter_of_depth(&request->filters[number], true); /* premultiplied alpha is deep */
     if (request->alpha != ALPHA_PREMULTIPLY)
         return request->alpha;
     const bool alone = filter->width == 1 && filter->height == 1;

@@ -55,9 +55,49 @@ static bool has_rank_one(const struct filter *filter)
     return true;
 }
 
+/* The invariants of a filter in two passes, for samples of 8 bits, or of 16 (DEEP): struct filter promises them. */
+static void check_passes(const struct filter *filter, bool deep)
+{
+    assert_in_range(filter->width, 1, FILTER_PASS_MAX);
+    assert_in_range(filter->height, 1, FILTER_PASS_MAX);
+    assert_in_range(filter->anchor_x, 0, filter->width - 1);
+    assert_in_range(filter->anchor_y, 0, filter->height - 1);
+    int64_t row_sum = 0, column_sum = 0;
+    for (int x = 0; x < filter->width; x++) {
+        assert_in_range(filter->row[x], 0, (1 << (deep ? 22 : 15)) - 1);
+        row_sum += filter->row[x];
+    }
+    for (int y = 0; y < filter->height; y++) {
+        assert_in_range(filter->column[y], 0, (1 << (deep ? 22 : 15)) - 1);
+        column_sum += filter->column[y];
+    }
+    const int64_t unit = (int64_t)1 << filter->row_shift, levels = deep ? 65535 : 255;
+    const int64_t m = (levels * row_sum + unit / 2) / unit;
+    assert_true(m < (int64_t)1 << (filter->row_shift == 0 ? (deep ? 27 : 19) : (deep ? 22 : 16)));
+    assert_true(column_sum * m + filter->pass_scale / 2 < (int64_t)1 << (deep ? 53 : 32));
+    assert_true(row_sum * column_sum % unit == 0 && row_sum * column_sum / unit == filter->pass_scale);
+    assert_true((column_sum * m + filter->pass_scale / 2) / filter->pass_scale == levels); /* white stays white */
+    if (filter->row_shift != 0) {
+        assert_true((filter->pass_scale & (filter->pass_scale - 1)) == 0);
+        assert_true(filter->pass_scale >= (int64_t)1 << (deep ? 27 : 23));
+        assert_true(deep || filter->pass_scale <= (int64_t)1 << 24);
+    }
+    assert_true(filter->separable && !filter->absolute && filter->combine == COMBINE_NONE && filter->offset == 0);
+    assert_int_equal(filter->tap_sum, 1);
+    assert_int_equal(filter->scale, 1);
+    assert_true(filter->amount != 0 || filter->absolute_sum == 1);
+    assert_true(filter->largest_error >= 0.0 && (!filter->exact || filter->largest_error == 0.0));
+}
+
 /* The invariants of every filter. */
 static void check_invariants(const struct filter *filter)
 {
+    if (filter->deep != NULL && filter->deep->two_pass)
+        check_passes(filter->deep, true);
+    if (filter->two_pass) {
+        check_passes(filter, false);
+        return;
+    }
     assert_in_range(filter->width, 1, FILTER_MAX);
     assert_in_range(filter->height, 1, FILTER_MAX);
     assert_in_range(filter->anchor_x, 0, filter->width - 1);
@@ -127,10 +167,13 @@ static void refuse(const char *text, const char *message)
     refuse_bytes(text, strlen(text), message);
 }
 
+/* The room for the `deep` of the filter that was found last. */
+static struct filter deep_room;
+
 static void find(const char *spec, struct filter *filter)
 {
     struct error error = {.code = ERROR_NONE};
-    if (!filter_find(spec, filter, NULL, &error))
+    if (!filter_find(spec, filter, &deep_room, &error))
         fail_msg("%s", error.message);
     assert_string_equal(filter->name, spec);
     check_invariants(filter);
@@ -841,57 +884,52 @@ static void test_a_box_has_equal_taps(void **state)
     assert_string_equal(filter.title, "mean of a square");
 }
 
+/* Compare a blur with the Gaussian of SIGMA, whose weights go on for ever, and its bound with its own taps. */
+static void check_gaussian(const struct filter *filter, double sigma, bool deep)
+{
+    const double levels = deep ? 65535.0 : 255.0;
+    const int radius = filter->width / 2, far = (int)(12.0 * sigma) + radius + 2; /* e^-72 is left out */
+    double sum = 1.0, row_sum = 0.0, error = 0.0;
+    for (int x = 1; x <= far; x++)
+        sum += 2.0 * exp(-0.5 * (x / sigma) * (x / sigma));
+    for (int x = 0; x < filter->width; x++)
+        row_sum += filter->row[x];
+    assert_true(filter_is_centred_square(filter));
+    assert_memory_equal(filter->column, filter->row, (size_t)filter->width * sizeof filter->row[0]);
+    for (int x = 0; x <= far; x++) {
+        const double tap = x <= radius ? filter->row[radius + x] / row_sum : 0.0;
+        const double weight = exp(-0.5 * (x / sigma) * (x / sigma)) / sum;
+        error += (x == 0 ? 1.0 : 2.0) * fabs(tap - weight);
+        assert_true(x > radius || filter->row[radius + x] == filter->row[radius - x]);
+    }
+    const double rounded = filter->two_pass ? ldexp(0.5, -(int)(log2(row_sum) - filter->row_shift)) : 0.0;
+    assert_true(fabs(levels * error + rounded - filter->largest_error) < 1e-6);
+    assert_false(filter->exact);
+    assert_true(row_sum == exp2(floor(log2(row_sum))));
+}
+
 static void test_a_gaussian_has_the_weights_of_its_deviation(void **state)
 {
     (void)state;
-    static const struct {
-        const char *spec;
-        double sigma;
-    } cases[] = {{"gaussian:0.3", 0.3}, {"gaussian:1/2", 0.5}, {"gaussian:0.8", 0.8}, {"gaussian:1", 1.0},
-                 {"gaussian:2.5", 2.5}, {"gaussian:7", 7.0},   {"gaussian:21", 21.0}};
     struct filter filter;
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        find(cases[i].spec, &filter);
-        assert_true(filter.separable);
-        assert_true(is_symmetric(&filter, true));
-        assert_int_equal(filter.tap_sum, filter.scale);
-        assert_int_equal(filter.absolute_sum, filter.scale);
-        assert_int_equal(filter.scale, 1 << 22);
-        for (int x = 0; x < filter.width; x++)
-            assert_true((int64_t)filter.column[x] * filter.row[0] == (int64_t)filter.row[x] * filter.column[0]);
-        assert_true(filter.width <= 2 * (int)ceil(3.0 * cases[i].sigma) + 1);
-        assert_true(filter.taps[filter.width / 2] > 0); /* zeros at the edge are removed */
-        assert_false(filter.exact);
-
-        /* Each weight of the vector is within 1/2^11 of the true weight, and the bound on the error is right. */
-        const int radius = (int)ceil(3.0 * cases[i].sigma);
-        double sum = 0.0, error = 0.0;
-        for (int x = -radius; x <= radius; x++)
-            sum += exp(-x * x / (2.0 * cases[i].sigma * cases[i].sigma));
-        double row_sum = 0.0;
-        for (int x = 0; x < filter.width; x++)
-            row_sum += filter.row[x];
-        for (int y = -radius; y <= radius; y++) {
-            for (int x = -radius; x <= radius; x++) {
-                const double wx = exp(-x * x / (2.0 * cases[i].sigma * cases[i].sigma)) / sum;
-                const double wy = exp(-y * y / (2.0 * cases[i].sigma * cases[i].sigma)) / sum;
-                const int column = x + filter.anchor_x, row = y + filter.anchor_y;
-                const bool inside = column >= 0 && column < filter.width && row >= 0 && row < filter.height;
-                const double q = inside ? (double)tap(&filter, column, row) / filter.scale : 0.0;
-                error += 255.0 * fabs(q - wx * wy);
-                if (y == 0)
-                    assert_true(fabs((inside ? filter.row[column] / row_sum : 0.0) - wx) <= 1.0 / 2048);
-            }
-        }
-        assert_true(fabs(error - filter.largest_error) < 1e-6);
+    double sigma = 0.02;
+    for (int i = 0; sigma < 170.0; i++) {
+        char spec[32];
+        snprintf(spec, sizeof spec, "gaussian:%.3f", sigma);
+        sigma = strtod(spec + strlen("gaussian:"), NULL);
+        find(spec, &filter);
+        check_gaussian(&filter, sigma, false);
+        check_gaussian(filter.deep, sigma, true);
+        sigma = i % 40 == 39 ? ceil(sigma * 4.0 + 0.001) / 4.0 : sigma * 1.01; /* also the round ones */
     }
+    find("gaussian:170", &filter);
+    check_gaussian(&filter, 170.0, false);
+    check_gaussian(filter.deep, 170.0, true);
+    assert_true(filter.deep->width > 1500);
 
-    find("gaussian:1", &filter); /* by hand, from exp: 0.39905, 0.24204, 0.05400, 0.00443 times 2048 */
-    check_vector(filter.row, (const int32_t[]){9, 110, 496, 818, 496, 110, 9}, 7);
     find("gaussian:1e-200", &filter);
-    check_taps(&filter, 1, 1, (const int32_t[]){1 << 22}, 1 << 22);
-    find("gaussian:21", &filter);
-    assert_true(filter.width <= FILTER_MAX);
+    check_taps(&filter, 1, 1, (const int32_t[]){1}, 1);
+    assert_true(filter_is_shift(&filter) && filter_is_shift(filter.deep));
 }
 
 static void test_motion_draws_a_line_at_its_angle(void **state)
@@ -1003,16 +1041,16 @@ static void test_every_parametric_form_is_found(void **state)
     assert_int_equal(count, 5);
 
     static const char *const cases[][2] = {
-        {"gaussian", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
-        {"gaussian:", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
-        {"gaussian:0", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
-        {"gaussian:-1", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
-        {"gaussian:21.01", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
-        {"gaussian:nan", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
-        {"gaussian:1e999", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
-        {"gaussian:2x", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
-        {"gaussian:2:3", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
-        {"gaussian:2:", "gaussian:SIGMA takes one number above 0 and up to 21, for example gaussian:2.5"},
+        {"gaussian", "gaussian:SIGMA takes one number above 0 and up to 170, for example gaussian:2.5"},
+        {"gaussian:", "gaussian:SIGMA takes one number above 0 and up to 170, for example gaussian:2.5"},
+        {"gaussian:0", "gaussian:SIGMA takes one number above 0 and up to 170, for example gaussian:2.5"},
+        {"gaussian:-1", "gaussian:SIGMA takes one number above 0 and up to 170, for example gaussian:2.5"},
+        {"gaussian:170.01", "gaussian:SIGMA takes one number above 0 and up to 170, for example gaussian:2.5"},
+        {"gaussian:nan", "gaussian:SIGMA takes one number above 0 and up to 170, for example gaussian:2.5"},
+        {"gaussian:1e999", "gaussian:SIGMA takes one number above 0 and up to 170, for example gaussian:2.5"},
+        {"gaussian:2x", "gaussian:SIGMA takes one number above 0 and up to 170, for example gaussian:2.5"},
+        {"gaussian:2:3", "gaussian:SIGMA takes one number above 0 and up to 170, for example gaussian:2.5"},
+        {"gaussian:2:", "gaussian:SIGMA takes one number above 0 and up to 170, for example gaussian:2.5"},
         {"box:1.5", "box:R takes one whole number from 0 to 63, for example box:2"},
         {"box:-1", "box:R takes one whole number from 0 to 63, for example box:2"},
         {"box:64", "box:R takes one whole number from 0 to 63, for example box:2"},
