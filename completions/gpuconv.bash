@@ -85,8 +85,10 @@ _gpuconv() {
     if [[ -n $filter ]]; then
         local before=
         [[ $cur == *,* ]] && before=${cur%,*},
-        mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -P "$before" -W "$("$program" --list 2>/dev/null |
-            awk '$1 ~ /^[A-Za-z0-9_-]+(:[A-Z]|$)/ { sub(/:.*/, ":", $1); print $1 }')" -- "${cur##*,}")
+        mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -P "$before" -W "$({
+            "$program" --list
+            [[ $name == --bench-filter ]] && "$program" --list-bench-filters
+        } 2>/dev/null | awk '$1 ~ /^[A-Za-z0-9_-]+(:[A-Z]|$)/ { sub(/:.*/, ":", $1); print $1 }')" -- "${cur##*,}")
     fi
 }
 

@@ -43,10 +43,13 @@ function __gpuconv_options
         END { flush() }'
 end
 
-# Filters, after what stands before the last comma.
+# Filters, and those of a second list, after what stands before the last comma.
 function __gpuconv_filters
     set -l before (string match -r '.*,' -- (commandline -ct))
-    gpuconv --list 2>/dev/null | awk -v before="$before" '$1 ~ /^[A-Za-z0-9_-]+(:[A-Z]|$)/ {
+    begin
+        gpuconv --list
+        test -n "$argv"; and gpuconv $argv
+    end 2>/dev/null | awk -v before="$before" '$1 ~ /^[A-Za-z0-9_-]+(:[A-Z]|$)/ {
         name = $1; sub(/:.*/, ":", name); $1 = $2 = ""; sub(/^ +/, ""); print before name "\t" $0 }'
 end
 
@@ -74,6 +77,8 @@ __gpuconv_options | while read -l -d \t name letter argument words text
     test -n "$letter"; and set -a rule -s $letter
     if test -n "$words"
         set -a rule -x -a "$words"
+    else if test $name = --bench-filter
+        set -a rule -x -a '(__gpuconv_filters --list-bench-filters)'
     else if test "$argument" = FILTER
         set -a rule -x -a '(__gpuconv_filters)'
     else if test "$argument" = DIR

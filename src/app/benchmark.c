@@ -56,7 +56,8 @@ int run_benchmark(const struct options *options)
     struct error error;
     struct filter *filters = NULL;
     size_t count, wrong = 0;
-    if (!find_filters(options, options->bench.filter, &filters, &count, &error))
+    const char *named = options->bench.filter != NULL ? options->bench.filter : BENCH_FILTERS;
+    if (!find_filters(options, named, bench_find_filter, &filters, &count, &error))
         return print_error_line(&error);
     const struct bench_request request = {
         .sizes = options->bench.sizes,
@@ -68,7 +69,7 @@ int run_benchmark(const struct options *options)
                     [SAMPLE_U16] = options->bench.sample == SAMPLE_U16,
                     [SAMPLE_F32] = options->bench.sample < 0 || options->bench.sample == SAMPLE_F32},
         .border = options->request.border,
-        .variant = options->request.variant,
+        .variants = options->bench.variants,
         .cpu = options->request.choice != CHOICE_CUDA,
         .cuda = options->request.choice != CHOICE_CPU,
         .device = options->request.device,

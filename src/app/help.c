@@ -73,7 +73,7 @@ static const char opening[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
 static const char closing[] = "\nExit status: 0 done, 1 the work failed, 2 usage. Try: gpuconv blur a.png b.png\n";
 
 static const char bench_opening[] = "usage: gpuconv --bench [OPTIONS]\n"
-                                    "Check, then time, every variant, or one by --variant, on random samples.\n"
+                                    "Check, then time, every variant, or some by --variant, on random samples.\n"
                                     "It also takes --backend, --device, --threads, --border, --flip, --abs\n"
                                     "and --json.\n";
 

@@ -23,9 +23,8 @@ int run_benchmark(const struct options *options);
 /* Answer a question: --list, --show and the like (queries.c). */
 int run_query(const struct options *options);
 
-/* Find the filters that NAMED lists, or make the benchmark's default ones if it is NULL. Apply --flip and --abs to
- * them. Release *FILTERS with free (queries.c). */
-bool find_filters(const struct options *options, const char *named, struct filter **filters, size_t *count,
-                  struct error *error);
+/* FIND the filters that NAMED lists, and apply --flip and --abs to them. Release *FILTERS with free (queries.c). */
+bool find_filters(const struct options *options, const char *named, filter_finder *find, struct filter **filters,
+                  size_t *count, struct error *error);
 
 #endif

@@ -250,6 +250,25 @@ static bool parse_area(const struct option *o, const char *value, struct compare
     return true;
 }
 
+/* Names of variants with commas between them; only --bench takes more than one. */
+static bool parse_variants(const char *value, struct options *options, struct error *error)
+{
+    char name[256];
+    size_t count, length;
+    const struct variant *table = variants(&count);
+    options->bench.variants = 0;
+    for (const char *at = value;; at += length + 1) {
+        length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        options->request.variant = variant_find(name, error);
+        if (options->request.variant == NULL)
+            return false;
+        options->bench.variants |= (uint64_t)1 << (options->request.variant - table);
+        if (at[length] == '\0')
+            return true;
+    }
+}
+
 const char *options_mode_name(int mode)
 {
     if (mode == MODE_SHOW)
@@ -298,8 +317,7 @@ static bool set_option(const struct option *o, const char *value, struct options
     case KIND_FORMAT:
         return parse_format(o, value, field, error);
     case KIND_VARIANT:
-        options->request.variant = variant_find(value, error);
-        return options->request.variant != NULL;
+        return parse_variants(value, options, error);
     case KIND_CODEC:
         options->job.codec.codec = codec_find(value, error);
         return options->job.codec.codec != NULL;
@@ -412,18 +430,36 @@ static bool validate_uses(const struct options *options, struct error *error)
     return true;
 }
 
-/* --variant chooses the backend too. --backend and --device must agree with it. */
+/* --variant chooses the backend too; variants of both backends choose both. --backend must agree with all of them. */
+static bool validate_variants(struct options *options, struct error *error)
+{
+    struct request *request = &options->request;
+    bool chosen[3] = {false};
+    size_t count;
+    const struct variant *table = variants(&count);
+    if (options->mode != MODE_BENCH && (options->bench.variants & (options->bench.variants - 1)) != 0)
+        return error_set(error, ERROR_USAGE, "--variant takes one variant; only --bench takes several");
+    for (const struct variant *row = table; row < table + count; row++) {
+        const enum choice choice = row->backend == BACKEND_CUDA ? CHOICE_CUDA : CHOICE_CPU;
+        if ((options->bench.variants >> (row - table) & 1) == 0)
+            continue;
+        if (request->choice != CHOICE_AUTO && request->choice != choice)
+            return error_set(error, ERROR_USAGE, "--variant %s works on %s, but --backend %s was given; leave one out",
+                             row->name, choice_name(choice), choice_name(request->choice));
+        chosen[choice] = true;
+    }
+    if (chosen[CHOICE_CUDA] != chosen[CHOICE_CPU])
+        request->choice = chosen[CHOICE_CUDA] ? CHOICE_CUDA : CHOICE_CPU;
+    return true;
+}
+
+/* --device must agree with --backend and --variant. */
 static bool validate_backend(struct options *options, struct error *error)
 {
     struct request *request = &options->request;
     const struct variant *variant = request->variant;
-    if (variant != NULL) {
-        const enum choice choice = variant->backend == BACKEND_CUDA ? CHOICE_CUDA : CHOICE_CPU;
-        if (request->choice != CHOICE_AUTO && request->choice != choice)
-            return error_set(error, ERROR_USAGE, "--variant %s works on %s, but --backend %s was given; leave one out",
-                             variant->name, choice_name(choice), choice_name(request->choice));
-        request->choice = choice;
-    }
+    if (!validate_variants(options, error))
+        return false;
     const struct device_choice *devices = &options->devices;
     if ((devices->all || devices->count > 0) && request->choice == CHOICE_CPU)
         return error_set(error, ERROR_USAGE, "--device names a GPU, but --%s %s uses none; leave one out",

@@ -25,6 +25,7 @@ enum mode {
     MODE_LIST,
     MODE_LIST_VARIANTS,
     MODE_LIST_CODECS,
+    MODE_LIST_BENCH_FILTERS,
     MODE_SHOW,
     MODE_BENCH,
     MODE_DEVICES,
@@ -49,6 +50,7 @@ struct bench_options {
     struct bench_size sizes[BENCH_SIZES];
     size_t size_count; /* 0: the default ones */
     int sample;        /* enum sample; -1: uint8 and float */
+    uint64_t variants; /* 1 << row for each row of the table of variants that --variant names; 0: all */
     bool csv;
 };
 

@@ -25,10 +25,10 @@ static const char json_end[] = "]\n";
 
 /* ---- Filters ---- */
 
-bool find_filters(const struct options *options, const char *named, struct filter **filters, size_t *count,
-                  struct error *error)
+bool find_filters(const struct options *options, const char *named, filter_finder *find, struct filter **filters,
+                  size_t *count, struct error *error)
 {
-    if (named == NULL ? !bench_default_filters(filters, count, error) : !filter_find_all(named, filters, count, error))
+    if (!filter_find_all(named, find, filters, count, error))
         return false;
     for (size_t i = 0; i < *count; i++) {
         struct filter *filter = &(*filters)[i];
@@ -117,6 +117,22 @@ static int list_filters(const struct options *options)
     return 0;
 }
 
+/* List the benchmark's own filters. */
+static int list_bench_filters(const struct options *options)
+{
+    struct error error;
+    struct filter *filters;
+    size_t count;
+    if (!filter_find_all(BENCH_FILTERS, bench_find_filter, &filters, &count, &error))
+        return print_error_line(&error);
+    struct filter_list list = {.json = options->json, .name_width = (int)strlen("int16-31")};
+    for (size_t i = 0; i < count; i++)
+        list_filter(&list, filters[i].name, &filters[i], filters[i].title);
+    fputs(list.json ? json_end : "", stdout);
+    free(filters);
+    return 0;
+}
+
 /* ---- Tables ---- */
 
 static void list_variants_json(const struct variant *table, size_t count)
@@ -201,7 +217,7 @@ static int show_filters(const struct options *options)
     struct error error;
     struct filter *filters;
     size_t count;
-    if (!find_filters(options, options->filter, &filters, &count, &error))
+    if (!find_filters(options, options->filter, filter_find, &filters, &count, &error))
         return print_error_line(&error);
     int status = 0;
     for (size_t i = 0; options->json && i < count; i++) {
@@ -300,6 +316,8 @@ int run_query(const struct options *options)
         return list_variants(options);
     case MODE_LIST_CODECS:
         return list_codecs(options);
+    case MODE_LIST_BENCH_FILTERS:
+        return list_bench_filters(options);
     case MODE_SHOW:
         return show_filters(options);
     case MODE_DEVICES:

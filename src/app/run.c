@@ -338,7 +338,7 @@ static bool make_request(const struct options *options, struct request *request,
     *request = options->request;
     *filters = NULL;
     *linear = NULL;
-    if (!find_filters(options, options->filter, filters, &request->count, error))
+    if (!find_filters(options, options->filter, filter_find, filters, &request->count, error))
         return false;
     if (options->linear && (*linear = linear_make(error)) == NULL)
         return false;

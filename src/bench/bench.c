@@ -137,6 +137,13 @@ static bool copy_rows(struct bench_case *c, struct error *error)
     return true;
 }
 
+/* Does the request name VARIANT? */
+static bool is_named(const struct bench *bench, const struct variant *variant)
+{
+    size_t count;
+    return (bench->request->variants >> (variant - variants(&count)) & 1) != 0;
+}
+
 /* Is VARIANT measured with FILTER? The time of the reference and of the textbook variants, which are not canonical,
  * does not depend on the values of the taps: of the default filters they get one kind only. */
 static bool is_wanted(const struct bench *bench, const struct variant *variant, const struct filter *filter,
@@ -144,7 +151,7 @@ static bool is_wanted(const struct bench *bench, const struct variant *variant, 
 {
     const struct bench_request *request = bench->request;
     if (variant->launch == NULL || !variant_accepts(variant, filter, sample) ||
-        (request->variant != NULL && request->variant != variant))
+        (request->variants != 0 && !is_named(bench, variant)))
         return false;
     if (variant->backend == BACKEND_CPU ? !request->cpu
                                         : bench->device == NULL || variant->capability > bench->facts.capability)
@@ -199,15 +206,25 @@ static bool measure_row(struct bench_case *c, const struct variant *variant, con
     return done;
 }
 
-/* Measure the row (image), with the variant that is named or chosen. */
+/* The variant of the row (image): the chosen one or, where variants are named, the first of them that works on the GPU.
+ * NULL if there is none. */
+static const struct variant *image_variant(const struct bench_case *c, const struct filter *filter,
+                                           const struct work *work)
+{
+    size_t count;
+    const struct variant *table = variants(&count), *chosen = variant_choose(filter, BACKEND_CUDA, work);
+    for (const struct variant *row = table; row < table + count; row++)
+        if ((c->bench->request->variants != 0 ? row->backend == BACKEND_CUDA : row == chosen) &&
+            is_wanted(c->bench, row, filter, c->sample))
+            return row;
+    return NULL;
+}
+
 static bool measure_image(struct bench_case *c, const struct filter *filter, const struct work *work,
                           struct error *error)
 {
-    const struct bench *bench = c->bench;
-    const struct variant *variant = bench->request->variant;
-    if (variant == NULL)
-        variant = variant_choose(filter, BACKEND_CUDA, work);
-    if (c->images == NULL || variant->backend != BACKEND_CUDA || !is_wanted(bench, variant, filter, c->sample))
+    const struct variant *variant = image_variant(c, filter, work);
+    if (c->images == NULL || variant == NULL)
         return true;
     /* The split overwrites the inputs of the pairs. */
     return measure_row(c, variant, filter, true, work, error) && bench_gpu_fill_inputs(c, error);
@@ -216,7 +233,7 @@ static bool measure_image(struct bench_case *c, const struct filter *filter, con
 /* Would the reference take too long? If the user named it, it is timed anyway. */
 static bool is_too_slow(const struct bench_case *c, const struct variant *variant, const struct filter *filter)
 {
-    return variant->is_reference && c->bench->request->variant != variant &&
+    return variant->is_reference && !is_named(c->bench, variant) &&
            c->tap_seconds * filter_taps(filter) * size_samples(&c->size) > longest_reference_seconds;
 }
 
@@ -312,13 +329,13 @@ static void read_cpu_name(char *name, size_t size)
     fclose(file);
 }
 
-/* Check that the named variant, if there is one, accepts at least one of the filters. */
-static bool check_wanted_variant(const struct bench *bench, struct error *error)
+/* Check that VARIANT, which is named, can run here and takes at least one of the filters. */
+static bool check_named(const struct bench *bench, const struct variant *variant, struct error *error)
 {
     const struct bench_request *request = bench->request;
-    const struct variant *variant = request->variant;
-    if (variant == NULL)
-        return true;
+    if (variant->launch != NULL && variant->backend == BACKEND_CUDA && bench->device == NULL)
+        return error_set(error, ERROR_WORK, "the variant %s needs a GPU, and there is none: %s", variant->name,
+                         bench->no_device.message);
     if (bench->device != NULL && variant->capability > bench->facts.capability)
         return error_set(error, ERROR_WORK, "the variant %s needs a GPU of compute capability %d.%d and %s has %d.%d",
                          variant->name, variant->capability / 10, variant->capability % 10, bench->facts.name,
@@ -339,6 +356,16 @@ static bool check_wanted_variant(const struct bench *bench, struct error *error)
     return variant_plan(&plan, &request->filters[0], request->border, first, variant, error);
 }
 
+static bool check_all_named(const struct bench *bench, struct error *error)
+{
+    size_t count;
+    const struct variant *table = variants(&count);
+    for (const struct variant *row = table; row < table + count; row++)
+        if (is_named(bench, row) && !check_named(bench, row, error))
+            return false;
+    return true;
+}
+
 bool bench_open(struct bench *bench, const struct bench_request *request, struct error *error)
 {
     *bench = (struct bench){.request = request};
@@ -346,7 +373,7 @@ bool bench_open(struct bench *bench, const struct bench_request *request, struct
     if (request->cuda && !bench_open_gpu(bench, &bench->no_device) && !request->cpu)
         return error_set(error, ERROR_WORK, "there is no GPU to work on: %s; --backend cpu works everywhere",
                          bench->no_device.message);
-    if (!check_wanted_variant(bench, error))
+    if (!check_all_named(bench, error))
         return false;
     if (bench->device != NULL && !bench_measure_gpu(bench, error))
         return false;

@@ -52,9 +52,14 @@ struct bench_size {
  * their number. */
 bool bench_parse_sizes(const char *text, struct bench_size *sizes, size_t *count, struct error *error);
 
-/* Make the default filters, three for each size N of 3, 5, 7, 9, 15 and 31: int8-N (random taps from -127 to 127),
- * int16-N (from -8000 to 8000) and rank1-N (separable, a smooth blur). Release *FILTERS with free. */
-bool bench_default_filters(struct filter **filters, size_t *count, struct error *error);
+/* The default filters, in the order that bench_request.default_filters promises. */
+#define BENCH_FILTERS                                                                                                  \
+    "int8-3,int16-3,rank1-3,int8-5,int16-5,rank1-5,int8-7,int16-7,rank1-7,"                                            \
+    "int8-9,int16-9,rank1-9,int8-15,int16-15,rank1-15,int8-31,int16-31,rank1-31"
+
+/* Find a filter as filter_find does, or make one of the benchmark's own, N x N taps with N from 3 to 31: int8-N (random
+ * taps from -127 to 127), int16-N (from -8000 to 8000) or rank1-N (separable, a smooth blur). */
+filter_finder bench_find_filter;
 
 /* What to measure. Everything that it points to must outlive the benchmark. */
 struct bench_request {
@@ -62,11 +67,11 @@ struct bench_request {
     size_t size_count;
     const struct filter *filters;
     size_t filter_count;
-    bool default_filters; /* they are the default ones; some variants are then measured with some of them only */
+    bool default_filters; /* they are BENCH_FILTERS; some variants are then measured with some of them only */
     bool samples[SAMPLE_COUNT];
     enum border border;
-    const struct variant *variant; /* NULL: all */
-    bool cpu, cuda;                /* the backends; with both, a missing GPU is no error */
+    uint64_t variants; /* 1 << row for each row of the table that is named; 0: all */
+    bool cpu, cuda;    /* the backends; with both, a missing GPU is an error only for a variant that is named */
     int device;
     int threads; /* of the CPU; 0: one for each processor */
 };
@@ -162,7 +167,7 @@ struct bench_writer {
     double chosen_ms[2], best_ms[2]; /* of the group, by backend; 0: none yet */
     const char *chosen_name[2], *best_name[2];
     int cases, near;           /* automatic choices, and those within 10% of the fastest */
-    bool one_variant;          /* the request names one, so the choice cannot be judged */
+    bool some_variants;        /* the request names some, so the choice cannot be judged */
     struct text_buffer misses; /* a line for each choice that was not near the fastest */
     FILE *misses_file;
 };

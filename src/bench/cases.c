@@ -76,11 +76,14 @@ void bench_set_sizes(struct bench *bench)
 
 /* ---- Filters ---- */
 
-static const int default_sides[] = {3, 5, 7, 9, 15, 31};
-enum { DEFAULT_SIDES = sizeof default_sides / sizeof default_sides[0], LARGEST_SIDE = 31 };
+enum { SMALLEST_SIDE = 3, LARGEST_SIDE = 31 };
 
 enum { INT16_TAP = 8000 };
 static_assert(INT16_TAP * LARGEST_SIDE * LARGEST_SIDE <= FILTER_MAX_SUM, "sum|q| * 255 < 2^31");
+
+static const char *const kind_names[KIND_COUNT] = {"int8", "int16", "rank1"};
+static const char *const kind_titles[KIND_COUNT] = {"random taps from -127 to 127", "random taps from -8000 to 8000",
+                                                    "separable: a column times a row, a smooth blur"};
 
 /* Element I of a smooth vector of SIDE small integers: 1 2 3 ... 3 2 1. */
 static int ramp(int i, int side)
@@ -93,7 +96,6 @@ static int ramp(int i, int side)
  * mean. */
 static bool make_filter(enum filter_kind kind, int side, struct filter *filter, struct error *error)
 {
-    static const char *const names[KIND_COUNT] = {"int8", "int16", "rank1"};
     const int limit = kind == KIND_INT8 ? 127 : INT16_TAP;
     uint64_t state = (uint64_t)(1000 * side + (int)kind);
     int taps[LARGEST_SIDE * LARGEST_SIDE];
@@ -110,11 +112,11 @@ static bool make_filter(enum filter_kind kind, int side, struct filter *filter, 
 
     char name[32];
     struct text_buffer text;
-    snprintf(name, sizeof name, "%s-%d", names[kind], side);
+    snprintf(name, sizeof name, "%s-%d", kind_names[kind], side);
     FILE *stream = text_open(&text);
     if (stream == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for the filter %s; free some", name);
-    fprintf(stream, "scale %.0f\noffset %.0f\n", scale, offset);
+    fprintf(stream, "title %s\nscale %.0f\noffset %.0f\n", kind_titles[kind], scale, offset);
     for (int i = 0; i < side * side; i++)
         fprintf(stream, "%d%c", taps[i], (i + 1) % side ? ' ' : '\n');
     const bool done = text_close(stream, &text)
@@ -124,19 +126,20 @@ static bool make_filter(enum filter_kind kind, int side, struct filter *filter, 
     return done;
 }
 
-bool bench_default_filters(struct filter **filters, size_t *count, struct error *error)
+bool bench_find_filter(const char *spec, struct filter *filter, struct filter *deep, struct error *error)
 {
-    *count = DEFAULT_SIDES * KIND_COUNT;
-    *filters = malloc(*count * sizeof **filters);
-    if (*filters == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory for the benchmark's filters; free some");
-    for (size_t i = 0; i < *count; i++)
-        if (!make_filter((enum filter_kind)(i % KIND_COUNT), default_sides[i / KIND_COUNT], &(*filters)[i], error)) {
-            free(*filters);
-            *filters = NULL;
-            return false;
-        }
-    return true;
+    for (enum filter_kind kind = 0; kind < KIND_COUNT; kind++) {
+        const size_t length = strlen(kind_names[kind]);
+        const char *at = spec + length + 1;
+        int side;
+        if (strncmp(spec, kind_names[kind], length) != 0 || spec[length] != '-' || at[strspn(at, "0123456789")] != '\0')
+            continue;
+        if (text_read_number(&at, SMALLEST_SIDE, LARGEST_SIDE, &side))
+            return make_filter(kind, side, filter, error);
+        return error_set(error, ERROR_USAGE, "the benchmark's filters %s-N have %d to %d taps a side, not \"%s\"",
+                         kind_names[kind], SMALLEST_SIDE, LARGEST_SIDE, spec + length + 1);
+    }
+    return filter_find(spec, filter, deep, error);
 }
 
 /* ---- Samples ---- */

@@ -314,7 +314,7 @@ static void table_row(struct bench_writer *writer, const struct bench_row *row)
 static void table_end(struct bench_writer *writer)
 {
     judge_group(writer);
-    if (writer->cases == 0 || writer->one_variant)
+    if (writer->cases == 0 || writer->some_variants)
         return;
     fprintf(writer->file,
             "\nThe automatic choice was within 10%% of the fastest canonical variant in %d of %d cases%s\n",
@@ -326,7 +326,7 @@ static void table_end(struct bench_writer *writer)
 bool bench_write_begin(struct bench_writer *writer, FILE *file, enum bench_format format, const struct bench *bench,
                        struct error *error)
 {
-    *writer = (struct bench_writer){.file = file, .format = format, .one_variant = bench->request->variant != NULL};
+    *writer = (struct bench_writer){.file = file, .format = format, .some_variants = bench->request->variants != 0};
     writer->misses_file = text_open(&writer->misses);
     if (writer->misses_file == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for the benchmark's table; free some");

@@ -158,9 +158,13 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
  * room for the filter's `deep`, which must live as long as FILTER; if it is NULL, there is none. */
 bool filter_find(const char *spec, struct filter *filter, struct filter *deep, struct error *error);
 
-/* Split ARGUMENT at its commas and find each filter. *FILTERS is one allocation of *COUNT filters, with each `deep`
+/* A function as filter_find. */
+typedef bool filter_finder(const char *spec, struct filter *filter, struct filter *deep, struct error *error);
+
+/* Split ARGUMENT at its commas and FIND each filter. *FILTERS is one allocation of *COUNT filters, with each `deep`
  * behind them; release it with free. If ARGUMENT is the path of an existing file, it is one filter, even with commas. */
-bool filter_find_all(const char *argument, struct filter **filters, size_t *count, struct error *error);
+bool filter_find_all(const char *argument, filter_finder *find, struct filter **filters, size_t *count,
+                     struct error *error);
 
 /* Rotate the taps of each grid and the anchor by 180 degrees, also of the filter's `deep`. Correlation with the result is true convolution with the
  * original. */

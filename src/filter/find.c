@@ -156,7 +156,8 @@ bool filter_find(const char *spec, struct filter *filter, struct filter *deep, s
     return fail_unknown(spec, filter, deep, error);
 }
 
-bool filter_find_all(const char *argument, struct filter **filters, size_t *count, struct error *error)
+bool filter_find_all(const char *argument, filter_finder *find, struct filter **filters, size_t *count,
+                     struct error *error)
 {
     const bool one_file = is_file(argument);
     *count = 1;
@@ -164,7 +165,7 @@ bool filter_find_all(const char *argument, struct filter **filters, size_t *coun
         *count += *at == ',' && !one_file;
 
     bool done = false;
-    *filters = malloc(2 * *count * sizeof **filters); /* large; filter_find fills each that is used */
+    *filters = malloc(2 * *count * sizeof **filters); /* large; FIND fills each that is used */
     char *copy = strdup(argument);
     if (*filters == NULL || copy == NULL) {
         error_set(error, ERROR_WORK, "there is not enough memory for %zu filters", *count);
@@ -181,7 +182,7 @@ bool filter_find_all(const char *argument, struct filter **filters, size_t *coun
                       i + 1, argument);
             goto end;
         }
-        if (!filter_find(spec, &(*filters)[i], &(*filters)[*count + i], error)) {
+        if (!find(spec, &(*filters)[i], &(*filters)[*count + i], error)) {
             if (error != NULL && error->code == ERROR_USAGE && strchr(before, ':') != NULL &&
                 spec[strspn(spec, "0123456789")] == '\0')
                 error_set(error, ERROR_USAGE,

@@ -7,6 +7,7 @@
 #include "cpu/cpu.h"
 #include "variants/cost_model.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -201,6 +202,8 @@ static const struct variant table[] = {
 };
 
 enum { TABLE_ROWS = sizeof table / sizeof table[0] };
+
+static_assert(TABLE_ROWS <= 64, "sets of variants have a bit for each");
 
 const struct variant *variants(size_t *count)
 {

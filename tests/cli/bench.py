@@ -154,6 +154,15 @@ def main():
     one = json.loads(gpuconv(program, "--bench", "--variant", rows[-1]["variant"], "--bench-sample", "float",
                              "--bench-size", "64x48", "--bench-filter", "shift", "--threads", "1", "--json"))["rows"]
     assert [row["variant"] for row in one[1:]] == [rows[-1]["variant"]] and one[0]["sample"] == "float"
+
+    # Some variants, in the order of the table, with filters of the benchmark's own: named filters are all measured.
+    named = ["reference", "cpu"] if backend == "cpu" else ["basic", "constant"]
+    some = json.loads(gpuconv(program, "--bench", "--variant", ",".join(reversed(named)), "--bench-sample", "uint8",
+                              "--bench-size", "64x48x3", "--bench-filter", "rank1-4,int16-5", "--threads", "1",
+                              "--json"))["rows"]
+    names = named + (["(image)"] if backend == "cuda" else [])
+    assert [(row["filter"], row["variant"]) for row in some[1:]] == \
+        [(name, variant) for name in ("rank1-4", "int16-5") for variant in names], some
     return 0
 
 

@@ -46,6 +46,8 @@ compset() { :; }
 source "$FOLDER/_gpuconv"
 print
 _gpuconv_filters
+print
+_gpuconv_bench_filters
 '''
 
 # How a shell starts on a terminal, and the lines that it gets first.
@@ -143,8 +145,12 @@ def main():
                 fail(f"options: {sorted(set(options + letters) ^ set(found))} are missing or too many")
             if not re.search(r"^--border=\[.*\]:BORDER:\(replicate reflect reflect101 wrap zero\)$", specs, re.M) or \
                     not re.search(r"^--variant=\[.*\]:NAME:\(" + " ".join(variants) + r"\)$", specs, re.M) or \
+                    not re.search(r"^--bench-filter=\[.*\]:filter:_gpuconv_bench_filters$", specs, re.M) or \
                     not re.search(r"^--show=\[.*\]:filter:_gpuconv_filters$", specs, re.M):
-                fail(f"the words of --border, --variant or --show are wrong:\n{specs}")
+                fail(f"the words of --border, --variant, --bench-filter or --show are wrong:\n{specs}")
+            offered, of_bench = offered.split("\n\n", 1)
+            if not set(of_bench.splitlines()) - set(offered.splitlines()) >= {"int8-9:random taps from -127 to 127"}:
+                fail(f"the filters of --bench-filter are wrong:\n{of_bench}")
             check_titles(dict(re.fullmatch(r"(.*?[^\\]):(.*)", line).groups() for line in offered.splitlines()),
                          {name.replace(":", "\\:"): title for name, title in titles.items()})
             type_keys(shell, home, values)
@@ -170,6 +176,7 @@ def main():
             "gpuconv --threads 2 --flip blur emb": [],
             "gpuconv --compare emb": [],
             "gpuconv gaussian3,emb": ["gaussian3,emboss"],
+            "gpuconv --bench --bench-filter emboss,int8-": [f"emboss,int8-{side}" for side in (3, 5, 7, 9, 15, 31)],
             "gpuconv --threads ": [],
         }
         if shell == "bash":

@@ -48,8 +48,8 @@ static void test_filters(void **state)
     struct filter *filters, *again;
     size_t count;
     struct error error;
-    assert_true(bench_default_filters(&filters, &count, &error));
-    assert_true(bench_default_filters(&again, &count, &error));
+    assert_true(filter_find_all(BENCH_FILTERS, bench_find_filter, &filters, &count, &error));
+    assert_true(filter_find_all(BENCH_FILTERS, bench_find_filter, &again, &count, &error));
     assert_int_equal(count, 18);
     for (size_t i = 0; i < count; i++) {
         const struct filter *f = &filters[i];
@@ -72,6 +72,32 @@ static void test_filters(void **state)
     }
     free(filters);
     free(again);
+}
+
+/* Filters of any side that the names allow; other names are those of ordinary filters. */
+static void test_names(void **state)
+{
+    (void)state;
+    struct filter *filter = malloc(sizeof *filter);
+    struct error error;
+    assert_non_null(filter);
+    for (int side = 2; side <= 32; side++)
+        for (int kind = 0; kind < 3; kind++) {
+            char name[32];
+            snprintf(name, sizeof name, "%s-%d", (const char *const[]){"int8", "int16", "rank1"}[kind], side);
+            assert_int_equal(bench_find_filter(name, filter, NULL, &error), side >= 3 && side <= 31);
+            if (side < 3 || side > 31)
+                continue;
+            assert_string_equal(filter->name, name);
+            assert_true(filter->width == side && filter->height == side && filter->exact);
+            assert_int_equal(filter->separable, kind == 2);
+        }
+    assert_true(bench_find_filter("blur", filter, NULL, &error));
+    assert_int_equal(filter->width, 5);
+    assert_false(bench_find_filter("int8", filter, NULL, &error));
+    assert_false(bench_find_filter("int8-", filter, NULL, &error));
+    assert_int_equal(error.code, ERROR_USAGE);
+    free(filter);
 }
 
 static void test_statistics(void **state)
@@ -191,7 +217,7 @@ static void test_run_default(void **state)
     (void)state;
     struct filter *filters;
     size_t count;
-    assert_true(bench_default_filters(&filters, &count, NULL));
+    assert_true(filter_find_all(BENCH_FILTERS, bench_find_filter, &filters, &count, NULL));
     /* Small: the reference is left out where it takes long, which under sanitizers it soon does. */
     const struct bench_size size = {37, 47, 2};
     struct bench_request request = {.sizes = &size,
@@ -263,7 +289,7 @@ static void test_print(void **state)
     (void)state;
     struct filter *filters;
     size_t count;
-    assert_true(bench_default_filters(&filters, &count, NULL));
+    assert_true(filter_find_all(BENCH_FILTERS, bench_find_filter, &filters, &count, NULL));
     strcpy(filters[1].name, "a \"b\",c");
     const struct bench_request request = {.filters = filters, .filter_count = 2};
     struct bench bench = {.request = &request, .cpu = "a processor", .pool.threads = 2, .cpu_peak = 1e11};
@@ -331,13 +357,10 @@ static void test_print(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_compare_on_threads),
-        cmocka_unit_test(test_run_default),
-        cmocka_unit_test(test_run_in_parts),
+        cmocka_unit_test(test_sizes),       cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_compare),     cmocka_unit_test(test_compare_on_threads),
+        cmocka_unit_test(test_run_default), cmocka_unit_test(test_run_in_parts),
         cmocka_unit_test(test_print),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1493,7 +1493,7 @@ static void test_a_chain_of_filters_is_found_in_order(void **state)
     write_file("blur,edge", "3 4 5");
     write_file("mine", "7 8");
 
-    assert_true(filter_find_all("blur,gaussian:2,./mine", &filters, &count, &error));
+    assert_true(filter_find_all("blur,gaussian:2,./mine", filter_find, &filters, &count, &error));
     assert_int_equal(count, 3);
     assert_string_equal(filters[0].name, "blur");
     assert_string_equal(filters[1].name, "gaussian:2");
@@ -1501,7 +1501,7 @@ static void test_a_chain_of_filters_is_found_in_order(void **state)
     assert_int_equal(filters[2].width, 2);
     free(filters);
 
-    assert_true(filter_find_all("blur,edge", &filters, &count, &error)); /* a file of this name exists */
+    assert_true(filter_find_all("blur,edge", filter_find, &filters, &count, &error)); /* a file of this name exists */
     assert_int_equal(count, 1);
     assert_int_equal(filters[0].width, 3);
     assert_int_equal(filters[0].height, 1);
@@ -1518,7 +1518,7 @@ static void test_a_chain_of_filters_is_found_in_order(void **state)
          "gaussian:2.5"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        assert_false(filter_find_all(cases[i][0], &filters, &count, &error));
+        assert_false(filter_find_all(cases[i][0], filter_find, &filters, &count, &error));
         assert_null(filters);
         assert_string_equal(error.message, cases[i][1]);
         assert_int_equal(error.code, ERROR_USAGE);
