@@ -52,8 +52,9 @@ class Program:
         return [row for row in (re.split(" {2,}", text) for text in result.stdout.splitlines()) if len(row) > 2]
 
     def variants(self):
-        """Name, backend, least GPU, bits, which filters, summary."""
-        return self.print("--list-variants")
+        """Name, backend, least GPU, bits, which filters, summary; without the rows of -Dexercise=true."""
+        lesson = {"exercise", *(name[:-3] for name in os.listdir(os.path.join(ROOT, "kernels", "lesson")))}
+        return [row for row in self.print("--list-variants") if row[0] not in lesson]
 
     def filters(self):
         """Name, size, title."""

@@ -3,7 +3,8 @@
 """Find what was added in one place and forgotten in another: inventory.py GPUCONV ROOT.
 
 Every file of filters/ is built in, every file of kernels/ is a variant, every transcript is a test, and the man page
-explains every option. The compiler and the other tests would not miss one that is left out of a list."""
+explains every option. The compiler and the other tests would not miss one that is left out of a list. The exercise is
+a copy of basic."""
 import pathlib
 import re
 import sys
@@ -21,6 +22,12 @@ def first_words(program, option):
     return [line.split()[:2] for line in run(program, option).stdout.splitlines()]
 
 
+def code_of(kernel):
+    """The code behind a kernel's head, without its name and in one line."""
+    _, code = kernel.read_text(encoding="utf-8").split(" */\n", 1)
+    return " ".join(re.sub(rf"\b{kernel.stem}(?=\b|_)", "NAME", code).split())
+
+
 def missing(program, root):
     """A sentence for each thing that is in one place only."""
     filters = {name for name, *_ in first_words(program, "--list")}
@@ -28,10 +35,14 @@ def missing(program, root):
     transcripts = set(re.findall(r"'([\w-]+)'", (root / "tests/cli/meson.build").read_text(encoding="utf-8")))
     for name in sorted(stems(root / "filters", ".txt") - filters):
         yield f"filters/{name}.txt has no line in filters/meson.build"
-    for name in sorted(stems(root / "kernels", ".cu") - kernels):
+    lesson = {"exercise"} | stems(root / "kernels/lesson", ".cu")  # built with -Dexercise=true
+    files = stems(root / "kernels", ".cu") - {"exercise"} | (lesson if kernels & lesson else set())
+    for name in sorted(files - kernels):
         yield f"kernels/{name}.cu has no row in src/variants/table.c"
-    for name in sorted(kernels - stems(root / "kernels", ".cu")):
+    for name in sorted(kernels - files):
         yield f"the variant {name} has no file in kernels/"
+    if code_of(root / "kernels/exercise.cu") != code_of(root / "kernels/basic.cu"):
+        yield "kernels/exercise.cu is not a copy of basic.cu with another name: keep your solution elsewhere, copy basic.cu"
     for name in sorted(stems(root / "tests/cli", ".case") - transcripts):
         yield f"tests/cli/{name}.case is not in tests/cli/meson.build"
 

@@ -17,10 +17,11 @@ typedef bool launch_function(const struct plan *plan, struct device *device, con
 
 launch_function basic_launch, constant_launch, coarsened_launch, tiled_input_launch, tiled_output_launch,
     tiled_cached_launch, texture_launch, register_tiled_launch, separable_launch, tensor_core_launch, sparse_launch,
-    copy_launch, gradient_launch;
+    copy_launch, gradient_launch, exercise_launch, registers_launch, rows_ahead_launch, row_ring_launch;
 prepare_function basic_prepare, constant_prepare, coarsened_prepare, tiled_input_prepare, tiled_output_prepare,
     tiled_cached_prepare, texture_prepare, register_tiled_prepare, separable_prepare, tensor_core_prepare,
-    sparse_prepare, copy_prepare, gradient_prepare;
+    sparse_prepare, copy_prepare, gradient_prepare, exercise_prepare, registers_prepare, rows_ahead_prepare,
+    row_ring_prepare;
 
 /* A function of a CUDA row; NULL in a build without CUDA. Tests that replace the GPU by a stub define the macro, so
  * that all rows call one function of the stub. */
@@ -36,6 +37,13 @@ prepare_function CUDA_FUNCTION(any, prepare);
 #define U8 (1u << SAMPLE_U8)
 #define U16 (1u << SAMPLE_U16)
 #define F32 (1u << SAMPLE_F32)
+
+/* A row whose sums are floats, as in textbooks. */
+#define TEXTBOOK(text, variant, line)                                                                                  \
+    {                                                                                                                  \
+        .name = text, .summary = line, .backend = BACKEND_CUDA, .samples = U8 | F32, .accepts = ACCEPTS_ONE_GRID,      \
+        .capability = 75, .prepare = CUDA_FUNCTION(variant, prepare), .launch = CUDA_FUNCTION(variant, launch),        \
+    }
 
 static const struct variant table[] = {
     {
@@ -60,76 +68,13 @@ static const struct variant table[] = {
         .prepare = cpu_prepare,
         .launch = cpu_launch,
     },
-    {
-        .name = "basic",
-        .summary = "a thread a pixel, taps in global memory",
-        .backend = BACKEND_CUDA,
-        .samples = U8 | F32,
-        .accepts = ACCEPTS_ONE_GRID,
-        .capability = 75,
-        .prepare = CUDA_FUNCTION(basic, prepare),
-        .launch = CUDA_FUNCTION(basic, launch),
-    },
-    {
-        .name = "constant",
-        .summary = "taps in constant memory, small sizes unrolled",
-        .backend = BACKEND_CUDA,
-        .samples = U8 | F32,
-        .accepts = ACCEPTS_ONE_GRID,
-        .capability = 75,
-        .prepare = CUDA_FUNCTION(constant, prepare),
-        .launch = CUDA_FUNCTION(constant, launch),
-    },
-    {
-        .name = "coarsened",
-        .summary = "constant, each thread strides over several pixels",
-        .backend = BACKEND_CUDA,
-        .samples = U8 | F32,
-        .accepts = ACCEPTS_ONE_GRID,
-        .capability = 75,
-        .prepare = CUDA_FUNCTION(coarsened, prepare),
-        .launch = CUDA_FUNCTION(coarsened, launch),
-    },
-    {
-        .name = "tiled-input",
-        .summary = "shared tile, a thread an input sample",
-        .backend = BACKEND_CUDA,
-        .samples = U8 | F32,
-        .accepts = ACCEPTS_ONE_GRID,
-        .capability = 75,
-        .prepare = CUDA_FUNCTION(tiled_input, prepare),
-        .launch = CUDA_FUNCTION(tiled_input, launch),
-    },
-    {
-        .name = "tiled-output",
-        .summary = "shared tile, a thread an output",
-        .backend = BACKEND_CUDA,
-        .samples = U8 | F32,
-        .accepts = ACCEPTS_ONE_GRID,
-        .capability = 75,
-        .prepare = CUDA_FUNCTION(tiled_output, prepare),
-        .launch = CUDA_FUNCTION(tiled_output, launch),
-    },
-    {
-        .name = "tiled-cached",
-        .summary = "interior in shared memory, halo through caches",
-        .backend = BACKEND_CUDA,
-        .samples = U8 | F32,
-        .accepts = ACCEPTS_ONE_GRID,
-        .capability = 75,
-        .prepare = CUDA_FUNCTION(tiled_cached, prepare),
-        .launch = CUDA_FUNCTION(tiled_cached, launch),
-    },
-    {
-        .name = "texture",
-        .summary = "input through the texture path",
-        .backend = BACKEND_CUDA,
-        .samples = U8 | F32,
-        .accepts = ACCEPTS_ONE_GRID,
-        .capability = 75,
-        .prepare = CUDA_FUNCTION(texture, prepare),
-        .launch = CUDA_FUNCTION(texture, launch),
-    },
+    TEXTBOOK("basic", basic, "a thread a pixel, taps in global memory"),
+    TEXTBOOK("constant", constant, "taps in constant memory, small sizes unrolled"),
+    TEXTBOOK("coarsened", coarsened, "constant, each thread strides over several pixels"),
+    TEXTBOOK("tiled-input", tiled_input, "shared tile, a thread an input sample"),
+    TEXTBOOK("tiled-output", tiled_output, "shared tile, a thread an output"),
+    TEXTBOOK("tiled-cached", tiled_cached, "interior in shared memory, halo through caches"),
+    TEXTBOOK("texture", texture, "input through the texture path"),
     {
         .name = "register-tiled",
         .summary = "a window of outputs in registers a thread",
@@ -199,6 +144,12 @@ static const struct variant table[] = {
         .prepare = CUDA_FUNCTION(gradient, prepare),
         .launch = CUDA_FUNCTION(gradient, launch),
     },
+#ifdef GPUCONV_EXERCISE
+    TEXTBOOK("exercise", exercise, "the reader's: kernels/exercise.cu, at first a copy of basic"),
+    TEXTBOOK("registers", registers, "lesson: 4 x 8 outputs of a thread in registers"),
+    TEXTBOOK("rows-ahead", rows_ahead, "lesson: the same in a loop, the next row on its way"),
+    TEXTBOOK("row-ring", row_ring, "lesson: rows by asynchronous copies into a ring"),
+#endif
 };
 
 enum { TABLE_ROWS = sizeof table / sizeof table[0] };

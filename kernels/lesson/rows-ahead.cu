@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rows-ahead: registers with a loop. A thread walks down 4 columns of a strip. The body of the loop is one row, which
+ * stays in the instruction cache, and the next row is loaded while this one is added.
+ *
+ *     row r + 1    [....|....|....]    on its way to the registers `next`
+ *     row r        [....|iiii|....]    in the registers `v`, added to SIZE rows of sums
+ *
+ *     sum[0] of output row r    -->  sum[1]  -->  ...  -->  sum[SIZE - 1] of output row r - SIZE + 1: done
+ *
+ * A register has no index at run time. So the sums move: sum[i] is always the one that has filter row i over this row,
+ * and takes the place of sum[i + 1] with the next. The move is the first multiply-add, which writes to another register
+ * than it reads.
+ *
+ * Loads for 9 x 9: 3 quads a row for 4 outputs, and the halo of 8 rows once in a strip of 32: 0.94 an output. They are
+ * one row ahead, and memory takes longer than a row. row-ring puts many rows on their way.
+ *
+ * Limits: none. Sizes other than 3, 5, 7 and 9, and anchors outside the centre, are left to constant. */
+#include "kernels/lesson/lesson.cuh"
+
+static __constant__ float taps[max_taps];
+
+static constexpr int block_width = 128, strip_height = 32;
+
+template <typename T, int SIZE>
+static __global__ void rows_ahead(struct launch launch)
+{
+    const int2 tile = block_tile(launch);
+    const int x = columns * (tile.x * block_width + (int)threadIdx.x), y = tile.y * strip_height;
+    if (x >= launch.width)
+        return;
+    constexpr int count = window_of<SIZE>;
+    const int left = x - SIZE / 2 - lead_of(SIZE / 2), top = y - SIZE / 2;
+    const int rows = min(strip_height, launch.height - y) + SIZE - 1;
+    float sum[SIZE][columns] = {}, next[count];
+    load_window<T>(launch, top, left, next);
+#pragma unroll 1
+    for (int r = 0; r < rows; r++) {
+        float v[count];
+        memcpy(v, next, sizeof v);
+        load_window<T>(launch, top + r + 1, left, next);
+#pragma unroll
+        for (int i = SIZE - 1; i >= 0; i--) {
+#pragma unroll
+            for (int c = 0; c < columns; c++)
+                sum[i][c] = i > 0 ? sum[i - 1][c] : 0;
+            add_taps<SIZE>(sum[i], taps, i, v);
+        }
+        if (r >= SIZE - 1)
+            store_quad(launch, y + r - (SIZE - 1), x, sum[SIZE - 1], (T *)NULL);
+    }
+}
+
+extern "C" bool rows_ahead_prepare(struct plan *plan, struct device *device, struct error *error)
+{
+    return is_small_square(plan->filter) ? upload_taps(plan, device, taps, error)
+                                         : constant_prepare(plan, device, error);
+}
+
+extern "C" bool rows_ahead_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                                  const struct plane *out, struct error *error)
+{
+    if (!is_small_square(plan->filter))
+        return constant_launch(plan, device, in, out, error);
+    return launch_tiles(SQUARE_KERNEL_FOR(plan, rows_ahead), plan, device, in, out,
+                        {columns * block_width, strip_height, dim3(block_width)}, error);
+}
