@@ -41,6 +41,8 @@ INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, in
         return multiply_words(sums, samples, taps);
     case ARITHMETIC_FLOATS:
         return (ints)((floats)samples * (floats)taps + (floats)sums);
+    case ARITHMETIC_DOUBLES:
+        return (ints)((doubles)samples * (doubles)taps + (doubles)sums);
     case ARITHMETIC_INTS:
         break;
     }
@@ -50,7 +52,13 @@ INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, in
 /* Bytes from an output, or a sum, to the next. */
 INLINE size_t bytes_of(enum target target)
 {
-    return target == TARGET_U8 ? 1 : target == TARGET_U16 ? 2 : 4;
+    return target == TARGET_U8 ? 1 : target == TARGET_U16 ? 2 : target == TARGET_DOUBLES ? 8 : 4;
+}
+
+/* Columns of a block. */
+INLINE int block_columns(enum arithmetic arithmetic)
+{
+    return arithmetic == ARITHMETIC_DOUBLES ? BLOCK / 2 : BLOCK;
 }
 
 /* The offset of vector V of a block from the first one, in bytes: see enum layout. */
@@ -98,8 +106,9 @@ struct sums {
 };
 
 /* The multiply-adds of a step with rows LOW to HIGH of the group: of its columns, from COLUMN up to END. */
-INLINE void multiply_columns(struct sums *sums, const struct column *column, const struct column *end, const char *from,
-                             const enum arithmetic arithmetic, const int low, const int high)
+INLINE void multiply_columns(struct sums *sums, const struct column *column, const struct column *end,
+                             const double *double_taps, const char *from, const enum arithmetic arithmetic,
+                             const int low, const int high)
 {
     /* Two columns in each iteration: a tenth faster for floats, and no difference for bytes and words. */
     TWICE
@@ -107,7 +116,10 @@ INLINE void multiply_columns(struct sums *sums, const struct column *column, con
         const char *at = from + column->offset;
         ints taps[GROUP];
         FOR_UNROLLED (a, low, high + 1)
-            taps[a] = repeat(column->taps[a].i);
+            taps[a] =
+                arithmetic == ARITHMETIC_DOUBLES ? (ints)repeat_double(double_taps[a]) : repeat(column->taps[a].i);
+        if (arithmetic == ARITHMETIC_DOUBLES)
+            double_taps += GROUP_MAX;
         FOR_UNROLLED (v, 0, 4) {
             const ints samples = load(at + vector_offset(arithmetic, v));
             FOR_UNROLLED (a, low, high + 1)
@@ -122,7 +134,10 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
 {
     const int part_bits = arithmetic == ARITHMETIC_BYTES ? 8 : 16;
     const struct step *end = pass->steps + pass->step_count;
-    const ints start = arithmetic == ARITHMETIC_FLOATS ? (ints){0} : repeat(pass->start);
+    const ints start = arithmetic == ARITHMETIC_FLOATS    ? (ints){0}
+                       : arithmetic == ARITHMETIC_DOUBLES ? (ints)repeat_double(pass->finish_doubles.start)
+                                                          : repeat(pass->start);
+    const double *double_taps = pass->double_taps;
     const struct column *column = pass->columns;
     FOR_UNROLLED (a, 0, GROUP)
         FOR_UNROLLED (v, 0, 4)
@@ -135,7 +150,8 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
     case STEP_RANGE(LOW, HIGH):                                                                                        \
         if ((HIGH) >= (int)GROUP)                                                                                      \
             __builtin_unreachable();                                                                                   \
-        multiply_columns(sums, column, column_end, from, arithmetic, LOW, (HIGH) < (int)GROUP ? (HIGH) : 0);           \
+        multiply_columns(sums, column, column_end, double_taps, from, arithmetic, LOW,                                 \
+                         (HIGH) < (int)GROUP ? (HIGH) : 0);                                                            \
         break;
             STEP(0, 0)
             STEP(0, 1)
@@ -156,7 +172,35 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
             __builtin_unreachable();
         }
         column = column_end;
+        if (arithmetic == ARITHMETIC_DOUBLES)
+            double_taps += step->columns * GROUP_MAX;
     }
+}
+
+/* Turn one row of a block of doubles into outputs or rows of sums at TO. */
+static void finish_doubles(const struct pass *pass, const double *sums, void *to)
+{
+    const double magic = 0x1.8p52; /* after adding it, a double has no bits below 1 */
+    const struct finish_doubles f = pass->finish_doubles;
+    double values[BLOCK / 2];
+    if (f.divisor == 0)
+        for (int k = 0; k < BLOCK / 2; k++)
+            values[k] = sums[k] * f.factor;
+    else
+        for (int k = 0; k < BLOCK / 2; k++)
+            values[k] = sums[k] / f.divisor;
+    if (pass->target == TARGET_DOUBLES)
+        for (int k = 0; k < BLOCK / 2; k++)
+            ((double *)to)[k] = values[k] + magic - magic;
+    else if (pass->target == TARGET_INTS)
+        for (int k = 0; k < BLOCK / 2; k++)
+            ((int32_t *)to)[k] = (int32_t)values[k];
+    else if (pass->target == TARGET_U16)
+        for (int k = 0; k < BLOCK / 2; k++)
+            ((uint16_t *)to)[k] = (uint16_t)(int32_t)values[k];
+    else
+        for (int k = 0; k < BLOCK / 2; k++)
+            ((uint8_t *)to)[k] = (uint8_t)(int32_t)values[k];
 }
 
 #define FOUR(s) (s)[0], (s)[1], (s)[2], (s)[3]
@@ -167,6 +211,15 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
 {
     const bool is_float = arithmetic == ARITHMETIC_FLOATS;
     ints(*c)[4] = sums->of;
+    if (arithmetic == ARITHMETIC_DOUBLES) {
+        FOR_UNROLLED (a, 0, GROUP) {
+            double values[BLOCK / 2] __attribute__((aligned(VECTOR)));
+            FOR_UNROLLED (v, 0, 4)
+                store((char *)values + v * VECTOR, c[a][v]);
+            finish_doubles(pass, values, to[a]);
+        }
+        return;
+    }
     switch (pass->target) {
     case TARGET_U8:
         FOR_UNROLLED (a, 0, GROUP)
@@ -210,6 +263,18 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
             FOR_UNROLLED (v, 0, 4)
                 store(to[a] + v * VECTOR, c[a][v]);
         break;
+    case TARGET_SHIFTED_INTS:
+        FOR_UNROLLED (a, 0, GROUP)
+            FOR_UNROLLED (v, 0, 4)
+                store(to[a] + v * VECTOR, c[a][v] >> finish->shift);
+        break;
+    case TARGET_SHIFTED_PAIRS:
+        FOR_UNROLLED (p, 0, GROUP / 2)
+            FOR_UNROLLED (v, 0, 4)
+                store(to[p] + v * VECTOR, pair(c[2 * p][v] >> finish->shift, c[2 * p + 1][v] >> finish->shift));
+        break;
+    case TARGET_DOUBLES:
+        break;
     }
 }
 
@@ -228,14 +293,13 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
     char *to[2 * GROUP];
     for (int a = 0; a < (high_low ? 2 : 1) * GROUP; a++)
         to[a] = outs[a];
-    for (; count > 0; x += BLOCK, count -= BLOCK) {
+    const int block = block_columns(arithmetic);
+    for (; count > 0; x += block, count -= block) {
         struct sums sums;
         sum_block(pass, rows, x, arithmetic, &sums);
         store_block(pass, &finish, &sums, past, arithmetic, layout, to);
-        for (int a = 0; a < GROUP; a++)
-            to[a] += BLOCK * output_bytes;
-        for (int a = GROUP; high_low && a < 2 * GROUP; a++)
-            to[a] += BLOCK * output_bytes;
+        for (int a = 0; a < (high_low ? 2 : 1) * GROUP; a++)
+            to[a] += (size_t)block * output_bytes;
     }
 }
 
@@ -280,6 +344,9 @@ static void run(const struct pass *pass, const void *const *rows, int width, boo
         break;
     case ARITHMETIC_INTS:
         run_pass(pass, rows, width, past, outs, ARITHMETIC_INTS);
+        break;
+    case ARITHMETIC_DOUBLES:
+        run_pass(pass, rows, width, past, outs, ARITHMETIC_DOUBLES);
         break;
     }
 }
@@ -381,6 +448,35 @@ static void join(const struct join *from, const void *first, const void *second,
         fence_past();
 }
 
+/* The outputs of one sample type, as passes_unsharp: LEVEL is exact in doubles, because |A e| < 2^52 has 2^-28 as unit,
+ * and the result is below 2^25. */
+#define UNSHARP(type, blur_type)                                                                                       \
+    for (int x = 0; x < width; x++) {                                                                                  \
+        const int32_t sample_x = ((const type *)in)[x];                                                                \
+        const int32_t e = (sample_x << UNSHARP_LEVEL_BITS) - ((const blur_type *)blurs)[x];                            \
+        const double level = e * amount + (sample_x + 0.5);                                                            \
+        const int32_t clamped = (int32_t)(level < 0 ? 0 : level > highest ? highest : level);                          \
+        ((type *)out)[x] = (type)((e < 0 ? -e : e) < threshold ? sample_x : clamped);                                  \
+    }
+
+static void unsharp(const struct passes *p, enum sample sample, const void *blurs, const void *in, int width, void *out)
+{
+    const double amount = p->amount / (double)(1 << (UNSHARP_AMOUNT_BITS + UNSHARP_LEVEL_BITS)), highest = p->highest;
+    const int32_t threshold = p->threshold;
+    if (sample == SAMPLE_U8) {
+        UNSHARP(uint8_t, uint16_t)
+    } else if (sample == SAMPLE_U16) {
+        UNSHARP(uint16_t, int32_t)
+    } else {
+        const float least = (float)threshold / (1 << UNSHARP_LEVEL_BITS);
+        const float factor = (float)p->amount / (1 << UNSHARP_AMOUNT_BITS);
+        for (int x = 0; x < width; x++) {
+            const float value = ((const float *)in)[x], detail = value - ((const float *)blurs)[x];
+            ((float *)out)[x] = (detail < 0 ? -detail : detail) < least ? value : value + factor * detail;
+        }
+    }
+}
+
 static void widen16(enum arithmetic arithmetic, enum sample_part part, const uint16_t *from, int count, void *to)
 {
     const int shift = part == PART_HIGH ? 8 : 0, mask = part == PART_LOW ? 255 : 65535;
@@ -395,6 +491,9 @@ static void widen16(enum arithmetic arithmetic, enum sample_part part, const uin
     else if (arithmetic == ARITHMETIC_FLOATS)
         for (int k = 0; k < count; k++)
             ((float *)to)[k] = from[k];
+    else if (arithmetic == ARITHMETIC_DOUBLES)
+        for (int k = 0; k < count; k++)
+            ((double *)to)[k] = from[k];
     else
         for (int k = 0; k < count; k++)
             ((int32_t *)to)[k] = from[k] >> shift & mask;
@@ -410,6 +509,9 @@ static void widen(enum arithmetic arithmetic, const uint8_t *from, int count, vo
     else if (arithmetic == ARITHMETIC_FLOATS)
         for (int k = 0; k < count; k++)
             ((float *)to)[k] = from[k];
+    else if (arithmetic == ARITHMETIC_DOUBLES)
+        for (int k = 0; k < count; k++)
+            ((double *)to)[k] = from[k];
     else
         for (int k = 0; k < count; k++)
             ((int32_t *)to)[k] = from[k];
@@ -431,6 +533,7 @@ const struct loops LOOPS(GPUCONV_LOOPS) = {
     .slide_across = slide_across,
     .join = join,
     .join16 = join16,
+    .unsharp = unsharp,
     .widen = widen,
     .widen16 = widen16,
 };

@@ -18,22 +18,26 @@ enum {
     BLOCK_MAX = 64,        /* outputs of a row that a pass makes at once, at most: four vectors of 16 lanes */
     ROW_SLACK = BLOCK_MAX, /* samples that loops may read, and sums that they may write, beyond the end of a row */
     TAP_PARTS_MAX = 3,     /* parts of a tap, at most */
-    STEPS_MAX = TAP_PARTS_MAX * (FILTER_MAX + GROUP_MAX),
 };
 
-/* What a row of memory holds, and what one multiply-add does in a lane of 32 bits. A column is the item at one x. */
+/* What a row of memory holds, and what one multiply-add does in a lane of 32 bits, or of 64 for doubles. A column is the
+ * item at one x. */
 enum arithmetic {
-    ARITHMETIC_BYTES,  /* uint8_t samples; four neighbouring columns times four taps of int8_t */
-    ARITHMETIC_WORDS,  /* int16_t samples; two neighbouring columns times two taps of int16_t */
-    ARITHMETIC_PAIRS,  /* int16_t sums of two rows in one lane; a column of two rows times two taps of int16_t */
-    ARITHMETIC_FLOATS, /* float; one column times one tap */
-    ARITHMETIC_INTS,   /* int32_t; one column times one tap */
+    ARITHMETIC_BYTES,   /* uint8_t samples; four neighbouring columns times four taps of int8_t */
+    ARITHMETIC_WORDS,   /* int16_t samples; two neighbouring columns times two taps of int16_t */
+    ARITHMETIC_PAIRS,   /* int16_t sums of two rows in one lane; a column of two rows times two taps of int16_t */
+    ARITHMETIC_FLOATS,  /* float; one column times one tap */
+    ARITHMETIC_INTS,    /* int32_t; one column times one tap */
+    ARITHMETIC_DOUBLES, /* double; one column times one tap. A block has half as many columns */
 };
 
 /* Bytes from a column to the next. */
 static inline size_t column_bytes(enum arithmetic arithmetic)
 {
-    return arithmetic == ARITHMETIC_BYTES ? 1 : arithmetic == ARITHMETIC_WORDS ? 2 : 4;
+    return arithmetic == ARITHMETIC_BYTES     ? 1
+           : arithmetic == ARITHMETIC_WORDS   ? 2
+           : arithmetic == ARITHMETIC_DOUBLES ? 8
+                                              : 4;
 }
 
 /* What a pass makes of its sums. Rows of sums keep the order of the lanes in the block (enum layout). */
@@ -49,6 +53,12 @@ enum target {
      * 65535. For ARITHMETIC_PAIRS, one row holds the h of two rows, and the other row their l - 32768. */
     TARGET_HIGH_LOW,
     TARGET_PAIRS_HIGH_LOW,
+
+    /* Rounded rows of sums, for filters in two passes: as TARGET_INTS and TARGET_PAIRS, but of S >> finish.shift, and
+     * for ARITHMETIC_DOUBLES, by struct finish_doubles. */
+    TARGET_SHIFTED_INTS,
+    TARGET_SHIFTED_PAIRS,
+    TARGET_DOUBLES,
 };
 
 /* The part of a sample of uint16_t that a pass reads. */
@@ -80,7 +90,8 @@ enum finish_way {
     FINISH_FLOAT,    /* truncate(S * factor + term) */
     FINISH_MULTIPLY, /* as rounding_apply */
     FINISH_EACH,     /* rounding_apply, sample by sample */
-    FINISH_DOUBLE,   /* for uint16_t, as rounding16_apply; FINISH_SHIFT is the only other way for uint16_t */
+    FINISH_DOUBLE,   /* for uint16_t, as rounding16_apply */
+    FINISH_UNSIGNED, /* S >> shift, where S is the sum modulo 2^32 */
 };
 
 struct finish {
@@ -90,6 +101,13 @@ struct finish {
     float factor, term;
     struct rounding rounding;
     struct rounding16 rounding16;
+};
+
+/* How sums of ARITHMETIC_DOUBLES, which are exact integers plus START, become integers v: S * factor where the divisor
+ * is 0, and else S / divisor. TARGET_DOUBLES rounds v to the nearest integer, which is never halfway between two. The
+ * other targets round it down. */
+struct finish_doubles {
+    double start, factor, divisor;
 };
 
 /* One multiply-add in each lane: the offset of its samples from the start of the row, in bytes, and its taps for each
@@ -120,8 +138,10 @@ struct pass {
     float offset;                 /* TARGET_F32: added to the sum */
     bool absolute;                /* TARGET_F32: take the absolute value first */
     struct finish finish;
-    struct step steps[STEPS_MAX];
+    struct finish_doubles finish_doubles;
+    struct step *steps;
     struct column *columns;
+    double *double_taps; /* ARITHMETIC_DOUBLES: GROUP_MAX for each column, the taps of the column */
 };
 
 /* How the sums of two grids become outputs. The rows of sums come from two passes with the same arithmetic. */
@@ -193,11 +213,16 @@ struct loops {
     /* Join rows of sums to WIDTH outputs of uint16_t. The rows of one grid follow each other. */
     void (*join16)(const struct join16 *join, void *const *sums, int width, bool past_caches, uint16_t *out);
 
+    /* The outputs of an unsharp mask, from rows of WIDTH samples and of their blurs: of uint16_t for samples of uint8_t,
+     * of int32_t for uint16_t, both in 2^-UNSHARP_LEVEL_BITS levels, and of float for float. */
+    void (*unsharp)(const struct passes *passes, enum sample sample, const void *blurs, const void *in, int width,
+                    void *out);
+
     /* Copy COUNT samples of uint8_t into a row for ARITHMETIC. */
     void (*widen)(enum arithmetic arithmetic, const uint8_t *from, int count, void *to);
 
-    /* Copy PART of COUNT samples of uint16_t into a row for ARITHMETIC_WORDS, _FLOATS or _INTS. PART_CENTRED is for
-     * _WORDS only. */
+    /* Copy PART of COUNT samples of uint16_t into a row for ARITHMETIC_WORDS, _FLOATS, _INTS or _DOUBLES. PART_CENTRED
+     * is for _WORDS only, PART_HIGH and _LOW are not for _FLOATS and _DOUBLES. */
     void (*widen16)(enum arithmetic arithmetic, enum sample_part part, const uint16_t *from, int count, void *to);
 };
 

@@ -11,6 +11,7 @@
 #include "plan/parts.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 enum {
@@ -47,20 +48,24 @@ static int part_bits(enum arithmetic arithmetic)
     return arithmetic == ARITHMETIC_BYTES ? 8 : arithmetic == ARITHMETIC_WORDS ? 16 : 0;
 }
 
+/* Make a pass with room for so many COLUMNS. Each step has a column, or begins a part of the taps. */
 static bool pass_allocate(struct pass **pass, size_t columns)
 {
     *pass = calloc(1, sizeof **pass);
     if (*pass == NULL)
         return false;
     (*pass)->columns = malloc(columns * sizeof *(*pass)->columns);
-    return (*pass)->columns != NULL;
+    (*pass)->steps = malloc((columns + TAP_PARTS_MAX) * sizeof *(*pass)->steps);
+    return (*pass)->columns != NULL && (*pass)->steps != NULL;
 }
 
 static void pass_free(struct pass *pass)
 {
     if (pass == NULL)
         return;
+    free(pass->double_taps);
     free(pass->columns);
+    free(pass->steps);
     free(pass);
 }
 
@@ -91,6 +96,7 @@ static union cell lane_cell(const struct pass *pass, const struct weights *w, in
         cell.f = (float)(weight_at(w, r - a, j) / w->divisor);
         break;
     case ARITHMETIC_INTS:
+    case ARITHMETIC_DOUBLES:
         cell.i = weight_at(w, r - a, j);
         break;
     }
@@ -121,6 +127,8 @@ static void add_step(struct pass *pass, const struct weights *w, int part, int r
             j++;
             continue;
         }
+        for (int a = 0; a < GROUP_MAX && pass->double_taps != NULL; a++)
+            pass->double_taps[pass->column_count * GROUP_MAX + a] = column->taps[a].i;
         for (int a = 0; a < GROUP_MAX; a++)
             if (column->taps[a].i != 0) {
                 low = a < low ? a : low;
@@ -502,9 +510,105 @@ static bool make_passes(const struct plan *plan, struct program *program)
     return true;
 }
 
+/* ---- Filters in two passes ---- */
+
+/* Samples of uint8_t where the sums of rows are shifted, in words and pairs, or else in integers. All of it is modulo
+ * 2^32, and s + pass_scale / 2 is below 2^32.
+ *
+ * Pairs hold m - C in 16 bits, where C is half of the least power of two above all m. So the row's sums start with half
+ * of a unit less C units, and the column's sums with C times its taps. */
+static void fill_shifted(const struct plan *plan, const struct program *program, const struct weights *row,
+                         const struct weights *column)
+{
+    const struct passes *p = &plan->passes;
+    const bool words = program->loops->words;
+    struct pass *first = program->first, *last = program->last;
+    int64_t centre = 0;
+    if (words)
+        for (centre = 1; 2 * centre <= passes_row(p, 255 * plain_sum(row->taps, row->width));)
+            centre *= 2;
+    first->arithmetic = words ? ARITHMETIC_WORDS : ARITHMETIC_INTS;
+    first->target = words ? TARGET_SHIFTED_PAIRS : TARGET_SHIFTED_INTS;
+    first->start = (int32_t)(p->row_half - (centre << p->row_shift));
+    first->finish.shift = p->row_shift;
+    last->arithmetic = words ? ARITHMETIC_PAIRS : ARITHMETIC_INTS;
+    last->layout = words ? LAYOUT_TWOS : LAYOUT_STRAIGHT;
+    const int finer = p->amount != 0 ? UNSHARP_LEVEL_BITS : 0; /* bits of the blur below one level */
+    last->start = (int32_t)(uint32_t)(uint64_t)(centre * plain_sum(column->taps, column->height) + (p->half >> finer));
+    last->target = p->amount != 0 ? TARGET_U16 : TARGET_U8;
+    last->finish = (struct finish){.way = FINISH_UNSIGNED, .shift = p->scale_shift - finer};
+}
+
+/* Sums of doubles, which hold all of them exactly.
+ *
+ * A row's sum S plus 1/2 is scaled, exactly, to (S + 1/2) / 2^row_shift. Its nearest integer is m: there is no tie,
+ * because S / 2^row_shift is a multiple of 2^-row_shift. Without a shift, m is S.
+ *
+ * A column's sum plus half of the scale is scaled by a power of two, exactly, or divided. A quotient below n + 1 <= 2^16
+ * is at most n + 1 - 2^-37, because scales are at most 2^37. That is a double, so the rounded quotient is at most that
+ * too, and its floor is n. */
+static void fill_doubles(const struct plan *plan, const struct program *program)
+{
+    const struct passes *p = &plan->passes;
+    struct pass *first = program->first, *last = program->last;
+    first->arithmetic = last->arithmetic = ARITHMETIC_DOUBLES;
+    first->target = TARGET_DOUBLES;
+    first->finish_doubles = (struct finish_doubles){
+        .start = p->row_shift > 0 ? 0.5 : 0,
+        .factor = ldexp(1, -p->row_shift),
+    };
+    const int finer = p->amount != 0 ? UNSHARP_LEVEL_BITS : 0;
+    last->target = plan->sample == SAMPLE_U8 ? (p->amount != 0 ? TARGET_U16 : TARGET_U8)
+                                             : (p->amount != 0 ? TARGET_INTS : TARGET_U16);
+    last->finish_doubles = (struct finish_doubles){
+        .start = (double)(p->half >> finer),
+        .factor = ldexp(1, finer - p->scale_shift),
+        .divisor = p->scale_shift > 0 ? 0 : (double)p->scale,
+    };
+}
+
+static bool allocate_double_taps(struct pass *pass, int columns)
+{
+    pass->double_taps = malloc((size_t)columns * GROUP_MAX * sizeof *pass->double_taps);
+    return pass->double_taps != NULL;
+}
+
+/* Make the passes of a filter in two passes. */
+static bool make_two_pass(const struct plan *plan, struct program *program)
+{
+    const struct filter *f = plan->filter;
+    const bool planes = plan->sample == SAMPLE_F32;
+    const bool doubles = !planes && (plan->sample == SAMPLE_U16 || f->row_shift == 0);
+    const struct weights row = {f->width, 1, f->row, ldexp(1, f->row_shift)};
+    const struct weights column = {1, f->height, f->column, (double)f->pass_scale};
+    const int row_columns = GROUP_MAX * f->width, column_columns = f->height + GROUP_MAX - 1;
+    if (!pass_allocate(&program->first, (size_t)row_columns) ||
+        !pass_allocate(&program->last, (size_t)column_columns) ||
+        (doubles &&
+         (!allocate_double_taps(program->first, row_columns) || !allocate_double_taps(program->last, column_columns))))
+        return false;
+    struct pass *first = program->first, *last = program->last;
+    first->group = last->group = program->loops->group;
+    program->joined_rows = f->amount != 0 ? 1 : 0;
+    if (planes) {
+        first->arithmetic = last->arithmetic = ARITHMETIC_FLOATS;
+        first->target = TARGET_FLOATS;
+        last->target = TARGET_F32;
+    } else if (doubles) {
+        fill_doubles(plan, program);
+    } else {
+        fill_shifted(plan, program, &row, &column);
+    }
+    pass_fill(first, &row);
+    pass_fill(last, &column);
+    return true;
+}
+
 /* Choose the arithmetic, and make the passes. */
 static bool fill_program(const struct plan *plan, struct program *program)
 {
+    if (plan->filter->two_pass)
+        return make_two_pass(plan, program);
     if (plan->sample == SAMPLE_U16)
         return make_program16(plan, program);
     return plan->filter->combine != COMBINE_NONE ? make_grids(plan, program) : make_passes(plan, program);

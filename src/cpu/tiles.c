@@ -169,7 +169,12 @@ static void join_group(const struct launch *launch, const struct tile *tile, int
     const int width = tile->x1 - tile->x0;
     for (int a = 0; a < program->last->group && y + a < tile->y1; a++) {
         void *const of_row[JOINED_ROWS_MAX] = {sums[0][a], sums[1][a], sums[2][a], sums[3][a]};
-        if (launch->plan->sample != SAMPLE_U16)
+        if (launch->plan->filter->two_pass)
+            program->loops->unsharp(&launch->plan->passes, launch->plan->sample, of_row[0],
+                                    (const char *)plane_row(launch->in, tile->channel, y + a) +
+                                        (size_t)tile->x0 * sample_bytes(launch->in->sample),
+                                    width, outs[a]);
+        else if (launch->plan->sample != SAMPLE_U16)
             program->loops->join(&program->join, of_row[0], of_row[1], width, launch->past_caches, outs[a]);
         else if (program->is_root16)
             join_roots(launch, of_row, width, outs[a]);
@@ -217,7 +222,7 @@ static void convolve_at_once(const struct launch *launch, const struct tile *til
 /* Image rows in one row of sums. */
 static int rows_in_one(enum target target)
 {
-    return target == TARGET_PAIRS || target == TARGET_PAIRS_HIGH_LOW ? 2 : 1;
+    return target == TARGET_PAIRS || target == TARGET_PAIRS_HIGH_LOW || target == TARGET_SHIFTED_PAIRS ? 2 : 1;
 }
 
 static void convolve_in_passes(const struct launch *launch, const struct tile *tile, char *scratch)
@@ -230,7 +235,7 @@ static void convolve_in_passes(const struct launch *launch, const struct tile *t
     char *first_sum = rings + (size_t)(program->sum_parts * launch->ring_rows) * launch->ring_bytes;
     char *spare = first_sum + (size_t)launch->sum_rows * launch->ring_bytes;
     const int unit = rows_in_one(first->target);
-    const void *rows[FILTER_MAX + GROUP_MAX];
+    const void *rows[FILTER_PASS_MAX + GROUP_MAX];
     void *outs[2 * GROUP_MAX], *sums[JOINED_ROWS_MAX][GROUP_MAX] = {{NULL}};
     group_sums(launch, first_sum, sums);
     int summed = 0; /* rows of sums made so far */
@@ -336,8 +341,9 @@ void tiles_choose(struct launch *launch, int threads)
     launch->ring_rows = passes ? (program->last->row_count + made - 1) / made * made : 0;
     launch->sum_rows = program->joined_rows * program->last->group;
     const size_t sample = column_bytes(program->first->arithmetic);
+    const size_t sum = program->last->arithmetic == ARITHMETIC_DOUBLES ? sizeof(double) : sizeof(union cell);
     const size_t column = (size_t)(launch->input_sets * launch->input_rows) * sample +
-                          (size_t)(program->sum_parts * launch->ring_rows + launch->sum_rows) * sizeof(union cell);
+                          (size_t)(program->sum_parts * launch->ring_rows + launch->sum_rows) * sum;
     int most = (int)(TILE_BYTES / column);
     most = most < TILE_WIDTH_LEAST ? TILE_WIDTH_LEAST : most > TILE_WIDTH_MOST ? TILE_WIDTH_MOST : most;
     /* The narrow tiles at the left and the right border are not read in place. */
@@ -362,7 +368,7 @@ void tiles_choose(struct launch *launch, int threads)
 
     const size_t reach = (size_t)(launch->tile_width + f->width - 1 + ROW_SLACK);
     launch->input_bytes = round_up(reach * sample, SCRATCH_ALIGNMENT);
-    launch->ring_bytes = (size_t)(launch->tile_width + ROW_SLACK) * sizeof(union cell);
+    launch->ring_bytes = (size_t)(launch->tile_width + ROW_SLACK) * sum;
     if (program->is_window) {
         launch->input_bytes = round_up(reach + 2 * BLOCK_MAX, SCRATCH_ALIGNMENT);
         launch->ring_rows = 1;

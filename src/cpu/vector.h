@@ -96,6 +96,11 @@ INLINE floats repeat_float(float value)
     return value - (floats){0};
 }
 
+INLINE doubles repeat_double(double value)
+{
+    return value - (doubles){0};
+}
+
 /* TWICE unrolls the loop that follows by two. UNROLLED unrolls all of it. */
 #ifdef __clang__
 #define TWICE _Pragma("clang loop unroll_count(2)")

@@ -17,6 +17,8 @@ INLINE ints finish_vector(const struct finish *f, enum finish_way way, bool is_f
     }
     if (is_float)
         c = __builtin_convertvector((floats)c, ints);
+    if (way == FINISH_UNSIGNED)
+        return (ints)((bits)c >> f->shift);
     if (absolute)
         c = subtract(c ^ c >> 31, c >> 31);
     if (way == FINISH_SHIFT)
@@ -40,6 +42,8 @@ INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, in
         FINISH_VECTORS(FINISH_FLOAT, false);
     else if (finish->way == FINISH_SHIFT && !finish->absolute)
         FINISH_VECTORS(FINISH_SHIFT, false);
+    else if (finish->way == FINISH_UNSIGNED)
+        FINISH_VECTORS(FINISH_UNSIGNED, false);
     else if (finish->way == FINISH_EACH)
         finish_each(finish, is_float, c0, c1, c2, c3, layout, to);
     else
@@ -61,6 +65,8 @@ INLINE ints finish16_vector(const struct finish *f, enum finish_way way, bool is
     if (way == FINISH_DOUBLE)
         return join_doubles(finish_double(&f->rounding16, lower_doubles(c)),
                             finish_double(&f->rounding16, upper_doubles(c)));
+    if (way == FINISH_UNSIGNED)
+        return (ints)((bits)c >> f->shift);
     if (f->absolute)
         c = subtract(c ^ c >> 31, c >> 31);
     return add(c, repeat(f->bias)) >> f->shift;
@@ -81,6 +87,8 @@ INLINE void finish_words(const struct finish *finish, bool is_float, ints c0, in
                 to)
     if (finish->way == FINISH_SHIFT)
         FINISH_WORDS(FINISH_SHIFT);
+    else if (finish->way == FINISH_UNSIGNED)
+        FINISH_WORDS(FINISH_UNSIGNED);
     else
         FINISH_WORDS(FINISH_DOUBLE);
 }

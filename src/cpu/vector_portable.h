@@ -37,6 +37,15 @@ INLINE floats square_root(floats value)
     return value;
 }
 
+/* Store a block of sums to TO. */
+INLINE void store_block_sums(ints c0, ints c1, ints c2, ints c3, void *to)
+{
+    store(to, c0);
+    store((char *)to + VECTOR, c1);
+    store((char *)to + 2 * VECTOR, c2);
+    store((char *)to + 3 * VECTOR, c3);
+}
+
 /* C has no stores past the caches. */
 INLINE void store_past(void *to, ints value)
 {
@@ -51,7 +60,14 @@ INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, in
                          enum layout layout, bool past, uint8_t *to)
 {
     (void)past;
-    finish_each(finish, is_float, c0, c1, c2, c3, layout, to);
+    if (finish->way == FINISH_UNSIGNED) {
+        uint32_t sums[BLOCK];
+        store_block_sums(c0, c1, c2, c3, sums);
+        for (int k = 0; k < BLOCK; k++)
+            to[k] = (uint8_t)(sums[k] >> finish->shift);
+    } else {
+        finish_each(finish, is_float, c0, c1, c2, c3, layout, to);
+    }
 }
 
 INLINE void finish_words(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
@@ -60,10 +76,12 @@ INLINE void finish_words(const struct finish *finish, bool is_float, ints c0, in
     const struct rounding16 r = finish->rounding16;
     union cell sums[BLOCK];
     (void)layout, (void)past; /* always straight, because there are no words */
-    store(sums, c0);
-    store(sums + LANES, c1);
-    store(sums + 2 * LANES, c2);
-    store(sums + 3 * LANES, c3);
+    store_block_sums(c0, c1, c2, c3, sums);
+    if (finish->way == FINISH_UNSIGNED) {
+        for (int k = 0; k < BLOCK; k++)
+            to[k] = (uint16_t)((uint32_t)sums[k].i >> finish->shift);
+        return;
+    }
     for (int k = 0; k < BLOCK; k++)
         to[k] = rounding16_apply(&r, is_float ? (double)sums[k].f : (double)sums[k].i);
 }
