@@ -97,6 +97,7 @@ struct guarded guarded_make(enum sample sample, int width, int height, int count
 bool guards_intact(const struct guarded *g, unsigned char poison);
 
 unsigned char *row_of(const struct plane *plane, int channel, int y);
+double value_of(enum sample sample, const void *row, int x);
 void fill_random(const struct plane *plane, uint64_t *state);
 
 /* How many samples differ by more than ALLOWED. The first of them is at x, y and channel WHERE. */
@@ -144,6 +145,7 @@ void check_case(const struct options *options, const struct test_case *c, struct
 /* ---- The other files, named as their functions ---- */
 
 void check_extremes(const struct options *options, struct place *place, struct tally *tally);
+void check_passes(const struct options *options, struct place *place, struct tally *tally);
 void check_properties(const struct options *options, struct place *place, struct tally *tally);
 void check_images(const struct options *options, struct place *place, struct tally *tally);
 

@@ -186,6 +186,7 @@ int main(int argc, char **argv)
         print_instruction_sets();
     struct tally tally = check_all(&options, &place);
     check_extremes(&options, &place, &tally);
+    check_passes(&options, &place, &tally);
     check_properties(&options, &place, &tally);
 #ifdef GPUCONV_CUDA
     check_images(&options, &place, &tally);

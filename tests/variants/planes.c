@@ -71,7 +71,7 @@ bool guards_intact(const struct guarded *g, unsigned char poison)
     return true;
 }
 
-static double value_of(enum sample sample, const void *row, int x)
+double value_of(enum sample sample, const void *row, int x)
 {
     return sample == SAMPLE_U8    ? ((const uint8_t *)row)[x]
            : sample == SAMPLE_U16 ? ((const uint16_t *)row)[x]

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filters in two passes: Gaussians, wide boxes, unsharp masks, and random vectors at the bounds of struct filter. Every
+ * row of the table is compared with the reference, and the reference with a direct computation in 128 bits that shares
+ * no code with it. */
+#include "check.h"
+
+#include "base/random.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pass_shape {
+    const char *spec; /* of filter_find; NULL: random taps, of these sizes */
+    int width, height;
+    int row_bits, column_bits, row_shift; /* the taps of the row sum to 2^row_bits; row_shift 0: all taps are 1 */
+    int anchor_x, anchor_y;
+    bool deep; /* random taps for samples of uint16_t, else of uint8_t */
+    double amount;
+    int threshold;
+};
+
+static const struct pass_shape pass_shapes[] = {
+    {.spec = "gaussian:0.05"},
+    {.spec = "gaussian:0.3"},
+    {.spec = "gaussian:0.7"},
+    {.spec = "gaussian:1"},
+    {.spec = "gaussian:2.5", .amount = 0.5},
+    {.spec = "gaussian:5"},
+    {.spec = "gaussian:8", .amount = 1.5, .threshold = 5 << UNSHARP_LEVEL_BITS},
+    {.spec = "gaussian:16"},
+    {.spec = "gaussian:31", .amount = 127.99, .threshold = 1},
+    {.spec = "gaussian:60"},
+    {.spec = "gaussian:170"},
+    {.width = 1, .height = 1, .row_bits = 14, .column_bits = 14, .row_shift = 6, .anchor_x = 0},
+    {.width = 1, .height = 40, .row_bits = 14, .column_bits = 18, .row_shift = 8, .anchor_x = 0, .anchor_y = 39},
+    {.width = 40, .height = 1, .row_bits = 18, .column_bits = 14, .row_shift = 10, .anchor_x = 39, .anchor_y = 0},
+    {.width = 19, .height = 34, .row_bits = 18, .column_bits = 16, .row_shift = 10, .anchor_x = 18, .anchor_y = 0},
+    {.width = 2,
+     .height = 3,
+     .row_bits = 15,
+     .column_bits = 15,
+     .row_shift = 7,
+     .anchor_x = 1,
+     .anchor_y = 2,
+     .amount = 0.99,
+     .threshold = 700},
+    {.width = 97, .height = 90, .row_bits = 21, .column_bits = 21, .row_shift = 18, .anchor_x = 2, .anchor_y = 77},
+    {.width = 3,
+     .height = 2,
+     .row_bits = 16,
+     .column_bits = 15,
+     .row_shift = 8,
+     .anchor_x = 0,
+     .anchor_y = 1,
+     .amount = 1e-6},
+    {.width = 1701,
+     .height = 1701,
+     .row_bits = 21,
+     .column_bits = 19,
+     .row_shift = 16,
+     .anchor_x = 1700,
+     .anchor_y = 3},
+    {.width = 1, .height = 1, .row_bits = 21, .column_bits = 21, .row_shift = 15, .deep = true},
+    {.width = 7,
+     .height = 40,
+     .row_bits = 24,
+     .column_bits = 26,
+     .row_shift = 18,
+     .anchor_x = 6,
+     .anchor_y = 39,
+     .deep = true},
+    {.width = 40,
+     .height = 7,
+     .row_bits = 26,
+     .column_bits = 24,
+     .row_shift = 20,
+     .anchor_x = 0,
+     .anchor_y = 1,
+     .deep = true,
+     .amount = 3},
+    {.width = 90,
+     .height = 97,
+     .row_bits = 27,
+     .column_bits = 28,
+     .row_shift = 22,
+     .anchor_x = 88,
+     .anchor_y = 90,
+     .deep = true},
+    {.width = 600,
+     .height = 520,
+     .row_bits = 31,
+     .column_bits = 31,
+     .row_shift = 25,
+     .anchor_x = 5,
+     .anchor_y = 511,
+     .deep = true},
+    {.width = 520,
+     .height = 600,
+     .row_bits = 30,
+     .column_bits = 30,
+     .row_shift = 24,
+     .anchor_x = 260,
+     .anchor_y = 300,
+     .deep = true,
+     .amount = 60,
+     .threshold = 9999},
+    {.width = 2,
+     .height = 3,
+     .row_bits = 22,
+     .column_bits = 22,
+     .row_shift = 17,
+     .anchor_x = 1,
+     .anchor_y = 0,
+     .deep = true,
+     .threshold = 0},
+    {.width = 129, .height = 129, .anchor_x = 64, .anchor_y = 64},
+    {.width = 257, .height = 3, .anchor_x = 0, .anchor_y = 2},
+    {.width = 3, .height = 259, .anchor_x = 1, .anchor_y = 0},
+    {.width = 255, .height = 1, .anchor_x = 254},
+    {.width = 1701, .height = 1701, .anchor_x = 850, .anchor_y = 850},
+};
+
+/* COUNT random taps from 0 to LIMIT with the sum 2^BITS. */
+static void random_vector(int count, int bits, int32_t limit, uint64_t *state, int32_t *taps)
+{
+    const int32_t sum = (int32_t)1 << (bits < 31 ? bits : 30);
+    for (int k = 0; k < count; k++) {
+        taps[k] = sum / count + (k < sum % count);
+        taps[k] *= bits < 31 ? 1 : 2;
+        if (taps[k] > limit)
+            fail("%d taps of at most %d do not sum to 2^%d", count, limit, bits);
+    }
+    for (int n = 0; n < 4 * count && count > 1; n++) {
+        int32_t *from = &taps[random_between(state, 0, count - 1)], *to = &taps[random_between(state, 0, count - 1)];
+        if (from != to) {
+            const int32_t most = *from < limit - *to ? *from : limit - *to;
+            const int32_t moved = n % 5 == 0 ? most : random_between(state, 0, most);
+            *from -= moved;
+            *to += moved;
+        }
+    }
+}
+
+static void random_passes(const struct pass_shape *shape, uint64_t *state, struct filter *filter)
+{
+    const int32_t limit = (shape->deep ? 1 << 22 : 1 << 15) - 1;
+    snprintf(filter->name, sizeof filter->name, "random");
+    filter->width = shape->width;
+    filter->height = shape->height;
+    filter->anchor_x = shape->anchor_x;
+    filter->anchor_y = shape->anchor_y;
+    filter->scale = 1;
+    filter->tap_sum = filter->absolute_sum = 1;
+    filter->separable = filter->two_pass = true;
+    filter->row_shift = shape->row_shift;
+    if (shape->row_shift > 0) {
+        random_vector(shape->width, shape->row_bits, limit, state, filter->row);
+        random_vector(shape->height, shape->column_bits, limit, state, filter->column);
+        filter->pass_scale = (int64_t)1 << (shape->row_bits + shape->column_bits - shape->row_shift);
+        return;
+    }
+    for (int k = 0; k < FILTER_PASS_MAX; k++) {
+        filter->row[k] = k < shape->width;
+        filter->column[k] = k < shape->height;
+    }
+    filter->pass_scale = (int64_t)shape->width * shape->height;
+}
+
+static void make_passes(const struct pass_shape *shape, uint64_t *state, struct filter *filter, struct filter *deep)
+{
+    struct error error = {0};
+    memset(filter, 0, sizeof *filter);
+    memset(deep, 0, sizeof *deep);
+    if (shape->spec == NULL)
+        random_passes(shape, state, filter);
+    else if (!filter_find(shape->spec, filter, deep, &error))
+        fail("%s", error.message);
+    for (struct filter *f = filter; f != NULL && shape->amount > 0; f = f->deep) {
+        f->amount = (int32_t)ceil(ldexp(shape->amount, UNSHARP_AMOUNT_BITS));
+        f->threshold = f == filter && !shape->deep ? shape->threshold : 257 * shape->threshold;
+        f->absolute_sum = 1 + (int64_t)ceil(2 * shape->amount);
+    }
+}
+
+/* ---- The direct computation ---- */
+
+/* The index that the border gives for INDEX, step by step; -1: a zero. */
+static int direct_index(int index, int size, enum border border)
+{
+    if (border == BORDER_REPLICATE)
+        return index < 0 ? 0 : index >= size ? size - 1 : index;
+    while (index < 0 || index >= size)
+        switch (border) {
+        case BORDER_ZERO:
+            return -1;
+        case BORDER_WRAP:
+            index += index < 0 ? size : -size;
+            break;
+        case BORDER_REFLECT:
+            index = index < 0 ? -1 - index : 2 * size - 1 - index;
+            break;
+        default:
+            index = size == 1 ? 0 : index < 0 ? -index : 2 * size - 2 - index;
+            break;
+        }
+    return index;
+}
+
+static int128 floor_half_up(int128 numerator, int128 denominator)
+{
+    const int128 twice = 2 * numerator + denominator, by = 2 * denominator;
+    return twice / by - (twice % by < 0);
+}
+
+/* The output by the formulas of struct filter. FLIPPED: of the convolution with the same taps. */
+static int128 direct_level(const struct filter *f, bool flipped, enum border border, const struct plane *in,
+                           int channel, int y, int x)
+{
+    const int sign = flipped ? -1 : 1;
+    int128 s = 0;
+    for (int i = 0; i < f->height; i++) {
+        const int from_y = direct_index(y + sign * (i - f->anchor_y), in->height, border);
+        int128 sum = 0;
+        for (int j = 0; j < f->width && from_y >= 0; j++) {
+            const int from_x = direct_index(x + sign * (j - f->anchor_x), in->width, border);
+            if (from_x >= 0)
+                sum += (int128)f->row[j] * (int128)value_of(in->sample, row_of(in, channel, from_y), from_x);
+        }
+        s += f->column[i] * floor_half_up(sum, (int128)1 << f->row_shift);
+    }
+    if (f->amount == 0)
+        return floor_half_up(s, f->pass_scale);
+    const int128 sample = (int128)value_of(in->sample, row_of(in, channel, y), x);
+    const int128 e = 256 * sample - floor_half_up(256 * s, f->pass_scale);
+    if ((e < 0 ? -e : e) < f->threshold)
+        return sample;
+    const int128 level = floor_half_up(((int128)1 << 28) * sample + f->amount * e, (int128)1 << 28);
+    const int128 white = in->sample == SAMPLE_U8 ? 255 : 65535;
+    return level < 0 ? 0 : level > white ? white : level;
+}
+
+static void check_direct(const struct filter *filter, bool flipped, const struct test_case *c, struct tally *tally)
+{
+    const struct plane *in = &c->in->plane, *out = &c->expected->plane;
+    tally->cases++;
+    for (int channel = 0; channel < in->count; channel++)
+        for (int y = 0; y < in->height; y++)
+            for (int x = 0; x < in->width; x++) {
+                const int128 level = direct_level(filter, flipped, c->border, in, channel, y, x);
+                if (level == (int128)value_of(out->sample, row_of(out, channel, y), x))
+                    continue;
+                tally->mismatches++;
+                fprintf(stderr, "MISMATCH reference: %s: at x %d y %d it is not %d\n", c->what, x, y, (int)level);
+                return;
+            }
+}
+
+/* ---- Cases ---- */
+
+enum fill { FILL_RANDOM, FILL_BLOCKS, FILL_BLACK, FILL_WHITE, FILL_CHECKS, FILL_COUNT };
+
+static void set_sample(const struct plane *plane, int channel, int y, int x, bool white)
+{
+    unsigned char *row = row_of(plane, channel, y);
+    if (plane->sample == SAMPLE_F32)
+        ((float *)(void *)row)[x] = white;
+    else
+        memset(row + (size_t)x * sample_bytes(plane->sample), white ? 0xff : 0, sample_bytes(plane->sample));
+}
+
+/* Blurs of random samples are grey. Blocks of black and white are not, if they are as large as the filter. */
+static void fill_plane(const struct plane *plane, enum fill fill, int block, uint64_t *state)
+{
+    fill_random(plane, state);
+    const uint64_t random = random_next(state);
+    for (int channel = 0; channel < plane->count && fill != FILL_RANDOM; channel++)
+        for (int y = 0; y < plane->height; y++)
+            for (int x = 0; x < plane->width; x++)
+                set_sample(plane, channel, y, x,
+                           fill == FILL_WHITE || (fill == FILL_CHECKS && (x + y) % 2) ||
+                               (fill == FILL_BLOCKS && random >> ((x / block * 7 + y / block) % 64) & 1));
+}
+
+static void check_pass_case(const struct options *options, struct place *place, const struct filter *original,
+                            bool flipped, const int *size, enum border border, enum sample sample, uint64_t number,
+                            uint64_t *state, struct tally *tally)
+{
+    const enum fill fill = (enum fill)(number / 2 % FILL_COUNT);
+    const int planes = 1 + (int)(number % 2);
+    const unsigned char poison = sample == SAMPLE_F32 ? 0xff : number & 1 ? 0xa5 : 0x5a;
+    struct guarded in = guarded_make(sample, size[0], size[1], planes, number % 3 ? 0 : ROW_STEP);
+    struct guarded expected = guarded_make(sample, size[0], size[1], planes, 0);
+    struct guarded actual = guarded_make(sample, size[0], size[1], planes, number % 5 ? 0 : ROW_STEP);
+    struct filter *filter = allocate(sizeof *filter);
+    *filter = *original;
+    filter->deep = NULL;
+    if (flipped)
+        filter_flip(filter);
+    memset(in.memory, poison, in.size);
+    fill_plane(&in.plane, fill, filter->width > 16 ? filter->width / 3 : 4, state);
+    char what[256];
+    snprintf(what, sizeof what,
+             "%s, %d x %d taps in two passes, shift %d, amount %d, threshold %d, anchor %d %d, %d x %d %s, "
+             "%d planes, fill %d, border %s",
+             filter->name, filter->width, filter->height, filter->row_shift, filter->amount, filter->threshold,
+             filter->anchor_x, filter->anchor_y, size[0], size[1], sample_name(sample), planes, (int)fill,
+             border_name(border));
+    const struct test_case c = {.place = place,
+                                .filter = filter,
+                                .border = border,
+                                .sample = sample,
+                                .what = what,
+                                .poison = poison,
+                                .in = &in,
+                                .expected = &expected,
+                                .actual = &actual};
+    check_case(options, &c, tally);
+    const double work = (double)size[0] * size[1] * planes * filter->width * filter->height;
+    if (sample != SAMPLE_F32 && work < 2e6)
+        check_direct(original, flipped, &c, tally);
+    free(filter);
+    free(in.memory);
+    free(expected.memory);
+    free(actual.memory);
+}
+
+static const int pass_sizes[][2] = {{1, 1}, {5, 3}, {67, 1}, {2, 131}, {130, 65}, {700, 90}, {1025, 260}};
+
+void check_passes(const struct options *options, struct place *place, struct tally *tally)
+{
+    uint64_t state = options->seed, number = 0;
+    struct filter *filter = allocate(sizeof *filter), *deep = allocate(sizeof *deep);
+    for (size_t p = 0; p < sizeof pass_shapes / sizeof pass_shapes[0]; p++) {
+        const struct pass_shape *shape = &pass_shapes[p];
+        make_passes(shape, &state, filter, deep);
+        for (size_t s = 0; s < sizeof pass_sizes / sizeof pass_sizes[0]; s++)
+            for (enum border border = 0; border < BORDER_COUNT; border++)
+                for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++, number++) {
+                    const bool any_depth = shape->spec != NULL || shape->row_shift == 0 || sample == SAMPLE_F32;
+                    /* In floats, an e next to the threshold may fall on its other side. */
+                    if ((!any_depth && shape->deep != (sample == SAMPLE_U16)) ||
+                        (sample == SAMPLE_F32 && shape->threshold > 0) || (options->quick && number % 7 != p % 7))
+                        continue;
+                    check_pass_case(options, place, filter_of_depth(filter, sample != SAMPLE_U8),
+                                    shape->spec == NULL && number % 4 == 0, pass_sizes[s], border, sample, number,
+                                    &state, tally);
+                }
+    }
+    free(filter);
+    free(deep);
+}
