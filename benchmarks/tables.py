@@ -5,6 +5,8 @@
     tables.py GPUCONV            rewrites the table below each line <!-- table: NAME -->
     tables.py GPUCONV --check    rewrites nothing, and fails where a table is out of date
 
+It also rewrites the line "Measured" in the heads of kernels/*.cu that have one.
+
 The lists of variants and filters are what GPUCONV prints. GPU times are those of one plane of 16384 x 16384, from
 bench-h200.json and peers-h200.json. Whole runs on photos are from photos.json.
 """
@@ -71,6 +73,7 @@ class Tables:
         self.peers = [row for row in peers["rows"] if row["width"] == SIDE and row["status"] == "ok"]
         self.copy = {row["sample"]: row["median_ms"] for row in self.rows if row["variant"] == "(copy)"}
         self.photos = photos
+        self.gpu = bench["device"]["name"]
 
     def find(self, name, sample, **wanted):
         for row in self.rows:
@@ -105,6 +108,13 @@ class Tables:
             time = self.nine(name, "uint8")
             lines.append(line([name, backend, bits, filters, summary, milliseconds(time) if time else ""]))
         return lines
+
+    def measured(self, variant):
+        """The line in a kernel's head."""
+        times = [(name, self.nine(variant, sample), self.copy[sample])
+                 for name, sample in (("uint8_t", "uint8"), ("float", "float"))]
+        return f" * Measured, 9 x 9 of {SIDE} x {SIDE} on an {self.gpu}: " + ", ".join(
+            f"{name} {milliseconds(time)} ms ({time / copy:.1f} copies)" for name, time, copy in times)
 
     def times(self):
         lines = head("variant", "`uint8_t` ms", "× copy", "`float` ms", "× copy")
@@ -184,13 +194,17 @@ def main():
         rows = getattr(tables, match.group(1))()
         return f"<!-- table: {match.group(1)} -->\n" + "\n".join(rows) + "\n"
 
-    for page in PAGES:
+    kernels = [f"kernels/{name}" for name in sorted(os.listdir(os.path.join(ROOT, "kernels"))) if name.endswith(".cu")]
+    for page in PAGES + kernels:
         with open(os.path.join(ROOT, page), encoding="utf-8") as file:
             text = file.read()
-        fresh, count = re.subn(r"<!-- table: (\w+) -->\n(?:\|.*\n)*", table, text)
-        assert count > 0, f"{page} has no table"
+        if page in kernels:
+            fresh = re.sub(r"(?m)^ \* Measured.*", lambda _: tables.measured(os.path.basename(page)[:-3]), text)
+        else:
+            fresh, count = re.subn(r"<!-- table: (\w+) -->\n(?:\|.*\n)*", table, text)
+            assert count > 0, f"{page} has no table"
         if fresh != text and "--check" in sys.argv:
-            print(f"{page}: a table is out of date; run benchmarks/tables.py {operands[0]}")
+            print(f"{page}: what is generated is out of date; run benchmarks/tables.py {operands[0]}")
             stale += 1
         elif fresh != text:
             with open(os.path.join(ROOT, page), "w", encoding="utf-8") as file:

@@ -8,10 +8,13 @@
  *                      .
  *                      o
  *
- * Arithmetic intensity: as constant (2 or 0.5 operations a byte requested from the memory system), because the pixels
- * of one thread are too far apart to share samples. It saves instructions that are neither load nor multiply-add. It
- * costs threads, and with them the loads in flight that hide latency. register-tiled takes neighbouring pixels instead,
- * and shares samples.
+ * Loads: fw fh an output, as constant, because the pixels of one thread are too far apart to share samples. Intensity
+ * (basic.cu says how it counts): 2 (uint8_t) or 0.5 (float) asked; roofline for 9 x 9: 81 or 20. It saves instructions
+ * that are neither load nor multiply-add. It costs threads, and with them the loads in flight that hide latency. So it
+ * gains for 3 x 3, where overhead is a larger part, and hardly for 9 x 9. register-tiled takes neighbouring pixels
+ * instead, and shares samples; kernels/lesson/ has the steps between.
+ *
+ * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 4.20 ms (31.5 copies), float 3.53 ms (6.9 copies)
  *
  * Limits: none. */
 #include "kernels/shared/conv.cuh"

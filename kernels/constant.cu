@@ -9,7 +9,11 @@
  *     basic      load tap, load sample, multiply-add
  *     constant             load sample, multiply-add (tap from the constant bank)
  *
- * Arithmetic intensity: 2 operations for 1 byte (uint8_t) or 4 bytes (float) asked of the memory system: 2 or 0.5.
+ * Loads: fw fh an output; 9 x 9: 81. Intensity (basic.cu says how it counts): 2 operations for 1 byte (uint8_t) or 4
+ * (float), so 2 or 0.5 asked; roofline for 9 x 9: 81 or 20. The loads still bound it: at 32 a cycle and multiprocessor,
+ * 81 for each of 2^28 outputs take 2.6 ms on 132 multiprocessors at 1.98 GHz.
+ *
+ * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 4.06 ms (30.4 copies), float 3.67 ms (7.2 copies)
  *
  * Limits: none. Square sizes 3, 5, 7 and 9 are unrolled; others loop and load each tap. 127 x 127 taps fill constant
  * memory. Only 8 KB of it is cached near a multiprocessor: above 45 x 45, taps come from the next cache. */

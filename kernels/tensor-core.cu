@@ -4,11 +4,15 @@
  *
  * The sum over a row of taps is a product with a band matrix. For outputs 0 to 7, side by side, and taps a to i:
  *
- *                                    a . . . . . . .
- *     (samples 0 to 15 of the row)   b a . . . . . .
- *                                    c b a . . . . .    = this row's share of the sums of outputs 0 to 7
- *                                    . . .  and so on
- *                                    . . . . . . . i
+ *                           output 0 1 2 3 4 5 6 7
+ *                                  a . . . . . . .   sample 0
+ *                                  b a . . . . . .          1
+ *                                  c b a . . . . .          2
+ *     (samples 0 to 15)     x      . . .                           =   (shares of the sums of outputs 0 to 7)
+ *                                  i h g f e d c b          8
+ *                                  . i h g f e d c          9
+ *                                  . . .
+ *                                  . . . . . . . i          15
  *
  * The rows of one operand are many such chunks, and the other operand is the band matrix. The sums over all rows of
  * taps add up in the accumulators, 32-bit integers. Samples are u8, taps s8. A filter with larger taps is cut into

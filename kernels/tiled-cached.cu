@@ -9,15 +9,18 @@
  *     h +---------+ h
  *       h h h h h h
  *
- * Loads: 1 an output into shared memory; then, for 9 x 9, of the 81 reads an output 70 hit the tile and 11 go to global
- * memory (along one side the share inside is 1 - 20 / (9 * 32) = 0.93, in both directions 0.87). Arithmetic intensity
- * on global memory's side: 2 fw fh operations for about 1 + 0.13 fw fh samples.
+ * Loads: 1 an output into shared memory, then the reads that miss the tile. Of a row of 2 r + 1 taps, r (r + 1) / 32
+ * lie outside on average. So fw fh - (fw - r (r + 1) / 32)(fh - r (r + 1) / 32) reads an output go to global memory;
+ * 9 x 9: 11 of 81. Intensity (basic.cu says how it counts) for 9 x 9: 162 operations for 12 samples, 14 (uint8_t) or
+ * 3.4 (float) asked; roofline: 81 or 20.
  *
  * It is slower than constant, which is the same kernel without the tile, by a factor of 2. Each of the fw fh reads
  * first asks "inside the tile?", and the lanes of one warp answer differently near the tile's left and right edges. A
  * tile is one warp wide, so this happens in every warp: it runs both sides of the branch. constant asks nothing, and
  * its reads of global memory hit L1 just as well. The textbooks' version also asks "inside the image?" at each read. It
  * is slower than basic, too, by a factor of 4. The trick is a gain only if L1 does not cache global memory.
+ *
+ * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 7.46 ms (55.9 copies), float 7.62 ms (15.0 copies)
  *
  * Limits: none. */
 #include "kernels/shared/conv.cuh"
