@@ -32,6 +32,14 @@ static int64_t grid_sum(const struct filter *filter, int grid)
     return sum;
 }
 
+static int64_t vector_sum(const int32_t *values, int count)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += values[i];
+    return sum;
+}
+
 /* Print the sum of the taps, and its effect on an image of one colour. */
 static void print_sum(FILE *stream, const struct filter *filter)
 {
@@ -57,17 +65,34 @@ static void print_sum(FILE *stream, const struct filter *filter)
     fprintf(stream, "\n");
 }
 
-static void print_exactness(FILE *stream, const struct filter *filter)
+/* Print 1 / SCALE, as a power of 2 if it is one. */
+static void print_unit(FILE *stream, int64_t scale)
 {
+    int power = 0;
+    while ((int64_t)1 << power < scale)
+        power++;
+    if ((int64_t)1 << power == scale)
+        fprintf(stream, "1/2^%d", power);
+    else
+        fprintf(stream, "1/%lld", (long long)scale);
+}
+
+static void print_exactness(FILE *stream, const struct filter *filter, int levels)
+{
+    fputs("  taps       ", stream);
     if (filter->exact) {
-        fprintf(stream, "  taps       exact\n");
+        fputs("exact\n", stream);
         return;
     }
-    int power = 0; /* the scale of rounded taps is a power of two */
-    while ((int64_t)1 << power < filter->scale)
-        power++;
-    fprintf(stream, "  taps       rounded once to 1/2^%d, largest error %.2g of 255 levels\n", power,
-            filter->largest_error);
+    fputs("rounded once to ", stream);
+    if (filter->two_pass) {
+        print_unit(stream, vector_sum(filter->row, filter->width));
+        fputs(" and ", stream);
+        print_unit(stream, vector_sum(filter->column, filter->height));
+    } else {
+        print_unit(stream, filter->scale);
+    }
+    fprintf(stream, ", largest error %.2g of %d levels\n", filter->largest_error, levels);
 }
 
 static void print_taps(FILE *stream, const struct filter *filter)
@@ -89,6 +114,58 @@ static void print_taps(FILE *stream, const struct filter *filter)
     }
 }
 
+/* How fine the sums of a row are: the shift takes them from units of the row's sum to these of a level. */
+static int64_t row_unit(const struct filter *filter)
+{
+    return vector_sum(filter->row, filter->width) >> filter->row_shift;
+}
+
+static void describe_passes(FILE *stream, const struct filter *filter, int levels)
+{
+    fputs("  passes     the row", stream);
+    if (filter->row_shift != 0) {
+        fputs(", its sums rounded to ", stream);
+        print_unit(stream, row_unit(filter));
+        fputs(" of a level", stream);
+    }
+    fputs(", then the column\n", stream);
+    if (filter->amount != 0)
+        fprintf(stream, "  mask       in + %.7g (in - blur), where |in - blur| is at least %.6g levels\n",
+                ldexp(filter->amount, -UNSHARP_AMOUNT_BITS), ldexp(filter->threshold, -UNSHARP_LEVEL_BITS));
+    fprintf(stream, "  sum        %lld and %lld: a constant image stays as it is\n",
+            (long long)vector_sum(filter->row, filter->width), (long long)vector_sum(filter->column, filter->height));
+    print_exactness(stream, filter, levels);
+    print_vector(stream, "  row       ", filter->row, filter->width);
+    print_vector(stream, "\n  column    ", filter->column, filter->height);
+    fputc('\n', stream);
+}
+
+static void describe_grids(FILE *stream, const struct filter *filter, int levels)
+{
+    static const char *const formulas[COMBINE_COUNT] = {
+        [COMBINE_MAGNITUDE] = "sqrt(s1^2 + s2^2)", [COMBINE_MAX] = "max(|s1|, |s2|)", [COMBINE_SUM] = "|s1| + |s2|"};
+    const bool two = filter->combine != COMBINE_NONE;
+    if (two)
+        fprintf(stream, "  combine    %s: %s of the grids' sums\n", combine_names[filter->combine],
+                formulas[filter->combine]);
+    fprintf(stream, "  scale      %d\n", filter->scale);
+    print_sum(stream, filter);
+    fprintf(stream, "  offset     %.10g\n", filter->offset);
+    if (filter->absolute)
+        fprintf(stream, "  abs        the sum's absolute value is taken\n");
+    print_exactness(stream, filter, levels);
+    if (two) {
+        fprintf(stream, "\n");
+    } else if (filter->separable) {
+        print_vector(stream, "  separable  yes: column", filter->column, filter->height);
+        print_vector(stream, ", row", filter->row, filter->width);
+        fprintf(stream, "\n\n");
+    } else {
+        fprintf(stream, "  separable  no\n\n");
+    }
+    print_taps(stream, filter);
+}
+
 char *filter_describe(const struct filter *filter)
 {
     struct text_buffer text;
@@ -99,32 +176,13 @@ char *filter_describe(const struct filter *filter)
     fputs(filter->title[0] != '\0' ? ": " : "", stream);
     text_print_escaped(stream, filter->title);
     fputc('\n', stream);
-    static const char *const formulas[COMBINE_COUNT] = {
-        [COMBINE_MAGNITUDE] = "sqrt(s1^2 + s2^2)", [COMBINE_MAX] = "max(|s1|, |s2|)", [COMBINE_SUM] = "|s1| + |s2|"};
-    const bool two = filter->combine != COMBINE_NONE;
-    fprintf(stream, "  size       %d x %d%s, anchor %d %d\n", filter->width, filter->height, two ? ", two grids" : "",
-            filter->anchor_x, filter->anchor_y);
-    if (two)
-        fprintf(stream, "  combine    %s: %s of the grids' sums\n", combine_names[filter->combine],
-                formulas[filter->combine]);
-    fprintf(stream, "  scale      %d\n", filter->scale);
-    print_sum(stream, filter);
-    fprintf(stream, "  offset     %.10g\n", filter->offset);
-    if (filter->absolute)
-        fprintf(stream, "  abs        the sum's absolute value is taken\n");
-    print_exactness(stream, filter);
-    if (!two)
-        fprintf(stream, "  separable  ");
-    if (two) {
-        fprintf(stream, "\n");
-    } else if (filter->separable) {
-        print_vector(stream, "yes: column", filter->column, filter->height);
-        print_vector(stream, ", row", filter->row, filter->width);
-        fprintf(stream, "\n\n");
-    } else {
-        fprintf(stream, "no\n\n");
+    for (const struct filter *one = filter; one != NULL; one = one->deep) {
+        if (one != filter)
+            fprintf(stream, "\n  For samples of more than 8 bits:\n");
+        fprintf(stream, "  size       %d x %d%s, anchor %d %d\n", one->width, one->height,
+                filter_grids(one) == 2 ? ", two grids" : "", one->anchor_x, one->anchor_y);
+        (one->two_pass ? describe_passes : describe_grids)(stream, one, one == filter ? 255 : 65535);
     }
-    print_taps(stream, filter);
     return text_close(stream, &text) ? text.bytes : NULL;
 }
 
@@ -141,22 +199,48 @@ static void print_array(FILE *file, const char *name, const int32_t *values, int
     fputc(']', file);
 }
 
-void filter_print_json(FILE *file, const struct filter *filter)
+/* Print all members but the names and `deep`. */
+static void print_members(FILE *file, const struct filter *filter)
 {
-    fputs("{\"name\":", file);
-    text_print_json(file, filter->name);
-    text_print_json_member(file, "title", filter->title);
-    fprintf(file, ",\"width\":%d,\"height\":%d,\"anchor\":[%d,%d]", filter->width, filter->height, filter->anchor_x,
+    fprintf(file, "\"width\":%d,\"height\":%d,\"anchor\":[%d,%d]", filter->width, filter->height, filter->anchor_x,
             filter->anchor_y);
     text_print_json_member(file, "combine", combine_name(filter->combine));
-    fprintf(file, ",\"scale\":%d,\"sums\":[", filter->scale);
+    fprintf(file, ",\"scale\":%lld,\"sums\":[", (long long)(filter->two_pass ? filter->pass_scale : filter->scale));
     for (int grid = 0; grid < filter_grids(filter); grid++)
-        fprintf(file, "%s%lld", grid > 0 ? "," : "", (long long)grid_sum(filter, grid));
+        fprintf(file, "%s%lld", grid > 0 ? "," : "",
+                (long long)(filter->two_pass ? filter->pass_scale : grid_sum(filter, grid)));
     fprintf(file, "],\"offset\":%.17g,\"absolute\":%s,\"exact\":%s,\"largest_error\":%.6g,\"separable\":%s",
             filter->offset, filter->absolute ? "true" : "false", filter->exact ? "true" : "false",
             filter->exact ? 0 : filter->largest_error, filter->separable ? "true" : "false");
     print_array(file, "column", filter->separable ? filter->column : NULL, filter->height);
     print_array(file, "row", filter->separable ? filter->row : NULL, filter->width);
-    print_array(file, "taps", filter->taps, filter_grids(filter) * filter->width * filter->height);
+    print_array(file, "taps", filter->two_pass ? NULL : filter->taps,
+                filter->two_pass ? 0 : filter_grids(filter) * filter->width * filter->height);
+    if (filter->two_pass)
+        fprintf(file, ",\"row_shift\":%d", filter->row_shift);
+    else
+        fputs(",\"row_shift\":null", file);
+    if (filter->amount != 0)
+        fprintf(file, ",\"amount\":%.17g,\"threshold\":%.17g", ldexp(filter->amount, -UNSHARP_AMOUNT_BITS),
+                ldexp(filter->threshold, -UNSHARP_LEVEL_BITS));
+    else
+        fputs(",\"amount\":null,\"threshold\":null", file);
+}
+
+void filter_print_json(FILE *file, const struct filter *filter)
+{
+    fputs("{\"name\":", file);
+    text_print_json(file, filter->name);
+    text_print_json_member(file, "title", filter->title);
+    fputc(',', file);
+    print_members(file, filter);
+    fputs(",\"deep\":", file);
+    if (filter->deep != NULL) {
+        fputc('{', file);
+        print_members(file, filter->deep);
+        fputc('}', file);
+    } else {
+        fputs("null", file);
+    }
     fputc('}', file);
 }

@@ -27,22 +27,23 @@ void filter_derive(struct filter *filter, struct number offset);
 
 /* ---- Generators ---- */
 
-#define MAX_PARAMETERS 2
+#define MAX_PARAMETERS 3
 
 /* A kind of parametric filter. */
 struct generator {
     const char *name; /* before the first colon */
     int parameters;   /* how many it takes, at most MAX_PARAMETERS */
+    int optional;     /* how many of them, the last ones, may be missing; they are 0 then */
     const char *title;
     const char *usage;
-    bool has_deep; /* its filter for samples of more than 8 bits is another one */
+    bool has_deep; /* its filter for samples of more than 8 bits is another one, unless it is exact */
 
     /* Make the filter for samples of more than 8 bits (DEEP) or of 8. FILTER is all zeros. Returns false if a parameter
      * is out of range. */
     bool (*make)(const struct number *parameters, bool deep, struct filter *filter);
 };
 
-#define GENERATOR_COUNT 5
+#define GENERATOR_COUNT 6
 
 /* All generators, in the order of filter_forms. */
 extern const struct generator generators[GENERATOR_COUNT];

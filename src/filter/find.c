@@ -118,7 +118,9 @@ static bool fail_unknown(const char *spec, struct filter *filter, struct filter 
     }
 
     const char *nearest = error_nearest(word, candidates, candidate_count);
-    const size_t generator = nearest != NULL ? generator_index(nearest, strlen(nearest)) : GENERATOR_COUNT;
+    const bool is_name = candidate_count > GENERATOR_COUNT && nearest != NULL && spec[length] == '\0' &&
+                         strcmp(nearest, candidates[GENERATOR_COUNT]) == 0; /* also of a generator: `unsharp` */
+    const size_t generator = nearest != NULL && !is_name ? generator_index(nearest, strlen(nearest)) : GENERATOR_COUNT;
     if (spec[length] == ':' && nearest != NULL && generator == GENERATOR_COUNT && strcmp(nearest, word) == 0) {
         refuse_parameters(spec, nearest, error);
     } else {

@@ -16,6 +16,7 @@ const char *const filter_forms[][2] = {
     {"motion:LENGTH:ANGLE", "motion blur along a line, ANGLE in degrees counter-clockwise from the x axis"},
     {"disk:R", "mean of a disk of radius R pixels, as a lens out of focus makes it"},
     {"log:SIGMA", "Laplacian of Gaussian times SIGMA squared: finds spots of about SIGMA pixels"},
+    {"unsharp:SIGMA:AMOUNT[:THRESHOLD]", "the image plus AMOUNT times its difference from gaussian:SIGMA"},
     {NULL, NULL},
 };
 
@@ -91,28 +92,69 @@ static double sine(double degrees)
     return sum;
 }
 
-static bool make_box(const struct number *parameters, bool deep, struct filter *filter)
+/* The arcsine of 0 <= z <= 1, by the same operations and the square root. */
+static double arcsine(double z)
 {
-    (void)deep;
-    if (!number_is_integer(parameters[0], 0, MAX_RADIUS))
-        return false;
-    const int radius = (int)parameters[0].numerator, side = 2 * radius + 1;
-    make_square(filter, radius, side * side);
-    for (int i = 0; i < side * side; i++)
-        filter->taps[i] = 1;
-    return true;
+    double factor = 1.0;
+    for (; z > 0.1; factor *= 2.0) /* asin(z) = 2 asin(y) with the sine y of half the angle */
+        z /= sqrt(2.0 + 2.0 * sqrt(1.0 - z * z));
+    double sum = z, term = z;
+    for (int i = 1; i < 16; i += 2) { /* 0.1^17 is below the last bit of a double */
+        term *= z * z * i / (i + 1);
+        sum += term / (i + 2);
+    }
+    return factor * sum;
 }
 
-/* The weights of a Gaussian at distances 0 to RADIUS. Those of both sides sum to 1. */
-static void gaussian_weights(double sigma, int radius, double *weights)
+/* ---- From weights to a grid of taps ---- */
+
+/* How far rounded taps may move an output, in levels, where finer taps cost time. */
+#define FINE_8 0.1
+#define FINE_16 0.12
+
+/* Set taps and scale from WEIGHTS, those of the filter's grid, of an odd number. They sum to SUM, 0 or 1, and so do
+ * taps / scale. CUT is the sum of the absolute differences of WEIGHTS and the ideal weights, which may go on for ever.
+ *
+ * The difference d of taps / scale and the ideal weights sums to 0. Samples are from 0 to the highest level, so their
+ * distance from the middle level is at most levels / 2, and the output moves by at most
+ *
+ *     |sum of d * in| = |sum of d * (in - levels / 2)| <= levels / 2 * sum|d|
+ *
+ * Taps of 7, 15 and 23 bits and a sign take one, two and three bytes. The least bytes whose error is small enough are
+ * taken, filled as far as FILTER_MAX_SUM allows; but the least taps that are exact. */
+static void set_weights(struct filter *filter, const double *weights, int sum, double cut, bool deep)
 {
-    double sum = weights[0] = 1.0;
-    for (int i = 1; i <= radius; i++) {
-        weights[i] = decay(i / sigma * (i / sigma) / 2.0);
-        sum += 2.0 * weights[i];
+    const int count = filter->width * filter->height;
+    const double levels = deep ? 65535.0 : 255.0;
+    double absolute_sum = 0.0, largest = 0.0;
+    for (int i = 0; i < count; i++) {
+        absolute_sum += fabs(weights[i]);
+        largest = fmax(largest, fabs(weights[i]));
     }
-    for (int i = 0; i <= radius; i++)
-        weights[i] /= sum;
+    /* Each tap is rounded by up to a half, and the middle corrects the sum: COUNT in all. The scale is at most 2^30. */
+    const double most = fmin((FILTER_MAX_SUM - count) / absolute_sum, 1 << 30);
+    for (int bits = 0; bits < 24; bits++) {
+        const int32_t tap = bits % 8 == 7 ? (1 << bits) - 1 : 1 << bits;
+        const double unit = floor(fmin((sum == 1 ? tap : tap - tap / 32) / largest, most)); /* the middle may grow */
+        int32_t tap_sum = 0;
+        for (int i = 0; i < count; i++)
+            tap_sum += filter->taps[i] = (int32_t)round(weights[i] * unit);
+        filter->scale = sum == 1 ? tap_sum : (int32_t)unit;
+        if (filter->scale == 0)
+            continue;
+        if (sum == 0)
+            filter->taps[count / 2] -= tap_sum; /* so the filter stays symmetric */
+
+        double error = cut;
+        for (int i = 0; i < count; i++)
+            error += fabs((double)filter->taps[i] / filter->scale - weights[i]);
+        filter->largest_error = levels / 2.0 * error;
+        filter->exact = filter->largest_error < 1e-9; /* doubles err by less, and other taps by more */
+        if (filter->exact || (bits % 8 == 7 && filter->largest_error <= (deep ? FINE_16 : FINE_8)))
+            break;
+    }
+    if (filter->exact)
+        filter->largest_error = 0.0;
 }
 
 /* ---- Blurs in two passes ---- */
@@ -120,10 +162,41 @@ static void gaussian_weights(double sigma, int radius, double *weights)
 /* The largest radius of a filter in two passes. */
 #define MAX_PASS_RADIUS (FILTER_PASS_MAX / 2)
 
-/* How the taps of a blur are rounded: each vector's integer taps sum to 2^unit_bits, and the sums of a row are rounded to
- * 2^-fraction_bits levels. */
+/* The widest Gaussian: MAX_PASS_RADIUS is 5 of its standard deviations. */
+#define MAX_SIGMA 170.0
+
+/* The sums of the widest box: see struct filter. */
+static_assert(255 * FILTER_PASS_MAX < 1 << 19, "m of 8 bits");
+static_assert(65535 * FILTER_PASS_MAX < 1 << 27, "m of 16 bits");
+static_assert((int64_t)255 * FILTER_PASS_MAX * FILTER_PASS_MAX < (int64_t)1 << 31, "s of 8 bits, with half a scale");
+static_assert((int64_t)65535 * FILTER_PASS_MAX * FILTER_PASS_MAX < (int64_t)1 << 52, "s of 16 bits, the same");
+
+/* All sums of a box are exact, so one filter serves all depths. */
+static bool make_box(const struct number *parameters, bool deep, struct filter *filter)
+{
+    (void)deep;
+    if (!number_is_integer(parameters[0], 0, MAX_PASS_RADIUS))
+        return false;
+    const int radius = (int)parameters[0].numerator, side = 2 * radius + 1;
+    filter->two_pass = side > FILTER_MAX;
+    make_square(filter, radius, filter->two_pass ? 1 : side * side);
+    if (filter->two_pass) {
+        filter->separable = true;
+        filter->tap_sum = filter->absolute_sum = 1;
+        filter->pass_scale = (int64_t)side * side;
+        for (int i = 0; i < side; i++)
+            filter->column[i] = filter->row[i] = 1;
+    } else {
+        for (int i = 0; i < side * side; i++)
+            filter->taps[i] = 1;
+    }
+    return true;
+}
+
+/* How the taps of a blur are rounded: those of its row and column sum to 2^row_bits and 2^column_bits, and the sums of a
+ * row are rounded to 2^-fraction_bits levels. */
 struct precision {
-    int unit_bits, fraction_bits;
+    int row_bits, column_bits, fraction_bits;
 };
 
 /* The weights of the Gaussian at distances from 0 to MAX_PASS_RADIUS, as the sum over all integers is 1. *RADIUS is the
@@ -131,7 +204,7 @@ struct precision {
 static void infinite_weights(double sigma, double left_out, double *weights, int *radius)
 {
     double sum = weights[0] = 1.0;
-    for (int i = 1; i < 40 * sigma + 2; i++) { /* e^-800 is below the least double */
+    for (int i = 1; i <= MAX_PASS_RADIUS || i < 40 * sigma; i++) { /* e^-800 is below the least double */
         const double weight = decay(i / sigma * (i / sigma) / 2.0);
         if (i <= MAX_PASS_RADIUS)
             weights[i] = weight;
@@ -178,68 +251,105 @@ static double round_weights(const double *weights, int radius, int unit_bits, in
     return error;
 }
 
-/* Make the Gaussian blur of SIGMA as a filter in two passes. Let v be the vector of taps, divided by its sum, and g the
- * true weights, which go on for ever. The outputs differ by at most
+/* Make the Gaussian blur of SIGMA as a filter in two passes. Let r and c be the vectors of taps, divided by their sums,
+ * and g the true weights, which go on for ever. All three sum to 1. By the proof of set_weights, the outputs differ by
+ * at most
  *
- *     levels * 1/2 * sum|v x v - g x g| <= levels * sum|v - g|
+ *     levels / 2 * sum|c x r - g x g| <= levels / 2 * (sum|c - g| + sum|r - g|)
  *
- * because v and g have the sum 1, and that of their difference is 0. The rounding of the row's sums adds half of its
- * unit. `largest_error` is the sum of both, in levels of the samples' depth.
+ * because c x r - g x g = c x (r - g) + (c - g) x g. The rounding of the row's sums adds half of its unit.
+ * `largest_error` is the sum of both, in levels of the samples' depth.
  *
- * For samples of 8 bits, unit_bits + fraction_bits = 24, or 23 if a tap would not be below 2^15 otherwise. The finer the
- * one, the coarser the other: the best pair is taken. For 16 bits, the largest tap is from 2^21 to 2^22. */
+ * The row's taps are as fine as their bits allow. For samples of 8 bits its sums fit in 31 bits, and column_bits +
+ * fraction_bits = 24, or 23 if a tap would not be below 2^15 otherwise. The finer the one, the coarser the other: the best
+ * pair is taken. For 16 bits, the largest tap is from 2^21 to 2^22.
+ *
+ * If the middle is all that is left, the filter is a grid of one tap. With two more taps, the middle is below 2^15 - 1
+ * units of 2^-15 and 2^22 - 1 units of 2^-22, so it fits. */
 static void make_blur(double sigma, bool deep, struct filter *filter)
 {
-    const int tap_bits = deep ? 22 : 15;
     const double levels = deep ? 65535.0 : 255.0;
     double weights[MAX_PASS_RADIUS + 1];
-    int32_t vector[MAX_PASS_RADIUS + 1];
     int radius;
-    infinite_weights(sigma, (deep ? 0.06 : 0.03) / levels / 2.0, weights, &radius);
+    infinite_weights(sigma, (deep ? 0.06 : 0.02) / levels / 2.0, weights, &radius);
+    make_square(filter, radius, 1);
+    filter->exact = false;
     if (radius == 0) {
-        make_square(filter, 0, 1);
         filter->taps[0] = 1;
-        filter->exact = false;
-        filter->largest_error = levels * (2.0 - 2.0 * weights[0]);
+        filter->largest_error = levels * (1.0 - weights[0] * weights[0]);
         return;
     }
 
-    struct precision best = {0, 0};
+    int finest = deep ? 31 : 23;
+    while (ldexp(weights[0], finest) + 1.0 >= 1 << (deep ? 22 : 15))
+        finest--;
+    int32_t vector[MAX_PASS_RADIUS + 1];
+    const double row_error = round_weights(weights, radius, finest, vector);
+    for (int i = 0; i < filter->width; i++)
+        filter->row[i] = vector[abs(i - radius)];
+
+    struct precision best = {.row_bits = finest};
     for (int fraction_bits = deep ? 6 : 8; fraction_bits >= (deep ? 6 : 3); fraction_bits--) {
-        struct precision tried = {deep ? 31 : 24 - fraction_bits, fraction_bits};
-        while (ldexp(weights[0], tried.unit_bits) + 1.0 >= 1 << tap_bits)
-            tried.unit_bits--;
-        const double error =
-            levels * round_weights(weights, radius, tried.unit_bits, vector) + ldexp(0.5, -fraction_bits);
-        if (best.unit_bits == 0 || error < filter->largest_error) {
-            best = tried;
+        const int column_bits = deep || finest < 24 - fraction_bits ? finest : 24 - fraction_bits;
+        if (!deep && column_bits + fraction_bits < 23)
+            break;
+        const double error = levels / 2.0 * (row_error + round_weights(weights, radius, column_bits, vector)) +
+                             ldexp(0.5, -fraction_bits);
+        if (best.column_bits == 0 || error < filter->largest_error) {
+            best.column_bits = column_bits;
+            best.fraction_bits = fraction_bits;
             filter->largest_error = error;
         }
     }
-    round_weights(weights, radius, best.unit_bits, vector);
+    round_weights(weights, radius, best.column_bits, vector);
+    for (int i = 0; i < filter->height; i++)
+        filter->column[i] = vector[abs(i - radius)];
 
-    make_square(filter, radius, 1);
-    filter->exact = false;
     filter->two_pass = filter->separable = true;
     filter->tap_sum = filter->absolute_sum = 1;
-    filter->row_shift = best.unit_bits - best.fraction_bits;
-    filter->pass_scale = (int64_t)1 << (best.unit_bits + best.fraction_bits);
-    for (int i = -radius; i <= radius; i++)
-        filter->column[radius + i] = filter->row[radius + i] = vector[abs(i)];
+    filter->row_shift = best.row_bits - best.fraction_bits;
+    filter->pass_scale = (int64_t)1 << (best.column_bits + best.fraction_bits);
 }
 
 static bool make_gaussian(const struct number *parameters, bool deep, struct filter *filter)
 {
     const double sigma = parameters[0].value;
-    if (!(sigma > 0.0 && sigma <= 170.0))
+    if (!(sigma > 0.0 && sigma <= MAX_SIGMA))
         return false;
     make_blur(sigma, deep, filter);
     return true;
 }
 
+/* An unsharp mask is in + a (in - g), for the amount a and the blur g. The one made here is in + A (in - b): A is a rounded
+ * to 2^-20, and b is the blur of make_blur rounded to 2^-8 levels. Both differ by at most
+ *
+ *     |A - a| |in - g| + A |b - g| <= levels |A - a| + A (error of the blur + 2^-9)
+ *
+ * and clamping makes that no larger. Where |in - b| is that near to the threshold, one may be above it and the other not.
+ * The mask of a blur that is one tap leaves all as it is. */
+static bool make_unsharp(const struct number *parameters, bool deep, struct filter *filter)
+{
+    const double sigma = parameters[0].value, amount = parameters[1].value, threshold = parameters[2].value;
+    if (!(sigma > 0.0 && sigma <= MAX_SIGMA && amount >= 1e-6 && amount <= 100.0 && threshold >= 0.0 &&
+          threshold <= 255.0))
+        return false;
+    make_blur(sigma, deep, filter);
+    if (!filter->two_pass) {
+        filter->largest_error *= amount;
+        return true;
+    }
+    const double rounded = round(ldexp(amount, UNSHARP_AMOUNT_BITS));
+    const double step = ldexp(rounded, -UNSHARP_AMOUNT_BITS), levels = deep ? 65535.0 : 255.0;
+    filter->amount = (int32_t)rounded;
+    filter->threshold = (int32_t)round(ldexp(threshold, UNSHARP_LEVEL_BITS)) * (deep ? 257 : 1);
+    filter->absolute_sum = 1 + 2 * (int64_t)ceil(step);
+    filter->largest_error =
+        levels * fabs(step - amount) + step * (filter->largest_error + ldexp(0.5, -UNSHARP_LEVEL_BITS));
+    return true;
+}
+
 static bool make_motion(const struct number *parameters, bool deep, struct filter *filter)
 {
-    (void)deep;
     const double length = parameters[0].value, angle = parameters[1].value;
     if (!(length >= 1.0 && length <= FILTER_MAX && fabs(angle) <= 360.0))
         return false;
@@ -251,92 +361,99 @@ static bool make_motion(const struct number *parameters, bool deep, struct filte
     const double half = (length - 1.0) / 2.0;
 
     make_square(filter, MAX_RADIUS, 1);
-    int32_t sum = 0;
-    for (int y = -MAX_RADIUS; y <= MAX_RADIUS; y++) {
-        for (int x = -MAX_RADIUS; x <= MAX_RADIUS; x++) {
-            const double across = x * dy - y * dx;
-            const double beyond = fmax(fabs(x * dx + y * dy) - half, 0.0);
-            const double distance = sqrt(across * across + beyond * beyond);
-            const int32_t weight = (int32_t)round(256.0 * fmax(1.0 - distance, 0.0));
-            *tap_at(filter, x, y) = weight;
-            sum += weight;
-        }
+    double weights[FILTER_MAX * FILTER_MAX], sum = 0.0;
+    for (int i = 0; i < FILTER_MAX * FILTER_MAX; i++) {
+        const int x = i % FILTER_MAX - MAX_RADIUS, y = i / FILTER_MAX - MAX_RADIUS;
+        const double across = x * dy - y * dx;
+        const double beyond = fmax(fabs(x * dx + y * dy) - half, 0.0);
+        weights[i] = fmax(1.0 - sqrt(across * across + beyond * beyond), 0.0);
+        sum += weights[i];
     }
-    filter->scale = sum; /* at least 256, the weight of the middle */
+    for (int i = 0; i < FILTER_MAX * FILTER_MAX; i++)
+        weights[i] /= sum;
+    set_weights(filter, weights, 1, 0.0, deep);
     return true;
+}
+
+/* The area of the part of the circle of RADIUS where 0 <= x <= X and 0 <= y <= Y; negative if one of X, Y is. Left of
+ * the point where the circle meets the height Y it is a rectangle; from there on, the integral of sqrt(radius^2 - x^2)
+ * is (x sqrt(radius^2 - x^2) + radius^2 asin(x / radius)) / 2. */
+static double quarter_area(double radius, double x, double y)
+{
+    if (x < 0.0 || y < 0.0)
+        return x < 0.0 ? -quarter_area(radius, -x, y) : -quarter_area(radius, x, -y);
+    x = fmin(x, radius);
+    y = fmin(y, radius);
+    if (x * x + y * y <= radius * radius)
+        return x * y;
+    const double meet = sqrt(radius * radius - y * y), height = sqrt(radius * radius - x * x);
+    return meet * y + (x * height - meet * y + radius * radius * (arcsine(x / radius) - arcsine(meet / radius))) / 2.0;
+}
+
+/* The area of the pixel at X, Y that is in the circle. */
+static double disk_weight(double radius, int x, int y)
+{
+    const int far = abs(x) > abs(y) ? abs(x) : abs(y),
+              near = abs(x) + abs(y) - far; /* the same for all mirrored pixels */
+    return fmax(quarter_area(radius, far + 0.5, near + 0.5) - quarter_area(radius, far - 0.5, near + 0.5) -
+                    quarter_area(radius, far + 0.5, near - 0.5) + quarter_area(radius, far - 0.5, near - 0.5),
+                0.0);
 }
 
 static bool make_disk(const struct number *parameters, bool deep, struct filter *filter)
 {
-    (void)deep;
     const double radius = parameters[0].value;
     if (!(radius > 0.0 && radius <= MAX_RADIUS))
         return false;
 
-    /* The weight of a pixel: how many of 16 x 16 points in it are inside the circle. In units of 1/32 pixel, the points
-     * are at the odd numbers from -15 to 15. */
-    const double square = 32.0 * radius * (32.0 * radius);
     const int reach = (int)ceil(radius);
     make_square(filter, reach, 1);
-    int32_t sum = 0;
-    for (int y = -reach; y <= reach; y++) {
-        for (int x = -reach; x <= reach; x++) {
-            int32_t inside = 0;
-            for (int i = 0; i < 256; i++) {
-                const int sample_x = 32 * x + i % 16 * 2 - 15, sample_y = 32 * y + i / 16 * 2 - 15;
-                inside += sample_x * sample_x + sample_y * sample_y <= square;
-            }
-            *tap_at(filter, x, y) = inside;
-            sum += inside;
-        }
-    }
-    if (sum == 0) { /* the circle is smaller than the distance of two points: one pixel */
-        *tap_at(filter, 0, 0) = 1;
-        sum = 1;
-    }
-    filter->scale = sum;
+    double weights[FILTER_MAX * FILTER_MAX], sum = 0.0;
+    for (int i = 0; i < filter->width * filter->width; i++)
+        sum += weights[i] = disk_weight(radius, i % filter->width - reach, i / filter->width - reach);
+    for (int i = 0; i < filter->width * filter->width; i++)
+        weights[i] /= sum;
+    set_weights(filter, weights, 1, 0.0, deep);
     return true;
 }
 
-/* The weight of the Laplacian of Gaussian at X, Y: g(x) g(y) (x^2 + y^2 - MEAN) / sigma^2. The textbook's weight is
- * g(x) g(y) (x^2 + y^2 - 2 sigma^2) / sigma^4. There are two differences. MEAN, the mean of x^2 + y^2 over the taps,
+/* The weight of the Laplacian of Gaussian at X, Y is g(x) g(y) (x^2 + y^2 - m) / sigma^2. The textbook's weight is
+ * g(x) g(y) (x^2 + y^2 - 2 sigma^2) / sigma^4. There are two differences. The mean m of x^2 + y^2 over all pixels
  * replaces its limit 2 sigma^2, so that the weights sum to 0. A factor of sigma^2 makes the output equally strong for
- * every sigma. */
-static double log_weight(const double *weights, double sigma, double mean, int x, int y)
-{
-    return weights[abs(x)] * weights[abs(y)] * (x * x + y * y - mean) / (sigma * sigma);
-}
-
+ * every sigma.
+ *
+ * Beyond a radius of 2 sigma the weights are positive. Those that move no output by more than a part of a level are left
+ * out. A smaller m makes the others sum to 0: it adds to them what was left out, so both differences are alike. */
 static bool make_log(const struct number *parameters, bool deep, struct filter *filter)
 {
-    (void)deep;
     const double sigma = parameters[0].value;
     if (!(sigma >= 0.2 && sigma <= 15.75)) /* below 0.2 only the middle is left; 4 * 15.75 is the largest radius */
         return false;
 
-    const int radius = (int)ceil(4.0 * sigma);
-    double weights[MAX_RADIUS + 1], mean = 0.0;
-    gaussian_weights(sigma, radius, weights);
-    for (int i = 1; i <= radius; i++)
-        mean += 4.0 * weights[i] * (i * i);
+    double gaussian[MAX_PASS_RADIUS + 1], mean = 0.0;
+    int radius;
+    infinite_weights(sigma, 1.0, gaussian, &radius);
+    for (int i = 1; i <= MAX_PASS_RADIUS; i++)
+        mean += 4.0 * gaussian[i] * ((double)i * i);
 
-    /* sum|weight| is at most 2.15, at a sigma of 0.48, so 2^21 is the finest scale that fits every sigma. */
-    const int32_t unit = 1 << 21;
-    make_square(filter, radius, unit);
-    filter->exact = false;
-    int32_t sum = 0;
-    for (int y = -radius; y <= radius; y++) {
-        for (int x = -radius; x <= radius; x++)
-            sum += *tap_at(filter, x, y) = (int32_t)round(log_weight(weights, sigma, mean, x, y) * unit);
-    }
-    *tap_at(filter, 0, 0) -= sum; /* so the sum is 0, and the filter stays symmetric */
+    double inside = gaussian[0], squares = 0.0, outside; /* sums of g and g x^2 inside, and of the weights outside */
+    radius = 0;
+    do {
+        radius++;
+        inside += 2.0 * gaussian[radius];
+        squares += 2.0 * gaussian[radius] * (radius * radius);
+        outside = -inside * (2.0 * squares - mean * inside) / (sigma * sigma);
+    } while (radius < MAX_RADIUS &&
+             (radius < 2.0 * sigma || outside * (deep ? 65535.0 : 255.0) > (deep ? 0.06 : 0.03)));
 
-    for (int y = -radius; y <= radius; y++) {
-        for (int x = -radius; x <= radius; x++) {
-            const double tap = (double)*tap_at(filter, x, y) / unit;
-            filter->largest_error += 255.0 * fabs(tap - log_weight(weights, sigma, mean, x, y));
-        }
+    make_square(filter, radius, 1);
+    mean = 2.0 * squares / inside;
+    double weights[FILTER_MAX * FILTER_MAX];
+    for (int i = 0; i < filter->width * filter->width; i++) {
+        const int x = i % filter->width - radius, y = i / filter->width - radius;
+        weights[i] = gaussian[abs(x)] * gaussian[abs(y)] * (x * x + y * y - mean) / (sigma * sigma);
     }
+    set_weights(filter, weights, 0, 2.0 * outside, deep);
     return true;
 }
 
@@ -344,7 +461,7 @@ const struct generator generators[GENERATOR_COUNT] = {
     {.name = "box",
      .parameters = 1,
      .title = "mean of a square",
-     .usage = "takes one whole number from 0 to 63, for example box:2",
+     .usage = "takes one whole number from 0 to 850, for example box:2",
      .make = make_box},
     {.name = "gaussian",
      .parameters = 1,
@@ -356,17 +473,29 @@ const struct generator generators[GENERATOR_COUNT] = {
      .parameters = 2,
      .title = "motion blur",
      .usage = "takes a length from 1 to 127 and an angle from -360 to 360 degrees, for example motion:15:30",
+     .has_deep = true,
      .make = make_motion},
     {.name = "disk",
      .parameters = 1,
      .title = "mean of a disk",
      .usage = "takes one number above 0 and up to 63, for example disk:4.5",
+     .has_deep = true,
      .make = make_disk},
     {.name = "log",
      .parameters = 1,
      .title = "Laplacian of Gaussian",
      .usage = "takes one number from 0.2 to 15.75, for example log:1.5",
+     .has_deep = true,
      .make = make_log},
+    {.name = "unsharp",
+     .parameters = 3,
+     .optional = 1,
+     .title = "unsharp mask",
+     .usage =
+         "takes a deviation above 0 and up to 170, an amount from 0.000001 to 100 and perhaps a threshold from 0 to "
+         "255 levels, for example unsharp:2:0.5 or unsharp:2:0.5:3",
+     .has_deep = true,
+     .make = make_unsharp},
 };
 
 static_assert(sizeof filter_forms / sizeof filter_forms[0] == GENERATOR_COUNT + 1, "a generator has no form");
@@ -396,11 +525,17 @@ static bool generate(const char *spec, const struct generator *generator, const 
     return true;
 }
 
+static bool is_same_grid(const struct filter *a, const struct filter *b)
+{
+    return !a->two_pass && !b->two_pass && a->width == b->width && a->height == b->height && a->scale == b->scale &&
+           memcmp(a->taps, b->taps, sizeof a->taps) == 0;
+}
+
 bool filter_generate(const char *spec, size_t index, struct filter *filter, struct filter *deep, struct error *error)
 {
     const struct generator *generator = &generators[index];
     const char *at = spec + strlen(generator->name);
-    struct number parameters[MAX_PARAMETERS];
+    struct number parameters[MAX_PARAMETERS] = {NUMBER_ZERO, NUMBER_ZERO, NUMBER_ZERO};
     int count = 0;
     for (; count < generator->parameters && *at == ':'; count++) {
         const char *end = at + 1 + strcspn(at + 1, ":");
@@ -409,10 +544,12 @@ bool filter_generate(const char *spec, size_t index, struct filter *filter, stru
         at = end;
     }
 
-    if (count < generator->parameters || *at != '\0' || !generate(spec, generator, parameters, false, filter))
+    if (count < generator->parameters - generator->optional || *at != '\0' ||
+        !generate(spec, generator, parameters, false, filter))
         return error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s %s", spec, filter_forms[index][0],
                          generator->usage);
-    if (generator->has_deep && deep != NULL && generate(spec, generator, parameters, true, deep))
+    if (deep != NULL && generator->has_deep && !filter->exact && generate(spec, generator, parameters, true, deep) &&
+        !is_same_grid(filter, deep))
         filter->deep = deep;
     return true;
 }

@@ -95,12 +95,41 @@ def check_lists(home):
 
 def shown(f):
     """The text of --show, from an object."""
-    two, area = f["combine"] != "none", f["width"] * f["height"]
-    assert len(f["taps"]) == area * len(f["sums"]), f
-    assert f["sums"] == [sum(f["taps"][i:i + area]) for i in range(0, len(f["taps"]), area)], f
     yield escaped(f["name"]) + (": " + escaped(f["title"]) if f["title"] else "")
+    yield from shown_body(f, 255)
+    if f["deep"]:
+        yield from ["", "  For samples of more than 8 bits:"]
+        yield from shown_body(f["deep"], 65535)
+
+
+def unit(scale):
+    power = scale.bit_length() - 1
+    return f"1/2^{power}" if scale == 1 << power else f"1/{scale}"
+
+
+def shown_body(f, levels):
+    two, area = f["combine"] != "none", f["width"] * f["height"]
     yield (f"  size       {f['width']} x {f['height']}{', two grids' if two else ''}, "
            f"anchor {f['anchor'][0]} {f['anchor'][1]}")
+    assert f["exact"] <= (f["largest_error"] == 0), f
+    error = f", largest error {f['largest_error']:.2g} of {levels} levels"
+    if f["taps"] is None:
+        row, column = sum(f["row"]), sum(f["column"])
+        assert len(f["row"]) == f["width"] and len(f["column"]) == f["height"] and f["separable"], f
+        assert f["sums"] == [f["scale"]] and f["scale"] << f["row_shift"] == row * column, f
+        rounded = f", its sums rounded to {unit(row >> f['row_shift'])} of a level" if f["row_shift"] else ""
+        yield f"  passes     the row{rounded}, then the column"
+        if f["amount"] is not None:
+            yield (f"  mask       in + {f['amount']:.7g} (in - blur), where |in - blur| is at least "
+                   f"{f['threshold']:.6g} levels")
+        yield f"  sum        {row} and {column}: a constant image stays as it is"
+        yield "  taps       exact" if f["exact"] else f"  taps       rounded once to {unit(row)} and {unit(column)}{error}"
+        yield " ".join(map(str, ["  row       "] + f["row"]))
+        yield " ".join(map(str, ["  column    "] + f["column"]))
+        return
+    assert len(f["taps"]) == area * len(f["sums"]), f
+    assert f["sums"] == [sum(f["taps"][i:i + area]) for i in range(0, len(f["taps"]), area)], f
+    assert f["row_shift"] is f["amount"] is f["threshold"] is None, f
     if two:
         yield f"  combine    {f['combine']}: {FORMULAS[f['combine']]} of the grids' sums"
     yield f"  scale      {f['scale']}"
@@ -113,10 +142,7 @@ def shown(f):
     yield f"  offset     {f['offset']:.10g}"
     if f["absolute"]:
         yield "  abs        the sum's absolute value is taken"
-    assert f["exact"] <= (f["largest_error"] == 0), f
-    power = (f["scale"] - 1).bit_length()
-    yield "  taps       exact" if f["exact"] else \
-        f"  taps       rounded once to 1/2^{power}, largest error {f['largest_error']:.2g} of 255 levels"
+    yield "  taps       exact" if f["exact"] else f"  taps       rounded once to {unit(f['scale'])}{error}"
     if two:
         yield ""
     elif f["separable"]:
@@ -142,6 +168,7 @@ def check_filters(home):
     with open(two, "w", encoding="utf-8") as file:
         file.write("combine sum\nscale 2\n1 0\n0 2\n---\n0 -7\n1 0\n")
     for words in ([two], ["blur,sobel-x,emboss,gaussian:2.5,shift-up"], ["sobel,emboss", "--flip", "--abs"],
+                  ["unsharp:2:0.7:3.5,disk:1.2,box:70,gaussian:0.2,gaussian:60,log:1"],
                   [os.fsdecode(own)]):
         text, found = both("--show", *words, HOME=home)
         lines = []
