@@ -12,8 +12,9 @@
  * and takes the place of sum[i + 1] with the next. The move is the first multiply-add, which writes to another register
  * than it reads.
  *
- * Loads for 9 x 9: 3 quads a row for 4 outputs, and the halo of 8 rows once in a strip of 32: 0.94 an output. They are
- * one row ahead, and memory takes longer than a row. row-ring puts many rows on their way.
+ * Loads for 9 x 9: 3 quads in each of 41 rows for 4 x 32 outputs, 0.96 an output: a strip of 32 rows has a halo of 8,
+ * and the last turn loads a row that nobody needs. They are one row ahead, and memory takes longer than a row. row-ring
+ * puts many rows on their way.
  *
  * Limits: none. Sizes other than 3, 5, 7 and 9, and anchors outside the centre, are left to constant. */
 #include "kernels/lesson/lesson.cuh"
