@@ -35,6 +35,8 @@
  * Limits: rank 1 (the filter factors it exactly, in integers). */
 #include "kernels/shared/strip.cuh"
 
+#include <math.h>
+
 /* First the row, then the column. */
 static __constant__ uint32_t taps[2 * FILTER_MAX];
 
@@ -251,15 +253,17 @@ static walk_kernel *kernel_of_square(int size, bool quick)
         return NULL;
 }
 
-/* The q / D of a float plane is split between the vectors: the row is divided by 1, the column by D. */
+/* The q / D of a float plane is split between the vectors: the row is divided by 1, the column by D. Those of a filter in
+ * two passes have divisors of their own. */
 extern "C" bool separable_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     const struct filter *filter = plan->filter;
+    const double column_divisor = filter->two_pass ? (double)filter->pass_scale : filter->scale;
     uint32_t words[2 * FILTER_MAX] = {};
     for (int j = 0; j < filter->width; j++)
-        words[j] = tap_word(plan, filter->row[j], 1);
+        words[j] = tap_word(plan, filter->row[j], ldexp(1, filter->row_shift));
     for (int i = 0; i < filter->height; i++)
-        words[FILTER_MAX + i] = tap_word(plan, filter->column[i], filter->scale);
+        words[FILTER_MAX + i] = tap_word(plan, filter->column[i], column_divisor);
     return upload_words(device, taps, words, 2 * FILTER_MAX, error);
 }
 

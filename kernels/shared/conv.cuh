@@ -462,6 +462,12 @@ __device__ __forceinline__ int weight<int>(uint32_t word)
     return (int)word;
 }
 
+/* A bool that the body of a lambda knows at compile time. */
+template <bool VALUE>
+struct known {
+    static constexpr bool value = VALUE;
+};
+
 /* Choose an instance of a kernel template by the planes' sample type and the filter's size. Square filters of 3, 5, 7
  * and 9 taps have a size that is known at compile time, so that their loops unroll. 0 is for all other sizes. */
 template <typename Kernel>

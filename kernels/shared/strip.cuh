@@ -396,12 +396,6 @@ static __device__ __forceinline__ void store_sums(const struct launch &launch, c
         to[2] = four.z;
 }
 
-/* A bool that the body of a lambda knows at compile time. */
-template <bool VALUE>
-struct known {
-    static constexpr bool value = VALUE;
-};
-
 /* The place of a warp's work: a strip of the image. */
 struct strip {
     int x, y, rows; /* of its outputs */
@@ -432,11 +426,11 @@ static inline int strip_rows(int longest, const struct device *device, const str
 }
 
 /* A tap in the type of the sums: q for planes of integers, q / DIVISOR for planes of float. */
-static inline uint32_t tap_word(const struct plan *plan, int32_t q, int32_t divisor)
+static inline uint32_t tap_word(const struct plan *plan, int32_t q, double divisor)
 {
     if (plan->sample != SAMPLE_F32 && !plan->float_exact)
         return (uint32_t)q;
-    const float tap = (float)(plan->sample != SAMPLE_F32 ? q : (double)q / divisor);
+    const float tap = (float)(plan->sample != SAMPLE_F32 ? q : q / divisor);
     uint32_t word;
     memcpy(&word, &tap, sizeof word);
     return word;

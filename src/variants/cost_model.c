@@ -139,6 +139,12 @@ double sparse_cost(const struct filter *filter, const struct work *work)
     return gpu_seconds(work, 0.93e-12 + 0.0925e-12 * taps);
 }
 
+double blur_cost(const struct filter *filter, const struct work *work)
+{
+    const double blocks = (filter->width + 31 + 15) / 32 + (filter->height + 31 + 15) / 32; /* of 32 terms */
+    return gpu_seconds(work, work->sample == SAMPLE_U16 ? 1.2e-12 + 0.5e-12 * blocks : 0.6e-12 + 0.2e-12 * blocks);
+}
+
 double copy_cost(const struct filter *filter, const struct work *work)
 {
     (void)filter;

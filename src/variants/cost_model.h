@@ -28,6 +28,7 @@ double register_tiled_cost(const struct filter *filter, const struct work *work)
 double separable_cost(const struct filter *filter, const struct work *work);
 double tensor_core_cost(const struct filter *filter, const struct work *work);
 double sparse_cost(const struct filter *filter, const struct work *work);
+double blur_cost(const struct filter *filter, const struct work *work);
 double copy_cost(const struct filter *filter, const struct work *work);
 double gradient_cost(const struct filter *filter, const struct work *work);
 

@@ -17,11 +17,11 @@ typedef bool launch_function(const struct plan *plan, struct device *device, con
 
 launch_function basic_launch, constant_launch, coarsened_launch, tiled_input_launch, tiled_output_launch,
     tiled_cached_launch, texture_launch, register_tiled_launch, separable_launch, tensor_core_launch, sparse_launch,
-    copy_launch, gradient_launch, exercise_launch, registers_launch, rows_ahead_launch, row_ring_launch;
+    blur_launch, copy_launch, gradient_launch, exercise_launch, registers_launch, rows_ahead_launch, row_ring_launch;
 prepare_function basic_prepare, constant_prepare, coarsened_prepare, tiled_input_prepare, tiled_output_prepare,
     tiled_cached_prepare, texture_prepare, register_tiled_prepare, separable_prepare, tensor_core_prepare,
-    sparse_prepare, copy_prepare, gradient_prepare, exercise_prepare, registers_prepare, rows_ahead_prepare,
-    row_ring_prepare;
+    sparse_prepare, blur_prepare, copy_prepare, gradient_prepare, exercise_prepare, registers_prepare,
+    rows_ahead_prepare, row_ring_prepare;
 
 /* A function of a CUDA row; NULL in a build without CUDA. Tests that replace the GPU by a stub define the macro, so
  * that all rows call one function of the stub. */
@@ -103,13 +103,24 @@ static const struct variant table[] = {
         .summary = "banded int8 matrix products on the tensor cores",
         .backend = BACKEND_CUDA,
         .samples = U8,
-        .two_pass = U8 | U16,
         .accepts = ACCEPTS_ONE_GRID,
         .capability = 75,
         .unit = UNIT_TENSOR,
         .seconds = tensor_core_cost,
         .prepare = CUDA_FUNCTION(tensor_core, prepare),
         .launch = CUDA_FUNCTION(tensor_core, launch),
+    },
+    {
+        .name = "blur",
+        .summary = "two passes on the tensor cores, rounded in between",
+        .backend = BACKEND_CUDA,
+        .two_pass = U8 | U16,
+        .accepts = ACCEPTS_TWO_PASSES,
+        .capability = 75,
+        .unit = UNIT_TENSOR,
+        .seconds = blur_cost,
+        .prepare = CUDA_FUNCTION(blur, prepare),
+        .launch = CUDA_FUNCTION(blur, launch),
     },
     {
         .name = "sparse",
@@ -205,6 +216,8 @@ bool variant_accepts(const struct variant *variant, const struct filter *filter,
         return !two && filter_tap_count(filter) <= SPARSE_MAX;
     case ACCEPTS_TWO_GRIDS:
         return two;
+    case ACCEPTS_TWO_PASSES:
+        return false;
     }
     return true;
 }
@@ -217,14 +230,21 @@ const char *backend_name(enum backend backend)
 const char *accepts_name(enum accepts accepts)
 {
     static const char *const names[] = {
-        [ACCEPTS_ALL] = "any filter",        [ACCEPTS_ONE_GRID] = "one grid", [ACCEPTS_TWO_GRIDS] = "two grids",
-        [ACCEPTS_RANK_1] = "separable only", [ACCEPTS_SHIFT] = "shifts only", [ACCEPTS_FEW_TAPS] = "few taps"};
+        [ACCEPTS_ALL] = "any filter",        [ACCEPTS_ONE_GRID] = "one grid",     [ACCEPTS_TWO_GRIDS] = "two grids",
+        [ACCEPTS_RANK_1] = "separable only", [ACCEPTS_TWO_PASSES] = "two passes", [ACCEPTS_SHIFT] = "shifts only",
+        [ACCEPTS_FEW_TAPS] = "few taps"};
     return names[accepts];
 }
 
 /* Report why VARIANT does not accept FILTER. Returns false. */
 static bool refuse_filter(const struct variant *variant, const struct filter *filter, struct error *error)
 {
+    if (variant->accepts == ACCEPTS_TWO_PASSES)
+        return error_set(
+            error, ERROR_USAGE,
+            "the variant %s takes only filters in two passes, such as gaussian:2, and %s is not one; leave "
+            "--variant out or choose another",
+            variant->name, filter->name);
     if (variant->accepts == ACCEPTS_TWO_GRIDS)
         return error_set(error, ERROR_USAGE,
                          "the variant %s takes only filters of two grids, and %s has one; leave --variant out or "

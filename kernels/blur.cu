@@ -1,0 +1,643 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * blur: filters in two passes (struct filter), of up to 1701 taps a side, by the integer matrix units: blurs, unsharp
+ * masks, wide boxes. Samples are uint8_t or uint16_t.
+ *
+ * Both passes are products of bytes with band matrices, as in tensor-core. A block walks down a strip of 32, 64 or 128
+ * columns, 32 rows at a time, with a warp for each 16 columns:
+ *
+ *     row taps         samples, in shared memory       rounded sums m of the rows, in a ring in shared memory
+ *     [a b c . . ]     [32 samples of 8 rows,]         [blocks of 16 rows: of each column, 16 bytes side by side,]
+ *     [. a b c . ]  x  [block after block    ]  ---->  [for each byte of m                                       ]
+ *     [. . a b c ]
+ *
+ *     column taps      m, two blocks at a time         outputs
+ *     [d e f . . ]     [32 rows of 8 columns,]         [16 rows of]
+ *     [. d e f . ]  x  [pair after pair      ]  ---->  [ 8 columns]
+ *
+ * A lane's part of the first product is also its part of the second operand: rows 2 t, 2 t + 1, 8 + 2 t and 9 + 2 t of
+ * column g, for lane (g, t) = (lane / 4, lane % 4). The operand should have rows 4 t to 4 t + 3 there, but the terms of a
+ * sum may have any order, and the matrix of column taps has its columns in the same order. The rows of the first matrix,
+ * which are columns of the image, are ordered so that a lane ends with four outputs side by side.
+ *
+ * Numbers: a sample has 1 or 2 bytes, a tap PARTS, and m PLANES, all unsigned. The products of byte i of one and byte j of
+ * the other are added up in the sum of weight i + j, below 3 * 1728 * 255^2 < 2^31. The whole, sum(weight w) * 256^w, has
+ * up to 53 bits, but only its upper bits are needed: floor(floor(a / 256) + b) = floor((a + 256 b) / 256), so the sums are
+ * joined from the lowest on, with a shift and an addition each, in 32 bits.
+ *
+ * gaussian:8 of 16 bits has 81 taps, so its windows have 96 samples: 6 * 96 and 9 * 96 multiply-adds of bytes an output.
+ * Loads: each sample once from memory; the halos of strips come from L2.
+ *
+ * Limits: filters in two passes whose ring fits in a block's shared memory. */
+#include "kernels/shared/conv.cuh"
+#include "kernels/shared/copies.cuh"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static constexpr int parts_most = 3;     /* bytes of a tap */
+static constexpr int width_most = 128;   /* columns of a strip */
+static constexpr int stage_rows = 32;    /* rows of samples that are loaded, and of outputs that are made, at a time */
+static constexpr int segment_most = 6;   /* blocks of 32 samples of a window that are loaded at a time */
+static constexpr int matrix_bytes = 512; /* 16 x 32 */
+static_assert((FILTER_PASS_MAX + 15 + 7 + 31) / 32 <= 64, "64 bits say which blocks have taps");
+
+/* The blocks of 32 terms in which a part of the taps is not all zero lie between these. */
+struct used_blocks {
+    int first, count;
+};
+
+/* The argument of the kernel. */
+struct blur_call {
+    struct launch launch;
+    struct passes passes;
+    const uint4 *row_taps,
+        *column_taps; /* a matrix of 16 x 32 bytes for each block of terms and part, 16 bytes a lane */
+    struct used_blocks row_used[parts_most], column_used[parts_most];
+    int strip;            /* output rows of a tile */
+    int columns, tiles_y; /* tiles side by side, and one below the other */
+    int tile_width;
+    int shift;                     /* columns to the left of the image that the first tile also covers */
+    int lead;                      /* samples from the first of a window to its first output */
+    int row_blocks, column_blocks; /* of 32 terms in a window */
+    int segment;                   /* of row_blocks that are loaded at a time */
+    int pitch;                     /* bytes from a row of samples to the next */
+    int high;                      /* blocks of 16 rows that the outputs of 16 rows need */
+};
+
+/* D += A B. A is taps, 16 rows of 32 bytes: a.x and a.y are 16 bytes of rows g and g + 8, a.z and a.w another 16. B is 32
+ * bytes of 8 columns: b0 is 16 bytes of column g, b1 another 16. */
+static __device__ __forceinline__ void multiply(uint32_t (&d)[4], const uint4 &a, uint32_t b0, uint32_t b1)
+{
+#if __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+        : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
+#else
+#define MMA8(c0, c1, a, b)                                                                                             \
+    asm("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};"                                 \
+        : "+r"(c0), "+r"(c1)                                                                                           \
+        : "r"(a), "r"(b))
+    MMA8(d[0], d[1], a.x, b0);
+    MMA8(d[2], d[3], a.y, b0);
+    MMA8(d[0], d[1], a.z, b1);
+    MMA8(d[2], d[3], a.w, b1);
+#endif
+}
+
+/* Read four matrices of 8 rows of 16 bytes. Lane (g, t) gets bytes 4 t to 4 t + 3 of row g. A lane gives the address of
+ * row lane % 8 of matrix lane / 8. */
+static __device__ __forceinline__ void read_matrices(uint32_t (&word)[4], uint32_t from)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+                 : "r"(from)
+                 : "memory");
+}
+
+/* Samples of a copy. */
+template <typename T>
+constexpr int unit = 16 / (int)sizeof(T);
+
+/* Load those of UNITS units of STAGE_ROWS rows from row Y and column X on that are not wholly inside the image. The threads
+ * share the work. Not inlined, and called with values instead of the launch, because few stages need it. */
+template <typename T>
+static __device__ __noinline__ void load_border(const unsigned char *plane, size_t in_row, int width, int height,
+                                                enum border border, int y, int x, int units, uint32_t to, int pitch)
+{
+    constexpr int word = 4 / (int)sizeof(T); /* samples of 4 bytes */
+    const bool rows_inside = y >= 0 && y + stage_rows <= height;
+    const int before = x < 0 ? min((-x + unit<T> - 1) / unit<T>, units) : 0; /* units that begin left of the image */
+    const int after = max(min((width - x) / unit<T>, units), before);        /* the first that ends right of it */
+    const int count = rows_inside ? before + units - after : units;          /* of a row that are loaded here */
+#pragma unroll 1
+    for (int k = (int)threadIdx.x; k < stage_rows * count; k += (int)blockDim.x) {
+        const int r = k / count, i = k % count, u = rows_inside && i >= before ? after + i - before : i;
+        const int from_x = x + u * unit<T>, from_y = border_index(y + r, height, border);
+        const T *const row = (const T *)(plane + (size_t)max(from_y, 0) * in_row);
+        const uint32_t at = to + r * pitch + 16 * u;
+        if (from_y >= 0 && from_x >= 0 && from_x + unit<T> <= width) {
+            copy_start<16, true>(at, row + from_x);
+            continue;
+        }
+#pragma unroll 1
+        for (int w = 0; w < unit<T>; w += word) {
+            uint32_t four = 0;
+            for (int b = 0; b < word && from_y >= 0; b++) {
+                const int from = border_index(from_x + w + b, width, border);
+                four |= (from < 0 ? 0 : (uint32_t)row[from]) << 8 * (int)sizeof(T) * b;
+            }
+            write_shared(at + w * (int)sizeof(T), four);
+        }
+    }
+}
+
+/* What the sums of a row start with, so that m is rounded; then m from its sums of all weights. */
+template <int PARTS>
+static __device__ __forceinline__ uint32_t row_start(const struct passes &passes, int weight)
+{
+    return PARTS == 3 ? (weight == 1 ? (uint32_t)(passes.row_half >> 8) : 0)
+                      : (weight == 0 ? (uint32_t)passes.row_half : 0);
+}
+
+template <int PARTS, int WEIGHTS>
+static __device__ __forceinline__ uint32_t row_sum(const struct passes &passes, const uint32_t *sum)
+{
+    if constexpr (PARTS == 3) /* row_shift is at least 16 */
+        return ((((sum[0] >> 8) + sum[1]) >> 8) + sum[2] + (sum[3] << 8)) >> (passes.row_shift - 16);
+    else
+        return (sum[0] + (WEIGHTS == 2 ? sum[WEIGHTS - 1] << 8 : 0)) >> passes.row_shift;
+}
+
+/* The whole sum of a column. */
+template <int WEIGHTS>
+static __device__ __forceinline__ int64_t whole_sum(const uint32_t *sum)
+{
+    int64_t whole = sum[WEIGHTS - 1];
+#pragma unroll
+    for (int w = WEIGHTS - 2; w >= 0; w--)
+        whole = (whole << 8) + sum[w];
+    return whole;
+}
+
+/* The same for a column and its output, which is the highest byte for uint8_t. The scale of uint8_t is 2^24 (see arrange),
+ * and that of uint16_t at least 2^28. A box adds its half at the end. */
+template <int PARTS>
+static __device__ __forceinline__ uint32_t column_start(const struct passes &passes, int weight)
+{
+    return PARTS == 3 ? (weight == 3 ? (uint32_t)(passes.half >> 24) : 0) : PARTS == 2 && weight == 2 ? 1 << 7 : 0;
+}
+
+template <typename T, int PARTS, int WEIGHTS>
+static __device__ __forceinline__ uint32_t column_level(const struct passes &passes, const uint32_t *sum)
+{
+    if constexpr (PARTS == 3)
+        return ((((((sum[0] >> 8) + sum[1]) >> 8) + sum[2]) >> 8) + sum[3] + (sum[4] << 8)) >>
+               (passes.scale_shift - 24);
+    else if constexpr (PARTS == 2)
+        return sum[0] + (sum[1] << 8) + (sum[2] << 16);
+    /* A box, whose scale is no power of two: see rounding16_make, with S + B below 2^40. */
+    return (uint32_t)(((double)(whole_sum<WEIGHTS>(sum) + passes.half) + 0.5) / (double)passes.scale)
+           << (sizeof(T) == 1 ? 24 : 0);
+}
+
+/* Four samples of a row of the input. */
+static __device__ __forceinline__ void read_four(const uint8_t *from, int (&in)[4])
+{
+    const uint32_t word = *(const uint32_t *)from;
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        in[k] = (int)(word >> 8 * k & 255);
+}
+
+static __device__ __forceinline__ void read_four(const uint16_t *from, int (&in)[4])
+{
+    const uint2 words = *(const uint2 *)from;
+    in[0] = (int)(words.x & 65535);
+    in[1] = (int)(words.x >> 16);
+    in[2] = (int)(words.y & 65535);
+    in[3] = (int)(words.y >> 16);
+}
+
+/* Four outputs side by side as words. Those of uint8_t are in the highest bytes. */
+static __device__ __forceinline__ void pack_four(const uint32_t (&level)[4], uint32_t (&word)[1])
+{
+    word[0] = __byte_perm(__byte_perm(level[0], level[1], 0x0073), __byte_perm(level[2], level[3], 0x0073), 0x5410);
+}
+
+static __device__ __forceinline__ void pack_four(const uint32_t (&level)[4], uint32_t (&word)[2])
+{
+    word[0] = level[0] | level[1] << 16;
+    word[1] = level[2] | level[3] << 16;
+}
+
+/* Store eight samples side by side. Only the first LEFT are inside the image. */
+static __device__ __forceinline__ void store_eight(unsigned char *to, const uint32_t (&word)[2], int left, uint8_t)
+{
+    if (left >= 8)
+        *(uint2 *)to = make_uint2(word[0], word[1]);
+    else
+#pragma unroll 1
+        for (int k = 0; k < left; k++)
+            to[k] = (uint8_t)((k < 4 ? word[0] : word[1]) >> 8 * (k % 4));
+}
+
+static __device__ __forceinline__ void store_eight(unsigned char *to, const uint32_t (&word)[4], int left, uint16_t)
+{
+    if (left >= 8)
+        *(uint4 *)to = make_uint4(word[0], word[1], word[2], word[3]);
+    else
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            if (k < left)
+                ((uint16_t *)to)[k] = (uint16_t)(word[k / 2] >> 16 * (k % 2));
+}
+
+/* Blocks whose registers a multiprocessor must hold. */
+template <typename T>
+constexpr int resident = sizeof(T) == 2 ? 2 : 3;
+
+template <typename T, int PARTS, int PLANES, bool UNSHARP>
+static __global__ void __launch_bounds__(2 * width_most, resident<T>)
+    blur(const __grid_constant__ struct blur_call call)
+{
+    constexpr int bytes = (int)sizeof(T), row_weights = bytes + PARTS - 1, column_weights = PLANES + PARTS - 1;
+    extern __shared__ uint4 memory[];
+    const struct launch &launch = call.launch;
+    const int lane = (int)threadIdx.x % 32, warps = (int)blockDim.x / 32;
+    const int warp =
+        __shfl_sync(~0u, (int)threadIdx.x / 32, 0); /* so that the compiler sees that it is one for a warp */
+    const int across = (int)blockIdx.x / call.columns, plane_index = across / call.tiles_y;
+    const int tile_x = ((int)blockIdx.x - across * call.columns) * call.tile_width - call.shift;
+    const int tile_y = (across - plane_index * call.tiles_y) * call.strip;
+    const int rows = min(call.strip, launch.height - tile_y);
+    const unsigned char *const plane = launch.in + plane_index * launch.in_plane;
+    unsigned char *const out_plane = launch.out + plane_index * launch.out_plane;
+
+    const uint32_t stages = shared_address(memory), stage_bytes = (uint32_t)(stage_rows * call.pitch);
+    const uint32_t ring = stages + 2 * stage_bytes;
+    const uint32_t block_bytes = 16 * (uint32_t)call.tile_width;         /* of 16 rows, one byte of m */
+    const uint32_t ring_bytes = (uint32_t)(call.high + 1) * block_bytes; /* of one byte of m */
+
+    /* A stage is `segment` blocks of the windows of 32 rows. A warp loads every `warps`-th row. */
+    const int groups = (rows + 15) / 16, steps = (groups + call.high) / 2;
+    int load_step = 0, load_block = 0; /* of the next stage */
+    uint32_t load_to = stages;
+    const int load_x = tile_x - call.lead + lane * unit<T>; /* of a lane's unit in the first block */
+    const uint32_t load_lane = warp * call.pitch + 16 * lane;
+    const ptrdiff_t warps_rows = warps * (ptrdiff_t)launch.in_row;
+    const unsigned char *load_from =
+        plane + (tile_y - launch.anchor_y + warp) * (ptrdiff_t)launch.in_row + load_x * bytes;
+    auto load_stage = [&]() {
+        if (load_step < steps) {
+            const int x = load_x + 32 * load_block, y = tile_y - launch.anchor_y + load_step * stage_rows;
+            const int units = (call.tile_width - 16 + 32 * min(call.segment, call.row_blocks - load_block)) / unit<T>;
+            const bool rows_inside = y >= 0 && y + stage_rows <= launch.height;
+            if (rows_inside && lane < units && x >= 0 && x + unit<T> <= launch.width) {
+                const unsigned char *from = load_from + 32 * bytes * load_block;
+                uint32_t to = load_to + load_lane;
+#pragma unroll 1
+                for (int r = 0; r < stage_rows; r += 4 * warps)
+#pragma unroll
+                    for (int k = 0; k < 4; k++) {
+                        copy_start<16, true>(to, from);
+                        from += warps_rows;
+                        to += warps * call.pitch;
+                    }
+            }
+            const int first_x = x - lane * unit<T>;
+            if (!rows_inside || first_x < 0 || first_x + units * unit < T >> launch.width)
+                load_border<T>(plane, launch.in_row, launch.width, launch.height, launch.border, y, first_x, units,
+                               load_to, call.pitch);
+        }
+        copy_commit();
+        load_block += call.segment;
+        if (load_block >= call.row_blocks) {
+            load_block = 0;
+            load_step++;
+            load_from += stage_rows * (ptrdiff_t)launch.in_row;
+        }
+        load_to = load_to == stages ? stages + stage_bytes : stages;
+    };
+#pragma unroll 1
+    for (int k = 0; k < 2; k++)
+        load_stage();
+
+    /* Of samples: lane l gives the address of row l % 8 of matrix l / 8. For uint16_t, the four matrices are 32 samples of
+     * 8 rows; for uint8_t, 32 samples of 16 rows. */
+    uint32_t from = stages + warp * 16 * bytes +
+                    (bytes == 2 ? lane % 8 * call.pitch + lane / 8 * 16
+                                : (lane / 16 * 8 + lane % 8) * call.pitch + lane / 8 % 2 * 16);
+    uint32_t other = stage_bytes; /* from this stage to the other one */
+
+    /* Of the ring: 8 columns of a block and of the next, then the next 8 columns. */
+    const int column_group = warp / 2, row_group = warp % 2; /* of a warp's outputs: 32 columns of 16 rows */
+    const uint32_t ring_lane = ring + (column_group * 32 + lane / 16 * 8 + lane % 8) * 16;
+    const uint32_t ring_to = ring + (warp * 16 + lane / 4) * 16 + lane % 4 * 4;
+    uint32_t write_at = 0;                 /* the ring's place of the next block */
+    int group = 1 - call.high + row_group; /* the warp's next 16 rows of outputs */
+    const bool odd = lane % 2 != 0;
+    const int x = tile_x + column_group * 32 + lane % 4 * 4; /* of four outputs of the first chunk of columns */
+    const int to_x = odd ? x + 12 : x;                       /* of eight */
+    int out_y = 16 * group + lane / 4;                       /* and eight rows below that */
+    unsigned char *to = out_plane + (tile_y + out_y) * (ptrdiff_t)launch.out_row + to_x * bytes;
+    /* The place of its first block, or the next: block 1 - high is 2 modulo high + 1. */
+    uint32_t read_at = (2 + row_group + lane / 8 % 2) % (call.high + 1) * block_bytes;
+
+#pragma unroll 1
+    for (int step = 0; step < steps; step++) {
+        uint32_t row[row_weights][4][4];
+#pragma unroll
+        for (int w = 0; w < row_weights; w++)
+#pragma unroll
+            for (int k = 0; k < 16; k++)
+                row[w][k / 4][k % 4] = row_start<PARTS>(call.passes, w);
+        const uint4 *taps_at = call.row_taps + lane;
+#pragma unroll 1
+        for (int k = 0; k < call.row_blocks;) {
+            copy_wait<1>();
+            __syncthreads();
+            const int end = min(k + call.segment, call.row_blocks);
+#pragma unroll 1
+            for (uint32_t at = from; k < end; k++, at += 32 * bytes, taps_at += PARTS * 32) {
+                uint4 taps[PARTS];
+#pragma unroll
+                for (int p = 0; p < PARTS; p++)
+                    taps[p] = __ldg(taps_at + p * 32);
+                uint32_t samples[4][bytes][2]; /* bytes and halves */
+#pragma unroll
+                for (int j = 0; j < 4; j += 3 - bytes) { /* 8 rows at a time, or 16 */
+                    uint32_t word[4];
+                    read_matrices(word, at + 8 * j * call.pitch);
+#pragma unroll
+                    for (int i = 0; i < 2; i++)
+#pragma unroll
+                        for (int h = 0; h < 2; h++)
+                            if constexpr (bytes == 2)
+                                samples[j][i][h] = __byte_perm(word[2 * h], word[2 * h + 1], i == 0 ? 0x6420 : 0x7531);
+                            else
+                                samples[j + i][0][h] = word[2 * i + h];
+                }
+#pragma unroll
+                for (int p = 0; p < PARTS; p++)
+                    if (p == 0 || (unsigned)(k - call.row_used[p].first) < (unsigned)call.row_used[p].count)
+#pragma unroll
+                        for (int i = 0; i < bytes; i++)
+#pragma unroll
+                            for (int j = 0; j < 4; j++)
+                                multiply(row[p + i][j], taps[p], samples[j][i][0], samples[j][i][1]);
+            }
+            from += other;
+            other = 0 - other;
+            if (k == call.row_blocks)
+            /* Two blocks of 16 rows: of columns g and g + 8, the bytes of rows 2 t, 2 t + 1, 8 + 2 t and 9 + 2 t. */
+#pragma unroll
+                for (int b = 0; b < 2; b++) {
+#pragma unroll
+                    for (int h = 0; h < 2; h++) {
+                        uint32_t m[4];
+#pragma unroll
+                        for (int e = 0; e < 4; e++) {
+                            uint32_t sum[row_weights];
+#pragma unroll
+                            for (int w = 0; w < row_weights; w++)
+                                sum[w] = row[w][2 * b + e / 2][2 * h + e % 2];
+                            m[e] = row_sum<PARTS, row_weights>(call.passes, sum);
+                        }
+                        const uint32_t to = ring_to + write_at + h * 128;
+#pragma unroll
+                        for (int i = 0; i < PLANES; i += 2) {
+                            const uint32_t upper = __byte_perm(m[0], m[1], i == 0 ? 0x5140 : 0x7362);
+                            const uint32_t lower = __byte_perm(m[2], m[3], i == 0 ? 0x5140 : 0x7362);
+                            write_shared(to + i * ring_bytes, __byte_perm(upper, lower, 0x5410));
+                            if (i + 1 < PLANES)
+                                write_shared(to + (i + 1) * ring_bytes, __byte_perm(upper, lower, 0x7632));
+                        }
+                    }
+                    write_at = write_at + block_bytes == ring_bytes ? 0 : write_at + block_bytes;
+                }
+            __syncthreads();
+            load_stage();
+        }
+
+        if (group >= 0 && group < groups) {
+            uint32_t column[column_weights][4][4];
+#pragma unroll
+            for (int w = 0; w < column_weights; w++)
+#pragma unroll
+                for (int k = 0; k < 16; k++)
+                    column[w][k / 4][k % 4] = UNSHARP ? 0 : column_start<PARTS>(call.passes, w);
+            uint32_t at = read_at;
+            const uint4 *taps_at = call.column_taps + lane;
+#pragma unroll 1
+            for (int k = 0; k < call.column_blocks; k++, taps_at += PARTS * 32) {
+                uint4 taps[PARTS];
+#pragma unroll
+                for (int p = 0; p < PARTS; p++)
+                    taps[p] = __ldg(taps_at + p * 32);
+                uint32_t word[PLANES][2][4];
+#pragma unroll
+                for (int i = 0; i < PLANES; i++)
+#pragma unroll
+                    for (int c = 0; c < 2; c++)
+                        read_matrices(word[i][c], ring_lane + i * ring_bytes + at + 256 * c);
+#pragma unroll
+                for (int p = 0; p < PARTS; p++)
+                    if (p == 0 || (unsigned)(k - call.column_used[p].first) < (unsigned)call.column_used[p].count)
+#pragma unroll
+                        for (int i = 0; i < PLANES; i++)
+#pragma unroll
+                            for (int j = 0; j < 4; j++)
+                                multiply(column[p + i][j], taps[p], word[i][j / 2][2 * (j % 2)],
+                                         word[i][j / 2][2 * (j % 2) + 1]);
+                at += 2 * block_bytes;
+                at -= at >= ring_bytes ? ring_bytes : 0;
+            }
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                constexpr int words = 4 * bytes / 4; /* of four outputs */
+                uint32_t four[2][words], eight[2 * words];
+#pragma unroll
+                for (int c = 0; c < 2; c++) {
+                    int in[4] = {};
+                    if (UNSHARP && out_y + 8 * r < rows && x + 16 * c >= 0 && x + 16 * c < launch.width)
+                        read_four((const T *)(plane + (size_t)(tile_y + out_y + 8 * r) * launch.in_row) + x + 16 * c,
+                                  in);
+                    uint32_t level[4];
+#pragma unroll
+                    for (int e = 0; e < 4; e++) {
+                        uint32_t sum[column_weights];
+#pragma unroll
+                        for (int w = 0; w < column_weights; w++)
+                            sum[w] = column[w][2 * c + e / 2][2 * r + e % 2];
+                        level[e] = UNSHARP ? (uint32_t)passes_level(&call.passes, whole_sum<column_weights>(sum), in[e])
+                                                 << (bytes == 1 ? 24 : 0)
+                                           : column_level<T, PARTS, column_weights>(call.passes, sum);
+                    }
+                    pack_four(level, four[c]);
+                }
+                /* Lanes exchange outputs, so that each has eight side by side: the odd ones those of the second chunk. */
+#pragma unroll
+                for (int k = 0; k < words; k++) {
+                    const uint32_t other_word = __shfl_xor_sync(~0u, odd ? four[0][k] : four[1][k], 1);
+                    eight[k] = odd ? other_word : four[0][k];
+                    eight[words + k] = odd ? four[1][k] : other_word;
+                }
+                if (out_y + 8 * r < rows && to_x >= 0)
+                    store_eight(to + 8 * r * launch.out_row, eight, launch.width - to_x, T());
+            }
+        }
+        out_y += 32;
+        to += 32 * launch.out_row;
+        group += 2;
+        read_at += 2 * block_bytes;
+        read_at -= read_at >= ring_bytes ? ring_bytes : 0;
+    }
+}
+
+/* ---- The table of taps ---- */
+
+/* Write the matrices of VECTOR: for each block of 32 terms and each part, 16 bytes for each lane. The first output has its
+ * first tap over term LEAD. OF_ROWS: outputs are columns, in the order that makes four of a lane neighbours. PAIRED: terms
+ * are in pairs from both halves of 16. TO is all zeros. Returns the place after them. */
+static uint32_t *fill_matrices(const int32_t *vector, int count, int factor, int parts, int blocks, int lead,
+                               bool of_rows, bool paired, uint32_t *to)
+{
+    for (int b = 0; b < blocks; b++)
+        for (int p = 0; p < parts; p++)
+            for (int word = 0; word < 128; word++, to++) {
+                const int lane = word / 4, t = lane % 4, m = lane / 4, below = word % 2;
+                const int output = of_rows ? m / 2 * 4 + 2 * below + m % 2 : m + 8 * below;
+                for (int e = 0; e < 4; e++) {
+                    const int term = 32 * b + word % 4 / 2 * 16 + (paired ? 2 * t + e % 2 + 8 * (e / 2) : 4 * t + e);
+                    const int at = term - lead - output;
+                    if (at >= 0 && at < count)
+                        *to |= ((uint32_t)(vector[at] * factor) >> 8 * p & 255) << 8 * e;
+                }
+            }
+    return to;
+}
+
+static struct used_blocks find_used(const int32_t *vector, int count, int factor, int part, int lead)
+{
+    int first = count, last = -1; /* taps */
+    for (int k = 0; k < count; k++)
+        if ((uint32_t)(vector[k] * factor) >> 8 * part & 255) {
+            first = k < first ? k : first;
+            last = k;
+        }
+    if (last < 0)
+        return {0, 0};
+    first = (lead + first) / 32; /* a tap is over as many terms as there are outputs */
+    return {first, (lead + last + 15) / 32 - first + 1};
+}
+
+/* The numbers of a launch that follow from the filter and the sample type alone. All column taps are multiplied by
+ * *FACTOR, so that the scale of uint8_t is 2^24; they are below 2^16 then, too. */
+static void arrange(const struct plan *plan, int *parts, int *factor, struct blur_call *call)
+{
+    const struct filter *f = plan->filter;
+    *parts = f->row_shift == 0 ? 1 : plan->sample == SAMPLE_U16 ? 3 : 2;
+    call->passes = plan->passes;
+    for (*factor = 1; *parts == 2 && call->passes.scale_shift < 24; *factor *= 2) {
+        call->passes.scale_shift++;
+        call->passes.scale *= 2;
+        call->passes.half *= 2;
+    }
+    call->lead = (f->anchor_x + 7) / 8 * 8;
+    call->shift = plan->sample == SAMPLE_U16 ? 0 : (16 - call->lead % 16) % 16; /* copies are aligned to 16 bytes */
+    call->row_blocks = (call->lead - f->anchor_x + f->width + 15 + 31) / 32;
+    call->column_blocks = (f->height + 15 + 31) / 32;
+    call->high = (f->height + 15 + 15) / 16;
+    const int segments = (call->row_blocks + segment_most - 1) / segment_most;
+    call->segment = (call->row_blocks + segments - 1) / segments;
+    for (int p = 0; p < *parts; p++) {
+        call->row_used[p] = find_used(f->row, f->width, 1, p, call->lead - f->anchor_x);
+        call->column_used[p] = find_used(f->column, f->height, *factor, p, 0);
+    }
+}
+
+extern "C" bool blur_prepare(struct plan *plan, struct device *device, struct error *error)
+{
+    const struct filter *f = plan->filter;
+    struct blur_call call = {};
+    int parts, factor;
+    arrange(plan, &parts, &factor, &call);
+    const size_t bytes = (size_t)matrix_bytes * parts * (call.row_blocks + call.column_blocks);
+    uint32_t *table = (uint32_t *)calloc(1, bytes);
+    if (table == NULL)
+        return error_set(error, ERROR_WORK, "not enough memory for the taps of %s; close other programs", f->name);
+    uint32_t *to = fill_matrices(f->row, f->width, 1, parts, call.row_blocks, call.lead - f->anchor_x, true,
+                                 plan->sample == SAMPLE_U16, table);
+    fill_matrices(f->column, f->height, factor, parts, call.column_blocks, 0, false, true, to);
+    const bool done = upload_table(device, table, bytes, error);
+    free(table);
+    return done;
+}
+
+/* ---- The launch ---- */
+
+typedef void blur_function(struct blur_call);
+
+/* The kernel, and the bytes of its m. */
+static blur_function *choose_kernel(const struct plan *plan, int parts, int *planes)
+{
+    const bool deep = plan->sample == SAMPLE_U16, unsharp = plan->passes.amount != 0;
+    *planes = (deep ? 3 : 2) + (parts == 1);
+    if (parts == 1)
+        return deep ? blur<uint16_t, 1, 4, false> : blur<uint8_t, 1, 3, false>;
+    return deep      ? unsharp ? blur<uint16_t, 3, 3, true> : blur<uint16_t, 3, 3, false>
+                : unsharp ? blur<uint8_t, 2, 2, true>
+                     : blur<uint8_t, 2, 2, false>;
+}
+
+/* Set the strip's width and the pitch. Returns the bytes of shared memory of a block. The rows of eight samples that a
+ * warp reads at a time must be in all banks, so the pitch is an odd multiple of 16 bytes. */
+static size_t set_width(struct blur_call *call, int width, int planes, enum sample sample)
+{
+    call->tile_width = width;
+    call->pitch = (width - 16 + 32 * call->segment) * (int)sample_bytes(sample);
+    call->pitch += call->pitch / 16 % 2 ? 0 : 16;
+    return (size_t)(2 * stage_rows * call->pitch) + (size_t)planes * (size_t)(call->high + 1) * 16 * (size_t)width;
+}
+
+/* Choose the widest strip that two blocks of a multiprocessor have room for, else the narrowest. */
+static size_t choose_width(struct blur_call *call, int planes, enum sample sample, size_t block_shared)
+{
+    size_t shared = 0;
+    for (int width = width_most; width >= 32; width /= 2) {
+        shared = set_width(call, width, planes, sample);
+        if (2 * (shared + 1024) <= block_shared + 1024) /* CUDA takes 1 KB of each block */
+            break;
+    }
+    return shared;
+}
+
+/* Choose the rows of a strip with the least total time: the waves of the blocks that run at one time, times the rows of a
+ * block and its halo. From four waves on they overlap, so their number need not be whole. */
+static void choose_strip(struct blur_call *call, const struct filter *f, const struct plane *in, double resident)
+{
+    double best = 0;
+    call->columns = (in->width + call->shift + call->tile_width - 1) / call->tile_width;
+    for (int steps = 1; steps <= (in->height + stage_rows - 1) / stage_rows; steps += steps < 64 ? 1 : steps / 8) {
+        const int strip = steps * stage_rows, tiles_y = (in->height + strip - 1) / strip;
+        const double waves = (double)call->columns * tiles_y * in->count / resident;
+        const double cost = (waves < 4 ? ceil(waves) : waves) * (strip + f->height + stage_rows);
+        if (best == 0 || cost < best) {
+            best = cost;
+            call->strip = strip;
+            call->tiles_y = tiles_y;
+        }
+    }
+}
+
+extern "C" bool blur_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                            const struct plane *out, struct error *error)
+{
+    const struct device_info *facts = device_facts(device);
+    struct blur_call call = {};
+    int parts, factor, planes;
+    arrange(plan, &parts, &factor, &call);
+    blur_function *kernel = choose_kernel(plan, parts, &planes);
+    call.launch = make_launch(plan, in, out);
+    call.row_taps = (const uint4 *)device_table(device);
+    call.column_taps = call.row_taps + (size_t)parts * call.row_blocks * matrix_bytes / sizeof(uint4);
+    const size_t shared = choose_width(&call, planes, plan->sample, facts->block_shared);
+    if (shared > facts->block_shared)
+        return error_set(error, ERROR_WORK,
+                         "%s needs %zu bytes of shared memory, and a block of %s has %zu; use --backend cpu",
+                         plan->filter->name, shared, facts->name, facts->block_shared);
+    const int threads = 2 * call.tile_width,
+              by_registers =
+                  (plan->sample == SAMPLE_U16 ? resident<uint16_t> : resident<uint8_t>)*2 * width_most / threads;
+    const int by_memory = (int)(facts->block_shared / shared);
+    choose_strip(&call, plan->filter, in,
+                 (double)facts->multiprocessors * (by_memory < by_registers ? by_memory : by_registers));
+    CUDA_TRY(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared),
+             error);
+    const dim3 grid((unsigned)call.columns * (unsigned)call.tiles_y * (unsigned)in->count);
+    kernel<<<grid, (unsigned)threads, shared, device_stream(device)>>>(call);
+    CUDA_TRY(cudaGetLastError(), error);
+    return true;
+}
