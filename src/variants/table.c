@@ -114,6 +114,7 @@ static const struct variant table[] = {
         .name = "blur",
         .summary = "two passes on the tensor cores, rounded in between",
         .backend = BACKEND_CUDA,
+        .samples = U8 | U16,
         .two_pass = U8 | U16,
         .accepts = ACCEPTS_TWO_PASSES,
         .capability = 75,
