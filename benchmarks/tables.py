@@ -70,6 +70,8 @@ class Tables:
         self.program = program
         self.rows = [row for row in bench["rows"] if row["backend"] == "cuda" and
                      (row["width"], row["height"], row["planes"]) == (SIDE, SIDE, 1)]
+        self.backends = [row for row in bench["rows"] if row["planes"] == 1 and row["filter"] == "int8-9" and
+                         row["sample"] == "uint8"]
         self.peers = [row for row in peers["rows"] if row["width"] == SIDE and row["status"] == "ok"]
         self.copy = {row["sample"]: row["median_ms"] for row in self.rows if row["variant"] == "(copy)"}
         self.photos = photos
@@ -125,6 +127,30 @@ class Tables:
             if any(time for time, _ in times):
                 lines.append(line([variant] + [cell for time, copy in times for cell in (
                     (milliseconds(time), f"{time / copy:.2f}") if time else ("", ""))]))
+        return lines
+
+    def by_side(self):
+        """The textbook variants, which are those before register-tiled, by the filter's size."""
+        names = [row[0] for row in self.program.variants() if row[1] == "cuda"]
+        names = names[:names.index("register-tiled") + 1]
+        lines = head("ms", *names)
+        for sample in SAMPLES:
+            lines += [line([f"{side} × {side} `{sample}{'_t' if sample == 'uint8' else ''}`"] +
+                           [milliseconds(self.find(f"int8-{side}", sample, variant=name)) for name in names])
+                      for side in SIDES]
+        return lines
+
+    def by_backend(self):
+        """The CPU beside the GPU, by the image's size, with and without transfers."""
+        lines = head("image", "CPU ms", "GPU ms", "to the GPU ms", "from it ms", "GPU with both ms")
+        for row in self.backends:
+            gpu = next(other for other in self.backends if other["chosen"] and other["backend"] == "cuda" and
+                       other["width"] == row["width"])
+            if row["variant"] == "cpu":
+                moved = [gpu["upload_ms"], gpu["download_ms"]]
+                lines.append(line([f"{row['width']} × {row['height']}", milliseconds(row["median_ms"]),
+                                   milliseconds(gpu["median_ms"]), *map(milliseconds, moved),
+                                   milliseconds(gpu["median_ms"] + sum(moved))]))
         return lines
 
     def peers_all(self):
