@@ -111,9 +111,10 @@ struct filter {
      *     out = floor(s / pass_scale + 1/2)
      *
      * No tap is negative, and pass_scale = sum(row) * sum(column) / 2^row_shift, so no output needs to be clamped. For
-     * samples of uint8_t, each tap is below 2^15, each m below 2^19 and each s below 2^32; for uint16_t, below 2^22,
-     * 2^27 and 2^53. If row_shift is not 0, each m is below 2^16 and 2^22, and pass_scale is a power of two: 2^23 or
-     * 2^24 for uint8_t, at least 2^27 for uint16_t.
+     * samples of uint8_t, each tap is below 2^15, each sum of a row below 2^31, each m below 2^19 and each s below 2^32;
+     * for uint16_t, below 2^22, 2^47, 2^27 and 2^53. If row_shift is not 0, each m is below 2^16 and 2^22, and
+     * pass_scale is a power of two: 2^23 or 2^24 for uint8_t, at least 2^27 for uint16_t. The row may be finer than the
+     * column, and then they differ.
      *
      * An unsharp mask has an amount of A / 2^20 and a threshold of T / 2^8 levels. With e = 2^8 in - floor(2^8 s /
      * pass_scale + 1/2), out = in if |e| < T, and else clamp(floor(in + A e / 2^28 + 1/2)). Its

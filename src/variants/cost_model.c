@@ -195,7 +195,7 @@ static double instruction_set_factor(void)
 static int largest_parts(const struct filter *filter)
 {
     int most = 1;
-    for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++) {
+    for (int i = 0; !filter->two_pass && i < filter_grids(filter) * filter->width * filter->height; i++) {
         const int parts = tap_parts(filter->taps[i], 8);
         most = parts > most ? parts : most;
     }
