@@ -41,8 +41,6 @@ INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, in
         return multiply_words(sums, samples, taps);
     case ARITHMETIC_FLOATS:
         return (ints)((floats)samples * (floats)taps + (floats)sums);
-    case ARITHMETIC_DOUBLES:
-        return (ints)((doubles)samples * (doubles)taps + (doubles)sums);
     case ARITHMETIC_INTS:
         break;
     }
@@ -52,13 +50,7 @@ INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, in
 /* Bytes from an output, or a sum, to the next. */
 INLINE size_t bytes_of(enum target target)
 {
-    return target == TARGET_U8 ? 1 : target == TARGET_U16 ? 2 : target == TARGET_DOUBLES ? 8 : 4;
-}
-
-/* Columns of a block. */
-INLINE int block_columns(enum arithmetic arithmetic)
-{
-    return arithmetic == ARITHMETIC_DOUBLES ? BLOCK / 2 : BLOCK;
+    return target == TARGET_U8 ? 1 : target == TARGET_U16 ? 2 : 4;
 }
 
 /* The offset of vector V of a block from the first one, in bytes: see enum layout. */
@@ -106,9 +98,8 @@ struct sums {
 };
 
 /* The multiply-adds of a step with rows LOW to HIGH of the group: of its columns, from COLUMN up to END. */
-INLINE void multiply_columns(struct sums *sums, const struct column *column, const struct column *end,
-                             const double *double_taps, const char *from, const enum arithmetic arithmetic,
-                             const int low, const int high)
+INLINE void multiply_columns(struct sums *sums, const struct column *column, const struct column *end, const char *from,
+                             const enum arithmetic arithmetic, const int low, const int high)
 {
     /* Two columns in each iteration: a tenth faster for floats, and no difference for bytes and words. */
     TWICE
@@ -116,10 +107,7 @@ INLINE void multiply_columns(struct sums *sums, const struct column *column, con
         const char *at = from + column->offset;
         ints taps[GROUP];
         FOR_UNROLLED (a, low, high + 1)
-            taps[a] =
-                arithmetic == ARITHMETIC_DOUBLES ? (ints)repeat_double(double_taps[a]) : repeat(column->taps[a].i);
-        if (arithmetic == ARITHMETIC_DOUBLES)
-            double_taps += GROUP_MAX;
+            taps[a] = repeat(column->taps[a].i);
         FOR_UNROLLED (v, 0, 4) {
             const ints samples = load(at + vector_offset(arithmetic, v));
             FOR_UNROLLED (a, low, high + 1)
@@ -134,10 +122,7 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
 {
     const int part_bits = arithmetic == ARITHMETIC_BYTES ? 8 : 16;
     const struct step *end = pass->steps + pass->step_count;
-    const ints start = arithmetic == ARITHMETIC_FLOATS    ? (ints){0}
-                       : arithmetic == ARITHMETIC_DOUBLES ? (ints)repeat_double(pass->finish_doubles.start)
-                                                          : repeat(pass->start);
-    const double *double_taps = pass->double_taps;
+    const ints start = arithmetic == ARITHMETIC_FLOATS ? (ints){0} : repeat(pass->start);
     const struct column *column = pass->columns;
     FOR_UNROLLED (a, 0, GROUP)
         FOR_UNROLLED (v, 0, 4)
@@ -150,8 +135,7 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
     case STEP_RANGE(LOW, HIGH):                                                                                        \
         if ((HIGH) >= (int)GROUP)                                                                                      \
             __builtin_unreachable();                                                                                   \
-        multiply_columns(sums, column, column_end, double_taps, from, arithmetic, LOW,                                 \
-                         (HIGH) < (int)GROUP ? (HIGH) : 0);                                                            \
+        multiply_columns(sums, column, column_end, from, arithmetic, LOW, (HIGH) < (int)GROUP ? (HIGH) : 0);           \
         break;
             STEP(0, 0)
             STEP(0, 1)
@@ -172,35 +156,7 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
             __builtin_unreachable();
         }
         column = column_end;
-        if (arithmetic == ARITHMETIC_DOUBLES)
-            double_taps += step->columns * GROUP_MAX;
     }
-}
-
-/* Turn one row of a block of doubles into outputs or rows of sums at TO. */
-static void finish_doubles(const struct pass *pass, const double *sums, void *to)
-{
-    const double magic = 0x1.8p52; /* after adding it, a double has no bits below 1 */
-    const struct finish_doubles f = pass->finish_doubles;
-    double values[BLOCK / 2];
-    if (f.divisor == 0)
-        for (int k = 0; k < BLOCK / 2; k++)
-            values[k] = sums[k] * f.factor;
-    else
-        for (int k = 0; k < BLOCK / 2; k++)
-            values[k] = sums[k] / f.divisor;
-    if (pass->target == TARGET_DOUBLES)
-        for (int k = 0; k < BLOCK / 2; k++)
-            ((double *)to)[k] = values[k] + magic - magic;
-    else if (pass->target == TARGET_INTS)
-        for (int k = 0; k < BLOCK / 2; k++)
-            ((int32_t *)to)[k] = (int32_t)values[k];
-    else if (pass->target == TARGET_U16)
-        for (int k = 0; k < BLOCK / 2; k++)
-            ((uint16_t *)to)[k] = (uint16_t)(int32_t)values[k];
-    else
-        for (int k = 0; k < BLOCK / 2; k++)
-            ((uint8_t *)to)[k] = (uint8_t)(int32_t)values[k];
 }
 
 #define FOUR(s) (s)[0], (s)[1], (s)[2], (s)[3]
@@ -211,15 +167,6 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
 {
     const bool is_float = arithmetic == ARITHMETIC_FLOATS;
     ints(*c)[4] = sums->of;
-    if (arithmetic == ARITHMETIC_DOUBLES) {
-        FOR_UNROLLED (a, 0, GROUP) {
-            double values[BLOCK / 2] __attribute__((aligned(VECTOR)));
-            FOR_UNROLLED (v, 0, 4)
-                store((char *)values + v * VECTOR, c[a][v]);
-            finish_doubles(pass, values, to[a]);
-        }
-        return;
-    }
     switch (pass->target) {
     case TARGET_U8:
         FOR_UNROLLED (a, 0, GROUP)
@@ -273,8 +220,6 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
             FOR_UNROLLED (v, 0, 4)
                 store(to[p] + v * VECTOR, pair(c[2 * p][v] >> finish->shift, c[2 * p + 1][v] >> finish->shift));
         break;
-    case TARGET_DOUBLES:
-        break;
     }
 }
 
@@ -293,13 +238,14 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
     char *to[2 * GROUP];
     for (int a = 0; a < (high_low ? 2 : 1) * GROUP; a++)
         to[a] = outs[a];
-    const int block = block_columns(arithmetic);
-    for (; count > 0; x += block, count -= block) {
+    for (; count > 0; x += BLOCK, count -= BLOCK) {
         struct sums sums;
         sum_block(pass, rows, x, arithmetic, &sums);
         store_block(pass, &finish, &sums, past, arithmetic, layout, to);
-        for (int a = 0; a < (high_low ? 2 : 1) * GROUP; a++)
-            to[a] += (size_t)block * output_bytes;
+        for (int a = 0; a < GROUP; a++)
+            to[a] += BLOCK * output_bytes;
+        for (int a = GROUP; high_low && a < 2 * GROUP; a++)
+            to[a] += BLOCK * output_bytes;
     }
 }
 
@@ -327,8 +273,149 @@ INLINE void run_pass(const struct pass *pass, const void *const *rows, int width
             memcpy((char *)outs[a] + (size_t)whole * output_bytes, rest[a], (size_t)(width - whole) * output_bytes);
 }
 
+/* ---- Filters in two passes, with sums beyond 32 bits ---- */
+
+INLINE void sum_row_parts(const struct row_parts *p, const char *row, int width, int32_t *out,
+                          const enum arithmetic arithmetic, const int parts)
+{
+    for (int x = 0; x < width; x += BLOCK) {
+        const char *from = row + (size_t)x * column_bytes(arithmetic);
+        const union cell *taps = p->taps, *end = taps + p->count * parts;
+        ints sums[ROW_PARTS_MAX][4];
+        FOR_UNROLLED (part, 0, parts)
+            FOR_UNROLLED (v, 0, 4)
+                sums[part][v] = repeat(part == 0 ? p->start : 0);
+        for (; taps < end; taps += parts, from += sizeof *taps)
+            FOR_UNROLLED (v, 0, 4) {
+                const ints samples = load(from + vector_offset(arithmetic, v));
+                FOR_UNROLLED (part, 0, parts)
+                    sums[part][v] = multiply_add(arithmetic, sums[part][v], samples, repeat(taps[part].i));
+            }
+        FOR_UNROLLED (v, 0, 4) {
+            ints sum = sums[0][v];
+            FOR_UNROLLED (part, 1, parts)
+                sum = add(sum >> p->bits, sums[part][v]);
+            store(out + x + v * LANES, sum >> p->shift);
+        }
+    }
+}
+
+INLINE void run_row_parts(const struct pass *pass, const void *const *rows, int width, void *const *outs,
+                          const enum arithmetic arithmetic)
+{
+    const struct row_parts p = pass->row_parts;
+    for (int a = 0; a < pass->group; a++)
+        switch (p.parts) {
+        case 1:
+            sum_row_parts(&p, rows[a], width, outs[a], arithmetic, 1);
+            break;
+        case 2:
+            sum_row_parts(&p, rows[a], width, outs[a], arithmetic, 2);
+            break;
+        case 3:
+            sum_row_parts(&p, rows[a], width, outs[a], arithmetic, 3);
+            break;
+        default:
+            sum_row_parts(&p, rows[a], width, outs[a], arithmetic, 4);
+            break;
+        }
+}
+
+/* The sums of a group of rows, for one vector of columns in two halves. */
+struct column_sums {
+    doubles of[COLUMN_GROUP][2];
+};
+
+/* Add a row of sums, times its tap for each of the rows LOW to HIGH of the group. TAPS is at the tap of row 0. */
+INLINE void multiply_row(struct column_sums *sums, const int32_t *row, const double *taps, const int low,
+                         const int high)
+{
+    const doubles lower = load_doubles(row), upper = load_doubles(row + LANES / 2);
+    FOR_UNROLLED (a, low, high + 1) {
+        const doubles tap = repeat_double(taps[-a]);
+        sums->of[a][0] = lower * tap + sums->of[a][0];
+        sums->of[a][1] = upper * tap + sums->of[a][1];
+    }
+}
+
+/* Output A of the group takes rows A to A + height - 1: at the first and the last rows, some outputs have no tap. */
+INLINE void sum_column(const struct double_column *c, const void *const *rows, int x, struct column_sums *sums)
+{
+    const double *taps = c->taps + COLUMN_GROUP_MAX - 1;
+    FOR_UNROLLED (a, 0, (int)COLUMN_GROUP)
+        sums->of[a][0] = sums->of[a][1] = repeat_double(c->start);
+    FOR_UNROLLED (r, 0, (int)COLUMN_GROUP - 1)
+        multiply_row(sums, (const int32_t *)rows[r] + x, taps + r, 0, r);
+    int r = COLUMN_GROUP - 1;
+    for (; r < c->height; r++)
+        multiply_row(sums, (const int32_t *)rows[r] + x, taps + r, 0, COLUMN_GROUP - 1);
+    FOR_UNROLLED (k, 0, (int)COLUMN_GROUP - 1)
+        if (c->height + k >= r)
+            multiply_row(sums, (const int32_t *)rows[c->height + k] + x, taps + c->height + k, k + 1, COLUMN_GROUP - 1);
+}
+
+/* Write COUNT of the 2 LANES levels, in the order of LAYOUT, as the target says. */
+INLINE void write_levels(const struct pass *pass, const int32_t *levels, int count, void *to)
+{
+    int32_t ints_of[2 * LANES];
+    uint16_t words[2 * LANES];
+    uint8_t bytes[2 * LANES];
+    if (pass->layout == LAYOUT_TWOS)
+        for (int l = 0; l < (int)LANES; l++) {
+            ints_of[2 * l] = levels[l];
+            ints_of[2 * l + 1] = levels[LANES + l];
+        }
+    else
+        memcpy(ints_of, levels, sizeof ints_of);
+    for (int k = 0; k < 2 * (int)LANES; k++) {
+        words[k] = (uint16_t)ints_of[k];
+        bytes[k] = (uint8_t)ints_of[k];
+    }
+    const void *from = pass->target == TARGET_U8    ? (const void *)bytes
+                       : pass->target == TARGET_U16 ? (const void *)words
+                                                    : ints_of;
+    memcpy(to, from, (size_t)count * bytes_of(pass->target));
+}
+
+static void run_double_column(const struct pass *pass, const void *const *rows, int width, void *const *outs)
+{
+    const struct double_column c = pass->double_column;
+    for (int x = 0; x < width; x += 2 * LANES) {
+        int32_t levels[COLUMN_GROUP][2 * LANES];
+        for (int v = 0; v < 2; v++) {
+            struct column_sums sums;
+            sum_column(&c, rows, x + v * LANES, &sums);
+            FOR_UNROLLED (a, 0, (int)COLUMN_GROUP) {
+                doubles lower = sums.of[a][0], upper = sums.of[a][1];
+                if (c.divisor == 0) {
+                    lower *= repeat_double(c.factor);
+                    upper *= repeat_double(c.factor);
+                } else {
+                    lower /= repeat_double(c.divisor);
+                    upper /= repeat_double(c.divisor);
+                }
+                store(levels[a] + v * LANES, join_doubles(lower, upper));
+            }
+        }
+        const int count = width - x < 2 * (int)LANES ? width - x : 2 * (int)LANES;
+        for (int a = 0; a < (int)COLUMN_GROUP; a++)
+            write_levels(pass, levels[a], count, (char *)outs[a] + (size_t)x * bytes_of(pass->target));
+    }
+}
+
 static void run(const struct pass *pass, const void *const *rows, int width, bool past, void *const *outs)
 {
+    if (pass->row_parts.taps != NULL) {
+        if (pass->arithmetic == ARITHMETIC_WORDS)
+            run_row_parts(pass, rows, width, outs, ARITHMETIC_WORDS);
+        else
+            run_row_parts(pass, rows, width, outs, ARITHMETIC_INTS);
+        return;
+    }
+    if (pass->double_column.taps != NULL) {
+        run_double_column(pass, rows, width, outs);
+        return;
+    }
     switch (pass->arithmetic) {
     case ARITHMETIC_BYTES:
         run_pass(pass, rows, width, past, outs, ARITHMETIC_BYTES);
@@ -344,9 +431,6 @@ static void run(const struct pass *pass, const void *const *rows, int width, boo
         break;
     case ARITHMETIC_INTS:
         run_pass(pass, rows, width, past, outs, ARITHMETIC_INTS);
-        break;
-    case ARITHMETIC_DOUBLES:
-        run_pass(pass, rows, width, past, outs, ARITHMETIC_DOUBLES);
         break;
     }
 }
@@ -485,15 +569,15 @@ static void widen16(enum arithmetic arithmetic, enum sample_part part, const uin
     else if (arithmetic == ARITHMETIC_WORDS && part == PART_CENTRED)
         for (int k = 0; k < count; k++)
             ((uint16_t *)to)[k] = from[k] ^ 0x8000;
+    else if (part == PART_CENTRED)
+        for (int k = 0; k < count; k++)
+            ((int32_t *)to)[k] = from[k] - 32768;
     else if (arithmetic == ARITHMETIC_WORDS)
         for (int k = 0; k < count; k++)
             ((uint16_t *)to)[k] = (uint16_t)(from[k] >> shift & mask);
     else if (arithmetic == ARITHMETIC_FLOATS)
         for (int k = 0; k < count; k++)
             ((float *)to)[k] = from[k];
-    else if (arithmetic == ARITHMETIC_DOUBLES)
-        for (int k = 0; k < count; k++)
-            ((double *)to)[k] = from[k];
     else
         for (int k = 0; k < count; k++)
             ((int32_t *)to)[k] = from[k] >> shift & mask;
@@ -509,9 +593,6 @@ static void widen(enum arithmetic arithmetic, const uint8_t *from, int count, vo
     else if (arithmetic == ARITHMETIC_FLOATS)
         for (int k = 0; k < count; k++)
             ((float *)to)[k] = from[k];
-    else if (arithmetic == ARITHMETIC_DOUBLES)
-        for (int k = 0; k < count; k++)
-            ((double *)to)[k] = from[k];
     else
         for (int k = 0; k < count; k++)
             ((int32_t *)to)[k] = from[k];
@@ -526,6 +607,7 @@ const struct loops LOOPS(GPUCONV_LOOPS) = {
     .name = NAME(GPUCONV_LOOPS),
     .group = GROUP,
     .lanes = LANES,
+    .column_group = COLUMN_GROUP,
     .bytes = HAS_BYTES,
     .words = HAS_WORDS,
     .run = run,

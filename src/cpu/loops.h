@@ -20,24 +20,19 @@ enum {
     TAP_PARTS_MAX = 3,     /* parts of a tap, at most */
 };
 
-/* What a row of memory holds, and what one multiply-add does in a lane of 32 bits, or of 64 for doubles. A column is the
- * item at one x. */
+/* What a row of memory holds, and what one multiply-add does in a lane of 32 bits. A column is the item at one x. */
 enum arithmetic {
-    ARITHMETIC_BYTES,   /* uint8_t samples; four neighbouring columns times four taps of int8_t */
-    ARITHMETIC_WORDS,   /* int16_t samples; two neighbouring columns times two taps of int16_t */
-    ARITHMETIC_PAIRS,   /* int16_t sums of two rows in one lane; a column of two rows times two taps of int16_t */
-    ARITHMETIC_FLOATS,  /* float; one column times one tap */
-    ARITHMETIC_INTS,    /* int32_t; one column times one tap */
-    ARITHMETIC_DOUBLES, /* double; one column times one tap. A block has half as many columns */
+    ARITHMETIC_BYTES,  /* uint8_t samples; four neighbouring columns times four taps of int8_t */
+    ARITHMETIC_WORDS,  /* int16_t samples; two neighbouring columns times two taps of int16_t */
+    ARITHMETIC_PAIRS,  /* int16_t sums of two rows in one lane; a column of two rows times two taps of int16_t */
+    ARITHMETIC_FLOATS, /* float; one column times one tap */
+    ARITHMETIC_INTS,   /* int32_t; one column times one tap */
 };
 
 /* Bytes from a column to the next. */
 static inline size_t column_bytes(enum arithmetic arithmetic)
 {
-    return arithmetic == ARITHMETIC_BYTES     ? 1
-           : arithmetic == ARITHMETIC_WORDS   ? 2
-           : arithmetic == ARITHMETIC_DOUBLES ? 8
-                                              : 4;
+    return arithmetic == ARITHMETIC_BYTES ? 1 : arithmetic == ARITHMETIC_WORDS ? 2 : 4;
 }
 
 /* What a pass makes of its sums. Rows of sums keep the order of the lanes in the block (enum layout). */
@@ -54,11 +49,9 @@ enum target {
     TARGET_HIGH_LOW,
     TARGET_PAIRS_HIGH_LOW,
 
-    /* Rounded rows of sums, for filters in two passes: as TARGET_INTS and TARGET_PAIRS, but of S >> finish.shift, and
-     * for ARITHMETIC_DOUBLES, by struct finish_doubles. */
+    /* Rounded rows of sums, for filters in two passes: as TARGET_INTS and TARGET_PAIRS, but of S >> finish.shift. */
     TARGET_SHIFTED_INTS,
     TARGET_SHIFTED_PAIRS,
-    TARGET_DOUBLES,
 };
 
 /* The part of a sample of uint16_t that a pass reads. */
@@ -103,12 +96,31 @@ struct finish {
     struct rounding16 rounding16;
 };
 
-/* How sums of ARITHMETIC_DOUBLES, which are exact integers plus START, become integers v: S * factor where the divisor
- * is 0, and else S / divisor. TARGET_DOUBLES rounds v to the nearest integer, which is never halfway between two. The
- * other targets round it down. */
-struct finish_doubles {
-    double start, factor, divisor;
+/* The row pass of a filter in two passes, where 32 bits do not hold its sums. A tap is the sum of PARTS digits, d_p times
+ * 2^(p * bits), and S_p is the sum of d_p times the samples. The rounded sum is
+ *
+ *     (((start + S_0 >> bits) + S_1 >> bits) + ... S_last) >> shift
+ *
+ * as shifts that round down may be joined. Only the number before each shift must fit in 32 bits. */
+struct row_parts {
+    int parts, bits, shift;
+    int count; /* of multiply-adds for each part: of two taps in words, of one in integers */
+    int32_t start;
+    union cell *taps; /* of multiply-add j and part p: taps[j * parts + p] */
 };
+
+#define ROW_PARTS_MAX 4
+
+/* The column pass of the same filter, over rows of rounded sums. Doubles hold its sums, which start with START, exactly.
+ * An output is the sum times FACTOR or, if the divisor is not 0, divided by it, rounded down. */
+struct double_column {
+    double start, factor, divisor;
+    double *taps; /* COLUMN_GROUP_MAX - 1 zeros, the pass's taps, and as many zeros again */
+    int height;   /* taps without the zeros */
+};
+
+/* The most rows of outputs that a double_column makes at once. */
+#define COLUMN_GROUP_MAX 8
 
 /* One multiply-add in each lane: the offset of its samples from the start of the row, in bytes, and its taps for each
  * row of the group. */
@@ -138,10 +150,11 @@ struct pass {
     float offset;                 /* TARGET_F32: added to the sum */
     bool absolute;                /* TARGET_F32: take the absolute value first */
     struct finish finish;
-    struct finish_doubles finish_doubles;
     struct step *steps;
     struct column *columns;
-    double *double_taps; /* ARITHMETIC_DOUBLES: GROUP_MAX for each column, the taps of the column */
+    /* If one of these has taps, it replaces the steps. The rows of sums are TARGET_INTS. */
+    struct row_parts row_parts;
+    struct double_column double_column;
 };
 
 /* How the sums of two grids become outputs. The rows of sums come from two passes with the same arithmetic. */
@@ -190,6 +203,7 @@ struct window {
 struct loops {
     const char *name;
     int group, lanes; /* rows of a group; lanes of a vector. A block is four vectors */
+    int column_group; /* rows of a group of a double_column */
     bool bytes;       /* it has ARITHMETIC_BYTES */
     bool words;       /* it has ARITHMETIC_WORDS and ARITHMETIC_PAIRS */
 
@@ -221,8 +235,8 @@ struct loops {
     /* Copy COUNT samples of uint8_t into a row for ARITHMETIC. */
     void (*widen)(enum arithmetic arithmetic, const uint8_t *from, int count, void *to);
 
-    /* Copy PART of COUNT samples of uint16_t into a row for ARITHMETIC_WORDS, _FLOATS, _INTS or _DOUBLES. PART_CENTRED
-     * is for _WORDS only, PART_HIGH and _LOW are not for _FLOATS and _DOUBLES. */
+    /* Copy PART of COUNT samples of uint16_t into a row for ARITHMETIC_WORDS, _FLOATS or _INTS. PART_CENTRED is not for
+     * _FLOATS. */
     void (*widen16)(enum arithmetic arithmetic, enum sample_part part, const uint16_t *from, int count, void *to);
 };
 

@@ -63,7 +63,8 @@ static void pass_free(struct pass *pass)
 {
     if (pass == NULL)
         return;
-    free(pass->double_taps);
+    free(pass->row_parts.taps);
+    free(pass->double_column.taps);
     free(pass->columns);
     free(pass->steps);
     free(pass);
@@ -96,7 +97,6 @@ static union cell lane_cell(const struct pass *pass, const struct weights *w, in
         cell.f = (float)(weight_at(w, r - a, j) / w->divisor);
         break;
     case ARITHMETIC_INTS:
-    case ARITHMETIC_DOUBLES:
         cell.i = weight_at(w, r - a, j);
         break;
     }
@@ -127,8 +127,6 @@ static void add_step(struct pass *pass, const struct weights *w, int part, int r
             j++;
             continue;
         }
-        for (int a = 0; a < GROUP_MAX && pass->double_taps != NULL; a++)
-            pass->double_taps[pass->column_count * GROUP_MAX + a] = column->taps[a].i;
         for (int a = 0; a < GROUP_MAX; a++)
             if (column->taps[a].i != 0) {
                 low = a < low ? a : low;
@@ -539,65 +537,134 @@ static void fill_shifted(const struct plan *plan, const struct program *program,
     last->finish = (struct finish){.way = FINISH_UNSIGNED, .shift = p->scale_shift - finer};
 }
 
-/* Sums of doubles, which hold all of them exactly.
- *
- * A row's sum S plus 1/2 is scaled, exactly, to (S + 1/2) / 2^row_shift. Its nearest integer is m: there is no tie,
- * because S / 2^row_shift is a multiple of 2^-row_shift. Without a shift, m is S.
- *
- * A column's sum plus half of the scale is scaled by a power of two, exactly, or divided. A quotient below n + 1 <= 2^16
- * is at most n + 1 - 2^-37, because scales are at most 2^37. That is a double, so the rounded quotient is at most that
- * too, and its floor is n. */
-static void fill_doubles(const struct plan *plan, const struct program *program)
+/* Digit PART of a tap with PARTS digits of BITS bits, from the lowest up. All but the highest are from -2^(bits - 1) to
+ * 2^(bits - 1) - 1. */
+static int32_t tap_digit(int32_t tap, int bits, int parts, int part)
 {
-    const struct passes *p = &plan->passes;
-    struct pass *first = program->first, *last = program->last;
-    first->arithmetic = last->arithmetic = ARITHMETIC_DOUBLES;
-    first->target = TARGET_DOUBLES;
-    first->finish_doubles = (struct finish_doubles){
-        .start = p->row_shift > 0 ? 0.5 : 0,
-        .factor = ldexp(1, -p->row_shift),
-    };
-    const int finer = p->amount != 0 ? UNSHARP_LEVEL_BITS : 0;
-    last->target = plan->sample == SAMPLE_U8 ? (p->amount != 0 ? TARGET_U16 : TARGET_U8)
-                                             : (p->amount != 0 ? TARGET_INTS : TARGET_U16);
-    last->finish_doubles = (struct finish_doubles){
-        .start = (double)(p->half >> finer),
-        .factor = ldexp(1, finer - p->scale_shift),
-        .divisor = p->scale_shift > 0 ? 0 : (double)p->scale,
-    };
+    const int32_t half = bits > 0 ? 1 << (bits - 1) : 0;
+    int32_t digit = tap;
+    for (int p = 0; p <= part; p++) {
+        digit = p == parts - 1 ? tap : ((tap + half) & (2 * half - 1)) - half;
+        tap = (tap - digit) >> bits;
+    }
+    return digit;
 }
 
-static bool allocate_double_taps(struct pass *pass, int columns)
+/* Do 32 bits hold the numbers of struct row_parts, and 16 bits the digits, for samples of sizes up to MOST? Before the
+ * last shift this is so for a sum of all taps times MOST of at most 2^31 times 2^(bits * (parts - 1)), because the
+ * shifts before it give that sum, divided and rounded down. */
+static bool row_parts_fit(const struct weights *row, int64_t most, const struct row_parts *p)
 {
-    pass->double_taps = malloc((size_t)columns * GROUP_MAX * sizeof *pass->double_taps);
-    return pass->double_taps != NULL;
+    const int below = p->bits * (p->parts - 1);
+    int64_t bound = p->start;
+    for (int part = 0; part < p->parts; part++) {
+        int64_t sum = 0;
+        for (int j = 0; j < row->width; j++) {
+            const int32_t digit = tap_digit(row->taps[j], p->bits, p->parts, part);
+            sum += digit < 0 ? -digit : digit;
+            if (digit > INT16_MAX)
+                return false;
+        }
+        bound = (part > 0 ? (bound >> p->bits) + 1 : bound) + sum * most;
+        if (part < p->parts - 1 && bound > INT32_MAX)
+            return false;
+    }
+    return plain_sum(row->taps, row->width) * most >> below <= (int64_t)1 << 31;
+}
+
+/* The row pass of sums beyond 32 bits: the fewest digits that fit. Four always do: 2^27 bounds a row's rounded sum. */
+static bool make_row_parts(const struct plan *plan, const struct weights *row, struct pass *pass)
+{
+    const int64_t most = plan->sample == SAMPLE_U8 ? 255 : 32768;
+    const int lane = lane_taps(pass->arithmetic);
+    struct row_parts *p = &pass->row_parts;
+    *p = (struct row_parts){
+        .parts = 1, .start = (int32_t)plan->passes.row_half, .count = (row->width + lane - 1) / lane};
+    while (!row_parts_fit(row, most, p) && p->parts <= ROW_PARTS_MAX) {
+        p->bits++;
+        if (p->parts == 1 || p->bits > 15 || p->bits * (p->parts - 1) > plan->passes.row_shift) {
+            p->parts++;
+            p->bits = 1;
+        }
+    }
+    assert(p->parts <= ROW_PARTS_MAX);
+    p->shift = plan->passes.row_shift - p->bits * (p->parts - 1);
+    pass->row_count = pass->group;
+    pass->target = TARGET_INTS;
+    p->taps = malloc((size_t)(p->count * p->parts) * sizeof *p->taps);
+    for (int j = 0; j < p->count && p->taps != NULL; j++)
+        for (int part = 0; part < p->parts; part++) {
+            union cell *cell = &p->taps[j * p->parts + part];
+            const int32_t tap = tap_digit(weight_at(row, 0, j * lane), p->bits, p->parts, part);
+            if (lane == 1)
+                cell->i = tap;
+            else
+                *cell = (union cell){.words = {(int16_t)tap, (int16_t)tap_digit(weight_at(row, 0, j * lane + 1),
+                                                                                p->bits, p->parts, part)}};
+        }
+    return p->taps != NULL;
+}
+
+/* The column pass in doubles, over rows of m, or of m - C where samples are centred.
+ *
+ * A sum plus half of the scale is scaled by a power of two, exactly, or divided. A quotient below n + 1 <= 2^16 is at
+ * most n + 1 - 2^-37, because scales are at most 2^37. That is a double, so the rounded quotient is at most that too, and
+ * its floor is n. */
+static bool make_double_column(const struct plan *plan, int64_t centre, const struct weights *column, struct pass *pass)
+{
+    const struct passes *p = &plan->passes;
+    const int finer = p->amount != 0 ? UNSHARP_LEVEL_BITS : 0, height = column->height;
+    struct double_column *c = &pass->double_column;
+    *c = (struct double_column){
+        .start = (double)((p->half >> finer) + centre * plain_sum(column->taps, height)),
+        .factor = ldexp(1, finer - p->scale_shift),
+        .divisor = p->scale_shift > 0 ? 0 : (double)p->scale,
+        .taps = calloc((size_t)height + 2 * (COLUMN_GROUP_MAX - 1), sizeof *c->taps),
+        .height = height,
+    };
+    for (int i = 0; i < height && c->taps != NULL; i++)
+        c->taps[COLUMN_GROUP_MAX - 1 + i] = column->taps[i];
+    pass->row_count = height + pass->group - 1;
+    return c->taps != NULL;
+}
+
+/* Passes for sums beyond 32 bits. */
+static bool make_deep_passes(const struct plan *plan, struct program *program, const struct weights *row,
+                             const struct weights *column)
+{
+    const bool words = program->loops->words, bytes = plan->sample == SAMPLE_U8, masks = plan->passes.amount != 0;
+    struct pass *first = program->first, *last = program->last;
+    program->sample_parts[0] = bytes ? PART_ALL : PART_CENTRED;
+    first->arithmetic = words ? ARITHMETIC_WORDS : ARITHMETIC_INTS;
+    last->arithmetic = ARITHMETIC_INTS;
+    last->layout = words ? LAYOUT_TWOS : LAYOUT_STRAIGHT;
+    last->target = bytes ? (masks ? TARGET_U16 : TARGET_U8) : (masks ? TARGET_INTS : TARGET_U16);
+    last->group = program->loops->column_group;
+    /* Taps that are shifted sum to a power of two, so the centre is an integer. */
+    const int64_t centre = bytes ? 0 : plain_sum(row->taps, row->width) * 32768 >> plan->passes.row_shift;
+    return make_row_parts(plan, row, first) && make_double_column(plan, centre, column, last);
 }
 
 /* Make the passes of a filter in two passes. */
 static bool make_two_pass(const struct plan *plan, struct program *program)
 {
     const struct filter *f = plan->filter;
-    const bool planes = plan->sample == SAMPLE_F32;
-    const bool doubles = !planes && (plan->sample == SAMPLE_U16 || f->row_shift == 0);
     const struct weights row = {f->width, 1, f->row, ldexp(1, f->row_shift)};
     const struct weights column = {1, f->height, f->column, (double)f->pass_scale};
-    const int row_columns = GROUP_MAX * f->width, column_columns = f->height + GROUP_MAX - 1;
-    if (!pass_allocate(&program->first, (size_t)row_columns) ||
-        !pass_allocate(&program->last, (size_t)column_columns) ||
-        (doubles &&
-         (!allocate_double_taps(program->first, row_columns) || !allocate_double_taps(program->last, column_columns))))
+    if (!pass_allocate(&program->first, GROUP_MAX * (size_t)f->width) ||
+        !pass_allocate(&program->last, (size_t)(f->height + GROUP_MAX - 1)))
         return false;
     struct pass *first = program->first, *last = program->last;
     first->group = last->group = program->loops->group;
     program->joined_rows = f->amount != 0 ? 1 : 0;
-    if (planes) {
+    if (plan->sample == SAMPLE_U16 || (plan->sample == SAMPLE_U8 && f->row_shift == 0))
+        return make_deep_passes(plan, program, &row, &column);
+    if (plan->sample == SAMPLE_U8) {
+        fill_shifted(plan, program, &row, &column);
+    } else {
         first->arithmetic = last->arithmetic = ARITHMETIC_FLOATS;
         first->target = TARGET_FLOATS;
         last->target = TARGET_F32;
-    } else if (doubles) {
-        fill_doubles(plan, program);
-    } else {
-        fill_shifted(plan, program, &row, &column);
     }
     pass_fill(first, &row);
     pass_fill(last, &column);

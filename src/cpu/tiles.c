@@ -16,6 +16,7 @@ enum {
     TILE_HEIGHT_MOST = 256,    /* more if the filter has many halo rows */
     WINDOW_HEIGHT_MOST = 1024, /* the same for running sums, which take as long for halo rows as for others */
     TILES_A_THREAD = 4,        /* at least, so that threads end at about the same time */
+    OUTS_MAX = 8,              /* rows that a pass makes at once: of GROUP_MAX in two parts, or of COLUMN_GROUP_MAX */
     IN_PLACE_WIDTHS = 8,       /* the narrow tiles at both ends are then at most a quarter of the image */
 };
 
@@ -39,13 +40,13 @@ static void copy_samples(const struct launch *launch, enum sample_part part, con
 /* Write COUNT samples of 0. */
 static void copy_zeros(const struct launch *launch, enum sample_part part, int count, char *to)
 {
-    const int16_t centred = INT16_MIN; /* 0 - 32768 */
-    if (part != PART_CENTRED) {
-        memset(to, 0, (size_t)count * column_bytes(launch->program->first->arithmetic));
-        return;
-    }
-    for (int k = 0; k < count; k++)
-        memcpy(to + (size_t)k * sizeof centred, &centred, sizeof centred);
+    const size_t size = column_bytes(launch->program->first->arithmetic);
+    const uint16_t zero = 0;
+    if (part == PART_CENTRED)
+        for (int k = 0; k < count; k++)
+            launch->program->loops->widen16(launch->program->first->arithmetic, part, &zero, 1, to + (size_t)k * size);
+    else
+        memset(to, 0, (size_t)count * size);
 }
 
 static void copy_cell(char *to, const char *from, size_t size)
@@ -121,18 +122,18 @@ static const void *row_ahead(const struct launch *launch, const struct tile *til
 /* The rows of outputs of a group. Rows below the tile go to the spare row. */
 static void group_outs(const struct launch *launch, const struct tile *tile, int y, char *spare, void **outs)
 {
-    for (int a = 0; a < GROUP_MAX; a++)
+    for (int a = 0; a < launch->program->last->group; a++)
         outs[a] = y + a < tile->y1 ? (char *)plane_row(launch->out, tile->channel, y + a) +
                                          (size_t)tile->x0 * sample_bytes(launch->out->sample)
                                    : spare;
 }
 
 /* The rows of sums of a group, from FROM on. The entries beyond joined_rows are never read. */
-static void group_sums(const struct launch *launch, char *from, void *sums[JOINED_ROWS_MAX][GROUP_MAX])
+static void group_sums(const struct launch *launch, char *from, void *sums[JOINED_ROWS_MAX][OUTS_MAX])
 {
     const int group = launch->program->last->group;
     for (int sum = 0; sum < JOINED_ROWS_MAX; sum++)
-        for (int a = 0; a < GROUP_MAX; a++)
+        for (int a = 0; a < OUTS_MAX; a++)
             sums[sum][a] =
                 from +
                 (sum < launch->program->joined_rows && a < group ? (size_t)(sum * group + a) * launch->ring_bytes : 0);
@@ -163,7 +164,7 @@ static void join_roots(const struct launch *launch, void *const *sums, int width
 
 /* Join the rows of sums of a group to outputs. Y is the first row of the group; rows below the tile are left out. */
 static void join_group(const struct launch *launch, const struct tile *tile, int y,
-                       void *sums[JOINED_ROWS_MAX][GROUP_MAX], void *const *outs)
+                       void *sums[JOINED_ROWS_MAX][OUTS_MAX], void *const *outs)
 {
     const struct program *program = launch->program;
     const int width = tile->x1 - tile->x0;
@@ -191,7 +192,7 @@ static void convolve_at_once(const struct launch *launch, const struct tile *til
     char *first_sum = scratch + (size_t)(launch->input_sets * launch->input_rows) * launch->input_bytes;
     char *spare = first_sum + (size_t)launch->sum_rows * launch->ring_bytes;
     const void *ring[2][FILTER_MAX + GROUP_MAX], *rows[2][FILTER_MAX + GROUP_MAX];
-    void *outs[GROUP_MAX] = {NULL}, *sums[JOINED_ROWS_MAX][GROUP_MAX] = {{NULL}};
+    void *outs[OUTS_MAX] = {NULL}, *sums[JOINED_ROWS_MAX][OUTS_MAX] = {{NULL}};
     group_sums(launch, first_sum, sums);
     int loaded = 0;
     for (int y = tile->y0; y < tile->y1; y += pass->group) {
@@ -235,8 +236,8 @@ static void convolve_in_passes(const struct launch *launch, const struct tile *t
     char *first_sum = rings + (size_t)(program->sum_parts * launch->ring_rows) * launch->ring_bytes;
     char *spare = first_sum + (size_t)launch->sum_rows * launch->ring_bytes;
     const int unit = rows_in_one(first->target);
-    const void *rows[FILTER_PASS_MAX + GROUP_MAX];
-    void *outs[2 * GROUP_MAX], *sums[JOINED_ROWS_MAX][GROUP_MAX] = {{NULL}};
+    const void *rows[FILTER_PASS_MAX + COLUMN_GROUP_MAX];
+    void *outs[OUTS_MAX], *sums[JOINED_ROWS_MAX][OUTS_MAX] = {{NULL}};
     group_sums(launch, first_sum, sums);
     int summed = 0; /* rows of sums made so far */
     for (int y = tile->y0; y < tile->y1; y += last->group) {
@@ -341,9 +342,8 @@ void tiles_choose(struct launch *launch, int threads)
     launch->ring_rows = passes ? (program->last->row_count + made - 1) / made * made : 0;
     launch->sum_rows = program->joined_rows * program->last->group;
     const size_t sample = column_bytes(program->first->arithmetic);
-    const size_t sum = program->last->arithmetic == ARITHMETIC_DOUBLES ? sizeof(double) : sizeof(union cell);
     const size_t column = (size_t)(launch->input_sets * launch->input_rows) * sample +
-                          (size_t)(program->sum_parts * launch->ring_rows + launch->sum_rows) * sum;
+                          (size_t)(program->sum_parts * launch->ring_rows + launch->sum_rows) * sizeof(union cell);
     int most = (int)(TILE_BYTES / column);
     most = most < TILE_WIDTH_LEAST ? TILE_WIDTH_LEAST : most > TILE_WIDTH_MOST ? TILE_WIDTH_MOST : most;
     /* The narrow tiles at the left and the right border are not read in place. */
@@ -368,7 +368,7 @@ void tiles_choose(struct launch *launch, int threads)
 
     const size_t reach = (size_t)(launch->tile_width + f->width - 1 + ROW_SLACK);
     launch->input_bytes = round_up(reach * sample, SCRATCH_ALIGNMENT);
-    launch->ring_bytes = (size_t)(launch->tile_width + ROW_SLACK) * sum;
+    launch->ring_bytes = (size_t)(launch->tile_width + ROW_SLACK) * sizeof(union cell);
     if (program->is_window) {
         launch->input_bytes = round_up(reach + 2 * BLOCK_MAX, SCRATCH_ALIGNMENT);
         launch->ring_rows = 1;

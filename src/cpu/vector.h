@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { LANES = VECTOR / 4, BLOCK = 4 * LANES };
+enum { COLUMN_GROUP = VECTOR == 64 ? 8 : 4 }; /* its sums fill half of the vector registers */
 
 static_assert((int)BLOCK <= (int)BLOCK_MAX, "rows have room for one block behind their end");
 static_assert((int)GROUP <= (int)GROUP_MAX, "a column has taps for every row of a group");
@@ -40,6 +41,10 @@ INLINE ints multiply_bytes(ints sums, ints samples, ints taps);
 INLINE ints multiply_words(ints sums, ints samples, ints taps);
 
 INLINE floats square_root(floats value);
+
+/* Half a vector of integers from memory as doubles, and two halves joined, truncated. */
+INLINE doubles load_doubles(const int32_t *from);
+INLINE ints join_doubles(doubles lower, doubles upper);
 
 /* Store past the caches: neither read the cache line first nor keep it. TO is a multiple of a vector. */
 INLINE void store_past(void *to, ints value);
@@ -107,10 +112,10 @@ INLINE doubles repeat_double(double value)
 #define UNROLLED _Pragma("clang loop unroll(full)")
 #else
 #define TWICE _Pragma("GCC unroll 2")
-#define UNROLLED _Pragma("GCC unroll 4")
+#define UNROLLED _Pragma("GCC unroll 8")
 #endif
 
-/* For each I from FROM to END - 1: at most four, all unrolled. */
+/* For each I from FROM to END - 1: at most eight, all unrolled. */
 #define FOR_UNROLLED(i, from, end) UNROLLED for (int i = (from); i < (end); i++)
 
 /* The position in a block of lane L of vector V: see enum layout. */

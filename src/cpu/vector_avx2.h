@@ -87,6 +87,11 @@ INLINE doubles upper_doubles(ints value)
     return (doubles)_mm256_cvtepi32_pd(_mm256_extracti128_si256(AS(value), 1));
 }
 
+INLINE doubles load_doubles(const int32_t *from)
+{
+    return (doubles)_mm256_cvtepi32_pd(_mm_loadu_si128((const __m128i *)(const void *)from));
+}
+
 INLINE ints join_doubles(doubles lower, doubles upper)
 {
     const __m256i low = _mm256_castsi128_si256(_mm256_cvttpd_epi32((__m256d)lower));

@@ -105,6 +105,11 @@ INLINE doubles upper_doubles(ints value)
     return (doubles)_mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(AS(value), 1));
 }
 
+INLINE doubles load_doubles(const int32_t *from)
+{
+    return (doubles)_mm512_cvtepi32_pd(_mm256_loadu_si256((const __m256i *)(const void *)from));
+}
+
 /* Truncated. */
 INLINE ints join_doubles(doubles lower, doubles upper)
 {

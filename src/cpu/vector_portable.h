@@ -30,6 +30,17 @@ INLINE ints multiply_words(ints sums, ints samples, ints taps)
     return sums;
 }
 
+INLINE doubles load_doubles(const int32_t *from)
+{
+    return (doubles){from[0], from[1]};
+}
+
+/* Truncated. */
+INLINE ints join_doubles(doubles lower, doubles upper)
+{
+    return (ints){(int32_t)lower[0], (int32_t)lower[1], (int32_t)upper[0], (int32_t)upper[1]};
+}
+
 INLINE floats square_root(floats value)
 {
     for (int l = 0; l < LANES; l++)

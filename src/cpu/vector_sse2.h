@@ -83,6 +83,11 @@ INLINE doubles upper_doubles(ints value)
     return (doubles)_mm_cvtepi32_pd(_mm_shuffle_epi32(AS(value), 0xee));
 }
 
+INLINE doubles load_doubles(const int32_t *from)
+{
+    return (doubles)_mm_cvtepi32_pd(_mm_loadl_epi64((const __m128i *)(const void *)from));
+}
+
 INLINE ints join_doubles(doubles lower, doubles upper)
 {
     return (ints)_mm_unpacklo_epi64(_mm_cvttpd_epi32((__m128d)lower), _mm_cvttpd_epi32((__m128d)upper));

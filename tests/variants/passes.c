@@ -24,7 +24,6 @@ struct pass_shape {
 };
 
 static const struct pass_shape pass_shapes[] = {
-    {.spec = "gaussian:0.05"},
     {.spec = "gaussian:0.3"},
     {.spec = "gaussian:0.7"},
     {.spec = "gaussian:1"},
@@ -179,6 +178,8 @@ static void make_passes(const struct pass_shape *shape, uint64_t *state, struct 
         random_passes(shape, state, filter);
     else if (!filter_find(shape->spec, filter, deep, &error))
         fail("%s", error.message);
+    if (!filter->two_pass)
+        fail("%s is not a filter in two passes", filter->name);
     for (struct filter *f = filter; f != NULL && shape->amount > 0; f = f->deep) {
         f->amount = (int32_t)ceil(ldexp(shape->amount, UNSHARP_AMOUNT_BITS));
         f->threshold = f == filter && !shape->deep ? shape->threshold : 257 * shape->threshold;
