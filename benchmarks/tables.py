@@ -129,6 +129,19 @@ class Tables:
                     (milliseconds(time), f"{time / copy:.2f}") if time else ("", ""))]))
         return lines
 
+    def roofline(self):
+        """Where each variant is under the roofs, for 9 x 9."""
+        lines = head("variant", *(f"`{name}`{what}" for name in ("uint8_t", "float") for what in
+                                  (" TMAC/s", " % of a copy's speed", " % of the peak")))
+        for name in (row[0] for row in self.program.variants()):
+            found = {row["sample"]: row for row in self.rows if row["variant"] == name and
+                     row["filter"] == ("rank1-9" if name == "separable" else "int8-9")}
+            if "uint8" in found:
+                lines.append(line([name] + [cell for sample in SAMPLES for cell in (
+                    [f"{found[sample]['tmac_s']:.2f}", f"{found[sample]['percent_copy']:.1f}",
+                     f"{found[sample]['percent_peak']:.1f}"] if sample in found else [""] * 3)]))
+        return lines
+
     def by_side(self):
         """The textbook variants, which are those before register-tiled, by the filter's size."""
         names = [row[0] for row in self.program.variants() if row[1] == "cuda"]

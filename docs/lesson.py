@@ -137,7 +137,7 @@ def pixel_a_thread(*road, pixels=1):
     left.across(10, 19, rows + 8, "9", 8)
     right.across(0, 32, 0, "32 threads: a warp is a row")
     if pixels > 1:
-        right.down(0, 8, 0, "block 8")
+        right.down(16, 24, 0, "block 8")
     drawing.arrow(left.at(19.5, 7.5), right.at(9.5, 3.5), left.at(40, 0)[0], right.x, *road)
     return drawing
 
