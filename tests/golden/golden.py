@@ -4,14 +4,15 @@
 
 Each variant of the backend applies every filter that it takes to source.png, into the folder golden/VARIANT beside
 GPUCONV; each picture must hold the samples of the one here. A name with -16 stands for source-16.png, of 16 bits a
-sample; one with -linear for linear light. Even float variants hold the sums of all shipped filters exactly. Without a
+sample; one with -linear for linear light; unsharp_2_0.5 for unsharp:2:0.5. Even float variants hold the sums of all shipped filters exactly. Without a
 GPU, cuda is skipped (exit status 77).
 
 --update is the only way to change the expected images; look at them before they are committed. First the script computes
 each picture a second time, with Python's integers and from the definition alone:
 out = clamp(floor(sum of tap * sample / scale + offset + 1/2)). With two grids, the root of the sum of both sums'
 squares takes the place of the sum. With 16 bits, the offset is 257 * offset. Linear light uses the tables of linear.py.
-If the reference variant disagrees, nothing is changed."""
+Filters in two passes take the vectors that --show prints, and the picture must be as near to that of the true Gaussian
+as --show says. If the reference variant disagrees, nothing is changed."""
 import json
 import math
 import os
@@ -30,12 +31,14 @@ from harness import run, skip  # noqa: E402
 from read_png import read_plain  # noqa: E402
 
 FILTERS = HERE.parent.parent / "filters"
-OTHERS = ("gaussian9-16", "sharpen-16", "emboss-16", "sobel-16", "gaussian9-linear", "unsharp-linear")
+OTHERS = ("gaussian9-16", "sharpen-16", "emboss-16", "sobel-16", "gaussian9-linear", "unsharp-linear",
+          "box_64", "gaussian_2.5", "gaussian_2.5-16", "gaussian_12-16", "gaussian_4-linear", "unsharp_1.5_0.8_3",
+          "unsharp_3_1.3-16")
 
 
 def filter_of(name):
     """The filter of a picture."""
-    return name.removesuffix("-16").removesuffix("-linear")
+    return name.removesuffix("-16").removesuffix("-linear").replace("_", ":")
 
 
 def source_of(name):
@@ -44,8 +47,17 @@ def source_of(name):
 
 # ---- Pictures by gpuconv ----
 
-def takes(variant, name, shown):
-    """Does the variant take the filter of a picture? SHOWN is what --show says of the filter."""
+def show(program, name):
+    return json.loads(run(program, "--show", filter_of(name), "--json").stdout)[0]
+
+
+def takes(program, variant, name):
+    """Does the variant take the filter of a picture?"""
+    shown = show(program, name)
+    if shown["taps"] is None:  # the variants that do not take it say so before they look for the picture
+        done = subprocess.run([program, "--variant", variant["name"], filter_of(name), "none.png", "none.jpg"],
+                              capture_output=True, check=False)
+        return done.returncode != 2
     two = len(shown["taps"]) == 2 * shown["width"] * shown["height"]
     kind = variant["filters"]
     return ((16 in variant["bits"] or not name.endswith(("-16", "-linear")))
@@ -60,7 +72,7 @@ def make_pictures(program, variant, folder):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     names = [name for name in (*sorted(path.stem for path in FILTERS.glob("*.txt")), *OTHERS)
-             if takes(variant, name, json.loads(run(program, "--show", filter_of(name), "--json").stdout)[0])]
+             if takes(program, variant, name)]
 
     def make(name):  # a picture that fails is missing when the folders are compared
         subprocess.run([program, "--variant", variant["name"], *["--linear"] * name.endswith("-linear"),
@@ -152,20 +164,72 @@ def convolve(image, path):
     return result
 
 
-def convolve_linear(image, path):
-    """The same in linear light, of 8 bits without alpha."""
+def passes(rows, width, height, channels, weights, finish):
+    """Weight the samples along the rows, then along the columns; finish() rounds the sums of the first."""
+    across, down = weights
+    middle = [[finish(sum(tap * row[min(max(x + j - len(across) // 2, 0), width - 1) * channels + channel]
+                          for j, tap in enumerate(across)))
+               for x in range(width) for channel in range(channels)] for row in rows]
+    return [[sum(tap * middle[min(max(y + i - len(down) // 2, 0), height - 1)][at] for i, tap in enumerate(down))
+             for at in range(width * channels)] for y in range(height)]
+
+
+def convolve_passes(image, shown):
+    """The same for a filter in two passes."""
+    width, height, channels, rows, bits = image
+    top, shift, scale = (1 << bits) - 1, shown["row_shift"], shown["scale"]
+    sums = passes(rows, width, height, channels, (shown["row"], shown["column"]), lambda m: m + (1 << shift >> 1) >> shift)
+    if shown["amount"] is None:
+        return [[(2 * total + scale) // (2 * scale) for total in line] for line in sums]
+
+    def mask(sample, total):
+        e = 256 * sample - (512 * total + scale) // (2 * scale)
+        if abs(e) < 256 * shown["threshold"]:
+            return sample
+        return min(max(math.floor(sample + Fraction(shown["amount"]) * e / 256 + Fraction(1, 2)), 0), top)
+    return [[mask(*pair) for pair in zip(row, line)] for row, line in zip(rows, sums)]
+
+
+def check_truth(name, image, shown, made):
+    """A Gaussian, or a mask of it without a threshold, is as near to the true one as --show says."""
+    width, height, channels, rows, bits = image
+    kind, *numbers = filter_of(name).split(":")
+    if kind == "box" or shown["threshold"]:
+        return
+    sigma, amount = float(numbers[0]), float(numbers[1]) if kind == "unsharp" else None
+    taps = [math.exp(-0.5 * (i / sigma) ** 2) for i in range(-int(9 * sigma), int(9 * sigma) + 1)]
+    taps = [tap / sum(taps) for tap in taps]
+    true = passes(rows, width, height, channels, (taps, taps), lambda m: m)
+    for row, line, outputs in zip(rows, true, made):
+        for sample, blur, output in zip(row, line, outputs):
+            level = blur if amount is None else min(max(sample + amount * (sample - blur), 0), (1 << bits) - 1)
+            if not abs(output - level) <= 0.5 + shown["largest_error"] + 1e-6:
+                sys.exit(f"{name}: {output} is too far from {level}; nothing was changed")
+
+
+def convolve_linear(image, definition):
+    """The same in linear light, of 8 bits without alpha. DEFINITION convolves 16 bits."""
     width, height, channels, rows, bits = image
     assert bits == 8 and channels % 2 == 1
     curve = {name: table for name, (table, _) in linear.tables().items()}
     light = [[curve["from8"][sample] for sample in row] for row in rows]
     return [[curve["to8"][sample] for sample in row]
-            for row in convolve((width, height, channels, light, 16), path)]
+            for row in definition((width, height, channels, light, 16))]
 
 
-def check_definition(name, made):
+def check_definition(program, name, made):
     """The picture MADE must be the defined one, and a lively one: one grey, or black and white, would let mistakes pass."""
-    image, path = read_plain(source_of(name)), FILTERS / f"{filter_of(name)}.txt"
-    defined = (convolve_linear if name.endswith("-linear") else convolve)(image, path)
+    image, shown = read_plain(source_of(name)), show(program, name)
+    if name.endswith(("-16", "-linear")):
+        shown = shown["deep"] or shown
+
+    def definition(image):
+        if shown["taps"] is None:
+            return convolve_passes(image, shown)
+        return convolve(image, FILTERS / f"{filter_of(name)}.txt")
+    defined = convolve_linear(image, definition) if name.endswith("-linear") else definition(image)
+    if shown["taps"] is None and not name.endswith("-linear"):
+        check_truth(name, image, shown, defined)
     if read_plain(made)[3:] != (defined, image[4]):
         sys.exit(f"{name}: the program and this script do not agree; nothing was changed")
     samples = [sample for row in defined for sample in row]
@@ -178,7 +242,7 @@ def update(program, folder):
     reference = json.loads(run(program, "--list-variants", "--json").stdout)[0]
     names = make_pictures(program, reference, folder)
     for name in names:
-        check_definition(name, folder / f"{name}.png")
+        check_definition(program, name, folder / f"{name}.png")
     # Another version of libdeflate compresses to other bytes. An image whose samples are the same stays.
     return compare(program, folder, names, "--update")
 
