@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor-core: planes of uint8_t by the integer matrix units, exactly, for any filter.
+ * tensor-core: planes of uint8_t and uint16_t by the integer matrix units, exactly, for any filter.
  *
  * The sum over a row of taps is a product with a band matrix. For outputs 0 to 7, side by side, and taps a to i:
  *
@@ -17,7 +17,7 @@
  * The rows of one operand are many such chunks, and the other operand is the band matrix. The sums over all rows of
  * taps add up in the accumulators, 32-bit integers. Samples are u8, taps s8. A filter with larger taps is cut into
  * parts of -128 to 127 (plan/parts.h): q = q0 + 256 q1 + 256^2 q2 + 256^3 q3. Sums of parts may wrap; the whole, modulo
- * 2^32, does not.
+ * 2^32, does not. Samples of uint16_t are cut into their bytes (tensor-group.cuh).
  *
  * There are four kernels. A 9 x 9 filter in a window of 16 does 144 multiply-adds, of which 81 are useful. Its loads
  * are one read of shared memory for 128 samples. So memory is its bound:
@@ -25,7 +25,7 @@
  *     tensor-walk.cuh    small filters: taps and rows in registers
  *     tensor-passes.cuh  larger ones of rank 1, up to 33 taps a side: two products, one after the other
  *     tensor-wide.cuh    other larger ones on compute capability 9.0: both operands in shared memory
- *     tensor-group.cuh   all others, and other chips
+ *     tensor-group.cuh   all others, other chips, and samples of uint16_t
  *
  * The loaded code decides, not the chip: code for 7.5 that runs on 9.0 has neither tensor_passes nor tensor_wide.
  *
@@ -49,7 +49,10 @@ static_assert(FILTER_MAX_SUM < 127ll << 24, "four parts of int8 hold every tap")
 static void arrange(const struct plan *plan, const struct device *device, struct tensor_arrangement *a)
 {
     const struct device_info *facts = device_facts(device);
-    tensor_arrange(plan->filter, facts->code_capability >= 80, facts->code_has_wgmma, a);
+    if (plan->sample == SAMPLE_U16)
+        tensor_arrange_deep(plan->filter, a);
+    else
+        tensor_arrange(plan->filter, facts->code_capability >= 80, facts->code_has_wgmma, a);
 }
 
 /* Part PART of the taps of filter row I for output N of a chunk. The taps are those over samples 4 WORD to 4 WORD + 3
@@ -181,10 +184,20 @@ static size_t table_bytes(const struct tensor_arrangement *a)
     }
 }
 
+/* Does a filter leave no room for one warp's ring in shared memory? Compute capability 7.5 has 64 KB, where samples of
+ * uint16_t take about 100 x 100 taps at most. Then register-tiled, whose bytes are the same, does the work. */
+static bool is_too_large(const struct plan *plan, const struct device *device, const struct tensor_arrangement *a);
+
+extern "C" bool register_tiled_prepare(struct plan *plan, struct device *device, struct error *error);
+extern "C" bool register_tiled_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                                      const struct plane *out, struct error *error);
+
 extern "C" bool tensor_core_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     struct tensor_arrangement a;
     arrange(plan, device, &a);
+    if (is_too_large(plan, device, &a))
+        return register_tiled_prepare(plan, device, error);
     uint32_t *table = (uint32_t *)calloc(1, table_bytes(&a)), *to = table;
     if (!table)
         return error_set(error, ERROR_WORK, "not enough memory for the taps of %s; close other programs",
@@ -246,6 +259,14 @@ static tensor_function *passes_finish(const struct tensor_arrangement *a)
                                      : passes_kernel<BLOCKS, PASS_ANY>(a);
 }
 
+template <typename T>
+static tensor_function *group_kernel(const struct tensor_arrangement *a)
+{
+    return a->full == 1 ? a->packed ? tensor_group<T, 1, 1> : tensor_group<T, 1, 0>
+           : a->packed ? tensor_group<T, 2, 1>
+                        : tensor_group<T, 2, 0>;
+}
+
 static tensor_function *choose_kernel(const struct plan *plan, const struct tensor_arrangement *a)
 {
     if (a->kernel == TENSOR_PASSES) {
@@ -255,9 +276,7 @@ static tensor_function *choose_kernel(const struct plan *plan, const struct tens
         return plan->filter->absolute ? quick_kernel<FINISH_ABSOLUTE>(a)
                : a->shift == 0        ? quick_kernel<FINISH_SCALE>(a)
                                       : quick_kernel<FINISH_SHIFT>(a);
-    return a->full == 1 ? a->packed ? tensor_group<1, 1> : tensor_group<1, 0>
-           : a->packed ? tensor_group<2, 1>
-                        : tensor_group<2, 0>;
+    return plan->sample == SAMPLE_U16 ? group_kernel<uint16_t>(a) : group_kernel<uint8_t>(a);
 }
 
 /* How a kernel is launched. A strip is LEAST to LONGEST units of UNIT rows, less TRIM, so that it is whole stages with
@@ -320,18 +339,26 @@ static struct shape choose_shape(const struct plan *plan, const struct device *d
     tensor->before = (a->lead + 15) / 16 * 16;
     tensor->pitch =
         (tensor->before - a->lead + tile_columns - chunk + 4 * a->blocks * (4 * a->full + 2 * a->packed) + 15) / 16 *
-        16;
+        16 * (int)sample_bytes(plan->sample);
     /* The stages under a group's rows, with its window and the rows that it fetches ahead; and two that are being
      * loaded. */
     tensor->slots = (group + a->height + 1 + group - 1) / group + 2;
     const size_t ring = (size_t)tensor->slots * group * tensor->pitch;
     /* So that two blocks share a multiprocessor even if the filter is large, and within what the chip gives a block. */
     const size_t block_shared = device_facts(device)->block_shared, most = 100 * 1024;
+    const int resident = plan->sample == SAMPLE_U16 ? group_resident<uint16_t> : group_resident<uint8_t>;
     int count = warps;
     while (count > 1 && count * ring > (block_shared < most ? block_shared : most))
         count /= 2;
-    return {tile_columns, group,     0,           1, group_strip / group, f->height, dim3(32, (unsigned)count),
-            count,        4 * count, count * ring};
+    return {tile_columns,     group,       0, 1, group_strip / group, f->height, dim3(32, (unsigned)count), count,
+            resident * count, count * ring};
+}
+
+static bool is_too_large(const struct plan *plan, const struct device *device, const struct tensor_arrangement *a)
+{
+    struct tensor_launch tensor;
+    return plan->sample == SAMPLE_U16 && a->kernel == TENSOR_GROUP &&
+           choose_shape(plan, device, a, &tensor).shared > device_facts(device)->block_shared;
 }
 
 /* Choose the strip with the least total time: the waves of resident tiles, times the time of a tile. From four waves on
@@ -377,6 +404,8 @@ extern "C" bool tensor_core_launch(const struct plan *plan, struct device *devic
 {
     struct tensor_arrangement a;
     arrange(plan, device, &a);
+    if (is_too_large(plan, device, &a))
+        return register_tiled_launch(plan, device, in, out, error);
     struct tensor_launch tensor;
     memset(&tensor, 0, sizeof tensor);
     tensor.launch = make_launch(plan, in, out);

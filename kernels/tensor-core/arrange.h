@@ -219,17 +219,34 @@ static inline void tensor_arrange_group(const struct filter *f, int words, struc
         }
 }
 
+/* The parts of int8 that all taps are cut into. */
+static inline int tensor_parts(const struct filter *f, int factor)
+{
+    int parts = 1;
+    for (int k = 0; k < f->width * f->height; k++) {
+        const int needed = tap_parts((int64_t)f->taps[k] * factor, 8);
+        parts = needed > parts ? needed : parts;
+    }
+    return parts;
+}
+
+/* Arrange a grid of taps for samples of uint16_t, whose bytes tensor_group takes apart. */
+static inline void tensor_arrange_deep(const struct filter *f, struct tensor_arrangement *a)
+{
+    memset(a, 0, sizeof *a);
+    a->factor = 1;
+    a->parts = tensor_parts(f, 1);
+    a->lead = (f->anchor_x + 3) / 4 * 4;
+    tensor_arrange_group(f, tensor_window_words(f, a->lead, chunk), a);
+}
+
 /* Arrange a filter for the loaded code. HAS_PASSES: it has the kernel tensor_passes (compute capability 8.0 and later).
  * HAS_WIDE: it has tensor_wide (9.0 only). Every filter has an arrangement. */
 static inline void tensor_arrange(const struct filter *f, bool has_passes, bool has_wide, struct tensor_arrangement *a)
 {
     memset(a, 0, sizeof *a);
     tensor_make_quick(f, a);
-    int parts = 1;
-    for (int k = 0; k < f->width * f->height; k++) {
-        const int needed = tap_parts((int64_t)f->taps[k] * a->factor, 8);
-        parts = needed > parts ? needed : parts;
-    }
+    const int parts = tensor_parts(f, a->factor);
     a->parts = parts;
     a->lead = (f->anchor_x + 3) / 4 * 4;
     const int words = tensor_window_words(f, a->lead, chunk);

@@ -60,6 +60,11 @@ static __device__ __forceinline__ uint32_t read_shared(uint32_t from)
     return word;
 }
 
+static __device__ __forceinline__ void write_shared8(uint32_t to, uint32_t first, uint32_t second)
+{
+    asm volatile("st.shared.v2.u32 [%0], {%1,%2};" ::"r"(to), "r"(first), "r"(second) : "memory");
+}
+
 static __device__ __forceinline__ uint4 read_shared16(uint32_t from)
 {
     uint4 four;
@@ -103,7 +108,8 @@ struct edges {
     int first, last, words;
 };
 
-/* Find the edges for rows of WORDS words from column X on, whose windows reach REACH samples beyond the image. */
+/* Find the edges for rows of WORDS words from column X on, whose windows reach REACH samples beyond the image. For
+ * samples of uint16_t, X, REACH and WIDTH are in bytes. */
 static __device__ __forceinline__ struct edges find_edges(int x, int words, int reach, int width)
 {
     struct edges e;
@@ -115,32 +121,38 @@ static __device__ __forceinline__ struct edges find_edges(int x, int words, int 
     return e;
 }
 
-/* Load WORDS times 4 samples from column X on, of ROWS rows from row Y on; some of them are outside the image. The
- * threads share the work. Not inlined, and called with values instead of the launch, because few tiles need it. */
+/* Load WORDS words of samples of type T from column X on, of ROWS rows from row Y on; some of them are outside the image.
+ * The threads share the work. Not inlined, and called with values instead of the launch, because few tiles need it. */
+template <typename T>
 static __device__ __noinline__ void gather_words(const uint8_t *plane, size_t row_bytes, int width, int height,
                                                  enum border border, int y, int rows, int x, int words, uint32_t to,
                                                  int pitch, int thread, int threads)
 {
+    constexpr int bytes = (int)sizeof(T), samples = 4 / bytes; /* of a word */
     for (int k = thread; k < rows * words; k += threads) {
         const int i = k / words, w = k % words;
         const int from_y = border_index(y + i, height, border);
-        quad<uint32_t> four = {};
-        if (from_y >= 0)
-            four = gather_quad<uint8_t, uint32_t>(plane + from_y * row_bytes, x + 4 * w, width, border);
-        write_shared(to + i * pitch + 4 * w, four.v[0] | four.v[1] << 8 | four.v[2] << 16 | four.v[3] << 24);
+        uint32_t word = 0;
+#pragma unroll
+        for (int e = 0; e < samples && from_y >= 0; e++) {
+            const int from_x = border_index(x + samples * w + e, width, border);
+            word |= from_x < 0 ? 0 : (uint32_t)((const T *)(plane + from_y * row_bytes))[from_x] << 8 * bytes * e;
+        }
+        write_shared(to + i * pitch + 4 * w, word);
     }
 }
 
+template <typename T = uint8_t>
 static __device__ __forceinline__ void gather_edges(const struct launch &launch, const uint8_t *plane,
                                                     const struct edges &e, int y, int rows, int x, uint32_t to,
                                                     int pitch, int thread, int threads)
 {
     if (e.first > 0)
-        gather_words(plane, launch.in_row, launch.width, launch.height, launch.border, y, rows, x, e.first, to, pitch,
-                     thread, threads);
+        gather_words<T>(plane, launch.in_row, launch.width, launch.height, launch.border, y, rows, x, e.first, to,
+                        pitch, thread, threads);
     if (e.words > e.last)
-        gather_words(plane, launch.in_row, launch.width, launch.height, launch.border, y, rows, x + 4 * e.last,
-                     e.words - e.last, to + 4 * e.last, pitch, thread, threads);
+        gather_words<T>(plane, launch.in_row, launch.width, launch.height, launch.border, y, rows,
+                        x + 4 / (int)sizeof(T) * e.last, e.words - e.last, to + 4 * e.last, pitch, thread, threads);
 }
 
 /* Products by mma.sync. A holds samples: a row of the matrix is a chunk of 8 outputs' window, lane (g, t) = (lane / 4,
@@ -234,7 +246,7 @@ static __device__ __forceinline__ int quad_offset(int lane)
     return lane % 2 * (tile_columns / 2) + lane / 4 * chunk + lane % 4 / 2 * 4;
 }
 
-/* Store four samples. Only the first LEFT are inside the image. */
+/* Store four bytes of samples. Only the first LEFT are inside the image. */
 static __device__ __noinline__ void store_guarded(uint8_t *to, uint32_t word, int left)
 {
     if (left >= 4) {

@@ -116,6 +116,11 @@ static double passes_sample_seconds(const struct tensor_arrangement *a)
 double tensor_core_cost(const struct filter *filter, const struct work *work)
 {
     struct tensor_arrangement a;
+    const double words = (filter->width + 11) / 4;
+    if (work->sample == SAMPLE_U16) {
+        tensor_arrange_deep(filter, &a);
+        return gpu_seconds(work, 1.36e-12 + (0.95e-12 + 0.022e-12 * words * filter->height) * a.parts);
+    }
     tensor_arrange(filter, true, true, &a); /* as on the H200 */
     switch (a.kernel) {
     case TENSOR_WALK:
@@ -127,7 +132,6 @@ double tensor_core_cost(const struct filter *filter, const struct work *work)
     default:
         break;
     }
-    const double words = (filter->width + 11) / 4;
     return gpu_seconds(work, 0.75e-12 + 0.0089e-12 * words * filter->height * a.parts);
 }
 
