@@ -8,9 +8,9 @@
  *     -q  0  q      0  0  0        t = p (left + right) + q mid  s2 = t(below) - t(above)
  *     -p  0  p      p  q  p
  * A row gives d and t once, and the three rows of outputs around it use both. So 8 operations make both sums, or 6 if p
- * is 1, instead of the 12 for all taps that are not 0. Each thread walks down a strip of 8 columns. Loads: 8 bytes a
- * row, and the bytes on both sides, which are in L1; 4 rows ahead, in registers. Sums are floats, which hold them
- * exactly. Other sums, planes of uint16_t and float, and all other grids use the general kernel.
+ * is 1, instead of the 12 for all taps that are not 0. Each thread walks down a strip of 8 columns, or 4 of uint16_t.
+ * Loads: 8 bytes a row, and the samples on both sides, which are in L1; 4 rows ahead, in registers. Sums are floats,
+ * which hold them exactly. Other sums, planes of float, and all other grids use the general kernel.
  *
  * The root: magnitude is the greatest n with n <= (sqrt(N) + x) / D, N = s1^2 + s2^2, x = D (O + 1/2). For integers N
  * this is N >= steps[n]. The GPU's sqrt.approx errs by at most 2^-23 of its result. The code allows twice that to be
@@ -22,7 +22,8 @@
  *                 because a fused multiply-add rounds once
  *     ROOT_STEPS  the filter's steps, in 64 bits, for sums of any size: eight comparisons
  *
- * For planes of uint16_t, the root is computed in doubles. If they may be wrong, it is tested in 128 bits
+ * For planes of uint16_t, slopes have a root like ROOT_FIXED, whose test uses the rounding errors of its products
+ * (root_deep). The general kernel computes the root in doubles. If they may be wrong, it is tested in 128 bits
  * (root16_level).
  *
  * Limits: filters of two grids. */
@@ -31,7 +32,9 @@
 #include <math.h>
 #include <stddef.h>
 
-static constexpr int octet = 8; /* columns of a thread: a load of 8 bytes */
+template <typename T>
+static constexpr int span = 8 / (int)sizeof(T); /* columns of a thread: a load of 8 bytes */
+
 static constexpr int ahead = 4; /* rows on their way, so that 20 warps have 20 KB of new bytes under way */
 static constexpr int slope_warps = 4, slope_blocks = 5; /* of a multiprocessor: 96 registers a thread */
 static constexpr int slope_rows = 62; /* of a strip, at most; with the two halo rows, a multiple of `ahead` */
@@ -42,7 +45,8 @@ enum root_way { ROOT_QUICK, ROOT_FIXED, ROOT_STEPS };
 struct join {
     enum combine combine;
     enum root_way way;
-    float scale, bias;    /* saturate(sqrt(N) scale + bias) * 255 is the level, and with ROOT_FIXED a little more */
+    float scale, bias;    /* saturate(sqrt(N) scale + bias) * 255 is the level, and with ROOT_FIXED a little more; for
+                           * planes of uint16_t, times 65535 */
     float factor, term;   /* D and x */
     struct root16 root16; /* for planes of uint16_t */
 };
@@ -74,6 +78,25 @@ static bool is_quick(const struct filter *filter, double x)
     return true;
 }
 
+/* For planes of uint16_t. 2^-3 is more than the sum of all errors of 65535 v. sqrt(N) / D and x / D are at most 2^16 +
+ * 1: larger ones saturate v. N errs by 2^-23 of itself, and so its root by 2^-24; sqrt.approx by 2^-22; scale, bias and
+ * their sum as at `excess`. Together: 2^16 (2^-22 + 4 * 2^-24) + 2^-7 < 2^-4. */
+static constexpr float excess16 = 1.0f / 8;
+
+/* Sums of a slope of uint16_t, and D times the highest level, are at most this: the test in root_deep is exact. */
+static constexpr int most_slope16 = 1 << 21;
+
+/* Can root_deep find the levels? Its x = D (257 O + 1/2) must be an integer or a half, from 0 to 2^21. */
+static bool root_fits_float16(const struct filter *filter, double *x)
+{
+    if (filter->combine != COMBINE_MAGNITUDE || (int64_t)filter->scale * 65535 > most_slope16 || filter->offset < 0 ||
+        filter->offset > 255)
+        return false;
+    const int64_t above = (int64_t)filter->scale * 257 * filter->offset_numerator, below = filter->offset_denominator;
+    *x = (double)(above / below) + filter->scale / 2.0;
+    return above % below == 0;
+}
+
 static struct join join_of(const struct plan *plan)
 {
     const struct filter *filter = plan->filter;
@@ -81,9 +104,18 @@ static struct join join_of(const struct plan *plan)
     join.combine = filter->combine;
     join.root16 = plan->root16;
     join.way = ROOT_STEPS;
-    if (!plan->root_in_float)
+    double x;
+    if (plan->sample == SAMPLE_U16 && root_fits_float16(filter, &x)) {
+        join.way = ROOT_FIXED;
+        join.scale = (float)(1 / (65535.0 * filter->scale));
+        join.bias = (float)((x / filter->scale + excess16) / 65535);
+        join.factor = (float)filter->scale;
+        join.term = (float)x;
         return join;
-    const double x = plan->twice_bias / 2.0;
+    }
+    if (plan->sample == SAMPLE_U16 || !plan->root_in_float)
+        return join;
+    x = plan->twice_bias / 2.0;
     join.way = is_quick(filter, x) ? ROOT_QUICK : ROOT_FIXED;
     join.scale = (float)(1 / (255.0 * filter->scale));
     join.bias = (float)((x / filter->scale + (join.way == ROOT_FIXED ? excess : 0)) / 255);
@@ -107,19 +139,49 @@ static __device__ __forceinline__ uint32_t root(const struct join &join, float f
     return __float_as_uint(level) + (uint32_t)(__float_as_int(rest) >> 31);
 }
 
-/* Turn the two sums of a slope into a level of uint8_t in the last byte. */
-template <int COMBINE, int WAY>
+/* A level of uint16_t in the last two bytes.
+ *
+ * The level n has an excess, so it is right or one too large. It is right if N = s1^2 + s2^2 >= k^2, k = D n - x, or if
+ * k is negative, as for n = 0. N - k^2 = s1^2 + (s2 - k)(s2 + k). With h the rounded product, l its rounding error, and
+ * y = s1^2 + h, rounded, the test is the sign of y + l. |s1|, |s2| and k are at most 2^21, and all numbers are multiples
+ * of 1/4. If |s1^2 + h| < 2^22, y is exact, and the sign is right. Otherwise |l| <= 2^-24 |h| <= 2^20 is less than |y|.
+ */
+static __device__ __forceinline__ uint32_t root_deep(const struct join &join, float first, float second)
+{
+    float size;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(size) : "f"(fmaf(first, first, second * second)));
+    const float level = __fmaf_rd(__saturatef(fmaf(size, join.scale, join.bias)), 65535, 8388608); /* 2^23 + level */
+    const float k = fmaxf(fmaf(level - 8388608, join.factor, -join.term), 0);
+    const float less = second - k, more = second + k, product = less * more;
+    const float rest = fmaf(first, first, product) + fmaf(less, more, -product); /* negative: one too large */
+    return __float_as_uint(level) + (uint32_t)(__float_as_int(rest) >> 31);
+}
+
+/* Turn the two sums of a slope into a level in the last bytes. */
+template <typename T, int COMBINE, int WAY>
 static __device__ __forceinline__ uint32_t finish_slope(const struct launch &launch, const struct join &join,
                                                         const struct level &level, float first, float second)
 {
     if (COMBINE == COMBINE_MAGNITUDE)
-        return root<WAY == ROOT_FIXED>(join, first, second);
+        return sizeof(T) == 2 ? root_deep(join, first, second) : root<WAY == ROOT_FIXED>(join, first, second);
     const float a = fabsf(first), b = fabsf(second), sum = COMBINE == COMBINE_MAX ? fmaxf(a, b) : a + b;
+    if (sizeof(T) == 2)
+        return (uint32_t)min(max(level16(launch, sum), 0), 65535);
     if (WAY == FINISH_QUICK)
         return finish_quick(level, sum);
     uint8_t byte;
     finish(launch, sum, &byte);
     return byte;
+}
+
+/* The last bytes of a word's levels. */
+template <typename T>
+static __device__ __forceinline__ uint32_t pack_levels(const uint32_t *levels)
+{
+    if constexpr (sizeof(T) == 1)
+        return pack_bytes(levels[0], levels[1], levels[2], levels[3]);
+    else
+        return __byte_perm(levels[0], levels[1], 0x5410);
 }
 
 /* The weights of a slope, and the rows and columns that border_index gives for those just outside the image. */
@@ -131,16 +193,18 @@ struct slope {
 /* What a thread reads of a row. */
 struct row_bytes {
     uint2 middle;
-    uint32_t left, right; /* last bytes */
+    uint32_t left, right; /* samples */
 };
 
-static __device__ __forceinline__ uint32_t byte_at(const uint8_t *row, int x)
+template <typename T>
+static __device__ __forceinline__ uint32_t sample_at(const T *row, int x)
 {
     return x < 0 ? 0 : row[x];
 }
 
 /* Row y, from -1 to the image's height; further below, any row. PLAIN: the thread's columns and both beside them are
  * inside. */
+template <typename T>
 static __device__ __forceinline__ row_bytes read_row(const struct launch &launch, const struct slope &slope, bool plain,
                                                      int y, int x)
 {
@@ -148,17 +212,17 @@ static __device__ __forceinline__ row_bytes read_row(const struct launch &launch
     const int from_y = y < 0 ? slope.top : y < launch.height ? y : slope.bottom;
     if (from_y < 0)
         return bytes;
-    const uint8_t *row = in_row<uint8_t>(launch, from_y);
+    const T *row = in_row<T>(launch, from_y);
     if (plain) {
-        const uint8_t *from = row + x;
+        const T *from = row + x;
         bytes.middle = *(const uint2 *)from;
         bytes.left = from[-1];
-        bytes.right = from[octet];
+        bytes.right = from[span<T>];
         return bytes;
     }
-    bytes.left = byte_at(row, x > 0 ? x - 1 : slope.left);
-    bytes.right = byte_at(row, x + octet < launch.width ? x + octet : slope.right);
-    if (x + octet <= launch.width) {
+    bytes.left = sample_at(row, x > 0 ? x - 1 : slope.left);
+    bytes.right = sample_at(row, x + span<T> < launch.width ? x + span<T> : slope.right);
+    if (x + span<T> <= launch.width) {
         bytes.middle = *(const uint2 *)(row + x);
         return bytes;
     }
@@ -166,8 +230,9 @@ static __device__ __forceinline__ row_bytes read_row(const struct launch &launch
     for (int k = 0; k <= launch.width - x;
          k++) { /* of the columns outside, the first is all that outputs inside need */
         const uint32_t sample = k < launch.width - x ? row[x + k] : bytes.right;
-        bytes.middle.x |= k < 4 ? sample << 8 * k : 0;
-        bytes.middle.y |= k < 4 ? 0 : sample << 8 * (k - 4);
+        constexpr int half = span<T> / 2, bits = 8 * (int)sizeof(T);
+        bytes.middle.x |= k < half ? sample << bits * k : 0;
+        bytes.middle.y |= k < half ? 0 : sample << bits * (k - half);
     }
     return bytes;
 }
@@ -183,53 +248,67 @@ static __device__ __forceinline__ float raised(uint32_t word, int k)
 static constexpr int most_weight = 507;
 static_assert(most_weight * ((1 << 15) + 255) < 1 << 24, "float holds all integers up to 2^24");
 
-/* COMBINE and WAY: WAY is enum root_way for magnitudes, enum finish else. UNIT: p is 1. */
-template <int COMBINE, int WAY, bool UNIT>
+static constexpr int most_weight16 = most_slope16 / 65535;
+
+/* Sample K of a word as a float, raised or not. */
+template <typename T>
+static __device__ __forceinline__ float slope_sample(uint32_t word, int k)
+{
+    if constexpr (sizeof(T) == 1)
+        return raised(word, k);
+    else
+        return word_as<float>(word, k);
+}
+
+/* COMBINE and WAY: WAY is enum root_way for magnitudes, enum finish else; for samples of uint16_t it has no meaning.
+ * UNIT: p is 1. */
+template <typename T, int COMBINE, int WAY, bool UNIT>
 static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
     gradient_slope(const __grid_constant__ struct launch launch, const __grid_constant__ struct slope slope,
                    const __grid_constant__ struct join join, const __grid_constant__ struct level level)
 {
+    constexpr int columns = span<T>, half = columns / 2;
     const int2 tile = block_tile(launch);
-    const int x = ((tile.x * slope_warps + (int)threadIdx.y) * 32 + (int)threadIdx.x) * octet;
+    const int x = ((tile.x * slope_warps + (int)threadIdx.y) * 32 + (int)threadIdx.x) * columns;
     const int y = tile.y * launch.strip, rows = min(launch.strip, launch.height - y);
     if (x >= launch.width)
         return;
-    const bool plain = x > 0 && x + octet < launch.width, whole = x + octet <= launch.width;
+    const bool plain = x > 0 && x + columns < launch.width, whole = x + columns <= launch.width;
     /* Are all rows of the input inside the image, too, and are there only whole turns? */
     const bool clear = plain && y > 0 && y + rows < launch.height && rows == launch.strip;
     row_bytes bytes[ahead];
 #pragma unroll
     for (int k = 0; k < ahead; k++)
-        bytes[k] = read_row(launch, slope, plain, y - 1 + k, x);
+        bytes[k] = read_row<T>(launch, slope, plain, y - 1 + k, x);
 
     /* At row r of the strip's input: `first` has the share of rows r - 2 and r - 1 in the first sum of the outputs of
      * row r - 1. `next` has the share of row r - 1 in that of row r. The others are t of both rows. */
-    float first[octet] = {}, next[octet] = {}, above[octet] = {}, middle[octet] = {};
-    const uint8_t *from =
-        launch.in + blockIdx.z * launch.in_plane + (int64_t)(y - 1 + ahead) * (int64_t)launch.in_row + x;
-    uint8_t *to = out_row<uint8_t>(launch, y) + x;
+    float first[columns] = {}, next[columns] = {}, above[columns] = {}, middle[columns] = {};
+    const T *from =
+        (const T *)(launch.in + blockIdx.z * launch.in_plane + (int64_t)(y - 1 + ahead) * (int64_t)launch.in_row) + x;
+    T *to = out_row<T>(launch, y) + x;
     int r = 0;
     auto take_turn = [&](auto is_steady) {
         constexpr bool steady = decltype(is_steady)::value;
 #pragma unroll
         for (int k = 0; k < ahead; k++) {
-            float v[octet + 2];
-            v[0] = raised(bytes[k].left, 0);
-            v[octet + 1] = raised(bytes[k].right, 0);
+            float v[columns + 2];
+            v[0] = slope_sample<T>(bytes[k].left, 0);
+            v[columns + 1] = slope_sample<T>(bytes[k].right, 0);
 #pragma unroll
-            for (int c = 0; c < octet; c++)
-                v[1 + c] = raised(c < 4 ? bytes[k].middle.x : bytes[k].middle.y, c % 4);
+            for (int c = 0; c < columns; c++)
+                v[1 + c] = slope_sample<T>(c < half ? bytes[k].middle.x : bytes[k].middle.y, c % half);
             if (steady) {
                 bytes[k].middle = *(const uint2 *)from;
                 bytes[k].left = from[-1];
-                bytes[k].right = from[octet];
+                bytes[k].right = from[columns];
                 from = next_row(from, launch.in_row);
             } else if (r + k + ahead < rows + 2) {
-                bytes[k] = read_row(launch, slope, plain, y - 1 + r + k + ahead, x);
+                bytes[k] = read_row<T>(launch, slope, plain, y - 1 + r + k + ahead, x);
             }
-            uint32_t out[octet];
+            uint32_t out[columns];
 #pragma unroll
-            for (int c = 0; c < octet; c++) {
+            for (int c = 0; c < columns; c++) {
                 const float d = v[c + 2] - v[c], both = v[c] + v[c + 2];
                 const float t = fmaf(slope.inner, v[c + 1], UNIT ? both : slope.outer * both);
                 const float s1 = UNIT ? first[c] + d : fmaf(slope.outer, d, first[c]), s2 = t - above[c];
@@ -237,18 +316,17 @@ static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
                 next[c] = UNIT ? d : slope.outer * d;
                 above[c] = middle[c];
                 middle[c] = t;
-                out[c] = finish_slope<COMBINE, WAY>(launch, join, level, s1, s2);
+                out[c] = finish_slope<T, COMBINE, WAY>(launch, join, level, s1, s2);
             }
             if (!steady && (r + k < 2 || r + k >= rows + 2))
                 continue;
-            const uint2 eight =
-                make_uint2(pack_bytes(out[0], out[1], out[2], out[3]), pack_bytes(out[4], out[5], out[6], out[7]));
+            const uint2 words = make_uint2(pack_levels<T>(out), pack_levels<T>(out + half));
             if (steady || whole) {
-                __stcs((uint2 *)to, eight);
+                __stcs((uint2 *)to, words);
             } else {
 #pragma unroll 1
                 for (int c = 0; c < launch.width - x; c++)
-                    to[c] = (uint8_t)((c < 4 ? eight.x : eight.y) >> 8 * (c % 4));
+                    to[c] = (T)((c < half ? words.x : words.y) >> 8 * (int)sizeof(T) * (c % half));
             }
             to = next_row(to, launch.out_row);
         }
@@ -367,9 +445,9 @@ static __global__ void __launch_bounds__(32 * general_warps)
     }
 }
 
-/* Are the grids a slope in x and the same slope in y, and are the weights small? Order and signs do not matter, because
- * no way to join the sums depends on them. */
-static bool find_slope(const struct filter *filter, struct slope *slope)
+/* Are the grids a slope in x and the same slope in y, and are the weights of a row at most MOST in all? Order and
+ * signs do not matter, because no way to join the sums depends on them. */
+static bool find_slope(const struct filter *filter, int most, struct slope *slope)
 {
     if (!filter_is_centred_square(filter) || filter->width != 3)
         return false;
@@ -382,7 +460,7 @@ static bool find_slope(const struct filter *filter, struct slope *slope)
             same &= across[k] == (k % 3 - 1) * (k / 3 == 1 ? inner : outer);
             same &= down[k] == sign * (k / 3 - 1) * (k % 3 == 1 ? inner : outer);
         }
-        if (!same || 2 * abs(outer) + abs(inner) > most_weight)
+        if (!same || 2 * abs(outer) + abs(inner) > most)
             continue;
         slope->outer = (float)(outer < 0 ? -outer : outer);
         slope->inner = (float)(outer < 0 ? -inner : inner);
@@ -412,25 +490,41 @@ static slope_kernel *slope_kernel_of(const struct join &join, const struct level
 {
     switch (join.combine) {
     case COMBINE_MAGNITUDE:
-        return join.way == ROOT_QUICK   ? gradient_slope<COMBINE_MAGNITUDE, ROOT_QUICK, UNIT>
-               : join.way == ROOT_FIXED ? gradient_slope<COMBINE_MAGNITUDE, ROOT_FIXED, UNIT>
+        return join.way == ROOT_QUICK   ? gradient_slope<uint8_t, COMBINE_MAGNITUDE, ROOT_QUICK, UNIT>
+               : join.way == ROOT_FIXED ? gradient_slope<uint8_t, COMBINE_MAGNITUDE, ROOT_FIXED, UNIT>
                                         : (slope_kernel *)NULL;
     case COMBINE_MAX:
-        return level.quick ? gradient_slope<COMBINE_MAX, FINISH_QUICK, UNIT>
-                           : gradient_slope<COMBINE_MAX, FINISH_ANY, UNIT>;
+        return level.quick ? gradient_slope<uint8_t, COMBINE_MAX, FINISH_QUICK, UNIT>
+                           : gradient_slope<uint8_t, COMBINE_MAX, FINISH_ANY, UNIT>;
     case COMBINE_SUM:
-        return level.quick ? gradient_slope<COMBINE_SUM, FINISH_QUICK, UNIT>
-                           : gradient_slope<COMBINE_SUM, FINISH_ANY, UNIT>;
+        return level.quick ? gradient_slope<uint8_t, COMBINE_SUM, FINISH_QUICK, UNIT>
+                           : gradient_slope<uint8_t, COMBINE_SUM, FINISH_ANY, UNIT>;
     default:
         return NULL;
     }
 }
 
-/* Rows of a strip: fewer if there are too few warps to fill the GPU with 24 a multiprocessor. */
-static int slope_strip(const struct device *device, const struct plane *in)
+static slope_kernel *slope_kernel16_of(const struct join &join)
+{
+    switch (join.combine) {
+    case COMBINE_MAGNITUDE:
+        return join.way == ROOT_FIXED ? gradient_slope<uint16_t, COMBINE_MAGNITUDE, ROOT_FIXED, false>
+                                      : (slope_kernel *)NULL;
+    case COMBINE_MAX:
+        return gradient_slope<uint16_t, COMBINE_MAX, FINISH_ANY, false>;
+    case COMBINE_SUM:
+        return gradient_slope<uint16_t, COMBINE_SUM, FINISH_ANY, false>;
+    default:
+        return NULL;
+    }
+}
+
+/* Rows of a strip of warps that are WIDTH columns wide: fewer if there are too few warps to fill the GPU with 24 a
+ * multiprocessor. */
+static int slope_strip(const struct device *device, const struct plane *in, int width)
 {
     const int64_t wanted = (int64_t)device_facts(device)->multiprocessors * 24;
-    const int64_t across = (int64_t)(in->width + 32 * octet - 1) / (32 * octet) * in->count;
+    const int64_t across = (int64_t)(in->width + width - 1) / width * in->count;
     int rows = slope_rows;
     while (rows > 6 && across * (in->height / rows) < wanted)
         rows = (rows + 2) / 2 - 2;
@@ -452,27 +546,29 @@ extern "C" bool gradient_launch(const struct plan *plan, struct device *device, 
                                 const struct plane *out, struct error *error)
 {
     const struct join join = join_of(plan);
+    const struct level level = level_of(plan);
+    const bool deep = plan->sample == SAMPLE_U16;
+    struct slope slope;
+    slope_kernel *kernel = NULL;
     if (plan->sample == SAMPLE_F32)
         return launch_general<float, float>(plan, join, device, in, out, error);
-    if (plan->sample == SAMPLE_U16)
+    if ((deep || plan->float_exact) && find_slope(plan->filter, deep ? most_weight16 : most_weight, &slope))
+        kernel = deep               ? slope_kernel16_of(join)
+                 : slope.outer == 1 ? slope_kernel_of<true>(join, level)
+                                    : slope_kernel_of<false>(join, level);
+    if (!kernel && deep)
         return sums_fit_float(plan->filter, SAMPLE_U16)
                    ? launch_general<uint16_t, float>(plan, join, device, in, out, error)
                : plan->float_exact ? launch_general<uint16_t, halves<float>>(plan, join, device, in, out, error)
                                    : launch_general<uint16_t, halves<int>>(plan, join, device, in, out, error);
-    if (!plan->float_exact)
-        return launch_general<uint8_t, int>(plan, join, device, in, out, error);
-    const struct level level = level_of(plan);
-    struct slope slope;
-    slope_kernel *kernel = NULL;
-    if (find_slope(plan->filter, &slope))
-        kernel = slope.outer == 1 ? slope_kernel_of<true>(join, level) : slope_kernel_of<false>(join, level);
     if (!kernel)
-        return launch_general<uint8_t, float>(plan, join, device, in, out, error);
-    const int strip = slope_strip(device, in);
+        return plan->float_exact ? launch_general<uint8_t, float>(plan, join, device, in, out, error)
+                                 : launch_general<uint8_t, int>(plan, join, device, in, out, error);
+    const int width = 32 * (deep ? span<uint16_t> : span<uint8_t>), strip = slope_strip(device, in, width);
     slope.left = border_index(-1, in->width, plan->border);
     slope.right = border_index(in->width, in->width, plan->border);
     slope.top = border_index(-1, in->height, plan->border);
     slope.bottom = border_index(in->height, in->height, plan->border);
     return launch_kernel(kernel, make_launch(plan, in, out), in->count, device,
-                         {32 * octet * slope_warps, strip, dim3(32, slope_warps), strip}, error, slope, join, level);
+                         {width * slope_warps, strip, dim3(32, slope_warps), strip}, error, slope, join, level);
 }

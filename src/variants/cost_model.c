@@ -160,6 +160,8 @@ double gradient_cost(const struct filter *filter, const struct work *work)
     const double taps = filter_grids(filter) * filter->width * filter->height;
     if (work->sample == SAMPLE_U8 && filter_is_centred_square(filter) && filter->width == 3) /* usually slopes */
         return gpu_seconds(work, 0.9e-12);
+    if (work->sample == SAMPLE_U16 && filter_is_centred_square(filter) && filter->width == 3)
+        return gpu_seconds(work, 1.44e-12);
     if (work->sample == SAMPLE_U16)
         return gpu_seconds(work, 0.078e-12 * taps + 6.1e-12);
     return gpu_seconds(work, 0.11e-12 * taps + 3.3e-12);
