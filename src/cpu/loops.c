@@ -441,6 +441,40 @@ static void slide(const uint8_t *entering, const uint8_t *leaving, int count, ui
         columns[k] = (uint16_t)(columns[k] + entering[k] - leaving[k]);
 }
 
+#define SLIDE_WIDE(type)                                                                                               \
+    for (int k = 0; k < count; k++)                                                                                    \
+        columns[k] += ((const type *)entering)[k];                                                                     \
+    for (int k = 0; k < count && leaving != NULL; k++)                                                                 \
+        columns[k] -= ((const type *)leaving)[k];
+
+static void slide_wide(enum sample sample, const void *entering, const void *leaving, int count, uint32_t *columns)
+{
+    if (sample == SAMPLE_U8) {
+        SLIDE_WIDE(uint8_t)
+    } else {
+        SLIDE_WIDE(uint16_t)
+    }
+}
+
+#define ACROSS_WIDE(type)                                                                                              \
+    for (int x = 0; x < width; x++)                                                                                    \
+        ((type *)out)[x] = (type)(int32_t)(((double)(int64_t)(end[x] - start[x]) + term) * factor);
+
+static void slide_across_wide(const struct wide_window *window, const uint32_t *columns, int width, void *out)
+{
+    const uint64_t *start = window->prefixes, *end = start + window->columns;
+    const double term = window->term, factor = window->factor;
+    uint64_t sum = 0;
+    window->prefixes[0] = 0;
+    for (int k = 0; k < width + window->columns - 1; k++)
+        window->prefixes[k + 1] = sum += columns[k];
+    if (window->sample == SAMPLE_U8) {
+        ACROSS_WIDE(uint8_t)
+    } else {
+        ACROSS_WIDE(uint16_t)
+    }
+}
+
 /* The maximum, lane by lane. */
 INLINE ints larger(ints a, ints b)
 {
@@ -613,6 +647,8 @@ const struct loops LOOPS(GPUCONV_LOOPS) = {
     .run = run,
     .slide = slide,
     .slide_across = slide_across,
+    .slide_wide = slide_wide,
+    .slide_across_wide = slide_across_wide,
     .join = join,
     .join16 = join16,
     .unsharp = unsharp,

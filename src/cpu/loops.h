@@ -196,6 +196,15 @@ struct window {
     int32_t *prefixes;
 };
 
+/* A window of taps of 1, larger than the other, for samples of uint8_t or uint16_t: out = truncate((sum + term) *
+ * factor). It has memory for one more prefix than columns. */
+struct wide_window {
+    enum sample sample;
+    int columns;
+    double term, factor;
+    uint64_t *prefixes;
+};
+
 /* Sums for so many columns, with one vector before them, and after them one block for each of the two kinds. */
 #define PREFIX_CELLS(columns) ((columns) + 4 * BLOCK_MAX)
 
@@ -219,6 +228,10 @@ struct loops {
      * that enter at NEXT and leave at GONE. */
     void (*slide_across)(const struct pass *pass, const struct window *window, const uint16_t *columns, int width,
                          bool past_caches, const uint8_t *next, const uint8_t *gone, uint8_t *out);
+
+    /* The same for a wide window. LEAVING is NULL while rows enter only. */
+    void (*slide_wide)(enum sample sample, const void *entering, const void *leaving, int count, uint32_t *columns);
+    void (*slide_across_wide)(const struct wide_window *window, const uint32_t *columns, int width, void *out);
 
     /* Join two rows of sums to WIDTH outputs. */
     void (*join)(const struct join *join, const void *first, const void *second, int width, bool past_caches,

@@ -645,10 +645,44 @@ static bool make_deep_passes(const struct plan *plan, struct program *program, c
     return make_row_parts(plan, row, first) && make_double_column(plan, centre, column, last);
 }
 
+/* Is the filter the mean of a rectangle? */
+static bool is_wide_window(const struct filter *f)
+{
+    bool ones = f->row_shift == 0 && f->amount == 0;
+    for (int j = 0; j < f->width; j++)
+        ones &= f->row[j] == 1;
+    for (int i = 0; i < f->height; i++)
+        ones &= f->column[i] == 1;
+    return ones;
+}
+
+/* Running sums, of 64 bits along rows. With t = s + half of the scale D, floor(t / D) = floor((t + 1/2) / D), and
+ * (t + 1/2) / D is at least 1 / 2D away from any integer. D is below 2^22, and t + 1/2 is exact. The computed value is
+ * below 2^16, and its two roundings err by less than 2^-36. */
+static bool make_wide_window(const struct plan *plan, struct program *program)
+{
+    if (!pass_allocate(&program->last, 1))
+        return false;
+    program->first = program->last;
+    program->last->group = program->loops->group;
+    program->last->arithmetic = plan->sample == SAMPLE_U8 ? ARITHMETIC_BYTES : ARITHMETIC_WORDS; /* rows as they are */
+    program->last->row_count = WINDOW_ROWS;
+    program->is_wide_window = true;
+    program->wide_window = (struct wide_window){
+        .sample = plan->sample,
+        .columns = plan->filter->width,
+        .term = (double)plan->passes.half + 0.5,
+        .factor = 1.0 / (double)plan->passes.scale,
+    };
+    return true;
+}
+
 /* Make the passes of a filter in two passes. */
 static bool make_two_pass(const struct plan *plan, struct program *program)
 {
     const struct filter *f = plan->filter;
+    if (plan->sample != SAMPLE_F32 && is_wide_window(f))
+        return make_wide_window(plan, program);
     const struct weights row = {f->width, 1, f->row, ldexp(1, f->row_shift)};
     const struct weights column = {1, f->height, f->column, (double)f->pass_scale};
     if (!pass_allocate(&program->first, GROUP_MAX * (size_t)f->width) ||

@@ -23,6 +23,8 @@ struct program {
     struct join16 join16; /* samples of uint16_t: of all JOINED_ROWS */
     bool is_shift;        /* outputs are samples: plan->shift_x, shift_y says where they are */
     bool is_window;       /* all taps are equal: running sums take the place of passes */
+    bool is_wide_window;  /* they do for a filter in two passes, whose taps are 1 */
+    struct wide_window wide_window; /* without the memory of prefixes */
 };
 
 /* Make the program of PLAN for the instruction set of LOOPS. Returns NULL if there is not enough memory. Free it with

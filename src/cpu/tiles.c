@@ -291,6 +291,28 @@ static void convolve_window(const struct launch *launch, const struct tile *tile
     }
 }
 
+/* The same for a wide window, in one row of column sums. */
+static void convolve_wide_window(const struct launch *launch, const struct tile *tile, char *scratch)
+{
+    const struct loops *loops = launch->program->loops;
+    const struct filter *f = launch->plan->filter;
+    const int width = tile->x1 - tile->x0, count = width + f->width - 1;
+    char *entering = scratch, *leaving = entering + launch->input_bytes, *sums = leaving + launch->input_bytes;
+    struct wide_window window = launch->program->wide_window;
+    window.prefixes = (uint64_t *)(void *)(scratch + (size_t)launch->input_rows * launch->input_bytes);
+    memset(sums, 0, launch->input_bytes);
+    for (int row = 0; row < tile->y1 - tile->y0 + f->height - 1; row++) {
+        const void *in = tile_row(launch, PART_ALL, tile, row, entering);
+        const void *gone = row < f->height ? NULL : tile_row(launch, PART_ALL, tile, row - f->height, leaving);
+        loops->slide_wide(window.sample, in, gone, count, (uint32_t *)(void *)sums);
+        const int y = tile->y0 + row - (f->height - 1);
+        if (y >= tile->y0)
+            loops->slide_across_wide(&window, (const uint32_t *)(const void *)sums, width,
+                                     (char *)plane_row(launch->out, tile->channel, y) +
+                                         (size_t)tile->x0 * sample_bytes(launch->out->sample));
+    }
+}
+
 /* The filter only moves the image, or leaves it: every row of outputs is a row of samples, border included. */
 static void convolve_shift(const struct launch *launch, const struct tile *tile)
 {
@@ -323,6 +345,8 @@ void tile_convolve(void *context, int64_t index, int thread)
         convolve_shift(launch, &tile);
     else if (program->is_window)
         convolve_window(launch, &tile, scratch);
+    else if (program->is_wide_window)
+        convolve_wide_window(launch, &tile, scratch);
     else if (program->first == program->last)
         convolve_at_once(launch, &tile, scratch);
     else
@@ -357,7 +381,7 @@ void tiles_choose(struct launch *launch, int threads)
     launch->first_width = edge > 0 ? edge : launch->tile_width < width ? launch->tile_width : width;
     launch->tiles_x = 1 + (width - launch->first_width + launch->tile_width - 1) / launch->tile_width;
 
-    const int height_most = program->is_window ? WINDOW_HEIGHT_MOST : TILE_HEIGHT_MOST;
+    const int height_most = program->is_window || program->is_wide_window ? WINDOW_HEIGHT_MOST : TILE_HEIGHT_MOST;
     int tile_height = 4 * f->height > height_most ? 4 * f->height : height_most;
     const int64_t columns = (int64_t)launch->tiles_x * launch->in->count;
     const int64_t wanted = (threads > 1 ? (int64_t)TILES_A_THREAD * threads : 1) / columns + 1;
@@ -373,6 +397,11 @@ void tiles_choose(struct launch *launch, int threads)
         launch->input_bytes = round_up(reach + 2 * BLOCK_MAX, SCRATCH_ALIGNMENT);
         launch->ring_rows = 1;
         launch->ring_bytes = round_up(PREFIX_CELLS(reach), BLOCK_MAX) * sizeof(int32_t);
+    }
+    if (program->is_wide_window) {
+        launch->input_bytes = round_up(reach * sizeof(uint32_t), SCRATCH_ALIGNMENT);
+        launch->ring_rows = 1;
+        launch->ring_bytes = round_up((reach + 1) * sizeof(uint64_t), SCRATCH_ALIGNMENT);
     }
     launch->spare_bytes = round_up((size_t)launch->tile_width * sample_bytes(launch->in->sample), SCRATCH_ALIGNMENT);
     launch->scratch_bytes = (size_t)(launch->input_sets * launch->input_rows) * launch->input_bytes +
