@@ -4,7 +4,7 @@
  * masks, wide boxes. Samples are uint8_t or uint16_t.
  *
  * Both passes are products of bytes with band matrices, as in tensor-core. A block walks down a strip of 32, 64 or 128
- * columns, 32 rows at a time, with a warp for each 16 columns:
+ * columns, 16 rows of samples and 32 of outputs at a time, with a warp for each 16 columns:
  *
  *     row taps         samples, in shared memory       rounded sums m of the rows, in a ring in shared memory
  *     [a b c . . ]     [32 samples of 8 rows,]         [blocks of 16 rows: of each column, 16 bytes side by side,]
@@ -36,11 +36,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static constexpr int parts_most = 3;     /* bytes of a tap */
-static constexpr int width_most = 128;   /* columns of a strip */
-static constexpr int stage_rows = 32;    /* rows of samples that are loaded, and of outputs that are made, at a time */
-static constexpr int segment_most = 6;   /* blocks of 32 samples of a window that are loaded at a time */
-static constexpr int matrix_bytes = 512; /* 16 x 32 */
+static constexpr int parts_most = 3;             /* bytes of a tap */
+static constexpr int width_most = 128;           /* columns of a strip */
+static constexpr int stage_rows = 16;            /* rows of samples that are loaded at a time */
+static constexpr int stages = 3;                 /* one of them is being worked on */
+static constexpr int step_rows = 2 * stage_rows; /* rows of outputs that are made at a time */
+static constexpr int blocks_most = 2;            /* blocks of a window that a kernel of its own takes */
+static constexpr int segment_most = 6;           /* blocks of 32 samples of a window that are loaded at a time */
+static constexpr int matrix_bytes = 512;         /* 16 x 32 */
 static_assert((FILTER_PASS_MAX + 15 + 7 + 31) / 32 <= 64, "64 bits say which blocks have taps");
 
 /* The blocks of 32 terms in which a part of the taps is not all zero lie between these. */
@@ -234,20 +237,23 @@ static __device__ __forceinline__ void store_eight(unsigned char *to, const uint
                 ((uint16_t *)to)[k] = (uint16_t)(word[k / 2] >> 16 * (k % 2));
 }
 
-/* Blocks whose registers a multiprocessor must hold. */
+/* Blocks of threads whose registers a multiprocessor must hold. */
 template <typename T>
-constexpr int resident = sizeof(T) == 2 ? 2 : 3;
+constexpr int resident = sizeof(T) == 2 ? 3 : 4;
 
-template <typename T, int PARTS, int PLANES, bool UNSHARP>
+/* BLOCKS of 32 terms in both windows, or 0: any number. */
+template <typename T, int PARTS, int PLANES, bool UNSHARP, int BLOCKS>
 static __global__ void __launch_bounds__(2 * width_most, resident<T>)
     blur(const __grid_constant__ struct blur_call call)
 {
     constexpr int bytes = (int)sizeof(T), row_weights = bytes + PARTS - 1, column_weights = PLANES + PARTS - 1;
+    const int row_blocks = BLOCKS > 0 ? BLOCKS : call.row_blocks, segment = BLOCKS > 0 ? BLOCKS : call.segment;
+    const int column_blocks = BLOCKS > 0 ? BLOCKS : call.column_blocks;
     extern __shared__ uint4 memory[];
     const struct launch &launch = call.launch;
     const int lane = (int)threadIdx.x % 32, warps = (int)blockDim.x / 32;
-    const int warp =
-        __shfl_sync(~0u, (int)threadIdx.x / 32, 0); /* so that the compiler sees that it is one for a warp */
+    /* One lane sends it to the others, so that the compiler sees that it is the same for a warp. */
+    const int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0);
     const int across = (int)blockIdx.x / call.columns, plane_index = across / call.tiles_y;
     const int tile_x = ((int)blockIdx.x - across * call.columns) * call.tile_width - call.shift;
     const int tile_y = (across - plane_index * call.tiles_y) * call.strip;
@@ -255,61 +261,69 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>)
     const unsigned char *const plane = launch.in + plane_index * launch.in_plane;
     unsigned char *const out_plane = launch.out + plane_index * launch.out_plane;
 
-    const uint32_t stages = shared_address(memory), stage_bytes = (uint32_t)(stage_rows * call.pitch);
-    const uint32_t ring = stages + 2 * stage_bytes;
+    const uint32_t first_stage = shared_address(memory), stage_bytes = (uint32_t)(stage_rows * call.pitch);
+    const uint32_t ring = first_stage + stages * stage_bytes;
     const uint32_t block_bytes = 16 * (uint32_t)call.tile_width;         /* of 16 rows, one byte of m */
     const uint32_t ring_bytes = (uint32_t)(call.high + 1) * block_bytes; /* of one byte of m */
 
-    /* A stage is `segment` blocks of the windows of 32 rows. A warp loads every `warps`-th row. */
+    /* A stage is `segment` blocks of the windows of 16 rows. A warp loads every `warps`-th row, a lane 16 bytes of it. */
     const int groups = (rows + 15) / 16, steps = (groups + call.high) / 2;
-    int load_step = 0, load_block = 0; /* of the next stage */
-    uint32_t load_to = stages;
-    const int load_x = tile_x - call.lead + lane * unit<T>; /* of a lane's unit in the first block */
-    const uint32_t load_lane = warp * call.pitch + 16 * lane;
-    const ptrdiff_t warps_rows = warps * (ptrdiff_t)launch.in_row;
+    int load_y = tile_y - launch.anchor_y, load_block = 0; /* of the next stage */
+    const int load_end = load_y + steps * step_rows;
     const unsigned char *load_from =
-        plane + (tile_y - launch.anchor_y + warp) * (ptrdiff_t)launch.in_row + load_x * bytes;
+        plane + (load_y + warp) * (ptrdiff_t)launch.in_row + (tile_x - call.lead) * bytes + 16 * lane;
+    const ptrdiff_t next_from = warps * (ptrdiff_t)launch.in_row;
+    const uint32_t next_to = warps * call.pitch, load_lane = warp * call.pitch + 16 * lane;
+    uint32_t load_to = first_stage;
+    int load_x, load_units; /* of the stage; and is a lane's unit inside the image, and are all? */
+    bool lane_inside, all_inside;
+    auto set_columns = [&]() {
+        load_x = tile_x - call.lead + 32 * load_block;
+        load_units = (call.tile_width - 16 + 32 * min(segment, row_blocks - load_block)) / unit<T>;
+        const int x = load_x + lane * unit<T>;
+        lane_inside = lane < load_units && x >= 0 && x + unit<T> <= launch.width;
+        all_inside = load_x >= 0 && load_x + load_units * unit<T> <= launch.width;
+    };
+    set_columns();
     auto load_stage = [&]() {
-        if (load_step < steps) {
-            const int x = load_x + 32 * load_block, y = tile_y - launch.anchor_y + load_step * stage_rows;
-            const int units = (call.tile_width - 16 + 32 * min(call.segment, call.row_blocks - load_block)) / unit<T>;
-            const bool rows_inside = y >= 0 && y + stage_rows <= launch.height;
-            if (rows_inside && lane < units && x >= 0 && x + unit<T> <= launch.width) {
+        if (load_y < load_end) {
+            const bool rows_inside = load_y >= 0 && load_y <= launch.height - stage_rows;
+            if (rows_inside && lane_inside) {
                 const unsigned char *from = load_from + 32 * bytes * load_block;
                 uint32_t to = load_to + load_lane;
 #pragma unroll 1
-                for (int r = 0; r < stage_rows; r += 4 * warps)
-#pragma unroll
-                    for (int k = 0; k < 4; k++) {
-                        copy_start<16, true>(to, from);
-                        from += warps_rows;
-                        to += warps * call.pitch;
-                    }
+                for (int r = 0; r < stage_rows; r += 2 * warps) {
+                    copy_start<16, true>(to, from);
+                    copy_start<16, true>(to + next_to, from + next_from);
+                    from += 2 * next_from;
+                    to += 2 * next_to;
+                }
             }
-            const int first_x = x - lane * unit<T>;
-            if (!rows_inside || first_x < 0 || first_x + units * unit < T >> launch.width)
-                load_border<T>(plane, launch.in_row, launch.width, launch.height, launch.border, y, first_x, units,
-                               load_to, call.pitch);
+            if (!rows_inside || !all_inside)
+                load_border<T>(plane, launch.in_row, launch.width, launch.height, launch.border, load_y, load_x,
+                               load_units, load_to, call.pitch);
         }
         copy_commit();
-        load_block += call.segment;
-        if (load_block >= call.row_blocks) {
-            load_block = 0;
-            load_step++;
-            load_from += stage_rows * (ptrdiff_t)launch.in_row;
+        load_to = load_to == first_stage + (stages - 1) * stage_bytes ? first_stage : load_to + stage_bytes;
+        if (BLOCKS == 0) {
+            load_block = load_block + segment < row_blocks ? load_block + segment : 0;
+            set_columns();
+            if (load_block > 0)
+                return;
         }
-        load_to = load_to == stages ? stages + stage_bytes : stages;
+        load_y += stage_rows;
+        load_from += stage_rows * (ptrdiff_t)launch.in_row;
     };
 #pragma unroll 1
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < stages - 1; k++)
         load_stage();
 
     /* Of samples: lane l gives the address of row l % 8 of matrix l / 8. For uint16_t, the four matrices are 32 samples of
      * 8 rows; for uint8_t, 32 samples of 16 rows. */
-    uint32_t from = stages + warp * 16 * bytes +
-                    (bytes == 2 ? lane % 8 * call.pitch + lane / 8 * 16
-                                : (lane / 16 * 8 + lane % 8) * call.pitch + lane / 8 % 2 * 16);
-    uint32_t other = stage_bytes; /* from this stage to the other one */
+    const uint32_t first_from = first_stage + warp * 16 * bytes +
+                                (bytes == 2 ? lane % 8 * call.pitch + lane / 8 * 16
+                                            : (lane / 16 * 8 + lane % 8) * call.pitch + lane / 8 % 2 * 16);
+    uint32_t from = first_from;
 
     /* Of the ring: 8 columns of a block and of the next, then the next 8 columns. */
     const int column_group = warp / 2, row_group = warp % 2; /* of a warp's outputs: 32 columns of 16 rows */
@@ -327,119 +341,116 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>)
 
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
-        uint32_t row[row_weights][4][4];
-#pragma unroll
-        for (int w = 0; w < row_weights; w++)
-#pragma unroll
-            for (int k = 0; k < 16; k++)
-                row[w][k / 4][k % 4] = row_start<PARTS>(call.passes, w);
-        const uint4 *taps_at = call.row_taps + lane;
 #pragma unroll 1
-        for (int k = 0; k < call.row_blocks;) {
-            copy_wait<1>();
-            __syncthreads();
-            const int end = min(k + call.segment, call.row_blocks);
-#pragma unroll 1
-            for (uint32_t at = from; k < end; k++, at += 32 * bytes, taps_at += PARTS * 32) {
-                uint4 taps[PARTS];
+        for (int half = 0; half < 2; half++) {
+            uint32_t row[row_weights][2][4];
 #pragma unroll
-                for (int p = 0; p < PARTS; p++)
-                    taps[p] = __ldg(taps_at + p * 32);
-                uint32_t samples[4][bytes][2]; /* bytes and halves */
+            for (int w = 0; w < row_weights; w++)
 #pragma unroll
-                for (int j = 0; j < 4; j += 3 - bytes) { /* 8 rows at a time, or 16 */
-                    uint32_t word[4];
-                    read_matrices(word, at + 8 * j * call.pitch);
+                for (int k = 0; k < 8; k++)
+                    row[w][k / 4][k % 4] = row_start<PARTS>(call.passes, w);
+            const uint4 *taps_at = call.row_taps + lane;
+            for (int k = 0; k < row_blocks;) {
+                copy_wait<stages - 2>();
+                __syncthreads();
+                load_stage();
+                const int end = min(k + segment, row_blocks);
+#pragma unroll(BLOCKS > 0 ? BLOCKS : 1)
+                for (uint32_t at = from; k < end; k++, at += 32 * bytes, taps_at += PARTS * 32) {
+                    uint4 taps[PARTS];
 #pragma unroll
-                    for (int i = 0; i < 2; i++)
+                    for (int p = 0; p < PARTS; p++)
+                        taps[p] = __ldg(taps_at + p * 32);
+                    uint32_t samples[2][bytes][2]; /* of 8 rows: bytes and halves */
+                    uint32_t word[bytes][4];
+#pragma unroll
+                    for (int j = 0; j < bytes; j++)
+                        read_matrices(word[j], at + 8 * j * call.pitch);
+#pragma unroll
+                    for (int j = 0; j < 2; j++)
 #pragma unroll
                         for (int h = 0; h < 2; h++)
-                            if constexpr (bytes == 2)
-                                samples[j][i][h] = __byte_perm(word[2 * h], word[2 * h + 1], i == 0 ? 0x6420 : 0x7531);
-                            else
-                                samples[j + i][0][h] = word[2 * i + h];
+#pragma unroll
+                            for (int i = 0; i < bytes; i++)
+                                samples[j][i][h] = bytes == 1
+                                                       ? word[0][2 * j + h]
+                                                       : __byte_perm(word[j % bytes][2 * h], word[j % bytes][2 * h + 1],
+                                                                     i == 0 ? 0x6420 : 0x7531);
+#pragma unroll
+                    for (int p = 0; p < PARTS; p++)
+                        if (BLOCKS > 0 || p == 0 ||
+                            (unsigned)(k - call.row_used[p].first) < (unsigned)call.row_used[p].count)
+#pragma unroll
+                            for (int i = 0; i < bytes; i++)
+#pragma unroll
+                                for (int j = 0; j < 2; j++)
+                                    multiply(row[p + i][j], taps[p], samples[j][i][0], samples[j][i][1]);
                 }
-#pragma unroll
-                for (int p = 0; p < PARTS; p++)
-                    if (p == 0 || (unsigned)(k - call.row_used[p].first) < (unsigned)call.row_used[p].count)
-#pragma unroll
-                        for (int i = 0; i < bytes; i++)
-#pragma unroll
-                            for (int j = 0; j < 4; j++)
-                                multiply(row[p + i][j], taps[p], samples[j][i][0], samples[j][i][1]);
+                from = from == first_from + (stages - 1) * stage_bytes ? first_from : from + stage_bytes;
             }
-            from += other;
-            other = 0 - other;
-            if (k == call.row_blocks)
-            /* Two blocks of 16 rows: of columns g and g + 8, the bytes of rows 2 t, 2 t + 1, 8 + 2 t and 9 + 2 t. */
+            /* A block of 16 rows: of columns g and g + 8, the bytes of rows 2 t, 2 t + 1, 8 + 2 t and 9 + 2 t. */
 #pragma unroll
-                for (int b = 0; b < 2; b++) {
+            for (int h = 0; h < 2; h++) {
+                uint32_t m[4];
 #pragma unroll
-                    for (int h = 0; h < 2; h++) {
-                        uint32_t m[4];
+                for (int e = 0; e < 4; e++) {
+                    uint32_t sum[row_weights];
 #pragma unroll
-                        for (int e = 0; e < 4; e++) {
-                            uint32_t sum[row_weights];
-#pragma unroll
-                            for (int w = 0; w < row_weights; w++)
-                                sum[w] = row[w][2 * b + e / 2][2 * h + e % 2];
-                            m[e] = row_sum<PARTS, row_weights>(call.passes, sum);
-                        }
-                        const uint32_t to = ring_to + write_at + h * 128;
-#pragma unroll
-                        for (int i = 0; i < PLANES; i += 2) {
-                            const uint32_t upper = __byte_perm(m[0], m[1], i == 0 ? 0x5140 : 0x7362);
-                            const uint32_t lower = __byte_perm(m[2], m[3], i == 0 ? 0x5140 : 0x7362);
-                            write_shared(to + i * ring_bytes, __byte_perm(upper, lower, 0x5410));
-                            if (i + 1 < PLANES)
-                                write_shared(to + (i + 1) * ring_bytes, __byte_perm(upper, lower, 0x7632));
-                        }
-                    }
-                    write_at = write_at + block_bytes == ring_bytes ? 0 : write_at + block_bytes;
+                    for (int w = 0; w < row_weights; w++)
+                        sum[w] = row[w][e / 2][2 * h + e % 2];
+                    m[e] = row_sum<PARTS, row_weights>(call.passes, sum);
                 }
-            __syncthreads();
-            load_stage();
+                const uint32_t at = ring_to + write_at + h * 128;
+#pragma unroll
+                for (int i = 0; i < PLANES; i += 2) {
+                    const uint32_t upper = __byte_perm(m[0], m[1], i == 0 ? 0x5140 : 0x7362);
+                    const uint32_t lower = __byte_perm(m[2], m[3], i == 0 ? 0x5140 : 0x7362);
+                    write_shared(at + i * ring_bytes, __byte_perm(upper, lower, 0x5410));
+                    if (i + 1 < PLANES)
+                        write_shared(at + (i + 1) * ring_bytes, __byte_perm(upper, lower, 0x7632));
+                }
+            }
+            write_at = write_at + block_bytes == ring_bytes ? 0 : write_at + block_bytes;
         }
+        __syncthreads();
 
         if (group >= 0 && group < groups) {
-            uint32_t column[column_weights][4][4];
+            constexpr int words = bytes; /* of four outputs */
+            uint32_t four[2][2][words];  /* of a row and of the eighth row below; of each chunk of columns */
 #pragma unroll
-            for (int w = 0; w < column_weights; w++)
+            for (int c = 0; c < 2; c++) {
+                uint32_t column[column_weights][2][4];
 #pragma unroll
-                for (int k = 0; k < 16; k++)
-                    column[w][k / 4][k % 4] = UNSHARP ? 0 : column_start<PARTS>(call.passes, w);
-            uint32_t at = read_at;
-            const uint4 *taps_at = call.column_taps + lane;
-#pragma unroll 1
-            for (int k = 0; k < call.column_blocks; k++, taps_at += PARTS * 32) {
-                uint4 taps[PARTS];
+                for (int w = 0; w < column_weights; w++)
 #pragma unroll
-                for (int p = 0; p < PARTS; p++)
-                    taps[p] = __ldg(taps_at + p * 32);
-                uint32_t word[PLANES][2][4];
+                    for (int k = 0; k < 8; k++)
+                        column[w][k / 4][k % 4] = UNSHARP ? 0 : column_start<PARTS>(call.passes, w);
+                uint32_t at = read_at;
+                const uint4 *taps_at = call.column_taps + lane;
+#pragma unroll(BLOCKS > 0 ? BLOCKS : 1)
+                for (int k = 0; k < column_blocks; k++, taps_at += PARTS * 32) {
+                    uint4 taps[PARTS];
 #pragma unroll
-                for (int i = 0; i < PLANES; i++)
+                    for (int p = 0; p < PARTS; p++)
+                        taps[p] = __ldg(taps_at + p * 32);
+                    uint32_t word[PLANES][4];
 #pragma unroll
-                    for (int c = 0; c < 2; c++)
-                        read_matrices(word[i][c], ring_lane + i * ring_bytes + at + 256 * c);
+                    for (int i = 0; i < PLANES; i++)
+                        read_matrices(word[i], ring_lane + i * ring_bytes + at + 256 * c);
 #pragma unroll
-                for (int p = 0; p < PARTS; p++)
-                    if (p == 0 || (unsigned)(k - call.column_used[p].first) < (unsigned)call.column_used[p].count)
+                    for (int p = 0; p < PARTS; p++)
+                        if (BLOCKS > 0 || p == 0 ||
+                            (unsigned)(k - call.column_used[p].first) < (unsigned)call.column_used[p].count)
 #pragma unroll
-                        for (int i = 0; i < PLANES; i++)
+                            for (int i = 0; i < PLANES; i++)
 #pragma unroll
-                            for (int j = 0; j < 4; j++)
-                                multiply(column[p + i][j], taps[p], word[i][j / 2][2 * (j % 2)],
-                                         word[i][j / 2][2 * (j % 2) + 1]);
-                at += 2 * block_bytes;
-                at -= at >= ring_bytes ? ring_bytes : 0;
-            }
+                                for (int j = 0; j < 2; j++)
+                                    multiply(column[p + i][j], taps[p], word[i][2 * j], word[i][2 * j + 1]);
+                    at += 2 * block_bytes;
+                    at -= at >= ring_bytes ? ring_bytes : 0;
+                }
 #pragma unroll
-            for (int r = 0; r < 2; r++) {
-                constexpr int words = 4 * bytes / 4; /* of four outputs */
-                uint32_t four[2][words], eight[2 * words];
-#pragma unroll
-                for (int c = 0; c < 2; c++) {
+                for (int r = 0; r < 2; r++) {
                     int in[4] = {};
                     if (UNSHARP && out_y + 8 * r < rows && x + 16 * c >= 0 && x + 16 * c < launch.width)
                         read_four((const T *)(plane + (size_t)(tile_y + out_y + 8 * r) * launch.in_row) + x + 16 * c,
@@ -450,27 +461,31 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>)
                         uint32_t sum[column_weights];
 #pragma unroll
                         for (int w = 0; w < column_weights; w++)
-                            sum[w] = column[w][2 * c + e / 2][2 * r + e % 2];
+                            sum[w] = column[w][e / 2][2 * r + e % 2];
                         level[e] = UNSHARP ? (uint32_t)passes_level(&call.passes, whole_sum<column_weights>(sum), in[e])
                                                  << (bytes == 1 ? 24 : 0)
                                            : column_level<T, PARTS, column_weights>(call.passes, sum);
                     }
-                    pack_four(level, four[c]);
+                    pack_four(level, four[r][c]);
                 }
-                /* Lanes exchange outputs, so that each has eight side by side: the odd ones those of the second chunk. */
+            }
+            /* Lanes exchange outputs, so that each has eight side by side: the odd ones those of the second chunk. */
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                uint32_t eight[2 * words];
 #pragma unroll
                 for (int k = 0; k < words; k++) {
-                    const uint32_t other_word = __shfl_xor_sync(~0u, odd ? four[0][k] : four[1][k], 1);
-                    eight[k] = odd ? other_word : four[0][k];
-                    eight[words + k] = odd ? four[1][k] : other_word;
+                    const uint32_t other = __shfl_xor_sync(~0u, odd ? four[r][0][k] : four[r][1][k], 1);
+                    eight[k] = odd ? other : four[r][0][k];
+                    eight[words + k] = odd ? four[r][1][k] : other;
                 }
                 if (out_y + 8 * r < rows && to_x >= 0)
                     store_eight(to + 8 * r * launch.out_row, eight, launch.width - to_x, T());
             }
         }
-        out_y += 32;
-        to += 32 * launch.out_row;
         group += 2;
+        out_y += step_rows;
+        to += step_rows * (ptrdiff_t)launch.out_row;
         read_at += 2 * block_bytes;
         read_at -= read_at >= ring_bytes ? ring_bytes : 0;
     }
@@ -530,6 +545,9 @@ static void arrange(const struct plan *plan, int *parts, int *factor, struct blu
     call->row_blocks = (call->lead - f->anchor_x + f->width + 15 + 31) / 32;
     call->column_blocks = (f->height + 15 + 31) / 32;
     call->high = (f->height + 15 + 15) / 16;
+    const int blocks = call->row_blocks > call->column_blocks ? call->row_blocks : call->column_blocks;
+    if (*parts > 1 && f->amount == 0 && blocks <= blocks_most)
+        call->row_blocks = call->column_blocks = blocks; /* for the kernel of that number */
     const int segments = (call->row_blocks + segment_most - 1) / segment_most;
     call->segment = (call->row_blocks + segments - 1) / segments;
     for (int p = 0; p < *parts; p++) {
@@ -560,16 +578,25 @@ extern "C" bool blur_prepare(struct plan *plan, struct device *device, struct er
 
 typedef void blur_function(struct blur_call);
 
-/* The kernel, and the bytes of its m. */
-static blur_function *choose_kernel(const struct plan *plan, int parts, int *planes)
+template <typename T, int PARTS, int PLANES>
+static blur_function *kernel_of_blocks(int blocks)
 {
-    const bool deep = plan->sample == SAMPLE_U16, unsharp = plan->passes.amount != 0;
+    return blocks == 1   ? blur<T, PARTS, PLANES, false, 1>
+           : blocks == 2 ? blur<T, PARTS, PLANES, false, 2>
+                         : blur<T, PARTS, PLANES, false, 0>;
+}
+
+/* The kernel, and the bytes of its m. */
+static blur_function *choose_kernel(const struct plan *plan, const struct blur_call *call, int parts, int *planes)
+{
+    const bool deep = plan->sample == SAMPLE_U16;
     *planes = (deep ? 3 : 2) + (parts == 1);
     if (parts == 1)
-        return deep ? blur<uint16_t, 1, 4, false> : blur<uint8_t, 1, 3, false>;
-    return deep      ? unsharp ? blur<uint16_t, 3, 3, true> : blur<uint16_t, 3, 3, false>
-                : unsharp ? blur<uint8_t, 2, 2, true>
-                     : blur<uint8_t, 2, 2, false>;
+        return deep ? blur<uint16_t, 1, 4, false, 0> : blur<uint8_t, 1, 3, false, 0>;
+    if (plan->passes.amount != 0)
+        return deep ? blur<uint16_t, 3, 3, true, 0> : blur<uint8_t, 2, 2, true, 0>;
+    return deep ? kernel_of_blocks<uint16_t, 3, 3>(call->row_blocks)
+                : kernel_of_blocks<uint8_t, 2, 2>(call->row_blocks);
 }
 
 /* Set the strip's width and the pitch. Returns the bytes of shared memory of a block. The rows of eight samples that a
@@ -579,7 +606,7 @@ static size_t set_width(struct blur_call *call, int width, int planes, enum samp
     call->tile_width = width;
     call->pitch = (width - 16 + 32 * call->segment) * (int)sample_bytes(sample);
     call->pitch += call->pitch / 16 % 2 ? 0 : 16;
-    return (size_t)(2 * stage_rows * call->pitch) + (size_t)planes * (size_t)(call->high + 1) * 16 * (size_t)width;
+    return (size_t)(stages * stage_rows * call->pitch) + (size_t)planes * (size_t)(call->high + 1) * 16 * (size_t)width;
 }
 
 /* Choose the widest strip that two blocks of a multiprocessor have room for, else the narrowest. */
@@ -600,10 +627,10 @@ static void choose_strip(struct blur_call *call, const struct filter *f, const s
 {
     double best = 0;
     call->columns = (in->width + call->shift + call->tile_width - 1) / call->tile_width;
-    for (int steps = 1; steps <= (in->height + stage_rows - 1) / stage_rows; steps += steps < 64 ? 1 : steps / 8) {
-        const int strip = steps * stage_rows, tiles_y = (in->height + strip - 1) / strip;
+    for (int steps = 1; steps <= (in->height + step_rows - 1) / step_rows; steps += steps < 64 ? 1 : steps / 8) {
+        const int strip = steps * step_rows, tiles_y = (in->height + strip - 1) / strip;
         const double waves = (double)call->columns * tiles_y * in->count / resident;
-        const double cost = (waves < 4 ? ceil(waves) : waves) * (strip + f->height + stage_rows);
+        const double cost = (waves < 4 ? ceil(waves) : waves) * (strip + f->height + step_rows);
         if (best == 0 || cost < best) {
             best = cost;
             call->strip = strip;
@@ -619,7 +646,7 @@ extern "C" bool blur_launch(const struct plan *plan, struct device *device, cons
     struct blur_call call = {};
     int parts, factor, planes;
     arrange(plan, &parts, &factor, &call);
-    blur_function *kernel = choose_kernel(plan, parts, &planes);
+    blur_function *kernel = choose_kernel(plan, &call, parts, &planes);
     call.launch = make_launch(plan, in, out);
     call.row_taps = (const uint4 *)device_table(device);
     call.column_taps = call.row_taps + (size_t)parts * call.row_blocks * matrix_bytes / sizeof(uint4);
