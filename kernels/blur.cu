@@ -36,14 +36,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static constexpr int parts_most = 3;             /* bytes of a tap */
-static constexpr int width_most = 128;           /* columns of a strip */
-static constexpr int stage_rows = 16;            /* rows of samples that are loaded at a time */
-static constexpr int stages = 3;                 /* one of them is being worked on */
-static constexpr int step_rows = 2 * stage_rows; /* rows of outputs that are made at a time */
-static constexpr int blocks_most = 2;            /* blocks of a window that a kernel of its own takes */
-static constexpr int segment_most = 6;           /* blocks of 32 samples of a window that are loaded at a time */
-static constexpr int matrix_bytes = 512;         /* 16 x 32 */
+static constexpr int parts_most = 3;     /* bytes of a tap */
+static constexpr int width_most = 128;   /* columns of a strip */
+static constexpr int stages = 3;         /* of rows of samples; one of them is being worked on */
+static constexpr int step_rows = 32;     /* rows of outputs that are made at a time */
+static constexpr int blocks_most = 2;    /* blocks of a window that a kernel of its own takes */
+static constexpr int segment_most = 4;   /* blocks of 32 samples of a window that are loaded at a time */
+static constexpr int matrix_bytes = 512; /* 16 x 32 */
+static_assert((width_most - 16 + 32 * segment_most) * 2 <= 32 * 16, "a warp loads a row at once, 16 bytes a lane");
 static_assert((FILTER_PASS_MAX + 15 + 7 + 31) / 32 <= 64, "64 bits say which blocks have taps");
 
 /* The blocks of 32 terms in which a part of the taps is not all zero lie between these. */
@@ -66,6 +66,7 @@ struct blur_call {
     int row_blocks, column_blocks; /* of 32 terms in a window */
     int segment;                   /* of row_blocks that are loaded at a time */
     int pitch;                     /* bytes from a row of samples to the next */
+    int kernel_blocks;             /* BLOCKS of the kernel */
     int high;                      /* blocks of 16 rows that the outputs of 16 rows need */
 };
 
@@ -103,36 +104,34 @@ static __device__ __forceinline__ void read_matrices(uint32_t (&word)[4], uint32
 template <typename T>
 constexpr int unit = 16 / (int)sizeof(T);
 
-/* Load those of UNITS units of STAGE_ROWS rows from row Y and column X on that are not wholly inside the image. The threads
- * share the work. Not inlined, and called with values instead of the launch, because few stages need it. */
+/* Load those of UNITS units of ROWS rows from row Y and column X on that are not wholly inside the image, a word of 4 bytes
+ * at a time. The threads share the work. Not inlined, and called with values instead of the launch, because few stages
+ * need it. */
 template <typename T>
 static __device__ __noinline__ void load_border(const unsigned char *plane, size_t in_row, int width, int height,
-                                                enum border border, int y, int x, int units, uint32_t to, int pitch)
+                                                enum border border, int y, int rows, int x, int units, uint32_t to,
+                                                int pitch)
 {
     constexpr int word = 4 / (int)sizeof(T); /* samples of 4 bytes */
-    const bool rows_inside = y >= 0 && y + stage_rows <= height;
+    const bool rows_inside = y >= 0 && y + rows <= height;
     const int before = x < 0 ? min((-x + unit<T> - 1) / unit<T>, units) : 0; /* units that begin left of the image */
     const int after = max(min((width - x) / unit<T>, units), before);        /* the first that ends right of it */
-    const int count = rows_inside ? before + units - after : units;          /* of a row that are loaded here */
+    const int count = 4 * (rows_inside ? before + units - after : units);    /* words of a row that are loaded here */
 #pragma unroll 1
-    for (int k = (int)threadIdx.x; k < stage_rows * count; k += (int)blockDim.x) {
-        const int r = k / count, i = k % count, u = rows_inside && i >= before ? after + i - before : i;
-        const int from_x = x + u * unit<T>, from_y = border_index(y + r, height, border);
+    for (int k = (int)threadIdx.x; k < rows * count; k += (int)blockDim.x) {
+        const int r = k / count, i = k % count;
+        const int w = i + (rows_inside && i >= 4 * before ? 4 * (after - before) : 0);
+        const int from_y = border_index(y + r, height, border), from_x = x + w * word;
         const T *const row = (const T *)(plane + (size_t)max(from_y, 0) * in_row);
-        const uint32_t at = to + r * pitch + 16 * u;
-        if (from_y >= 0 && from_x >= 0 && from_x + unit<T> <= width) {
-            copy_start<16, true>(at, row + from_x);
-            continue;
-        }
-#pragma unroll 1
-        for (int w = 0; w < unit<T>; w += word) {
-            uint32_t four = 0;
+        uint32_t four = 0;
+        if (from_y >= 0 && from_x >= 0 && from_x + word <= width)
+            four = *(const uint32_t *)(row + from_x);
+        else
             for (int b = 0; b < word && from_y >= 0; b++) {
-                const int from = border_index(from_x + w + b, width, border);
+                const int from = border_index(from_x + b, width, border);
                 four |= (from < 0 ? 0 : (uint32_t)row[from]) << 8 * (int)sizeof(T) * b;
             }
-            write_shared(at + w * (int)sizeof(T), four);
-        }
+        write_shared(to + r * pitch + 4 * w, four);
     }
 }
 
@@ -237,16 +236,28 @@ static __device__ __forceinline__ void store_eight(unsigned char *to, const uint
                 ((uint16_t *)to)[k] = (uint16_t)(word[k / 2] >> 16 * (k % 2));
 }
 
+/* Rows of samples of a stage. With fewer, sums take fewer registers; with more, a matrix of taps meets more samples. Large
+ * windows need the latter, as there are many such matrices. */
+static __host__ __device__ constexpr int stage_rows_of(int blocks)
+{
+    return blocks > 0 ? 16 : 32;
+}
+
 /* Blocks of threads whose registers a multiprocessor must hold. */
 template <typename T>
-constexpr int resident = sizeof(T) == 2 ? 3 : 4;
+static __host__ __device__ constexpr int resident(int blocks)
+{
+    return (sizeof(T) == 2 ? 2 : 3) + (blocks > 0);
+}
 
 /* BLOCKS of 32 terms in both windows, or 0: any number. */
 template <typename T, int PARTS, int PLANES, bool UNSHARP, int BLOCKS>
-static __global__ void __launch_bounds__(2 * width_most, resident<T>)
+static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
     blur(const __grid_constant__ struct blur_call call)
 {
     constexpr int bytes = (int)sizeof(T), row_weights = bytes + PARTS - 1, column_weights = PLANES + PARTS - 1;
+    constexpr int stage_rows = stage_rows_of(BLOCKS), halves = step_rows / stage_rows; /* stages of a step */
+    constexpr int tiles = stage_rows / 8;                                              /* of 8 rows, or of 8 columns */
     const int row_blocks = BLOCKS > 0 ? BLOCKS : call.row_blocks, segment = BLOCKS > 0 ? BLOCKS : call.segment;
     const int column_blocks = BLOCKS > 0 ? BLOCKS : call.column_blocks;
     extern __shared__ uint4 memory[];
@@ -266,7 +277,7 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>)
     const uint32_t block_bytes = 16 * (uint32_t)call.tile_width;         /* of 16 rows, one byte of m */
     const uint32_t ring_bytes = (uint32_t)(call.high + 1) * block_bytes; /* of one byte of m */
 
-    /* A stage is `segment` blocks of the windows of 16 rows. A warp loads every `warps`-th row, a lane 16 bytes of it. */
+    /* A stage is `segment` blocks of the windows of some rows. A warp loads every `warps`-th row, a lane 16 bytes of it. */
     const int groups = (rows + 15) / 16, steps = (groups + call.high) / 2;
     int load_y = tile_y - launch.anchor_y, load_block = 0; /* of the next stage */
     const int load_end = load_y + steps * step_rows;
@@ -300,8 +311,8 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>)
                 }
             }
             if (!rows_inside || !all_inside)
-                load_border<T>(plane, launch.in_row, launch.width, launch.height, launch.border, load_y, load_x,
-                               load_units, load_to, call.pitch);
+                load_border<T>(plane, launch.in_row, launch.width, launch.height, launch.border, load_y, stage_rows,
+                               load_x, load_units, load_to, call.pitch);
         }
         copy_commit();
         load_to = load_to == first_stage + (stages - 1) * stage_bytes ? first_stage : load_to + stage_bytes;
@@ -342,12 +353,12 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>)
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
 #pragma unroll 1
-        for (int half = 0; half < 2; half++) {
-            uint32_t row[row_weights][2][4];
+        for (int half = 0; half < halves; half++) {
+            uint32_t row[row_weights][tiles][4];
 #pragma unroll
             for (int w = 0; w < row_weights; w++)
 #pragma unroll
-                for (int k = 0; k < 8; k++)
+                for (int k = 0; k < 4 * tiles; k++)
                     row[w][k / 4][k % 4] = row_start<PARTS>(call.passes, w);
             const uint4 *taps_at = call.row_taps + lane;
             for (int k = 0; k < row_blocks;) {
@@ -361,21 +372,18 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>)
 #pragma unroll
                     for (int p = 0; p < PARTS; p++)
                         taps[p] = __ldg(taps_at + p * 32);
-                    uint32_t samples[2][bytes][2]; /* of 8 rows: bytes and halves */
-                    uint32_t word[bytes][4];
+                    uint32_t samples[tiles][bytes][2]; /* of 8 rows: bytes and halves */
 #pragma unroll
-                    for (int j = 0; j < bytes; j++)
-                        read_matrices(word[j], at + 8 * j * call.pitch);
+                    for (int j = 0; j < tiles; j += 3 - bytes) { /* 8 rows at a time, or 16 */
+                        uint32_t word[4];
+                        read_matrices(word, at + 8 * j * call.pitch);
 #pragma unroll
-                    for (int j = 0; j < 2; j++)
-#pragma unroll
-                        for (int h = 0; h < 2; h++)
-#pragma unroll
-                            for (int i = 0; i < bytes; i++)
-                                samples[j][i][h] = bytes == 1
-                                                       ? word[0][2 * j + h]
-                                                       : __byte_perm(word[j % bytes][2 * h], word[j % bytes][2 * h + 1],
-                                                                     i == 0 ? 0x6420 : 0x7531);
+                        for (int k = 0; k < 4; k++)
+                            samples[j + k / 2 * (2 - bytes)][k / 2 * (bytes - 1)][k % 2] =
+                                bytes == 1
+                                    ? word[k]
+                                    : __byte_perm(word[2 * (k % 2)], word[2 * (k % 2) + 1], k < 2 ? 0x6420 : 0x7531);
+                    }
 #pragma unroll
                     for (int p = 0; p < PARTS; p++)
                         if (BLOCKS > 0 || p == 0 ||
@@ -383,34 +391,37 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>)
 #pragma unroll
                             for (int i = 0; i < bytes; i++)
 #pragma unroll
-                                for (int j = 0; j < 2; j++)
+                                for (int j = 0; j < tiles; j++)
                                     multiply(row[p + i][j], taps[p], samples[j][i][0], samples[j][i][1]);
                 }
                 from = from == first_from + (stages - 1) * stage_bytes ? first_from : from + stage_bytes;
             }
-            /* A block of 16 rows: of columns g and g + 8, the bytes of rows 2 t, 2 t + 1, 8 + 2 t and 9 + 2 t. */
+            /* Blocks of 16 rows: of columns g and g + 8, the bytes of rows 2 t, 2 t + 1, 8 + 2 t and 9 + 2 t. */
 #pragma unroll
-            for (int h = 0; h < 2; h++) {
-                uint32_t m[4];
+            for (int b = 0; b < tiles / 2; b++) {
 #pragma unroll
-                for (int e = 0; e < 4; e++) {
-                    uint32_t sum[row_weights];
+                for (int h = 0; h < 2; h++) {
+                    uint32_t m[4];
 #pragma unroll
-                    for (int w = 0; w < row_weights; w++)
-                        sum[w] = row[w][e / 2][2 * h + e % 2];
-                    m[e] = row_sum<PARTS, row_weights>(call.passes, sum);
+                    for (int e = 0; e < 4; e++) {
+                        uint32_t sum[row_weights];
+#pragma unroll
+                        for (int w = 0; w < row_weights; w++)
+                            sum[w] = row[w][2 * b + e / 2][2 * h + e % 2];
+                        m[e] = row_sum<PARTS, row_weights>(call.passes, sum);
+                    }
+                    const uint32_t at = ring_to + write_at + h * 128;
+#pragma unroll
+                    for (int i = 0; i < PLANES; i += 2) {
+                        const uint32_t upper = __byte_perm(m[0], m[1], i == 0 ? 0x5140 : 0x7362);
+                        const uint32_t lower = __byte_perm(m[2], m[3], i == 0 ? 0x5140 : 0x7362);
+                        write_shared(at + i * ring_bytes, __byte_perm(upper, lower, 0x5410));
+                        if (i + 1 < PLANES)
+                            write_shared(at + (i + 1) * ring_bytes, __byte_perm(upper, lower, 0x7632));
+                    }
                 }
-                const uint32_t at = ring_to + write_at + h * 128;
-#pragma unroll
-                for (int i = 0; i < PLANES; i += 2) {
-                    const uint32_t upper = __byte_perm(m[0], m[1], i == 0 ? 0x5140 : 0x7362);
-                    const uint32_t lower = __byte_perm(m[2], m[3], i == 0 ? 0x5140 : 0x7362);
-                    write_shared(at + i * ring_bytes, __byte_perm(upper, lower, 0x5410));
-                    if (i + 1 < PLANES)
-                        write_shared(at + (i + 1) * ring_bytes, __byte_perm(upper, lower, 0x7632));
-                }
+                write_at = write_at + block_bytes == ring_bytes ? 0 : write_at + block_bytes;
             }
-            write_at = write_at + block_bytes == ring_bytes ? 0 : write_at + block_bytes;
         }
         __syncthreads();
 
@@ -418,12 +429,12 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>)
             constexpr int words = bytes; /* of four outputs */
             uint32_t four[2][2][words];  /* of a row and of the eighth row below; of each chunk of columns */
 #pragma unroll
-            for (int c = 0; c < 2; c++) {
-                uint32_t column[column_weights][2][4];
+            for (int half = 0; half < halves; half++) {
+                uint32_t column[column_weights][tiles][4];
 #pragma unroll
                 for (int w = 0; w < column_weights; w++)
 #pragma unroll
-                    for (int k = 0; k < 8; k++)
+                    for (int k = 0; k < 4 * tiles; k++)
                         column[w][k / 4][k % 4] = UNSHARP ? 0 : column_start<PARTS>(call.passes, w);
                 uint32_t at = read_at;
                 const uint4 *taps_at = call.column_taps + lane;
@@ -433,10 +444,12 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>)
 #pragma unroll
                     for (int p = 0; p < PARTS; p++)
                         taps[p] = __ldg(taps_at + p * 32);
-                    uint32_t word[PLANES][4];
+                    uint32_t word[PLANES][tiles / 2][4];
 #pragma unroll
                     for (int i = 0; i < PLANES; i++)
-                        read_matrices(word[i], ring_lane + i * ring_bytes + at + 256 * c);
+#pragma unroll
+                        for (int c = 0; c < tiles / 2; c++)
+                            read_matrices(word[i][c], ring_lane + i * ring_bytes + at + 256 * (half + c));
 #pragma unroll
                     for (int p = 0; p < PARTS; p++)
                         if (BLOCKS > 0 || p == 0 ||
@@ -444,24 +457,25 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>)
 #pragma unroll
                             for (int i = 0; i < PLANES; i++)
 #pragma unroll
-                                for (int j = 0; j < 2; j++)
-                                    multiply(column[p + i][j], taps[p], word[i][2 * j], word[i][2 * j + 1]);
+                                for (int j = 0; j < tiles; j++)
+                                    multiply(column[p + i][j], taps[p], word[i][j / 2][2 * (j % 2)],
+                                             word[i][j / 2][2 * (j % 2) + 1]);
                     at += 2 * block_bytes;
                     at -= at >= ring_bytes ? ring_bytes : 0;
                 }
 #pragma unroll
-                for (int r = 0; r < 2; r++) {
+                for (int k = 0; k < tiles; k++) {
+                    const int c = half + k / 2, r = k % 2, from_x = x + 16 * c; /* the chunk and the row */
                     int in[4] = {};
-                    if (UNSHARP && out_y + 8 * r < rows && x + 16 * c >= 0 && x + 16 * c < launch.width)
-                        read_four((const T *)(plane + (size_t)(tile_y + out_y + 8 * r) * launch.in_row) + x + 16 * c,
-                                  in);
+                    if (UNSHARP && out_y + 8 * r < rows && from_x >= 0 && from_x < launch.width)
+                        read_four((const T *)(plane + (size_t)(tile_y + out_y + 8 * r) * launch.in_row) + from_x, in);
                     uint32_t level[4];
 #pragma unroll
                     for (int e = 0; e < 4; e++) {
                         uint32_t sum[column_weights];
 #pragma unroll
                         for (int w = 0; w < column_weights; w++)
-                            sum[w] = column[w][e / 2][2 * r + e % 2];
+                            sum[w] = column[w][k / 2 * 2 + e / 2][2 * r + e % 2];
                         level[e] = UNSHARP ? (uint32_t)passes_level(&call.passes, whole_sum<column_weights>(sum), in[e])
                                                  << (bytes == 1 ? 24 : 0)
                                            : column_level<T, PARTS, column_weights>(call.passes, sum);
@@ -547,7 +561,7 @@ static void arrange(const struct plan *plan, int *parts, int *factor, struct blu
     call->high = (f->height + 15 + 15) / 16;
     const int blocks = call->row_blocks > call->column_blocks ? call->row_blocks : call->column_blocks;
     if (*parts > 1 && f->amount == 0 && blocks <= blocks_most)
-        call->row_blocks = call->column_blocks = blocks; /* for the kernel of that number */
+        call->row_blocks = call->column_blocks = call->kernel_blocks = blocks;
     const int segments = (call->row_blocks + segment_most - 1) / segment_most;
     call->segment = (call->row_blocks + segments - 1) / segments;
     for (int p = 0; p < *parts; p++) {
@@ -595,8 +609,8 @@ static blur_function *choose_kernel(const struct plan *plan, const struct blur_c
         return deep ? blur<uint16_t, 1, 4, false, 0> : blur<uint8_t, 1, 3, false, 0>;
     if (plan->passes.amount != 0)
         return deep ? blur<uint16_t, 3, 3, true, 0> : blur<uint8_t, 2, 2, true, 0>;
-    return deep ? kernel_of_blocks<uint16_t, 3, 3>(call->row_blocks)
-                : kernel_of_blocks<uint8_t, 2, 2>(call->row_blocks);
+    return deep ? kernel_of_blocks<uint16_t, 3, 3>(call->kernel_blocks)
+                : kernel_of_blocks<uint8_t, 2, 2>(call->kernel_blocks);
 }
 
 /* Set the strip's width and the pitch. Returns the bytes of shared memory of a block. The rows of eight samples that a
@@ -606,7 +620,8 @@ static size_t set_width(struct blur_call *call, int width, int planes, enum samp
     call->tile_width = width;
     call->pitch = (width - 16 + 32 * call->segment) * (int)sample_bytes(sample);
     call->pitch += call->pitch / 16 % 2 ? 0 : 16;
-    return (size_t)(stages * stage_rows * call->pitch) + (size_t)planes * (size_t)(call->high + 1) * 16 * (size_t)width;
+    return (size_t)(stages * stage_rows_of(call->kernel_blocks) * call->pitch) +
+           (size_t)planes * (size_t)(call->high + 1) * 16 * (size_t)width;
 }
 
 /* Choose the widest strip that two blocks of a multiprocessor have room for, else the narrowest. */
@@ -622,7 +637,8 @@ static size_t choose_width(struct blur_call *call, int planes, enum sample sampl
 }
 
 /* Choose the rows of a strip with the least total time: the waves of the blocks that run at one time, times the rows of a
- * block and its halo. From four waves on they overlap, so their number need not be whole. */
+ * block and its halo. Blocks are not equally fast: those at the border take longer. So the blocks of a later wave fill the
+ * gaps of the one before, and the number of waves need not be whole. */
 static void choose_strip(struct blur_call *call, const struct filter *f, const struct plane *in, double resident)
 {
     double best = 0;
@@ -630,7 +646,7 @@ static void choose_strip(struct blur_call *call, const struct filter *f, const s
     for (int steps = 1; steps <= (in->height + step_rows - 1) / step_rows; steps += steps < 64 ? 1 : steps / 8) {
         const int strip = steps * step_rows, tiles_y = (in->height + strip - 1) / strip;
         const double waves = (double)call->columns * tiles_y * in->count / resident;
-        const double cost = (waves < 4 ? ceil(waves) : waves) * (strip + f->height + step_rows);
+        const double cost = (waves <= 1 ? 1 : waves + 0.5) * (strip + f->height + step_rows);
         if (best == 0 || cost < best) {
             best = cost;
             call->strip = strip;
@@ -656,8 +672,9 @@ extern "C" bool blur_launch(const struct plan *plan, struct device *device, cons
                          "%s needs %zu bytes of shared memory, and a block of %s has %zu; use --backend cpu",
                          plan->filter->name, shared, facts->name, facts->block_shared);
     const int threads = 2 * call.tile_width,
-              by_registers =
-                  (plan->sample == SAMPLE_U16 ? resident<uint16_t> : resident<uint8_t>)*2 * width_most / threads;
+              by_registers = (plan->sample == SAMPLE_U16 ? resident<uint16_t>(call.kernel_blocks)
+                                                         : resident<uint8_t>(call.kernel_blocks)) *
+                             2 * width_most / threads;
     const int by_memory = (int)(facts->block_shared / shared);
     choose_strip(&call, plan->filter, in,
                  (double)facts->multiprocessors * (by_memory < by_registers ? by_memory : by_registers));
