@@ -40,7 +40,6 @@ static constexpr int parts_most = 3;     /* bytes of a tap */
 static constexpr int width_most = 128;   /* columns of a strip */
 static constexpr int stages = 3;         /* of rows of samples; one of them is being worked on */
 static constexpr int step_rows = 32;     /* rows of outputs that are made at a time */
-static constexpr int blocks_most = 2;    /* blocks of a window that a kernel of its own takes */
 static constexpr int segment_most = 4;   /* blocks of 32 samples of a window that are loaded at a time */
 static constexpr int matrix_bytes = 512; /* 16 x 32 */
 static_assert((width_most - 16 + 32 * segment_most) * 2 <= 32 * 16, "a warp loads a row at once, 16 bytes a lane");
@@ -236,6 +235,10 @@ static __device__ __forceinline__ void store_eight(unsigned char *to, const uint
                 ((uint16_t *)to)[k] = (uint16_t)(word[k / 2] >> 16 * (k % 2));
 }
 
+/* Blocks of a window that a kernel of its own takes, at most. */
+template <typename T>
+constexpr int blocks_most = sizeof(T) == 2 ? 2 : 3;
+
 /* Rows of samples of a stage. With fewer, sums take fewer registers; with more, a matrix of taps meets more samples. Large
  * windows need the latter, as there are many such matrices. */
 static __host__ __device__ constexpr int stage_rows_of(int blocks)
@@ -247,7 +250,7 @@ static __host__ __device__ constexpr int stage_rows_of(int blocks)
 template <typename T>
 static __host__ __device__ constexpr int resident(int blocks)
 {
-    return (sizeof(T) == 2 ? 2 : 3) + (blocks > 0);
+    return sizeof(T) == 2 ? 2 + (blocks > 0) : 3 + (blocks == 1);
 }
 
 /* BLOCKS of 32 terms in both windows, or 0: any number. */
@@ -560,7 +563,8 @@ static void arrange(const struct plan *plan, int *parts, int *factor, struct blu
     call->column_blocks = (f->height + 15 + 31) / 32;
     call->high = (f->height + 15 + 15) / 16;
     const int blocks = call->row_blocks > call->column_blocks ? call->row_blocks : call->column_blocks;
-    if (*parts > 1 && f->amount == 0 && blocks <= blocks_most)
+    if (*parts > 1 && f->amount == 0 &&
+        blocks <= (plan->sample == SAMPLE_U16 ? blocks_most<uint16_t> : blocks_most<uint8_t>))
         call->row_blocks = call->column_blocks = call->kernel_blocks = blocks;
     const int segments = (call->row_blocks + segment_most - 1) / segment_most;
     call->segment = (call->row_blocks + segments - 1) / segments;
@@ -595,6 +599,9 @@ typedef void blur_function(struct blur_call);
 template <typename T, int PARTS, int PLANES>
 static blur_function *kernel_of_blocks(int blocks)
 {
+    if constexpr (blocks_most<T> >= 3)
+        if (blocks == 3)
+            return blur<T, PARTS, PLANES, false, 3>;
     return blocks == 1   ? blur<T, PARTS, PLANES, false, 1>
            : blocks == 2 ? blur<T, PARTS, PLANES, false, 2>
                          : blur<T, PARTS, PLANES, false, 0>;
@@ -646,7 +653,7 @@ static void choose_strip(struct blur_call *call, const struct filter *f, const s
     for (int steps = 1; steps <= (in->height + step_rows - 1) / step_rows; steps += steps < 64 ? 1 : steps / 8) {
         const int strip = steps * step_rows, tiles_y = (in->height + strip - 1) / strip;
         const double waves = (double)call->columns * tiles_y * in->count / resident;
-        const double cost = (waves <= 1 ? 1 : waves + 0.5) * (strip + f->height + step_rows);
+        const double cost = (fmax(waves, 1) + 0.5) * (strip + f->height + step_rows);
         if (best == 0 || cost < best) {
             best = cost;
             call->strip = strip;
