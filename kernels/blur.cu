@@ -183,6 +183,21 @@ static __device__ __forceinline__ uint32_t column_level(const struct passes &pas
            << (sizeof(T) == 1 ? 24 : 0);
 }
 
+/* The output of an unsharp mask: as passes_level, with the blur from the column's sums. */
+template <typename T, int WEIGHTS>
+static __device__ __forceinline__ uint32_t unsharp_level(const struct passes &passes, const uint32_t *sum, int in)
+{
+    uint32_t blur;
+    if constexpr (sizeof(T) == 1) {
+        blur = (sum[0] + (sum[1] << 8) + (sum[2] << 16) + (1 << 15)) >> 16; /* the scale is 2^24; below 2^32 */
+    } else {
+        const uint64_t upper = ((((sum[0] >> 8) + sum[1]) >> 8) + sum[2]) + ((uint64_t)sum[3] << 8) +
+                               ((uint64_t)sum[WEIGHTS - 1] << 16); /* the whole / 2^16 */
+        blur = (uint32_t)((upper + (uint64_t)(passes.half >> 24)) >> (passes.scale_shift - UNSHARP_LEVEL_BITS - 16));
+    }
+    return (uint32_t)passes_unsharp(&passes, in, (int32_t)blur) << (sizeof(T) == 1 ? 24 : 0);
+}
+
 /* Four samples of a row of the input. */
 static __device__ __forceinline__ void read_four(const uint8_t *from, int (&in)[4])
 {
@@ -479,8 +494,7 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
 #pragma unroll
                         for (int w = 0; w < column_weights; w++)
                             sum[w] = column[w][k / 2 * 2 + e / 2][2 * r + e % 2];
-                        level[e] = UNSHARP ? (uint32_t)passes_level(&call.passes, whole_sum<column_weights>(sum), in[e])
-                                                 << (bytes == 1 ? 24 : 0)
+                        level[e] = UNSHARP ? unsharp_level<T, column_weights>(call.passes, sum, in[e])
                                            : column_level<T, PARTS, column_weights>(call.passes, sum);
                     }
                     pack_four(level, four[r][c]);
@@ -545,14 +559,24 @@ static struct used_blocks find_used(const int32_t *vector, int count, int factor
     return {first, (lead + last + 15) / 32 - first + 1};
 }
 
-/* The numbers of a launch that follow from the filter and the sample type alone. All column taps are multiplied by
- * *FACTOR, so that the scale of uint8_t is 2^24; they are below 2^16 then, too. */
-static void arrange(const struct plan *plan, int *parts, int *factor, struct blur_call *call)
+/* What all taps are multiplied by: those of the row so that row_shift of uint16_t is at least 16, and those of the column so
+ * that the scale of uint8_t is 2^24. They still have as many bytes. */
+struct factors {
+    int row, column;
+};
+
+/* The numbers of a launch that follow from the filter and the sample type alone. */
+static struct factors arrange(const struct plan *plan, int *parts, struct blur_call *call)
 {
+    struct factors factors = {1, 1};
     const struct filter *f = plan->filter;
     *parts = f->row_shift == 0 ? 1 : plan->sample == SAMPLE_U16 ? 3 : 2;
     call->passes = plan->passes;
-    for (*factor = 1; *parts == 2 && call->passes.scale_shift < 24; *factor *= 2) {
+    for (; *parts == 3 && call->passes.row_shift < 16; factors.row *= 2) {
+        call->passes.row_shift++;
+        call->passes.row_half *= 2;
+    }
+    for (; *parts == 2 && call->passes.scale_shift < 24; factors.column *= 2) {
         call->passes.scale_shift++;
         call->passes.scale *= 2;
         call->passes.half *= 2;
@@ -569,24 +593,25 @@ static void arrange(const struct plan *plan, int *parts, int *factor, struct blu
     const int segments = (call->row_blocks + segment_most - 1) / segment_most;
     call->segment = (call->row_blocks + segments - 1) / segments;
     for (int p = 0; p < *parts; p++) {
-        call->row_used[p] = find_used(f->row, f->width, 1, p, call->lead - f->anchor_x);
-        call->column_used[p] = find_used(f->column, f->height, *factor, p, 0);
+        call->row_used[p] = find_used(f->row, f->width, factors.row, p, call->lead - f->anchor_x);
+        call->column_used[p] = find_used(f->column, f->height, factors.column, p, 0);
     }
+    return factors;
 }
 
 extern "C" bool blur_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     const struct filter *f = plan->filter;
     struct blur_call call = {};
-    int parts, factor;
-    arrange(plan, &parts, &factor, &call);
+    int parts;
+    const struct factors factors = arrange(plan, &parts, &call);
     const size_t bytes = (size_t)matrix_bytes * parts * (call.row_blocks + call.column_blocks);
     uint32_t *table = (uint32_t *)calloc(1, bytes);
     if (table == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for the taps of %s; close other programs", f->name);
-    uint32_t *to = fill_matrices(f->row, f->width, 1, parts, call.row_blocks, call.lead - f->anchor_x, true,
+    uint32_t *to = fill_matrices(f->row, f->width, factors.row, parts, call.row_blocks, call.lead - f->anchor_x, true,
                                  plan->sample == SAMPLE_U16, table);
-    fill_matrices(f->column, f->height, factor, parts, call.column_blocks, 0, false, true, to);
+    fill_matrices(f->column, f->height, factors.column, parts, call.column_blocks, 0, false, true, to);
     const bool done = upload_table(device, table, bytes, error);
     free(table);
     return done;
@@ -596,51 +621,57 @@ extern "C" bool blur_prepare(struct plan *plan, struct device *device, struct er
 
 typedef void blur_function(struct blur_call);
 
-template <typename T, int PARTS, int PLANES>
+template <typename T, int PARTS, int PLANES, bool UNSHARP>
 static blur_function *kernel_of_blocks(int blocks)
 {
     if constexpr (blocks_most<T> >= 3)
         if (blocks == 3)
-            return blur<T, PARTS, PLANES, false, 3>;
-    return blocks == 1   ? blur<T, PARTS, PLANES, false, 1>
-           : blocks == 2 ? blur<T, PARTS, PLANES, false, 2>
-                         : blur<T, PARTS, PLANES, false, 0>;
+            return blur<T, PARTS, PLANES, UNSHARP, 3>;
+    return blocks == 1   ? blur<T, PARTS, PLANES, UNSHARP, 1>
+           : blocks == 2 ? blur<T, PARTS, PLANES, UNSHARP, 2>
+                         : blur<T, PARTS, PLANES, UNSHARP, 0>;
 }
 
 /* The kernel, and the bytes of its m. */
 static blur_function *choose_kernel(const struct plan *plan, const struct blur_call *call, int parts, int *planes)
 {
-    const bool deep = plan->sample == SAMPLE_U16;
+    const bool deep = plan->sample == SAMPLE_U16, unsharp = plan->passes.amount != 0;
+    const int blocks = call->kernel_blocks;
     *planes = (deep ? 3 : 2) + (parts == 1);
     if (parts == 1)
         return deep ? blur<uint16_t, 1, 4, false, 0> : blur<uint8_t, 1, 3, false, 0>;
-    if (plan->passes.amount != 0)
-        return deep ? blur<uint16_t, 3, 3, true, 0> : blur<uint8_t, 2, 2, true, 0>;
-    return deep ? kernel_of_blocks<uint16_t, 3, 3>(call->kernel_blocks)
-                : kernel_of_blocks<uint8_t, 2, 2>(call->kernel_blocks);
+    return deep      ? unsharp ? kernel_of_blocks<uint16_t, 3, 3, true>(blocks)
+                               : kernel_of_blocks<uint16_t, 3, 3, false>(blocks)
+                : unsharp ? kernel_of_blocks<uint8_t, 2, 2, true>(blocks)
+                     : kernel_of_blocks<uint8_t, 2, 2, false>(blocks);
 }
 
 /* Set the strip's width and the pitch. Returns the bytes of shared memory of a block. The rows of eight samples that a
- * warp reads at a time must be in all banks, so the pitch is an odd multiple of 16 bytes. */
-static size_t set_width(struct blur_call *call, int width, int planes, enum sample sample)
+ * warp reads at a time should be in all banks, so the pitch is an odd multiple of 16 bytes if PADDED. */
+static size_t set_width(struct blur_call *call, int width, bool padded, int planes, enum sample sample)
 {
     call->tile_width = width;
     call->pitch = (width - 16 + 32 * call->segment) * (int)sample_bytes(sample);
-    call->pitch += call->pitch / 16 % 2 ? 0 : 16;
+    call->pitch += padded && call->pitch / 16 % 2 == 0 ? 16 : 0;
     return (size_t)(stages * stage_rows_of(call->kernel_blocks) * call->pitch) +
            (size_t)planes * (size_t)(call->high + 1) * 16 * (size_t)width;
 }
 
-/* Choose the widest strip that two blocks of a multiprocessor have room for, else the narrowest. */
+/* Choose the widest strip that two blocks of a multiprocessor have room for, else the narrowest, and load less of the
+ * windows at a time if that does not fit. Returns the bytes of shared memory of a block. */
 static size_t choose_width(struct blur_call *call, int planes, enum sample sample, size_t block_shared)
 {
     size_t shared = 0;
     for (int width = width_most; width >= 32; width /= 2) {
-        shared = set_width(call, width, planes, sample);
+        shared = set_width(call, width, true, planes, sample);
         if (2 * (shared + 1024) <= block_shared + 1024) /* CUDA takes 1 KB of each block */
-            break;
+            return shared;
     }
-    return shared;
+    while (shared > block_shared && call->segment > 1) {
+        call->segment--;
+        shared = set_width(call, 32, true, planes, sample);
+    }
+    return shared > block_shared ? set_width(call, 32, false, planes, sample) : shared;
 }
 
 /* Choose the rows of a strip with the least total time: the waves of the blocks that run at one time, times the rows of a
@@ -667,8 +698,8 @@ extern "C" bool blur_launch(const struct plan *plan, struct device *device, cons
 {
     const struct device_info *facts = device_facts(device);
     struct blur_call call = {};
-    int parts, factor, planes;
-    arrange(plan, &parts, &factor, &call);
+    int parts, planes;
+    arrange(plan, &parts, &call);
     blur_function *kernel = choose_kernel(plan, &call, parts, &planes);
     call.launch = make_launch(plan, in, out);
     call.row_taps = (const uint4 *)device_table(device);
