@@ -195,25 +195,19 @@ static __device__ __forceinline__ uint32_t unsharp_level(const struct passes &pa
                                ((uint64_t)sum[WEIGHTS - 1] << 16); /* the whole / 2^16 */
         blur = (uint32_t)((upper + (uint64_t)(passes.half >> 24)) >> (passes.scale_shift - UNSHARP_LEVEL_BITS - 16));
     }
-    return (uint32_t)passes_unsharp(&passes, in, (int32_t)blur) << (sizeof(T) == 1 ? 24 : 0);
+    /* passes_unsharp, without branches. */
+    constexpr int bits = UNSHARP_LEVEL_BITS + UNSHARP_AMOUNT_BITS;
+    const int e = (in << UNSHARP_LEVEL_BITS) - (int)blur;
+    const int moved = in + (int)(((int64_t)passes.amount * e + ((int64_t)1 << (bits - 1))) >> bits);
+    const int level = abs(e) < passes.threshold ? in : min(max(moved, 0), sizeof(T) == 1 ? 255 : 65535);
+    return (uint32_t)level << (sizeof(T) == 1 ? 24 : 0);
 }
 
-/* Four samples of a row of the input. */
-static __device__ __forceinline__ void read_four(const uint8_t *from, int (&in)[4])
+/* Sample K of four in words. */
+template <typename T>
+static __device__ __forceinline__ int sample_of(const uint32_t *words, int k)
 {
-    const uint32_t word = *(const uint32_t *)from;
-#pragma unroll
-    for (int k = 0; k < 4; k++)
-        in[k] = (int)(word >> 8 * k & 255);
-}
-
-static __device__ __forceinline__ void read_four(const uint16_t *from, int (&in)[4])
-{
-    const uint2 words = *(const uint2 *)from;
-    in[0] = (int)(words.x & 65535);
-    in[1] = (int)(words.x >> 16);
-    in[2] = (int)(words.y & 65535);
-    in[3] = (int)(words.y >> 16);
+    return sizeof(T) == 1 ? (int)(words[0] >> 8 * k & 255) : (int)(words[k / 2] >> 16 * (k % 2) & 65535);
 }
 
 /* Four outputs side by side as words. Those of uint8_t are in the highest bytes. */
@@ -446,6 +440,22 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
         if (group >= 0 && group < groups) {
             constexpr int words = bytes; /* of four outputs */
             uint32_t four[2][2][words];  /* of a row and of the eighth row below; of each chunk of columns */
+            uint32_t in[2][2][words];    /* the same of samples, for an unsharp mask; any where there is no output */
+            if (UNSHARP)
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    const int y = tile_y + out_y + 8 * (k % 2), from_x = x + 16 * (k / 2);
+                    const bool is_inside = y < launch.height && from_x >= 0 && from_x < launch.width;
+                    const unsigned char *const row =
+                        plane + (is_inside ? (size_t)y * launch.in_row + from_x * bytes : 0);
+                    if constexpr (words == 1) {
+                        in[k % 2][k / 2][0] = __ldg((const uint32_t *)row);
+                    } else {
+                        const uint2 two = __ldg((const uint2 *)row);
+                        in[k % 2][k / 2][0] = two.x;
+                        in[k % 2][k / 2][words - 1] = two.y;
+                    }
+                }
 #pragma unroll
             for (int half = 0; half < halves; half++) {
                 uint32_t column[column_weights][tiles][4];
@@ -483,10 +493,7 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
                 }
 #pragma unroll
                 for (int k = 0; k < tiles; k++) {
-                    const int c = half + k / 2, r = k % 2, from_x = x + 16 * c; /* the chunk and the row */
-                    int in[4] = {};
-                    if (UNSHARP && out_y + 8 * r < rows && from_x >= 0 && from_x < launch.width)
-                        read_four((const T *)(plane + (size_t)(tile_y + out_y + 8 * r) * launch.in_row) + from_x, in);
+                    const int c = half + k / 2, r = k % 2; /* the chunk and the row */
                     uint32_t level[4];
 #pragma unroll
                     for (int e = 0; e < 4; e++) {
@@ -494,8 +501,9 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
 #pragma unroll
                         for (int w = 0; w < column_weights; w++)
                             sum[w] = column[w][k / 2 * 2 + e / 2][2 * r + e % 2];
-                        level[e] = UNSHARP ? unsharp_level<T, column_weights>(call.passes, sum, in[e])
-                                           : column_level<T, PARTS, column_weights>(call.passes, sum);
+                        level[e] = UNSHARP
+                                       ? unsharp_level<T, column_weights>(call.passes, sum, sample_of<T>(in[r][c], e))
+                                       : column_level<T, PARTS, column_weights>(call.passes, sum);
                     }
                     pack_four(level, four[r][c]);
                 }
