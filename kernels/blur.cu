@@ -89,16 +89,6 @@ static __device__ __forceinline__ void multiply(uint32_t (&d)[4], const uint4 &a
 #endif
 }
 
-/* Read four matrices of 8 rows of 16 bytes. Lane (g, t) gets bytes 4 t to 4 t + 3 of row g. A lane gives the address of
- * row lane % 8 of matrix lane / 8. */
-static __device__ __forceinline__ void read_matrices(uint32_t (&word)[4], uint32_t from)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
-                 : "r"(from)
-                 : "memory");
-}
-
 /* Samples of a copy. */
 template <typename T>
 constexpr int unit = 16 / (int)sizeof(T);

@@ -17,15 +17,16 @@
  * The rows of one operand are many such chunks, and the other operand is the band matrix. The sums over all rows of
  * taps add up in the accumulators, 32-bit integers. Samples are u8, taps s8. A filter with larger taps is cut into
  * parts of -128 to 127 (plan/parts.h): q = q0 + 256 q1 + 256^2 q2 + 256^3 q3. Sums of parts may wrap; the whole, modulo
- * 2^32, does not. Samples of uint16_t are cut into their bytes (tensor-group.cuh).
+ * 2^32, does not. Samples of uint16_t are cut into their bytes.
  *
- * There are four kernels. A 9 x 9 filter in a window of 16 does 144 multiply-adds, of which 81 are useful. Its loads
+ * There are five kernels. A 9 x 9 filter in a window of 16 does 144 multiply-adds, of which 81 are useful. Its loads
  * are one read of shared memory for 128 samples. So memory is its bound:
  *
  *     tensor-walk.cuh    small filters: taps and rows in registers
  *     tensor-passes.cuh  larger ones of rank 1, up to 33 taps a side: two products, one after the other
  *     tensor-wide.cuh    other larger ones on compute capability 9.0: both operands in shared memory
- *     tensor-group.cuh   all others, other chips, and samples of uint16_t
+ *     tensor-group.cuh   all others, and other chips
+ *     tensor-deep.cuh    samples of uint16_t
  *
  * The loaded code decides, not the chip: code for 7.5 that runs on 9.0 has neither tensor_passes nor tensor_wide.
  *
@@ -35,6 +36,7 @@
  *
  * Limits: none. */
 #include "kernels/tensor-core/arrange.h"
+#include "kernels/tensor-core/tensor-deep.cuh"
 #include "kernels/tensor-core/tensor-group.cuh"
 #include "kernels/tensor-core/tensor-passes.cuh"
 #include "kernels/tensor-core/tensor-walk.cuh"
@@ -55,17 +57,34 @@ static void arrange(const struct plan *plan, const struct device *device, struct
         tensor_arrange(plan->filter, facts->code_capability >= 80, facts->code_has_wgmma, a);
 }
 
-/* Part PART of the taps of filter row I for output N of a chunk. The taps are those over samples 4 WORD to 4 WORD + 3
- * of the chunk's window. */
+/* Byte PLACE of a word of taps: part PART of the tap in filter row I for output N of a chunk, over sample SAMPLE of the
+ * chunk's window. */
+static uint32_t tap_byte(const struct filter *f, const struct tensor_arrangement *a, int part, int i, int sample, int n,
+                         int place)
+{
+    const int j = sample - a->lead - n + f->anchor_x;
+    if (i < 0 || i >= f->height || j < 0 || j >= f->width)
+        return 0;
+    return (uint32_t)(uint8_t)tap_part((int64_t)f->taps[i * f->width + j] * a->factor, part, 8) << 8 * place;
+}
+
+/* The taps over samples 4 WORD to 4 WORD + 3. */
 static uint32_t tap_word(const struct filter *f, const struct tensor_arrangement *a, int part, int i, int word, int n)
 {
     uint32_t value = 0;
-    for (int e = 0; e < 4; e++) {
-        const int j = 4 * word + e - a->lead - n + f->anchor_x;
-        if (i < 0 || i >= f->height || j < 0 || j >= f->width)
-            continue;
-        value |= (uint32_t)(uint8_t)tap_part((int64_t)f->taps[i * f->width + j] * a->factor, part, 8) << 8 * e;
-    }
+    for (int e = 0; e < 4; e++)
+        value |= tap_byte(f, a, part, i, 4 * word + e, n, e);
+    return value;
+}
+
+/* The taps over samples 2 T, 2 T + 1, 8 + 2 T and 9 + 2 T of those from FIRST on; or, if PACKED, the first two of row I and
+ * of the next one. */
+static uint32_t deep_word(const struct filter *f, const struct tensor_arrangement *a, int part, int i, int first, int t,
+                          bool packed, int n)
+{
+    uint32_t value = 0;
+    for (int e = 0; e < 4; e++)
+        value |= tap_byte(f, a, part, i + (packed ? e / 2 : 0), first + 2 * t + e % 2 + (packed ? 0 : e / 2 * 8), n, e);
     return value;
 }
 
@@ -147,6 +166,7 @@ static uint32_t *put_lanes(uint32_t *to, const uint32_t (*lanes)[32], int first,
 static uint32_t *fill_group(const struct filter *f, const struct tensor_arrangement *a, int part, uint32_t *to)
 {
     const int words = 2 * a->full + a->packed;
+    const bool deep = a->kernel == TENSOR_DEEP;
     for (int block = 0; block < a->blocks; block++)
         for (int k = 0; k < a->height; k++) {
             const int i = k / 2 * 2 - k % 2; /* 0, -1, 2, 1, 4, 3: even outputs, odd outputs */
@@ -155,9 +175,11 @@ static uint32_t *fill_group(const struct filter *f, const struct tensor_arrangem
             for (int lane = 0; lane < 32; lane++) {
                 const int t = lane % 4, n = lane / 4;
                 for (int q = 0; q < 2 * a->full; q++)
-                    lanes[q][lane] = tap_word(f, a, part, i + q % 2, word + 4 * (q / 2) + t, n);
+                    lanes[q][lane] = deep ? deep_word(f, a, part, i + q % 2, 4 * word + 16 * (q / 2), t, false, n)
+                                          : tap_word(f, a, part, i + q % 2, word + 4 * (q / 2) + t, n);
                 if (a->packed)
-                    lanes[2 * a->full][lane] = tap_word(f, a, part, i + t / 2, word + 4 * a->full + t % 2, n);
+                    lanes[2 * a->full][lane] = deep ? deep_word(f, a, part, i, 4 * (word + 4 * a->full), t, true, n)
+                                                    : tap_word(f, a, part, i + t / 2, word + 4 * a->full + t % 2, n);
             }
             int at = 0;
             if (words >= 4)
@@ -185,7 +207,7 @@ static size_t table_bytes(const struct tensor_arrangement *a)
 }
 
 /* Does a filter leave no room for one warp's ring in shared memory? Compute capability 7.5 has 64 KB, where samples of
- * uint16_t take about 100 x 100 taps at most. Then register-tiled, whose bytes are the same, does the work. */
+ * uint16_t take about 110 x 110 taps at most. Then register-tiled, whose bytes are the same, does the work. */
 static bool is_too_large(const struct plan *plan, const struct device *device, const struct tensor_arrangement *a);
 
 extern "C" bool register_tiled_prepare(struct plan *plan, struct device *device, struct error *error);
@@ -259,12 +281,12 @@ static tensor_function *passes_finish(const struct tensor_arrangement *a)
                                      : passes_kernel<BLOCKS, PASS_ANY>(a);
 }
 
-template <typename T>
+template <int FULL, int PACKED>
 static tensor_function *group_kernel(const struct tensor_arrangement *a)
 {
-    return a->full == 1 ? a->packed ? tensor_group<T, 1, 1> : tensor_group<T, 1, 0>
-           : a->packed ? tensor_group<T, 2, 1>
-                        : tensor_group<T, 2, 0>;
+    if (a->kernel == TENSOR_GROUP)
+        return tensor_group<FULL, PACKED>;
+    return a->quick ? tensor_deep<FULL, PACKED, true> : tensor_deep<FULL, PACKED, false>;
 }
 
 static tensor_function *choose_kernel(const struct plan *plan, const struct tensor_arrangement *a)
@@ -272,11 +294,13 @@ static tensor_function *choose_kernel(const struct plan *plan, const struct tens
     if (a->kernel == TENSOR_PASSES) {
         return a->window == 2 ? passes_finish<2>(a) : passes_finish<3>(a);
     }
-    if (a->kernel != TENSOR_GROUP)
+    if (a->kernel != TENSOR_GROUP && a->kernel != TENSOR_DEEP)
         return plan->filter->absolute ? quick_kernel<FINISH_ABSOLUTE>(a)
                : a->shift == 0        ? quick_kernel<FINISH_SCALE>(a)
                                       : quick_kernel<FINISH_SHIFT>(a);
-    return plan->sample == SAMPLE_U16 ? group_kernel<uint16_t>(a) : group_kernel<uint8_t>(a);
+    return a->full == 1 ? a->packed ? group_kernel<1, 1>(a) : group_kernel<1, 0>(a)
+           : a->packed ? group_kernel<2, 1>(a)
+                        : group_kernel<2, 0>(a);
 }
 
 /* How a kernel is launched. A strip is LEAST to LONGEST units of UNIT rows, less TRIM, so that it is whole stages with
@@ -336,28 +360,32 @@ static struct shape choose_shape(const struct plan *plan, const struct device *d
     }
     tensor->blocks = a->blocks;
     tensor->steps = a->height / 2;
-    tensor->before = (a->lead + 15) / 16 * 16;
-    tensor->pitch =
-        (tensor->before - a->lead + tile_columns - chunk + 4 * a->blocks * (4 * a->full + 2 * a->packed) + 15) / 16 *
-        16 * (int)sample_bytes(plan->sample);
-    /* The stages under a group's rows, with its window and the rows that it fetches ahead; and two that are being
-     * loaded. */
-    tensor->slots = (group + a->height + 1 + group - 1) / group + 2;
-    const size_t ring = (size_t)tensor->slots * group * tensor->pitch;
+    /* The stages under a group's rows, with its window; and two that are being loaded. */
+    const bool is_deep = a->kernel == TENSOR_DEEP;
+    const int rows = is_deep ? deep : group, window = a->blocks * (16 * a->full + 8 * a->packed);
+    if (is_deep) {
+        tensor->pitch = 2 * (tile_columns - chunk + window);
+        tensor->slots = (a->height + 2 + deep - 1) / deep + 2;
+    } else {
+        tensor->before = (a->lead + 15) / 16 * 16;
+        tensor->pitch = (tensor->before - a->lead + tile_columns - chunk + window + 15) / 16 * 16;
+        tensor->slots = (group + a->height + 1 + group - 1) / group + 2; /* it reads a pair of rows more */
+    }
+    const size_t ring = (size_t)tensor->slots * rows * tensor->pitch;
     /* So that two blocks share a multiprocessor even if the filter is large, and within what the chip gives a block. */
     const size_t block_shared = device_facts(device)->block_shared, most = 100 * 1024;
-    const int resident = plan->sample == SAMPLE_U16 ? group_resident<uint16_t> : group_resident<uint8_t>;
     int count = warps;
     while (count > 1 && count * ring > (block_shared < most ? block_shared : most))
         count /= 2;
-    return {tile_columns,     group,       0, 1, group_strip / group, f->height, dim3(32, (unsigned)count), count,
+    const int resident = is_deep ? deep_resident(a->full) : 4, strip = is_deep ? deep_strip : group_strip;
+    return {tile_columns,     rows,        0, 1, strip / rows, f->height, dim3(32, (unsigned)count), count,
             resident * count, count * ring};
 }
 
 static bool is_too_large(const struct plan *plan, const struct device *device, const struct tensor_arrangement *a)
 {
     struct tensor_launch tensor;
-    return plan->sample == SAMPLE_U16 && a->kernel == TENSOR_GROUP &&
+    return a->kernel == TENSOR_DEEP &&
            choose_shape(plan, device, a, &tensor).shared > device_facts(device)->block_shared;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Asynchronous copies from memory to shared memory, in groups (cp.async, from compute capability 8.0 on; earlier chips
- * copy at once). A warp starts copies, closes the group, and later waits for it. */
+ * copy at once). A warp starts copies, closes the group, and later waits for it. Then it reads what was copied. */
 #ifndef GPUCONV_COPIES_CUH
 #define GPUCONV_COPIES_CUH
 
@@ -16,6 +16,16 @@ static __device__ __forceinline__ uint32_t shared_address(const void *pointer)
 static __device__ __forceinline__ void write_shared(uint32_t to, uint32_t word)
 {
     asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
+}
+
+/* Read four matrices of 8 rows of 16 bytes. Lane (g, t) gets bytes 4 t to 4 t + 3 of row g. A lane gives the address of
+ * row lane % 8 of matrix lane / 8. */
+static __device__ __forceinline__ void read_matrices(uint32_t (&word)[4], uint32_t from)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+                 : "r"(from)
+                 : "memory");
 }
 
 /* Start a copy of BYTES (4, 8 or 16) to the address TO, through L1, because neighbours read the same halo. WIDE makes

@@ -9,11 +9,7 @@
  * pairs as in tensor-walk.cuh, so odd rows of outputs have their own alignment of taps.
  *
  * Taps of several parts: the sums of the highest part are multiplied by 256 before those of the next are added, which
- * is exact modulo 2^32, and the whole sum fits in 32 bits.
- *
- * Samples of uint16_t: when a row has arrived, its bytes are sorted, high bytes first, so that the ring's row is two
- * rows of bytes. The sums of the high bytes are made first, then those of the low bytes. Each is a sum over samples of
- * 8 bits, so it fits in 32 bits. Doubles join both exactly (level16). */
+ * is exact modulo 2^32, and the whole sum fits in 32 bits. */
 #ifndef GPUCONV_TENSOR_GROUP_CUH
 #define GPUCONV_TENSOR_GROUP_CUH
 
@@ -47,45 +43,10 @@ static __device__ __forceinline__ const uint32_t *load_taps(const uint32_t *from
     return from;
 }
 
-/* Sort the bytes of a stage's rows: the high bytes of all samples to the first half of the row, the low ones to the
- * second. */
-static __device__ __forceinline__ void split_stage(uint32_t stage, int pitch, int lane)
-{
-    const int units = pitch / 16; /* at most 38: the rows of 127 taps */
-#pragma unroll 1
-    for (int k = 0; k < group; k += 2, stage += 2 * pitch) {
-        uint4 v[2][2] = {};
-#pragma unroll
-        for (int e = 0; e < 2; e++)
-#pragma unroll
-            for (int h = 0; h < 2; h++)
-                if (lane + 32 * h < units)
-                    v[e][h] = read_shared16(stage + e * pitch + 16 * (lane + 32 * h));
-        __syncwarp();
-#pragma unroll
-        for (int e = 0; e < 2; e++)
-#pragma unroll
-            for (int h = 0; h < 2; h++)
-                if (lane + 32 * h < units) {
-                    const uint32_t to = stage + e * pitch + 8 * (lane + 32 * h);
-                    const uint4 eight = v[e][h];
-                    write_shared8(to, __byte_perm(eight.x, eight.y, 0x7531), __byte_perm(eight.z, eight.w, 0x7531));
-                    write_shared8(to + pitch / 2, __byte_perm(eight.x, eight.y, 0x6420),
-                                  __byte_perm(eight.z, eight.w, 0x6420));
-                }
-    }
-    __syncwarp();
-}
-
-/* Blocks of a multiprocessor: with samples of uint16_t there are two sums an output. */
-template <typename T>
-static constexpr int group_resident = sizeof(T) == 1 ? 4 : 3;
-
-template <typename T, int FULL, int PACKED>
-static __global__ void __launch_bounds__(32 * warps, group_resident<T>)
+template <int FULL, int PACKED>
+static __global__ void __launch_bounds__(32 * warps, 4)
     tensor_group(const __grid_constant__ struct tensor_launch tensor)
 {
-    constexpr int planes = (int)sizeof(T);              /* of bytes */
     constexpr int words = 2 * FULL + PACKED;            /* of taps, for a pair of rows */
     constexpr int block_bytes = 16 * FULL + 8 * PACKED; /* of samples */
     constexpr int unroll = 2 * group_pairs;             /* both the window's and the taps' registers come round */
@@ -101,8 +62,7 @@ static __global__ void __launch_bounds__(32 * warps, group_resident<T>)
 
     const int input_rows = tile.rows + launch.filter_height - 1;
     const int load_x = tile.x - tensor.before;
-    const struct edges edges =
-        find_edges(planes * load_x, pitch / 4, planes * launch.filter_width, planes * launch.width);
+    const struct edges edges = find_edges(load_x, pitch / 4, launch.filter_width, launch.width);
     int load_row = 0;
     uint32_t load_to = mine;
     auto load_stage = [&]() {
@@ -110,8 +70,8 @@ static __global__ void __launch_bounds__(32 * warps, group_resident<T>)
             const int y = tile.y - launch.anchor_y + load_row;
             for (int w = 4 * lane; w < edges.last; w += 4 * 32)
                 if (w >= edges.first)
-                    load_column<group, 16>(launch, tile.in, y, planes * load_x + 4 * w, load_to + 4 * w, pitch);
-            gather_edges<T>(launch, tile.in, edges, y, group, load_x, load_to, pitch, lane, 32);
+                    load_column<group, 16>(launch, tile.in, y, load_x + 4 * w, load_to + 4 * w, pitch);
+            gather_edges(launch, tile.in, edges, y, group, load_x, load_to, pitch, lane, 32);
         }
         copy_commit();
         load_row += group;
@@ -128,31 +88,20 @@ static __global__ void __launch_bounds__(32 * warps, group_resident<T>)
     const uint32_t lane_packed =
         mine + tensor.before - tensor.lead + chunk * g + 4 * (t % 2) + 16 * FULL + t / 2 * pitch;
     int first = 0; /* the group's first row in the ring, in bytes */
-    int split_row = 0;
-    uint32_t split_at = mine;
 #pragma unroll 1
     for (int r = 0; r < tile.rows; r += group) {
         copy_wait<1>();
-        if (planes == 2)
-#pragma unroll 1
-            for (; split_row < r + (tensor.slots - 2) * group; split_row += group) {
-                split_stage(split_at, pitch, lane);
-                split_at = split_at + group * pitch == mine + capacity ? mine : split_at + group * pitch;
-            }
         load_stage();
-        matrix sum[group] = {}, high[group] = {};
+        matrix sum[group];
+#pragma unroll
+        for (int k = 0; k < group; k++)
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                sum[k].v[e] = 0;
         const uint32_t *table = tensor.table;
 #pragma unroll 1
-        for (int p = 0; p < planes * tensor.parts; p++) {
-            const bool low = planes == 2 && p >= tensor.parts; /* the low bytes */
-            if (low && p == tensor.parts) {
-#pragma unroll
-                for (int k = 0; k < group; k++) {
-                    high[k] = sum[k];
-                    sum[k] = {};
-                }
-                table = tensor.table;
-            } else if (p > 0)
+        for (int p = 0; p < tensor.parts; p++) {
+            if (p > 0)
 #pragma unroll
                 for (int k = 0; k < group; k++)
 #pragma unroll
@@ -161,9 +110,8 @@ static __global__ void __launch_bounds__(32 * warps, group_resident<T>)
 #pragma unroll 1
             for (int block = 0; block < tensor.blocks; block++) {
                 uint32_t window[group_pairs][FULL][4], packed[group_pairs][2];
-                const int start = block * block_bytes + (low ? pitch / 2 : 0);
-                int at = first + start; /* the next pair of rows to read */
-                const int wrap = capacity + start;
+                int at = first + block * block_bytes; /* the next pair of rows to read */
+                const int wrap = capacity + block * block_bytes;
                 auto load_pair = [&](int slot) {
 #pragma unroll
                     for (int q = 0; q < FULL; q++)
@@ -214,29 +162,8 @@ static __global__ void __launch_bounds__(32 * warps, group_resident<T>)
         first += group * pitch;
         if (first == capacity)
             first = 0;
-        const bool whole = tile.x + tile_columns <= launch.width && r + group <= tile.rows;
-        if constexpr (planes == 2) {
-            /* A lane has two samples in a row, 4 bytes: a warp stores whole cache lines. */
-            const int pair = tile.x + chunk * g + 2 * t;
-            uint8_t *to = tile.out + (tile.y + r) * launch.out_row + 2 * pair;
-#pragma unroll
-            for (int k = 0; k < group; k++) {
-                uint32_t word[2];
-#pragma unroll
-                for (int e = 0; e < 2; e++)
-                    word[e] = pack_levels16(level16(launch, halves<int>(high[k].v[2 * e], sum[k].v[2 * e])),
-                                            level16(launch, halves<int>(high[k].v[2 * e + 1], sum[k].v[2 * e + 1])));
-#pragma unroll
-                for (int e = 0; e < 2; e++)
-                    if (whole)
-                        *(uint32_t *)(to + k * launch.out_row + e * tile_columns) = word[e];
-                    else if (r + k < tile.rows)
-                        store_guarded(to + k * launch.out_row + e * tile_columns, word[e],
-                                      2 * (launch.width - pair) - e * tile_columns);
-            }
-            continue;
-        }
         uint8_t *to = tile.out + (tile.y + r) * launch.out_row + column;
+        const bool whole = tile.x + tile_columns <= launch.width && r + group <= tile.rows;
 #pragma unroll
         for (int k = 0; k < group; k++) {
             int level[4];

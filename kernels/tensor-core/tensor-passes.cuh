@@ -129,17 +129,7 @@ static __device__ __forceinline__ void pass_multiply16(matrix &d, const uint32_t
             : "r"(a[0]), "r"(a[1]), "r"(b), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]), "r"(c.v[3]));
 }
 
-/* Read four matrices of 8 rows of 16 bytes. Lane (g, t) gets bytes 4 t to 4 t + 3 of row g. A lane gives the address of
- * row lane % 8 of matrix lane / 8. */
-static __device__ __forceinline__ void read_matrices(uint32_t (&word)[4], uint32_t from)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
-                 : "r"(from)
-                 : "memory");
-}
-
-/* The reverse: write four matrices to rows of the staging from TO on. */
+/* The reverse of read_matrices: write four matrices to rows of the staging from TO on. */
 static __device__ __forceinline__ void write_matrices(uint32_t to, const uint32_t (&word)[4], int lane)
 {
 #if __CUDA_ARCH__ >= 900

@@ -20,7 +20,7 @@ struct tensor_launch {
     int lead;              /* samples from the first of a window to its first output */
     int slots;             /* stages in the ring */
     int pitch, before;     /* tensor_group: bytes of a ring's row, and those left of the tile */
-    int blocks, steps;     /* tensor_group: column blocks, pairs of filter rows */
+    int blocks, steps;     /* tensor_group, tensor_deep: column blocks, pairs of filter rows */
     int terms;             /* tensor_wide: products of a part */
     int first;             /* tensor_passes: the initial value of sums */
     int planes;            /* tensor_passes */
@@ -58,11 +58,6 @@ static __device__ __forceinline__ uint32_t read_shared(uint32_t from)
     uint32_t word;
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(from));
     return word;
-}
-
-static __device__ __forceinline__ void write_shared8(uint32_t to, uint32_t first, uint32_t second)
-{
-    asm volatile("st.shared.v2.u32 [%0], {%1,%2};" ::"r"(to), "r"(first), "r"(second) : "memory");
 }
 
 static __device__ __forceinline__ uint4 read_shared16(uint32_t from)

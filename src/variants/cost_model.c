@@ -119,7 +119,7 @@ double tensor_core_cost(const struct filter *filter, const struct work *work)
     const double words = (filter->width + 11) / 4;
     if (work->sample == SAMPLE_U16) {
         tensor_arrange_deep(filter, &a);
-        return gpu_seconds(work, 1.36e-12 + (0.95e-12 + 0.022e-12 * words * filter->height) * a.parts);
+        return gpu_seconds(work, 0.94e-12 + (0.41e-12 + 0.0166e-12 * words * filter->height) * a.parts);
     }
     tensor_arrange(filter, true, true, &a); /* as on the H200 */
     switch (a.kernel) {
