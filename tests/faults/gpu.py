@@ -58,7 +58,7 @@ def test_insisted_jpeg(program):
 def test_open_choice(program):
     """One image, --backend auto, with so much work that the GPU is chosen."""
     faults.write("in.png", faults.picture(600, 600, 3))
-    command = ("--threads", "1", "disk:63,disk:63,disk:63", "in.png", "out/o.png")
+    command = ("--threads", "1", "log:15,log:15,log:15", "in.png", "out/o.png")
     _, want = attempt(program, "", "--backend", "cpu", *command)
     check(len(want) == 1, "--backend cpu wrote nothing")
     said = attempt(program, "", "-v", *command)[0].err
