@@ -18,19 +18,24 @@ static __global__ void convolve(const float *in, const float *taps, float *out)
 
 int main()
 {
-    float *in, *taps, *out; /* in memory that CPU and GPU share */
-    if (cudaMallocManaged(&in, sizeof *in * width * height) != cudaSuccess ||
-        cudaMallocManaged(&out, sizeof *out * width * height) != cudaSuccess ||
-        cudaMallocManaged(&taps, sizeof *taps * 9) != cudaSuccess)
-        return printf("no GPU: %s\n", cudaGetErrorString(cudaGetLastError())), 1;
+    static float in[height * width], out[height * width];
     for (int i = 0; i < width * height; i++)
-        in[i] = i * 7 % 251, out[i] = 0; /* whole numbers: all sums are exact */
+        in[i] = i * 7 % 251; /* whole numbers: all sums are exact */
+    float taps[9];
     for (int i = 0; i < 9; i++)
         taps[i] = i - 3;
 
+    float *gpu_in, *gpu_taps, *gpu_out; /* the GPU has a memory of its own */
+    if (cudaMalloc(&gpu_in, sizeof in) != cudaSuccess || cudaMalloc(&gpu_out, sizeof out) != cudaSuccess ||
+        cudaMalloc(&gpu_taps, sizeof taps) != cudaSuccess)
+        return printf("no GPU: %s\n", cudaGetErrorString(cudaGetLastError())), 1;
+    cudaMemcpy(gpu_in, in, sizeof in, cudaMemcpyHostToDevice);
+    cudaMemcpy(gpu_taps, taps, sizeof taps, cudaMemcpyHostToDevice);
+    cudaMemset(gpu_out, 0, sizeof out);
+
     dim3 block(32, 8), grid((width + 31) / 32, (height + 7) / 8);
-    convolve<<<grid, block>>>(in, taps, out);
-    cudaError_t status = cudaDeviceSynchronize();
+    convolve<<<grid, block>>>(gpu_in, gpu_taps, gpu_out);
+    cudaError_t status = cudaMemcpy(out, gpu_out, sizeof out, cudaMemcpyDeviceToHost); /* waits for the kernel */
 
     int wrong = status != cudaSuccess;
     for (int y = 1; y < height - 1; y++)
