@@ -5,8 +5,9 @@
     join.py bench RUN.json... > bench-h200.json             runs of gpuconv --bench --json
     join.py peers BENCH.json RUN.json... > peers-h200.json  runs of benchmarks/peers.py; new ratios to BENCH.json
 
-Runs of different cards, and of different filters under one name, are refused. The first run's date, processor and peaks
-stay. A row without a time is dropped when a later run timed that peer and case.
+Runs of different cards are refused. Where a later run has another filter under a name, the rows of the earlier one go.
+The first run's date, processor and peaks stay. A row without a time is dropped when a later run timed that peer and
+case.
 """
 
 import json
@@ -28,6 +29,11 @@ def rows_by(key, runs):
     return list(rows.values())
 
 
+def same_taps(a, b):
+    keys = {"scale", "offset", "absolute", "combine", "taps", "row", "column"}
+    return all(a[key] == b[key] for key in keys & set(a) & set(b))
+
+
 def join_bench(runs):
     first = runs[0]
     names = {run["device"]["name"] for run in runs}
@@ -37,8 +43,10 @@ def join_bench(runs):
         for name, peak in run["peaks"].items():  # that of a backend that was not asked for is not known
             first["peaks"][name] = first["peaks"].get(name) or peak
         for name, facts in run["filters"].items():
-            if first["filters"].setdefault(name, facts) != facts:
-                raise SystemExit(f"the filter {name} is not the same in all runs; join runs of one version")
+            if not same_taps(first["filters"].get(name, facts), facts):
+                for earlier in runs[:runs.index(run)]:
+                    earlier["rows"] = [row for row in earlier["rows"] if row["filter"] != name]
+            first["filters"][name] = facts
     first["rows"] = rows_by(("variant", "backend", "filter", "sample", "width", "height", "planes"), runs)
     return first
 
@@ -49,7 +57,8 @@ def join_peers(bench, runs):
         first["libraries"].update(run["libraries"])
     case = ("filter", "sample", "width", "height")
     rows = rows_by(("peer", "part") + case, runs)
-    timed = {tuple(row[k] for k in case) + (row["peer"].split()[0].rstrip(","),) for row in rows if row["status"] == "ok"}
+    timed = {tuple(row[k] for k in case) + (row["peer"].split()[0].rstrip(","),)
+             for row in rows if row["status"] == "ok"}
     first["rows"] = []
     for row in rows:
         if row["status"] != "ok" and tuple(row[k] for k in case) + (row["peer"].split()[0],) in timed:
@@ -62,18 +71,25 @@ def join_peers(bench, runs):
     return first
 
 
-def write(result):
-    """A row a line: what changed between two results can be read."""
-    head = {key: value for key, value in result.items() if key != "rows"}
-    sys.stdout.write(json.dumps(head, indent=1)[:-2].rstrip() + ',\n "rows": [\n  ')
-    sys.stdout.write(",\n  ".join(json.dumps(row) for row in result["rows"]) + "\n ]\n}\n")
+def write(result, file):
+    """A filter and a row a line: what changed between two results can be read."""
+    parts = []
+    for key, value in result.items():
+        if key == "filters":
+            value = "{\n  " + ",\n  ".join(f"{json.dumps(name)}: {json.dumps(value[name])}" for name in value) + "\n }"
+        elif key == "rows":
+            value = "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n ]"
+        else:
+            value = json.dumps(value)
+        parts.append(f' "{key}": {value}')
+    file.write("{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def main():
     if len(sys.argv) < 3 or sys.argv[1] not in ("bench", "peers"):
         raise SystemExit(__doc__)
     files = [load(path) for path in sys.argv[2:]]
-    write(join_bench(files) if sys.argv[1] == "bench" else join_peers(files[0], files[1:]))
+    write(join_bench(files) if sys.argv[1] == "bench" else join_peers(files[0], files[1:]), sys.stdout)
 
 
 if __name__ == "__main__":

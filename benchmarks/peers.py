@@ -6,31 +6,35 @@
     python3 benchmarks/peers.py bench.json > peers.json
 
 The peers: CuPy (ndimage.correlate, gaussian_filter), cuFFT through CuPy, PyTorch's conv2d (cuDNN), NPP (FilterBorder,
-FilterGaussBorder, FilterGaussAdvancedBorder). A table with the ratios goes to standard error. A peer that is missing
-or fails is named with the reason, and the others continue.
+FilterGaussBorder, FilterGaussAdvancedBorder, GradientVectorSobelBorder). A table with the ratios goes to standard
+error. A peer that is missing or fails is named with the reason, and the others continue.
 
 Needs Python 3.8, an NVIDIA GPU, and CuPy with NumPy, which also hold the planes, check and time. The rest is optional:
 PyTorch, and NPP, whose libnppif.so and libnppc.so come with `pip install nvidia-npp` (CUDA 13; CUDA 12:
 nvidia-npp-cu12) or are in the folder of --npp.
 
-The method is that of gpuconv --bench: one plane, border replicate, random samples (0 to 255, or floats from 0 to 1);
+The method is that of gpuconv --bench: one plane, border replicate, random samples (all levels, or floats from 0 to 1);
 CUDA events on one stream; 3 warm-ups, then 21 runs, or 5 if one takes more than 200 ms; several calls are timed
 together if they are too short for the events; buffers rotate, so that three times the L2 is touched between two uses.
 Before each run a small kernel keeps the card busy until the host has queued the work. So Python's own time is not
 counted, which favours the peers.
 
-  whole  from a plane of uint8_t (float) to a plane of uint8_t (float), as in gpuconv's time. Steps that a library
+  whole  from a plane to a plane of the same type, as in gpuconv's time. Steps that a library
          lacks are added as fused passes: one converts and pads before the call, one rounds and clamps after it.
   call   the library's call alone, on an input that is already prepared (float, padded), which favours the peer.
 
 A peer that does everything in one call has only `whole` rows.
 
-Each output is compared with the exact answer: integer sums in 64 bits, rounded once, for uint8_t; sums in double for
-float. `different` counts the samples that differ at all (float: by more than the rounding of float sums allows). A
-Gaussian that a library generates itself is compared with the same Gaussian in double, because its taps are not the
-filter's. PyTorch is timed with float32, with TF32, and with float16. TF32 keeps 11 bits of each tap and sample: enough
-for integer taps up to 2048 and 8-bit samples, not for float planes. A float16 has 11 bits too, and it holds the sums,
-so they are not exact. Taps are divided by the scale first, because a float16 ends at 65504.
+Each output is compared with the exact answer: integer sums in 64 bits, rounded once, for uint8_t and uint16_t; sums in
+double for float, and for a filter in two passes, which is a row and a column of weights here. Calls that take a grid of
+taps get none of more than 31 taps a side. `different` counts the samples that differ at all (float: by more than the
+rounding of float sums allows). A Gaussian that a library generates itself is compared with the same Gaussian in double,
+because its taps are not the filter's.
+
+PyTorch is timed with float32, with TF32, and with float16. TF32 keeps 11 bits of each tap and sample: enough for
+integer taps up to 2048 and 8-bit samples, not for float planes. A float16 has 11 bits too, and it holds the sums, so
+they are not exact. Taps are divided by the scale first, because a float16 ends at 65504. Samples of uint16_t have more
+than 11 bits, so only float32 is timed with them.
 """
 import argparse
 import datetime
@@ -52,6 +56,7 @@ WARM_UPS, RUNS = 3, 21       # as gpuconv --bench: 21, so that the median is one
 SLOW_MS, SLOW_RUNS = 200, 5  # 21 runs of more would take longer than all other rows
 BATCH_MS = 0.1               # events are told apart by 0.5 us: half a percent of this
 LONGEST_S = 10               # a first call (cuDNN tries its algorithms in it) expected to take longer is not made
+DENSE = 31                   # a side; calls that take a grid of taps get no larger filters: they would take seconds
 DEATHS = 10                  # a group that takes its process down so often is given up
 GRACE_S = 60                 # a group of peers that takes this much longer than its share of the time is ended
 FIELDS = ("peer", "part", "filter", "filter_width", "filter_height", "sample", "width", "height", "planes", "runs",
@@ -63,6 +68,7 @@ FIELDS = ("peer", "part", "filter", "filter_width", "filter_height", "sample", "
 # 29 bits more than a float (double); OUT is what is compared.
 KERNELS = r"""
 typedef unsigned char uint8;
+typedef unsigned short uint16;
 
 template <class SAMPLE, class TAP, class SUM>
 __device__ SUM sum_at(const SAMPLE *in, const TAP *taps, int width, int height, int filter_width, int filter_height,
@@ -93,11 +99,14 @@ __device__ unsigned random_bits(unsigned long long seed)
     return (unsigned)(z >> 40); /* 24 bits: as many as a float holds */
 }
 
-extern "C" __global__ void random_uint8(uint8 *out, int width, int height, long long seed)
-{
-    EACH_SAMPLE(y, x, width, height)
-        out[(size_t)y * width + x] = (uint8)(random_bits((size_t)y * width + x + (seed << 40)) >> 16);
-}
+#define RANDOM(SAMPLE, shift)                                                                                          \
+    extern "C" __global__ void random_##SAMPLE(SAMPLE *out, int width, int height, long long seed)                     \
+    {                                                                                                                  \
+        EACH_SAMPLE(y, x, width, height)                                                                               \
+            out[(size_t)y * width + x] = (SAMPLE)(random_bits((size_t)y * width + x + (seed << 40)) >> shift);         \
+    }
+RANDOM(uint8, 16)
+RANDOM(uint16, 8)
 
 extern "C" __global__ void random_float(float *out, int width, int height, long long seed)
 {
@@ -105,26 +114,36 @@ extern "C" __global__ void random_float(float *out, int width, int height, long 
         out[(size_t)y * width + x] = (float)random_bits((size_t)y * width + x + (seed << 40)) / 16777216;
 }
 
-extern "C" __global__ void exact_uint8(const uint8 *in, const long long *taps, uint8 *out, int width, int height,
-                                       int filter_width, int filter_height, long long bias, long long scale,
-                                       int absolute)
-{
-    EACH_SAMPLE(y, x, width, height) {
-        long long t = sum_at<uint8, long long, long long>(in, taps, width, height, filter_width, filter_height, y, x);
-        t = (absolute && t < 0 ? -t : t) + bias;
-        t = t < 0 ? 0 : t / scale;
-        out[(size_t)y * width + x] = (uint8)(t > 255 ? 255 : t);
+#define EXACT(SAMPLE, highest)                                                                                         \
+    extern "C" __global__ void exact_##SAMPLE(const SAMPLE *in, const long long *taps, SAMPLE *out, int width,         \
+                                              int height, int filter_width, int filter_height, long long bias,         \
+                                              long long scale, int absolute)                                           \
+    {                                                                                                                  \
+        EACH_SAMPLE(y, x, width, height) {                                                                             \
+            long long t =                                                                                              \
+                sum_at<SAMPLE, long long, long long>(in, taps, width, height, filter_width, filter_height, y, x);      \
+            t = (absolute && t < 0 ? -t : t) + bias;                                                                   \
+            t = t < 0 ? 0 : t / scale;                                                                                 \
+            out[(size_t)y * width + x] = (SAMPLE)(t > highest ? highest : t);                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    /* Two grids: the root of the sum of squares. */                                                                   \
+    extern "C" __global__ void exact_root_##SAMPLE(const SAMPLE *in, const long long *taps, SAMPLE *out, int width,    \
+                                                   int height, int filter_width, int filter_height, double bias,       \
+                                                   double scale)                                                       \
+    {                                                                                                                  \
+        EACH_SAMPLE(y, x, width, height) {                                                                             \
+            const double s =                                                                                           \
+                (double)sum_at<SAMPLE, long long, long long>(in, taps, width, height, filter_width, filter_height, y,  \
+                                                             x);                                                       \
+            const double t = (double)sum_at<SAMPLE, long long, long long>(                                             \
+                in, taps + filter_width * filter_height, width, height, filter_width, filter_height, y, x);            \
+            const double level = floor(sqrt(s * s + t * t) / scale + bias);                                            \
+            out[(size_t)y * width + x] = (SAMPLE)(level < 0 ? 0 : level > highest ? highest : level);                  \
+        }                                                                                                              \
     }
-}
-
-/* Taps that are no integers: the Gaussians. */
-extern "C" __global__ void exact_gaussian(const uint8 *in, const double *taps, uint8 *out, int width, int height,
-                                          int filter_width, int filter_height)
-{
-    EACH_SAMPLE(y, x, width, height)
-        out[(size_t)y * width + x] =
-            (uint8)(0.5 + sum_at<uint8, double, double>(in, taps, width, height, filter_width, filter_height, y, x));
-}
+EXACT(uint8, 255)
+EXACT(uint16, 65535)
 
 extern "C" __global__ void exact_float(const float *in, const double *taps, double *out, int width, int height,
                                        int filter_width, int filter_height)
@@ -133,6 +152,29 @@ extern "C" __global__ void exact_float(const float *in, const double *taps, doub
         out[(size_t)y * width + x] =
             sum_at<float, double, double>(in, taps, width, height, filter_width, filter_height, y, x);
 }
+
+/* Taps that are no integers, a row and a column of them: the Gaussians. The column may add a half, for rounding. */
+#define EXACT_ROW(SAMPLE)                                                                                              \
+    extern "C" __global__ void exact_row_##SAMPLE(const SAMPLE *in, const double *taps, double *out, int width,        \
+                                                  int height, int count)                                               \
+    {                                                                                                                  \
+        EACH_SAMPLE(y, x, width, height)                                                                               \
+            out[(size_t)y * width + x] = sum_at<SAMPLE, double, double>(in, taps, width, height, count, 1, y, x);      \
+    }
+#define EXACT_COLUMN(OUT, half)                                                                                        \
+    extern "C" __global__ void exact_column_##OUT(const double *in, const double *taps, OUT *out, int width,           \
+                                                  int height, int count)                                               \
+    {                                                                                                                  \
+        EACH_SAMPLE(y, x, width, height)                                                                               \
+            out[(size_t)y * width + x] =                                                                               \
+                (OUT)(half + sum_at<double, double, double>(in, taps, width, height, 1, count, y, x));                 \
+    }
+EXACT_ROW(uint8)
+EXACT_ROW(uint16)
+EXACT_ROW(float)
+EXACT_COLUMN(uint8, 0.5)
+EXACT_COLUMN(uint16, 0.5)
+EXACT_COLUMN(double, 0)
 
 /* A plane to float, with its border around it: LEFT and TOP samples before, the rest after. */
 #define PAD(name, SAMPLE, TO)                                                                                          \
@@ -147,25 +189,28 @@ extern "C" __global__ void exact_float(const float *in, const double *taps, doub
         }                                                                                                              \
     }
 PAD(pad_uint8, uint8, float)
+PAD(pad_uint16, uint16, float)
 PAD(pad_float, float, float)
 
 /* clamp(floor((sum + bias) * factor)) of sums that stand in rows of STRIDE; in double, so that nothing is lost here. */
-#define ROUND(name, SUM)                                                                                               \
-    extern "C" __global__ void name(const SUM *sums, uint8 *out, int width, int height, int stride, double bias,       \
+#define ROUND(name, SUM, SAMPLE, highest)                                                                              \
+    extern "C" __global__ void name(const SUM *sums, SAMPLE *out, int width, int height, int stride, double bias,      \
                                     double factor)                                                                     \
     {                                                                                                                  \
         EACH_SAMPLE(y, x, width, height) {                                                                             \
             const double t = floor(((double)sums[(size_t)y * stride + x] + bias) * factor);                            \
-            out[(size_t)y * width + x] = (uint8)(t < 0 ? 0 : t > 255 ? 255 : t);                                       \
+            out[(size_t)y * width + x] = (SAMPLE)(t < 0 ? 0 : t > highest ? highest : t);                              \
         }                                                                                                              \
     }
-ROUND(round_float, float)
+ROUND(round_float_uint8, float, uint8, 255)
+ROUND(round_float_uint16, float, uint16, 65535)
+ROUND(round_short_uint8, short, uint8, 255)
 """
 
 # What only a device compiler takes: float16, and the kernel that keeps the card busy for some nanoseconds.
 DEVICE_KERNELS = "#include <cuda_fp16.h>\n" + KERNELS + r"""
 PAD(pad_half, uint8, __half)
-ROUND(round_half, __half)
+ROUND(round_half_uint8, __half, uint8, 255)
 
 extern "C" __global__ void busy(long long nanoseconds)
 {
@@ -186,6 +231,7 @@ HOST_HEAD = """
 struct one { unsigned x; };
 static const one blockIdx = {0}, threadIdx = {0}, blockDim = {1}, gridDim = {1};
 using std::floor;
+using std::sqrt;
 """
 
 
@@ -215,6 +261,11 @@ def factor(taps):
     k = next(i for i, tap in enumerate(row) if tap)
     column = [line[k] // row[k] for line in taps]
     return (column, row) if all(line == [c * r for r in row] for line, c in zip(taps, column)) else None
+
+
+def facts_of(filter, sample):
+    """A filter may be another one for samples of more than 8 bits."""
+    return filter["deep"] if sample != "uint8" and filter.get("deep") else filter
 
 
 def bias_of(scale, offset):
@@ -275,8 +326,9 @@ def cases_of(bench, sizes, samples, names):
     kinds = {"int8": 0, "rank1": 1}
     timed = {(row["filter"], row["sample"]) for row in bench["rows"] if row["backend"] == "cuda"}
     cases = []
-    for name, filter in bench["filters"].items():
+    for name in bench["filters"]:
         for sample in samples:
+            filter = facts_of(bench["filters"][name], sample)
             if (names and name not in names) or (timed and (name, sample) not in timed):
                 continue
             for size in sizes:
@@ -365,7 +417,7 @@ class Bench:
             self.module.get_function("busy")
         except Exception:
             without = DEVICE_KERNELS.replace("#include <cuda_fp16.h>\n", "")
-            without = without.replace("PAD(pad_half, uint8, __half)\nROUND(round_half, __half)\n", "")
+            without = without.replace("PAD(pad_half, uint8, __half)\nROUND(round_half_uint8, __half, uint8, 255)\n", "")
             self.module = cupy.RawModule(code=without)
         self.case = None
 
@@ -379,15 +431,23 @@ class Bench:
         self.case, self.filter = case, filter
         self.width, self.height = case["width"], case["height"]
         self.columns, self.rows = filter["width"], filter["height"]
-        self.taps = rows_of(filter["taps"], self.columns)
-        self.scale, self.offset = filter["scale"], filter["offset"]
-        self.floats = case["sample"] == "float"
-        self.type = cupy.float32 if self.floats else cupy.uint8
-        size = self.width * self.height * (4 if self.floats else 1)
+        self.two_pass, self.root = filter["taps"] is None, filter.get("combine", "none") != "none"
+        if self.two_pass:
+            self.factors = filter["column"], filter["row"]
+            self.scale = sum(filter["column"]) * sum(filter["row"])
+            self.taps = [[c * r for r in filter["row"]] for c in filter["column"]]
+        else:
+            self.taps = rows_of(filter["taps"], self.columns)
+            self.factors = None if self.root else factor(self.taps)
+            self.scale = filter["scale"]
+        self.sample, self.floats = case["sample"], case["sample"] == "float"
+        self.offset = filter["offset"] * (257 if self.sample == "uint16" else 1)
+        self.type = {"uint8": cupy.uint8, "uint16": cupy.uint16, "float": cupy.float32}[self.sample]
+        size = self.width * self.height * self.type().itemsize
         self.count = max(2, -(-3 * self.l2 // (2 * size)))
         self.planes = self.outputs()
         for k, plane in enumerate(self.planes):
-            self.run("random_float" if self.floats else "random_uint8", plane, cupy.int32(self.width),
+            self.run("random_" + self.sample, plane, cupy.int32(self.width),
                      cupy.int32(self.height), cupy.int64(k + 1))
         self.answers = {}
 
@@ -403,35 +463,43 @@ class Bench:
         """Taps over the scale, for libraries that take no scale."""
         return self.cupy.array(taps or self.taps, dtype=self.cupy.float64) / self.scale
 
-    def exact(self, offset=True, sigma=None):
-        """The exact answer for the first plane; with SIGMA, that of a Gaussian of the filter's size."""
-        key = (offset, sigma)
+    def exact(self, offset=True, gauss=None):
+        """The exact answer for the first plane; with GAUSS, (size, sigma), that of such a Gaussian."""
+        key = (offset, gauss)
         if key in self.answers:
             return self.answers[key]
         cupy, i32 = self.cupy, self.cupy.int32
-        shape = i32(self.width), i32(self.height), i32(self.columns), i32(self.rows)
-        out = cupy.empty((self.height, self.width), cupy.float64 if self.floats else cupy.uint8)
-        if sigma is not None:
-            taps = cupy.outer(cupy.array(gaussian(self.rows, sigma)), cupy.array(gaussian(self.columns, sigma)))
-            self.run("exact_float" if self.floats else "exact_gaussian", self.planes[0], taps, out, *shape)
+        shape = i32(self.width), i32(self.height)
+        filter_shape = i32(self.columns), i32(self.rows)
+        out = cupy.empty((self.height, self.width), cupy.float64 if self.floats else self.type)
+        if gauss is not None or self.two_pass:
+            column, row = [gaussian(*gauss)] * 2 if gauss else ([tap / sum(taps) for tap in taps]
+                                                                for taps in self.factors)
+            between = cupy.empty((self.height, self.width), cupy.float64)
+            self.run("exact_row_" + self.sample, self.planes[0], cupy.array(row), between, *shape, i32(len(row)))
+            self.run("exact_column_" + ("double" if self.floats else self.sample), between, cupy.array(column), out,
+                     *shape, i32(len(column)))
         elif self.floats:
-            self.run("exact_float", self.planes[0], self.divided(), out, *shape)
+            self.run("exact_float", self.planes[0], self.divided(), out, *shape, *filter_shape)
+        elif self.root:
+            self.run("exact_root_" + self.sample, self.planes[0], cupy.array(self.taps, dtype=cupy.int64), out, *shape,
+                     *filter_shape, cupy.float64(self.offset + 0.5), cupy.float64(self.scale))
         else:
             bias = bias_of(self.scale, self.offset if offset else 0)
-            self.run("exact_uint8", self.planes[0], cupy.array(self.taps, dtype=cupy.int64), out, *shape,
-                     cupy.int64(bias), cupy.int64(self.scale), i32(self.filter["absolute"]))
+            self.run("exact_" + self.sample, self.planes[0], cupy.array(self.taps, dtype=cupy.int64), out, *shape,
+                     *filter_shape, cupy.int64(bias), cupy.int64(self.scale), i32(self.filter["absolute"]))
         self.answers[key] = out
         return out
 
-    def compare(self, actual, offset=True, sigma=None):
+    def compare(self, actual, offset=True, gauss=None):
         """(how many samples differ, the largest difference; None where that is no number)."""
         cupy = self.cupy
-        expected = self.exact(offset, sigma)
+        expected = self.exact(offset, gauss)
         if actual.shape != expected.shape or actual.dtype != self.type:
             raise RuntimeError(f"the output is {actual.dtype} {actual.shape}, not {self.type.__name__} "
                                f"{expected.shape}")
         # check_variants' bound for a sum of n float products of samples up to 1, plus 1 for the taps' own rounding.
-        total = 1 if sigma is not None else sum(map(abs, self.filter["taps"])) / self.scale
+        total = 1 if gauss is not None else sum(abs(tap) for row in self.taps for tap in row) / self.scale
         allowed = (self.rows * self.columns + 9) * 2.0 ** -24 * total if self.floats else 0
         different, largest = 0, 0.0
         step = max(1, (1 << 26) // self.width)  # rows of 64 Mi samples at a time, for the memory that this takes
@@ -445,7 +513,7 @@ class Bench:
         """(buffers for planes of float or half with their border, the step that fills number K)."""
         cupy, i32 = self.cupy, self.cupy.int32
         width, height = width or self.width + self.columns - 1, height or self.height + self.rows - 1
-        name = "pad_float" if self.floats else "pad_half" if type == "half" else "pad_uint8"
+        name = "pad_half" if type == "half" else "pad_" + self.sample
         buffers = self.outputs(cupy.float16 if type == "half" else cupy.float32, (height, width))
 
         def pad(k):
@@ -454,11 +522,11 @@ class Bench:
 
         return buffers, pad
 
-    def rounded(self, sums, out, stride, divided=False, half=False):
-        """Round float sums to a plane of uint8_t."""
+    def rounded(self, sums, out, stride, divided=False, sum="float"):
+        """Round sums to a plane of integers."""
         cupy, i32 = self.cupy, self.cupy.int32
         bias, factor = rounding(self.scale, self.offset, divided)
-        self.run("round_half" if half else "round_float", sums, out, i32(self.width), i32(self.height), i32(stride),
+        self.run(f"round_{sum}_{self.sample}", sums, out, i32(self.width), i32(self.height), i32(stride),
                  cupy.float64(bias), cupy.float64(factor))
 
     def time(self, step):
@@ -501,11 +569,11 @@ class Bench:
 
 class Peer:
     """One way to do a case. whole(k) takes plane K to result(k); call(k) is the library's part of it alone, or None
-    where that is all."""
+    where that is all. GAUSS: size and sigma of a Gaussian that the peer makes itself."""
 
-    def __init__(self, whole, result, call=None, note="", offset=True, sigma=None):
+    def __init__(self, whole, result, call=None, note="", offset=True, gauss=None):
         self.whole, self.result, self.call = whole, result, call
-        self.note, self.offset, self.sigma = note, offset, sigma
+        self.note, self.offset, self.gauss = note, offset, gauss
 
 
 # --- The peers; one that is not meant for a case is None -------------------------------------------------------------
@@ -517,46 +585,62 @@ def square(bench):
     return bench.rows
 
 
+def dense(bench):
+    """Is the filter one for calls that take a grid of taps?"""
+    return not bench.root and max(bench.rows, bench.columns) <= DENSE
+
+
 def cupy_correlate(bench):
     from cupyx.scipy import ndimage
+    if not dense(bench):
+        return None
     cupy, out = bench.cupy, bench.outputs()
     if bench.floats:
         taps = bench.divided().astype(cupy.float32)
         return Peer(lambda k: ndimage.correlate(bench.planes[k], taps, output=out[k], mode="nearest"),
                     lambda k: out[k])
     # With an output of uint8 the sum would be cut and wrap; so to float, and rounded from there.
-    taps, sums = cupy.array(bench.taps, dtype=cupy.float32), bench.outputs(cupy.float32)
+    taps = cupy.array(bench.taps, dtype=cupy.float64) / (bench.scale if bench.two_pass else 1)
+    taps, sums = taps.astype(cupy.float32), bench.outputs(cupy.float32)
 
     def call(k):
         ndimage.correlate(bench.planes[k], taps, output=sums[k], mode="nearest")
 
     def whole(k):
         call(k)
-        bench.rounded(sums[k], out[k], bench.width)
+        bench.rounded(sums[k], out[k], bench.width, bench.two_pass)
 
     return Peer(whole, lambda k: out[k], call, "sums in float")
 
 
 def cupy_gaussian(bench):
+    """Of the size of the filter, or for gaussian:SIGMA of that sigma, 4 of which it covers by default."""
     from cupyx.scipy import ndimage
-    if not factor(bench.taps):
+    if not bench.factors:
         return None
-    size, out = square(bench), bench.outputs()
-    sigma = npp_sigma(size)
-    # radius = int(truncate * sigma + 1/2)
-    truncate = (size // 2) / sigma
-    note = "taps are a Gaussian's, of the same size" + ("" if bench.floats else "; both passes cut to uint8")
+    if bench.two_pass:
+        sigma, truncate = float(bench.case["filter"].split(":")[1]), 4.0
+        size = 2 * int(truncate * sigma + 0.5) + 1
+    else:
+        size = square(bench)
+        sigma = npp_sigma(size)
+        truncate = (size // 2) / sigma  # radius = int(truncate * sigma + 1/2)
+    out = bench.outputs()
+    note = f"taps are a Gaussian's, {size} of them" + ("" if bench.floats else f"; both passes cut to {bench.sample}")
     return Peer(lambda k: ndimage.gaussian_filter(bench.planes[k], sigma, output=out[k], mode="nearest",
                                                   truncate=truncate),
-                lambda k: out[k], None, note, sigma=sigma)
+                lambda k: out[k], None, note, gauss=(size, sigma))
 
 
 def cufft(bench):
     """Circular correlation of the plane with its border: irfft2(rfft2(plane) * conj(rfft2(taps)))."""
+    if bench.root:
+        return None
     cupy = bench.cupy
     height = fast_length(bench.height + bench.rows - 1)
     width = fast_length(bench.width + bench.columns - 1)
-    scale = bench.scale if bench.floats else 1
+    divided = bench.floats or bench.two_pass
+    scale = bench.scale if divided else 1
     spread = cupy.zeros((height, width), cupy.float32)
     spread[:bench.rows, :bench.columns] = cupy.array(bench.taps, dtype=cupy.float64) / scale
     transform = cupy.conj(cupy.fft.rfft2(spread))
@@ -575,7 +659,7 @@ def cufft(bench):
         if bench.floats:
             out[k][...] = sums[k][:bench.height, :bench.width]
         else:
-            bench.rounded(sums[k], out[k], width)
+            bench.rounded(sums[k], out[k], width, divided)
 
     for k in range(bench.count):
         pad(k)
@@ -585,16 +669,18 @@ def cufft(bench):
 def torch_conv(bench, tf32=False, half=False, passes=1):
     import torch
     cupy = bench.cupy
-    factors = factor(bench.taps)
-    if (half and bench.floats) or (passes == 2 and not factors):
+    factors = bench.factors
+    if (half and bench.floats) or (passes == 2 and not factors) or (passes == 1 and not dense(bench)):
         return None
+    if (half or tf32) and bench.sample == "uint16":
+        return None  # 11 bits of a sample
     torch.backends.cudnn.allow_tf32 = tf32
     torch.backends.cudnn.benchmark = tf32 or half  # for the exact one the choice of PyTorch itself
     type = cupy.float16 if half else cupy.float32
-    divided = half or bench.floats  # float16 ends at 65504: sums of whole taps would not fit
+    divided = half or bench.floats or bench.two_pass  # float16 ends at 65504: sums of whole taps would not fit
     if passes == 2:
         shapes = [[factors[1]], [[c] for c in factors[0]]]
-        scales = [1, bench.scale if divided else 1]
+        scales = list(map(sum, factors[::-1])) if bench.two_pass else [1, bench.scale if divided else 1]
     else:
         shapes, scales = [bench.taps], [bench.scale if divided else 1]
     taps = [torch.from_dlpack((cupy.array(shape, dtype=cupy.float64) / scale).astype(type))[None, None]
@@ -615,7 +701,7 @@ def torch_conv(bench, tf32=False, half=False, passes=1):
         pad(k)
         call(k)
         if not bench.floats:
-            bench.rounded(cupy.asarray(sums[k]), out[k], bench.width, divided, half)
+            bench.rounded(cupy.asarray(sums[k]), out[k], bench.width, divided, "half" if half else "float")
 
     def result(k):
         return cupy.asarray(sums[k])[0, 0] if bench.floats else out[k]
@@ -631,6 +717,8 @@ class Npp:
     """libnppif through ctypes: the functions with a stream context, which exist from CUDA 10.1 on."""
 
     REPLICATE = 2  # NPP_BORDER_REPLICATE, nppdefs.h
+    NORM_L2 = 2    # nppiNormL2, nppdefs.h
+    SUFFIXES = {"uint8": "_8u_C1R", "uint16": "_16u_C1R", "float": "_32f_C1R"}
     MASKS = {3: 200, 5: 201, 7: 400, 9: 500, 11: 600, 13: 700, 15: 800}  # NPP_MASK_SIZE_N_X_N, nppdefs.h
 
     def __init__(self, bench, folder):
@@ -719,13 +807,16 @@ class Npp:
 
     def filter_border(self, float_taps):
         b = self.bench
+        if not dense(b) or (b.two_pass and not float_taps):
+            return None
         out = b.outputs()
         size = self.Pair(b.columns, b.rows)
         if float_taps:
             taps = self.taps(b.cupy.float32, True)
-            name, more = ("FilterBorder_32f_C1R" if b.floats else "FilterBorder32f_8u_C1R"), ()
+            name, more = ("FilterBorder" if b.floats else "FilterBorder32f"), ()
         else:
-            taps, name, more = self.taps(b.cupy.int32, False), "FilterBorder_8u_C1R", (b.scale,)
+            taps, name, more = self.taps(b.cupy.int32, False), "FilterBorder", (b.scale,)
+        name += self.SUFFIXES[b.sample]
         pointer, anchor = self.pointer(taps), self.anchor()
 
         def whole(k, _taps=taps):  # the taps live as long as the pointer to them
@@ -736,14 +827,14 @@ class Npp:
 
     def gauss_border(self, advanced):
         b = self.bench
-        if not factor(b.taps):
+        if not b.factors:
             return None
         size, out = square(b), b.outputs()
-        name = ("FilterGaussAdvancedBorder" if advanced else "FilterGaussBorder") + \
-            ("_32f_C1R" if b.floats else "_8u_C1R")
-        sigma = npp_sigma(size)
+        name = ("FilterGaussAdvancedBorder" if advanced else "FilterGaussBorder") + self.SUFFIXES[b.sample]
+        gauss = None if b.two_pass and advanced else (size, npp_sigma(size))
         if advanced:
-            taps = b.cupy.array(gaussian(size, sigma), dtype=b.cupy.float32)
+            taps = b.cupy.array(gaussian(*gauss) if gauss else b.factors[1], dtype=b.cupy.float64)
+            taps = (taps / taps.sum()).astype(b.cupy.float32)
             more = (size, self.pointer(taps))
         elif size in self.MASKS:
             taps, more = None, (self.MASKS[size],)
@@ -753,7 +844,35 @@ class Npp:
         def whole(k, _taps=taps):
             self.call(name, b.planes[k], out[k], *more)
 
-        return Peer(whole, lambda k: out[k], None, "taps are a Gaussian's, of the same size", sigma=sigma)
+        note = "taps are a Gaussian's, of the same size" if gauss else "the filter's taps"
+        return Peer(whole, lambda k: out[k], None, note, gauss=gauss)
+
+    def gradient(self):
+        """The root of the sum of squares of Sobel's slopes, alone, in a type that is wider than the samples."""
+        b, c = self.bench, self.ctypes
+        if b.case["filter"] != "sobel" or b.floats:
+            return None
+        name, sum = {"uint8": ("8u16s", "short"), "uint16": ("16u32f", "float")}[b.sample]
+        function = getattr(self.library, f"nppiGradientVectorSobelBorder_{name}_C1R_Ctx", None)
+        if function is None:
+            raise Skip(f"this NPP has no nppiGradientVectorSobelBorder_{name}_C1R_Ctx")
+        function.restype = c.c_int
+        sums, out = b.outputs(b.cupy.int16 if sum == "short" else b.cupy.float32), b.outputs()
+        size, none = self.Pair(b.width, b.height), (c.c_void_p(), c.c_int(0))
+
+        def call(k):
+            status = function(c.c_void_p(b.planes[k].data.ptr), c.c_int(b.planes[k].strides[0]), size, self.Pair(0, 0),
+                              *none, *none, c.c_void_p(sums[k].data.ptr), c.c_int(sums[k].strides[0]), *none, size,
+                              c.c_int(self.MASKS[3]), c.c_int(self.NORM_L2), c.c_int(self.REPLICATE), self.context)
+            if status < 0:
+                raise RuntimeError(f"nppiGradientVectorSobelBorder_{name}_C1R_Ctx returned status {status}")
+
+        def whole(k):
+            call(k)
+            b.run(f"round_{sum}_{b.sample}", sums[k], out[k], b.cupy.int32(b.width), b.cupy.int32(b.height),
+                  b.cupy.int32(b.width), b.cupy.float64((b.offset + 0.5) * b.scale), b.cupy.float64(1 / b.scale))
+
+        return Peer(whole, lambda k: out[k], call, "the root alone, in " + name[name.index("u") + 1:])
 
 
 def npp_library(folder):
@@ -774,7 +893,8 @@ def group_npp(bench, options):
         "NPP FilterBorder": lambda: npp.filter_border(bench.floats),
         "NPP FilterBorder32f": lambda: npp.filter_border(True) if not bench.floats else None,
         "NPP FilterGaussBorder": lambda: npp.gauss_border(False),
-        "NPP FilterGaussAdvancedBorder": lambda: npp.gauss_border(True)}
+        "NPP FilterGaussAdvancedBorder": lambda: npp.gauss_border(True),
+        "NPP GradientVectorSobelBorder": npp.gradient}
 
 
 def group_cupy(bench, options):
@@ -856,7 +976,7 @@ def worker(bench_json, options):
             say(begin=[index, name])
             try:
                 if not begun:
-                    bench.begin(case, bench_json["filters"][case["filter"]])
+                    bench.begin(case, facts_of(bench_json["filters"][case["filter"]], case["sample"]))
                     begun = True
                 if bench.filter["absolute"]:
                     raise Skip("no peer takes absolute values of sums")
@@ -892,7 +1012,7 @@ def measure(bench, bench_json, case, name, make, history):
     peer.whole(0)
     bench.stream.synchronize()
     first = time.perf_counter() - begin
-    different, largest = bench.compare(peer.result(0), peer.offset, peer.sigma)
+    different, largest = bench.compare(peer.result(0), peer.offset, peer.gauss)
     for part in ("call", "whole"):
         step = getattr(peer, part)
         if step is None:
@@ -1108,7 +1228,7 @@ def test_kernels():
                     floats = (ctypes.c_float * (stride * height))()
                     for y in range(height):
                         floats[y * stride:y * stride + width] = sums[y]
-                    kernels.round_float(floats, again, integer(width), integer(height), integer(stride),
+                    kernels.round_float_uint8(floats, again, integer(width), integer(height), integer(stride),
                                         *map(ctypes.c_double, rounding(scale, offset, False)))
                     assert list(again) == rounded
             floats = (ctypes.c_float * len(plane))(*plane)
@@ -1124,11 +1244,21 @@ def test_kernels():
                 inside = [[sum(taps[i][j] * grid[y + i][x + j] for i in range(rows) for j in range(columns))
                            for x in range(width)] for y in range(height)]
                 assert inside == sums, name
-        out = (ctypes.c_uint8 * len(plane))()
-        kernels.exact_gaussian(plane, (ctypes.c_double * 3)(0.25, 0.5, 0.25), out, integer(width), integer(height),
-                               integer(3), integer(1))
-        quarters = sum(correlated(picture, [[1, 2, 1]]), [])
-        assert list(out) == [(s + 2) // 4 for s in quarters]
+        between, words = (ctypes.c_double * len(plane))(), (ctypes.c_uint16 * len(plane))(*(257 * v for v in plane))
+        out = (ctypes.c_uint16 * len(plane))()
+        quarters = (ctypes.c_double * 3)(0.25, 0.5, 0.25)
+        kernels.exact_row_uint16(words, quarters, between, integer(width), integer(height), integer(3))
+        kernels.exact_column_uint16(between, quarters, out, integer(width), integer(height), integer(3))
+        taps = [[1, 2, 1], [2, 4, 2], [1, 2, 1]]
+        assert list(out) == [(257 * s + 8) // 16 for s in sum(correlated(picture, taps), [])]
+        kernels.exact_uint16(words, (ctypes.c_longlong * 9)(*sum(taps, [])), out, integer(width), integer(height),
+                             integer(3), integer(3), ctypes.c_longlong(4), ctypes.c_longlong(8), integer(0))
+        assert list(out) == [min(65535, (257 * s + 4) // 8) for s in sum(correlated(picture, taps), [])]
+        grids = [[[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]]
+        kernels.exact_root_uint16(words, (ctypes.c_longlong * 18)(*sum(sum(grids, []), [])), out, integer(width),
+                                  integer(height), integer(3), integer(3), ctypes.c_double(0.5), ctypes.c_double(2))
+        slopes = [sum(correlated(picture, grid), []) for grid in grids]
+        assert list(out) == [min(65535, math.floor(257 * math.hypot(x, y) / 2 + 0.5)) for x, y in zip(*slopes)]
     return True
 
 
@@ -1151,7 +1281,7 @@ def main():
     parser.add_argument("bench", nargs="?", metavar="BENCH.json", help="what gpuconv --bench --json printed")
     parser.add_argument("--sizes", type=lambda text: [int(word) for word in words(text)], default=[1024, 4096, 16384],
                         help="sides of the square planes (1024,4096,16384)")
-    parser.add_argument("--samples", type=words, default=["uint8", "float"], help="uint8,float")
+    parser.add_argument("--samples", type=words, default=["uint8", "float"], help="of uint8,uint16,float (uint8,float)")
     parser.add_argument("--filters", type=words, help="names of the benchmark's filters (all)")
     parser.add_argument("--peers", type=lambda text: words(text.lower()), help=f"{','.join(GROUPS)} (all)")
     parser.add_argument("--npp", metavar="DIR", help="a folder that holds libnppif.so and libnppc.so")

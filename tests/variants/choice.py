@@ -16,6 +16,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "benchmarks"))
+sys.dont_write_bytecode = True
+import join
+
 ALLOWED = 1.10
 
 
@@ -65,9 +69,7 @@ def main():
     print(f"{known - failed} of {known} choices within 10% of the fastest, {unknown} not measured")
     if "--update" in sys.argv:
         with open(path, "w") as file:
-            head = {key: value for key, value in bench.items() if key != "rows"}
-            file.write(json.dumps(head, indent=1)[:-2].rstrip() + ',\n "rows": [\n  ')
-            file.write(",\n  ".join(json.dumps(row) for row in bench["rows"]) + "\n ]\n}\n")
+            join.write(bench, file)
     return 1 if failed else 0
 
 
