@@ -74,6 +74,7 @@ class Tables:
                          row["sample"] == "uint8"]
         self.peers = [row for row in peers["rows"] if row["width"] == SIDE and row["status"] == "ok"]
         self.copy = {row["sample"]: row["median_ms"] for row in self.rows if row["variant"] == "(copy)"}
+        self.blurs = [name for name, facts in bench["filters"].items() if facts["taps"] is None]
         self.photos = photos
         self.gpu = bench["device"]["name"]
 
@@ -88,11 +89,11 @@ class Tables:
         return self.find("rank1-9" if variant == "separable" else "int8-9", sample, variant=variant)
 
     def fastest_peer(self, name, sample):
-        """The fastest call of any peer. A peer that has no rows for its bare call counts as a whole."""
+        """The fastest call of any peer, or None. A peer that has no rows for its bare call counts as a whole."""
         rows = [row for row in self.peers if row["filter"] == name and row["sample"] == sample]
         bare = {row["peer"] for row in rows if row["part"] == "call"}
         rows = [row for row in rows if row["part"] == "call" or row["peer"] not in bare]
-        return min(rows, key=lambda row: row["median_ms"])
+        return min(rows, key=lambda row: row["median_ms"], default=None)
 
     def beside_peer(self, name, sample):
         """Cells: gpuconv's time, its ratio to a copy, the peer's time and name, the ratio of both."""
@@ -100,9 +101,9 @@ class Tables:
         if time is None:
             return [""] * 4
         peer = self.fastest_peer(name, sample)
-        return [milliseconds(time), f"{time / self.copy[sample]:.2f}",
-                f"{milliseconds(peer['median_ms'])} ({peer['peer'].replace(' correlate', '')})",
-                f"{peer['median_ms'] / time:.1f}"]
+        beside = [f"{milliseconds(peer['median_ms'])} ({peer['peer'].replace(' correlate', '')})",
+                  f"{peer['median_ms'] / time:.1f}"] if peer else [""] * 2
+        return [milliseconds(time), f"{time / self.copy[sample]:.2f}"] + beside
 
     def variants(self):
         lines = head("variant", "backend", "samples", "filters", "the idea", "9 × 9, ms")
@@ -174,15 +175,21 @@ class Tables:
                         for kind in KINDS for side in SIDES]
 
     def sixteen_bits(self):
-        lines = head("filter", "variant", "`uint16_t` ms", "× copy")
-        lines.append(line(["*device-to-device copy*", "", milliseconds(self.copy["uint16"]), "1.00"]))
-        for row in self.rows:
-            if row["sample"] == "uint16" and row["chosen"]:
-                kind, _, side = row["filter"].partition("-")
-                name = words(kind, int(side)) if kind in KINDS else f"`{row['filter']}`"
-                lines.append(line([name, row["variant"], milliseconds(row["median_ms"]),
-                                   f"{row['median_ms'] / self.copy['uint16']:.2f}"]))
+        lines = head("filter", "variant", "`uint16_t` ms", "× copy", "fastest peer ms", "ratio")
+        lines.append(line(["*device-to-device copy*", "", milliseconds(self.copy["uint16"]), "1.00", "", ""]))
+        chosen = {row["filter"]: row["variant"] for row in self.rows if row["sample"] == "uint16" and row["chosen"]}
+        random = [f"{kind}-{side}" for side in SIDES for kind in KINDS]
+        for name in random + [name for name in chosen if name not in random and name not in self.blurs]:
+            kind, _, side = name.partition("-")
+            lines.append(line([words(kind, int(side)) if kind in KINDS else f"`{name}`", chosen[name]] +
+                              self.beside_peer(name, "uint16")))
         return lines
+
+    def two_passes(self):
+        lines = head("filter", *(f"{cell}" for sample in ("uint8_t", "uint16_t") for cell in (
+            f"`{sample}`: gpuconv ms", "× copy", "fastest peer ms", "ratio")))
+        return lines + [line([f"`{name}`"] + [cell for sample in ("uint8", "uint16")
+                                             for cell in self.beside_peer(name, sample)]) for name in self.blurs]
 
     def photo(self):
         lines = head("work", "gpuconv", "vips", "ratio", "MB written: gpuconv", "vips")
