@@ -4,13 +4,17 @@
 
     join.py bench RUN.json... > bench-h200.json             runs of gpuconv --bench --json
     join.py peers BENCH.json RUN.json... > peers-h200.json  runs of benchmarks/peers.py; new ratios to BENCH.json
+    join.py lesson BENCH.json NCU.csv > lesson-h200.json    a run of a build with -Dexercise=true, and what ncu --csv
+                                                            --page raw --print-units base says of kernels
 
 Runs of different cards are refused. Where a later run has another filter under a name, the rows of the earlier one go.
 The first run's date, processor and peaks stay. A row without a time is dropped when a later run timed that peer and
 case.
 """
 
+import csv
 import json
+import re
 import sys
 
 import peers
@@ -71,11 +75,30 @@ def join_peers(bench, runs):
     return first
 
 
+def join_lesson(bench, path):
+    """Add to BENCH what the profiler counted: "profile" has the metrics of each variant by name."""
+    wanted = re.compile(r"(smsp|sm|l1tex|lts|dram|gpu)__\w+(\.(sum|ratio|pct)|\.avg\.pct_of_peak_sustained_(active|elapsed))|"
+                        r"launch__registers_per_thread")
+    variants = {"tensor_walk": "tensor-core", "sparse_bytes": "sparse", "gradient_slope": "gradient"}
+    bench["profile"] = {}
+    with open(path, newline="") as file:
+        for cells in csv.reader(line for line in file if line.startswith('"')):
+            if cells[0] == "ID":
+                names = cells  # of the columns; a line of units follows
+            elif cells[0]:
+                row = dict(zip(names, cells))
+                kernel = re.match(r"(?:void )?(\w+)", row["Kernel Name"]).group(1)
+                bench["profile"][variants.get(kernel, kernel.replace("_", "-"))] = {
+                    name: float(value.replace(",", "")) for name, value in row.items()
+                    if wanted.fullmatch(name) and value}
+    return bench
+
+
 def write(result, file):
-    """A filter and a row a line: what changed between two results can be read."""
+    """A filter, a row and a variant's profile a line: what changed between two results can be read."""
     parts = []
     for key, value in result.items():
-        if key == "filters":
+        if key in ("filters", "profile"):
             value = "{\n  " + ",\n  ".join(f"{json.dumps(name)}: {json.dumps(value[name])}" for name in value) + "\n }"
         elif key == "rows":
             value = "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n ]"
@@ -86,8 +109,11 @@ def write(result, file):
 
 
 def main():
-    if len(sys.argv) < 3 or sys.argv[1] not in ("bench", "peers"):
+    if len(sys.argv) < 3 or sys.argv[1] not in ("bench", "peers", "lesson"):
         raise SystemExit(__doc__)
+    if sys.argv[1] == "lesson":
+        write(join_lesson(load(sys.argv[2]), sys.argv[3]), sys.stdout)
+        return
     files = [load(path) for path in sys.argv[2:]]
     write(join_bench(files) if sys.argv[1] == "bench" else join_peers(files[0], files[1:]), sys.stdout)
 

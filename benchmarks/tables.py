@@ -8,7 +8,8 @@
 It also rewrites the line "Measured" in the heads of kernels/*.cu that have one.
 
 The lists of variants and filters are what GPUCONV prints. GPU times are those of one plane of 16384 x 16384, from
-bench-h200.json and peers-h200.json. Whole runs on photos are from photos.json.
+bench-h200.json and peers-h200.json; those of the steps of the lesson, and what the profiler says, are from
+lesson-h200.json. Whole runs on photos are from photos.json.
 """
 
 import json
@@ -24,6 +25,10 @@ SIDE = 16384
 KINDS = {"int8": "dense, taps of 8 bits", "int16": "dense, taps of 16 bits", "rank1": "separable"}
 SIDES = [3, 5, 7, 9, 15, 31]
 SAMPLES = ["uint8", "float"]
+PROFILED = ["basic", "constant", "coarsened", "tiled-input", "tiled-output", "tiled-cached", "texture", "registers",
+            "rows-ahead", "row-ring", "register-tiled", "separable", "tensor-core", "sparse", "copy", "gradient"]
+WAITS = {"long_scoreboard": "memory", "mio_throttle": "room in the queue of shared memory", "wait": "a fixed time",
+         "not_selected": "another warp's turn", "no_instruction": "instructions", "tex_throttle": "the texture unit"}
 
 
 def milliseconds(value):
@@ -66,7 +71,7 @@ class Program:
 class Tables:
     """A function a table. The name of the function is the name in the page."""
 
-    def __init__(self, program, bench, peers, photos):
+    def __init__(self, program, bench, peers, lesson, photos):
         self.program = program
         self.rows = [row for row in bench["rows"] if row["backend"] == "cuda" and
                      (row["width"], row["height"], row["planes"]) == (SIDE, SIDE, 1)]
@@ -75,6 +80,7 @@ class Tables:
         self.peers = [row for row in peers["rows"] if row["width"] == SIDE and row["status"] == "ok"]
         self.copy = {row["sample"]: row["median_ms"] for row in self.rows if row["variant"] == "(copy)"}
         self.blurs = [name for name, facts in bench["filters"].items() if facts["taps"] is None]
+        self.lesson = lesson
         self.photos = photos
         self.gpu = bench["device"]["name"]
 
@@ -152,6 +158,38 @@ class Tables:
             lines += [line([f"{side} × {side} `{sample}{'_t' if sample == 'uint8' else ''}`"] +
                            [milliseconds(self.find(f"int8-{side}", sample, variant=name)) for name in names])
                       for side in SIDES]
+        return lines
+
+    def by_step(self):
+        """The lesson's kernels from coarsened to register-tiled, by the filter's size."""
+        rows = [row for row in self.lesson["rows"] if row["filter"]]
+        names = sorted(dict.fromkeys(row["variant"] for row in rows), key=lambda name: name == "register-tiled")
+        lines = head("ms", *names)
+        for sample in SAMPLES:
+            for name in dict.fromkeys(row["filter"] for row in rows):
+                times = {row["variant"]: row["median_ms"] for row in rows
+                         if (row["filter"], row["sample"]) == (name, sample)}
+                side = name.split("-")[1]
+                lines.append(line([f"{side} × {side} `{sample}{'_t' if sample == 'uint8' else ''}`"] +
+                                  [milliseconds(times[variant]) for variant in names]))
+        return lines
+
+    def profile(self):
+        """What bounds each variant. Of the stalls, the one that most waiting warps have."""
+        peak = ".avg.pct_of_peak_sustained_"
+        stall = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
+        lines = head("variant", "instructions an output", "issue slots", "L1, shared memory, texture unit", "L2",
+                     "warps", "most waiting warps wait for")
+        for name in PROFILED:
+            facts = self.lesson["profile"][name]
+            waits = {match.group(1): facts[match.group()] for match in map(stall.fullmatch, facts) if match}
+            most = max(waits, key=waits.get)
+            shares = [facts[key + peak + when] for key, when in (
+                ("smsp__issue_active", "active"), ("l1tex__throughput", "active"), ("lts__throughput", "elapsed"),
+                ("sm__warps_active", "active"))]
+            lines.append(line([name, f"{32 * facts['smsp__inst_executed.sum'] / 4096 ** 2:.1f}",
+                               *(f"{share:.0f}%" for share in shares),
+                               f"{WAITS[most]}, `{most}` {waits[most] / sum(waits.values()):.0%}"]))
         return lines
 
     def by_backend(self):
@@ -233,7 +271,8 @@ def main():
     operands = [word for word in sys.argv[1:] if not word.startswith("--")]
     if len(operands) != 1:
         sys.exit(__doc__)
-    tables = Tables(Program(operands[0]), load("bench-h200.json"), load("peers-h200.json"), load("photos.json"))
+    tables = Tables(Program(operands[0]), load("bench-h200.json"), load("peers-h200.json"), load("lesson-h200.json"),
+                    load("photos.json"))
     stale = 0
 
     def table(match):

@@ -144,7 +144,7 @@ def check_pages(program, backend):
     of_variant = {row["name"]: row["backend"] for row in json.loads(gpuconv(program, "--list-variants", "--json"))}
     docs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
     text = "".join(open(os.path.join(docs, page), encoding="utf-8").read() for page in ("manual.md", "kernels.md"))
-    commands = re.findall(r"^(?:build/)?gpuconv (--bench .*)$", text, re.M)
+    commands = re.findall(r"^ *(?:build/)?gpuconv (--bench .*--variant .*)$", text, re.M)
     assert len(commands) >= 3, commands
     for words in map(str.split, commands):
         if any(of_variant.get(name) != backend for name in words[words.index("--variant") + 1].split(",")):
