@@ -9,6 +9,7 @@
 #include "pipeline/pipeline.h"
 #include "variants/table.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ static void list_filter(struct filter_list *list, const char *name, const struct
 {
     char size[32] = "any";
     const size_t before = list->count++;
+    assert(name != NULL);
     if (list->json) {
         printf("%s{\"name\":", json_joint(before));
         text_print_json(stdout, name);

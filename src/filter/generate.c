@@ -227,7 +227,7 @@ static void infinite_weights(double sigma, double left_out, double *weights, int
  * last unit goes to the middle. Returns the sum of the errors of all taps, and of the weights beyond them. */
 static double round_weights(const double *weights, int radius, int unit_bits, int32_t *vector)
 {
-    double remainders[MAX_PASS_RADIUS + 1], inside = 0.0;
+    double remainders[MAX_PASS_RADIUS + 1] = {0}, inside = 0.0;
     int64_t missing = (int64_t)1 << unit_bits;
     for (int i = 0; i <= radius; i++) {
         const double weight = ldexp(weights[i], unit_bits);
@@ -269,7 +269,7 @@ static double round_weights(const double *weights, int radius, int unit_bits, in
 static void make_blur(double sigma, bool deep, struct filter *filter)
 {
     const double levels = deep ? 65535.0 : 255.0;
-    double weights[MAX_PASS_RADIUS + 1];
+    double weights[MAX_PASS_RADIUS + 1] = {0};
     int radius;
     infinite_weights(sigma, (deep ? 0.06 : 0.02) / levels / 2.0, weights, &radius);
     make_square(filter, radius, 1);
@@ -380,14 +380,14 @@ static bool make_motion(const struct number *parameters, bool deep, struct filte
  * is (x sqrt(radius^2 - x^2) + radius^2 asin(x / radius)) / 2. */
 static double quarter_area(double radius, double x, double y)
 {
-    if (x < 0.0 || y < 0.0)
-        return x < 0.0 ? -quarter_area(radius, -x, y) : -quarter_area(radius, x, -y);
-    x = fmin(x, radius);
-    y = fmin(y, radius);
+    const double sign = (x < 0.0) != (y < 0.0) ? -1.0 : 1.0;
+    x = fmin(fabs(x), radius);
+    y = fmin(fabs(y), radius);
     if (x * x + y * y <= radius * radius)
-        return x * y;
+        return sign * x * y;
     const double meet = sqrt(radius * radius - y * y), height = sqrt(radius * radius - x * x);
-    return meet * y + (x * height - meet * y + radius * radius * (arcsine(x / radius) - arcsine(meet / radius))) / 2.0;
+    return sign * (meet * y +
+                   (x * height - meet * y + radius * radius * (arcsine(x / radius) - arcsine(meet / radius))) / 2.0);
 }
 
 /* The area of the pixel at X, Y that is in the circle. */

@@ -259,10 +259,8 @@ static void reverse(int32_t *taps, int count)
     }
 }
 
-void filter_flip(struct filter *filter)
+static void flip(struct filter *filter)
 {
-    if (filter->deep != NULL)
-        filter_flip(filter->deep);
     filter->anchor_x = filter->width - 1 - filter->anchor_x;
     filter->anchor_y = filter->height - 1 - filter->anchor_y;
     if (filter->two_pass) {
@@ -274,6 +272,13 @@ void filter_flip(struct filter *filter)
     for (int grid = 0; grid < filter_grids(filter); grid++)
         reverse(filter->taps + grid * count, count);
     set_column_and_row(filter);
+}
+
+void filter_flip(struct filter *filter)
+{
+    flip(filter);
+    if (filter->deep != NULL)
+        flip(filter->deep);
 }
 
 int filter_grids(const struct filter *filter)
