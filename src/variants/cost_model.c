@@ -32,6 +32,13 @@ static double gpu_seconds(const struct work *work, double sample_seconds)
     return launch_seconds + work_samples(work) * fmax(sample_seconds, copy);
 }
 
+/* For uint16_t, 2^28 samples take WORD_SECONDS each. Fewer take longer: below some six million they are a single wave of
+ * strips, and from there on the last wave takes up to STRIP more. */
+static double strip_seconds(const struct work *work, double word_seconds, double strip)
+{
+    return gpu_seconds(work, word_seconds - strip / (1 << 28)) + strip * fmin(1, work_samples(work) / 6e6);
+}
+
 /* How the GPU sums samples of uint16_t: as a whole in floats, or as two halves in floats or in integers. */
 enum sums { SUMS_WHOLE, SUMS_FLOAT, SUMS_INT };
 
@@ -75,7 +82,7 @@ double register_tiled_cost(const struct filter *filter, const struct work *work)
     const bool exact = sums_fit_float(filter, SAMPLE_U8); /* otherwise sums are integers, at half the rate */
     const bool any = !filter_is_centred_square(filter) || filter->width > 15;
     if (work->sample == SAMPLE_U16)
-        return gpu_seconds(work, register_tiled_words(filter));
+        return strip_seconds(work, register_tiled_words(filter), 36e-6);
     if (any) {
         if (work->sample == SAMPLE_F32)
             return gpu_seconds(work, fmax(1.12 * float_sample, 1.3e-12 + 0.044e-12 * taps));
@@ -91,7 +98,7 @@ double separable_cost(const struct filter *filter, const struct work *work)
     const double taps = filter->width + filter->height;
     const bool walks = filter_is_centred_square(filter) && filter->width >= 3 && filter->width <= 31;
     if (work->sample == SAMPLE_U16)
-        return gpu_seconds(work, separable_words(filter));
+        return strip_seconds(work, separable_words(filter), 36e-6);
     if (work->sample == SAMPLE_F32)
         return gpu_seconds(work,
                            walks ? fmax(1.1 * float_sample, 1e-12 + 0.043e-12 * taps) : 2.45e-12 + 0.0862e-12 * taps);
@@ -119,7 +126,7 @@ double tensor_core_cost(const struct filter *filter, const struct work *work)
     const double words = (filter->width + 11) / 4;
     if (work->sample == SAMPLE_U16) {
         tensor_arrange_deep(filter, &a);
-        return gpu_seconds(work, 0.94e-12 + (0.41e-12 + 0.0166e-12 * words * filter->height) * a.parts);
+        return strip_seconds(work, 0.94e-12 + (0.41e-12 + 0.0166e-12 * words * filter->height) * a.parts, 8e-6);
     }
     tensor_arrange(filter, true, true, &a); /* as on the H200 */
     switch (a.kernel) {
@@ -147,7 +154,7 @@ double blur_cost(const struct filter *filter, const struct work *work)
 {
     const double blocks = (filter->width + 22 + 31) / 32 + (filter->height + 15 + 31) / 32; /* of 32 terms */
     /* Above a few blocks, the matrices of taps no longer fit in L1, and strips are narrower. */
-    return gpu_seconds(work, work->sample == SAMPLE_U16 ? 1.7e-12 + 0.2e-12 * blocks + 0.07e-12 * blocks * blocks
+    return gpu_seconds(work, work->sample == SAMPLE_U16 ? 1.6e-12 + 0.1e-12 * blocks + 0.066e-12 * blocks * blocks
                                                         : 1.2e-12 + 0.1e-12 * blocks + 0.028e-12 * blocks * blocks);
 }
 
