@@ -283,7 +283,7 @@ static void make_blur(double sigma, bool deep, struct filter *filter)
     int finest = deep ? 31 : 23;
     while (ldexp(weights[0], finest) + 1.0 >= 1 << (deep ? 22 : 15))
         finest--;
-    int32_t vector[MAX_PASS_RADIUS + 1];
+    int32_t vector[MAX_PASS_RADIUS + 1] = {0};
     const double row_error = round_weights(weights, radius, finest, vector);
     for (int i = 0; i < filter->width; i++)
         filter->row[i] = vector[abs(i - radius)];
