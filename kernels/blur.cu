@@ -41,11 +41,10 @@ static constexpr int width_most = 128;   /* columns of a strip */
 static constexpr int stages = 3;         /* of rows of samples; one of them is being worked on */
 static constexpr int step_rows = 32;     /* rows of outputs that are made at a time */
 static constexpr int segment_most = 4;   /* blocks of 32 samples of a window that are loaded at a time */
-static constexpr int matrix_bytes = 512; /* 16 x 32 */
+static constexpr int matrix_bytes = 512; /* 16 x 32: taps of a part for 16 outputs and 32 terms */
 static_assert((width_most - 16 + 32 * segment_most) * 2 <= 32 * 16, "a warp loads a row at once, 16 bytes a lane");
-static_assert((FILTER_PASS_MAX + 15 + 7 + 31) / 32 <= 64, "64 bits say which blocks have taps");
 
-/* The blocks of 32 terms in which a part of the taps is not all zero lie between these. */
+/* The COUNT blocks of 32 terms from FIRST on. In the others, a part of the taps is all zero. */
 struct used_blocks {
     int first, count;
 };
@@ -54,8 +53,7 @@ struct used_blocks {
 struct blur_call {
     struct launch launch;
     struct passes passes;
-    const uint4 *row_taps,
-        *column_taps; /* a matrix of 16 x 32 bytes for each block of terms and part, 16 bytes a lane */
+    const uint4 *row_taps, *column_taps; /* a matrix for each block of terms and part, 16 bytes a lane */
     struct used_blocks row_used[parts_most], column_used[parts_most];
     int strip;            /* output rows of a tile */
     int columns, tiles_y; /* tiles side by side, and one below the other */

@@ -103,8 +103,9 @@ struct filter {
     bool separable; /* taps[y][x] = column[y] * row[x], exactly; false with two grids; true with two passes */
     int32_t column[FILTER_PASS_MAX], row[FILTER_PASS_MAX];
 
-    /* A filter in two passes. Its taps are too fine, or too many, for a grid: `taps` and biases are not used; scale, tap_sum
-     * and absolute_sum are 1, as of the weights. The row comes first, its sums are rounded to fractions of a level, and the column follows:
+    /* A filter in two passes. Its taps are too fine, or too many, for a grid: `taps` and biases are not used; scale,
+     * tap_sum and absolute_sum are 1, as of the weights. The row comes first, its sums are rounded to fractions of a
+     * level, and the column follows:
      *
      *     m(y, x) = floor((sum over j of row[j] * in(y, x + j - anchor_x)) / 2^row_shift + 1/2)
      *     s(y, x) = sum over i of column[i] * m(y + i - anchor_y, x)
@@ -167,8 +168,8 @@ typedef bool filter_finder(const char *spec, struct filter *filter, struct filte
 bool filter_find_all(const char *argument, filter_finder *find, struct filter **filters, size_t *count,
                      struct error *error);
 
-/* Rotate the taps of each grid and the anchor by 180 degrees, also of the filter's `deep`. Correlation with the result is true convolution with the
- * original. */
+/* Rotate the taps of each grid and the anchor by 180 degrees, also of the filter's `deep`. Correlation with the result is
+ * true convolution with the original. */
 void filter_flip(struct filter *filter);
 
 /* The names of all filters, built in or on the search path, sorted, each once. *NAMES is one allocation; release it
