@@ -8,8 +8,8 @@
 It also rewrites the line "Measured" in the heads of kernels/*.cu that have one.
 
 The lists of variants and filters are what GPUCONV prints. GPU times are those of one plane of 16384 x 16384, from
-bench-h200.json and peers-h200.json; those of the steps of the lesson, and what the profiler says, are from
-lesson-h200.json. Whole runs on photos are from photos.json.
+bench-h200.json and peers-h200.json, beside which some tables set bench-h100.json; those of the steps of the lesson, and
+what the profiler says, are from lesson-h200.json. Whole runs on photos are from photos.json.
 """
 
 import json
@@ -69,9 +69,9 @@ class Program:
 
 
 class Tables:
-    """A function a table. The name of the function is the name in the page."""
+    """A function a table. The name of the function is the name in the page. OTHER is of a second card, or None."""
 
-    def __init__(self, program, bench, peers, lesson, photos):
+    def __init__(self, program, bench, other, peers, lesson, photos):
         self.program = program
         self.rows = [row for row in bench["rows"] if row["backend"] == "cuda" and
                      (row["width"], row["height"], row["planes"]) == (SIDE, SIDE, 1)]
@@ -83,6 +83,7 @@ class Tables:
         self.lesson = lesson
         self.photos = photos
         self.gpu = bench["device"]["name"]
+        self.cards = {", H200": self, ", H100": other and Tables(program, other, None, peers, lesson, photos)}
 
     def find(self, name, sample, **wanted):
         for row in self.rows:
@@ -125,16 +126,34 @@ class Tables:
         return f" * Measured, 9 x 9 of {SIDE} x {SIDE} on an {self.gpu}: " + ", ".join(
             f"{name} {milliseconds(time)} ms ({time / copy:.1f} copies)" for name, time, copy in times)
 
-    def times(self):
-        lines = head("variant", "`uint8_t` ms", "× copy", "`float` ms", "× copy")
-        lines.append(line(["*device-to-device copy*"] +
-                          [cell for sample in SAMPLES for cell in (milliseconds(self.copy[sample]), "1.00")]))
-        for variant in (row[0] for row in self.program.variants()):
-            times = [(self.nine(variant, sample), self.copy[sample]) for sample in SAMPLES]
+    def beside_copy(self, first, samples, cards, rows):
+        """Times and their ratios to a copy. ROWS has a function a name, from a card and a sample to the time."""
+        columns = [(card, sample) for sample in samples for card in cards.values()]
+        lines = head(first, *(cell for name in samples.values() for card in cards for cell in (
+            f"`{name}`{card} ms", "× copy")))
+        for name, time_of in {"*device-to-device copy*": lambda card, sample: card.copy[sample], **rows}.items():
+            times = [(time_of(card, sample), card.copy[sample]) for card, sample in columns]
             if any(time for time, _ in times):
-                lines.append(line([variant] + [cell for time, copy in times for cell in (
+                lines.append(line([name] + [cell for time, copy in times for cell in (
                     (milliseconds(time), f"{time / copy:.2f}") if time else ("", ""))]))
         return lines
+
+    def times(self, cards=None):
+        rows = {row[0]: lambda card, sample, name=row[0]: card.nine(name, sample) for row in self.program.variants()}
+        return self.beside_copy("variant", {"uint8": "uint8_t", "float": "float"}, cards or {"": self}, rows)
+
+    def times_cards(self):
+        return self.times(self.cards)
+
+    def chosen_cards(self):
+        """What is chosen for the filters that the second card has with 16 bits."""
+        rows = {}
+        for name in dict.fromkeys(row["filter"] for row in self.cards[", H100"].rows if row["sample"] == "uint16"):
+            kind, _, side = name.partition("-")
+            if name:
+                rows[words(kind, int(side)) if kind in KINDS else f"`{name}`"] = (
+                    lambda card, sample, name=name: card.find(name, sample, chosen=True))
+        return self.beside_copy("filter", {"uint8": "uint8_t", "uint16": "uint16_t"}, self.cards, rows)
 
     def roofline(self):
         """Where each variant is under the roofs, for 9 x 9."""
@@ -271,8 +290,8 @@ def main():
     operands = [word for word in sys.argv[1:] if not word.startswith("--")]
     if len(operands) != 1:
         sys.exit(__doc__)
-    tables = Tables(Program(operands[0]), load("bench-h200.json"), load("peers-h200.json"), load("lesson-h200.json"),
-                    load("photos.json"))
+    tables = Tables(Program(operands[0]), *(load(f"{name}.json") for name in (
+        "bench-h200", "bench-h100", "peers-h200", "lesson-h200", "photos")))
     stale = 0
 
     def table(match):
