@@ -344,7 +344,7 @@ void check_passes(const struct options *options, struct place *place, struct tal
         make_passes(shape, &state, filter, deep);
         for (size_t s = 0; s < sizeof pass_sizes / sizeof pass_sizes[0]; s++) {
             const int64_t work = (int64_t)pass_sizes[s][0] * pass_sizes[s][1] * (filter->width + filter->height);
-            if (work > (options->quick ? 50000000 : 250000000)) /* for the reference */
+            if (work > (options->quick ? 15000000 : 250000000)) /* for the reference */
                 continue;
             for (enum border border = 0; border < BORDER_COUNT; border++)
                 for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++, number++) {
