@@ -35,7 +35,7 @@ def reported(path):
 def main():
     program, inputs, outputs = sys.argv[1:]
     report = outputs + ".jsonl"
-    command = [program, "-j3", "--variant", "reference", "--threads", "1", "--report", report, "box:3", inputs,
+    command = [program, "-j3", "--variant", "reference", "--threads", "1", "--report", report, "box:2", inputs,
                "-o", outputs]
     start = time.monotonic()
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)

@@ -28,7 +28,7 @@ LEFT = r"(?P<left>, [0-9:]+ left)?"
 FILES = re.compile(r"(?:\[(?P<bar>=* *)\] )?(?P<done>\d+)/\d+ files(?:, [0-9.]+ Mpixel/s)?" + LEFT)
 IMAGE = re.compile(r"\[(?P<bar>=* *)\] (?:reading|writing|filtering(?:: (?P<rows>\d+)% of the rows)?)" + LEFT)
 SECONDS = 2  # of a processor that a long run takes: more than the second before one image shows its line
-SLOW = ["--variant", "reference", "--threads", "1", "box:3"]  # that main makes slow enough
+SLOW = ["--variant", "reference", "--threads", "1", "box:2"]  # that main makes slow enough
 
 
 def on_terminal(command, columns=80, stop=None, key=None, number=None):
