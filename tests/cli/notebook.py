@@ -28,7 +28,7 @@ esac
 PROGRAMS = ["nvidia-smi", "nvcc", "git", "sudo", "apt-get", "pip", "meson", "ninja", "first", "check_variants"]
 GPUCONV = """#!/bin/sh
 echo "gpuconv $*" >> "$NOTES"
-exec {program} $(echo "$*" | sed 's/--variant [^ ]*/--variant reference,cpu/; s/--bench-size [^ ]*/--bench-size 64x48/') \\
+exec '{program}' $(echo "$*" | sed 's/--variant [^ ]*/--variant reference,cpu/; s/--bench-size [^ ]*/--bench-size 64x48/') \\
     --threads 1
 """
 
