@@ -91,7 +91,7 @@ static void set_rates(const struct bench_case *c, const struct variant *variant,
         return;
     const struct filter *filter = row->filter;
     const double macs =
-        samples * (variant->accepts == ACCEPTS_RANK_1 ? filter->width + filter->height : filter_taps(filter));
+        samples * (variant->accepts == ACCEPTS_RANK_1 ? filter->width + filter->height : filter_multiply_adds(filter));
     const double peak = peak_of(c->bench, variant, c->sample);
     row->tmac_s = macs / seconds / 1e12;
     row->intensity = 2 * macs / bytes;
@@ -234,7 +234,7 @@ static bool measure_image(struct bench_case *c, const struct filter *filter, con
 static bool is_too_slow(const struct bench_case *c, const struct variant *variant, const struct filter *filter)
 {
     return variant->is_reference && !is_named(c->bench, variant) &&
-           c->tap_seconds * filter_taps(filter) * size_samples(&c->size) > longest_reference_seconds;
+           c->tap_seconds * filter_multiply_adds(filter) * size_samples(&c->size) > longest_reference_seconds;
 }
 
 static bool measure_filter(struct bench_case *c, const struct filter *filter, struct error *error)

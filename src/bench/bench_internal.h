@@ -36,13 +36,6 @@ static inline double size_samples(const struct bench_size *size)
     return (double)size->width * size->height * size->planes;
 }
 
-/* The number of multiply-adds for a sample, without any tricks. */
-static inline double filter_taps(const struct filter *filter)
-{
-    return filter->two_pass ? filter->width + filter->height
-                            : (double)filter_grids(filter) * filter->width * filter->height;
-}
-
 /* VALUE as an integer from LEAST to MOST. */
 static inline int clamp_to_int(double value, int least, int most)
 {

@@ -131,7 +131,7 @@ static bool check_part(struct bench_case *c, const struct plan *reference, const
     const double start = clock_milliseconds();
     const bool done = reference->variant->launch(reference, NULL, &window, &result, error);
     c->tap_seconds =
-        (clock_milliseconds() - start) / 1e3 / ((double)window.width * window.height * filter_taps(filter));
+        (clock_milliseconds() - start) / 1e3 / ((double)window.width * window.height * filter_multiply_adds(filter));
     if (done) {
         const struct plane expected = part_of_plane(&c->expected, part);
         const struct plane actual =
@@ -147,7 +147,7 @@ static bool check_with_plan(struct bench_case *c, const struct plan *reference, 
                             struct error *error)
 {
     const struct filter *filter = reference->filter;
-    const double work = filter_taps(filter) * size_samples(&c->size);
+    const double work = filter_multiply_adds(filter) * size_samples(&c->size);
     *wrong = 0;
     if (work <= check_whole) {
         const double start = clock_milliseconds();
@@ -159,7 +159,7 @@ static bool check_with_plan(struct bench_case *c, const struct plan *reference, 
     }
     /* Parts are as wide as the image where that leaves at least 4 rows, else narrower and 4 rows high. The reference
      * computes their halo too. */
-    const double samples = check_parts / 3 / filter_taps(filter);
+    const double samples = check_parts / 3 / filter_multiply_adds(filter);
     const int width = clamp_to_int(samples / (4 + filter->height - 1) - (filter->width - 1), 64, c->size.width);
     const int part_width = width < c->size.width ? width : c->size.width;
     const int height =

@@ -68,7 +68,6 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
                 struct error *error)
 {
     (void)device;
-    const struct filter *f = plan->filter;
     struct launch launch = {
         .plan = plan,
         .program = plan->prepared,
@@ -79,8 +78,7 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
         .past_caches = goes_past_caches(out),
     };
     assert(launch.program != NULL);
-    const double taps = f->two_pass ? f->width + f->height : f->width * f->height * filter_grids(f);
-    const double work = (double)in->width * in->height * in->count * taps;
+    const double work = (double)in->width * in->height * in->count * filter_multiply_adds(plan->filter);
     int threads = thread_pool_threads(plan->pool);
     threads = work / THREAD_WORK < threads ? (int)(work / THREAD_WORK) + 1 : threads;
     tiles_choose(&launch, threads);

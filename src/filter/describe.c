@@ -22,22 +22,19 @@ static void print_vector(FILE *stream, const char *name, const int32_t *values, 
         fprintf(stream, " %d", values[i]);
 }
 
-/* The sum of the taps of a grid, 0 or 1. */
-static int64_t grid_sum(const struct filter *filter, int grid)
-{
-    const int count = filter->width * filter->height;
-    int64_t sum = 0;
-    for (int i = grid * count; i < (grid + 1) * count; i++)
-        sum += filter->taps[i];
-    return sum;
-}
-
 static int64_t vector_sum(const int32_t *values, int count)
 {
     int64_t sum = 0;
     for (int i = 0; i < count; i++)
         sum += values[i];
     return sum;
+}
+
+/* The sum of the taps of a grid, 0 or 1. */
+static int64_t grid_sum(const struct filter *filter, int grid)
+{
+    const int count = filter->width * filter->height;
+    return vector_sum(filter->taps + (ptrdiff_t)grid * count, count);
 }
 
 /* Print the sum of the taps, and its effect on an image of one colour. */

@@ -188,6 +188,9 @@ int filter_grids(const struct filter *filter);
 /* The number of taps that are not zero, in all grids. */
 int filter_tap_count(const struct filter *filter);
 
+/* The number of multiply-adds for an output, without any tricks: those of all grids, or of both passes. */
+int filter_multiply_adds(const struct filter *filter);
+
 /* How many times as bright the filter makes a picture, if its text has several taps that sum to 2 or more, and no scale,
  * as textbooks print kernels. Else 0. */
 double filter_brightness(const struct filter *filter);

@@ -286,6 +286,12 @@ int filter_grids(const struct filter *filter)
     return filter->combine == COMBINE_NONE ? 1 : 2;
 }
 
+int filter_multiply_adds(const struct filter *filter)
+{
+    const int width = filter->width, height = filter->height;
+    return filter->two_pass ? width + height : filter_grids(filter) * width * height;
+}
+
 int filter_tap_count(const struct filter *filter)
 {
     if (filter->two_pass)

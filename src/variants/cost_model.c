@@ -185,9 +185,7 @@ static int threads_of(const struct work *work)
 
 double reference_cost(const struct filter *filter, const struct work *work)
 {
-    const double taps =
-        filter->two_pass ? filter->width + filter->height : filter_grids(filter) * filter->width * filter->height;
-    return work_samples(work) * taps * 1e-9 / threads_of(work);
+    return work_samples(work) * filter_multiply_adds(filter) * 1e-9 / threads_of(work);
 }
 
 /* How many times slower this machine's instruction set is than AVX-512 with VNNI. */
