@@ -58,9 +58,10 @@ def run_cells(cells, folder, environment):
     sys.modules.update({"matplotlib": types.ModuleType("matplotlib"), "matplotlib.pyplot": plot})
     os.chdir(folder)
     for text in cells:
-        if text.startswith("%%bash\n"):
-            done = subprocess.run(["bash", "-euo", "pipefail", "-c", text.split("\n", 1)[1]], env=environment,
-                                  capture_output=True, text=True)
+        if text.startswith("%%bash"):
+            assert text.startswith("%%bash -e\n"), f"the cell goes on after a command that failed:\n{text}"
+            done = subprocess.run(["bash", "-e"], input=text.split("\n", 1)[1], env=environment, capture_output=True,
+                                  text=True)
             assert done.returncode == 0 and done.stderr == "", f"{text}\n{done.stdout}{done.stderr}"
         elif text.startswith("%cd "):
             os.chdir(text[4:])
