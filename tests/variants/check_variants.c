@@ -128,9 +128,12 @@ static bool parse(int argc, char **argv, struct options *options)
         else
             return false;
     }
-    if (!options->cpu && !options->cuda)
-        options->cpu = options->cuda = true;
-    return options->variant == NULL || variant_find(options->variant, NULL) != NULL;
+    const struct variant *only = options->variant != NULL ? variant_find(options->variant, NULL) : NULL;
+    if (!options->cpu && !options->cuda) {
+        options->cpu = only == NULL || only->backend == BACKEND_CPU;
+        options->cuda = only == NULL || only->backend == BACKEND_CUDA;
+    }
+    return options->variant == NULL || only != NULL;
 }
 
 /* Open the first GPU. If there is none, print why. */
