@@ -139,25 +139,6 @@ def check_names(program, backend):
     assert b'loud\\x1b[31m\\n"\\xff\\xc2\\x9b (3 x 1 taps' in table, table
 
 
-def check_pages(program, backend):
-    """The commands of the manual and of the lesson that name variants of this build, on a small image. The profiler's
-    metrics there are those that it counted."""
-    of_variant = {row["name"]: row["backend"] for row in json.loads(gpuconv(program, "--list-variants", "--json"))}
-    docs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
-    text = "".join(open(os.path.join(docs, page), encoding="utf-8").read() for page in ("manual.md", "kernels.md"))
-    commands = re.findall(r"^ *(?:build/)?gpuconv (--bench .*--variant .*)$", text, re.M)
-    assert len(commands) >= 4, commands
-    with open(os.path.join(docs, "..", "benchmarks", "lesson-h200.json"), encoding="utf-8") as file:
-        counted = json.load(file)["profile"]["basic"]
-    metrics = re.search(r"ncu .*--metrics (\S+\n(?:\S+\n)*\S+) ", text).group(1).replace("\\\n", "").split(",")
-    assert len(metrics) >= 5 and all(name in counted for name in metrics), metrics
-    for words in map(str.split, commands):
-        if any(of_variant.get(name) != backend for name in words[words.index("--variant") + 1].split(",")):
-            continue  # of the other backend, or of a build with -Dexercise=true
-        words[words.index("--bench-size") + 1] = "64x48"
-        gpuconv(program, *words, "--threads", "1")
-
-
 def main():
     program, backend = sys.argv[1:]
     if backend == "cuda" and gpuconv(program, "--devices").startswith("no CUDA device"):
@@ -169,7 +150,6 @@ def main():
     check_csv(gpuconv(program, *common, "--csv"), rows)
     check_table(gpuconv(program, *common), rows)
     check_names(program, backend)
-    check_pages(program, backend)
 
     one = json.loads(gpuconv(program, "--bench", "--variant", rows[-1]["variant"], "--bench-sample", "float",
                              "--bench-size", "64x48", "--bench-filter", "shift", "--threads", "1", "--json"))["rows"]

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Run the commands of README.md and of docs/: pages.py GPUCONV ROOT words|gpu.
+
+Every command of a block `sh`, of an indented line and in backticks has its row in RULES or is in a block of OWNED; one
+that has none fails the test. Commands run as they stand in a folder with pictures; images of the benchmark are smaller.
+With `words`, what needs a GPU, the compiler or other libraries has its words checked. With `gpu`, what needs a GPU
+runs; the test is skipped (exit status 77) where there is none, or where -Dexercise=true was not given."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest.mock
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from harness import run, skip  # noqa: E402
+from write_png import png, unfiltered  # noqa: E402
+
+PROGRAM = (r"(?:(?:build/)?gpuconv |build/|\./\w|(?:benchmarks|tests/\w+|docs)/\w+\.(?:py|sh)|(?:python3|meson|ninja|nvcc"
+           r"|ncu|git|make|apt-get|dpkg-buildpackage|srun|sbatch|mpirun|check_variants) )")
+# The marker before a block, and what runs it.
+OWNED = {"run": ".ci/run", "test": ".ci/run", "jq": "tests/cluster/cluster.py", "jq: answers": "tests/cli/answers.py",
+         "recipe: golden.sh": "tests/cli/recipes.py"}
+MODULES = ["cv2", "matplotlib", "matplotlib.pyplot", "matplotlib.ticker", "numpy"]
+NO_GPU = re.compile("there is no GPU to work on|was built without CUDA")
+
+GPUCONV, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+BUILD = pathlib.Path(GPUCONV).parent
+VARIANTS = {row["name"]: row for row in json.loads(run(GPUCONV, "--list-variants", "--json").stdout)}
+KERNELS = {path.stem: path for folder in ("kernels", "kernels/lesson") for path in (ROOT / folder).glob("*.cu")}
+IS_GPU = sys.argv[3] == "gpu"
+TOP = pathlib.Path(tempfile.mkdtemp(prefix="gpuconv-"))
+
+
+def source(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def commands(text):
+    """The commands of a page, without comments."""
+    text = text.replace("\\\n", "")
+    fence = r"(?:^<!-- ([^\n]*) -->\n)?^```(\w*)\n(.*?)^```"
+    found = [line for marker, kind, body in re.findall(fence, text, re.M | re.S) if kind == "sh" and marker not in OWNED
+             for line in body.splitlines()]
+    rest = re.sub(fence, "", text, flags=re.M | re.S)
+    found += re.findall(rf"^    ({PROGRAM}.*)", rest, re.M)
+    found += re.findall(rf"`({PROGRAM}[^`]*)`", rest)
+    return [" ".join(re.sub(r"\s+# .*", "", line).split()) for line in found]
+
+
+def make_folder(folder):
+    """What the commands expect where they run."""
+    (folder / "build/tests").mkdir(parents=True)
+    for name in ("photos/deep", "more", "expected", "actual", "bin"):
+        (folder / name).mkdir(parents=True)
+    for name in ("bin", "build"):
+        (folder / name / "gpuconv").symlink_to(GPUCONV)
+    for name in ("variants", "jpeg"):
+        (folder / "build/tests" / name).symlink_to(BUILD / "tests" / name)
+    (folder / "bin/curl").write_text("#!/bin/sh\ncat photo.png\n")
+    (folder / "bin/curl").chmod(0o755)
+    picture = png(40, 30, 3, 8, unfiltered(bytes(i * i % 251 for i in range(3600)), 120))
+    for name in ("photo", "in", "a", "expected", "actual", "photos/a", "photos/deep/b", "expected/a", "actual/a"):
+        (folder / f"{name}.png").write_bytes(picture)
+    for name in ("photo", "more/b"):
+        run(GPUCONV, "identity", str(folder / "photo.png"), str(folder / f"{name}.jpg"))
+    (folder / "large.png").write_bytes(png(700, 800, 3, 8, unfiltered(os.urandom(1680000), 2100), level=0))
+    (folder / "mine.txt").write_text("1 2 1\n")
+
+
+def start(line):
+    """Run a line in a fresh folder."""
+    folder = TOP / "work"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(TOP / "fresh", folder, symlinks=True)
+    return subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=folder, capture_output=True, text=True, env=dict(
+        os.environ, PATH=f"{folder / 'bin'}:{os.environ['PATH']}", URL="none"))
+
+
+def expect(line):
+    """Run it to its end. Without a GPU, one that needs it may say so; its words were accepted then."""
+    done = start(line)
+    lacks_gpu = not IS_GPU and done.returncode == 1 and NO_GPU.search(done.stderr)
+    assert done.returncode == 0 or lacks_gpu, f"{line}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def small(line):
+    """The line of the benchmark with a small image."""
+    line = re.sub(r" --bench-size \S+", "", line) + " --bench-size 64x48 --threads 1"
+    return line if "--bench-filter" in line else line + " --bench-filter int8-3"
+
+
+def bench(line):
+    named = re.search(r"--variant (\S+)", line)
+    for name in named.group(1).split(",") if named else []:
+        assert name in KERNELS or name in VARIANTS, f"{line}: there is no {name}"
+        if name not in VARIANTS or not VARIANTS[name]["built_in"] or VARIANTS[name]["backend"] == "cuda" and not IS_GPU:
+            line = line.replace(named.group(), "--variant cpu")  # for the other words
+    return expect(small(line))
+
+
+def profile(line):
+    """The metrics are those that were counted for the page's table; the kernel is the variant's."""
+    metrics = re.search(r"--metrics (\S+)", line).group(1).split(",")
+    kernel, variant = re.search(r"--kernel-id '::regex:\^(\w+)\$:1'.*--variant (\S+)", line).groups()
+    counted = json.loads(source("benchmarks/lesson-h200.json"))["profile"][variant]
+    assert metrics and all(name in counted for name in metrics), metrics
+    assert re.search(rf"__global__ void (?:__launch_bounds__\(.*?\) )?{kernel}\(", KERNELS[variant].read_text()), kernel
+    bench(line[line.index("build/gpuconv"):])
+    if IS_GPU and shutil.which("ncu"):
+        said = start(small(line)).stdout
+        is_refused = "ERR_NVGPUCTRPERM" in said  # on some machines the counters are for root alone
+        assert is_refused or all(name in said for name in metrics), said
+
+
+def set_up(line):
+    """With the compiler, set up and list what would be built."""
+    words = shlex.split(line)
+    if words[0] == "meson":
+        for word in words[3:]:
+            assert f"option('{word[2:word.index('=')]}'" in source("meson_options.txt"), line
+    if not any(row["built_in"] for row in VARIANTS.values() if row["backend"] == "cuda"):
+        words = words if words[0] == "ninja" else ["true"]
+        words[1:3] = ["-C", str(BUILD)]
+    elif words[0] == "meson":
+        words[2:3] = [str(TOP / "build"), str(ROOT)]
+    else:
+        words[2] = str(TOP / "build")
+    if words[0] == "ninja":
+        words.append("-n")
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
+
+
+def check(line):
+    """Skipped by itself without a GPU; unknown in a build without the exercise."""
+    name = re.search(r"--variant (\S+)", line).group(1)
+    assert name in KERNELS, line
+    done = start(line + " --quick")
+    expected = [2] if name not in VARIANTS else [0] if IS_GPU else [0, 77]
+    assert done.returncode in expected, f"{line}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def time_jpegs(line):
+    assert "check_jpeg --bench FILE" in source("tests/jpeg/check_jpeg.c")
+    if IS_GPU and (BUILD / "tests/jpeg/check_jpeg").exists():
+        expect(line.replace("PHOTO...", str(ROOT / "samples/rocket.jpg")))
+
+
+def accept(line):
+    """The script's argparse accepts the words; nothing more of it runs."""
+    words = shlex.split(line.removeprefix("python3 "))
+    parse = argparse.ArgumentParser.parse_args
+
+    def parse_only(parser):
+        parse(parser)
+        raise InterruptedError
+
+    with unittest.mock.patch.object(argparse.ArgumentParser, "parse_args", parse_only), \
+            unittest.mock.patch.object(sys, "argv", words), \
+            unittest.mock.patch.object(sys, "path", [str(ROOT / "benchmarks"), *sys.path]), \
+            unittest.mock.patch.dict(sys.modules, {name: unittest.mock.MagicMock() for name in MODULES}):
+        try:
+            runpy.run_path(str(ROOT / words[0]), run_name="__main__")
+        except InterruptedError:
+            return
+    raise AssertionError(f"{line}: this is no script with argparse")
+
+
+def name_script(line):
+    """A script that the text names, with no operands."""
+    name, *words = line.split()
+    assert all(word in source(name) for word in words), line
+
+
+def elsewhere(name, words):
+    """A command that the test NAME runs; there it has WORDS."""
+    def look(line):
+        assert words in source(name), f"{line}: {name} does not run it"
+    return look
+
+
+# A pattern of whole commands, the function for it, and whether it does more with a GPU. The first that matches counts.
+RULES = [
+    (r".* --shard .*", elsewhere("tests/cluster/cluster.py", "--shard "), False),
+    (r"git checkout", elsewhere("tests/cli/notebook.py", "git checkout"), False),
+    (r"nvcc docs/first.cu -o first|./first", elsewhere("tests/variants/first.py", 'nvcc, source, "-o", program'), False),
+    (r"make accept", elsewhere("tests/cli/recipes.py", '"make", "-s", "accept"'), False),
+    (r"meson install -C build", elsewhere(".ci/run", "meson install -C"), False),
+    (r"meson setup build -DOPTION=VALUE", elsewhere(".ci/run", 'meson setup "$folder" "$@"'), False),
+    (r"apt-get build-dep \.", elsewhere(".ci/run", "apt-get build-dep -y ."), False),
+    (r"dpkg-buildpackage -us -uc -b", elsewhere(".ci/run", "dpkg-buildpackage -us -uc -b"), False),
+    (r"python3 benchmarks/tables.py build/gpuconv", elsewhere("tests/unit/meson.build", "'tables.py', gpuconv"), False),
+    (r"meson test -C build", elsewhere(".ci/run", 'meson test -C "$1"'), False),
+    (r"git clone URL gpuconv.*", elsewhere("tests/cli/notebook.py", '"git clone"'), False),
+    (r"benchmarks/(peers|backends|join)\.py|tests/variants/choice\.py --update", name_script, False),
+    (r"(python3 )?benchmarks/\w+\.py .*", accept, False),
+    (r"(meson setup|ninja -C) build .*", set_up, False),
+    (r"build/tests/variants/check_variants --variant \w+", check, True),
+    (r"build/tests/jpeg/check_jpeg --bench PHOTO\.\.\.", time_jpegs, True),
+    (r"ncu .* build/gpuconv .*", profile, True),
+    (r"(build/)?gpuconv --bench.*", bench, True),
+    (r"gpuconv .*--backend cuda.*", expect, True),
+    (r"((find|curl) .*\| )?gpuconv .*", expect, False),
+]
+
+
+def main():
+    if IS_GPU and run(GPUCONV, "--devices").stdout.startswith("no CUDA device"):
+        skip("there is no GPU")
+    make_folder(TOP / "fresh")
+    unknown, count = [], 0
+    for page in ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]:
+        for line in commands(source(page)):
+            rule = next((rule for rule in RULES if re.fullmatch(rule[0], line)), None)
+            if rule is None:
+                unknown.append(f"{page}: {line}")
+            elif rule[2] or not IS_GPU:
+                count += 1
+                rule[1](line)
+                print("passed:", line, flush=True)
+    assert not unknown, "no test runs these; give them a row in RULES:\n" + "\n".join(unknown)
+    assert count >= (8 if IS_GPU else 60), count
+    if IS_GPU and "exercise" not in VARIANTS:
+        skip("this build has no -Dexercise=true; the commands without the lesson's variants passed")
+
+
+try:
+    main()
+finally:
+    shutil.rmtree(TOP)
