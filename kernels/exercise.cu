@@ -5,7 +5,7 @@
  *
  *     meson setup build -Dexercise=true
  *     ninja -C build gpuconv tests/variants/check_variants      # all kernels once; after an edit only this file
- *     build/tests/variants/check_variants --variant exercise
+ *     build/tests/variants/check_variants --quick --variant exercise
  *     build/gpuconv --bench --variant exercise,constant --bench-filter int8-9 --bench-size 8192x8192
  *
  * docs/kernels.md has exercises. `git checkout kernels/exercise.cu` starts again. */

@@ -24,8 +24,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from harness import run, skip  # noqa: E402
 from write_png import png, unfiltered  # noqa: E402
 
-PROGRAM = (r"(?:(?:build/)?gpuconv |build/|\./\w|(?:benchmarks|tests/\w+|docs)/\w+\.(?:py|sh)|(?:python3|meson|ninja|nvcc"
-           r"|ncu|git|make|apt-get|dpkg-buildpackage|srun|sbatch|mpirun|check_variants) )")
+PROGRAM = (r"(?:(?:build/)?gpuconv |build/|\./\w|(?:benchmarks|tests/\w+|docs)/\w+\.(?:py|sh)|(?:python3|meson|ninja"
+           r"|nvcc|ncu|git|make|apt-get|dpkg-buildpackage|srun|sbatch|mpirun|check_variants) )")
 # The marker before a block, and what runs it.
 OWNED = {"run": ".ci/run", "test": ".ci/run", "jq": "tests/cluster/cluster.py", "jq: answers": "tests/cli/answers.py",
          "recipe: golden.sh": "tests/cli/recipes.py"}
@@ -145,7 +145,7 @@ def check(line):
     """Skipped by itself without a GPU; unknown in a build without the exercise."""
     name = re.search(r"--variant (\S+)", line).group(1)
     assert name in KERNELS, line
-    done = start(line + " --quick")
+    done = start(line)
     expected = [2] if name not in VARIANTS else [0] if IS_GPU else [0, 77]
     assert done.returncode in expected, f"{line}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
 
@@ -193,7 +193,7 @@ def elsewhere(name, words):
 RULES = [
     (r".* --shard .*", elsewhere("tests/cluster/cluster.py", "--shard "), False),
     (r"git checkout", elsewhere("tests/cli/notebook.py", "git checkout"), False),
-    (r"nvcc docs/first.cu -o first|./first", elsewhere("tests/variants/first.py", 'nvcc, source, "-o", program'), False),
+    (r"nvcc docs/first.cu -o first|./first", elsewhere("tests/variants/first.py", 'nvcc, source, "-o"'), False),
     (r"make accept", elsewhere("tests/cli/recipes.py", '"make", "-s", "accept"'), False),
     (r"meson install -C build", elsewhere(".ci/run", "meson install -C"), False),
     (r"meson setup build -DOPTION=VALUE", elsewhere(".ci/run", 'meson setup "$folder" "$@"'), False),
@@ -205,7 +205,7 @@ RULES = [
     (r"benchmarks/(peers|backends|join)\.py|tests/variants/choice\.py --update", name_script, False),
     (r"(python3 )?benchmarks/\w+\.py .*", accept, False),
     (r"(meson setup|ninja -C) build .*", set_up, False),
-    (r"build/tests/variants/check_variants --variant \w+", check, True),
+    (r"build/tests/variants/check_variants --quick --variant \w+", check, True),
     (r"build/tests/jpeg/check_jpeg --bench PHOTO\.\.\.", time_jpegs, True),
     (r"ncu .* build/gpuconv .*", profile, True),
     (r"(build/)?gpuconv --bench.*", bench, True),
