@@ -267,10 +267,11 @@ template <int BLOCKS, int FINISH>
 static tensor_function *passes_kernel(const struct tensor_arrangement *a)
 {
     if (a->planes == 2)
-        return tensor_passes<BLOCKS, 2, 1, false, FINISH>;
+        return tensor_passes<BLOCKS, 2, 1, int8_t, FINISH>;
     if (a->parts == 2)
-        return tensor_passes<BLOCKS, 3, 2, false, FINISH>;
-    return a->unsigned_taps ? tensor_passes<BLOCKS, 3, 1, true, FINISH> : tensor_passes<BLOCKS, 3, 1, false, FINISH>;
+        return tensor_passes<BLOCKS, 3, 2, int8_t, FINISH>;
+    return a->unsigned_taps ? tensor_passes<BLOCKS, 3, 1, uint8_t, FINISH>
+                            : tensor_passes<BLOCKS, 3, 1, int8_t, FINISH>;
 }
 
 template <int BLOCKS>
@@ -291,9 +292,8 @@ static tensor_function *group_kernel(const struct tensor_arrangement *a)
 
 static tensor_function *choose_kernel(const struct plan *plan, const struct tensor_arrangement *a)
 {
-    if (a->kernel == TENSOR_PASSES) {
+    if (a->kernel == TENSOR_PASSES)
         return a->window == 2 ? passes_finish<2>(a) : passes_finish<3>(a);
-    }
     if (a->kernel != TENSOR_GROUP && a->kernel != TENSOR_DEEP)
         return plan->filter->absolute ? quick_kernel<FINISH_ABSOLUTE>(a)
                : a->shift == 0        ? quick_kernel<FINISH_SCALE>(a)

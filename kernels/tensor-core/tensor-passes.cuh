@@ -79,120 +79,7 @@ static __host__ __device__ constexpr int pass_resident(int planes, int parts)
     return planes == 2 || parts == 1 ? 3 : 2;
 }
 
-/* The same as load_column, if some rows are outside the image. Not inlined, and called with values instead of the
- * launch: few tiles need it, and the loop must stay in the instruction cache. */
-template <int BYTES>
-static __device__ __noinline__ void load_border_column(const uint8_t *plane, size_t row_bytes, int height,
-                                                       enum border border, int y, int rows, uint32_t to, int pitch)
-{
-#pragma unroll 1
-    for (int k = 0; k < rows; k++) {
-        const int from_y = border_index(y + k, height, border);
-        if (from_y >= 0)
-            copy_start<BYTES, true>(to + k * pitch, plane + from_y * row_bytes);
-        else
-            for (int byte = 0; byte < BYTES; byte += 4)
-                write_shared(to + k * pitch + byte, 0);
-    }
-}
-
-#if __CUDA_ARCH__ >= 800
-/* D = A B + C. A is taps, 16 rows of 32 or 16 bytes: a[0] and a[1] are 16 bytes of rows g and g + 8, a[2] and a[3]
- * another 16. B is samples or bytes of row sums: b[0] is 16 bytes of column g, b[1] another 16. */
-template <bool UNSIGNED>
-static __device__ __forceinline__ void pass_multiply32(matrix &d, const uint32_t *a, const uint32_t *b, const matrix &c)
-{
-    if (UNSIGNED)
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-            "{%10,%11,%12,%13};"
-            : "=r"(d.v[0]), "=r"(d.v[1]), "=r"(d.v[2]), "=r"(d.v[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]),
-              "r"(c.v[3]));
-    else
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-            "{%10,%11,%12,%13};"
-            : "=r"(d.v[0]), "=r"(d.v[1]), "=r"(d.v[2]), "=r"(d.v[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]),
-              "r"(c.v[3]));
-}
-
-template <bool UNSIGNED>
-static __device__ __forceinline__ void pass_multiply16(matrix &d, const uint32_t *a, uint32_t b, const matrix &c)
-{
-    if (UNSIGNED)
-        asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
-            : "=r"(d.v[0]), "=r"(d.v[1]), "=r"(d.v[2]), "=r"(d.v[3])
-            : "r"(a[0]), "r"(a[1]), "r"(b), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]), "r"(c.v[3]));
-    else
-        asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.u8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
-            : "=r"(d.v[0]), "=r"(d.v[1]), "=r"(d.v[2]), "=r"(d.v[3])
-            : "r"(a[0]), "r"(a[1]), "r"(b), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]), "r"(c.v[3]));
-}
-
-/* The reverse of read_matrices: write four matrices to rows of the staging from TO on. */
-static __device__ __forceinline__ void write_matrices(uint32_t to, const uint32_t (&word)[4], int lane)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(to + lane * pass_staging),
-                 "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3])
-                 : "memory");
-#else
-#pragma unroll
-    for (int k = 0; k < 4; k++)
-        write_shared(to + (8 * k + lane / 4) * pass_staging + lane % 4 * 4, word[k]);
-#endif
-}
-
-/* Store sixteen samples. Only the first LEFT are inside the image. */
-static __device__ __noinline__ void store_guarded16(uint8_t *to, uint4 four, int left)
-{
-    if (left >= 16) {
-        *(uint4 *)to = four;
-        return;
-    }
-    const uint32_t word[4] = {four.x, four.y, four.z, four.w};
-#pragma unroll
-    for (int k = 0; k < 16; k++)
-        if (k < left)
-            to[k] = (uint8_t)(word[k / 4] >> 8 * (k % 4));
-}
-
-/* A band matrix of PARTS parts, and its product with a window. A window starts at an even block of 16 or at an odd one.
- * Blocks are in registers in pairs, as products over 32 bytes need them. So an even window of three blocks is a pair
- * and half of the next pair; an odd one is half of a pair and the next pair. A window of two blocks is a pair, or
- * halves of two pairs. */
-template <int BLOCKS, int PARTS, bool UNSIGNED>
-struct band {
-    uint32_t word[PARTS][pass_words(BLOCKS)];
-
-    __device__ __forceinline__ void load(const uint32_t *table, int lane)
-    {
-#pragma unroll
-        for (int p = 0; p < PARTS; p++)
-#pragma unroll
-            for (int k = 0; k < pass_words(BLOCKS); k++)
-                word[p][k] = __ldg(table + (p * pass_words(BLOCKS) + k) * 32 + lane);
-    }
-
-    /* Add part P times the window that starts in the pair FIRST, in its upper half if ODD. */
-    template <bool ODD>
-    __device__ __forceinline__ void multiply(matrix &d, int p, const uint32_t *first, const uint32_t *second,
-                                             const matrix &c) const
-    {
-        if (!ODD) {
-            pass_multiply32<UNSIGNED>(d, word[p], first, c);
-            if constexpr (BLOCKS == 3)
-                pass_multiply16<UNSIGNED>(d, word[p] + 8, second[0], d);
-        } else {
-            pass_multiply16<UNSIGNED>(d, word[p], first[1], c);
-            if constexpr (BLOCKS == 3)
-                pass_multiply32<UNSIGNED>(d, word[p] + 4, second, d);
-            else
-                pass_multiply16<UNSIGNED>(d, word[p] + 2, second[0], d);
-        }
-    }
-};
-#endif
+/* ---- Samples: from memory to the ring ---- */
 
 /* Find a tile: first come those of tensor.strip rows, in all planes, then those of tensor.short_strip rows below
  * them. */
@@ -212,252 +99,415 @@ static __device__ __forceinline__ struct tile find_pass_tile(const struct tensor
     return tile;
 }
 
-template <int BLOCKS, int PLANES, int PARTS, bool UNSIGNED, int FINISH>
+/* The same as load_column, if some rows are outside the image. Not inlined, and called with values instead of the
+ * launch: few tiles need it, and the loop must stay in the instruction cache. */
+template <int BYTES>
+static __device__ __noinline__ void load_border_column(const uint8_t *plane, size_t row_bytes, int height,
+                                                       enum border border, int y, int rows, uint32_t to, int pitch)
+{
+#pragma unroll 1
+    for (int k = 0; k < rows; k++) {
+        const int from_y = border_index(y + k, height, border);
+        if (from_y >= 0)
+            copy_start<BYTES, true>(to + k * pitch, plane + from_y * row_bytes);
+        else
+            for (int byte = 0; byte < BYTES; byte += 4)
+                write_shared(to + k * pitch + byte, 0);
+    }
+}
+
+/* A column of units of a stage, which a thread copies: from ROW and BYTE of the stage on. */
+struct unit_column {
+    int row, byte;
+    bool is_inside;      /* the image's columns */
+    uint32_t offset;     /* in the ring's stage */
+    const uint8_t *from; /* for the next stage */
+};
+
+/* Starts the copies of stages: of each a column of units, and from the first threads another unit, beyond the tile's
+ * width. */
+template <int BLOCKS>
+struct pass_loader {
+    static constexpr int threads = 32 * pass_warps, pitch = pass_pitch(BLOCKS), stage_bytes = pass_rows * pitch;
+    static constexpr int unit = pass_copy(BLOCKS), across = pass_columns / unit, rows = pass_rows / (threads / across);
+    static constexpr int beyond = (pass_row(BLOCKS) - pass_columns) / unit; /* units of a row */
+    static_assert(threads % across == 0 && rows * (threads / across) == pass_rows && beyond * pass_rows <= threads,
+                  "rounds are whole");
+
+    const struct launch &launch;
+    const struct tile &tile;
+    const int thread, left_x, top_y;
+    const struct edges edges;
+    const bool edged; /* some columns of the stages are outside the image */
+    const uint32_t first, end;
+    struct unit_column mine, other;
+    int loaded = 0; /* rows */
+    uint32_t to;    /* the place of the next stage */
+
+    __device__ __forceinline__ pass_loader(const struct tensor_launch &tensor, const struct tile &tile_, uint32_t ring)
+        : launch(tensor.launch), tile(tile_), thread((int)threadIdx.x), left_x(tile.x - tensor.lead),
+          top_y(tile.y - launch.anchor_y),
+          edges(find_edges(left_x, pass_row(BLOCKS) / 4, launch.filter_width, launch.width)),
+          edged(edges.first > 0 || edges.last < edges.words || left_x + pass_row(BLOCKS) > launch.width), first(ring),
+          end(ring + pass_stages * stage_bytes), mine(find_column(thread / across * rows, thread % across * unit)),
+          other(find_column(thread / beyond, (across + thread % beyond) * unit)), to(ring)
+    {
+    }
+
+    __device__ __forceinline__ struct unit_column find_column(int row, int byte) const
+    {
+        struct unit_column column;
+        column.row = row;
+        column.byte = byte;
+        column.is_inside = byte / 4 >= edges.first && byte / 4 < edges.last;
+        column.offset = row * pitch + byte;
+        column.from = tile.in + (top_y + row) * (ptrdiff_t)launch.in_row + left_x + byte;
+        return column;
+    }
+
+    __device__ __forceinline__ void load_border(const struct unit_column &column, int y, int count) const
+    {
+        if (column.is_inside)
+            load_border_column<unit>(tile.in + left_x + column.byte, launch.in_row, launch.height, launch.border,
+                                     y + column.row, count, to + column.offset, pitch);
+    }
+
+    /* Start the copies of the next stage, if there is one. */
+    __device__ __forceinline__ void load()
+    {
+        if (loaded < tile.rows + launch.filter_height - 1) {
+            const int y = top_y + loaded;
+            if (!edged && y >= 0 && y + pass_rows <= launch.height) {
+                const uint8_t *from = mine.from;
+#pragma unroll
+                for (int k = 0; k < rows; k++) {
+                    copy_start<unit, true>(to + mine.offset + k * pitch, from);
+                    from += launch.in_row;
+                }
+                if (other.row < pass_rows)
+                    copy_start<unit, true>(to + other.offset, other.from);
+            } else {
+                load_border(mine, y, rows);
+                if (other.row < pass_rows)
+                    load_border(other, y, 1);
+                gather_edges(launch, tile.in, edges, y, pass_rows, left_x, to, pitch, thread, threads);
+            }
+        }
+        copy_commit();
+        loaded += pass_rows;
+        mine.from += pass_rows * launch.in_row;
+        other.from += pass_rows * launch.in_row;
+        to = next_stage(to);
+    }
+
+    __device__ __forceinline__ uint32_t next_stage(uint32_t stage) const
+    {
+        return stage + stage_bytes == end ? first : stage + stage_bytes;
+    }
+};
+
+/* ---- Outputs: from shared memory to memory ---- */
+
+/* Store sixteen samples. Only the first LEFT are inside the image. */
+static __device__ __noinline__ void store_guarded16(uint8_t *to, uint4 four, int left)
+{
+    if (left >= 16) {
+        *(uint4 *)to = four;
+        return;
+    }
+    const uint32_t word[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+    for (int k = 0; k < 16; k++)
+        if (k < left)
+            to[k] = (uint8_t)(word[k / 4] >> 8 * (k % 4));
+}
+
+/* Outputs wait in one of two sets of rows until the next stage has begun. Then those of all warps are there, and whole
+ * lines are stored: 16 outputs of each turn's rows by a thread. */
+struct pass_writer {
+    static constexpr int line = pass_columns / 16; /* threads of a row */
+    static constexpr int turn_rows = 32 * pass_warps / line;
+
+    int row;         /* of the thread in a turn */
+    int left;        /* samples from its column to the image's right edge */
+    bool full;       /* the tile's columns are all inside */
+    uint32_t staged; /* its place in the first set */
+    uint8_t *to;     /* its first output of the stage that is stored next */
+
+    /* The first stage makes the outputs from row FIRST on. */
+    __device__ __forceinline__ pass_writer(const struct launch &launch, const struct tile &tile, int first,
+                                           uint32_t staging, int thread)
+        : row(thread / line), left(launch.width - (tile.x + thread % line * 16)),
+          full(tile.x + pass_columns <= launch.width), staged(staging + row * pass_staging + thread % line * 16),
+          to(tile.out + (tile.y + first + row) * (ptrdiff_t)launch.out_row + tile.x + thread % line * 16)
+    {
+    }
+
+    /* Store the set at OFFSET from the first, which has rows Q to Q + 31 of the tile's ROWS. */
+    __device__ __forceinline__ void store(const struct launch &launch, uint32_t offset, int q, int rows)
+    {
+        const uint32_t from = staged + offset;
+        if (full && q >= 0 && q + pass_rows <= rows) {
+#pragma unroll
+            for (int k = 0; k < pass_rows; k += turn_rows)
+                *(uint4 *)(to + k * launch.out_row) = read_shared16(from + k * pass_staging);
+        } else if (left > 0) {
+#pragma unroll 1
+            for (int k = 0; k < pass_rows; k += turn_rows)
+                if ((unsigned)(q + row + k) < (unsigned)rows)
+                    store_guarded16(to + k * launch.out_row, read_shared16(from + k * pass_staging), left);
+        }
+        to += pass_rows * launch.out_row;
+    }
+};
+
+/* ---- Sums: from samples in the ring to outputs ---- */
+
+/* The reverse of read_matrices: write four matrices to rows of the staging from TO on. */
+static __device__ __forceinline__ void write_matrices(uint32_t to, const uint32_t (&word)[4], int lane)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(to + lane * pass_staging),
+                 "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3])
+                 : "memory");
+#else
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        write_shared(to + (8 * k + lane / 4) * pass_staging + lane % 4 * 4, word[k]);
+#endif
+}
+
+/* A band matrix of PARTS parts, and its product with a window. A window starts at an even block of 16 or at an odd one.
+ * Blocks are in registers in pairs, as products over 32 bytes need them. So an even window of three blocks is a pair
+ * and half of the next pair; an odd one is half of a pair and the next pair. A window of two blocks is a pair, or
+ * halves of two pairs. */
+template <int BLOCKS, int PARTS, typename TAP>
+struct band {
+    uint32_t word[PARTS][pass_words(BLOCKS)];
+
+    __device__ __forceinline__ void load(const uint32_t *table, int lane)
+    {
+#pragma unroll
+        for (int p = 0; p < PARTS; p++)
+#pragma unroll
+            for (int k = 0; k < pass_words(BLOCKS); k++)
+                word[p][k] = __ldg(table + (p * pass_words(BLOCKS) + k) * 32 + lane);
+    }
+
+    /* D = part P times the window + C. The window starts in the pair FIRST, in its upper half if ODD. */
+    __device__ __forceinline__ void multiply(matrix &d, int p, bool odd, const uint32_t *first, const uint32_t *second,
+                                             const matrix &c) const
+    {
+        if (!odd) {
+            multiply32<TAP, uint8_t>(d, word[p], first, c);
+            if constexpr (BLOCKS == 3)
+                multiply16<TAP, uint8_t>(d, word[p] + 8, second[0], d);
+        } else {
+            multiply16<TAP, uint8_t>(d, word[p], first[1], c);
+            if constexpr (BLOCKS == 3)
+                multiply32<TAP, uint8_t>(d, word[p] + 4, second, d);
+            else
+                multiply16<TAP, uint8_t>(d, word[p] + 2, second[0], d);
+        }
+    }
+};
+
+/* 32 rows of a pair of blocks: for each 8 rows the 16 bytes of both blocks. */
+typedef uint32_t sample_pair[4][2];
+
+/* The bytes of 32 rows of a chunk's row sums: of columns 0 to 7, then 8 to 15; for each plane the upper 16 rows, then
+ * the lower. */
+template <int PLANES>
+using sum_window = uint32_t[2][PLANES][2];
+
+/* What a lane holds of the taps, and the sums. */
+template <int BLOCKS, int PLANES, int PARTS, typename TAP, int FINISH>
+struct pass_sums {
+    band<BLOCKS, PARTS, TAP> row_taps, column_taps;
+    matrix start, zero;          /* of row sums and of column sums */
+    int base;                    /* 256 */
+    uint32_t pair_at, single_at; /* where a lane reads a row of a pair of blocks, or of one block, in a stage */
+
+    __device__ __forceinline__ pass_sums(const uint32_t *table, int warp, int lane)
+        : pair_at(warp * pass_width + (lane / 16 * 8 + lane % 8) * pass_pitch(BLOCKS) + lane / 8 % 2 * 16),
+          single_at(warp * pass_width + lane * pass_pitch(BLOCKS))
+    {
+        row_taps.load(table, lane);
+        column_taps.load(table + PARTS * pass_words(BLOCKS) * 32, lane);
+        /* Loaded from memory, so that the compiler keeps it in four registers (see tensor_walk). */
+        const uint32_t *numbers = table + 2 * PARTS * pass_words(BLOCKS) * 32;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            start.v[k] = (int)__ldg(numbers + k);
+            zero.v[k] = 0;
+        }
+        /* Loaded from memory, so that it stays a multiplication. The pipe for shifts is busy with packing and, for
+         * PASS_SHIFT, with shifts of the sums. The pipe for multiplications is idle. */
+        base = FINISH == PASS_SHIFT && PARTS == 1 ? (int)__ldg(numbers + 4) : 256;
+    }
+
+    /* Read pair Q of the warp's blocks from STAGE. */
+    __device__ __forceinline__ void read_pair(sample_pair &samples, uint32_t stage, int q) const
+    {
+        uint32_t word[4];
+        if (BLOCKS == 2 && q == pass_chunks / 2) { /* of the last only the first half is looked at */
+            read_matrices(word, stage + single_at + 32 * q);
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                samples[k][0] = word[k], samples[k][1] = 0;
+            return;
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j += 2) {
+            read_matrices(word, stage + pair_at + 32 * q + 8 * j * pass_pitch(BLOCKS));
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                samples[j + k / 2][k % 2] = word[k];
+        }
+    }
+
+    /* The row sums of 8 rows. */
+    __device__ __forceinline__ matrix row_sum(bool odd, const uint32_t *first, const uint32_t *second) const
+    {
+        matrix sum;
+#pragma unroll
+        for (int p = 0; p < PARTS; p++) {
+            if (p > 0)
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    sum.v[k] = sum.v[k] * base + start.v[k];
+            row_taps.multiply(sum, p, odd, first, second, p > 0 ? sum : PARTS == 1 ? start : zero);
+        }
+        return sum;
+    }
+
+    /* The bytes of the row sums of 16 rows of chunk C, the B-th of the stage. PAIR and NEXT hold the samples. */
+    __device__ __forceinline__ void sum_rows(int c, int b, const sample_pair &pair, const sample_pair &next,
+                                             sum_window<PLANES> &sums) const
+    {
+        const matrix upper = row_sum(c % 2, pair[2 * b], next[2 * b]);
+        const matrix lower = row_sum(c % 2, pair[2 * b + 1], next[2 * b + 1]);
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const uint32_t s[4] = {(uint32_t)upper.v[2 * h], (uint32_t)upper.v[2 * h + 1], (uint32_t)lower.v[2 * h],
+                                   (uint32_t)lower.v[2 * h + 1]};
+            const uint32_t first = __byte_perm(s[0], s[1], 0x5410), second = __byte_perm(s[2], s[3], 0x5410);
+            sums[h][0][b] = __byte_perm(first, second, 0x6420);
+            sums[h][1][b] = __byte_perm(first, second, 0x7531);
+            if (PLANES == 3)
+                sums[h][PLANES - 1][b] =
+                    __byte_perm(__byte_perm(s[0], s[1], 0x0062), __byte_perm(s[2], s[3], 0x0062), 0x5410);
+        }
+    }
+
+    /* The sums of 16 rows of outputs of 8 columns, the O-th of the stage. Their window starts BLOCKS - 1 blocks of 16
+     * rows before them: in OLD, or in NOW. */
+    __device__ __forceinline__ matrix column_sum(int o, const uint32_t (&old)[PLANES][2],
+                                                 const uint32_t (&now)[PLANES][2], int first) const
+    {
+        constexpr int highest = PLANES + PARTS - 2; /* weight of a product */
+        const bool odd = (BLOCKS == 3) == (o == 1), in_now = BLOCKS == 2 && o == 1;
+        matrix sum;
+        bool begun = false;
+#pragma unroll
+        for (int w = highest; w >= 0; w--) {
+            if (w < highest)
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    sum.v[k] = sum.v[k] * base + (w == 0 ? first : 0);
+#pragma unroll
+            for (int p = 0; p < PARTS; p++) { /* part p is the digit PARTS - 1 - p */
+                const int plane = w - (PARTS - 1 - p);
+                if (plane < 0 || plane >= PLANES)
+                    continue;
+                column_taps.multiply(sum, p, odd, in_now ? now[plane] : old[plane], now[plane], begun ? sum : zero);
+                begun = true;
+            }
+        }
+        return sum;
+    }
+
+    /* A sum to a level, before clamping. */
+    static __device__ __forceinline__ int level_of(const struct tensor_launch &tensor, int sum)
+    {
+        if (FINISH == PASS_SHIFT)
+            return sum >> tensor.shift;
+        if (FINISH == PASS_SCALE)
+            return __mulhi(sum, tensor.multiplier);
+        return __mulhi((tensor.launch.rounding.absolute ? abs(sum) : sum) + tensor.bias, tensor.multiplier) >>
+               tensor.shift;
+    }
+
+    /* The outputs of 32 rows of a chunk, to the staging's rows from TO on. */
+    __device__ __forceinline__ void make_outputs(const struct tensor_launch &tensor, const sum_window<PLANES> &old,
+                                                 const sum_window<PLANES> &now, uint32_t to, int lane) const
+    {
+        uint32_t words[4]; /* of rows g, g + 8, g + 16, g + 24 */
+#pragma unroll
+        for (int o = 0; o < 2; o++) {
+            const matrix left = column_sum(o, old[0], now[0], tensor.first);
+            const matrix right = column_sum(o, old[1], now[1], tensor.first);
+            int level[8];
+#pragma unroll
+            for (int k = 0; k < 8; k++)
+                level[k] = level_of(tensor, k < 4 ? left.v[k] : right.v[k - 4]);
+#pragma unroll
+            for (int k = 0; k < 4; k += 2)
+                words[2 * o + k / 2] = pack_pair(level[k], level[k + 1], pack_pair(level[4 + k], level[5 + k], 0));
+        }
+        write_matrices(to, words, lane);
+    }
+};
+
+template <int BLOCKS, int PLANES, int PARTS, typename TAP, int FINISH>
 static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, PARTS))
     tensor_passes(const __grid_constant__ struct tensor_launch tensor)
 {
 #if __CUDA_ARCH__ >= 800
-    constexpr int threads = 32 * pass_warps, pitch = pass_pitch(BLOCKS), stage_bytes = pass_rows * pitch;
     constexpr int before = 16 * (BLOCKS - 1); /* rows of sums that a stage of samples is ahead of one of outputs */
-    extern __shared__ uint4 ring[];
-    const struct launch &launch = tensor.launch;
+    constexpr int set_bytes = pass_rows * pass_staging;
+    extern __shared__ uint4 memory[];
     const int thread = (int)threadIdx.x, lane = thread % 32;
     const int warp = __shfl_sync(~0u, thread / 32, 0); /* so that the compiler sees that it is one for a warp */
     const struct tile tile = find_pass_tile(tensor, (int)blockIdx.x);
-    const uint32_t stages = shared_address(ring), end = stages + pass_stages * stage_bytes;
-    const int input_rows = tile.rows + launch.filter_height - 1;
-
-    /* A thread copies a column of units from each stage; the first threads also copy the units beyond the tile's width.
-     */
-    constexpr int unit = pass_copy(BLOCKS), across = pass_columns / unit, down = threads / across;
-    constexpr int rest = (pass_row(BLOCKS) - pass_columns) / unit;
-    static_assert(threads % across == 0 && pass_rows % down == 0 && rest * pass_rows <= threads, "rounds are whole");
-    const int load_x = tile.x - tensor.lead;
-    const struct edges edges = find_edges(load_x, pass_row(BLOCKS) / 4, launch.filter_width, launch.width);
-    const int my_row = thread / across * (pass_rows / down), my_byte = thread % across * unit;
-    const bool loads = my_byte / 4 >= edges.first && my_byte / 4 < edges.last;
-    const int rest_row = thread / rest, rest_byte = (across + thread % rest) * unit;
-    const bool loads_rest = rest_row < pass_rows && rest_byte / 4 >= edges.first && rest_byte / 4 < edges.last;
-    const bool edged = edges.first > 0 || edges.last < edges.words || load_x + pass_row(BLOCKS) > launch.width;
-    const uint32_t my_to = my_row * pitch + my_byte, rest_to = rest_row * pitch + rest_byte;
-    const uint8_t *my_from =
-        tile.in + (tile.y - launch.anchor_y + my_row) * (ptrdiff_t)launch.in_row + load_x + my_byte;
-    const uint8_t *rest_from =
-        tile.in + (tile.y - launch.anchor_y + rest_row) * (ptrdiff_t)launch.in_row + load_x + rest_byte;
-    int load_row = 0;
-    uint32_t load_to = stages;
-    auto load_stage = [&]() {
-        if (load_row < input_rows) {
-            const int y = tile.y - launch.anchor_y + load_row;
-            if (!edged && y >= 0 && y + pass_rows <= launch.height) {
-                const uint8_t *from = my_from;
-#pragma unroll
-                for (int k = 0; k < pass_rows / down; k++) {
-                    copy_start<unit, true>(load_to + my_to + k * pitch, from);
-                    from += launch.in_row;
-                }
-                if (rest_row < pass_rows)
-                    copy_start<unit, true>(load_to + rest_to, rest_from);
-            } else {
-                if (loads)
-                    load_border_column<unit>(tile.in + load_x + my_byte, launch.in_row, launch.height, launch.border,
-                                             y + my_row, pass_rows / down, load_to + my_to, pitch);
-                if (loads_rest)
-                    load_border_column<unit>(tile.in + load_x + rest_byte, launch.in_row, launch.height, launch.border,
-                                             y + rest_row, 1, load_to + rest_to, pitch);
-                gather_edges(launch, tile.in, edges, y, pass_rows, load_x, load_to, pitch, thread, threads);
-            }
-        }
-        copy_commit();
-        load_row += pass_rows;
-        my_from += pass_rows * launch.in_row;
-        rest_from += pass_rows * launch.in_row;
-        load_to = load_to + stage_bytes == end ? stages : load_to + stage_bytes;
-    };
+    const uint32_t ring = shared_address(memory);
+    pass_loader<BLOCKS> loader(tensor, tile, ring);
 #pragma unroll 1
     for (int s = 0; s < pass_stages - 1; s++)
-        load_stage();
+        loader.load();
 
-    band<BLOCKS, PARTS, UNSIGNED> row_taps, column_taps;
-    row_taps.load(tensor.table, lane);
-    column_taps.load(tensor.table + PARTS * pass_words(BLOCKS) * 32, lane);
-    /* Loaded from memory, so that the compiler keeps it in four registers (see tensor_walk). */
-    matrix start, zero;
-#pragma unroll
-    for (int k = 0; k < 4; k++) {
-        start.v[k] = (int)__ldg(tensor.table + 2 * PARTS * pass_words(BLOCKS) * 32 + k);
-        zero.v[k] = 0;
-    }
-    /* Loaded from memory, so that it stays a multiplication. The pipe for shifts is busy with packing and, for
-     * PASS_SHIFT, with shifts of the sums. The pipe for multiplications is idle. */
-    const int base =
-        FINISH == PASS_SHIFT && PARTS == 1 ? (int)__ldg(tensor.table + 2 * PARTS * pass_words(BLOCKS) * 32 + 4) : 256;
-
-    /* The bytes of the row sums of 32 rows: those of columns 0 to 7 of a chunk, then 8 to 15 (of its matrix); for each
-     * plane the upper 16 rows, then the lower. */
-    typedef uint32_t window[pass_chunks][2][PLANES][2];
-    window windows[2];
+    const pass_sums<BLOCKS, PLANES, PARTS, TAP, FINISH> sums(tensor.table, warp, lane);
+    sum_window<PLANES> windows[2][pass_chunks];
 #pragma unroll
     for (int c = 0; c < pass_chunks; c++)
 #pragma unroll
         for (int k = 0; k < 4 * PLANES; k++)
             windows[0][c][k / (2 * PLANES)][k / 2 % PLANES][k % 2] = 0;
 
-    const uint32_t staging = end + warp * pass_width;
-    constexpr int line = pass_columns / 16; /* threads of a row */
-    constexpr int turn_rows = threads / line;
-    const int my_line = thread / line;
-    const uint32_t staged = end + my_line * pass_staging + thread % line * 16;
-    const int column = tile.x + thread % line * 16, left = launch.width - column;
-    uint32_t flip = 0;
-    const bool full = tile.x + pass_columns <= launch.width;
-    uint8_t *to = tile.out + (tile.y - before + my_line) * (ptrdiff_t)launch.out_row + column;
-    const uint32_t lane_pair = warp * pass_width + (lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 16;
-    const uint32_t lane_single = warp * pass_width + lane * pitch;
-    uint32_t from = stages;
-    int r = -before; /* the first row of outputs that this stage makes */
-
-    /* Outputs wait in one of two sets of rows until the next stage has begun. Then those of all warps are there, and
-     * whole lines are stored. */
-    auto store_lines = [&]() {
-        const int q = r - pass_rows; /* the first row of that stage */
-        const uint32_t last = staged + (flip ^ pass_rows * pass_staging);
-        if (full && q >= 0 && q + pass_rows <= tile.rows) {
-#pragma unroll
-            for (int k = 0; k < pass_rows; k += turn_rows)
-                *(uint4 *)(to + k * launch.out_row) = read_shared16(last + k * pass_staging);
-        } else if (left > 0) {
-#pragma unroll 1
-            for (int k = 0; k < pass_rows; k += turn_rows)
-                if ((unsigned)(q + my_line + k) < (unsigned)tile.rows)
-                    store_guarded16(to + k * launch.out_row, read_shared16(last + k * pass_staging), left);
-        }
-        to += pass_rows * launch.out_row;
-    };
-    auto work_on_stage = [&](const window &old, window &now) {
+    pass_writer writer(tensor.launch, tile, -before, loader.end, thread);
+    uint32_t stage = ring, offset = 0; /* of the stage, and of the set of its outputs */
+    int r = -before;                   /* the first row of outputs that the stage makes */
+    auto work_on_stage = [&](const sum_window<PLANES>(&old)[pass_chunks], sum_window<PLANES>(&now)[pass_chunks]) {
         copy_wait<pass_stages - 2>();
         __syncthreads();
-        load_stage();
+        loader.load();
         if (r > -before)
-            store_lines();
-        uint32_t samples[3][4][2]; /* pairs of blocks, 8 rows at a time */
-        auto read_pair = [&](int q) {
-            if (BLOCKS == 2 && q == pass_chunks / 2) { /* of the last only the first half is looked at */
-                uint32_t word[4];
-                read_matrices(word, from + lane_single + 32 * q);
-#pragma unroll
-                for (int k = 0; k < 4; k++)
-                    samples[q % 3][k][0] = word[k], samples[q % 3][k][1] = 0;
-                return;
-            }
-#pragma unroll
-            for (int j = 0; j < 4; j += 2) {
-                uint32_t word[4];
-                read_matrices(word, from + lane_pair + 32 * q + 8 * j * pitch);
-#pragma unroll
-                for (int k = 0; k < 4; k++)
-                    samples[q % 3][j + k / 2][k % 2] = word[k];
-            }
-        };
-        read_pair(0);
-        auto add_rows = [&](int c) {
-            if (c % 2 == 0)
-                read_pair(c / 2 + 1);
-#pragma unroll
-            for (int b = 0; b < 2; b++) {
-                matrix sum[2];
-#pragma unroll
-                for (int p = 0; p < PARTS; p++)
-#pragma unroll
-                    for (int j = 0; j < 2; j++) {
-                        const uint32_t *first = samples[c / 2 % 3][2 * b + j];
-                        const uint32_t *second = samples[(c / 2 + 1) % 3][2 * b + j];
-                        if (p > 0)
-#pragma unroll
-                            for (int k = 0; k < 4; k++)
-                                sum[j].v[k] = sum[j].v[k] * base + start.v[k];
-                        const matrix &before_it = p > 0 ? sum[j] : PARTS == 1 ? start : zero;
-                        if (c % 2 == 0)
-                            row_taps.template multiply<false>(sum[j], p, first, second, before_it);
-                        else
-                            row_taps.template multiply<true>(sum[j], p, first, second, before_it);
-                    }
-#pragma unroll
-                for (int h = 0; h < 2; h++) {
-                    const uint32_t s[4] = {(uint32_t)sum[0].v[2 * h], (uint32_t)sum[0].v[2 * h + 1],
-                                           (uint32_t)sum[1].v[2 * h], (uint32_t)sum[1].v[2 * h + 1]};
-                    const uint32_t upper = __byte_perm(s[0], s[1], 0x5410), lower = __byte_perm(s[2], s[3], 0x5410);
-                    now[c][h][0][b] = __byte_perm(upper, lower, 0x6420);
-                    now[c][h][1][b] = __byte_perm(upper, lower, 0x7531);
-                    if (PLANES == 3)
-                        now[c][h][PLANES - 1][b] =
-                            __byte_perm(__byte_perm(s[0], s[1], 0x0062), __byte_perm(s[2], s[3], 0x0062), 0x5410);
-                }
-            }
-        };
-        auto add_columns = [&](int c) {
-            uint32_t words[4]; /* of rows g, g + 8, g + 16, g + 24 */
-#pragma unroll
-            for (int o = 0; o < 2; o++) {
-                matrix sum[2];
-#pragma unroll
-                for (int h = 0; h < 2; h++) {
-                    constexpr int highest = PLANES + PARTS - 2;
-                    bool begun = false;
-#pragma unroll
-                    for (int w = highest; w >= 0; w--) {
-                        if (w < highest)
-#pragma unroll
-                            for (int k = 0; k < 4; k++)
-                                sum[h].v[k] = sum[h].v[k] * base + (w == 0 ? tensor.first : 0);
-#pragma unroll
-                        for (int p = 0; p < PARTS; p++) { /* part p is the digit PARTS - 1 - p */
-                            const int plane = w - (PARTS - 1 - p);
-                            if (plane < 0 || plane >= PLANES)
-                                continue;
-                            const matrix &before_it = begun ? sum[h] : zero;
-                            /* The window of outputs o starts BLOCKS - 1 blocks before block o of this stage. */
-                            if (BLOCKS == 3 && o == 0)
-                                column_taps.template multiply<false>(sum[h], p, old[c][h][plane], now[c][h][plane],
-                                                                     before_it);
-                            else if (BLOCKS == 3 || o == 0)
-                                column_taps.template multiply<true>(sum[h], p, old[c][h][plane], now[c][h][plane],
-                                                                    before_it);
-                            else
-                                column_taps.template multiply<false>(sum[h], p, now[c][h][plane], now[c][h][plane],
-                                                                     before_it);
-                            begun = true;
-                        }
-                    }
-                }
-                int level[2][4];
-#pragma unroll
-                for (int h = 0; h < 2; h++)
-#pragma unroll
-                    for (int k = 0; k < 4; k++) {
-                        const int s = sum[h].v[k];
-                        level[h][k] =
-                            FINISH == PASS_SHIFT ? s >> tensor.shift
-                            : FINISH == PASS_SCALE
-                                ? __mulhi(s, tensor.multiplier)
-                                : __mulhi((launch.rounding.absolute ? abs(s) : s) + tensor.bias, tensor.multiplier) >>
-                                      tensor.shift;
-                    }
-#pragma unroll
-                for (int k = 0; k < 2; k++)
-                    words[2 * o + k] = pack_pair(level[0][2 * k], level[0][2 * k + 1],
-                                                 pack_pair(level[1][2 * k], level[1][2 * k + 1], 0));
-            }
-            write_matrices(staging + flip + 16 * c, words, lane);
-        };
+            writer.store(tensor.launch, offset ^ set_bytes, r - pass_rows, tile.rows);
+        sample_pair samples[3];
+        sums.read_pair(samples[0], stage, 0);
 #pragma unroll
         for (int c = 0; c < pass_chunks; c++) {
-            add_rows(c);
-            add_columns(c);
+            const int q = c / 2; /* the chunk's window starts in this pair, and ends in the next */
+            if (c % 2 == 0)
+                sums.read_pair(samples[(q + 1) % 3], stage, q + 1);
+#pragma unroll
+            for (int b = 0; b < 2; b++)
+                sums.sum_rows(c, b, samples[q % 3], samples[(q + 1) % 3], now[c]);
+            sums.make_outputs(tensor, old[c], now[c], loader.end + warp * pass_width + offset + 16 * c, lane);
         }
-        flip ^= pass_rows * pass_staging;
+        offset ^= set_bytes;
         r += pass_rows;
-        from = from + stage_bytes == end ? stages : from + stage_bytes;
+        stage = loader.next_stage(stage);
     };
     /* Two stages a turn, so that old and new registers need not be exchanged. */
 #pragma unroll 1
@@ -470,7 +520,7 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
             break;
     }
     __syncthreads();
-    store_lines();
+    writer.store(tensor.launch, offset ^ set_bytes, r - pass_rows, tile.rows);
 #else
     __trap(); /* no body: the launch fails */
 #endif

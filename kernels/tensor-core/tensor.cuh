@@ -7,6 +7,7 @@
 
 #include "kernels/shared/conv.cuh"
 #include "kernels/shared/copies.cuh"
+#include "kernels/shared/products.cuh"
 #include "kernels/tensor-core/arrange.h"
 
 /* The argument of the kernels of tensor-core. */
@@ -150,54 +151,10 @@ static __device__ __forceinline__ void gather_edges(const struct launch &launch,
                         x + 4 / (int)sizeof(T) * e.last, e.words - e.last, to + 4 * e.last, pitch, thread, threads);
 }
 
-/* Products by mma.sync. A holds samples: a row of the matrix is a chunk of 8 outputs' window, lane (g, t) = (lane / 4,
- * lane % 4) has bytes 4 t to 4 t + 3 of rows g and g + 8. B holds taps: lane (g, t) has bytes 4 t to 4 t + 3 of column
- * g. C holds sums: lane (g, t) has columns 2 t and 2 t + 1 of rows g and g + 8. (PTX ISA, Matrix fragments for
- * mma.m16n8k16 and .m16n8k32 with 8-bit types.) */
+/* Of products, A holds samples, and B taps (but in tensor_passes): a row of A is a chunk of 8 outputs' window. */
 
 static constexpr int tile_columns = 16 * chunk; /* outputs of a matrix */
 static constexpr int warps = 4;                 /* of a block */
-
-struct matrix {
-    int v[4];
-};
-
-/* Turing has the same product over 8 rows and 16 bytes. */
-#define MMA8(c0, c1, a, b)                                                                                             \
-    asm("mma.sync.aligned.m8n8k16.row.col.s32.u8.s8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};"                                 \
-        : "+r"(c0), "+r"(c1)                                                                                           \
-        : "r"(a), "r"(b))
-
-/* D = A B + C over 32 bytes: a[0] and a[1] are 16 bytes of rows g and g + 8, a[2] and a[3] another 16. */
-static __device__ __forceinline__ void multiply32(matrix &d, const uint32_t *a, const uint32_t *b, const matrix &c)
-{
-#if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
-        : "=r"(d.v[0]), "=r"(d.v[1]), "=r"(d.v[2]), "=r"(d.v[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]),
-          "r"(c.v[3]));
-#else
-    d = c;
-    MMA8(d.v[0], d.v[1], a[0], b[0]);
-    MMA8(d.v[2], d.v[3], a[1], b[0]);
-    MMA8(d.v[0], d.v[1], a[2], b[1]);
-    MMA8(d.v[2], d.v[3], a[3], b[1]);
-#endif
-}
-
-/* The same over 16 bytes. */
-static __device__ __forceinline__ void multiply16(matrix &d, const uint32_t *a, uint32_t b, const matrix &c)
-{
-#if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
-        : "=r"(d.v[0]), "=r"(d.v[1]), "=r"(d.v[2]), "=r"(d.v[3])
-        : "r"(a[0]), "r"(a[1]), "r"(b), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]), "r"(c.v[3]));
-#else
-    d = c;
-    MMA8(d.v[0], d.v[1], a[0], b);
-    MMA8(d.v[2], d.v[3], a[1], b);
-#endif
-}
 
 /* ---- Sums to samples ---- */
 
