@@ -38,47 +38,25 @@ static __global__ void __launch_bounds__(32 * warps, deep_resident(FULL))
     tensor_deep(const __grid_constant__ struct tensor_launch tensor)
 {
     constexpr int words = 2 * FULL + PACKED; /* of taps, for a pair of rows; and units of samples */
-    extern __shared__ uint4 ring[];
+    extern __shared__ uint4 memory[];
     const struct launch &launch = tensor.launch;
     const int lane = (int)threadIdx.x, g = lane / 4, t = lane % 4;
     const int index = (int)(blockIdx.x * blockDim.y + threadIdx.y);
     if (index >= tensor.tiles)
         return;
     const struct tile tile = find_tile<tile_columns>(tensor, index);
-    const int pitch = tensor.pitch, capacity = tensor.slots * deep * pitch; /* bytes */
-    const uint32_t mine = shared_address(ring) + threadIdx.y * capacity;
-
-    const int input_rows = tile.rows + launch.filter_height - 1;
-    const int load_x = tile.x - tensor.lead;
-    const struct edges edges = find_edges(2 * load_x, pitch / 4, 2 * launch.filter_width, 2 * launch.width);
-    int load_row = 0;
-    uint32_t load_to = mine;
-    auto load_stage = [&]() {
-        if (load_row < input_rows) {
-            const int y = tile.y - launch.anchor_y + load_row;
-            for (int w = 4 * lane; w < edges.last; w += 4 * 32)
-                if (w >= edges.first)
-                    load_column<deep, 16>(launch, tile.in, y, 2 * load_x + 4 * w, load_to + 4 * w, pitch);
-            gather_edges<uint16_t>(launch, tile.in, edges, y, deep, load_x, load_to, pitch, lane, 32);
-        }
-        copy_commit();
-        load_row += deep;
-        load_to += deep * pitch;
-        if (load_to == mine + capacity)
-            load_to = mine;
-    };
-    for (int s = 0; s < tensor.slots - 1; s++)
-        load_stage();
+    warp_loader<uint16_t, deep> loader(tensor, tile, shared_address(memory), tensor.lead);
+    const int pitch = loader.pitch, capacity = loader.capacity;
 
     /* Of a unit's four matrices: chunks 0 to 7 and 8 to 15, then the same of the next row. */
-    const uint32_t lane_at = mine + lane % 8 * 16 + lane / 8 % 2 * tile_columns + lane / 16 * pitch;
+    const uint32_t lane_at = loader.ring + lane % 8 * 16 + lane / 8 % 2 * tile_columns + lane / 16 * pitch;
     const int column = tile.x + chunk * g + 2 * t;
     uint8_t *to = tile.out + tile.y * launch.out_row + 2 * column;
     int first = 0; /* the first row of the window in the ring, in bytes */
 #pragma unroll 1
     for (int r = 0; r < tile.rows; r += deep, to += deep * launch.out_row) {
         copy_wait<1>();
-        load_stage();
+        loader.load();
         matrix sum[deep][2] = {}; /* of low and high bytes */
         const uint32_t *table = tensor.table;
 #pragma unroll 1

@@ -50,48 +50,26 @@ static __global__ void __launch_bounds__(32 * warps, 4)
     constexpr int words = 2 * FULL + PACKED;            /* of taps, for a pair of rows */
     constexpr int block_bytes = 16 * FULL + 8 * PACKED; /* of samples */
     constexpr int unroll = 2 * group_pairs;             /* both the window's and the taps' registers come round */
-    extern __shared__ uint4 ring[];
+    extern __shared__ uint4 memory[];
     const struct launch &launch = tensor.launch;
     const int lane = (int)threadIdx.x, g = lane / 4, t = lane % 4;
     const int index = (int)(blockIdx.x * blockDim.y + threadIdx.y);
     if (index >= tensor.tiles)
         return;
     const struct tile tile = find_tile<tile_columns>(tensor, index);
-    const int pitch = tensor.pitch, capacity = tensor.slots * group * pitch; /* bytes */
-    const uint32_t mine = shared_address(ring) + threadIdx.y * capacity;
-
-    const int input_rows = tile.rows + launch.filter_height - 1;
-    const int load_x = tile.x - tensor.before;
-    const struct edges edges = find_edges(load_x, pitch / 4, launch.filter_width, launch.width);
-    int load_row = 0;
-    uint32_t load_to = mine;
-    auto load_stage = [&]() {
-        if (load_row < input_rows) {
-            const int y = tile.y - launch.anchor_y + load_row;
-            for (int w = 4 * lane; w < edges.last; w += 4 * 32)
-                if (w >= edges.first)
-                    load_column<group, 16>(launch, tile.in, y, load_x + 4 * w, load_to + 4 * w, pitch);
-            gather_edges(launch, tile.in, edges, y, group, load_x, load_to, pitch, lane, 32);
-        }
-        copy_commit();
-        load_row += group;
-        load_to += group * pitch;
-        if (load_to == mine + capacity)
-            load_to = mine;
-    };
-    for (int s = 0; s < tensor.slots - 1; s++)
-        load_stage();
+    warp_loader<uint8_t, group> loader(tensor, tile, shared_address(memory), tensor.before);
+    const int pitch = loader.pitch, capacity = loader.capacity;
 
     const int column = tile.x + quad_offset(lane);
     const uint32_t selector = swap_selector(t);
-    const uint32_t lane_left = mine + tensor.before - tensor.lead + chunk * g + 4 * t;
+    const uint32_t lane_left = loader.ring + tensor.before - tensor.lead + chunk * g + 4 * t;
     const uint32_t lane_packed =
-        mine + tensor.before - tensor.lead + chunk * g + 4 * (t % 2) + 16 * FULL + t / 2 * pitch;
+        loader.ring + tensor.before - tensor.lead + chunk * g + 4 * (t % 2) + 16 * FULL + t / 2 * pitch;
     int first = 0; /* the group's first row in the ring, in bytes */
 #pragma unroll 1
     for (int r = 0; r < tile.rows; r += group) {
         copy_wait<1>();
-        load_stage();
+        loader.load();
         matrix sum[group];
 #pragma unroll
         for (int k = 0; k < group; k++)

@@ -151,6 +151,47 @@ static __device__ __forceinline__ void gather_edges(const struct launch &launch,
                         x + 4 / (int)sizeof(T) * e.last, e.words - e.last, to + 4 * e.last, pitch, thread, threads);
 }
 
+/* A warp's own ring of tensor.slots stages of ROWS rows each, and the copies of a tile's samples to it. */
+template <typename T, int ROWS>
+struct warp_loader {
+    static constexpr int bytes = (int)sizeof(T);
+    const struct launch &launch;
+    const struct tile &tile;
+    const int pitch, capacity; /* bytes: of a row and of the ring */
+    const uint32_t ring;
+    const int x; /* of the rows' first sample */
+    const struct edges edges;
+    int row = 0; /* of the next stage */
+    uint32_t to; /* its place */
+
+    __device__ __forceinline__ warp_loader(const struct tensor_launch &tensor, const struct tile &tile_,
+                                           uint32_t shared, int before)
+        : launch(tensor.launch), tile(tile_), pitch(tensor.pitch), capacity(tensor.slots * ROWS * pitch),
+          ring(shared + threadIdx.y * capacity), x(tile.x - before),
+          edges(find_edges(bytes * x, pitch / 4, bytes * launch.filter_width, bytes * launch.width)), to(ring)
+    {
+        for (int s = 0; s < tensor.slots - 1; s++)
+            load();
+    }
+
+    /* Start the copies of the next stage, if there is one. */
+    __device__ __forceinline__ void load()
+    {
+        if (row < tile.rows + launch.filter_height - 1) {
+            const int lane = (int)threadIdx.x, y = tile.y - launch.anchor_y + row;
+            for (int w = 4 * lane; w < edges.last; w += 4 * 32)
+                if (w >= edges.first)
+                    load_column<ROWS, 16>(launch, tile.in, y, bytes * x + 4 * w, to + 4 * w, pitch);
+            gather_edges<T>(launch, tile.in, edges, y, ROWS, x, to, pitch, lane, 32);
+        }
+        copy_commit();
+        row += ROWS;
+        to += ROWS * pitch;
+        if (to == ring + capacity)
+            to = ring;
+    }
+};
+
 /* Of products, A holds samples, and B taps (but in tensor_passes): a row of A is a chunk of 8 outputs' window. */
 
 static constexpr int tile_columns = 16 * chunk; /* outputs of a matrix */
