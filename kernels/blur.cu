@@ -4,7 +4,7 @@
  * masks, wide boxes. Samples are uint8_t or uint16_t.
  *
  * Both passes are products of bytes with band matrices, as in tensor-core. A block walks down a strip of 32, 64 or 128
- * columns, 16 rows of samples and 32 of outputs at a time, with a warp for each 16 columns:
+ * columns, 32 rows at a time, with a warp for each 16 columns:
  *
  *     row taps         samples, in shared memory       rounded sums m of the rows, in a ring in shared memory
  *     [a b c . . ]     [32 samples of 8 rows,]         [blocks of 16 rows: of each column, 16 bytes side by side,]
@@ -29,6 +29,7 @@
  * Loads: each sample once from memory; the halos of strips come from L2.
  *
  * Limits: filters in two passes whose ring fits in a block's shared memory. */
+#include "kernels/blur/sums.cuh"
 #include "kernels/shared/conv.cuh"
 #include "kernels/shared/copies.cuh"
 
@@ -38,16 +39,10 @@
 
 static constexpr int parts_most = 3;     /* bytes of a tap */
 static constexpr int width_most = 128;   /* columns of a strip */
-static constexpr int stages = 3;         /* of rows of samples; one of them is being worked on */
-static constexpr int step_rows = 32;     /* rows of outputs that are made at a time */
+static constexpr int stages = 2;         /* of rows of samples; one of them is being worked on */
 static constexpr int segment_most = 4;   /* blocks of 32 samples of a window that are loaded at a time */
 static constexpr int matrix_bytes = 512; /* 16 x 32: taps of a part for 16 outputs and 32 terms */
 static_assert((width_most - 16 + 32 * segment_most) * 2 <= 32 * 16, "a warp loads a row at once, 16 bytes a lane");
-
-/* The COUNT blocks of 32 terms from FIRST on. In the others, a part of the taps is all zero. */
-struct used_blocks {
-    int first, count;
-};
 
 /* The argument of the kernel. */
 struct blur_call {
@@ -66,26 +61,6 @@ struct blur_call {
     int kernel_blocks;             /* BLOCKS of the kernel */
     int high;                      /* blocks of 16 rows that the outputs of 16 rows need */
 };
-
-/* D += A B. A is taps, 16 rows of 32 bytes: a.x and a.y are 16 bytes of rows g and g + 8, a.z and a.w another 16. B is 32
- * bytes of 8 columns: b0 is 16 bytes of column g, b1 another 16. */
-static __device__ __forceinline__ void multiply(uint32_t (&d)[4], const uint4 &a, uint32_t b0, uint32_t b1)
-{
-#if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
-        : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
-#else
-#define MMA8(c0, c1, a, b)                                                                                             \
-    asm("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};"                                 \
-        : "+r"(c0), "+r"(c1)                                                                                           \
-        : "r"(a), "r"(b))
-    MMA8(d[0], d[1], a.x, b0);
-    MMA8(d[2], d[3], a.y, b0);
-    MMA8(d[0], d[1], a.z, b1);
-    MMA8(d[2], d[3], a.w, b1);
-#endif
-}
 
 /* Samples of a copy. */
 template <typename T>
@@ -122,133 +97,113 @@ static __device__ __noinline__ void load_border(const unsigned char *plane, size
     }
 }
 
-/* What the sums of a row start with, so that m is rounded; then m from its sums of all weights. */
-template <int PARTS>
-static __device__ __forceinline__ uint32_t row_start(const struct passes &passes, int weight)
-{
-    return PARTS == 3 ? (weight == 1 ? (uint32_t)(passes.row_half >> 8) : 0)
-                      : (weight == 0 ? (uint32_t)passes.row_half : 0);
-}
-
-template <int PARTS, int WEIGHTS>
-static __device__ __forceinline__ uint32_t row_sum(const struct passes &passes, const uint32_t *sum)
-{
-    if constexpr (PARTS == 3) /* row_shift is at least 16 */
-        return ((((sum[0] >> 8) + sum[1]) >> 8) + sum[2] + (sum[3] << 8)) >> (passes.row_shift - 16);
-    else
-        return (sum[0] + (WEIGHTS == 2 ? sum[WEIGHTS - 1] << 8 : 0)) >> passes.row_shift;
-}
-
-/* The whole sum of a column. */
-template <int WEIGHTS>
-static __device__ __forceinline__ int64_t whole_sum(const uint32_t *sum)
-{
-    int64_t whole = sum[WEIGHTS - 1];
-#pragma unroll
-    for (int w = WEIGHTS - 2; w >= 0; w--)
-        whole = (whole << 8) + sum[w];
-    return whole;
-}
-
-/* The same for a column and its output, which is the highest byte for uint8_t. The scale of uint8_t is 2^24 (see arrange),
- * and that of uint16_t at least 2^28. A box adds its half at the end. */
-template <int PARTS>
-static __device__ __forceinline__ uint32_t column_start(const struct passes &passes, int weight)
-{
-    return PARTS == 3 ? (weight == 3 ? (uint32_t)(passes.half >> 24) : 0) : PARTS == 2 && weight == 2 ? 1 << 7 : 0;
-}
-
-template <typename T, int PARTS, int WEIGHTS>
-static __device__ __forceinline__ uint32_t column_level(const struct passes &passes, const uint32_t *sum)
-{
-    if constexpr (PARTS == 3)
-        return ((((((sum[0] >> 8) + sum[1]) >> 8) + sum[2]) >> 8) + sum[3] + (sum[4] << 8)) >>
-               (passes.scale_shift - 24);
-    else if constexpr (PARTS == 2)
-        return sum[0] + (sum[1] << 8) + (sum[2] << 16);
-    /* A box, whose scale is no power of two: see rounding16_make, with S + B below 2^40. */
-    return (uint32_t)(((double)(whole_sum<WEIGHTS>(sum) + passes.half) + 0.5) / (double)passes.scale)
-           << (sizeof(T) == 1 ? 24 : 0);
-}
-
-/* The output of an unsharp mask: as passes_level, with the blur from the column's sums. */
-template <typename T, int WEIGHTS>
-static __device__ __forceinline__ uint32_t unsharp_level(const struct passes &passes, const uint32_t *sum, int in)
-{
-    uint32_t blur;
-    if constexpr (sizeof(T) == 1) {
-        blur = (sum[0] + (sum[1] << 8) + (sum[2] << 16) + (1 << 15)) >> 16; /* the scale is 2^24; below 2^32 */
-    } else {
-        const uint64_t upper = ((((sum[0] >> 8) + sum[1]) >> 8) + sum[2]) + ((uint64_t)sum[3] << 8) +
-                               ((uint64_t)sum[WEIGHTS - 1] << 16); /* the whole / 2^16 */
-        blur = (uint32_t)((upper + (uint64_t)(passes.half >> 24)) >> (passes.scale_shift - UNSHARP_LEVEL_BITS - 16));
-    }
-    /* passes_unsharp, without branches. */
-    constexpr int bits = UNSHARP_LEVEL_BITS + UNSHARP_AMOUNT_BITS;
-    const int e = (in << UNSHARP_LEVEL_BITS) - (int)blur;
-    const int moved = in + (int)(((int64_t)passes.amount * e + ((int64_t)1 << (bits - 1))) >> bits);
-    const int level = abs(e) < passes.threshold ? in : min(max(moved, 0), sizeof(T) == 1 ? 255 : 65535);
-    return (uint32_t)level << (sizeof(T) == 1 ? 24 : 0);
-}
-
-/* Sample K of four in words. */
-template <typename T>
-static __device__ __forceinline__ int sample_of(const uint32_t *words, int k)
-{
-    return sizeof(T) == 1 ? (int)(words[0] >> 8 * k & 255) : (int)(words[k / 2] >> 16 * (k % 2) & 65535);
-}
-
-/* Four outputs side by side as words. Those of uint8_t are in the highest bytes. */
-static __device__ __forceinline__ void pack_four(const uint32_t (&level)[4], uint32_t (&word)[1])
-{
-    word[0] = __byte_perm(__byte_perm(level[0], level[1], 0x0073), __byte_perm(level[2], level[3], 0x0073), 0x5410);
-}
-
-static __device__ __forceinline__ void pack_four(const uint32_t (&level)[4], uint32_t (&word)[2])
-{
-    word[0] = level[0] | level[1] << 16;
-    word[1] = level[2] | level[3] << 16;
-}
-
-/* Store eight samples side by side. Only the first LEFT are inside the image. */
-static __device__ __forceinline__ void store_eight(unsigned char *to, const uint32_t (&word)[2], int left, uint8_t)
-{
-    if (left >= 8)
-        *(uint2 *)to = make_uint2(word[0], word[1]);
-    else
-#pragma unroll 1
-        for (int k = 0; k < left; k++)
-            to[k] = (uint8_t)((k < 4 ? word[0] : word[1]) >> 8 * (k % 4));
-}
-
-static __device__ __forceinline__ void store_eight(unsigned char *to, const uint32_t (&word)[4], int left, uint16_t)
-{
-    if (left >= 8)
-        *(uint4 *)to = make_uint4(word[0], word[1], word[2], word[3]);
-    else
-#pragma unroll
-        for (int k = 0; k < 8; k++)
-            if (k < left)
-                ((uint16_t *)to)[k] = (uint16_t)(word[k / 2] >> 16 * (k % 2));
-}
-
 /* Blocks of a window that a kernel of its own takes, at most. */
 template <typename T>
 constexpr int blocks_most = sizeof(T) == 2 ? 2 : 3;
 
-/* Rows of samples of a stage. With fewer, sums take fewer registers; with more, a matrix of taps meets more samples. Large
- * windows need the latter, as there are many such matrices. */
-static __host__ __device__ constexpr int stage_rows_of(int blocks)
-{
-    return blocks > 0 ? 16 : 32;
-}
-
-/* Blocks of threads whose registers a multiprocessor must hold. */
+/* Blocks of threads whose registers a multiprocessor must hold, by measurement: some spill, but more warps work. */
 template <typename T>
 static __host__ __device__ constexpr int resident(int blocks)
 {
-    return sizeof(T) == 2 ? 2 + (blocks > 0) : 3 + (blocks == 1);
+    return blocks == 1 ? 3 : blocks == 2 && sizeof(T) == 1 ? 4 : 2;
 }
+
+static __device__ __forceinline__ struct tile find_tile(const struct blur_call &call, int index)
+{
+    const int across = index / call.columns, plane = across / call.tiles_y;
+    struct tile tile;
+    tile.x = (index - across * call.columns) * call.tile_width - call.shift;
+    tile.y = (across - plane * call.tiles_y) * call.strip;
+    tile.rows = min(call.strip, call.launch.height - tile.y);
+    tile.in = call.launch.in + plane * call.launch.in_plane;
+    tile.out = call.launch.out + plane * call.launch.out_plane;
+    return tile;
+}
+
+/* ---- Samples: from memory to the stages in shared memory ---- */
+
+/* Starts the copies of stages. A stage is `segment` blocks of the windows of some rows. A warp loads every `warps`-th
+ * row, and a lane 16 bytes of it. */
+template <typename T, int BLOCKS>
+struct stage_loader {
+    static constexpr int bytes = (int)sizeof(T);
+
+    const struct blur_call &call;
+    const struct tile &tile;
+    const int lane, warps;
+    const uint32_t first, stage_bytes;
+    int y, block = 0; /* of the next stage */
+    const int end_y;
+    const unsigned char *from;
+    uint32_t lane_to, to;
+    int x, units;                 /* of the next stage's rows */
+    bool lane_inside, all_inside; /* the image's columns: the lane's unit, and all */
+
+    __device__ __forceinline__ stage_loader(const struct blur_call &call_, const struct tile &tile_, uint32_t first_,
+                                            int steps, int warp)
+        : call(call_), tile(tile_), lane((int)threadIdx.x % 32), warps((int)blockDim.x / 32), first(first_),
+          stage_bytes((uint32_t)(step_rows * call.pitch)), y(tile.y - call.launch.anchor_y),
+          end_y(y + steps * step_rows),
+          from(tile.in + (y + warp) * (ptrdiff_t)call.launch.in_row + (tile.x - call.lead) * bytes + 16 * lane),
+          lane_to(warp * call.pitch + 16 * lane), to(first)
+    {
+        set_columns();
+    }
+
+    __device__ __forceinline__ int row_blocks() const
+    {
+        return BLOCKS > 0 ? BLOCKS : call.row_blocks;
+    }
+
+    __device__ __forceinline__ int segment() const
+    {
+        return BLOCKS > 0 ? BLOCKS : call.segment;
+    }
+
+    __device__ __forceinline__ void set_columns()
+    {
+        x = tile.x - call.lead + 32 * block;
+        units = (call.tile_width - 16 + 32 * min(segment(), row_blocks() - block)) / unit<T>;
+        const int lane_x = x + lane * unit<T>;
+        lane_inside = lane < units && lane_x >= 0 && lane_x + unit<T> <= call.launch.width;
+        all_inside = x >= 0 && x + units * unit<T> <= call.launch.width;
+    }
+
+    /* Start the copies of the next stage, if there is one. */
+    __device__ __forceinline__ void load()
+    {
+        const struct launch &launch = call.launch;
+        if (y < end_y) {
+            const bool rows_inside = y >= 0 && y <= launch.height - step_rows;
+            if (rows_inside && lane_inside) {
+                const ptrdiff_t next_from = warps * (ptrdiff_t)launch.in_row;
+                const uint32_t next_to = warps * call.pitch;
+                const unsigned char *lane_from = from + 32 * bytes * block;
+                uint32_t at = to + lane_to;
+#pragma unroll 1
+                for (int r = 0; r < step_rows; r += 2 * warps) {
+                    copy_start<16, true>(at, lane_from);
+                    copy_start<16, true>(at + next_to, lane_from + next_from);
+                    lane_from += 2 * next_from;
+                    at += 2 * next_to;
+                }
+            }
+            if (!rows_inside || !all_inside)
+                load_border<T>(tile.in, launch.in_row, launch.width, launch.height, launch.border, y, step_rows, x,
+                               units, to, call.pitch);
+        }
+        copy_commit();
+        to = to == first + (stages - 1) * stage_bytes ? first : to + stage_bytes;
+        if (BLOCKS == 0) {
+            block = block + segment() < row_blocks() ? block + segment() : 0;
+            set_columns();
+            if (block > 0)
+                return;
+        }
+        y += step_rows;
+        from += step_rows * (ptrdiff_t)launch.in_row;
+    }
+};
 
 /* BLOCKS of 32 terms in both windows, or 0: any number. */
 template <typename T, int PARTS, int PLANES, bool UNSHARP, int BLOCKS>
@@ -256,78 +211,24 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
     blur(const __grid_constant__ struct blur_call call)
 {
     constexpr int bytes = (int)sizeof(T), row_weights = bytes + PARTS - 1, column_weights = PLANES + PARTS - 1;
-    constexpr int stage_rows = stage_rows_of(BLOCKS), halves = step_rows / stage_rows; /* stages of a step */
-    constexpr int tiles = stage_rows / 8;                                              /* of 8 rows, or of 8 columns */
-    const int row_blocks = BLOCKS > 0 ? BLOCKS : call.row_blocks, segment = BLOCKS > 0 ? BLOCKS : call.segment;
     const int column_blocks = BLOCKS > 0 ? BLOCKS : call.column_blocks;
     extern __shared__ uint4 memory[];
     const struct launch &launch = call.launch;
-    const int lane = (int)threadIdx.x % 32, warps = (int)blockDim.x / 32;
+    const int lane = (int)threadIdx.x % 32;
     /* One lane sends it to the others, so that the compiler sees that it is the same for a warp. */
     const int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0);
-    const int across = (int)blockIdx.x / call.columns, plane_index = across / call.tiles_y;
-    const int tile_x = ((int)blockIdx.x - across * call.columns) * call.tile_width - call.shift;
-    const int tile_y = (across - plane_index * call.tiles_y) * call.strip;
-    const int rows = min(call.strip, launch.height - tile_y);
-    const unsigned char *const plane = launch.in + plane_index * launch.in_plane;
-    unsigned char *const out_plane = launch.out + plane_index * launch.out_plane;
+    const struct tile tile = find_tile(call, (int)blockIdx.x);
+    const int groups = (tile.rows + 15) / 16, steps = (groups + call.high) / 2;
 
-    const uint32_t first_stage = shared_address(memory), stage_bytes = (uint32_t)(stage_rows * call.pitch);
+    const uint32_t first_stage = shared_address(memory), stage_bytes = (uint32_t)(step_rows * call.pitch);
     const uint32_t ring = first_stage + stages * stage_bytes;
     const uint32_t block_bytes = 16 * (uint32_t)call.tile_width;         /* of 16 rows, one byte of m */
     const uint32_t ring_bytes = (uint32_t)(call.high + 1) * block_bytes; /* of one byte of m */
 
-    /* A stage is `segment` blocks of the windows of some rows. A warp loads every `warps`-th row, a lane 16 bytes of it. */
-    const int groups = (rows + 15) / 16, steps = (groups + call.high) / 2;
-    int load_y = tile_y - launch.anchor_y, load_block = 0; /* of the next stage */
-    const int load_end = load_y + steps * step_rows;
-    const unsigned char *load_from =
-        plane + (load_y + warp) * (ptrdiff_t)launch.in_row + (tile_x - call.lead) * bytes + 16 * lane;
-    const ptrdiff_t next_from = warps * (ptrdiff_t)launch.in_row;
-    const uint32_t next_to = warps * call.pitch, load_lane = warp * call.pitch + 16 * lane;
-    uint32_t load_to = first_stage;
-    int load_x, load_units; /* of the stage; and is a lane's unit inside the image, and are all? */
-    bool lane_inside, all_inside;
-    auto set_columns = [&]() {
-        load_x = tile_x - call.lead + 32 * load_block;
-        load_units = (call.tile_width - 16 + 32 * min(segment, row_blocks - load_block)) / unit<T>;
-        const int x = load_x + lane * unit<T>;
-        lane_inside = lane < load_units && x >= 0 && x + unit<T> <= launch.width;
-        all_inside = load_x >= 0 && load_x + load_units * unit<T> <= launch.width;
-    };
-    set_columns();
-    auto load_stage = [&]() {
-        if (load_y < load_end) {
-            const bool rows_inside = load_y >= 0 && load_y <= launch.height - stage_rows;
-            if (rows_inside && lane_inside) {
-                const unsigned char *from = load_from + 32 * bytes * load_block;
-                uint32_t to = load_to + load_lane;
-#pragma unroll 1
-                for (int r = 0; r < stage_rows; r += 2 * warps) {
-                    copy_start<16, true>(to, from);
-                    copy_start<16, true>(to + next_to, from + next_from);
-                    from += 2 * next_from;
-                    to += 2 * next_to;
-                }
-            }
-            if (!rows_inside || !all_inside)
-                load_border<T>(plane, launch.in_row, launch.width, launch.height, launch.border, load_y, stage_rows,
-                               load_x, load_units, load_to, call.pitch);
-        }
-        copy_commit();
-        load_to = load_to == first_stage + (stages - 1) * stage_bytes ? first_stage : load_to + stage_bytes;
-        if (BLOCKS == 0) {
-            load_block = load_block + segment < row_blocks ? load_block + segment : 0;
-            set_columns();
-            if (load_block > 0)
-                return;
-        }
-        load_y += stage_rows;
-        load_from += stage_rows * (ptrdiff_t)launch.in_row;
-    };
+    stage_loader<T, BLOCKS> loader(call, tile, first_stage, steps, warp);
 #pragma unroll 1
     for (int k = 0; k < stages - 1; k++)
-        load_stage();
+        loader.load();
 
     /* Of samples: lane l gives the address of row l % 8 of matrix l / 8. For uint16_t, the four matrices are 32 samples of
      * 8 rows; for uint8_t, 32 samples of 16 rows. */
@@ -343,172 +244,66 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
     uint32_t write_at = 0;                 /* the ring's place of the next block */
     int group = 1 - call.high + row_group; /* the warp's next 16 rows of outputs */
     const bool odd = lane % 2 != 0;
-    const int x = tile_x + column_group * 32 + lane % 4 * 4; /* of four outputs of the first chunk of columns */
+    const int x = tile.x + column_group * 32 + lane % 4 * 4; /* of four outputs of the first chunk of columns */
     const int to_x = odd ? x + 12 : x;                       /* of eight */
     int out_y = 16 * group + lane / 4;                       /* and eight rows below that */
-    unsigned char *to = out_plane + (tile_y + out_y) * (ptrdiff_t)launch.out_row + to_x * bytes;
+    unsigned char *to = tile.out + (tile.y + out_y) * (ptrdiff_t)launch.out_row + to_x * bytes;
     /* The place of its first block, or the next: block 1 - high is 2 modulo high + 1. */
     uint32_t read_at = (2 + row_group + lane / 8 % 2) % (call.high + 1) * block_bytes;
 
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
-#pragma unroll 1
-        for (int half = 0; half < halves; half++) {
-            uint32_t row[row_weights][tiles][4];
+        matrix row[row_weights][tiles];
 #pragma unroll
-            for (int w = 0; w < row_weights; w++)
+        for (int w = 0; w < row_weights; w++)
 #pragma unroll
-                for (int k = 0; k < 4 * tiles; k++)
-                    row[w][k / 4][k % 4] = row_start<PARTS>(call.passes, w);
-            const uint4 *taps_at = call.row_taps + lane;
-            for (int k = 0; k < row_blocks;) {
-                copy_wait<stages - 2>();
-                __syncthreads();
-                load_stage();
-                const int end = min(k + segment, row_blocks);
+            for (int k = 0; k < 4 * tiles; k++)
+                row[w][k / 4].v[k % 4] = (int)row_start<PARTS>(call.passes, w);
+        const uint4 *taps_at = call.row_taps + lane;
+        for (int k = 0; k < loader.row_blocks();) {
+            copy_wait<stages - 2>();
+            __syncthreads();
+            loader.load();
+            const int end = min(k + loader.segment(), loader.row_blocks());
 #pragma unroll(BLOCKS > 0 ? BLOCKS : 1)
-                for (uint32_t at = from; k < end; k++, at += 32 * bytes, taps_at += PARTS * 32) {
-                    uint4 taps[PARTS];
-#pragma unroll
-                    for (int p = 0; p < PARTS; p++)
-                        taps[p] = __ldg(taps_at + p * 32);
-                    uint32_t samples[tiles][bytes][2]; /* of 8 rows: bytes and halves */
-#pragma unroll
-                    for (int j = 0; j < tiles; j += 3 - bytes) { /* 8 rows at a time, or 16 */
-                        uint32_t word[4];
-                        read_matrices(word, at + 8 * j * call.pitch);
-#pragma unroll
-                        for (int k = 0; k < 4; k++)
-                            samples[j + k / 2 * (2 - bytes)][k / 2 * (bytes - 1)][k % 2] =
-                                bytes == 1
-                                    ? word[k]
-                                    : __byte_perm(word[2 * (k % 2)], word[2 * (k % 2) + 1], k < 2 ? 0x6420 : 0x7531);
-                    }
-#pragma unroll
-                    for (int p = 0; p < PARTS; p++)
-                        if (BLOCKS > 0 || p == 0 ||
-                            (unsigned)(k - call.row_used[p].first) < (unsigned)call.row_used[p].count)
-#pragma unroll
-                            for (int i = 0; i < bytes; i++)
-#pragma unroll
-                                for (int j = 0; j < tiles; j++)
-                                    multiply(row[p + i][j], taps[p], samples[j][i][0], samples[j][i][1]);
-                }
-                from = from == first_from + (stages - 1) * stage_bytes ? first_from : from + stage_bytes;
+            for (uint32_t at = from; k < end; k++, at += 32 * bytes, taps_at += PARTS * 32) {
+                uint32_t taps[PARTS][4], samples[bytes][tiles][2];
+                load_taps(taps_at, taps);
+                read_samples(at, call.pitch, samples);
+                add_products<(BLOCKS > 0)>(row, taps, samples, call.row_used, k);
             }
-            /* Blocks of 16 rows: of columns g and g + 8, the bytes of rows 2 t, 2 t + 1, 8 + 2 t and 9 + 2 t. */
+            from = from == first_from + (stages - 1) * stage_bytes ? first_from : from + stage_bytes;
+        }
 #pragma unroll
-            for (int b = 0; b < tiles / 2; b++) {
-#pragma unroll
-                for (int h = 0; h < 2; h++) {
-                    uint32_t m[4];
-#pragma unroll
-                    for (int e = 0; e < 4; e++) {
-                        uint32_t sum[row_weights];
-#pragma unroll
-                        for (int w = 0; w < row_weights; w++)
-                            sum[w] = row[w][2 * b + e / 2][2 * h + e % 2];
-                        m[e] = row_sum<PARTS, row_weights>(call.passes, sum);
-                    }
-                    const uint32_t at = ring_to + write_at + h * 128;
-#pragma unroll
-                    for (int i = 0; i < PLANES; i += 2) {
-                        const uint32_t upper = __byte_perm(m[0], m[1], i == 0 ? 0x5140 : 0x7362);
-                        const uint32_t lower = __byte_perm(m[2], m[3], i == 0 ? 0x5140 : 0x7362);
-                        write_shared(at + i * ring_bytes, __byte_perm(upper, lower, 0x5410));
-                        if (i + 1 < PLANES)
-                            write_shared(at + (i + 1) * ring_bytes, __byte_perm(upper, lower, 0x7632));
-                    }
-                }
-                write_at = write_at + block_bytes == ring_bytes ? 0 : write_at + block_bytes;
-            }
+        for (int b = 0; b < tiles / 2; b++) {
+            write_block<PARTS, PLANES>(call.passes, row, b, ring_to + write_at, ring_bytes);
+            write_at = write_at + block_bytes == ring_bytes ? 0 : write_at + block_bytes;
         }
         __syncthreads();
 
         if (group >= 0 && group < groups) {
-            constexpr int words = bytes; /* of four outputs */
-            uint32_t four[2][2][words];  /* of a row and of the eighth row below; of each chunk of columns */
-            uint32_t in[2][2][words];    /* the same of samples, for an unsharp mask; any where there is no output */
+            quads<T> out, in;
             if (UNSHARP)
+                load_quads<T>(launch, tile, x, out_y, in);
+            matrix column[column_weights][tiles];
 #pragma unroll
-                for (int k = 0; k < 4; k++) {
-                    const int y = tile_y + out_y + 8 * (k % 2), from_x = x + 16 * (k / 2);
-                    const bool is_inside = y < launch.height && from_x >= 0 && from_x < launch.width;
-                    const unsigned char *const row =
-                        plane + (is_inside ? (size_t)y * launch.in_row + from_x * bytes : 0);
-                    if constexpr (words == 1) {
-                        in[k % 2][k / 2][0] = __ldg((const uint32_t *)row);
-                    } else {
-                        const uint2 two = __ldg((const uint2 *)row);
-                        in[k % 2][k / 2][0] = two.x;
-                        in[k % 2][k / 2][words - 1] = two.y;
-                    }
-                }
+            for (int w = 0; w < column_weights; w++)
 #pragma unroll
-            for (int half = 0; half < halves; half++) {
-                uint32_t column[column_weights][tiles][4];
-#pragma unroll
-                for (int w = 0; w < column_weights; w++)
-#pragma unroll
-                    for (int k = 0; k < 4 * tiles; k++)
-                        column[w][k / 4][k % 4] = UNSHARP ? 0 : column_start<PARTS>(call.passes, w);
-                uint32_t at = read_at;
-                const uint4 *taps_at = call.column_taps + lane;
+                for (int k = 0; k < 4 * tiles; k++)
+                    column[w][k / 4].v[k % 4] = UNSHARP ? 0 : (int)column_start<PARTS>(call.passes, w);
+            uint32_t at = read_at;
+            const uint4 *taps_at = call.column_taps + lane;
 #pragma unroll(BLOCKS > 0 ? BLOCKS : 1)
-                for (int k = 0; k < column_blocks; k++, taps_at += PARTS * 32) {
-                    uint4 taps[PARTS];
-#pragma unroll
-                    for (int p = 0; p < PARTS; p++)
-                        taps[p] = __ldg(taps_at + p * 32);
-                    uint32_t word[PLANES][tiles / 2][4];
-#pragma unroll
-                    for (int i = 0; i < PLANES; i++)
-#pragma unroll
-                        for (int c = 0; c < tiles / 2; c++)
-                            read_matrices(word[i][c], ring_lane + i * ring_bytes + at + 256 * (half + c));
-#pragma unroll
-                    for (int p = 0; p < PARTS; p++)
-                        if (BLOCKS > 0 || p == 0 ||
-                            (unsigned)(k - call.column_used[p].first) < (unsigned)call.column_used[p].count)
-#pragma unroll
-                            for (int i = 0; i < PLANES; i++)
-#pragma unroll
-                                for (int j = 0; j < tiles; j++)
-                                    multiply(column[p + i][j], taps[p], word[i][j / 2][2 * (j % 2)],
-                                             word[i][j / 2][2 * (j % 2) + 1]);
-                    at += 2 * block_bytes;
-                    at -= at >= ring_bytes ? ring_bytes : 0;
-                }
-#pragma unroll
-                for (int k = 0; k < tiles; k++) {
-                    const int c = half + k / 2, r = k % 2; /* the chunk and the row */
-                    uint32_t level[4];
-#pragma unroll
-                    for (int e = 0; e < 4; e++) {
-                        uint32_t sum[column_weights];
-#pragma unroll
-                        for (int w = 0; w < column_weights; w++)
-                            sum[w] = column[w][k / 2 * 2 + e / 2][2 * r + e % 2];
-                        level[e] = UNSHARP
-                                       ? unsharp_level<T, column_weights>(call.passes, sum, sample_of<T>(in[r][c], e))
-                                       : column_level<T, PARTS, column_weights>(call.passes, sum);
-                    }
-                    pack_four(level, four[r][c]);
-                }
+            for (int k = 0; k < column_blocks; k++, taps_at += PARTS * 32) {
+                uint32_t taps[PARTS][4], sums[PLANES][tiles][2];
+                load_taps(taps_at, taps);
+                read_sums(ring_lane + at, ring_bytes, sums);
+                add_products<(BLOCKS > 0)>(column, taps, sums, call.column_used, k);
+                at += 2 * block_bytes;
+                at -= at >= ring_bytes ? ring_bytes : 0;
             }
-            /* Lanes exchange outputs, so that each has eight side by side: the odd ones those of the second chunk. */
-#pragma unroll
-            for (int r = 0; r < 2; r++) {
-                uint32_t eight[2 * words];
-#pragma unroll
-                for (int k = 0; k < words; k++) {
-                    const uint32_t other = __shfl_xor_sync(~0u, odd ? four[r][0][k] : four[r][1][k], 1);
-                    eight[k] = odd ? other : four[r][0][k];
-                    eight[words + k] = odd ? four[r][1][k] : other;
-                }
-                if (out_y + 8 * r < rows && to_x >= 0)
-                    store_eight(to + 8 * r * launch.out_row, eight, launch.width - to_x, T());
-            }
+            finish_quads<T, PARTS, UNSHARP>(call.passes, column, in, out);
+            store_quads<T>(out, odd, to, launch.out_row, to_x >= 0 ? tile.rows - out_y : 0, launch.width - to_x);
         }
         group += 2;
         out_y += step_rows;
@@ -649,8 +444,7 @@ static size_t set_width(struct blur_call *call, int width, bool padded, int plan
     call->tile_width = width;
     call->pitch = (width - 16 + 32 * call->segment) * (int)sample_bytes(sample);
     call->pitch += padded && call->pitch / 16 % 2 == 0 ? 16 : 0;
-    return (size_t)(stages * stage_rows_of(call->kernel_blocks) * call->pitch) +
-           (size_t)planes * (size_t)(call->high + 1) * 16 * (size_t)width;
+    return (size_t)(stages * step_rows * call->pitch) + (size_t)planes * (size_t)(call->high + 1) * 16 * (size_t)width;
 }
 
 /* Choose the widest strip that two blocks of a multiprocessor have room for, else the narrowest, and load less of the

@@ -36,15 +36,16 @@ HOST_DEVICE static inline int64_t passes_row(const struct passes *p, int64_t sum
     return (sum + p->row_half) >> p->row_shift;
 }
 
-/* The output of an unsharp mask for the sample IN and a blur of BLUR / 2^UNSHARP_LEVEL_BITS levels. |A e| < 2^52. */
+/* The output of an unsharp mask for the sample IN and a blur of BLUR / 2^UNSHARP_LEVEL_BITS levels. |A e| < 2^52. No
+ * branch: GPUs and vectors take all ways. */
 HOST_DEVICE static inline int32_t passes_unsharp(const struct passes *p, int32_t in, int32_t blur)
 {
     const int bits = UNSHARP_LEVEL_BITS + UNSHARP_AMOUNT_BITS;
     const int32_t e = (in << UNSHARP_LEVEL_BITS) - blur;
-    if ((e < 0 ? -e : e) < p->threshold)
-        return in;
-    const int64_t level = in + (((int64_t)p->amount * e + ((int64_t)1 << (bits - 1))) >> bits);
-    return level < 0 ? 0 : level > p->highest ? p->highest : (int32_t)level;
+    const int32_t moved = in + (int32_t)(((int64_t)p->amount * e + ((int64_t)1 << (bits - 1))) >> bits);
+    const int32_t size = e < 0 ? -e : e, above = moved < 0 ? 0 : moved;
+    const int32_t level = above > p->highest ? p->highest : above;
+    return size < p->threshold ? in : level;
 }
 
 /* The output from the sum S of the column, for the sample IN. */

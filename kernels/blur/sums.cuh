@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The arithmetic of blur: products of bytes, sums of weights to m and to outputs. blur.cu explains the numbers. */
+#ifndef GPUCONV_BLUR_SUMS_CUH
+#define GPUCONV_BLUR_SUMS_CUH
+
+#include "kernels/shared/conv.cuh"
+#include "kernels/shared/copies.cuh"
+#include "kernels/shared/products.cuh"
+
+static constexpr int step_rows = 32;        /* rows of samples, and of outputs, that are worked on at a time */
+static constexpr int tiles = step_rows / 8; /* of 8 rows, or of 8 columns */
+
+/* A tile of outputs, and its planes. */
+struct tile {
+    int x, y, rows;
+    const unsigned char *in;
+    unsigned char *out;
+};
+
+/* The COUNT blocks of 32 terms from FIRST on. In the others, a part of the taps is all zero. */
+struct used_blocks {
+    int first, count;
+};
+
+/* ---- Rounding ---- */
+
+/* What the sums of a row start with, so that m is rounded; then m from its sums of all weights. */
+template <int PARTS>
+static __device__ __forceinline__ uint32_t row_start(const struct passes &passes, int weight)
+{
+    return PARTS == 3 ? (weight == 1 ? (uint32_t)(passes.row_half >> 8) : 0)
+                      : (weight == 0 ? (uint32_t)passes.row_half : 0);
+}
+
+template <int PARTS, int WEIGHTS>
+static __device__ __forceinline__ uint32_t row_sum(const struct passes &passes, const uint32_t *sum)
+{
+    if constexpr (PARTS == 3) /* row_shift is at least 16 */
+        return ((((sum[0] >> 8) + sum[1]) >> 8) + sum[2] + (sum[3] << 8)) >> (passes.row_shift - 16);
+    else
+        return (sum[0] + (WEIGHTS == 2 ? sum[WEIGHTS - 1] << 8 : 0)) >> passes.row_shift;
+}
+
+/* The whole sum of a column. */
+template <int WEIGHTS>
+static __device__ __forceinline__ int64_t whole_sum(const uint32_t *sum)
+{
+    int64_t whole = sum[WEIGHTS - 1];
+#pragma unroll
+    for (int w = WEIGHTS - 2; w >= 0; w--)
+        whole = (whole << 8) + sum[w];
+    return whole;
+}
+
+/* The same for a column and its output, which is the highest byte for uint8_t. The scale of uint8_t is 2^24 (see arrange),
+ * and that of uint16_t at least 2^28. A box adds its half at the end. */
+template <int PARTS>
+static __device__ __forceinline__ uint32_t column_start(const struct passes &passes, int weight)
+{
+    return PARTS == 3 ? (weight == 3 ? (uint32_t)(passes.half >> 24) : 0) : PARTS == 2 && weight == 2 ? 1 << 7 : 0;
+}
+
+template <typename T, int PARTS, int WEIGHTS>
+static __device__ __forceinline__ uint32_t column_level(const struct passes &passes, const uint32_t *sum)
+{
+    if constexpr (PARTS == 3)
+        return ((((((sum[0] >> 8) + sum[1]) >> 8) + sum[2]) >> 8) + sum[3] + (sum[4] << 8)) >>
+               (passes.scale_shift - 24);
+    else if constexpr (PARTS == 2)
+        return sum[0] + (sum[1] << 8) + (sum[2] << 16);
+    /* A box, whose scale is no power of two: see rounding16_make, with S + B below 2^40. */
+    return (uint32_t)(((double)(whole_sum<WEIGHTS>(sum) + passes.half) + 0.5) / (double)passes.scale)
+           << (sizeof(T) == 1 ? 24 : 0);
+}
+
+/* The output of an unsharp mask: as passes_level, with the blur from the column's sums. */
+template <typename T, int WEIGHTS>
+static __device__ __forceinline__ uint32_t unsharp_level(const struct passes &passes, const uint32_t *sum, int in)
+{
+    uint32_t blur;
+    if constexpr (sizeof(T) == 1) {
+        blur = (sum[0] + (sum[1] << 8) + (sum[2] << 16) + (1 << 15)) >> 16; /* the scale is 2^24; below 2^32 */
+    } else {
+        const uint64_t upper = ((((sum[0] >> 8) + sum[1]) >> 8) + sum[2]) + ((uint64_t)sum[3] << 8) +
+                               ((uint64_t)sum[WEIGHTS - 1] << 16); /* the whole / 2^16 */
+        blur = (uint32_t)((upper + (uint64_t)(passes.half >> 24)) >> (passes.scale_shift - UNSHARP_LEVEL_BITS - 16));
+    }
+    return (uint32_t)passes_unsharp(&passes, in, (int)blur) << (sizeof(T) == 1 ? 24 : 0);
+}
+
+/* ---- Products, and the rows of m between them ---- */
+
+/* Load what a lane has of the matrix of each part. */
+template <int PARTS>
+static __device__ __forceinline__ void load_taps(const uint4 *from, uint32_t (&taps)[PARTS][4])
+{
+#pragma unroll
+    for (int p = 0; p < PARTS; p++) {
+        const uint4 four = __ldg(from + p * 32);
+        taps[p][0] = four.x, taps[p][1] = four.y, taps[p][2] = four.z, taps[p][3] = four.w;
+    }
+}
+
+/* Add the products of PARTS parts of taps and COUNT bytes of 8 rows or columns each to the sums of their
+ * weights. ALL: no part of the taps is left out, else those that are zero in block K. */
+template <bool ALL, int PARTS, int COUNT>
+static __device__ __forceinline__ void
+add_products(matrix (&sum)[PARTS + COUNT - 1][tiles], const uint32_t (&taps)[PARTS][4],
+             const uint32_t (&values)[COUNT][tiles][2], const struct used_blocks *used, int k)
+{
+#pragma unroll
+    for (int p = 0; p < PARTS; p++)
+        if (ALL || p == 0 || (unsigned)(k - used[p].first) < (unsigned)used[p].count)
+#pragma unroll
+            for (int i = 0; i < COUNT; i++)
+#pragma unroll
+                for (int j = 0; j < tiles; j++)
+                    multiply32<uint8_t, uint8_t>(sum[p + i][j], taps[p], values[i][j], sum[p + i][j]);
+}
+
+/* The bytes of 32 samples of 32 rows, from a stage. */
+static __device__ __forceinline__ void read_samples(uint32_t at, int pitch, uint32_t (&samples)[1][tiles][2])
+{
+#pragma unroll
+    for (int j = 0; j < tiles; j += 2) {
+        uint32_t word[4];
+        read_matrices(word, at + 8 * j * pitch);
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            samples[0][j + k / 2][k % 2] = word[k];
+    }
+}
+
+static __device__ __forceinline__ void read_samples(uint32_t at, int pitch, uint32_t (&samples)[2][tiles][2])
+{
+#pragma unroll
+    for (int j = 0; j < tiles; j++) {
+        uint32_t word[4];
+        read_matrices(word, at + 8 * j * pitch);
+#pragma unroll
+        for (int k = 0; k < 4; k++) /* low bytes, then high ones */
+            samples[k / 2][j][k % 2] = __byte_perm(word[2 * (k % 2)], word[2 * (k % 2) + 1], k < 2 ? 0x6420 : 0x7531);
+    }
+}
+
+/* The bytes of 32 rows of 8 columns each from the ring's block AT and the next. */
+template <int PLANES>
+static __device__ __forceinline__ void read_sums(uint32_t at, uint32_t ring_bytes, uint32_t (&sums)[PLANES][tiles][2])
+{
+#pragma unroll
+    for (int i = 0; i < PLANES; i++)
+#pragma unroll
+        for (int j = 0; j < tiles; j += 2) {
+            uint32_t word[4];
+            read_matrices(word, at + i * ring_bytes + 128 * j);
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                sums[i][j + k / 2][k % 2] = word[k];
+        }
+}
+
+/* Element K of the sums of all weights. */
+template <int WEIGHTS>
+static __device__ __forceinline__ void take_sums(const matrix (&sum)[WEIGHTS][tiles], int tile, int k,
+                                                 uint32_t (&taken)[WEIGHTS])
+{
+#pragma unroll
+    for (int w = 0; w < WEIGHTS; w++)
+        taken[w] = (uint32_t)sum[w][tile].v[k];
+}
+
+/* Write the bytes of m of a block of 16 rows to the ring: of column g and then of g + 8 the rows 2 t, 2 t + 1, 8 + 2 t and
+ * 9 + 2 t. B is the block among those of ROW. */
+template <int PARTS, int PLANES, int WEIGHTS>
+static __device__ __forceinline__ void write_block(const struct passes &passes, const matrix (&row)[WEIGHTS][tiles],
+                                                   int b, uint32_t to, uint32_t ring_bytes)
+{
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        uint32_t m[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            uint32_t sum[WEIGHTS];
+            take_sums(row, 2 * b + e / 2, 2 * h + e % 2, sum);
+            m[e] = row_sum<PARTS, WEIGHTS>(passes, sum);
+        }
+#pragma unroll
+        for (int i = 0; i < PLANES; i += 2) {
+            const uint32_t upper = __byte_perm(m[0], m[1], i == 0 ? 0x5140 : 0x7362);
+            const uint32_t lower = __byte_perm(m[2], m[3], i == 0 ? 0x5140 : 0x7362);
+            write_shared(to + h * 128 + i * ring_bytes, __byte_perm(upper, lower, 0x5410));
+            if (i + 1 < PLANES)
+                write_shared(to + h * 128 + (i + 1) * ring_bytes, __byte_perm(upper, lower, 0x7632));
+        }
+    }
+}
+
+/* ---- Outputs ---- */
+
+/* Sample K of four in words. */
+template <typename T>
+static __device__ __forceinline__ int sample_of(const uint32_t *words, int k)
+{
+    return sizeof(T) == 1 ? (int)(words[0] >> 8 * k & 255) : (int)(words[k / 2] >> 16 * (k % 2) & 65535);
+}
+
+/* Four outputs side by side as words. Those of uint8_t are in the highest bytes. */
+static __device__ __forceinline__ void pack_four(const uint32_t (&level)[4], uint32_t (&word)[1])
+{
+    word[0] = __byte_perm(__byte_perm(level[0], level[1], 0x0073), __byte_perm(level[2], level[3], 0x0073), 0x5410);
+}
+
+static __device__ __forceinline__ void pack_four(const uint32_t (&level)[4], uint32_t (&word)[2])
+{
+    word[0] = level[0] | level[1] << 16;
+    word[1] = level[2] | level[3] << 16;
+}
+
+/* Store eight samples side by side. Only the first LEFT are inside the image. */
+static __device__ __forceinline__ void store_eight(unsigned char *to, const uint32_t (&word)[2], int left, uint8_t)
+{
+    if (left >= 8)
+        *(uint2 *)to = make_uint2(word[0], word[1]);
+    else
+#pragma unroll 1
+        for (int k = 0; k < left; k++)
+            to[k] = (uint8_t)((k < 4 ? word[0] : word[1]) >> 8 * (k % 4));
+}
+
+static __device__ __forceinline__ void store_eight(unsigned char *to, const uint32_t (&word)[4], int left, uint16_t)
+{
+    if (left >= 8)
+        *(uint4 *)to = make_uint4(word[0], word[1], word[2], word[3]);
+    else
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            if (k < left)
+                ((uint16_t *)to)[k] = (uint16_t)(word[k / 2] >> 16 * (k % 2));
+}
+
+/* Words of four samples or outputs side by side: of a row and of the eighth row below, each of two chunks of 16 columns. */
+template <typename T>
+using quads = uint32_t[2][2][sizeof(T)];
+
+/* The samples of a lane's outputs, for an unsharp mask. Any where there is no output. */
+template <typename T>
+static __device__ __forceinline__ void load_quads(const struct launch &launch, const struct tile &tile, int x,
+                                                  int out_y, quads<T> &in)
+{
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const int y = tile.y + out_y + 8 * (k % 2), from_x = x + 16 * (k / 2);
+        const bool is_inside = y < launch.height && from_x >= 0 && from_x < launch.width;
+        const unsigned char *const row =
+            tile.in + (is_inside ? (size_t)y * launch.in_row + from_x * (int)sizeof(T) : 0);
+        if constexpr (sizeof(T) == 1) {
+            in[k % 2][k / 2][0] = __ldg((const uint32_t *)row);
+        } else {
+            const uint2 two = __ldg((const uint2 *)row);
+            in[k % 2][k / 2][0] = two.x;
+            in[k % 2][k / 2][1] = two.y;
+        }
+    }
+}
+
+/* The outputs of sums of columns. */
+template <typename T, int PARTS, bool UNSHARP, int WEIGHTS>
+static __device__ __forceinline__ void finish_quads(const struct passes &passes, const matrix (&column)[WEIGHTS][tiles],
+                                                    const quads<T> &in, quads<T> &out)
+{
+#pragma unroll
+    for (int k = 0; k < tiles; k++) {
+        const int c = k / 2, r = k % 2; /* the chunk and the row */
+        uint32_t level[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            uint32_t sum[WEIGHTS];
+            take_sums(column, 2 * c + e / 2, 2 * r + e % 2, sum);
+            level[e] = UNSHARP ? unsharp_level<T, WEIGHTS>(passes, sum, sample_of<T>(in[r][c], e))
+                               : column_level<T, PARTS, WEIGHTS>(passes, sum);
+        }
+        pack_four(level, out[r][c]);
+    }
+}
+
+/* Lanes exchange outputs, so that each has eight side by side: the odd ones those of the second chunk. Each stores those of
+ * ROWS rows. LEFT samples are inside the image. */
+template <typename T>
+static __device__ __forceinline__ void store_quads(const quads<T> &out, bool odd, unsigned char *to, size_t out_row,
+                                                   int rows, int left)
+{
+    constexpr int words = (int)sizeof(T);
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        uint32_t eight[2 * words];
+#pragma unroll
+        for (int k = 0; k < words; k++) {
+            const uint32_t other = __shfl_xor_sync(~0u, odd ? out[r][0][k] : out[r][1][k], 1);
+            eight[k] = odd ? other : out[r][0][k];
+            eight[words + k] = odd ? out[r][1][k] : other;
+        }
+        if (8 * r < rows)
+            store_eight(to + 8 * r * out_row, eight, left, T());
+    }
+}
+
+#endif
