@@ -4,8 +4,9 @@
 
     join.py bench RUN.json... > bench-h200.json             runs of gpuconv --bench --json
     join.py peers BENCH.json RUN.json... > peers-h200.json  runs of benchmarks/peers.py; new ratios to BENCH.json
-    join.py lesson BENCH.json NCU.csv > lesson-h200.json    a run of a build with -Dexercise=true, and what ncu --csv
-                                                            --page raw --print-units base says of kernels
+    join.py lesson BENCH.json NCU.csv > lesson-h200.json    a run of a build with -Dexercise=true, or an earlier result,
+                                                            and what ncu --csv --page raw --print-units base says of
+                                                            kernels
 
 Runs of different cards are refused. Where a later run has another filter under a name, the rows of the earlier one go.
 The first run's date, processor and peaks stay. A row without a time is dropped when a later run timed that peer and
@@ -76,11 +77,11 @@ def join_peers(bench, runs):
 
 
 def join_lesson(bench, path):
-    """Add to BENCH what the profiler counted: "profile" has the metrics of each variant by name."""
+    """Add to BENCH what the profiler counted: "profile" has the metrics of each variant by name. Others' stay."""
     wanted = re.compile(r"(smsp|sm|l1tex|lts|dram|gpu)__\w+(\.(sum|ratio|pct)|\.avg\.pct_of_peak_sustained_(active|elapsed))|"
                         r"launch__registers_per_thread")
     variants = {"tensor_walk": "tensor-core", "sparse_bytes": "sparse", "gradient_slope": "gradient"}
-    bench["profile"] = {}
+    profile = bench.setdefault("profile", {})
     with open(path, newline="") as file:
         for cells in csv.reader(line for line in file if line.startswith('"')):
             if cells[0] == "ID":
@@ -88,7 +89,7 @@ def join_lesson(bench, path):
             elif cells[0]:
                 row = dict(zip(names, cells))
                 kernel = re.match(r"(?:void )?(\w+)", row["Kernel Name"]).group(1)
-                bench["profile"][variants.get(kernel, kernel.replace("_", "-"))] = {
+                profile[variants.get(kernel, kernel.replace("_", "-"))] = {
                     name: float(value.replace(",", "")) for name, value in row.items()
                     if wanted.fullmatch(name) and value}
     return bench
