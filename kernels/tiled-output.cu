@@ -44,8 +44,8 @@ static __global__ void __launch_bounds__(block *block) tiled_output(struct launc
             const int columns = SIZE ? SIZE : min(panel, filter_width - j0);
             for (int i = ty; i < block + rows - 1; i += block)
                 for (int j = tx; j < block + columns - 1; j += block)
-                    tile[i][j] = (T)load<T>(launch, at.y * block - launch.anchor_y + i0 + i,
-                                            at.x * block - launch.anchor_x + j0 + j);
+                    tile[i][j] = load<T>(launch, at.y * block - launch.anchor_y + i0 + i,
+                                         at.x * block - launch.anchor_x + j0 + j);
             __syncthreads();
             if (works)
 #pragma unroll(SIZE ? SIZE : 1)
