@@ -121,6 +121,26 @@ def outputs(drawing, y, scale, width, height, thread, title="its outputs"):
     return panel
 
 
+def loop():
+    """Both orders of docs/first.c. A vector of 256 bits has 8 sums."""
+    drawing = Drawing(760, 300)
+    for y, order, width, height, road, made in (
+            (50, "pixel_by_pixel", SIZE, SIZE, ("81 samples,", "81 taps"), "one sum"),
+            (180, "row_by_row", 8, 1, ("8 neighbours,", "one tap"), "8 sums in a vector")):
+        left, right = Panel(drawing, 40, y, 8, "", 32), Panel(drawing, 500, y, 8, "", 24)
+        left.rect(0, 0, 32, SIZE, "halo")
+        left.rect(REACH, REACH, 24, 1, "tile")
+        left.cells(8, (SIZE - height) // 4, width, height)
+        right.rect(0, REACH, 24, 1, "out")
+        right.rect(8, REACH, 1 if height > 1 else 8, 1, "mine")
+        right.across(8, 9 if height > 1 else 16, REACH, made)
+        drawing.text(left.x, y - 10, order, anchor="start")
+        drawing.arrow(left.at(32.6, 4.5), right.at(-0.6, 4.5), left.at(32, 0)[0], right.x, *road)
+    drawing.used = []
+    drawing.text(40, 285, "Marked: what is read in the innermost loops, and the sums that it is added to.", "quiet", "start")
+    return drawing
+
+
 def pixel_a_thread(*road, pixels=1):
     """Blocks of 32 x 8 threads; a thread makes PIXELS outputs, a block's height apart."""
     rows, scale = 8 * pixels, 6 if pixels == 1 else 5
@@ -406,8 +426,8 @@ def gradient():
     return drawing
 
 
-DRAWINGS = [basic, constant, coarsened, tiled_input, tiled_output, tiled_cached, texture, registers, rows_ahead, row_ring,
-            register_tiled, separable, tensor_core, blur, sparse, copy, gradient]
+DRAWINGS = [loop, basic, constant, coarsened, tiled_input, tiled_output, tiled_cached, texture, registers, rows_ahead,
+            row_ring, register_tiled, separable, tensor_core, blur, sparse, copy, gradient]
 
 
 # ---- Files ----
@@ -425,13 +445,14 @@ def quotation(match):
     lines = lines[start:end + 1]
     indent = min(len(line) - len(line.lstrip()) for line in lines if line and line[0] != "#")  # pragmas have none
     quoted = "\n".join(line if line.startswith("#") else line[indent:] for line in lines)
-    return f"<!-- code: {match.group(1)} -->\n```cuda\n{quoted}\n```\n"
+    language = "c" if name.endswith(".c") else "cuda"
+    return f"<!-- code: {match.group(1)} -->\n```{language}\n{quoted}\n```\n"
 
 
 def main():
     with open(PAGE, encoding="utf-8") as file:
         page = file.read()
-    fresh = {PAGE: re.sub(r"<!-- code: (.*?) -->\n(?:```cuda\n.*?\n```\n)?", quotation, page, flags=re.S)}
+    fresh = {PAGE: re.sub(r"<!-- code: (.*?) -->\n(?:```c(?:uda)?\n.*?\n```\n)?", quotation, page, flags=re.S)}
     for draw in DRAWINGS:
         name = draw.__name__.replace("_", "-")
         fresh[os.path.join(FOLDER, f"{name}.svg")] = draw().svg()

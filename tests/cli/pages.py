@@ -24,8 +24,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from harness import run, skip  # noqa: E402
 from write_png import png, unfiltered  # noqa: E402
 
-PROGRAM = (r"(?:(?:build/)?gpuconv |build/|\./\w|(?:benchmarks|tests/\w+|docs)/\w+\.(?:py|sh)|(?:python3|meson|ninja"
-           r"|nvcc|ncu|git|make|apt-get|dpkg-buildpackage|srun|sbatch|mpirun|check_variants) )")
+PROGRAM = (r"(?:(?:build/)?gpuconv |build/|\./\w|(?:benchmarks|tests/\w+|docs)/\w+\.(?:py|sh)|(?:python3|meson|ninja|nvcc"
+           r"|g?cc|ncu|git|make|apt-get|dpkg-buildpackage|srun|sbatch|mpirun|check_variants) )")
 # The marker before a block, and what runs it.
 OWNED = {"run": ".ci/run", "test": ".ci/run", "jq": "tests/cluster/cluster.py", "jq: answers": "tests/cli/answers.py",
          "recipe: golden.sh": "tests/cli/recipes.py"}
@@ -193,7 +193,8 @@ def elsewhere(name, words):
 RULES = [
     (r".* --shard .*", elsewhere("tests/cluster/cluster.py", "--shard "), False),
     (r"git checkout", elsewhere("tests/cli/notebook.py", "git checkout"), False),
-    (r"nvcc docs/first.cu -o first|./first", elsewhere("tests/variants/first.py", 'nvcc, source, "-o"'), False),
+    (r"(nvcc docs/first.cu|cc -O3 docs/first.c) -o first|./first",
+     elsewhere("tests/variants/first.py", '*compiler, source, "-o", program'), False),
     (r"make accept", elsewhere("tests/cli/recipes.py", '"make", "-s", "accept"'), False),
     (r"meson install -C build", elsewhere(".ci/run", "meson install -C"), False),
     (r"meson setup build -DOPTION=VALUE", elsewhere(".ci/run", 'meson setup "$folder" "$@"'), False),
