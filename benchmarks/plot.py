@@ -7,7 +7,8 @@
 The first file is the output of gpuconv --bench --json, the second that of peers.py for it. The script writes
 time-by-size.svg (a 9 x 9 filter against image size, every variant), roofline.svg (the same rows under the measured
 roofs) and time-by-filter.svg (the largest image against filter size, beside the peers) into the folder. With --batches
-FILE, the JSON of backends.py, it writes batch-by-cores.svg, too. The same input gives the same bytes with the same
+FILE, the JSON of backends.py, it writes batch-by-cores.svg, too; with --loops FILE, that of loops.py, cpu-or-gpu.svg
+(both by image size, with and without transfers). The same input gives the same bytes with the same
 matplotlib. Needs Python 3.8 and matplotlib 3.5.
 """
 import argparse
@@ -197,6 +198,30 @@ def time_by_size_of(bench, axes, sample):
     end_labels(axes, labels)
 
 
+def cpu_or_gpu(bench, loops, folder):
+    """The CPU by LOOPS and the automatic choice for the GPU, with and without transfers, by image size."""
+    threads = max(row["threads"] for row in loops["rows"])
+    gpu = fitting(bench, backend="cuda", sample=SAMPLE, filter=FILTER, planes=1, chosen=True)
+    figure, axes = plt.subplots(figsize=(WIDTH, 4))
+    figure.subplots_adjust(left=0.095, right=0.755, top=0.92, bottom=0.125)
+    labels = []
+    for points, text, colour, dash, marker in (
+            ([(row["width"], row["ms"]) for row in loops["rows"] if row["threads"] == threads],
+             f"CPU ({threads} threads)", BLACK, "-", "o"),
+            ([(row["width"], row["median_ms"]) for row in gpu], "GPU", BLUE, "-", "s"),
+            ([(row["width"], row["median_ms"] + row["upload_ms"] + row["download_ms"]) for row in gpu],
+             "GPU and transfers", BLUE, "--", "^")):
+        x, y = zip(*sorted(points))
+        axes.plot(x, y, color=colour, linestyle=dash, marker=marker)
+        labels.append((x[-1], y[-1], text, darker(colour), False))
+    axes.set(xscale="log", yscale="log", xlabel="image, pixels a side", ylabel="time, ms")
+    axes.set_title(f"9 × 9 filter on uint8_t, CPU or {gpu_name(bench)}")
+    log_axis(axes.xaxis, x)
+    log_axis(axes.yaxis)
+    end_labels(axes, labels)
+    save(figure, folder, "cpu-or-gpu.svg")
+
+
 def roofline(bench, folder):
     size = max(row["width"] for row in fitting(bench, backend="cuda", sample=SAMPLE, planes=1))
     copy = fitting(bench, variant="(copy)", sample=SAMPLE, planes=1, width=size)[0]
@@ -350,6 +375,7 @@ def main():
     parser.add_argument("peers", metavar="PEERS.json")
     parser.add_argument("folder", metavar="FOLDER")
     parser.add_argument("--batches", metavar="BATCHES.json")
+    parser.add_argument("--loops", metavar="LOOPS.json")
     options = parser.parse_args()
     with open(options.bench) as file:
         bench = json.load(file)
@@ -358,6 +384,12 @@ def main():
     time_by_size(bench, options.folder)
     roofline(bench, options.folder)
     time_by_filter(bench, peers, options.folder)
+    if options.batches:
+        with open(options.batches) as file:
+            batch_by_cores(json.load(file), options.folder)
+    if options.loops:
+        with open(options.loops) as file:
+            cpu_or_gpu(bench, json.load(file), options.folder)
 
 
 if __name__ == "__main__":
