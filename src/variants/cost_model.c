@@ -154,8 +154,8 @@ double blur_cost(const struct filter *filter, const struct work *work)
 {
     const double blocks = (filter->width + 22 + 31) / 32 + (filter->height + 15 + 31) / 32; /* of 32 terms */
     /* Above a few blocks, the matrices of taps no longer fit in L1, and strips are narrower. */
-    return gpu_seconds(work, work->sample == SAMPLE_U16 ? 1.6e-12 + 0.1e-12 * blocks + 0.066e-12 * blocks * blocks
-                                                        : 1.2e-12 + 0.1e-12 * blocks + 0.028e-12 * blocks * blocks);
+    return gpu_seconds(work, work->sample == SAMPLE_U16 ? 1.4e-12 + 0.1e-12 * blocks + 0.066e-12 * blocks * blocks
+                                                        : 0.9e-12 + 0.11e-12 * blocks + 0.026e-12 * blocks * blocks);
 }
 
 double copy_cost(const struct filter *filter, const struct work *work)
