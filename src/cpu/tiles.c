@@ -119,13 +119,14 @@ static const void *row_ahead(const struct launch *launch, const struct tile *til
     return (const char *)plane_row(launch->in, tile->channel, y < 0 ? 0 : y > last ? last : y) + tile->x0;
 }
 
-/* The rows of outputs of a group. Rows below the tile go to the spare row. */
+/* The rows of outputs of a group. Rows below the tile, and entries beyond the group, go to the spare row. */
 static void group_outs(const struct launch *launch, const struct tile *tile, int y, char *spare, void **outs)
 {
-    for (int a = 0; a < launch->program->last->group; a++)
-        outs[a] = y + a < tile->y1 ? (char *)plane_row(launch->out, tile->channel, y + a) +
-                                         (size_t)tile->x0 * sample_bytes(launch->out->sample)
-                                   : spare;
+    for (int a = 0; a < OUTS_MAX; a++)
+        outs[a] = a < launch->program->last->group && y + a < tile->y1
+                      ? (char *)plane_row(launch->out, tile->channel, y + a) +
+                            (size_t)tile->x0 * sample_bytes(launch->out->sample)
+                      : spare;
 }
 
 /* The rows of sums of a group, from FROM on. The entries beyond joined_rows are never read. */
@@ -192,7 +193,7 @@ static void convolve_at_once(const struct launch *launch, const struct tile *til
     char *first_sum = scratch + (size_t)(launch->input_sets * launch->input_rows) * launch->input_bytes;
     char *spare = first_sum + (size_t)launch->sum_rows * launch->ring_bytes;
     const void *ring[2][FILTER_MAX + GROUP_MAX], *rows[2][FILTER_MAX + GROUP_MAX];
-    void *outs[OUTS_MAX] = {NULL}, *sums[JOINED_ROWS_MAX][OUTS_MAX] = {{NULL}};
+    void *outs[OUTS_MAX], *sums[JOINED_ROWS_MAX][OUTS_MAX];
     group_sums(launch, first_sum, sums);
     int loaded = 0;
     for (int y = tile->y0; y < tile->y1; y += pass->group) {
@@ -237,8 +238,10 @@ static void convolve_in_passes(const struct launch *launch, const struct tile *t
     char *spare = first_sum + (size_t)launch->sum_rows * launch->ring_bytes;
     const int unit = rows_in_one(first->target);
     const void *rows[FILTER_PASS_MAX + COLUMN_GROUP_MAX];
-    void *outs[OUTS_MAX], *sums[JOINED_ROWS_MAX][OUTS_MAX] = {{NULL}};
+    void *outs[OUTS_MAX], *sums[JOINED_ROWS_MAX][OUTS_MAX];
     group_sums(launch, first_sum, sums);
+    for (int a = 0; a < OUTS_MAX; a++)
+        outs[a] = spare;
     int summed = 0; /* rows of sums made so far */
     for (int y = tile->y0; y < tile->y1; y += last->group) {
         const int top = (y - tile->y0) / unit;
