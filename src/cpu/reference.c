@@ -14,15 +14,16 @@ static int64_t reference_sum(const struct plan *plan, int grid, const struct pla
 {
     const struct filter *f = plan->filter;
     int64_t sum = 0;
-    for (int i = 0; i < f->height; i++)
-        for (int j = 0; j < f->width; j++) {
-            const int from_y = border_index(y + i - f->anchor_y, in->height, plan->border);
+    for (int i = 0; i < f->height; i++) {
+        const int from_y = border_index(y + i - f->anchor_y, in->height, plan->border);
+        const void *row = from_y >= 0 ? plane_row(in, channel, from_y) : NULL;
+        for (int j = 0; j < f->width && row != NULL; j++) {
             const int from_x = border_index(x + j - f->anchor_x, in->width, plan->border);
-            if (from_y >= 0 && from_x >= 0)
+            if (from_x >= 0)
                 sum += (int64_t)f->taps[(grid * f->height + i) * f->width + j] *
-                       (in->sample == SAMPLE_U8 ? ((const uint8_t *)plane_row(in, channel, from_y))[from_x]
-                                                : ((const uint16_t *)plane_row(in, channel, from_y))[from_x]);
+                       (in->sample == SAMPLE_U8 ? ((const uint8_t *)row)[from_x] : ((const uint16_t *)row)[from_x]);
         }
+    }
     return sum;
 }
 
@@ -73,14 +74,15 @@ static double reference_float_sum(const struct plan *plan, int grid, const struc
 {
     const struct filter *f = plan->filter;
     double sum = 0;
-    for (int i = 0; i < f->height; i++)
-        for (int j = 0; j < f->width; j++) {
-            const int from_y = border_index(y + i - f->anchor_y, in->height, plan->border);
+    for (int i = 0; i < f->height; i++) {
+        const int from_y = border_index(y + i - f->anchor_y, in->height, plan->border);
+        const float *row = from_y >= 0 ? plane_row(in, channel, from_y) : NULL;
+        for (int j = 0; j < f->width && row != NULL; j++) {
             const int from_x = border_index(x + j - f->anchor_x, in->width, plan->border);
-            if (from_y >= 0 && from_x >= 0)
-                sum += (double)f->taps[(grid * f->height + i) * f->width + j] *
-                       (double)((const float *)plane_row(in, channel, from_y))[from_x];
+            if (from_x >= 0)
+                sum += (double)f->taps[(grid * f->height + i) * f->width + j] * (double)row[from_x];
         }
+    }
     return sum;
 }
 
