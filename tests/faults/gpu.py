@@ -57,7 +57,7 @@ def test_insisted_jpeg(program):
 
 def test_open_choice(program):
     """One image, --backend auto, with so much work that the GPU is chosen."""
-    faults.write("in.png", faults.picture(600, 600, 3))
+    faults.write("in.png", faults.picture(480, 480, 3))
     command = ("--threads", "1", "log:15,log:15,log:15", "in.png", "out/o.png")
     _, want = attempt(program, "", "--backend", "cpu", *command)
     check(len(want) == 1, "--backend cpu wrote nothing")
