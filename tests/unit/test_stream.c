@@ -34,7 +34,7 @@ static struct image make_image(int width, int height, int channels, int bits)
     struct image image;
     uint32_t state = 1;
     assert_true(image_allocate(&image, width, height, channels, bits, NULL));
-    for (size_t i = 0; i < image_bytes(&image); i++) {
+    for (size_t i = 0, bytes = image_bytes(&image); i < bytes; i++) {
         state = state * 1664525 + 1013904223;
         image.samples[i] = (uint8_t)(state >> 24);
     }
@@ -117,7 +117,7 @@ static bool fetch(void *context, int first, int count, uint8_t *raw, struct erro
     struct rows *rows = context;
     assert_int_equal(first, rows->fetched);
     const uint8_t *from = image_row(rows->in, rows->fetched);
-    for (size_t i = 0; i < bytes_of(rows->in, count); i++)
+    for (size_t i = 0, bytes = bytes_of(rows->in, count); i < bytes; i++)
         raw[i] = (uint8_t)~from[i];
     rows->fetched += count;
     return maybe_fail(rows, FAIL_FETCH, rows->fetched - count, count, error);
@@ -128,7 +128,7 @@ static bool read_rows(void *context, int first, int count, const struct raw_rows
 {
     struct rows *rows = context;
     assert_int_equal(first, rows->read);
-    for (size_t i = 0; i < bytes_of(rows->in, count); i++)
+    for (size_t i = 0, bytes = bytes_of(rows->in, count); i < bytes; i++)
         samples[i] = (uint8_t)~raw->rows[i];
     rows->read += count;
     return maybe_fail(rows, FAIL_READ, rows->read - count, count, error);
@@ -161,7 +161,7 @@ static bool fetch_any(void *context, int first, int count, uint8_t *raw, struct 
     const int multiple = rows->source_multiple, whole = (count + multiple - 1) / multiple * multiple;
     memset(raw, 0xEE, bytes_of(rows->in, whole));
     note_call(rows, first, count, 1);
-    for (size_t i = 0; i < bytes_of(rows->in, count); i++)
+    for (size_t i = 0, bytes = bytes_of(rows->in, count); i < bytes; i++)
         raw[i] = (uint8_t)~from[i];
     return maybe_fail(rows, FAIL_FETCH, first, count, error);
 }
@@ -171,7 +171,7 @@ static bool is_fetched(const struct rows *rows, int first, int count, const uint
 {
     const uint8_t *from = image_row(rows->in, first);
     unsigned differences = 0;
-    for (size_t i = 0; i < bytes_of(rows->in, count); i++)
+    for (size_t i = 0, bytes = bytes_of(rows->in, count); i < bytes; i++)
         differences |= raw[i] ^ (from[i] ^ 0xFFU);
     return differences == 0;
 }
