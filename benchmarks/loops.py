@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Time the lesson's loops and the CPU's variants: loops.py GPUCONV [--cc gcc] [--programs FOLDER] [--side 4096]
-[--sides 1024,2048,4096,8192,16384] [--json FILE].
+"""Time the lesson's loops and the CPU's variants: loops.py GPUCONV [--cc gcc] [--programs FOLDER] [--size 4096x4096]
+[--json FILE].
 
-docs/first.c is compiled with options from -O0 on, and run. gpuconv --bench then times the variants reference and cpu on
-planes of the same size with a filter of the same size, cpu with each instruction set of this processor by GPUCONV_CPU.
-All of these have one thread. Last is cpu with all threads and the best set, for planes of some sizes. --programs keeps
-the programs, and does not compile them again: a machine without a compiler can take those of another, -march=native
-included.
+docs/first.c is compiled with options from -O0 on, and run. Then gpuconv --bench times the variants reference and cpu
+with the same size of image and of filter, cpu with each instruction set of this processor by GPUCONV_CPU. All of them
+have one thread; the best set is timed with all threads, too. The programs are left in --programs, and are not compiled
+again if they are there: a machine without a compiler takes those of another, whose -march=native they have.
 
 The script prints milliseconds: the best of 3 runs of a loop, the median of gpuconv's runs. With --json, it writes
 them."""
@@ -37,27 +36,25 @@ def compile_all(compiler, folder):
     version = os.path.join(folder, "compiler")
     if not os.path.exists(version):
         for options in OPTIONS:
-            program = os.path.join(folder, "first" + options)
-            subprocess.run([compiler, *options.split(), SOURCE, "-o", program], check=True)
+            subprocess.run([compiler, *options.split(), SOURCE, "-o", os.path.join(folder, "first" + options)], check=True)
         with open(version, "w", encoding="utf-8") as file:
             file.write(output(compiler, "--version").splitlines()[0])
     with open(version, encoding="utf-8") as file:
         return file.read()
 
 
-def bench(program, variant, sides, *options, instructions=""):
-    """The processor, and rows of the variant. None if the processor lacks these instructions."""
+def bench(program, size, variant, *options, instructions=""):
+    """The processor and its threads, and the variant's milliseconds. None if it lacks these instructions."""
     done = subprocess.run([program, "--bench", "--json", "--backend", "cpu", "--variant", variant, "--bench-filter",
-                           "int8-9", "--bench-sample", "uint8", "--bench-size",
-                           ",".join(f"{side}x{side}" for side in sides), *options],
+                           "int8-9", "--bench-sample", "uint8", "--bench-size", size, *options],
                           capture_output=True, text=True, check=False, env={**os.environ, "GPUCONV_CPU": instructions})
     if done.returncode == 2 and "GPUCONV_CPU" in done.stderr:
         return None
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    rows = [row for row in result["rows"] if row["variant"] == variant]
-    assert rows and all(row["status"] == "ok" for row in rows), rows
-    return result["cpu"], rows
+    row = next(row for row in result["rows"] if row["variant"] == variant)
+    assert row["status"] == "ok", row
+    return result["cpu"], row["median_ms"]
 
 
 def main():
@@ -65,35 +62,32 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--cc", default="gcc")
     parser.add_argument("--programs")
-    parser.add_argument("--side", default="4096")
-    parser.add_argument("--sides", default="1024,2048,4096,8192,16384")
+    parser.add_argument("--size", default="4096x4096")
     parser.add_argument("--json")
     options = parser.parse_args()
     program, rows = os.path.abspath(options.program), []
 
-    def add(loop, built, threads, side, ms):
-        rows.append({"loop": loop, "built": built, "threads": threads, "width": int(side), "ms": round(ms, 3)})
-        print(f"{loop:14}  {built:45} {threads:7} {side:>6} {ms:9.2f}", flush=True)
+    def add(loop, built, threads, ms):
+        rows.append({"loop": loop, "built": built, "threads": threads, "ms": round(ms, 3)})
+        print(f"{loop:14}  {built:45} {threads:3}  {ms:10.2f}", flush=True)
 
-    print("loop            options or instruction set                    threads   side        ms")
+    print("loop            options or instruction set                threads          ms")
     with tempfile.TemporaryDirectory() as folder:
         folder = options.programs or folder
         compiler = compile_all(options.cc, folder)
         for built in OPTIONS:
             said = output(os.path.join(folder, "first" + built))
             for loop, ms in re.findall(r"(.*): (.*) ms", said):
-                add(loop, built, 1, 4096, float(ms))
-    _, timed = bench(program, "reference", [options.side], "--threads", "1")
-    add("reference", "", 1, options.side, timed[0]["median_ms"])
+                add(loop, built, 1, float(ms))
+    add("reference", "", 1, bench(program, options.size, "reference", "--threads", "1")[1])
     for name in INSTRUCTION_SETS:
-        timed = bench(program, "cpu", [options.side], "--threads", "1", instructions=name)
+        timed = bench(program, options.size, "cpu", "--threads", "1", instructions=name)
         if timed is None:
             break
         best = name
-        add("cpu", name, 1, options.side, timed[1][0]["median_ms"])
-    machine, timed = bench(program, "cpu", options.sides.split(","))
-    for row in timed:
-        add("cpu", best, machine["threads"], row["width"], row["median_ms"])
+        add("cpu", name, 1, timed[1])
+    machine, ms = bench(program, options.size, "cpu")
+    add("cpu", best, machine["threads"], ms)
     print(f"{machine['name']}, {compiler}")
     if options.json:
         batch_bench.save_json(options.json, {"date": time.strftime("%Y-%m-%d"), "cpu": machine["name"],

@@ -5,11 +5,11 @@
     python3 benchmarks/plot.py benchmarks/bench-h200.json benchmarks/peers-h200.json docs
 
 The first file is the output of gpuconv --bench --json, the second that of peers.py for it. The script writes
-time-by-size.svg (a 9 x 9 filter against image size, every variant), roofline.svg (the same rows under the measured
-roofs) and time-by-filter.svg (the largest image against filter size, beside the peers) into the folder. With --batches
-FILE, the JSON of backends.py, it writes batch-by-cores.svg, too; with --loops FILE, that of loops.py, cpu-or-gpu.svg
-(both by image size, with and without transfers). The same input gives the same bytes with the same
-matplotlib. Needs Python 3.8 and matplotlib 3.5.
+time-by-size.svg (a 9 x 9 filter against image size, every variant), cpu-or-gpu.svg (the CPU beside the GPU, with and
+without transfers), roofline.svg (the same rows under the measured roofs) and time-by-filter.svg (the largest image
+against filter size, beside the peers) into the folder. With --batches FILE, the JSON of backends.py, it writes
+batch-by-cores.svg, too. The same input gives the same bytes with the same matplotlib. Needs Python 3.8 and matplotlib
+3.5.
 """
 import argparse
 import json
@@ -198,16 +198,15 @@ def time_by_size_of(bench, axes, sample):
     end_labels(axes, labels)
 
 
-def cpu_or_gpu(bench, loops, folder):
-    """The CPU by LOOPS and the automatic choice for the GPU, with and without transfers, by image size."""
-    threads = max(row["threads"] for row in loops["rows"])
+def cpu_or_gpu(bench, folder):
+    """The CPU and the automatic choice for the GPU, with and without transfers, by image size."""
     gpu = fitting(bench, backend="cuda", sample=SAMPLE, filter=FILTER, planes=1, chosen=True)
+    cpu = fitting(bench, variant="cpu", sample=SAMPLE, filter=FILTER, planes=1)
     figure, axes = plt.subplots(figsize=(WIDTH, 4))
     figure.subplots_adjust(left=0.095, right=0.755, top=0.92, bottom=0.125)
     labels = []
     for points, text, colour, dash, marker in (
-            ([(row["width"], row["ms"]) for row in loops["rows"] if row["threads"] == threads],
-             f"CPU ({threads} threads)", BLACK, "-", "o"),
+            ([(row["width"], row["median_ms"]) for row in cpu], f"CPU ({bench['cpu']['threads']} threads)", BLACK, "-", "o"),
             ([(row["width"], row["median_ms"]) for row in gpu], "GPU", BLUE, "-", "s"),
             ([(row["width"], row["median_ms"] + row["upload_ms"] + row["download_ms"]) for row in gpu],
              "GPU and transfers", BLUE, "--", "^")):
@@ -375,7 +374,6 @@ def main():
     parser.add_argument("peers", metavar="PEERS.json")
     parser.add_argument("folder", metavar="FOLDER")
     parser.add_argument("--batches", metavar="BATCHES.json")
-    parser.add_argument("--loops", metavar="LOOPS.json")
     options = parser.parse_args()
     with open(options.bench) as file:
         bench = json.load(file)
@@ -384,12 +382,10 @@ def main():
     time_by_size(bench, options.folder)
     roofline(bench, options.folder)
     time_by_filter(bench, peers, options.folder)
+    cpu_or_gpu(bench, options.folder)
     if options.batches:
         with open(options.batches) as file:
             batch_by_cores(json.load(file), options.folder)
-    if options.loops:
-        with open(options.loops) as file:
-            cpu_or_gpu(bench, json.load(file), options.folder)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ It also rewrites the line "Measured" in the heads of kernels/*.cu that have one.
 
 The lists of variants and filters are what GPUCONV prints. GPU times are those of one plane of 16384 x 16384, from
 bench-h200.json and peers-h200.json, beside which some tables set bench-h100.json; those of the steps of the lesson, and
-what the profiler says, are from lesson-h200.json. Whole runs on photos are from photos.json.
+what the profiler says, are from lesson-h200.json. Whole runs on photos are from photos.json, and the lesson's loops from
+loops.json.
 """
 
 import json
@@ -26,7 +27,8 @@ KINDS = {"int8": "dense, taps of 8 bits", "int16": "dense, taps of 16 bits", "ra
 SIDES = [3, 5, 7, 9, 15, 31]
 SAMPLES = ["uint8", "float"]
 PROFILED = ["basic", "constant", "coarsened", "tiled-input", "tiled-output", "tiled-cached", "texture", "registers",
-            "rows-ahead", "row-ring", "register-tiled", "separable", "tensor-core", "sparse", "copy", "gradient"]
+            "rows-ahead", "row-ring", "register-tiled", "separable", "tensor-core", "blur", "sparse", "copy",
+            "gradient"]
 WAITS = {"long_scoreboard": "memory", "mio_throttle": "room in the queue of shared memory", "wait": "a fixed time",
          "not_selected": "another warp's turn", "no_instruction": "instructions", "tex_throttle": "the texture unit"}
 
@@ -71,7 +73,7 @@ class Program:
 class Tables:
     """A function a table. The name of the function is the name in the page. OTHER is of a second card, or None."""
 
-    def __init__(self, program, bench, other, peers, lesson, photos):
+    def __init__(self, program, bench, other, peers, lesson, photos, loops):
         self.program = program
         self.rows = [row for row in bench["rows"] if row["backend"] == "cuda" and
                      (row["width"], row["height"], row["planes"]) == (SIDE, SIDE, 1)]
@@ -82,8 +84,9 @@ class Tables:
         self.blurs = [name for name, facts in bench["filters"].items() if facts["taps"] is None]
         self.lesson = lesson
         self.photos = photos
+        self.loops = loops["rows"]
         self.gpu = bench["device"]["name"]
-        self.cards = {", H200": self, ", H100": other and Tables(program, other, None, peers, lesson, photos)}
+        self.cards = {", H200": self, ", H100": other and Tables(program, other, None, peers, lesson, photos, loops)}
 
     def find(self, name, sample, **wanted):
         for row in self.rows:
@@ -224,6 +227,18 @@ class Tables:
                                    milliseconds(gpu["median_ms"] + sum(moved))]))
         return lines
 
+    def by_loop(self):
+        """What the compiler's options, vectors and threads bring, beside the plain loop at -O0 and at -O3."""
+        plain = {row["built"]: row["ms"] for row in self.loops if row["loop"] == "pixel by pixel"}
+        lines = head("loop or variant", "options or instruction set", "threads", "ms", "× faster than `-O0`", "than `-O3`")
+        for row in self.loops:
+            built = f"`{row['built']}`" if row["built"].startswith("-") else row["built"]
+            lines.append(line([row["loop"], built, f"{row['threads']}",
+                               f"{row['ms']:.0f}" if row["ms"] >= 100 else milliseconds(row["ms"])] +
+                              [f"{ratio:.3g}" if ratio < 100 else f"{ratio:.0f}" for ratio in (
+                                  plain["-O0"] / row["ms"], plain["-O3"] / row["ms"])]))
+        return lines
+
     def peers_all(self):
         lines = head("filter", "`uint8_t`: gpuconv ms", "× copy", "fastest peer ms", "ratio",
                      "`float`: gpuconv ms", "× copy", "fastest peer ms", "ratio")
@@ -291,7 +306,7 @@ def main():
     if len(operands) != 1:
         sys.exit(__doc__)
     tables = Tables(Program(operands[0]), *(load(f"{name}.json") for name in (
-        "bench-h200", "bench-h100", "peers-h200", "lesson-h200", "photos")))
+        "bench-h200", "bench-h100", "peers-h200", "lesson-h200", "photos", "loops")))
     stale = 0
 
     def table(match):
