@@ -336,17 +336,17 @@ def tensor_core():
 
 def blur():
     """A block of four warps, with 9 taps: stages of samples, the ring of sums, outputs."""
-    drawing = Drawing(760, 300)
+    drawing = Drawing(760, 316)
     left = Panel(drawing, 40, 75, 2.6, "samples, in shared memory", 72)
-    for k in range(3):
-        left.rect(0, 20 * k, 72, 16, "halo")
-        left.rect(4, 20 * k, 64, 16, "tile")
-    left.rect(16, 0, 24, 16, "window")
+    for k in range(2):
+        left.rect(0, 36 * k, 72, 32, "halo")
+        left.rect(4, 36 * k, 64, 32, "tile")
+    left.rect(16, 0, 24, 32, "window")
     left.across(4, 68, 0, "64 columns")
-    left.down(0, 16, 0, "16")
-    left.across(16, 40, 16, "24", 4)
-    drawing.text(*left.at(36, 64), "two stages on their way", "quiet")
-    ring = Panel(drawing, 340, 75, 2.4, "ring of the rounded sums", 64)
+    left.down(0, 32, 0, "32")
+    left.across(16, 40, 32, "24", 4)
+    drawing.text(*left.at(36, 76), "one stage on its way", "quiet")
+    ring = Panel(drawing, 328, 75, 2.4, "ring of the rounded sums", 64)
     for k in range(3):
         ring.rect(2, 20 * k + 2, 64, 16, "halo")  # the other byte of the sums
         ring.rect(0, 20 * k, 64, 16, "tile")
@@ -354,7 +354,7 @@ def blur():
     ring.across(32, 64, 0, "32")
     drawing.text(*ring.at(32, 66), "blocks of 16 rows; behind", "quiet")
     drawing.text(*ring.at(32, 73), "each, the sums' other bytes", "quiet")
-    right = Panel(drawing, 580, 75, 2.4, "32 rows of outputs", 64)
+    right = Panel(drawing, 570, 75, 2.4, "32 rows of outputs", 64)
     right.rect(0, 0, 64, 32, "out")
     right.rect(32, 0, 32, 16, "mine")
     right.across(32, 64, 0, "32")
@@ -363,7 +363,7 @@ def blur():
     drawing.arrow((ring.at(66, 0)[0] + 4, left.at(0, 8)[1]), (right.x - 6, left.at(0, 8)[1]), ring.at(66, 0)[0], right.x,
                   "× band of", "column taps")
     drawing.used = []
-    drawing.text(30, 285, "Marked: what one of four warps reads and makes. A band is as tensor-core's, of 16 × 32 bytes.",
+    drawing.text(30, 303, "Marked: what one of four warps reads and makes. A band is as tensor-core's, of 16 × 32 bytes.",
                  "quiet", "start")
     return drawing
 
