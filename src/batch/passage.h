@@ -35,7 +35,8 @@ struct passage {
 };
 
 /* Decode, orient, convolve and encode an image whose file is read and inspected, whose reader is chosen, and whose
- * metadata are read. Where codecs and filters can, rows stream through all of these. The result receives the facts of all steps, and the error of a failure. */
+ * metadata are read. Where codecs and filters can, rows stream through all of these. The result receives the facts of all
+ * steps, and the error of a failure. */
 bool passage_run(struct job_worker *worker, struct passage *passage);
 
 /* Complete passage->codec with what --quality keep takes from the input, which is inspected. */

@@ -243,7 +243,8 @@ static void decode_lone(struct pair *pair, int i)
     pair->sides[i].file = file;
 }
 
-/* Make the thumbnail of a side, if that is decoded. SMALL is its image, if that was shrunk before; else it has no samples. */
+/* Make the thumbnail of a side, if that is decoded. SMALL is its image, if that was shrunk before; else it has no
+ * samples. */
 static void show_side(struct pair *pair, int i, const struct image *small, struct thumbnail *thumbnail)
 {
     struct error unreported;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Plans are made and prepared once for many images, not once an image or a band: for an image like the last, only the
- * image, its bands and the threads' scratch are allocated, the scratch once a launch. The linker passes the allocations of the
- * program's own code to the functions here (-Wl,--wrap). */
+ * image, its bands and the threads' scratch are allocated, the scratch once a launch. The linker passes the allocations
+ * of the program's own code to the functions here (-Wl,--wrap). */
 #include "base/error.h"
 #include "filter/filter.h"
 #include "image/image.h"
