@@ -85,11 +85,11 @@ static bool read_any(struct codec_reader *reader, int first, int rows, const str
     if (!calls.fetches)
         return raw->rows == NULL;
     assert_true((raw->above != NULL) == (first > 0) && (raw->below != NULL) == (first + rows < height));
-    for (int y = first - 1; y <= first + rows; y++) {
+    for (int y = first - (raw->above != NULL); y < first + rows + (raw->below != NULL); y++) {
         const uint8_t *from = y < first          ? raw->above - reader->raw_bytes
                               : y < first + rows ? raw->rows + (size_t)(y - first) * reader->raw_bytes
                                                  : raw->below;
-        for (size_t x = 0; y >= 0 && y < height && x < row; x++)
+        for (size_t x = 0; x < row; x++)
             assert_int_equal(from[x], raw_at(y, x));
     }
     return true;
