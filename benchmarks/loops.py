@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Time the lesson's loops and the CPU's variants: loops.py GPUCONV [--cc gcc] [--programs FOLDER] [--size 4096x4096]
-[--json FILE].
+"""Time the lesson's loops and the CPU's variants: loops.py GPUCONV [--cc gcc] [--size 4096x4096] [--json FILE].
 
 docs/first.c is compiled with options from -O0 on, and run. Then gpuconv --bench times the variants reference and cpu
 with the same size of image and of filter, cpu with each instruction set of this processor by GPUCONV_CPU. All of them
-have one thread; the best set is timed with all threads, too. The programs are left in --programs, and are not compiled
-again if they are there: a machine without a compiler takes those of another, whose -march=native they have.
+have one thread; the best set is timed with all threads, too.
 
 The script prints milliseconds: the best of 3 runs of a loop, the median of gpuconv's runs. With --json, it writes
 them."""
@@ -30,19 +28,6 @@ def output(*command):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def compile_all(compiler, folder):
-    """Returns the compiler's version, which is kept beside the programs."""
-    os.makedirs(folder, exist_ok=True)
-    version = os.path.join(folder, "compiler")
-    if not os.path.exists(version):
-        for options in OPTIONS:
-            subprocess.run([compiler, *options.split(), SOURCE, "-o", os.path.join(folder, "first" + options)], check=True)
-        with open(version, "w", encoding="utf-8") as file:
-            file.write(output(compiler, "--version").splitlines()[0])
-    with open(version, encoding="utf-8") as file:
-        return file.read()
-
-
 def bench(program, size, variant, *options, instructions=""):
     """The processor and its threads, and the variant's milliseconds. None if it lacks these instructions."""
     done = subprocess.run([program, "--bench", "--json", "--backend", "cpu", "--variant", variant, "--bench-filter",
@@ -61,7 +46,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split(":", maxsplit=1)[0])
     parser.add_argument("program")
     parser.add_argument("--cc", default="gcc")
-    parser.add_argument("--programs")
     parser.add_argument("--size", default="4096x4096")
     parser.add_argument("--json")
     options = parser.parse_args()
@@ -73,11 +57,10 @@ def main():
 
     print("loop            options or instruction set                threads          ms")
     with tempfile.TemporaryDirectory() as folder:
-        folder = options.programs or folder
-        compiler = compile_all(options.cc, folder)
+        first = os.path.join(folder, "first")
         for built in OPTIONS:
-            said = output(os.path.join(folder, "first" + built))
-            for loop, ms in re.findall(r"(.*): (.*) ms", said):
+            output(options.cc, *built.split(), SOURCE, "-o", first)
+            for loop, ms in re.findall(r"(.*): (.*) ms", output(first)):
                 add(loop, built, 1, float(ms))
     add("reference", "", 1, bench(program, options.size, "reference", "--threads", "1")[1])
     for name in INSTRUCTION_SETS:
@@ -88,6 +71,7 @@ def main():
         add("cpu", name, 1, timed[1])
     machine, ms = bench(program, options.size, "cpu")
     add("cpu", best, machine["threads"], ms)
+    compiler = output(options.cc, "--version").splitlines()[0]
     print(f"{machine['name']}, {compiler}")
     if options.json:
         batch_bench.save_json(options.json, {"date": time.strftime("%Y-%m-%d"), "cpu": machine["name"],
