@@ -67,8 +67,8 @@ static const struct codec table[] = {
 #endif
     },
     {
-        .name = "libdeflate",
-        .summary = "compresses on several threads",
+        .name = "parallel-png",
+        .summary = "compresses on all threads, to the same file on any number",
         .reads = PNG,
         .writes = PNG,
         .read_bits = 16,
@@ -266,7 +266,7 @@ static unsigned missing_options(const struct codec *codec, const struct format *
 }
 
 /* The first codec that writes the format and bits of an image of SHAPE, and that takes, if WHOLE, its size and
- * the options. libdeflate writes all PNGs, and stb JPEGs up to its limits. NULL: the image is too large for all, or
+ * the options. parallel-png writes all PNGs, and stb JPEGs up to its limits. NULL: the image is too large for all, or
  * no codec takes the options. */
 static const struct codec *best_writer(const struct format *format, const struct image *shape,
                                        const struct codec_settings *settings, bool whole)

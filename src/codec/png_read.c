@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The codec `libdeflate`, reading interlaced files: the passes are inflated as a whole, and their pixels are put where
- * they belong. */
+ * The codec `parallel-png`, reading interlaced files: the passes are inflated as a whole, and their pixels are put
+ * where they belong. */
 #include "codec/codec_internal.h"
 
 #include "codec/png_picture.h"

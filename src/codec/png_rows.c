@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The codec `libdeflate`, reading row by row. Fetching inflates rows and their filters; reading undoes the filters and
- * makes samples. Interlaced files are read in png_read.c. */
+ * The codec `parallel-png`, reading row by row. Fetching inflates rows and their filters; reading undoes the filters
+ * and makes samples. Interlaced files are read in png_read.c. */
 #include "codec/codec_internal.h"
 
 #include "codec/png_picture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The codec `libdeflate`, writing. Rows are filtered and compressed in bands that do not depend on each other, so any
+ * The codec `parallel-png`, writing. Rows are filtered and compressed in bands that do not depend on each other, so any
  * thread may encode any band. The bands, and so the file, are the same for any number of threads. */
 #include "codec/codec_internal.h"
 

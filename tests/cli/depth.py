@@ -368,7 +368,7 @@ def main():
         os.environ.pop(name, None)
     listed = gpuconv("--list-codecs").splitlines()
     readers = [line.split()[0] for line in listed if "PNG" in line and "not built in" not in line]
-    assert {"libdeflate", "stb"} <= set(readers)
+    assert {"parallel-png", "stb"} <= set(readers)
     curve = {name: table for name, (table, _) in linear.tables().items()}
     with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
         os.chdir(folder)

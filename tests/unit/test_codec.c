@@ -538,7 +538,7 @@ static void test_a_writer_of_8_bits_refuses_16(void **state)
         assert_false(codec_encode(&image, PNG, &settings, &bytes, &size, &error));
         assert_null(bytes);
         assert_int_equal(error.code, ERROR_WORK);
-        assert_non_null(strstr(error.message, "writes 8 bits a sample, and the image has 16; give --codec libdeflate"));
+        assert_non_null(strstr(error.message, "writes 8 bits a sample, and the image has 16; give --codec parallel-png"));
         assert_ptr_equal(codec_find_writer(PNG, &(struct image){.bits = 8}, &settings, NULL), writer);
         assert_ptr_equal(codec_find_writer(JPEG, &(struct image){.bits = 16}, &settings, NULL), writer);
     }
@@ -726,7 +726,7 @@ static void test_the_jpeg_decoders_are_close(void **state)
 /* A codec that is named does what it can, and says what it cannot. */
 static void test_a_named_codec_refuses_what_it_cannot(void **state)
 {
-    const struct codec_settings png = settings_of(codec_find("libdeflate", NULL));
+    const struct codec_settings png = settings_of(codec_find("parallel-png", NULL));
     static struct buffer jpeg;
     struct error error = {0};
     struct image image;
@@ -735,13 +735,13 @@ static void test_a_named_codec_refuses_what_it_cannot(void **state)
     assert_non_null(png.codec);
     assert_false(codec_decode(jpeg.bytes, jpeg.size, "x", &png, &image, NULL, &error));
     assert_string_equal(error.subject, "x");
-    assert_non_null(strstr(error.message, "the codec libdeflate reads no JPEG; leave --codec out, or give "));
+    assert_non_null(strstr(error.message, "the codec parallel-png reads no JPEG; leave --codec out, or give "));
     assert_null(codec_find_writer(JPEG, &(struct image){.bits = 8}, &png, &error));
     assert_int_equal(error.code, ERROR_USAGE);
     assert_null(codec_find("libtiff", &error));
     assert_non_null(strstr(error.message, "there is no codec named \"libtiff\""));
-    assert_null(codec_find("libdeflat", &error));
-    assert_non_null(strstr(error.message, "did you mean \"libdeflate\""));
+    assert_null(codec_find("parallel-pn", &error));
+    assert_non_null(strstr(error.message, "did you mean \"parallel-png\""));
 }
 
 /* ---- Damage ---- */
@@ -1058,7 +1058,7 @@ static void test_limits_of_stb(void **state)
     assert_string_equal(error.message,
                         "32768 x 32769 pixels of 1 channels are too large for the codec stb: it takes at "
                         "most 2^30 samples, half as many of 16 bits, and files of 2 GiB; leave --codec "
-                        "out, or give libdeflate");
+                        "out, or give parallel-png");
     assert_null(codec_find_writer(PNG, &shape, &stb, &error));
     assert_non_null(strstr(error.message, "too large for the codec stb"));
     assert_true(codec_choose_reader(&info, &any, "x", &error));

@@ -40,7 +40,7 @@ static uint8_t *read_rows(const uint8_t *bytes, size_t size, int rows, struct co
 {
     if (!codec_inspect(bytes, size, "x", NULL, info, error))
         return NULL;
-    const struct codec *codec = codec_find("libdeflate", error);
+    const struct codec *codec = codec_find("parallel-png", error);
     struct codec_reader reader = {.input = {bytes, size, "x", info, &settings}};
     const size_t row = (size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8;
     uint8_t *samples = malloc(row * (size_t)info->height), *raw[2] = {NULL, NULL};
