@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check the order of the rooms: layers.py ROOT [--edges | --self-test].
+"""Check the order of the rooms: layers.py [ROOT] [--edges | --self-test]. ROOT is this repository by default.
 
 A room is a folder of src/, or kernels/. A room includes only rooms below it in ROOMS. An #include names the room
 ("base/error.h"), so that readers see where a header comes from. The exit status is 1 if a file breaks these rules.
@@ -93,7 +93,8 @@ def self_test(root):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1])
+    operands = [word for word in sys.argv[1:] if not word.startswith("--")]
+    root = pathlib.Path(operands[0] if operands else pathlib.Path(__file__).resolve().parents[1])
     if "--self-test" in sys.argv:
         return 1 if self_test(root) else 0
     violations, edges = check(root)

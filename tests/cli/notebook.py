@@ -75,9 +75,9 @@ def check_notes(notes, sources):
     def words_of(start):
         return [line[len(start):].split() for line in notes if line.startswith(start)]
 
-    readme = (sources / "README.md").read_text(encoding="utf-8")
+    script = (sources / "install-packages").read_text(encoding="utf-8")
     packages = words_of("sudo apt-get install -y ")
-    assert packages and all(re.search(rf" {name}\b", readme) for name in packages[0]), packages
+    assert packages and all(re.search(rf"[ ']{name}\b", script) for name in packages[0]), packages
     options = re.findall(r"-D(\w+)=", " ".join(words_of("meson setup build ")[0]))
     known = (sources / "meson_options.txt").read_text(encoding="utf-8")
     assert "exercise" in options and all(f"option('{name}'" in known for name in options), options

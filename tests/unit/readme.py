@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The two commands of README.md in every shell that is installed, with and without sudo, and where nothing can be
-installed because the user may not: readme.py SOURCES. All programs that they call are stand-ins that write their names."""
+"""README's two commands in every installed shell, in a path with a space: readme.py SOURCES.
+
+They run as root, as a user with sudo and as one without; where the packages are installed, are missing, and cannot be
+installed. The programs that they call are stand-ins that write down their names; ./install-packages is the real one."""
 import os
 import re
 import shutil
@@ -9,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-EXPECTED = {"run": ["meson", "ninja", "gpuconv"], "test": ["meson", "meson", "python3"]}
+PROGRAMS = {"run": ["meson", "ninja", "gpuconv"], "test": ["meson", "python3"]}
+USERS = {"root": [], "user with sudo": ["sudo"], "user without sudo": None}  # what stands before apt-get
+STATUSES = {"installed": 0, "missing": 2, "refused": 1}  # how often apt-get is called
 
 
 def write(path, text):
@@ -18,18 +22,20 @@ def write(path, text):
     os.chmod(path, 0o755)
 
 
-def run(shell, command, sudo, may_install):
-    """Run COMMAND and return the names of the programs that it called."""
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+def run(script, shell, command, user, status):
+    """Run COMMAND. Return the names of the programs that it called, and how it ended."""
+    with tempfile.TemporaryDirectory(prefix="a clone ") as folder:
         programs, log = os.path.join(folder, "bin"), os.path.join(folder, "log")
         os.makedirs(programs)
         os.makedirs(os.path.join(folder, "build"))
         os.symlink("/bin/sh", os.path.join(programs, "sh"))
-        for name in ("meson", "ninja", "python3", "apt-get", "build/gpuconv"):
-            place = os.path.join(folder, name) if "/" in name else os.path.join(programs, name)
-            status = 100 if name == "apt-get" and not may_install else 0
-            write(place, f'echo {os.path.basename(name)} >>"{log}"\nexit {status}\n')
-        if sudo:
+        shutil.copy(script, folder)
+        for path in ("bin/meson", "bin/ninja", "bin/python3", "build/gpuconv", "bin/apt-get"):
+            result = 100 if path == "bin/apt-get" and status == "refused" else 0
+            write(os.path.join(folder, path), f'echo {os.path.basename(path)} >>"{log}"\nexit {result}\n')
+        write(os.path.join(programs, "id"), f"echo {0 if user == 'root' else 1000}\n")
+        write(os.path.join(programs, "dpkg-query"), "echo install ok installed\n" if status == "installed" else "exit 1\n")
+        if user == "user with sudo":
             write(os.path.join(programs, "sudo"), f'echo sudo >>"{log}"\nexec "$@"\n')
         done = subprocess.run([shutil.which(shell), "-c", command], cwd=folder, env={"PATH": programs, "HOME": folder},
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
@@ -40,18 +46,19 @@ def run(shell, command, sudo, may_install):
 def main():
     with open(os.path.join(sys.argv[1], "README.md"), encoding="utf-8") as file:
         text = file.read()
+    script = os.path.join(sys.argv[1], "install-packages")
     bad = False
-    for name, programs in EXPECTED.items():
+    for name, programs in PROGRAMS.items():
         command = re.search(f"^<!-- {name} -->\n```sh\n(.*)\n```$", text, re.M)[1]
         for shell in filter(shutil.which, ("sh", "bash", "zsh", "fish")):
-            for sudo in (False, True):
-                install = ["sudo", "apt-get"] if sudo else ["apt-get"]
-                for may_install in (False, True):
-                    expected = install * (2 if name == "run" and may_install else 1) + programs
-                    called, done = run(shell, command, sudo, may_install)
-                    if called != expected or done.returncode != 0:
-                        print(f"{shell}, {name}, sudo {sudo}, may install {may_install}: called {called}, expected "
-                              f"{expected}; exit status {done.returncode}\n{done.stderr}")
+            for user, before in USERS.items():
+                for status, calls in STATUSES.items():
+                    expected = programs if before is None else [*before, "apt-get"] * calls + programs
+                    called, done = run(script, shell, command, user, status)
+                    says = status == "installed" or "libstb-dev" in done.stdout + done.stderr
+                    if called != expected or done.returncode != 0 or not says:
+                        print(f"{shell}, {name}, {user}, packages {status}: called {called}, expected {expected}; "
+                              f"exit status {done.returncode}\n{done.stdout}{done.stderr}")
                         bad = True
     return bad
 
