@@ -73,7 +73,7 @@ static const char opening[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
 static const char closing[] = "\nExit status: 0 done, 1 the work failed, 2 usage. Try: gpuconv blur a.png b.png\n";
 
 static const char bench_opening[] = "usage: gpuconv --bench [OPTIONS]\n"
-                                    "Check, then time, every variant, or some by --variant, on random samples.\n"
+                                    "Check every variant on random samples, then time it. --variant selects some.\n"
                                     "It also takes --backend, --device, --threads, --border, --flip, --abs\n"
                                     "and --json.\n";
 
@@ -92,7 +92,7 @@ char *help_text(int mode)
         [GROUP_FILTER] = "The filter",
         [GROUP_BACKEND] = "CPU or GPU (the result is the same)",
         [GROUP_FILE] = "Files (- is standard input or output)",
-        [GROUP_MANY] = "Many files (INPUTs may be folders; --skip-existing and below: one image too)",
+        [GROUP_MANY] = "Many files or folders (--skip-existing and what follows also work for one)",
         [GROUP_TALK] = "Messages",
         [GROUP_QUERY] = "Instead of filtering",
         [GROUP_BENCH] = "Benchmark",
