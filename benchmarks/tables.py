@@ -200,7 +200,7 @@ class Tables:
         """What bounds each variant. Of the stalls, the one that most waiting warps have."""
         peak = ".avg.pct_of_peak_sustained_"
         stall = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
-        lines = head("variant", "instructions an output", "issue slots", "L1, shared memory, texture unit", "L2",
+        lines = head("variant", "instructions per output", "issue slots", "L1, shared memory, texture unit", "L2",
                      "warps", "most waiting warps wait for")
         for name in PROFILED:
             facts = self.lesson["profile"][name]
@@ -280,7 +280,7 @@ class Tables:
         return lines
 
     def batch_short(self):
-        lines = head("machine", "gpuconv, CPU", "gpuconv, 1 GPU", "OpenCV, a process a core", "vips, `xargs`")
+        lines = head("machine", "gpuconv, CPU", "gpuconv, 1 GPU", "OpenCV, one process per core", "vips, `xargs`")
         rates = {(row["machine"], row["column"]): f"{row['images_per_s']}" for row in self.photos["batch"]}
         for machine in list(dict.fromkeys(row["machine"] for row in self.photos["batch"])):
             lines.append(line([machine] + [rates.get((machine, column), "")
