@@ -538,7 +538,8 @@ static void test_a_writer_of_8_bits_refuses_16(void **state)
         assert_false(codec_encode(&image, PNG, &settings, &bytes, &size, &error));
         assert_null(bytes);
         assert_int_equal(error.code, ERROR_WORK);
-        assert_non_null(strstr(error.message, "writes 8 bits a sample, and the image has 16; give --codec parallel-png"));
+        assert_non_null(
+            strstr(error.message, "writes 8 bits a sample, and the image has 16; give --codec parallel-png"));
         assert_ptr_equal(codec_find_writer(PNG, &(struct image){.bits = 8}, &settings, NULL), writer);
         assert_ptr_equal(codec_find_writer(JPEG, &(struct image){.bits = 16}, &settings, NULL), writer);
     }
