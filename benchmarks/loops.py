@@ -20,7 +20,7 @@ import time
 import batch_bench
 
 OPTIONS = ("-O0", "-O1", "-O2", "-O3", "-O3 -march=native", "-O3 -march=native -mprefer-vector-width=512")
-INSTRUCTION_SETS = ("portable", "sse2", "avx2", "avx512", "vnni")  # as in src/cpu/instruction_sets.c
+INSTRUCTION_SETS = ("portable", "sse2", "avx2", "avx512", "vnni")  # as in src/base/vector/instruction_sets.c
 SOURCE = os.path.join(batch_bench.ROOT, "docs", "first.c")
 
 

@@ -7,11 +7,11 @@
 #include "app/progress.h"
 #include "base/file.h"
 #include "base/signals.h"
+#include "base/vector/instruction_sets.h"
 #include "batch/batch.h"
 #include "batch/collisions.h"
 #include "batch/file_list.h"
 #include "batch/report.h"
-#include "cpu/instruction_sets.h"
 #include "image/linear.h"
 #include "kernels/device/device.h"
 #include "variants/choose.h"
@@ -72,9 +72,9 @@ static void on_planned(void *context, const struct pipeline *pipeline)
         print_detail("device", "%d: %s, compute capability %d.%d", pipeline->request->device, facts->name,
                      facts->capability / 10, facts->capability % 10);
     struct error error;
-    const char *set;
-    if (pipeline->backend == BACKEND_CPU && cpu_instruction_set(&set, &error)) /* only `reference` works without one */
-        print_detail("cpu", "instruction set %s", set);
+    enum instruction_set set;
+    if (pipeline->backend == BACKEND_CPU && instruction_set_find(&set, &error)) /* only `reference` works without one */
+        print_detail("cpu", "instruction set %s", instruction_set_name(set));
     for (size_t i = 0; i < pipeline->request->count; i++)
         print_variant(pipeline, i);
 }

@@ -16,8 +16,8 @@
  *    sum has two parts, which are joined in doubles: the sums of the samples' high and low bytes or, with two passes,
  *    of the high and low halves of the first pass's sums.
  *
- * Threads take the tiles. loops.c is compiled once for each instruction set, and the best one that the machine has is
- * chosen at run time (instruction_sets.c). */
+ * Threads take the tiles. loops.c is compiled once for each instruction set, and the fastest one that the machine has is
+ * chosen at run time (base/vector/instruction_sets.h). */
 #include "cpu/cpu.h"
 
 #include "base/parallel.h"
@@ -51,13 +51,22 @@ static void release_program(void *prepared)
     program_free(prepared);
 }
 
+static const struct loops *const all_loops[INSTRUCTION_SETS] = {
+    [SET_PORTABLE] = &loops_portable,
+#ifdef __x86_64__
+    [SET_SSE2] = &loops_sse2,         [SET_AVX2] = &loops_avx2, [SET_AVX512] = &loops_avx512, [SET_VNNI] = &loops_vnni,
+#endif
+};
+
 bool cpu_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     (void)device;
-    const struct loops *loops = loops_find(error);
-    if (plan->prepared != NULL || loops == NULL)
-        return loops != NULL;
-    plan->prepared = program_make(plan, loops);
+    enum instruction_set set;
+    if (!instruction_set_find(&set, error))
+        return false;
+    if (plan->prepared != NULL)
+        return true;
+    plan->prepared = program_make(plan, all_loops[set]);
     if (plan->prepared == NULL)
         return no_memory(plan, error);
     plan->release = release_program;

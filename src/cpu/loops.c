@@ -18,7 +18,7 @@
  * Interleaving also takes 16 shuffles for 64 columns of four rows. If no byte of a lane were wasted, 9 x 9 would take
  * 81 multiply-adds. */
 
-#if defined(GPUCONV_LOOPS_PORTABLE) || !defined(__x86_64__)
+#if defined(GPUCONV_PORTABLE) || !defined(__x86_64__)
 #include "cpu/vector_portable.h"
 #elif defined(__AVX512BW__)
 #include "cpu/vector_avx512.h"
@@ -632,13 +632,7 @@ static void widen(enum arithmetic arithmetic, const uint8_t *from, int count, vo
             ((int32_t *)to)[k] = from[k];
 }
 
-#define JOIN(a, b) a##b
-#define LOOPS(name) JOIN(loops_, name)
-#define TEXT(name) #name
-#define NAME(name) TEXT(name)
-
-const struct loops LOOPS(GPUCONV_LOOPS) = {
-    .name = NAME(GPUCONV_LOOPS),
+const struct loops IN_SET(loops) = {
     .group = GROUP,
     .lanes = LANES,
     .column_group = COLUMN_GROUP,

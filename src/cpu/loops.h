@@ -6,7 +6,7 @@
 #ifndef GPUCONV_LOOPS_H
 #define GPUCONV_LOOPS_H
 
-#include "cpu/instruction_sets.h"
+#include "base/vector/instruction_sets.h"
 #include "plan/plan.h"
 
 #include <stdbool.h>
@@ -210,7 +210,6 @@ struct wide_window {
 
 /* One instruction set. */
 struct loops {
-    const char *name;
     int group, lanes; /* rows of a group; lanes of a vector. A block is four vectors */
     int column_group; /* rows of a group of a double_column */
     bool bytes;       /* it has ARITHMETIC_BYTES */
@@ -253,12 +252,8 @@ struct loops {
     void (*widen16)(enum arithmetic arithmetic, enum sample_part part, const uint16_t *from, int count, void *to);
 };
 
-/* The loops of the instruction set that $GPUCONV_CPU asks for, or else of the best one that the machine has. Returns
- * NULL and sets ERROR if the machine lacks what is asked for. */
-const struct loops *loops_find(struct error *error);
-
 extern const struct loops loops_portable;
-#ifdef GPUCONV_X86
+#ifdef __x86_64__
 extern const struct loops loops_sse2, loops_avx2, loops_avx512, loops_vnni;
 #endif
 

@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "jpeg/decode.h"
 
-const struct jpeg_decode_loops *const *jpeg_decode_sets(size_t *count)
+const struct jpeg_decode_loops *jpeg_decode_loops_for(enum instruction_set set)
 {
-    static const struct jpeg_decode_loops *const sets[] = {
-        &jpeg_decode_portable,
+    static const struct jpeg_decode_loops *const all[INSTRUCTION_SETS] = {
+        [SET_PORTABLE] = &jpeg_decode_portable,
 #ifdef __x86_64__
-        &jpeg_decode_sse2,
-        &jpeg_decode_avx2,
+        [SET_SSE2] = &jpeg_decode_sse2,         [SET_AVX2] = &jpeg_decode_avx2,
+        [SET_AVX512] = &jpeg_decode_avx2,       [SET_VNNI] = &jpeg_decode_avx2,
 #endif
     };
-    *count = sizeof sets / sizeof *sets;
-#ifdef __x86_64__
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2"))
-        --*count;
-#endif
-    return sets;
+    return all[set];
 }
 
 const struct jpeg_decode_loops *jpeg_decode_best(void)
 {
-    size_t count;
-    const struct jpeg_decode_loops *const *sets = jpeg_decode_sets(&count);
-    return sets[count - 1];
+    enum instruction_set set;
+    instruction_set_find(&set, NULL); /* the variant `cpu` reports an error of $GPUCONV_CPU */
+    return jpeg_decode_loops_for(set);
 }
 
 void jpeg_decode_band(const struct jpeg_index *index, int first, int rows, uint8_t *planes)

@@ -4,7 +4,7 @@
 #include "jpeg/bits.h"
 #include "jpeg/decode_set.h"
 
-#if defined(__x86_64__) && !defined(GPUCONV_JPEG_PORTABLE)
+#if defined(__x86_64__) && !defined(GPUCONV_PORTABLE)
 #include "jpeg/inverse_vectors.h"
 #else
 #include "jpeg/inverse_plain.h"

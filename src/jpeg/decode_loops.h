@@ -5,6 +5,7 @@
 #ifndef GPUCONV_JPEG_DECODE_LOOPS_H
 #define GPUCONV_JPEG_DECODE_LOOPS_H
 
+#include "base/vector/instruction_sets.h"
 #include "jpeg/index.h"
 
 /* A place between two blocks. */
@@ -24,8 +25,6 @@ struct jpeg_planes {
 
 /* One instruction set. */
 struct jpeg_decode_loops {
-    const char *name;
-
     /* Walk over COUNT blocks, without the values of AC coefficients, or until CURSOR reaches or passes bit number STOP.
      * END is the end of the data, not below STOP unless that is UINT64_MAX. False: a block is damaged or passes END. The
      * cursor then stands before it, and *FAILED is the bit where it broke. */
@@ -40,8 +39,9 @@ struct jpeg_decode_loops {
                     uint8_t *samples);
 };
 
-/* The instruction sets of this machine and this build, from the slowest to the fastest; and the fastest. */
-const struct jpeg_decode_loops *const *jpeg_decode_sets(size_t *count);
+const struct jpeg_decode_loops *jpeg_decode_loops_for(enum instruction_set set);
+
+/* Those of the instruction set that $GPUCONV_CPU asks for, or of the fastest. */
 const struct jpeg_decode_loops *jpeg_decode_best(void);
 
 extern const struct jpeg_decode_loops jpeg_decode_portable;
@@ -54,12 +54,5 @@ static inline size_t jpeg_planes_bytes(const struct jpeg_layout *layout)
 {
     return (size_t)layout->mcus_across * (size_t)layout->mcu_blocks * JPEG_BLOCK;
 }
-
-/* The functions and tables of an instruction set. */
-#define JPEG_SET_JOIN(name, set) name##_##set
-#define JPEG_SET_NAME(name, set) JPEG_SET_JOIN(name, set)
-#ifdef GPUCONV_JPEG_SET
-#define IN_SET(name) JPEG_SET_NAME(name, GPUCONV_JPEG_SET)
-#endif
 
 #endif

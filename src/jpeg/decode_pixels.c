@@ -4,7 +4,7 @@
 #include "jpeg/decode_set.h"
 #include "jpeg/samples.h"
 
-#if defined(__x86_64__) && !defined(GPUCONV_JPEG_PORTABLE)
+#if defined(__x86_64__) && !defined(GPUCONV_PORTABLE)
 #include "jpeg/colour_vectors.h"
 #else
 #include "jpeg/colour_plain.h"
@@ -147,7 +147,6 @@ void IN_SET(jpeg_convert)(const struct jpeg_layout *layout, int first, int rows,
 }
 
 const struct jpeg_decode_loops IN_SET(jpeg_decode) = {
-    .name = GPUCONV_JPEG_SET_NAME,
     .walk = IN_SET(jpeg_walk),
     .decode = IN_SET(jpeg_decode_row),
     .convert = IN_SET(jpeg_convert),

@@ -9,24 +9,16 @@
 
 /* ---- Tables ---- */
 
-const struct jpeg_encode_loops *const *jpeg_encode_sets(size_t *count)
+const struct jpeg_encode_loops *jpeg_encode_loops_for(enum instruction_set set)
 {
-    static const struct jpeg_encode_loops *const sets[] = {
-        &jpeg_encode_portable,
+    static const struct jpeg_encode_loops *const all[INSTRUCTION_SETS] = {
+        [SET_PORTABLE] = &jpeg_encode_portable,
 #ifdef __x86_64__
-        &jpeg_encode_sse2,
-        &jpeg_encode_avx2,
-        &jpeg_encode_avx512,
+        [SET_SSE2] = &jpeg_encode_sse2,         [SET_AVX2] = &jpeg_encode_avx2,
+        [SET_AVX512] = &jpeg_encode_avx512,     [SET_VNNI] = &jpeg_encode_avx512,
 #endif
     };
-    *count = sizeof sets / sizeof *sets;
-#ifdef __x86_64__
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    *count -= (size_t)(!avx2 + !avx512);
-#endif
-    return sets;
+    return all[set];
 }
 
 /* The reciprocal is 2^shift / divisor, rounded upwards to 2^15 up to 2^16 - 1. A test divides every magnitude. */
@@ -71,9 +63,9 @@ static void set_small_codes(struct jpeg_codes *codes)
 
 void jpeg_encoder_prepare(struct jpeg_encoder *encoder, const struct jpeg_layout *layout)
 {
-    size_t sets;
-    const struct jpeg_encode_loops *const *all = jpeg_encode_sets(&sets);
-    *encoder = (struct jpeg_encoder){.layout = *layout, .loops = all[sets - 1]};
+    enum instruction_set set;
+    instruction_set_find(&set, NULL); /* the variant `cpu` reports an error of $GPUCONV_CPU */
+    *encoder = (struct jpeg_encoder){.layout = *layout, .loops = jpeg_encode_loops_for(set)};
     for (int i = 0; i < 2; i++) {
         const struct jpeg_part *part = &layout->parts[i < layout->components ? i : 0];
         struct jpeg_codes *codes = &encoder->codes[i];

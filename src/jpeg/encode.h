@@ -34,10 +34,10 @@ struct jpeg_file {
     int predictors[JPEG_COMPONENTS_MOST];
 };
 
-/* The instruction sets of this machine and this build, from the slowest to the fastest. */
-const struct jpeg_encode_loops *const *jpeg_encode_sets(size_t *count);
+const struct jpeg_encode_loops *jpeg_encode_loops_for(enum instruction_set set);
 
-/* Prepare to encode a picture of LAYOUT, whose tables are set, with the fastest instruction set. */
+/* Prepare to encode a picture of LAYOUT, whose tables are set, with the instruction set that $GPUCONV_CPU asks
+ * for, or with the fastest. */
 void jpeg_encoder_prepare(struct jpeg_encoder *encoder, const struct jpeg_layout *layout);
 
 /* Encode ROWS of the picture, of 8 bits. They begin and end where rows of MCUs do, or with the picture. They have as

@@ -454,13 +454,7 @@ static void encode(const struct jpeg_layout *layout, const struct jpeg_codes cod
     *to = bits;
 }
 
-#define JOIN_NAMES(a, b) a##b
-#define NAMED(a, b) JOIN_NAMES(a, b)
-#define TEXT_OF(a) #a
-#define TEXT(a) TEXT_OF(a)
-
-const struct jpeg_encode_loops NAMED(jpeg_encode_, GPUCONV_JPEG_SET) = {
-    .name = TEXT(GPUCONV_JPEG_SET),
+const struct jpeg_encode_loops IN_SET(jpeg_encode) = {
     .transform = transform,
     .encode = encode,
 };

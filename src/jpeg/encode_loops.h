@@ -4,6 +4,7 @@
 #ifndef GPUCONV_JPEG_ENCODE_LOOPS_H
 #define GPUCONV_JPEG_ENCODE_LOOPS_H
 
+#include "base/vector/instruction_sets.h"
 #include "jpeg/layout.h"
 
 enum {
@@ -61,8 +62,6 @@ struct jpeg_tables {
 
 /* One instruction set. */
 struct jpeg_encode_loops {
-    const char *name;
-
     /* Convert, subsample, transform and quantise a tile. Returns the number of its MCUs. */
     int (*transform)(const struct jpeg_layout *layout, const struct jpeg_divisors divisors[2],
                      const struct jpeg_tile *tile, struct jpeg_blocks *blocks);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define VECTOR 16
-#if !defined(GPUCONV_JPEG_PORTABLE) && defined(__x86_64__)
+#if !defined(GPUCONV_PORTABLE) && defined(__x86_64__)
 #include <immintrin.h>
 #if defined(__AVX512BW__)
 #undef VECTOR

@@ -8,13 +8,12 @@
  * measurements, benchmarks/bench-h200.json: the chosen variant may take at most 10% longer than the fastest. */
 #include "variants/cost_model.h"
 
-#include "cpu/instruction_sets.h"
+#include "base/vector/instruction_sets.h"
 #include "kernels/tensor-core/arrange.h"
 #include "plan/parts.h"
 #include "plan/rounding.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- The GPU's variants ---- */
 
@@ -191,17 +190,11 @@ double reference_cost(const struct filter *filter, const struct work *work)
 /* How many times slower this machine's instruction set is than AVX-512 with VNNI. */
 static double instruction_set_factor(void)
 {
-    static const struct {
-        const char *name;
-        double factor;
-    } sets[] = {{"vnni", 1}, {"avx512", 2}, {"avx2", 2.5}, {"sse2", 5}, {"portable", 9}};
-    const char *name;
-    struct error error;
-    if (cpu_instruction_set(&name, &error))
-        for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-            if (strcmp(sets[i].name, name) == 0)
-                return sets[i].factor;
-    return sets[4].factor;
+    static const double factors[INSTRUCTION_SETS] = {
+        [SET_VNNI] = 1, [SET_AVX512] = 2, [SET_AVX2] = 2.5, [SET_SSE2] = 5, [SET_PORTABLE] = 9,
+    };
+    enum instruction_set set;
+    return factors[instruction_set_find(&set, NULL) ? set : SET_PORTABLE];
 }
 
 /* The number of 8-bit parts of the filter's largest tap. */

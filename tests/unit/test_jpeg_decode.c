@@ -132,11 +132,12 @@ static uint8_t *decode(const uint8_t *file, size_t size, const struct way *way)
     struct jpeg_scan scan;
     struct jpeg_index index;
     size_t sets;
-    const struct jpeg_decode_loops *const *all = jpeg_decode_sets(&sets);
+    const enum instruction_set *all = instruction_sets(&sets);
     if (!jpeg_read_headers(file, size, &layout, &scan))
         return NULL;
     uint8_t *samples = NULL;
-    if (jpeg_index_make(&index, &layout, &scan, all[way->set % sets], &way->chunking, way->pool)) {
+    if (jpeg_index_make(&index, &layout, &scan, jpeg_decode_loops_for(all[way->set % sets]), &way->chunking,
+                        way->pool)) {
         const size_t row_bytes = (size_t)layout.width * (size_t)layout.components;
         const int rows = way->band * JPEG_SIDE * layout.vertical;
         samples = malloc(row_bytes * (size_t)layout.height);

@@ -126,11 +126,11 @@ static void expect_equal(struct file expected, struct file actual, const char *n
 static void check_sets(const struct image *image, struct chroma_subsampling chroma, int quality, int rows)
 {
     size_t count;
-    const struct jpeg_encode_loops *const *sets = jpeg_encode_sets(&count);
+    const enum instruction_set *sets = instruction_sets(&count);
     const struct file expected = encode_by_codec("libjpeg-turbo", image, chroma, quality, NULL);
     for (size_t i = 0; i < count; i++)
-        expect_equal(expected, encode_bands(sets[i], image, chroma, quality, rows), sets[i]->name, image, chroma,
-                     quality);
+        expect_equal(expected, encode_bands(jpeg_encode_loops_for(sets[i]), image, chroma, quality, rows),
+                     instruction_set_name(sets[i]), image, chroma, quality);
     free(expected.bytes);
 }
 

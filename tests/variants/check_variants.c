@@ -9,7 +9,7 @@
  * NaN. */
 #include "check.h"
 
-#include "cpu/instruction_sets.h"
+#include "base/vector/instruction_sets.h"
 #include "kernels/device/device.h"
 
 #include <inttypes.h>
@@ -160,10 +160,10 @@ static bool open_device(struct device **device)
 static void print_instruction_sets(void)
 {
     size_t count;
-    const char *const *names = cpu_instruction_sets(&count);
+    const enum instruction_set *sets = instruction_sets(&count);
     printf("CPU:");
     for (size_t i = 0; i < count; i++)
-        printf(" %s", names[i]);
+        printf(" %s", instruction_set_name(sets[i]));
     putchar('\n');
 }
 

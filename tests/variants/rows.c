@@ -3,7 +3,7 @@
  * Run rows of the table on one case, and compare their outputs with the reference's. */
 #include "check.h"
 
-#include "cpu/instruction_sets.h"
+#include "base/vector/instruction_sets.h"
 #include "kernels/device/device.h"
 
 #include <inttypes.h>
@@ -90,10 +90,10 @@ static void check_rows(const struct options *options, const struct test_case *c,
             continue;
         }
         size_t sets;
-        const char *const *names = cpu_instruction_sets(&sets);
+        const enum instruction_set *all = instruction_sets(&sets);
         for (size_t s = 0; s < sets; s++) {
-            setenv("GPUCONV_CPU", names[s], 1);
-            check_row(c, row, names[s], tally);
+            setenv("GPUCONV_CPU", instruction_set_name(all[s]), 1);
+            check_row(c, row, instruction_set_name(all[s]), tally);
         }
     }
 }
