@@ -18,33 +18,47 @@
  * Interleaving also takes 16 shuffles for 64 columns of four rows. If no byte of a lane were wasted, 9 x 9 would take
  * 81 multiply-adds. */
 
-#if defined(GPUCONV_PORTABLE) || !defined(__x86_64__)
-#include "cpu/vector_portable.h"
-#elif defined(__AVX512BW__)
-#include "cpu/vector_avx512.h"
-#elif defined(__AVX2__)
-#include "cpu/vector_avx2.h"
+#include "base/vector/vector.h"
+
+#if HAS_PAIRS
+#include "cpu/outputs.h"
 #else
-#include "cpu/vector_sse2.h"
+#include "cpu/outputs_portable.h"
 #endif
 
 #include <string.h>
+
+/* TWICE unrolls the loop that follows by two. UNROLLED unrolls all of it. */
+#ifdef __clang__
+#define TWICE _Pragma("clang loop unroll_count(2)")
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define TWICE _Pragma("GCC unroll 2")
+#define UNROLLED _Pragma("GCC unroll 8")
+#endif
+
+/* For each I from FROM to END - 1: at most eight, all unrolled. */
+#define FOR_UNROLLED(i, from, end) UNROLLED for (int i = (from); i < (end); i++)
 
 /* samples * taps + sums. */
 INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, ints taps)
 {
     switch (arithmetic) {
     case ARITHMETIC_BYTES:
-        return multiply_bytes(sums, samples, taps);
+#if HAS_FOURS
+        return multiply_fours_add(sums, samples, taps);
+#else
+        break;
+#endif
     case ARITHMETIC_WORDS:
     case ARITHMETIC_PAIRS:
-        return multiply_words(sums, samples, taps);
+        return multiply_pairs_add(sums, (shorts)samples, (shorts)taps);
     case ARITHMETIC_FLOATS:
         return (ints)((floats)samples * (floats)taps + (floats)sums);
     case ARITHMETIC_INTS:
         break;
     }
-    return (ints)((bits)samples * (bits)taps + (bits)sums);
+    return add(multiply(samples, taps), sums);
 }
 
 /* Bytes from an output, or a sum, to the next. */
@@ -78,13 +92,13 @@ INLINE void store_row(union cell *to, ints c0, ints c1, ints c2, ints c3, bool p
 
 INLINE ints pair(ints first, ints second)
 {
-    return (first & 0xffff) | shift_up(second, 16);
+    return (first & 0xffff) | shift_left(second, 16);
 }
 
 /* Two sums in a lane: their high halves. pair_low: their low halves less 32768. */
 INLINE ints pair_high(ints first, ints second)
 {
-    return (ints)((bits)first >> 16) | (second & (int32_t)0xffff0000);
+    return (ints)((uints)first >> 16) | (second & (int32_t)0xffff0000);
 }
 
 INLINE ints pair_low(ints first, ints second)
@@ -150,7 +164,7 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
         case STEP_NEXT_PART:
             FOR_UNROLLED (a, 0, GROUP)
                 FOR_UNROLLED (v, 0, 4)
-                    sums->of[a][v] = shift_up(sums->of[a][v], part_bits);
+                    sums->of[a][v] = shift_left(sums->of[a][v], part_bits);
             break;
         default:
             __builtin_unreachable();
@@ -406,7 +420,7 @@ static void run_double_column(const struct pass *pass, const void *const *rows, 
 static void run(const struct pass *pass, const void *const *rows, int width, bool past, void *const *outs)
 {
     if (pass->row_parts.taps != NULL) {
-        if (pass->arithmetic == ARITHMETIC_WORDS)
+        if (HAS_PAIRS && pass->arithmetic == ARITHMETIC_WORDS)
             run_row_parts(pass, rows, width, outs, ARITHMETIC_WORDS);
         else
             run_row_parts(pass, rows, width, outs, ARITHMETIC_INTS);
@@ -418,13 +432,16 @@ static void run(const struct pass *pass, const void *const *rows, int width, boo
     }
     switch (pass->arithmetic) {
     case ARITHMETIC_BYTES:
-        run_pass(pass, rows, width, past, outs, ARITHMETIC_BYTES);
+        if (HAS_FOURS)
+            run_pass(pass, rows, width, past, outs, ARITHMETIC_BYTES);
         break;
     case ARITHMETIC_WORDS:
-        run_pass(pass, rows, width, past, outs, ARITHMETIC_WORDS);
+        if (HAS_PAIRS)
+            run_pass(pass, rows, width, past, outs, ARITHMETIC_WORDS);
         break;
     case ARITHMETIC_PAIRS:
-        run_pass(pass, rows, width, past, outs, ARITHMETIC_PAIRS);
+        if (HAS_PAIRS)
+            run_pass(pass, rows, width, past, outs, ARITHMETIC_PAIRS);
         break;
     case ARITHMETIC_FLOATS:
         run_pass(pass, rows, width, past, outs, ARITHMETIC_FLOATS);
@@ -475,39 +492,25 @@ static void slide_across_wide(const struct wide_window *window, const uint32_t *
     }
 }
 
-/* The maximum, lane by lane. */
-INLINE ints larger(ints a, ints b)
-{
-    const ints mask = (ints)(a > b);
-    return (a & mask) | (b & ~mask);
-}
-
 /* Levels of COMBINE_MAGNITUDE, as root_fits_float says. Numbers of float that are not negative have the order of their
  * bits. Below 2^24 squares are exact, whether the compiler joins a multiplication to the addition or not. */
 INLINE ints root_levels(const struct join *j, floats a, floats b)
 {
     const floats most = repeat_float(1 << 24);
     const ints wide = (ints)(a * a + b * b);
-    const floats n = (floats)(wide ^ larger(wide, (ints)most) ^ (ints)most); /* the minimum */
+    const floats n = (floats)smaller(wide, (ints)most);
     const floats guess = square_root(n) * repeat_float(j->factor) + repeat_float(j->term);
-    ints level = larger(__builtin_convertvector(guess, ints), repeat(0));
-    level = level ^ larger(level, repeat(FILTER_LEVELS - 1)) ^ repeat(FILTER_LEVELS - 1);
-    const ints k = subtract(times(level, 2 * j->scale), repeat(j->twice_bias));
-    const ints sign = k >> 31, size = subtract(k ^ sign, sign);
-    const ints signed_square = (ints)((bits)k * (bits)size);
-    return level + (ints)(signed_square > shift_up(__builtin_convertvector(n, ints), 2)); /* a true lane is -1 */
+    const ints level = clamp(__builtin_convertvector(guess, ints), repeat(0), repeat(FILTER_LEVELS - 1));
+    const ints k = subtract(multiply(level, repeat(2 * j->scale)), repeat(j->twice_bias));
+    const ints signed_square = multiply(k, magnitude(k));
+    return level + (ints)(signed_square > shift_left(__builtin_convertvector(n, ints), 2)); /* a true lane is -1 */
 }
 
 /* Combine a vector of sums of each grid to what the finish takes, or to outputs of float. */
 INLINE ints join_vector(const struct join *j, ints a, ints b)
 {
-    if (j->is_float) {
-        a &= INT32_MAX;
-        b &= INT32_MAX;
-    } else {
-        a = subtract(a ^ a >> 31, a >> 31);
-        b = subtract(b ^ b >> 31, b >> 31);
-    }
+    a = j->is_float ? (ints)magnitude_floats((floats)a) : magnitude(a);
+    b = j->is_float ? (ints)magnitude_floats((floats)b) : magnitude(b);
     if (j->combine == COMBINE_MAX)
         return larger(a, b);
     if (j->combine == COMBINE_SUM)
@@ -636,8 +639,8 @@ const struct loops IN_SET(loops) = {
     .group = GROUP,
     .lanes = LANES,
     .column_group = COLUMN_GROUP,
-    .bytes = HAS_BYTES,
-    .words = HAS_WORDS,
+    .bytes = HAS_FOURS,
+    .words = HAS_PAIRS,
     .run = run,
     .slide = slide,
     .slide_across = slide_across,

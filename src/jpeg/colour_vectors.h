@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * Colours in vectors, as libjpeg-turbo has them: jpeg_colour of samples.h in words. */
+ * Colours in vectors, as libjpeg-turbo has them: jpeg_colour of samples.h in shorts. */
 #ifndef GPUCONV_JPEG_COLOUR_VECTORS_H
 #define GPUCONV_JPEG_COLOUR_VECTORS_H
 
-#include "jpeg/decode_vectors.h"
+#include "base/vector/vector.h"
 
-enum { GROUP = VECTOR }; /* pixels at once */
+enum { GROUP = VECTOR, BLOCKS = QUADS }; /* pixels at once */
 
 /* A x FACTOR / 2^16, rounded, for A of 9 bits. */
-INLINE words scale(words a, int factor)
+INLINE shorts scale(shorts a, int factor)
 {
-    return add(multiply_high(add(a, a), all(factor)), all(1)) >> 1;
+    return add_shorts(multiply_high_shorts(add_shorts(a, a), repeat_short(factor)), repeat_short(1)) >> 1;
 }
 
 /* Eight pixels in each lane. 1.402 is 1 + 26345 / 2^16, 1.772 is 2 - 14942 / 2^16, 0.34414 is 22554 / 2^16, and 0.71414 is
  * 1 - 18734 / 2^16. */
-INLINE void convert_words(words luma, words blue, words red, words rgb[3])
+INLINE void convert_words(shorts luma, shorts blue, shorts red, shorts rgb[3])
 {
-    const words factors = all_pairs(-22554, 18734);
-    const ints half = (ints)INTRINSIC(set1_epi32)(1 << 15);
-    blue = subtract(blue, all(128));
-    red = subtract(red, all(128));
-    rgb[0] = add(luma, add(red, scale(red, 26345)));
-    rgb[2] = add(luma, add(add(blue, blue), scale(blue, -14942)));
-    const ints low = add_ints(multiply_pairs(first16(blue, red), factors), half) >> 16;
-    const ints high = add_ints(multiply_pairs(last16(blue, red), factors), half) >> 16;
-    rgb[1] = add(luma, subtract(pack_ints(low, high), red));
+    const shorts factors = repeat_pair(-22554, 18734);
+    const ints half = repeat(1 << 15);
+    blue = subtract_shorts(blue, repeat_short(128));
+    red = subtract_shorts(red, repeat_short(128));
+    rgb[0] = add_shorts(luma, add_shorts(red, scale(red, 26345)));
+    rgb[2] = add_shorts(luma, add_shorts(add_shorts(blue, blue), scale(blue, -14942)));
+    const ints low = add(multiply_pairs(zip_first16(blue, red), factors), half) >> 16;
+    const ints high = add(multiply_pairs(zip_last16(blue, red), factors), half) >> 16;
+    rgb[1] = add_shorts(luma, subtract_shorts(pack(low, high), red));
 }
 
 /* Store GROUP pixels. */
@@ -37,19 +37,19 @@ INLINE void convert_words(words luma, words blue, words red, words rgb[3])
     _mm256_broadcastsi128_si256(                                                                                       \
         _mm_setr_epi8(FOUR(colour, i), FOUR(colour, (i) + 4), FOUR(colour, (i) + 8), FOUR(colour, (i) + 12)))
 #define THIRD(i)                                                                                                       \
-    _mm256_or_si256(_mm256_or_si256(_mm256_shuffle_epi8(AS(colours[0]), MASK(0, i)),                                   \
-                                    _mm256_shuffle_epi8(AS(colours[1]), MASK(1, i))),                                  \
-                    _mm256_shuffle_epi8(AS(colours[2]), MASK(2, i)))
+    _mm256_or_si256(_mm256_or_si256(_mm256_shuffle_epi8((raw)(colours[0]), MASK(0, i)),                                \
+                                    _mm256_shuffle_epi8((raw)(colours[1]), MASK(1, i))),                               \
+                    _mm256_shuffle_epi8((raw)(colours[2]), MASK(2, i)))
 
-INLINE void store_pixels(const words colours[3], uint8_t *rgb)
+INLINE void store_pixels(const shorts colours[3], uint8_t *rgb)
 {
     const __m256i thirds[3] = {THIRD(0), THIRD(16), THIRD(32)};
     for (int j = 0; j < BLOCKS; j++)
         for (int i = 0; i < 3; i++)
-            _mm_storeu_si128((__m128i *)(void *)(rgb + 48 * j + 16 * i), lane((words)thirds[i], j));
+            _mm_storeu_si128((__m128i *)(void *)(rgb + 48 * j + 16 * i), quad((shorts)thirds[i], j));
 }
 #else
-INLINE void store_pixels(const words colours[3], uint8_t *rgb)
+INLINE void store_pixels(const shorts colours[3], uint8_t *rgb)
 {
     for (int i = 0; i < GROUP; i++)
         for (int j = 0; j < 3; j++)
@@ -59,13 +59,13 @@ INLINE void store_pixels(const words colours[3], uint8_t *rgb)
 
 INLINE void convert_group(const uint8_t *luma, const uint8_t *blue, const uint8_t *red, uint8_t *rgb)
 {
-    const words none = all(0);
-    const words y = load_vector(luma), b = load_vector(blue), r = load_vector(red);
-    words low[3], high[3], colours[3];
-    convert_words(first8(y, none), first8(b, none), first8(r, none), low);
-    convert_words(last8(y, none), last8(b, none), last8(r, none), high);
+    const shorts none = repeat_short(0);
+    const shorts y = load_shorts(luma), b = load_shorts(blue), r = load_shorts(red);
+    shorts low[3], high[3], colours[3];
+    convert_words(zip_first8(y, none), zip_first8(b, none), zip_first8(r, none), low);
+    convert_words(zip_last8(y, none), zip_last8(b, none), zip_last8(r, none), high);
     for (int i = 0; i < 3; i++)
-        colours[i] = pack_unsigned(low[i], high[i]);
+        colours[i] = pack_shorts_unsigned(low[i], high[i]);
     store_pixels(colours, rgb);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Huffman codes to samples: a row of MCUs. Blocks wait until there are as many of a kind as vectors have lanes. */
+#include "base/vector/vector.h"
 #include "jpeg/bits.h"
 #include "jpeg/decode_set.h"
 
-#if defined(__x86_64__) && !defined(GPUCONV_PORTABLE)
+#if HAS_PAIRS
 #include "jpeg/inverse_vectors.h"
 #else
 #include "jpeg/inverse_plain.h"

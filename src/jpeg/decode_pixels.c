@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Planes to pixels: upsampling and conversion of colours, by tiles whose rows stay in the first cache. */
+#include "base/vector/vector.h"
 #include "jpeg/decode_set.h"
 #include "jpeg/samples.h"
 
-#if defined(__x86_64__) && !defined(GPUCONV_PORTABLE)
+#if HAS_PAIRS
 #include "jpeg/colour_vectors.h"
 #else
 #include "jpeg/colour_plain.h"
@@ -61,7 +62,7 @@ static bool is_interpolated(const struct jpeg_layout *layout, const struct chrom
 }
 
 /* COUNT samples of a row, from column FIRST on, which are 1, 2 or 4 pixels wide each. */
-static void repeat(const struct chroma *chroma, int horizontal, int first, int count, uint8_t *to)
+static void repeat_columns(const struct chroma *chroma, int horizontal, int first, int count, uint8_t *to)
 {
     const int shift = horizontal / 2;
     for (int i = 0; i < count; i++)
@@ -112,7 +113,7 @@ static const uint8_t *upsample(const struct jpeg_layout *layout, const struct ch
     else if (is_interpolated(layout, chroma))
         upsample_columns(chroma, layout->vertical == 2, first, count, to);
     else
-        repeat(chroma, layout->horizontal, first, count, to);
+        repeat_columns(chroma, layout->horizontal, first, count, to);
     return to;
 }
 

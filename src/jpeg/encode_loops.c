@@ -35,33 +35,36 @@ enum {
 
 #if VECTOR > 16
 
-/* Eight words: A and B in turns. */
+/* Eight shorts: A and B in turns. */
 #define TWO(a, b) a, b, a, b, a, b, a, b
 
-/* The bytes of four pixels as words: component A, component B, of each pixel in turn. */
+/* The bytes of four pixels as shorts: component A, component B, of each pixel in turn. */
 #define PAIR(at, a, b) (at) + (a), 128, (at) + (b), 128
 #define PAIRS(a, b)                                                                                                    \
     {                                                                                                                  \
         PAIR(0, a, b), PAIR(PIXEL, a, b), PAIR(2 * PIXEL, a, b), PAIR(3 * PIXEL, a, b)                                 \
     }
 
-/* Four pixels a lane, as pairs of words: red and green, blue and green. */
+/* Four pixels a lane, as pairs of shorts: red and green, blue and green. */
 struct pairs {
-    words red_green, blue_green;
+    shorts red_green, blue_green;
 };
 
 INLINE struct pairs load_pairs(const uint8_t *from)
 {
-    static const uint8_t places[2][LANE] = {PAIRS(0, 1), PAIRS(2, 1)};
-    const words samples = load_pixels(from, 8 * PIXEL);
-    return (struct pairs){shuffle(samples, load_row(places[0])), shuffle(samples, load_row(places[1]))};
+    static const uint8_t places[2][QUAD] = {PAIRS(0, 1), PAIRS(2, 1)};
+    const void *quads[QUADS];
+    for (int i = 0; i < QUADS; i++)
+        quads[i] = from + (size_t)i * 8 * PIXEL;
+    const shorts samples = load_quads(quads);
+    return (struct pairs){shuffle(samples, load_quad(places[0])), shuffle(samples, load_quad(places[1]))};
 }
 
 /* Red times A + green times B + blue times C + green times D. */
 INLINE ints weigh(struct pairs pairs, const int16_t red_green[8], const int16_t blue_green[8])
 {
-    return multiply_pairs(pairs.red_green, load_row(red_green)) +
-           multiply_pairs(pairs.blue_green, load_row(blue_green));
+    return multiply_pairs(pairs.red_green, load_quad(red_green)) +
+           multiply_pairs(pairs.blue_green, load_quad(blue_green));
 }
 
 /* Green's weight in Y is beyond a word, so both pairs have a part. A half is -32768 of the negative. */
@@ -76,12 +79,12 @@ INLINE void convert_colours(const uint8_t *row, int16_t *y, int16_t *blue, int16
         const struct pairs a = load_pairs(row + (size_t)x * PIXEL);
         const struct pairs b = load_pairs(row + (size_t)(x + 4) * PIXEL);
         const int y_bias = HALF - (128 << 16), bias = HALF - 1;
-        store(y + x, pack_ints((weigh(a, y_weights[0], y_weights[1]) + y_bias) >> 16,
-                               (weigh(b, y_weights[0], y_weights[1]) + y_bias) >> 16));
-        store(blue + x, pack_ints((bias - weigh(a, blue_weights[0], blue_weights[1])) >> 16,
-                                  (bias - weigh(b, blue_weights[0], blue_weights[1])) >> 16));
-        store(red + x, pack_ints((bias - weigh(a, red_weights[0], red_weights[1])) >> 16,
-                                 (bias - weigh(b, red_weights[0], red_weights[1])) >> 16));
+        store_shorts(y + x, pack_small((weigh(a, y_weights[0], y_weights[1]) + y_bias) >> 16,
+                                       (weigh(b, y_weights[0], y_weights[1]) + y_bias) >> 16));
+        store_shorts(blue + x, pack_small((bias - weigh(a, blue_weights[0], blue_weights[1])) >> 16,
+                                          (bias - weigh(b, blue_weights[0], blue_weights[1])) >> 16));
+        store_shorts(red + x, pack_small((bias - weigh(a, red_weights[0], red_weights[1])) >> 16,
+                                         (bias - weigh(b, red_weights[0], red_weights[1])) >> 16));
     }
 }
 
@@ -136,16 +139,16 @@ static void convert_rows(const struct jpeg_tile *tile, struct planes *planes)
 INLINE void halve_row(const int16_t *above, const int16_t *below, int rows, int16_t *to)
 {
     static const int32_t biases[2][4] = {{0, 1, 0, 1}, {1, 2, 1, 2}};
-    const words ones = (words){0} + 1;
-    const ints bias = (ints)load_row(biases[rows - 1]);
+    const shorts ones = (shorts){0} + 1;
+    const ints bias = (ints)load_quad(biases[rows - 1]);
     for (int x = 0; x < JPEG_TILE; x += VECTOR) {
-        words a = load(above + x), b = load(above + x + VECTOR / 2);
+        shorts a = load_shorts(above + x), b = load_shorts(above + x + VECTOR / 2);
         if (rows == 2) {
-            a += load(below + x);
-            b += load(below + x + VECTOR / 2);
+            a += load_shorts(below + x);
+            b += load_shorts(below + x + VECTOR / 2);
         }
-        store(to + x / 2,
-              pack_in_order((multiply_pairs(a, ones) + bias) >> rows, (multiply_pairs(b, ones) + bias) >> rows));
+        const ints first = (multiply_pairs(a, ones) + bias) >> rows, last = (multiply_pairs(b, ones) + bias) >> rows;
+        store(to + x / 2, gather_halves((ints)pack_small(first, last)));
     }
 }
 
@@ -201,32 +204,32 @@ enum {
     F_3_072 = 25172,
 };
 
-INLINE void transpose(words v[8])
+INLINE void transpose(shorts v[8])
 {
-    words a[8], b[8];
+    shorts a[8], b[8];
     for (int i = 0; i < 8; i += 2) {
-        a[i] = first16(v[i], v[i + 1]);
-        a[i + 1] = last16(v[i], v[i + 1]);
+        a[i] = zip_first16(v[i], v[i + 1]);
+        a[i + 1] = zip_last16(v[i], v[i + 1]);
     }
     for (int i = 0; i < 8; i += 4)
         for (int k = 0; k < 2; k++) {
-            b[i + 2 * k] = first32(a[i + k], a[i + k + 2]);
-            b[i + 2 * k + 1] = last32(a[i + k], a[i + k + 2]);
+            b[i + 2 * k] = zip_first32(a[i + k], a[i + k + 2]);
+            b[i + 2 * k + 1] = zip_last32(a[i + k], a[i + k + 2]);
         }
     for (int k = 0; k < 4; k++) {
-        v[2 * k] = first64(b[k], b[k + 4]);
-        v[2 * k + 1] = last64(b[k], b[k + 4]);
+        v[2 * k] = zip_first64(b[k], b[k + 4]);
+        v[2 * k + 1] = zip_last64(b[k], b[k + 4]);
     }
 }
 
-/* The words of two vectors as pairs. */
+/* The shorts of two vectors as pairs. */
 struct paired {
-    words first, last;
+    shorts first, last;
 };
 
-INLINE struct paired pair(words a, words b)
+INLINE struct paired pair(shorts a, shorts b)
 {
-    return (struct paired){first16(a, b), last16(a, b)};
+    return (struct paired){zip_first16(a, b), zip_last16(a, b)};
 }
 
 struct sums {
@@ -236,28 +239,26 @@ struct sums {
 /* a x + b y + more, for the pairs a and b of V. */
 INLINE struct sums multiply_add(struct paired v, int x, int y, struct sums more)
 {
-    const bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-    const uint32_t low = (uint16_t)(is_little ? x : y), high = (uint16_t)(is_little ? y : x);
-    const words factors = (words)((ints){0} + (int32_t)(low | high << 16));
+    const shorts factors = repeat_pair(x, y);
     return (struct sums){multiply_pairs(v.first, factors) + more.first, multiply_pairs(v.last, factors) + more.last};
 }
 
-INLINE words descale(struct sums sums, int shift)
+INLINE shorts descale(struct sums sums, int shift)
 {
-    return pack_ints(sums.first >> shift, sums.last >> shift);
+    return pack_small(sums.first >> shift, sums.last >> shift);
 }
 
-/* Transform the eight words across V. The first pass leaves its results 4 times as large, and the second takes this
+/* Transform the eight shorts across V. The first pass leaves its results 4 times as large, and the second takes this
  * back; both leave them sqrt(8) times as large as the transform of T.81 does. */
-INLINE void transform_words(words v[8], bool first_pass)
+INLINE void transform_words(shorts v[8], bool first_pass)
 {
     const int shift = first_pass ? 11 : 15;
     const int32_t least = 1 << (shift - 1);
     const ints half = (ints){0} + least;
     const struct sums rounding = {half, half};
-    const words t0 = v[0] + v[7], t1 = v[1] + v[6], t2 = v[2] + v[5], t3 = v[3] + v[4];
-    const words t4 = v[3] - v[4], t5 = v[2] - v[5], t6 = v[1] - v[6], t7 = v[0] - v[7];
-    const words t10 = t0 + t3, t11 = t1 + t2, t12 = t1 - t2, t13 = t0 - t3;
+    const shorts t0 = v[0] + v[7], t1 = v[1] + v[6], t2 = v[2] + v[5], t3 = v[3] + v[4];
+    const shorts t4 = v[3] - v[4], t5 = v[2] - v[5], t6 = v[1] - v[6], t7 = v[0] - v[7];
+    const shorts t10 = t0 + t3, t11 = t1 + t2, t12 = t1 - t2, t13 = t0 - t3;
     v[0] = first_pass ? (t10 + t11) * 4 : (t10 + t11 + 2) >> 2;
     v[4] = first_pass ? (t10 - t11) * 4 : (t10 - t11 + 2) >> 2;
     const struct paired even = pair(t13, t12);
@@ -273,21 +274,21 @@ INLINE void transform_words(words v[8], bool first_pass)
 }
 
 /* Divide by the quantisers, to the nearest. */
-INLINE words quantise(words value, const struct jpeg_divisors *divisors, int row)
+INLINE shorts quantise(shorts value, const struct jpeg_divisors *divisors, int row)
 {
-    const words sign = value >> 15;
-    const words magnitude = (value ^ sign) - sign + load_row(divisors->bias + JPEG_SIDE * row);
-    const words scaled = multiply_high(magnitude, load_row(divisors->reciprocal + JPEG_SIDE * row));
-    return (multiply_high(scaled, load_row(divisors->scale + JPEG_SIDE * row)) ^ sign) - sign;
+    const shorts sign = value >> 15;
+    const shorts magnitude = (value ^ sign) - sign + load_quad(divisors->bias + JPEG_SIDE * row);
+    const shorts scaled = multiply_high_ushorts(magnitude, load_quad(divisors->reciprocal + JPEG_SIDE * row));
+    return (multiply_high_ushorts(scaled, load_quad(divisors->scale + JPEG_SIDE * row)) ^ sign) - sign;
 }
 
 /* Transform and quantise BLOCKS blocks side by side. The rows of samples follow each other. */
 INLINE void transform_blocks(const int16_t *samples, const struct jpeg_divisors *divisors, const int at[BLOCKS],
                              struct jpeg_blocks *blocks)
 {
-    words v[8];
+    shorts v[8];
     for (int i = 0; i < 8; i++)
-        v[i] = load(samples + i * JPEG_TILE);
+        v[i] = load_shorts(samples + i * JPEG_TILE);
     transpose(v);
     transform_words(v, true);
     transpose(v);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inverse DCT in vectors: as samples.h has it number by number. Sums of words wrap, products of pairs of words are
+ * The inverse DCT in vectors: as samples.h has it number by number. Sums of shorts wrap, products of pairs of shorts are
  * exact, and both passes saturate to 16 bits. */
 #ifndef GPUCONV_JPEG_INVERSE_VECTORS_H
 #define GPUCONV_JPEG_INVERSE_VECTORS_H
 
-#include "jpeg/decode_vectors.h"
+#include "base/vector/vector.h"
+
+enum { BLOCKS = QUADS }; /* a block in each quad */
 
 /* Constants of 13 bits (Loeffler, Ligtenberg and Moschytz, 1989). */
 enum {
@@ -26,48 +28,48 @@ enum {
 /* (A + B) and (A - B), rounded and shifted, in 16 bits. The sums have two halves. */
 #define BUTTERFLY(sum, difference, a, b, shift)                                                                        \
     do {                                                                                                               \
-        const ints half = (ints)INTRINSIC(set1_epi32)(1 << ((shift)-1));                                               \
-        const ints a0 = add_ints((a)[0], half), a1 = add_ints((a)[1], half);                                           \
-        (sum) = pack_ints(add_ints(a0, (b)[0]) >> (shift), add_ints(a1, (b)[1]) >> (shift));                           \
-        (difference) = pack_ints(subtract_ints(a0, (b)[0]) >> (shift), subtract_ints(a1, (b)[1]) >> (shift));          \
+        const ints half = repeat(1 << ((shift)-1));                                                                    \
+        const ints a0 = add((a)[0], half), a1 = add((a)[1], half);                                                     \
+        (sum) = pack(add(a0, (b)[0]) >> (shift), add(a1, (b)[1]) >> (shift));                                          \
+        (difference) = pack(subtract(a0, (b)[0]) >> (shift), subtract(a1, (b)[1]) >> (shift));                         \
     } while (0)
 
 /* P x A + Q x B, in two halves. */
 #define PRODUCTS(to, a, p, b, q)                                                                                       \
     do {                                                                                                               \
-        const words factors = all_pairs(p, q);                                                                         \
-        (to)[0] = multiply_pairs(first16(a, b), factors);                                                              \
-        (to)[1] = multiply_pairs(last16(a, b), factors);                                                               \
+        const shorts factors = repeat_pair(p, q);                                                                      \
+        (to)[0] = multiply_pairs(zip_first16(a, b), factors);                                                          \
+        (to)[1] = multiply_pairs(zip_last16(a, b), factors);                                                           \
     } while (0)
 
 /* A x 2^13, in two halves. */
 #define WIDEN(to, a)                                                                                                   \
     do {                                                                                                               \
-        (to)[0] = (ints)first16(all(0), a) >> 3;                                                                       \
-        (to)[1] = (ints)last16(all(0), a) >> 3;                                                                        \
+        (to)[0] = (ints)zip_first16(repeat_short(0), a) >> 3;                                                          \
+        (to)[1] = (ints)zip_last16(repeat_short(0), a) >> 3;                                                           \
     } while (0)
 
 #define SUM(to, a, b)                                                                                                  \
     do {                                                                                                               \
-        (to)[0] = add_ints((a)[0], (b)[0]);                                                                            \
-        (to)[1] = add_ints((a)[1], (b)[1]);                                                                            \
+        (to)[0] = add((a)[0], (b)[0]);                                                                                 \
+        (to)[1] = add((a)[1], (b)[1]);                                                                                 \
     } while (0)
 
 #define DIFFERENCE(to, a, b)                                                                                           \
     do {                                                                                                               \
-        (to)[0] = subtract_ints((a)[0], (b)[0]);                                                                       \
-        (to)[1] = subtract_ints((a)[1], (b)[1]);                                                                       \
+        (to)[0] = subtract((a)[0], (b)[0]);                                                                            \
+        (to)[1] = subtract((a)[1], (b)[1]);                                                                            \
     } while (0)
 
 /* One pass over eight vectors, in place. IS_FEW: the last four are 0. */
-INLINE void inverse_pass(words v[8], int shift, bool is_few)
+INLINE void inverse_pass(shorts v[8], int shift, bool is_few)
 {
-    const words none = all(0);
+    const shorts none = repeat_short(0);
     ints even0[2], even1[2], even2[2], even3[2], e0[2], e1[2], e2[2], e3[2], p3[2], p4[2], o0[2], o1[2], o2[2], o3[2];
     PRODUCTS(even2, v[2], F0541, is_few ? none : v[6], F0541 - F1847);
     PRODUCTS(even3, v[2], F0541 + F0765, is_few ? none : v[6], F0541);
-    WIDEN(even0, is_few ? v[0] : add(v[0], v[4]));
-    WIDEN(even1, is_few ? v[0] : subtract(v[0], v[4]));
+    WIDEN(even0, is_few ? v[0] : add_shorts(v[0], v[4]));
+    WIDEN(even1, is_few ? v[0] : subtract_shorts(v[0], v[4]));
     SUM(e0, even0, even3);
     SUM(e1, even1, even2);
     DIFFERENCE(e2, even1, even2);
@@ -78,7 +80,7 @@ INLINE void inverse_pass(words v[8], int shift, bool is_few)
         PRODUCTS(o2, v[3], F3072 - F2562 + F1175 - F1961, v[1], F1175);
         PRODUCTS(o3, v[3], F1175, v[1], F1501 - F0899 + F1175 - F0390);
     } else {
-        const words z3 = add(v[7], v[3]), z4 = add(v[5], v[1]);
+        const shorts z3 = add_shorts(v[7], v[3]), z4 = add_shorts(v[5], v[1]);
         PRODUCTS(p3, z3, F1175 - F1961, z4, F1175);
         PRODUCTS(p4, z3, F1175, z4, F1175 - F0390);
         PRODUCTS(o0, v[7], F0298 - F0899, v[1], -F0899);
@@ -97,36 +99,39 @@ INLINE void inverse_pass(words v[8], int shift, bool is_few)
 }
 
 /* Exchange rows and columns. IS_FEW: only the first four columns are wanted. */
-INLINE void transpose(words v[8], bool is_few)
+INLINE void transpose(shorts v[8], bool is_few)
 {
-    const words a0 = first16(v[0], v[1]), a1 = first16(v[2], v[3]), a2 = first16(v[4], v[5]), a3 = first16(v[6], v[7]);
-    const words c0 = first32(a0, a1), c1 = last32(a0, a1), c2 = first32(a2, a3), c3 = last32(a2, a3);
-    const words b0 = last16(v[0], v[1]), b1 = last16(v[2], v[3]), b2 = last16(v[4], v[5]), b3 = last16(v[6], v[7]);
-    v[0] = first64(c0, c2);
-    v[1] = last64(c0, c2);
-    v[2] = first64(c1, c3);
-    v[3] = last64(c1, c3);
+    const shorts a0 = zip_first16(v[0], v[1]), a1 = zip_first16(v[2], v[3]), a2 = zip_first16(v[4], v[5]),
+                 a3 = zip_first16(v[6], v[7]);
+    const shorts c0 = zip_first32(a0, a1), c1 = zip_last32(a0, a1), c2 = zip_first32(a2, a3), c3 = zip_last32(a2, a3);
+    const shorts b0 = zip_last16(v[0], v[1]), b1 = zip_last16(v[2], v[3]), b2 = zip_last16(v[4], v[5]),
+                 b3 = zip_last16(v[6], v[7]);
+    v[0] = zip_first64(c0, c2);
+    v[1] = zip_last64(c0, c2);
+    v[2] = zip_first64(c1, c3);
+    v[3] = zip_last64(c1, c3);
     if (is_few)
         return;
-    const words d0 = first32(b0, b1), d1 = last32(b0, b1), d2 = first32(b2, b3), d3 = last32(b2, b3);
-    v[4] = first64(d0, d2);
-    v[5] = last64(d0, d2);
-    v[6] = first64(d1, d3);
-    v[7] = last64(d1, d3);
+    const shorts d0 = zip_first32(b0, b1), d1 = zip_last32(b0, b1), d2 = zip_first32(b2, b3), d3 = zip_last32(b2, b3);
+    v[4] = zip_first64(d0, d2);
+    v[5] = zip_last64(d0, d2);
+    v[6] = zip_first64(d1, d3);
+    v[7] = zip_last64(d1, d3);
 }
 
-/* Store columns of samples, which are words, as rows of bytes. */
-INLINE void store_columns(const words v[8], uint8_t *const to[BLOCKS], size_t stride)
+/* Store columns of samples, which are shorts, as rows of bytes. */
+INLINE void store_columns(const shorts v[8], uint8_t *const to[BLOCKS], size_t stride)
 {
-    const words a = pack_signed(v[0], v[4]), b = pack_signed(v[1], v[5]), c = pack_signed(v[2], v[6]),
-                d = pack_signed(v[3], v[7]), centre = all((int16_t)0x8080);
-    const words ab = first8(a, b), cd = first8(c, d), ef = last8(a, b), gh = last8(c, d);
-    const words left0 = first16(ab, cd), left4 = last16(ab, cd), right0 = first16(ef, gh), right4 = last16(ef, gh);
-    const words rows[4] = {first32(left0, right0), last32(left0, right0), first32(left4, right4),
-                           last32(left4, right4)};
+    const shorts a = pack_shorts(v[0], v[4]), b = pack_shorts(v[1], v[5]), c = pack_shorts(v[2], v[6]),
+                 d = pack_shorts(v[3], v[7]), centre = repeat_short(0x8080);
+    const shorts ab = zip_first8(a, b), cd = zip_first8(c, d), ef = zip_last8(a, b), gh = zip_last8(c, d);
+    const shorts left0 = zip_first16(ab, cd), left4 = zip_last16(ab, cd), right0 = zip_first16(ef, gh),
+                 right4 = zip_last16(ef, gh);
+    const shorts rows[4] = {zip_first32(left0, right0), zip_last32(left0, right0), zip_first32(left4, right4),
+                            zip_last32(left4, right4)};
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < BLOCKS; j++) {
-            const __m128i two = lane(rows[i] ^ centre, j);
+            const __m128i two = quad(rows[i] ^ centre, j);
             uint8_t *at = to[j] + 2 * (size_t)i * stride;
             _mm_storel_epi64((__m128i *)(void *)at, two);
             _mm_storeh_pd((double *)(void *)(at + stride), _mm_castsi128_pd(two));
@@ -149,13 +154,14 @@ static __attribute__((noinline)) void wrap_flat(const int16_t *const *coefficien
 INLINE void inverse_blocks(const int16_t *const *coefficients, const uint16_t *quantisers, uint8_t *const to[BLOCKS],
                            size_t stride, bool is_few)
 {
-    words v[8];
+    shorts v[8];
     for (int i = 0; i < (is_few ? 4 : 8); i++) {
-        const void *const same[2] = {quantisers, quantisers};
-        v[i] =
-            multiply(load_lanes((const void *const *)coefficients, 16 * (size_t)i), load_lanes(same, 16 * (size_t)i));
+        const void *rows[BLOCKS];
+        for (int j = 0; j < BLOCKS; j++)
+            rows[j] = coefficients[j] + JPEG_SIDE * i;
+        v[i] = multiply_shorts(load_quads(rows), load_quad(quantisers + JPEG_SIDE * i));
     }
-    if (!is_zero(add(v[0], all(0x2000)) & all((int16_t)0xc000)))
+    if (!is_zero(add_shorts(v[0], repeat_short(0x2000)) & repeat_short(0xc000)))
         wrap_flat(coefficients, (int16_t *)&v[0]);
     inverse_pass(v, 11, is_few);
     transpose(v, is_few);

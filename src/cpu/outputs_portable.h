@@ -1,52 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plain C for any processor. The compiler makes vectors of the loops where it can. There are no multiply-adds of bytes
- * or words, so sums are of floats or of int32_t, and LAYOUT_STRAIGHT is the only layout. */
-#ifndef GPUCONV_VECTOR_PORTABLE_H
-#define GPUCONV_VECTOR_PORTABLE_H
+ * From sums to outputs in plain C. The compiler makes vectors of the loops where it can. Sums are of floats or of
+ * int32_t, because portable vectors multiply no pairs, so LAYOUT_STRAIGHT is the only layout. */
+#ifndef GPUCONV_CPU_OUTPUTS_PORTABLE_H
+#define GPUCONV_CPU_OUTPUTS_PORTABLE_H
+
+#include "cpu/blocks.h"
 
 #include <math.h>
-
-#ifdef __aarch64__
-enum { VECTOR = 16, GROUP = 4 }; /* it has 32 vector registers */
-#else
-enum { VECTOR = 16, GROUP = 2 };
-#endif
-#define HAS_WORDS false
-#define HAS_BYTES false
-
-#include "cpu/vector.h"
-
-/* There are no multiply-adds of bytes or words: nothing calls these. */
-INLINE ints multiply_bytes(ints sums, ints samples, ints taps)
-{
-    (void)samples, (void)taps;
-    return sums;
-}
-
-INLINE ints multiply_words(ints sums, ints samples, ints taps)
-{
-    (void)samples, (void)taps;
-    return sums;
-}
-
-INLINE doubles load_doubles(const int32_t *from)
-{
-    return (doubles){from[0], from[1]};
-}
-
-/* Truncated. */
-INLINE ints join_doubles(doubles lower, doubles upper)
-{
-    return (ints){(int32_t)lower[0], (int32_t)lower[1], (int32_t)upper[0], (int32_t)upper[1]};
-}
-
-INLINE floats square_root(floats value)
-{
-    for (int l = 0; l < LANES; l++)
-        value[l] = sqrtf(value[l]);
-    return value;
-}
 
 /* Store a block of sums to TO. */
 INLINE void store_block_sums(ints c0, ints c1, ints c2, ints c3, void *to)
@@ -55,16 +16,6 @@ INLINE void store_block_sums(ints c0, ints c1, ints c2, ints c3, void *to)
     store((char *)to + VECTOR, c1);
     store((char *)to + 2 * VECTOR, c2);
     store((char *)to + 3 * VECTOR, c3);
-}
-
-/* C has no stores past the caches. */
-INLINE void store_past(void *to, ints value)
-{
-    store(to, value);
-}
-
-INLINE void fence_past(void)
-{
 }
 
 INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,

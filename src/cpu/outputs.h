@@ -1,26 +1,54 @@
 /* SPDX-License-Identifier: MIT
  *
- * From sums to outputs, a vector at a time. The headers of AVX-512, AVX2 and SSE2 include this one at their end.
- * vector_portable.h has the same functions without vectors. */
-#ifndef GPUCONV_VECTOR_OUTPUTS_H
-#define GPUCONV_VECTOR_OUTPUTS_H
+ * From sums to outputs, a vector at a time. outputs_portable.h has the same functions in plain C. */
+#ifndef GPUCONV_CPU_OUTPUTS_H
+#define GPUCONV_CPU_OUTPUTS_H
 
-#include "cpu/vector.h"
+#include "cpu/blocks.h"
+
+/* Pack the sums of a block to bytes, in the order of the columns. */
+INLINE ints pack_bytes(ints c0, ints c1, ints c2, ints c3, enum layout layout)
+{
+#if VECTOR == 16 /* no layout of fours, and no shuffle */
+    shorts first = pack(c0, c1), last = pack(c2, c3);
+    if (layout == LAYOUT_TWOS) {
+        first = alternate(first);
+        last = alternate(last);
+    }
+    return (ints)pack_shorts_unsigned(first, last);
+#else
+    static const uint8_t fours[QUAD] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+    static const uint8_t twos[QUAD] = {0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15};
+    const shorts bytes = pack_shorts_unsigned(pack(c0, c1), pack(c2, c3)); /* in each quad, 4 of c0, 4 of c1, c2, c3 */
+    if (layout == LAYOUT_FOURS)
+        return (ints)shuffle(bytes, load_quad(fours));
+    if (layout == LAYOUT_TWOS)
+        return gather_halves((ints)shuffle(bytes, load_quad(twos)));
+    return gather_quarters((ints)bytes);
+#endif
+}
+
+/* Pack half of the sums of a block to shorts, in the order of the columns. */
+INLINE ints pack_words(ints c0, ints c1, enum layout layout)
+{
+    const shorts words = pack_unsigned(c0, c1);
+    return layout == LAYOUT_TWOS ? (ints)alternate(words) : gather_halves((ints)words);
+}
 
 INLINE ints finish_vector(const struct finish *f, enum finish_way way, bool is_float, bool absolute, ints c)
 {
     if (way == FINISH_FLOAT) {
         floats value = is_float ? (floats)c : __builtin_convertvector(c, floats);
         if (absolute)
-            value = (floats)((ints)value & INT32_MAX);
+            value = magnitude_floats(value);
         return __builtin_convertvector(value * repeat_float(f->factor) + repeat_float(f->term), ints);
     }
     if (is_float)
         c = __builtin_convertvector((floats)c, ints);
     if (way == FINISH_UNSIGNED)
-        return (ints)((bits)c >> f->shift);
+        return (ints)((uints)c >> f->shift);
     if (absolute)
-        c = subtract(c ^ c >> 31, c >> 31);
+        c = magnitude(c);
     if (way == FINISH_SHIFT)
         return add(c, repeat(f->bias)) >> f->shift;
     c = add(clamp(c, repeat(f->rounding.low), repeat(f->rounding.high)),
@@ -54,8 +82,8 @@ INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, in
 INLINE doubles finish_double(const struct rounding16 *r, doubles value)
 {
     const doubles zeros = {0}, white = 65535 - zeros;
-    const doubles size = r->absolute ? larger_double(value, -value) : value;
-    return smaller_double(larger_double(size * (r->factor - zeros) + (r->term - zeros), zeros), white);
+    const doubles size = r->absolute ? larger_doubles(value, -value) : value;
+    return smaller_doubles(larger_doubles(size * (r->factor - zeros) + (r->term - zeros), zeros), white);
 }
 
 INLINE ints finish16_vector(const struct finish *f, enum finish_way way, bool is_float, ints c)
@@ -63,12 +91,12 @@ INLINE ints finish16_vector(const struct finish *f, enum finish_way way, bool is
     if (is_float)
         c = __builtin_convertvector((floats)c, ints);
     if (way == FINISH_DOUBLE)
-        return join_doubles(finish_double(&f->rounding16, lower_doubles(c)),
-                            finish_double(&f->rounding16, upper_doubles(c)));
+        return join_doubles(finish_double(&f->rounding16, first_doubles(c)),
+                            finish_double(&f->rounding16, last_doubles(c)));
     if (way == FINISH_UNSIGNED)
-        return (ints)((bits)c >> f->shift);
+        return (ints)((uints)c >> f->shift);
     if (f->absolute)
-        c = subtract(c ^ c >> 31, c >> 31);
+        c = magnitude(c);
     return add(c, repeat(f->bias)) >> f->shift;
 }
 
@@ -110,7 +138,7 @@ static void slide_across(const struct pass *pass, const struct window *of, const
         __builtin_prefetch(next + (size_t)k * 2 * LANES);
         __builtin_prefetch(gone + (size_t)k * 2 * LANES);
         const ints two = load(columns + (size_t)k * 2 * LANES);
-        const ints sums = add(sum_lanes(multiply_words((ints){0}, two, repeat(0x00010001))), carry);
+        const ints sums = add(prefix_sums(multiply_pairs((shorts)two, repeat_short(1))), carry);
         carry = repeat_last(sums);
         store(odd + (size_t)k * LANES, sums);
         store(even + (size_t)k * LANES, subtract(sums, two >> 16));
@@ -119,10 +147,10 @@ static void slide_across(const struct pass *pass, const struct window *of, const
     const int32_t *odd_to = window % 2 ? odd + window / 2 : even + window / 2;
     for (int x = 0; x < width; x += BLOCK) {
         const int l = x / 2;
-        const ints c0 = times(subtract(load(even_to + l), load(odd + l - 1)), tap);
-        const ints c1 = times(subtract(load(odd_to + l), load(even + l)), tap);
-        const ints c2 = times(subtract(load(even_to + l + LANES), load(odd + l + LANES - 1)), tap);
-        const ints c3 = times(subtract(load(odd_to + l + LANES), load(even + l + LANES)), tap);
+        const ints c0 = multiply(subtract(load(even_to + l), load(odd + l - 1)), repeat(tap));
+        const ints c1 = multiply(subtract(load(odd_to + l), load(even + l)), repeat(tap));
+        const ints c2 = multiply(subtract(load(even_to + l + LANES), load(odd + l + LANES - 1)), repeat(tap));
+        const ints c3 = multiply(subtract(load(odd_to + l + LANES), load(even + l + LANES)), repeat(tap));
         uint8_t rest[BLOCK];
         const bool whole = width - x >= BLOCK;
         finish_bytes(&finish, false, c0, c1, c2, c3, LAYOUT_TWOS, past && whole, whole ? out + x : rest);
@@ -140,11 +168,11 @@ INLINE doubles join16_sum(const struct join16 *j, void *const *rows, int x, bool
     ints first = load((const int32_t *)rows[0] + x);
     if (j->is_float)
         first = __builtin_convertvector((floats)first, ints);
-    const doubles value = upper ? upper_doubles(first) : lower_doubles(first);
+    const doubles value = upper ? last_doubles(first) : first_doubles(first);
     if (j->sum_parts == 1)
         return value;
     const ints second = load((const int32_t *)rows[1] + x);
-    return value * (j->unit - zeros) + ((upper ? upper_doubles(second) : lower_doubles(second)) + (j->base - zeros));
+    return value * (j->unit - zeros) + ((upper ? last_doubles(second) : first_doubles(second)) + (j->base - zeros));
 }
 
 INLINE doubles join16_half(const struct join16 *j, void *const *sums, int x, bool upper)
@@ -152,10 +180,10 @@ INLINE doubles join16_half(const struct join16 *j, void *const *sums, int x, boo
     doubles value = join16_sum(j, sums, x, upper);
     if (j->combine != COMBINE_NONE) {
         const doubles second = join16_sum(j, sums + j->sum_parts, x, upper);
-        value = j->combine == COMBINE_MAGNITUDE ? root_double(value * value + second * second)
+        value = j->combine == COMBINE_MAGNITUDE ? square_root_doubles(value * value + second * second)
                 : j->combine == COMBINE_SUM
-                    ? larger_double(value, -value) + larger_double(second, -second)
-                    : larger_double(larger_double(value, -value), larger_double(second, -second));
+                    ? larger_doubles(value, -value) + larger_doubles(second, -second)
+                    : larger_doubles(larger_doubles(value, -value), larger_doubles(second, -second));
     }
     return finish_double(&j->rounding, value);
 }

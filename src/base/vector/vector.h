@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Vectors: the words in which the inner loops of the CPU's variants and of JPEG are written. A file that includes this
+ * one is compiled once for each instruction set (instruction_sets.h). Its vectors are as long as those of the set.
+ *
+ * A vector has LANES lanes of 32 bits. Four lanes are a quad: 128 bits. Instructions that move elements mostly move them
+ * within a quad. A word that names no type works on ints, lane by lane; the others name theirs. Sums and products wrap.
+ *
+ * The words below are plain C. The header of an instruction set adds those that need its instructions: x86.h for SSE2,
+ * AVX2 and AVX-512, where they are described, and portable.h for any processor.
+ *
+ * To add an instruction set, such as NEON: write a header with the words of portable.h and of x86.h, and include it below.
+ * Define HAS_PAIRS and HAS_FOURS there, which say whether the set has instructions for multiply_pairs and for
+ * multiply_fours. Then add the set to instruction_sets.[ch], to src/base/meson.build and to the tables of its users. */
+#ifndef GPUCONV_BASE_VECTOR_H
+#define GPUCONV_BASE_VECTOR_H
+
+#include "base/inline.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* VECTOR: bytes of a vector. */
+#if defined(GPUCONV_PORTABLE) || !defined(__x86_64__)
+#define VECTOR 16
+#elif defined(__AVX512BW__)
+#define VECTOR 64
+#elif defined(__AVX2__)
+#define VECTOR 32
+#else
+#define VECTOR 16
+#endif
+
+#if VECTOR == 64 || defined(__aarch64__)
+enum { VECTOR_REGISTERS = 32 };
+#else
+enum { VECTOR_REGISTERS = 16 };
+#endif
+
+enum { LANES = VECTOR / 4, QUAD = 16, QUADS = VECTOR / QUAD };
+
+typedef int16_t shorts __attribute__((vector_size(VECTOR)));
+typedef uint16_t ushorts __attribute__((vector_size(VECTOR)));
+typedef int32_t ints __attribute__((vector_size(VECTOR)));
+typedef uint32_t uints __attribute__((vector_size(VECTOR)));
+typedef float floats __attribute__((vector_size(VECTOR)));
+typedef double doubles __attribute__((vector_size(VECTOR)));
+typedef int32_t loose_ints __attribute__((vector_size(VECTOR), aligned(1), may_alias));
+
+INLINE ints load(const void *from)
+{
+    return *(const loose_ints *)from;
+}
+
+INLINE void store(void *to, ints value)
+{
+    *(loose_ints *)to = value;
+}
+
+INLINE shorts load_shorts(const void *from)
+{
+    return (shorts)load(from);
+}
+
+INLINE void store_shorts(void *to, shorts value)
+{
+    store(to, (ints)value);
+}
+
+/* ---- The same value in each lane ---- */
+
+INLINE ints repeat(int32_t value)
+{
+    return value - (ints){0};
+}
+
+INLINE shorts repeat_short(int value)
+{
+    return (int16_t)value - (shorts){0};
+}
+
+/* A and B in turns, as in memory. */
+INLINE shorts repeat_pair(int a, int b)
+{
+    const bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+    const uint32_t low = (uint16_t)(is_little ? a : b), high = (uint16_t)(is_little ? b : a);
+    return (shorts)repeat((int32_t)(low | high << 16));
+}
+
+INLINE floats repeat_float(float value)
+{
+    return value - (floats){0};
+}
+
+INLINE doubles repeat_double(double value)
+{
+    return value - (doubles){0};
+}
+
+/* ---- Arithmetic ---- */
+
+INLINE ints add(ints a, ints b)
+{
+    return (ints)((uints)a + (uints)b);
+}
+
+INLINE ints subtract(ints a, ints b)
+{
+    return (ints)((uints)a - (uints)b);
+}
+
+INLINE ints multiply(ints a, ints b)
+{
+    return (ints)((uints)a * (uints)b);
+}
+
+INLINE shorts add_shorts(shorts a, shorts b)
+{
+    return (shorts)((ushorts)a + (ushorts)b);
+}
+
+INLINE shorts subtract_shorts(shorts a, shorts b)
+{
+    return (shorts)((ushorts)a - (ushorts)b);
+}
+
+INLINE shorts multiply_shorts(shorts a, shorts b)
+{
+    return (shorts)((ushorts)a * (ushorts)b);
+}
+
+INLINE ints shift_left(ints a, int by)
+{
+    return (ints)((uints)a << by);
+}
+
+INLINE ints magnitude(ints a)
+{
+    return subtract(a ^ a >> 31, a >> 31);
+}
+
+INLINE floats magnitude_floats(floats a)
+{
+    return (floats)((ints)a & INT32_MAX);
+}
+
+#if defined(GPUCONV_PORTABLE) || !defined(__x86_64__)
+#include "base/vector/portable.h"
+#else
+#include "base/vector/x86.h"
+#endif
+
+INLINE ints clamp(ints value, ints low, ints high)
+{
+    return smaller(larger(value, low), high);
+}
+
+#endif

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The words of vector.h that need instructions of x86-64: SSE2, AVX2 or AVX-512. */
+#ifndef GPUCONV_BASE_VECTOR_X86_H
+#define GPUCONV_BASE_VECTOR_X86_H
+
+#include <immintrin.h>
+
+/* Most instructions have the same name in all sets, but for a prefix. */
+#if VECTOR == 64
+#define INTRINSIC(name) _mm512_##name
+typedef __m512i raw;
+typedef __m512 raw_floats;
+typedef __m512d raw_doubles;
+#elif VECTOR == 32
+#define INTRINSIC(name) _mm256_##name
+typedef __m256i raw;
+typedef __m256 raw_floats;
+typedef __m256d raw_doubles;
+#else
+#define INTRINSIC(name) _mm_##name
+typedef __m128i raw;
+typedef __m128 raw_floats;
+typedef __m128d raw_doubles;
+#endif
+
+#define HAS_PAIRS 1
+#ifdef __AVX512VNNI__
+#define HAS_FOURS 1
+#else
+#define HAS_FOURS 0
+#endif
+
+#define BINARY(to, name, from, intrinsic)                                                                              \
+    INLINE to name(from a, from b)                                                                                     \
+    {                                                                                                                  \
+        return (to)INTRINSIC(intrinsic)((raw)a, (raw)b);                                                               \
+    }
+
+/* Zip the first or the last halves of two quads: elements of 8, 16, 32 or 64 bits of A and of B in turns. */
+BINARY(shorts, zip_first8, shorts, unpacklo_epi8)
+BINARY(shorts, zip_last8, shorts, unpackhi_epi8)
+BINARY(shorts, zip_first16, shorts, unpacklo_epi16)
+BINARY(shorts, zip_last16, shorts, unpackhi_epi16)
+BINARY(shorts, zip_first32, shorts, unpacklo_epi32)
+BINARY(shorts, zip_last32, shorts, unpackhi_epi32)
+BINARY(shorts, zip_first64, shorts, unpacklo_epi64)
+BINARY(shorts, zip_last64, shorts, unpackhi_epi64)
+
+/* Pack to half as many bits, saturated. In each quad, the elements of A come before those of B. pack_small is for ints
+ * that fit in shorts: plain C has no saturation. */
+BINARY(shorts, pack, ints, packs_epi32)
+BINARY(shorts, pack_small, ints, packs_epi32)
+BINARY(shorts, pack_shorts, shorts, packs_epi16)
+BINARY(shorts, pack_shorts_unsigned, shorts, packus_epi16)
+
+/* a[2i] b[2i] + a[2i + 1] b[2i + 1] */
+BINARY(ints, multiply_pairs, shorts, madd_epi16)
+
+/* The high halves of products. */
+BINARY(shorts, multiply_high_shorts, shorts, mulhi_epi16)
+BINARY(shorts, multiply_high_ushorts, shorts, mulhi_epu16)
+
+/* sums + multiply_pairs(a, b), and the same for fours of uint8_t in A and int8_t in B. */
+INLINE ints multiply_pairs_add(ints sums, shorts a, shorts b)
+{
+#ifdef __AVX512VNNI__
+    return (ints)_mm512_dpwssd_epi32((raw)sums, (raw)a, (raw)b);
+#else
+    return add(sums, multiply_pairs(a, b));
+#endif
+}
+
+#if HAS_FOURS
+INLINE ints multiply_fours_add(ints sums, ints a, ints b)
+{
+    return (ints)_mm512_dpbusd_epi32((raw)sums, (raw)a, (raw)b);
+}
+#endif
+
+INLINE floats square_root(floats value)
+{
+    return (floats)INTRINSIC(sqrt_ps)((raw_floats)value);
+}
+
+INLINE doubles square_root_doubles(doubles value)
+{
+    return (doubles)INTRINSIC(sqrt_pd)((raw_doubles)value);
+}
+
+INLINE doubles larger_doubles(doubles a, doubles b)
+{
+    return (doubles)INTRINSIC(max_pd)((raw_doubles)a, (raw_doubles)b);
+}
+
+INLINE doubles smaller_doubles(doubles a, doubles b)
+{
+    return (doubles)INTRINSIC(min_pd)((raw_doubles)a, (raw_doubles)b);
+}
+
+/* ---- What differs ----
+ *
+ * larger, smaller: the maximum and the minimum.
+ * odd_lanes: the odd lanes of ODD, and the even ones of EVEN.
+ * prefix_sums: each lane becomes the sum of the lanes up to it. repeat_last: each lane becomes the last one.
+ * first_doubles, last_doubles: half of the lanes as doubles. load_doubles: the same, from memory. join_doubles: two
+ *     halves as ints, truncated.
+ * store_past: store past the caches. It neither reads the cache line first nor keeps it. TO is a multiple of a vector.
+ * pack_unsigned: as pack, to uint16_t. With SSE2 only for ints of at least -2^31 + 32768.
+ * alternate: the shorts of the two halves of each quad in turns.
+ * gather_halves: the first halves of all quads, and then the last ones. gather_quarters: the same for their four lanes.
+ * load_quad: the same 16 bytes in each quad. load_quads: 16 bytes from each address.
+ * shuffle: each quad's bytes at the places in PLACES, or 0 for 128. Not with SSE2.
+ * quad: one quad. is_zero: are all bits 0? Both are not for AVX-512: nothing needs them. */
+
+#if VECTOR == 64
+
+BINARY(ints, larger, ints, max_epi32)
+BINARY(ints, smaller, ints, min_epi32)
+BINARY(shorts, pack_unsigned, ints, packus_epi32)
+BINARY(shorts, shuffle, shorts, shuffle_epi8)
+
+INLINE ints odd_lanes(ints even, ints odd)
+{
+    return (ints)_mm512_mask_mov_epi32((raw)even, 0xaaaa, (raw)odd);
+}
+
+INLINE ints prefix_sums(ints value)
+{
+    const raw zero = _mm512_setzero_si512();
+    value = add(value, (ints)_mm512_alignr_epi32((raw)value, zero, 15));
+    value = add(value, (ints)_mm512_alignr_epi32((raw)value, zero, 14));
+    value = add(value, (ints)_mm512_alignr_epi32((raw)value, zero, 12));
+    return add(value, (ints)_mm512_alignr_epi32((raw)value, zero, 8));
+}
+
+INLINE ints repeat_last(ints value)
+{
+    return (ints)_mm512_permutexvar_epi32(_mm512_set1_epi32(15), (raw)value);
+}
+
+INLINE doubles first_doubles(ints value)
+{
+    return (doubles)_mm512_cvtepi32_pd(_mm512_castsi512_si256((raw)value));
+}
+
+INLINE doubles last_doubles(ints value)
+{
+    return (doubles)_mm512_cvtepi32_pd(_mm512_extracti64x4_epi64((raw)value, 1));
+}
+
+INLINE doubles load_doubles(const int32_t *from)
+{
+    return (doubles)_mm512_cvtepi32_pd(_mm256_loadu_si256((const void *)from));
+}
+
+INLINE ints join_doubles(doubles first, doubles last)
+{
+    const raw low = _mm512_castsi256_si512(_mm512_cvttpd_epi32((raw_doubles)first));
+    return (ints)_mm512_inserti64x4(low, _mm512_cvttpd_epi32((raw_doubles)last), 1);
+}
+
+INLINE void store_past(void *to, ints value)
+{
+    _mm512_stream_si512(to, (raw)value);
+}
+
+INLINE ints gather_halves(ints value)
+{
+    return (ints)_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), (raw)value);
+}
+
+INLINE ints gather_quarters(ints value)
+{
+    const raw places = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return (ints)_mm512_permutexvar_epi32(places, (raw)value);
+}
+
+INLINE shorts load_quad(const void *from)
+{
+    return (shorts)_mm512_broadcast_i32x4(_mm_loadu_si128(from));
+}
+
+INLINE shorts load_quads(const void *const from[QUADS])
+{
+    const raw low = _mm512_inserti32x4(_mm512_castsi128_si512(_mm_loadu_si128(from[0])), _mm_loadu_si128(from[1]), 1);
+    const __m256i high =
+        _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(from[2])), _mm_loadu_si128(from[3]), 1);
+    return (shorts)_mm512_inserti64x4(low, high, 1);
+}
+
+#elif VECTOR == 32
+
+BINARY(ints, larger, ints, max_epi32)
+BINARY(ints, smaller, ints, min_epi32)
+BINARY(shorts, pack_unsigned, ints, packus_epi32)
+BINARY(shorts, shuffle, shorts, shuffle_epi8)
+
+INLINE ints odd_lanes(ints even, ints odd)
+{
+    return (ints)_mm256_blend_epi32((raw)even, (raw)odd, 0xaa);
+}
+
+INLINE ints prefix_sums(ints value)
+{
+    value = add(value, (ints)_mm256_slli_si256((raw)value, 4));
+    value = add(value, (ints)_mm256_slli_si256((raw)value, 8));                /* within each half */
+    const raw lower = _mm256_permute2x128_si256((raw)value, (raw)value, 0x08); /* zero, the lower half */
+    return add(value, (ints)_mm256_shuffle_epi32(lower, 0xff));
+}
+
+INLINE ints repeat_last(ints value)
+{
+    return (ints)_mm256_permutevar8x32_epi32((raw)value, _mm256_set1_epi32(7));
+}
+
+INLINE doubles first_doubles(ints value)
+{
+    return (doubles)_mm256_cvtepi32_pd(_mm256_castsi256_si128((raw)value));
+}
+
+INLINE doubles last_doubles(ints value)
+{
+    return (doubles)_mm256_cvtepi32_pd(_mm256_extracti128_si256((raw)value, 1));
+}
+
+INLINE doubles load_doubles(const int32_t *from)
+{
+    return (doubles)_mm256_cvtepi32_pd(_mm_loadu_si128((const void *)from));
+}
+
+INLINE ints join_doubles(doubles first, doubles last)
+{
+    const raw low = _mm256_castsi128_si256(_mm256_cvttpd_epi32((raw_doubles)first));
+    return (ints)_mm256_inserti128_si256(low, _mm256_cvttpd_epi32((raw_doubles)last), 1);
+}
+
+INLINE void store_past(void *to, ints value)
+{
+    _mm256_stream_si256(to, (raw)value);
+}
+
+INLINE ints gather_halves(ints value)
+{
+    return (ints)_mm256_permute4x64_epi64((raw)value, 0xd8);
+}
+
+INLINE ints gather_quarters(ints value)
+{
+    return (ints)_mm256_permutevar8x32_epi32((raw)value, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+INLINE shorts load_quad(const void *from)
+{
+    return (shorts)_mm256_broadcastsi128_si256(_mm_loadu_si128(from));
+}
+
+INLINE shorts load_quads(const void *const from[QUADS])
+{
+    return (shorts)_mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(from[0])), _mm_loadu_si128(from[1]),
+                                           1);
+}
+
+INLINE __m128i quad(shorts value, int number)
+{
+    return number == 0 ? _mm256_castsi256_si128((raw)value) : _mm256_extracti128_si256((raw)value, 1);
+}
+
+#else
+
+INLINE ints select_lanes(ints mask, ints a, ints b)
+{
+    return (a & mask) | (b & ~mask);
+}
+
+INLINE ints larger(ints a, ints b)
+{
+    return select_lanes(a > b, a, b);
+}
+
+INLINE ints smaller(ints a, ints b)
+{
+    return select_lanes(a < b, a, b);
+}
+
+INLINE ints odd_lanes(ints even, ints odd)
+{
+    return even | (odd & (ints){0, -1, 0, -1});
+}
+
+INLINE ints prefix_sums(ints value)
+{
+    value = add(value, (ints)_mm_slli_si128((raw)value, 4));
+    return add(value, (ints)_mm_slli_si128((raw)value, 8));
+}
+
+INLINE ints repeat_last(ints value)
+{
+    return (ints)_mm_shuffle_epi32((raw)value, 0xff);
+}
+
+INLINE doubles first_doubles(ints value)
+{
+    return (doubles)_mm_cvtepi32_pd((raw)value);
+}
+
+INLINE doubles last_doubles(ints value)
+{
+    return (doubles)_mm_cvtepi32_pd(_mm_shuffle_epi32((raw)value, 0xee));
+}
+
+INLINE doubles load_doubles(const int32_t *from)
+{
+    return (doubles)_mm_cvtepi32_pd(_mm_loadl_epi64((const void *)from));
+}
+
+INLINE ints join_doubles(doubles first, doubles last)
+{
+    return (ints)_mm_unpacklo_epi64(_mm_cvttpd_epi32((raw_doubles)first), _mm_cvttpd_epi32((raw_doubles)last));
+}
+
+INLINE void store_past(void *to, ints value)
+{
+    _mm_stream_si128(to, (raw)value);
+}
+
+INLINE shorts pack_unsigned(ints a, ints b)
+{
+    const ints middle = repeat(32768);
+    return pack(subtract(a, middle), subtract(b, middle)) ^ INT16_MIN;
+}
+
+INLINE ints gather_halves(ints value)
+{
+    return value;
+}
+
+INLINE ints gather_quarters(ints value)
+{
+    return value;
+}
+
+INLINE shorts load_quad(const void *from)
+{
+    return load_shorts(from);
+}
+
+INLINE shorts load_quads(const void *const from[QUADS])
+{
+    return load_shorts(from[0]);
+}
+
+INLINE __m128i quad(shorts value, int number)
+{
+    (void)number;
+    return (raw)value;
+}
+
+#endif
+
+INLINE shorts alternate(shorts value)
+{
+#if VECTOR == 16
+    return zip_first16(value, zip_last64(value, value));
+#else
+    static const uint8_t places[QUAD] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
+    return shuffle(value, load_quad(places));
+#endif
+}
+
+/* The high halves of products of uints. */
+INLINE ints multiply_high(ints a, ints b)
+{
+    const raw even = INTRINSIC(mul_epu32)((raw)a, (raw)b);
+    const raw odd = INTRINSIC(mul_epu32)(INTRINSIC(srli_epi64)((raw)a, 32), (raw)b);
+    return odd_lanes((ints)INTRINSIC(srli_epi64)(even, 32), (ints)odd);
+}
+
+/* Complete the stores past the caches, before another thread learns of them. */
+INLINE void fence_past(void)
+{
+    _mm_sfence();
+}
+
+#if VECTOR < 64
+INLINE bool is_zero(shorts value)
+{
+    return (unsigned)INTRINSIC(movemask_epi8)(INTRINSIC(cmpeq_epi8)((raw)value, (raw){0})) ==
+           (unsigned)((1ull << VECTOR) - 1);
+}
+#endif
+
+#endif
