@@ -18,13 +18,7 @@
  * Interleaving also takes 16 shuffles for 64 columns of four rows. If no byte of a lane were wasted, 9 x 9 would take
  * 81 multiply-adds. */
 
-#include "base/vector/vector.h"
-
-#if HAS_PAIRS
 #include "cpu/outputs.h"
-#else
-#include "cpu/outputs_portable.h"
-#endif
 
 #include <string.h>
 

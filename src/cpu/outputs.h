@@ -1,10 +1,62 @@
 /* SPDX-License-Identifier: MIT
  *
- * From sums to outputs, a vector at a time. outputs_portable.h has the same functions in plain C. */
+ * From sums to outputs, a block at a time. */
 #ifndef GPUCONV_CPU_OUTPUTS_H
 #define GPUCONV_CPU_OUTPUTS_H
 
-#include "cpu/blocks.h"
+#include "base/vector/vector.h"
+#include "cpu/loops.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+    BLOCK = 4 * LANES,
+    GROUP = VECTOR_REGISTERS == 32 ? 4 : 2,
+    COLUMN_GROUP = VECTOR == 64 ? 8 : 4, /* its sums fill half of the vector registers */
+};
+
+static_assert((int)BLOCK <= (int)BLOCK_MAX, "rows have room for one block behind their end");
+static_assert((int)GROUP <= (int)GROUP_MAX, "a column has taps for every row of a group");
+
+INLINE void store_output(void *to, ints value, bool past)
+{
+    if (past)
+        store_past(to, value);
+    else
+        store(to, value);
+}
+
+/* The position in a block of lane L of vector V: see enum layout. */
+INLINE int block_position(enum layout layout, int v, int l)
+{
+    return layout == LAYOUT_FOURS  ? 4 * l + v
+           : layout == LAYOUT_TWOS ? 2 * l + v % 2 + v / 2 * 2 * LANES
+                                   : v * LANES + l;
+}
+
+/* FINISH_EACH: the rounding is too wide for vectors. */
+NOT_INLINED static void finish_each(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
+                                    enum layout layout, uint8_t *to)
+{
+    const struct rounding r = finish->rounding;
+    int32_t sums[BLOCK];
+    if (is_float) {
+        c0 = __builtin_convertvector((floats)c0, ints);
+        c1 = __builtin_convertvector((floats)c1, ints);
+        c2 = __builtin_convertvector((floats)c2, ints);
+        c3 = __builtin_convertvector((floats)c3, ints);
+    }
+    store(sums, c0);
+    store(sums + LANES, c1);
+    store(sums + 2 * LANES, c2);
+    store(sums + 3 * LANES, c3);
+    for (int k = 0; k < BLOCK; k++) {
+        const int place = block_position(layout, k / LANES, k % LANES);
+        /* INT32_MIN only occurs beyond the end of a row. */
+        to[place] = rounding_apply(&r, sums[k] > INT32_MIN ? sums[k] : 0);
+    }
+}
 
 /* Pack the sums of a block to bytes, in the order of the columns. */
 INLINE ints pack_bytes(ints c0, ints c1, ints c2, ints c3, enum layout layout)
@@ -141,7 +193,7 @@ static void slide_across(const struct pass *pass, const struct window *of, const
         const ints sums = add(prefix_sums(multiply_pairs((shorts)two, repeat_short(1))), carry);
         carry = repeat_last(sums);
         store(odd + (size_t)k * LANES, sums);
-        store(even + (size_t)k * LANES, subtract(sums, two >> 16));
+        store(even + (size_t)k * LANES, subtract(sums, second_shorts(two)));
     }
     const int32_t *even_to = window % 2 ? even + window / 2 : odd + window / 2 - 1;
     const int32_t *odd_to = window % 2 ? odd + window / 2 : even + window / 2;

@@ -9,16 +9,18 @@
 #define HAS_PAIRS 0
 #define HAS_FOURS 0
 
-/* Element i of the result is element i of A, or element i - 8 of B. */
+typedef uint8_t uchars __attribute__((vector_size(VECTOR)));
+
+/* The elements of two vectors of TYPE at some indices: those of B follow those of A. */
 #if defined(__clang__) || __GNUC__ >= 12
-#define CHOOSE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define CHOOSE(type, a, b, ...) __builtin_shufflevector((type)(a), (type)(b), __VA_ARGS__)
 #else
-#define CHOOSE(a, b, ...) __builtin_shuffle(a, b, (shorts){__VA_ARGS__})
+#define CHOOSE(type, a, b, ...) __builtin_shuffle((type)(a), (type)(b), (type){__VA_ARGS__})
 #endif
 #define ZIP(name, ...)                                                                                                 \
     INLINE shorts name(shorts a, shorts b)                                                                             \
     {                                                                                                                  \
-        return CHOOSE(a, b, __VA_ARGS__);                                                                              \
+        return CHOOSE(shorts, a, b, __VA_ARGS__);                                                                      \
     }
 ZIP(zip_first16, 0, 8, 1, 9, 2, 10, 3, 11)
 ZIP(zip_last16, 4, 12, 5, 13, 6, 14, 7, 15)
@@ -27,13 +29,48 @@ ZIP(zip_last32, 4, 5, 12, 13, 6, 7, 14, 15)
 ZIP(zip_first64, 0, 1, 2, 3, 8, 9, 10, 11)
 ZIP(zip_last64, 4, 5, 6, 7, 12, 13, 14, 15)
 
+INLINE ints larger(ints a, ints b)
+{
+    const ints mask = a > b;
+    return (a & mask) | (b & ~mask);
+}
+
+INLINE ints smaller(ints a, ints b)
+{
+    const ints mask = a < b;
+    return (a & mask) | (b & ~mask);
+}
+
 INLINE shorts pack_small(ints a, ints b)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    return CHOOSE((shorts)a, (shorts)b, 0, 2, 4, 6, 8, 10, 12, 14);
-#else
-    return CHOOSE((shorts)a, (shorts)b, 1, 3, 5, 7, 9, 11, 13, 15);
-#endif
+    enum { LOW = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 1 };
+    return CHOOSE(shorts, a, b, LOW, LOW + 2, LOW + 4, LOW + 6, LOW + 8, LOW + 10, LOW + 12, LOW + 14);
+}
+
+INLINE shorts pack(ints a, ints b)
+{
+    const ints low = repeat(INT16_MIN), high = repeat(INT16_MAX);
+    return pack_small(smaller(larger(a, low), high), smaller(larger(b, low), high));
+}
+
+INLINE shorts pack_unsigned(ints a, ints b)
+{
+    const ints low = repeat(0), high = repeat(UINT16_MAX);
+    return pack_small(smaller(larger(a, low), high), smaller(larger(b, low), high));
+}
+
+INLINE shorts clamp_to_bytes(shorts a)
+{
+    const shorts is_large = a > 255;
+    return ((a & ~is_large) | (255 & is_large)) & (a > 0);
+}
+
+INLINE shorts pack_shorts_unsigned(shorts a, shorts b)
+{
+    enum { LOW = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 1 };
+    return (shorts)CHOOSE(uchars, clamp_to_bytes(a), clamp_to_bytes(b), LOW, LOW + 2, LOW + 4, LOW + 6, LOW + 8,
+                          LOW + 10, LOW + 12, LOW + 14, LOW + 16, LOW + 18, LOW + 20, LOW + 22, LOW + 24, LOW + 26,
+                          LOW + 28, LOW + 30);
 }
 
 /* The halves of 32 bits are the shorts, in the machine's order. */
@@ -54,16 +91,60 @@ INLINE shorts multiply_high_ushorts(shorts a, shorts b)
     return (shorts)(low >> 16 | (high & 0xffff0000));
 }
 
-INLINE ints larger(ints a, ints b)
+INLINE ints multiply_high(ints a, ints b)
 {
-    const ints mask = a > b;
-    return (a & mask) | (b & ~mask);
+    for (int l = 0; l < LANES; l++)
+        a[l] = (int32_t)((uint64_t)(uint32_t)a[l] * (uint32_t)b[l] >> 32);
+    return a;
 }
 
-INLINE ints smaller(ints a, ints b)
+INLINE ints gather_quarters(ints value)
 {
-    const ints mask = a < b;
-    return (a & mask) | (b & ~mask);
+    return value;
+}
+
+INLINE ints prefix_sums(ints value)
+{
+    uints sums = (uints)value;
+    for (int l = 1; l < LANES; l++)
+        sums[l] += sums[l - 1];
+    return (ints)sums;
+}
+
+INLINE ints repeat_last(ints value)
+{
+    return repeat(value[LANES - 1]);
+}
+
+INLINE doubles larger_doubles(doubles a, doubles b)
+{
+    for (int l = 0; l < LANES / 2; l++)
+        a[l] = a[l] > b[l] ? a[l] : b[l];
+    return a;
+}
+
+INLINE doubles smaller_doubles(doubles a, doubles b)
+{
+    for (int l = 0; l < LANES / 2; l++)
+        a[l] = a[l] < b[l] ? a[l] : b[l];
+    return a;
+}
+
+INLINE doubles square_root_doubles(doubles value)
+{
+    for (int l = 0; l < LANES / 2; l++)
+        value[l] = sqrt(value[l]);
+    return value;
+}
+
+INLINE doubles first_doubles(ints value)
+{
+    return (doubles){value[0], value[1]};
+}
+
+INLINE doubles last_doubles(ints value)
+{
+    return (doubles){value[2], value[3]};
 }
 
 INLINE floats square_root(floats value)

@@ -135,6 +135,12 @@ INLINE ints shift_left(ints a, int by)
     return (ints)((uints)a << by);
 }
 
+/* Of two shorts in each lane, the second one in memory. */
+INLINE ints second_shorts(ints a)
+{
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? a >> 16 : shift_left(a, 16) >> 16;
+}
+
 INLINE ints magnitude(ints a)
 {
     return subtract(a ^ a >> 31, a >> 31);
@@ -150,6 +156,17 @@ INLINE floats magnitude_floats(floats a)
 #else
 #include "base/vector/x86.h"
 #endif
+
+/* The shorts of the two halves of each quad in turns. */
+INLINE shorts alternate(shorts value)
+{
+#if VECTOR == 16
+    return zip_first16(value, zip_last64(value, value));
+#else
+    static const uint8_t places[QUAD] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
+    return shuffle(value, load_quad(places));
+#endif
+}
 
 INLINE ints clamp(ints value, ints low, ints high)
 {

@@ -107,7 +107,6 @@ INLINE doubles smaller_doubles(doubles a, doubles b)
  *     halves as ints, truncated.
  * store_past: store past the caches. It neither reads the cache line first nor keeps it. TO is a multiple of a vector.
  * pack_unsigned: as pack, to uint16_t. With SSE2 only for ints of at least -2^31 + 32768.
- * alternate: the shorts of the two halves of each quad in turns.
  * gather_halves: the first halves of all quads, and then the last ones. gather_quarters: the same for their four lanes.
  * load_quad: the same 16 bytes in each quad. load_quads: 16 bytes from each address.
  * shuffle: each quad's bytes at the places in PLACES, or 0 for 128. Not with SSE2.
@@ -357,16 +356,6 @@ INLINE __m128i quad(shorts value, int number)
 }
 
 #endif
-
-INLINE shorts alternate(shorts value)
-{
-#if VECTOR == 16
-    return zip_first16(value, zip_last64(value, value));
-#else
-    static const uint8_t places[QUAD] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
-    return shuffle(value, load_quad(places));
-#endif
-}
 
 /* The high halves of products of uints. */
 INLINE ints multiply_high(ints a, ints b)
