@@ -112,12 +112,14 @@ INLINE doubles smaller_doubles(doubles a, doubles b)
  * shuffle: each quad's bytes at the places in PLACES, or 0 for 128. Not with SSE2.
  * quad: one quad. is_zero: are all bits 0? Both are not for AVX-512: nothing needs them. */
 
-#if VECTOR == 64
-
+#if VECTOR > 16
 BINARY(ints, larger, ints, max_epi32)
 BINARY(ints, smaller, ints, min_epi32)
 BINARY(shorts, pack_unsigned, ints, packus_epi32)
 BINARY(shorts, shuffle, shorts, shuffle_epi8)
+#endif
+
+#if VECTOR == 64
 
 INLINE ints odd_lanes(ints even, ints odd)
 {
@@ -189,11 +191,6 @@ INLINE shorts load_quads(const void *const from[QUADS])
 }
 
 #elif VECTOR == 32
-
-BINARY(ints, larger, ints, max_epi32)
-BINARY(ints, smaller, ints, min_epi32)
-BINARY(shorts, pack_unsigned, ints, packus_epi32)
-BINARY(shorts, shuffle, shorts, shuffle_epi8)
 
 INLINE ints odd_lanes(ints even, ints odd)
 {
