@@ -110,9 +110,9 @@ bool device_elapsed(struct device *device, int from, int to, float *milliseconds
 /* Measure the peaks, which takes half a second. Uses marks 0 and 1. */
 bool device_peaks(struct device *device, struct device_peaks *peaks, struct error *error);
 
-/* image_orient and image_convert_samples on the device, in one: copy FROM to TO, turned upright from ORIENTATION. TO has
- * the sides of the result, and bits of its own. The samples of both are in device memory. */
-bool device_turn(struct device *device, const struct image *from, int orientation, const struct image *to,
+/* image_orient and image_convert_samples on the device, in one step: copy FROM to TO and apply ORIENTATION (EXIF's, 1 to
+ * 8). TO has the sides of the result and its own bits per sample. The samples of both are in device memory. */
+bool device_orient(struct device *device, const struct image *from, int orientation, const struct image *to,
                  struct error *error);
 
 /* image_split and image_merge on the device. They give the same bytes as on the CPU. The image's samples, aligned to 16

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Turn an interleaved image upright on the device, and change its bits. A thread copies one pixel. A block covers a
- * square, so that both sides of a quarter turn stay in the caches. */
+ * Apply EXIF's orientation to an interleaved image on the device, and change its bits per sample. A thread copies one
+ * pixel. A block covers a square, so that the rows that it reads and those that it writes stay in the caches even if
+ * they become columns. */
 #include "kernels/shared/conv.cuh"
 
 namespace
 {
 constexpr int side = 32, threads_y = 8; /* of the square, and rows of threads */
 
-/* Where pixels come from: the byte of the first one, and the bytes to the next one of a row and of a column. */
+/* Where the pixels of the result come from: the address of the first one, and the bytes to the next one of a row and
+ * of a column of the result. */
 struct source {
     const unsigned char *first;
     ptrdiff_t column, row;
@@ -36,7 +38,7 @@ __device__ __forceinline__ void convert(const uint16_t *from, uint8_t *to)
 }
 
 template <typename From, typename To>
-__global__ void __launch_bounds__(side *threads_y) turn(struct launch launch, struct source source)
+__global__ void __launch_bounds__(side *threads_y) orient(struct launch launch, struct source source)
 {
     const int2 tile = block_tile(launch);
     const int x = tile.x * side + (int)threadIdx.x;
@@ -51,25 +53,25 @@ __global__ void __launch_bounds__(side *threads_y) turn(struct launch launch, st
     }
 }
 
-/* By the bytes of a sample, before and after. */
-void (*const turns[2][2])(struct launch, struct source) = {
-    {turn<uint8_t, uint8_t>, turn<uint8_t, uint16_t>},
-    {turn<uint16_t, uint8_t>, turn<uint16_t, uint16_t>},
+/* Are the samples of the source, and of the result, of 16 bits? */
+void (*const kernels[2][2])(struct launch, struct source) = {
+    {orient<uint8_t, uint8_t>, orient<uint8_t, uint16_t>},
+    {orient<uint16_t, uint8_t>, orient<uint16_t, uint16_t>},
 };
 } // namespace
 
-bool device_turn(struct device *device, const struct image *from, int orientation, const struct image *to,
-                 struct error *error)
+bool device_orient(struct device *device, const struct image *from, int orientation, const struct image *to,
+                   struct error *error)
 {
     /* As in image_orient. */
-    const bool turns_back = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-    const bool turns_up = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+    const bool is_mirrored = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+    const bool is_upside_down = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
     const bool is_swapped = orientation >= 5 && orientation <= 8;
     const ptrdiff_t pixel = (ptrdiff_t)image_pixel_bytes(from), row_bytes = pixel * from->width;
-    const ptrdiff_t column = turns_back ? -pixel : pixel, row = turns_up ? -row_bytes : row_bytes;
+    const ptrdiff_t column = is_mirrored ? -pixel : pixel, row = is_upside_down ? -row_bytes : row_bytes;
     struct source source;
     source.first =
-        from->samples + (turns_up ? (from->height - 1) * row_bytes : 0) + (turns_back ? row_bytes - pixel : 0);
+        from->samples + (is_upside_down ? (from->height - 1) * row_bytes : 0) + (is_mirrored ? row_bytes - pixel : 0);
     source.column = is_swapped ? row : column;
     source.row = is_swapped ? column : row;
     source.channels = from->channels;
@@ -78,6 +80,6 @@ bool device_turn(struct device *device, const struct image *from, int orientatio
     launch.out = to->samples;
     launch.width = to->width;
     launch.height = to->height;
-    return launch_kernel(turns[from->bits > 8][to->bits > 8], launch, 1, device, {side, side, dim3(side, threads_y)},
+    return launch_kernel(kernels[from->bits > 8][to->bits > 8], launch, 1, device, {side, side, dim3(side, threads_y)},
                          error, source);
 }

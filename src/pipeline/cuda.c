@@ -234,7 +234,7 @@ static bool decode_scan(struct pipeline *pipeline, struct jpeg_ends *ends, const
     ends->is_handed_over = !is_decoded;
     return is_decoded &&
            (workspace->decoded.samples == workspace->image.samples ||
-            device_turn(pipeline->device, &workspace->decoded, ends->orientation, &workspace->image, error));
+            device_orient(pipeline->device, &workspace->decoded, ends->orientation, &workspace->image, error));
 }
 
 /* Queue the image's way to the device. */
@@ -254,7 +254,7 @@ static bool encode_scan(struct pipeline *pipeline, const struct workspace *works
     if (image.bits > 8) {
         image.bits = 8;
         image.samples = workspace->decoded.samples;
-        if (!device_turn(pipeline->device, &workspace->image, 1, &image, error))
+        if (!device_orient(pipeline->device, &workspace->image, 1, &image, error))
             return false;
     }
     return device_jpeg_encode(pipeline->jpeg, ends->out, &image, error) &&

@@ -270,8 +270,8 @@ bool device_merge(struct device *device, const struct plane *planes, enum alpha 
     return works(CALL_MERGE, error);
 }
 
-bool device_turn(struct device *device, const struct image *from, int orientation, const struct image *to,
-                 struct error *error)
+bool device_orient(struct device *device, const struct image *from, int orientation, const struct image *to,
+                   struct error *error)
 {
     struct image turned;
     (void)device;
