@@ -30,8 +30,6 @@
  *
  * Limits: filters in two passes whose ring fits in a block's shared memory. */
 #include "kernels/blur/sums.cuh"
-#include "kernels/shared/conv.cuh"
-#include "kernels/shared/copies.cuh"
 
 #include <math.h>
 #include <stdlib.h>
@@ -106,18 +104,6 @@ template <typename T>
 static __host__ __device__ constexpr int resident(int blocks)
 {
     return blocks == 1 ? 3 : blocks == 2 && sizeof(T) == 1 ? 4 : 2;
-}
-
-static __device__ __forceinline__ struct tile find_tile(const struct blur_call &call, int index)
-{
-    const int across = index / call.columns, plane = across / call.tiles_y;
-    struct tile tile;
-    tile.x = (index - across * call.columns) * call.tile_width - call.shift;
-    tile.y = (across - plane * call.tiles_y) * call.strip;
-    tile.rows = min(call.strip, call.launch.height - tile.y);
-    tile.in = call.launch.in + plane * call.launch.in_plane;
-    tile.out = call.launch.out + plane * call.launch.out_plane;
-    return tile;
 }
 
 /* ---- Samples: from memory to the stages in shared memory ---- */
@@ -217,7 +203,7 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
     const int lane = (int)threadIdx.x % 32;
     /* One lane sends it to the others, so that the compiler sees that it is the same for a warp. */
     const int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0);
-    const struct tile tile = find_tile(call, (int)blockIdx.x);
+    const struct tile tile = find_tile(call, (int)blockIdx.x, call.tile_width, call.shift);
     const int groups = (tile.rows + 15) / 16, steps = (groups + call.high) / 2;
 
     const uint32_t first_stage = shared_address(memory), stage_bytes = (uint32_t)(step_rows * call.pitch);
@@ -253,11 +239,11 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
 
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
-        matrix row[row_weights][tiles];
+        matrix row[row_weights][eights];
 #pragma unroll
         for (int w = 0; w < row_weights; w++)
 #pragma unroll
-            for (int k = 0; k < 4 * tiles; k++)
+            for (int k = 0; k < 4 * eights; k++)
                 row[w][k / 4].v[k % 4] = (int)row_start<PARTS>(call.passes, w);
         const uint4 *taps_at = call.row_taps + lane;
         for (int k = 0; k < loader.row_blocks();) {
@@ -267,7 +253,7 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
             const int end = min(k + loader.segment(), loader.row_blocks());
 #pragma unroll(BLOCKS > 0 ? BLOCKS : 1)
             for (uint32_t at = from; k < end; k++, at += 32 * bytes, taps_at += PARTS * 32) {
-                uint32_t taps[PARTS][4], samples[bytes][tiles][2];
+                uint32_t taps[PARTS][4], samples[bytes][eights][2];
                 load_taps(taps_at, taps);
                 read_samples(at, call.pitch, samples);
                 add_products<(BLOCKS > 0)>(row, taps, samples, call.row_used, k);
@@ -275,7 +261,7 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
             from = from == first_from + (stages - 1) * stage_bytes ? first_from : from + stage_bytes;
         }
 #pragma unroll
-        for (int b = 0; b < tiles / 2; b++) {
+        for (int b = 0; b < eights / 2; b++) {
             write_block<PARTS, PLANES>(call.passes, row, b, ring_to + write_at, ring_bytes);
             write_at = write_at + block_bytes == ring_bytes ? 0 : write_at + block_bytes;
         }
@@ -285,17 +271,17 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
             quads<T> out, in;
             if (UNSHARP)
                 load_quads<T>(launch, tile, x, out_y, in);
-            matrix column[column_weights][tiles];
+            matrix column[column_weights][eights];
 #pragma unroll
             for (int w = 0; w < column_weights; w++)
 #pragma unroll
-                for (int k = 0; k < 4 * tiles; k++)
+                for (int k = 0; k < 4 * eights; k++)
                     column[w][k / 4].v[k % 4] = UNSHARP ? 0 : (int)column_start<PARTS>(call.passes, w);
             uint32_t at = read_at;
             const uint4 *taps_at = call.column_taps + lane;
 #pragma unroll(BLOCKS > 0 ? BLOCKS : 1)
             for (int k = 0; k < column_blocks; k++, taps_at += PARTS * 32) {
-                uint32_t taps[PARTS][4], sums[PLANES][tiles][2];
+                uint32_t taps[PARTS][4], sums[PLANES][eights][2];
                 load_taps(taps_at, taps);
                 read_sums(ring_lane + at, ring_bytes, sums);
                 add_products<(BLOCKS > 0)>(column, taps, sums, call.column_used, k);
@@ -495,10 +481,6 @@ extern "C" bool blur_launch(const struct plan *plan, struct device *device, cons
     call.row_taps = (const uint4 *)device_table(device);
     call.column_taps = call.row_taps + (size_t)parts * call.row_blocks * matrix_bytes / sizeof(uint4);
     const size_t shared = choose_width(&call, planes, plan->sample, facts->block_shared);
-    if (shared > facts->block_shared)
-        return error_set(error, ERROR_WORK,
-                         "%s needs %zu bytes of shared memory, and a block of %s has %zu; use --backend cpu",
-                         plan->filter->name, shared, facts->name, facts->block_shared);
     const int threads = 2 * call.tile_width,
               by_registers = (plan->sample == SAMPLE_U16 ? resident<uint16_t>(call.kernel_blocks)
                                                          : resident<uint8_t>(call.kernel_blocks)) *
@@ -506,10 +488,6 @@ extern "C" bool blur_launch(const struct plan *plan, struct device *device, cons
     const int by_memory = (int)(facts->block_shared / shared);
     choose_strip(&call, plan->filter, in,
                  (double)facts->multiprocessors * (by_memory < by_registers ? by_memory : by_registers));
-    CUDA_TRY(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared),
-             error);
-    const dim3 grid((unsigned)call.columns * (unsigned)call.tiles_y * (unsigned)in->count);
-    kernel<<<grid, (unsigned)threads, shared, device_stream(device)>>>(call);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    return launch_blocks(kernel, call, call.columns * call.tiles_y * in->count, dim3((unsigned)threads), shared,
+                         plan->filter->name, device, error);
 }

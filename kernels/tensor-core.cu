@@ -238,21 +238,14 @@ extern "C" bool tensor_core_prepare(struct plan *plan, struct device *device, st
 
 typedef void tensor_function(struct tensor_launch);
 
-template <int PARTS, int FINISH>
+/* The kernel for a filter of HEIGHT rows, which is odd. */
+template <int PARTS, int FINISH, int LARGEST = walk_height>
 static tensor_function *walk_of_height(int height)
 {
-    switch (height) {
-    case 1:
-        return tensor_walk<1, PARTS, FINISH>;
-    case 3:
-        return tensor_walk<3, PARTS, FINISH>;
-    case 5:
-        return tensor_walk<5, PARTS, FINISH>;
-    case 7:
-        return tensor_walk<7, PARTS, FINISH>;
-    default:
-        return tensor_walk<9, PARTS, FINISH>;
-    }
+    if constexpr (LARGEST > 1)
+        if (height < LARGEST)
+            return walk_of_height<PARTS, FINISH, LARGEST - 2>(height);
+    return tensor_walk<LARGEST, PARTS, FINISH>;
 }
 
 template <int FINISH>
@@ -277,9 +270,9 @@ static tensor_function *passes_kernel(const struct tensor_arrangement *a)
 template <int BLOCKS>
 static tensor_function *passes_finish(const struct tensor_arrangement *a)
 {
-    return a->finish == PASS_SHIFT   ? passes_kernel<BLOCKS, PASS_SHIFT>(a)
-           : a->finish == PASS_SCALE ? passes_kernel<BLOCKS, PASS_SCALE>(a)
-                                     : passes_kernel<BLOCKS, PASS_ANY>(a);
+    return a->finish == FINISH_SHIFT   ? passes_kernel<BLOCKS, FINISH_SHIFT>(a)
+           : a->finish == FINISH_SCALE ? passes_kernel<BLOCKS, FINISH_SCALE>(a)
+                                       : passes_kernel<BLOCKS, FINISH_ANY>(a);
 }
 
 template <int FULL, int PACKED>
@@ -290,14 +283,14 @@ static tensor_function *group_kernel(const struct tensor_arrangement *a)
     return a->quick ? tensor_deep<FULL, PACKED, true> : tensor_deep<FULL, PACKED, false>;
 }
 
-static tensor_function *choose_kernel(const struct plan *plan, const struct tensor_arrangement *a)
+static tensor_function *tensor_kernel(const struct tensor_arrangement *a)
 {
     if (a->kernel == TENSOR_PASSES)
         return a->window == 2 ? passes_finish<2>(a) : passes_finish<3>(a);
     if (a->kernel != TENSOR_GROUP && a->kernel != TENSOR_DEEP)
-        return plan->filter->absolute ? quick_kernel<FINISH_ABSOLUTE>(a)
-               : a->shift == 0        ? quick_kernel<FINISH_SCALE>(a)
-                                      : quick_kernel<FINISH_SHIFT>(a);
+        return a->finish == FINISH_ABSOLUTE ? quick_kernel<FINISH_ABSOLUTE>(a)
+               : a->finish == FINISH_SCALE  ? quick_kernel<FINISH_SCALE>(a)
+                                            : quick_kernel<FINISH_SCALE_SHIFT>(a);
     return a->full == 1 ? a->packed ? group_kernel<1, 1>(a) : group_kernel<1, 0>(a)
            : a->packed ? group_kernel<2, 1>(a)
                         : group_kernel<2, 0>(a);
@@ -444,19 +437,11 @@ extern "C" bool tensor_core_launch(const struct plan *plan, struct device *devic
     tensor.bias = a.bias;
     tensor.multiplier = a.multiplier;
     tensor.shift = a.shift;
-    tensor_function *kernel = choose_kernel(plan, &a);
     const struct shape shape = choose_shape(plan, device, &a, &tensor);
 
     choose_strip(shape, device, in, &tensor);
     if (a.kernel == TENSOR_PASSES)
         shorten_last_strips(shape, device, in, &tensor);
-    if (shape.shared > device_facts(device)->block_shared) /* CUDA does not know $GPUCONV_MAX_CAPABILITY */
-        return error_set(error, ERROR_WORK, "tensor-core needs %zu bytes of shared memory and a block of %s has %zu",
-                         shape.shared, device_facts(device)->name, device_facts(device)->block_shared);
-    CUDA_TRY(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shape.shared),
-             error);
-    const dim3 grid((unsigned)((tensor.tiles + shape.tiles_a_block - 1) / shape.tiles_a_block));
-    kernel<<<grid, shape.block, shape.shared, device_stream(device)>>>(tensor);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    return launch_blocks(tensor_kernel(&a), tensor, (tensor.tiles + shape.tiles_a_block - 1) / shape.tiles_a_block,
+                         shape.block, shape.shared, plan->filter->name, device, error);
 }

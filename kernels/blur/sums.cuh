@@ -4,19 +4,12 @@
 #ifndef GPUCONV_BLUR_SUMS_CUH
 #define GPUCONV_BLUR_SUMS_CUH
 
-#include "kernels/shared/conv.cuh"
 #include "kernels/shared/copies.cuh"
 #include "kernels/shared/products.cuh"
+#include "kernels/shared/tile.cuh"
 
-static constexpr int step_rows = 32;        /* rows of samples, and of outputs, that are worked on at a time */
-static constexpr int tiles = step_rows / 8; /* of 8 rows, or of 8 columns */
-
-/* A tile of outputs, and its planes. */
-struct tile {
-    int x, y, rows;
-    const unsigned char *in;
-    unsigned char *out;
-};
+static constexpr int step_rows = 32;         /* rows of samples, and of outputs, that are worked on at a time */
+static constexpr int eights = step_rows / 8; /* groups of 8 rows, or of 8 columns */
 
 /* The COUNT blocks of 32 terms from FIRST on. In the others, a part of the taps is all zero. */
 struct used_blocks {
@@ -106,8 +99,8 @@ static __device__ __forceinline__ void load_taps(const uint4 *from, uint32_t (&t
  * weights. ALL: no part of the taps is left out, else those that are zero in block K. */
 template <bool ALL, int PARTS, int COUNT>
 static __device__ __forceinline__ void
-add_products(matrix (&sum)[PARTS + COUNT - 1][tiles], const uint32_t (&taps)[PARTS][4],
-             const uint32_t (&values)[COUNT][tiles][2], const struct used_blocks *used, int k)
+add_products(matrix (&sum)[PARTS + COUNT - 1][eights], const uint32_t (&taps)[PARTS][4],
+             const uint32_t (&values)[COUNT][eights][2], const struct used_blocks *used, int k)
 {
 #pragma unroll
     for (int p = 0; p < PARTS; p++)
@@ -115,15 +108,15 @@ add_products(matrix (&sum)[PARTS + COUNT - 1][tiles], const uint32_t (&taps)[PAR
 #pragma unroll
             for (int i = 0; i < COUNT; i++)
 #pragma unroll
-                for (int j = 0; j < tiles; j++)
+                for (int j = 0; j < eights; j++)
                     multiply32<uint8_t, uint8_t>(sum[p + i][j], taps[p], values[i][j], sum[p + i][j]);
 }
 
 /* The bytes of 32 samples of 32 rows, from a stage. */
-static __device__ __forceinline__ void read_samples(uint32_t at, int pitch, uint32_t (&samples)[1][tiles][2])
+static __device__ __forceinline__ void read_samples(uint32_t at, int pitch, uint32_t (&samples)[1][eights][2])
 {
 #pragma unroll
-    for (int j = 0; j < tiles; j += 2) {
+    for (int j = 0; j < eights; j += 2) {
         uint32_t word[4];
         read_matrices(word, at + 8 * j * pitch);
 #pragma unroll
@@ -132,10 +125,10 @@ static __device__ __forceinline__ void read_samples(uint32_t at, int pitch, uint
     }
 }
 
-static __device__ __forceinline__ void read_samples(uint32_t at, int pitch, uint32_t (&samples)[2][tiles][2])
+static __device__ __forceinline__ void read_samples(uint32_t at, int pitch, uint32_t (&samples)[2][eights][2])
 {
 #pragma unroll
-    for (int j = 0; j < tiles; j++) {
+    for (int j = 0; j < eights; j++) {
         uint32_t word[4];
         read_matrices(word, at + 8 * j * pitch);
 #pragma unroll
@@ -146,12 +139,12 @@ static __device__ __forceinline__ void read_samples(uint32_t at, int pitch, uint
 
 /* The bytes of 32 rows of 8 columns each from the ring's block AT and the next. */
 template <int PLANES>
-static __device__ __forceinline__ void read_sums(uint32_t at, uint32_t ring_bytes, uint32_t (&sums)[PLANES][tiles][2])
+static __device__ __forceinline__ void read_sums(uint32_t at, uint32_t ring_bytes, uint32_t (&sums)[PLANES][eights][2])
 {
 #pragma unroll
     for (int i = 0; i < PLANES; i++)
 #pragma unroll
-        for (int j = 0; j < tiles; j += 2) {
+        for (int j = 0; j < eights; j += 2) {
             uint32_t word[4];
             read_matrices(word, at + i * ring_bytes + 128 * j);
 #pragma unroll
@@ -162,18 +155,18 @@ static __device__ __forceinline__ void read_sums(uint32_t at, uint32_t ring_byte
 
 /* Element K of the sums of all weights. */
 template <int WEIGHTS>
-static __device__ __forceinline__ void take_sums(const matrix (&sum)[WEIGHTS][tiles], int tile, int k,
+static __device__ __forceinline__ void take_sums(const matrix (&sum)[WEIGHTS][eights], int eight, int k,
                                                  uint32_t (&taken)[WEIGHTS])
 {
 #pragma unroll
     for (int w = 0; w < WEIGHTS; w++)
-        taken[w] = (uint32_t)sum[w][tile].v[k];
+        taken[w] = (uint32_t)sum[w][eight].v[k];
 }
 
 /* Write the bytes of m of a block of 16 rows to the ring: of column g and then of g + 8 the rows 2 t, 2 t + 1, 8 + 2 t and
  * 9 + 2 t. B is the block among those of ROW. */
 template <int PARTS, int PLANES, int WEIGHTS>
-static __device__ __forceinline__ void write_block(const struct passes &passes, const matrix (&row)[WEIGHTS][tiles],
+static __device__ __forceinline__ void write_block(const struct passes &passes, const matrix (&row)[WEIGHTS][eights],
                                                    int b, uint32_t to, uint32_t ring_bytes)
 {
 #pragma unroll
@@ -266,11 +259,11 @@ static __device__ __forceinline__ void load_quads(const struct launch &launch, c
 
 /* The outputs of sums of columns. */
 template <typename T, int PARTS, bool UNSHARP, int WEIGHTS>
-static __device__ __forceinline__ void finish_quads(const struct passes &passes, const matrix (&column)[WEIGHTS][tiles],
-                                                    const quads<T> &in, quads<T> &out)
+static __device__ __forceinline__ void
+finish_quads(const struct passes &passes, const matrix (&column)[WEIGHTS][eights], const quads<T> &in, quads<T> &out)
 {
 #pragma unroll
-    for (int k = 0; k < tiles; k++) {
+    for (int k = 0; k < eights; k++) {
         const int c = k / 2, r = k % 2; /* the chunk and the row */
         uint32_t level[4];
 #pragma unroll

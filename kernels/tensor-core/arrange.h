@@ -66,24 +66,28 @@ KERNEL_CONSTANT int wide_stage(int units)
 /* The kernel, named as its file tensor-NAME.cuh. */
 enum tensor_kernel { TENSOR_WALK, TENSOR_PASSES, TENSOR_WIDE, TENSOR_GROUP, TENSOR_DEEP };
 
-/* How tensor_passes turns sums into levels, before they are clamped. With PASS_SCALE it multiplies, and with
- * PASS_SHIFT, for a scale that is a power of two, it shifts; both have the bias in the sums from the start. With
- * PASS_ANY it adds the bias, multiplies and shifts. */
-enum pass_finish { PASS_SCALE, PASS_SHIFT, PASS_ANY };
+/* How quick sums become levels, before they are clamped. With the first three, sums include the bias from the start. */
+enum tensor_finish {
+    FINISH_SCALE,       /* multiply */
+    FINISH_SCALE_SHIFT, /* multiply and shift */
+    FINISH_SHIFT,       /* shift, because the scale is a power of two; PASSES */
+    FINISH_ABSOLUTE,    /* take the absolute value, add the bias, multiply and shift */
+    FINISH_ANY          /* the same; take the absolute value only if the filter does */
+};
 
 struct tensor_arrangement {
     enum tensor_kernel kernel;
     int lead;   /* samples from the first of a window to its first output */
     int height; /* WALK: the filter's, made odd; GROUP, DEEP: rows of taps, in pairs, one lower for odd outputs */
-    int full, packed, blocks; /* GROUP, DEEP */
-    int units, terms;         /* WIDE: windows of units times 16 samples; products of a part */
-    int window, planes;       /* PASSES: blocks of 16 taps in a window; bytes of row sums */
-    bool unsigned_taps;       /* PASSES */
-    enum pass_finish finish;  /* PASSES */
-    uint32_t start, first;    /* PASSES: the start of row sums, and that of sums */
-    int parts;                /* of int8 that the taps are cut into */
-    int factor;               /* all taps are multiplied by this, for quick rounding */
-    bool quick;               /* level = (sum + bias) * multiplier >> 32 >> shift; else the plan's rounding. DEEP: 32
+    int full, packed, blocks;  /* GROUP, DEEP */
+    int units, terms;          /* WIDE: windows of units times 16 samples; products of a part */
+    int window, planes;        /* PASSES: blocks of 16 taps in a window; bytes of row sums */
+    bool unsigned_taps;        /* PASSES */
+    enum tensor_finish finish; /* WALK, PASSES, WIDE */
+    uint32_t start, first;     /* PASSES: the start of row sums, and that of sums */
+    int parts;                 /* of int8 that the taps are cut into */
+    int factor;                /* all taps are multiplied by this, for quick rounding */
+    bool quick;                /* level = (sum + bias) * multiplier >> 32 >> shift; else the plan's rounding. DEEP: 32
                                * bits hold levels before they are clamped */
     int bias, multiplier, shift;
 };
@@ -190,13 +194,13 @@ static inline bool tensor_arrange_passes(const struct filter *f, struct tensor_a
     a->start = (uint32_t)lowest;
     const int64_t scale = (int64_t)f->scale * a->factor;
     if (!f->absolute && (scale & (scale - 1)) == 0) {
-        a->finish = PASS_SHIFT;
+        a->finish = FINISH_SHIFT;
         for (a->shift = 0; scale >> a->shift > 1;)
             a->shift++;
     } else {
-        a->finish = f->absolute || a->shift != 0 ? PASS_ANY : PASS_SCALE;
+        a->finish = f->absolute || a->shift != 0 ? FINISH_ANY : FINISH_SCALE;
     }
-    a->first = (uint32_t)((a->finish == PASS_ANY ? 0 : a->bias) - lowest * column_sum);
+    a->first = (uint32_t)((a->finish == FINISH_ANY ? 0 : a->bias) - lowest * column_sum);
     a->kernel = TENSOR_PASSES;
     return true;
 }
@@ -249,6 +253,7 @@ static inline void tensor_arrange(const struct filter *f, bool has_passes, bool 
 {
     memset(a, 0, sizeof *a);
     tensor_make_quick(f, a);
+    a->finish = f->absolute ? FINISH_ABSOLUTE : a->shift == 0 ? FINISH_SCALE : FINISH_SCALE_SHIFT;
     const int parts = tensor_parts(f, a->factor);
     a->parts = parts;
     a->lead = (f->anchor_x + 3) / 4 * 4;

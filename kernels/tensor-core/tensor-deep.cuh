@@ -44,7 +44,7 @@ static __global__ void __launch_bounds__(32 * warps, deep_resident(FULL))
     const int index = (int)(blockIdx.x * blockDim.y + threadIdx.y);
     if (index >= tensor.tiles)
         return;
-    const struct tile tile = find_tile<tile_columns>(tensor, index);
+    const struct tile tile = find_tile(tensor, index, tile_columns);
     warp_loader<uint16_t, deep> loader(tensor, tile, shared_address(memory), tensor.lead);
     const int pitch = loader.pitch, capacity = loader.capacity;
 

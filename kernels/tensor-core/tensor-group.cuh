@@ -56,7 +56,7 @@ static __global__ void __launch_bounds__(32 * warps, 4)
     const int index = (int)(blockIdx.x * blockDim.y + threadIdx.y);
     if (index >= tensor.tiles)
         return;
-    const struct tile tile = find_tile<tile_columns>(tensor, index);
+    const struct tile tile = find_tile(tensor, index, tile_columns);
     warp_loader<uint8_t, group> loader(tensor, tile, shared_address(memory), tensor.before);
     const int pitch = loader.pitch, capacity = loader.capacity;
 
@@ -70,21 +70,14 @@ static __global__ void __launch_bounds__(32 * warps, 4)
     for (int r = 0; r < tile.rows; r += group) {
         copy_wait<1>();
         loader.load();
-        matrix sum[group];
-#pragma unroll
-        for (int k = 0; k < group; k++)
-#pragma unroll
-            for (int e = 0; e < 4; e++)
-                sum[k].v[e] = 0;
+        matrix sum[group] = {};
         const uint32_t *table = tensor.table;
 #pragma unroll 1
         for (int p = 0; p < tensor.parts; p++) {
             if (p > 0)
 #pragma unroll
-                for (int k = 0; k < group; k++)
-#pragma unroll
-                    for (int e = 0; e < 4; e++)
-                        sum[k].v[e] *= 256;
+                for (int k = 0; k < 4 * group; k++)
+                    sum[k / 4].v[k % 4] *= 256;
 #pragma unroll 1
             for (int block = 0; block < tensor.blocks; block++) {
                 uint32_t window[group_pairs][FULL][4], packed[group_pairs][2];
@@ -145,17 +138,10 @@ static __global__ void __launch_bounds__(32 * warps, 4)
 #pragma unroll
         for (int k = 0; k < group; k++) {
             int level[4];
-            if (tensor.quick) {
 #pragma unroll
-                for (int e = 0; e < 4; e++)
-                    level[e] = __mulhi((launch.rounding.absolute ? abs(sum[k].v[e]) : sum[k].v[e]) + tensor.bias,
-                                       tensor.multiplier) >>
-                               tensor.shift;
-            } else {
-#pragma unroll
-                for (int e = 0; e < 4; e++)
-                    level[e] = finish_sum(launch, sum[k].v[e]);
-            }
+            for (int e = 0; e < 4; e++)
+                level[e] =
+                    tensor.quick ? quick_level<FINISH_ANY>(tensor, sum[k].v[e]) : finish_sum(launch, sum[k].v[e]);
             const uint32_t word =
                 swap_pairs(pack_pair(level[0], level[1], pack_pair(level[2], level[3], 0)), 1, selector);
             if (whole)

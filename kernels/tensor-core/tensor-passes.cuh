@@ -85,18 +85,12 @@ static __host__ __device__ constexpr int pass_resident(int planes, int parts)
  * them. */
 static __device__ __forceinline__ struct tile find_pass_tile(const struct tensor_launch &tensor, int index)
 {
-    const struct launch &launch = tensor.launch;
     const int down = index / tensor.columns, longer = tensor.tiles_y * tensor.planes;
     const bool is_long = down < longer;
     const int at = is_long ? down : down - longer, of = is_long ? tensor.tiles_y : tensor.short_y;
     const int plane = at / of, strip = is_long ? tensor.strip : tensor.short_strip;
-    struct tile tile;
-    tile.x = (index - down * tensor.columns) * pass_columns;
-    tile.y = (at - plane * of) * strip + (is_long ? 0 : tensor.tiles_y * tensor.strip);
-    tile.rows = min(strip, launch.height - tile.y);
-    tile.in = launch.in + plane * launch.in_plane;
-    tile.out = launch.out + plane * launch.out_plane;
-    return tile;
+    return make_tile(tensor.launch, plane, (index - down * tensor.columns) * pass_columns,
+                     (at - plane * of) * strip + (is_long ? 0 : tensor.tiles_y * tensor.strip), strip);
 }
 
 /* The same as load_column, if some rows are outside the image. Not inlined, and called with values instead of the
@@ -324,7 +318,7 @@ using sum_window = uint32_t[2][PLANES][2];
 template <int BLOCKS, int PLANES, int PARTS, typename TAP, int FINISH>
 struct pass_sums {
     band<BLOCKS, PARTS, TAP> row_taps, column_taps;
-    matrix start, zero;          /* of row sums and of column sums */
+    matrix start, zero = {};     /* of row sums and of column sums */
     int base;                    /* 256 */
     uint32_t pair_at, single_at; /* where a lane reads a row of a pair of blocks, or of one block, in a stage */
 
@@ -337,13 +331,11 @@ struct pass_sums {
         /* Loaded from memory, so that the compiler keeps it in four registers (see tensor_walk). */
         const uint32_t *numbers = table + 2 * PARTS * pass_words(BLOCKS) * 32;
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 4; k++)
             start.v[k] = (int)__ldg(numbers + k);
-            zero.v[k] = 0;
-        }
         /* Loaded from memory, so that it stays a multiplication. The pipe for shifts is busy with packing and, for
-         * PASS_SHIFT, with shifts of the sums. The pipe for multiplications is idle. */
-        base = FINISH == PASS_SHIFT && PARTS == 1 ? (int)__ldg(numbers + 4) : 256;
+         * FINISH_SHIFT, with shifts of the sums. The pipe for multiplications is idle. */
+        base = FINISH == FINISH_SHIFT && PARTS == 1 ? (int)__ldg(numbers + 4) : 256;
     }
 
     /* Read pair Q of the warp's blocks from STAGE. */
@@ -427,17 +419,6 @@ struct pass_sums {
         return sum;
     }
 
-    /* A sum to a level, before clamping. */
-    static __device__ __forceinline__ int level_of(const struct tensor_launch &tensor, int sum)
-    {
-        if (FINISH == PASS_SHIFT)
-            return sum >> tensor.shift;
-        if (FINISH == PASS_SCALE)
-            return __mulhi(sum, tensor.multiplier);
-        return __mulhi((tensor.launch.rounding.absolute ? abs(sum) : sum) + tensor.bias, tensor.multiplier) >>
-               tensor.shift;
-    }
-
     /* The outputs of 32 rows of a chunk, to the staging's rows from TO on. */
     __device__ __forceinline__ void make_outputs(const struct tensor_launch &tensor, const sum_window<PLANES> &old,
                                                  const sum_window<PLANES> &now, uint32_t to, int lane) const
@@ -450,7 +431,7 @@ struct pass_sums {
             int level[8];
 #pragma unroll
             for (int k = 0; k < 8; k++)
-                level[k] = level_of(tensor, k < 4 ? left.v[k] : right.v[k - 4]);
+                level[k] = quick_level<FINISH>(tensor, k < 4 ? left.v[k] : right.v[k - 4]);
 #pragma unroll
             for (int k = 0; k < 4; k += 2)
                 words[2 * o + k / 2] = pack_pair(level[k], level[k + 1], pack_pair(level[4 + k], level[5 + k], 0));
@@ -477,13 +458,7 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
         loader.load();
 
     const pass_sums<BLOCKS, PLANES, PARTS, TAP, FINISH> sums(tensor.table, warp, lane);
-    sum_window<PLANES> windows[2][pass_chunks];
-#pragma unroll
-    for (int c = 0; c < pass_chunks; c++)
-#pragma unroll
-        for (int k = 0; k < 4 * PLANES; k++)
-            windows[0][c][k / (2 * PLANES)][k / 2 % PLANES][k % 2] = 0;
-
+    sum_window<PLANES> windows[2][pass_chunks] = {};
     pass_writer writer(tensor.launch, tile, -before, loader.end, thread);
     uint32_t stage = ring, offset = 0; /* of the stage, and of the set of its outputs */
     int r = -before;                   /* the first row of outputs that the stage makes */

@@ -43,21 +43,6 @@ static __host__ __device__ constexpr int walk_strip(int height)
     return height <= 3 ? 6 : height == 5 ? 10 : height == 7 ? 9 : 8;
 }
 
-/* Are all outputs of a stage inside the image? */
-struct always {
-    __device__ constexpr operator bool() const
-    {
-        return true;
-    }
-};
-
-struct sometimes {
-    __device__ constexpr operator bool() const
-    {
-        return false;
-    }
-};
-
 /* Registers for 4 blocks a multiprocessor: with more blocks the window spills. */
 template <int HEIGHT, int PARTS, int FINISH>
 static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid_constant__ struct tensor_launch tensor)
@@ -70,7 +55,7 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid
     const int index = (int)(blockIdx.x * warps + threadIdx.y);
     if (index >= tensor.tiles)
         return;
-    const struct tile tile = find_tile<walk_columns>(tensor, index);
+    const struct tile tile = find_tile(tensor, index, walk_columns);
     const int input_rows = tile.rows + HEIGHT - 1;
     const uint32_t mine = shared_address(ring) + threadIdx.y * stages * stage_bytes, end = mine + stages * stage_bytes;
 
@@ -109,20 +94,12 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid
 
     /* Loaded from memory, so that the compiler keeps them in four registers. If it knows that they are equal, it makes
      * them anew for each product. */
-    matrix bias, zero;
+    matrix bias, zero = {};
 #pragma unroll
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 4; k++)
         bias.v[k] = (int)__ldg(tensor.table + PARTS * 4 * pairs * 32 + k);
-        zero.v[k] = 0;
-    }
-    uint32_t window[pairs][walk_tiles][4]; /* of a pair of rows: the upper one's chunks g and g + 8, the lower one's */
-#pragma unroll
-    for (int m = 0; m < pairs; m++)
-#pragma unroll
-        for (int c = 0; c < walk_tiles; c++)
-#pragma unroll
-            for (int k = 0; k < 4; k++)
-                window[m][c][k] = 0;
+    /* Of a pair of rows: chunks g and g + 8 of the upper row, then those of the lower row. */
+    uint32_t window[pairs][walk_tiles][4] = {};
 
     const uint32_t selector = swap_selector(t);
     const int column = tile.x + quad_offset(lane), left = launch.width - column;
@@ -131,7 +108,9 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid
     const uint32_t lane_from = walk_before - tensor.lead + chunk * g + 4 * t;
     uint32_t from = mine;
     int r = 0; /* the stage's first row */
-    auto work_on_stage = [&](auto steady) {
+    /* IS_STEADY says whether all outputs of the stage are inside the image. */
+    auto work_on_stage = [&](auto is_steady) {
+        constexpr bool steady = decltype(is_steady)::value;
 #pragma unroll
         for (int u = 0; u < stage_rows; u += 2) {
             const int newest = u / 2 % pairs;
@@ -202,9 +181,9 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid
         copy_wait<stages - 2>();
         load_stage();
         if (full && r >= HEIGHT - 1 && r + stage_rows <= input_rows)
-            work_on_stage(always());
+            work_on_stage(known<true>());
         else
-            work_on_stage(sometimes());
+            work_on_stage(known<false>());
         from = from + stage_bytes == end ? mine : from + stage_bytes;
     }
 }

@@ -5,9 +5,9 @@
 #ifndef GPUCONV_TENSOR_CUH
 #define GPUCONV_TENSOR_CUH
 
-#include "kernels/shared/conv.cuh"
 #include "kernels/shared/copies.cuh"
 #include "kernels/shared/products.cuh"
+#include "kernels/shared/tile.cuh"
 #include "kernels/tensor-core/arrange.h"
 
 /* The argument of the kernels of tensor-core. */
@@ -30,29 +30,6 @@ struct tensor_launch {
     bool quick;            /* level = (sum + bias) * multiplier >> 32 >> shift; otherwise the plan's rounding */
     int bias, multiplier, shift;
 };
-
-/* A tile of outputs, and its plane. */
-struct tile {
-    int x, y, rows;
-    const uint8_t *in;
-    uint8_t *out;
-};
-
-/* Tiles are numbered along rows of tiles, then down, then from plane to plane. So tiles that run at one time are near
- * each other in memory, and halo rows are still in L2. */
-template <int COLUMNS>
-static __device__ __forceinline__ struct tile find_tile(const struct tensor_launch &tensor, int index)
-{
-    const struct launch &launch = tensor.launch;
-    const int across = index / tensor.columns, plane = across / tensor.tiles_y;
-    struct tile tile;
-    tile.x = (index - across * tensor.columns) * COLUMNS;
-    tile.y = (across - plane * tensor.tiles_y) * tensor.strip;
-    tile.rows = min(tensor.strip, launch.height - tile.y);
-    tile.in = launch.in + plane * launch.in_plane;
-    tile.out = launch.out + plane * launch.out_plane;
-    return tile;
-}
 
 static __device__ __forceinline__ uint32_t read_shared(uint32_t from)
 {
@@ -199,15 +176,14 @@ static constexpr int warps = 4;                 /* of a block */
 
 /* ---- Sums to samples ---- */
 
-/* How a quick sum is finished: multiplied, multiplied and shifted, or its absolute value so. */
-enum finish { FINISH_SCALE, FINISH_SHIFT, FINISH_ABSOLUTE };
-
-/* A sum to a level, before clamping. The sum includes the bias, except with FINISH_ABSOLUTE. */
+/* A sum to a level, before clamping, by enum tensor_finish. */
 template <int FINISH>
 static __device__ __forceinline__ int quick_level(const struct tensor_launch &tensor, int sum)
 {
-    if (FINISH == FINISH_ABSOLUTE)
-        sum = abs(sum) + tensor.bias;
+    if (FINISH == FINISH_SHIFT)
+        return sum >> tensor.shift;
+    if (FINISH == FINISH_ABSOLUTE || FINISH == FINISH_ANY)
+        sum = (FINISH == FINISH_ABSOLUTE || tensor.launch.rounding.absolute ? abs(sum) : sum) + tensor.bias;
     const int level = __mulhi(sum, tensor.multiplier);
     return FINISH == FINISH_SCALE ? level : level >> tensor.shift;
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What tensor-core and blur share: tiles, which are numbered over all planes, and the launch of blocks for them. */
+#ifndef GPUCONV_TILE_CUH
+#define GPUCONV_TILE_CUH
+
+#include "kernels/shared/conv.cuh"
+
+/* A tile of outputs, and its plane. */
+struct tile {
+    int x, y, rows;
+    const uint8_t *in;
+    uint8_t *out;
+};
+
+/* The tile of at most STRIP rows from row Y and column X on. */
+static __device__ __forceinline__ struct tile make_tile(const struct launch &launch, int plane, int x, int y, int strip)
+{
+    struct tile tile;
+    tile.x = x;
+    tile.y = y;
+    tile.rows = min(strip, launch.height - y);
+    tile.in = launch.in + plane * launch.in_plane;
+    tile.out = launch.out + plane * launch.out_plane;
+    return tile;
+}
+
+/* Find tile INDEX. CALL, the argument of the kernel, has `columns` tiles of WIDTH columns side by side, the first from
+ * column -BEFORE on, and `tiles_y` of `strip` rows one below the other. Tiles are numbered along rows of tiles, then
+ * down, then from plane to plane. So tiles that run at one time are near each other in memory, and halo rows are still
+ * in L2. */
+template <typename Call>
+static __device__ __forceinline__ struct tile find_tile(const Call &call, int index, int width, int before = 0)
+{
+    const int across = index / call.columns, plane = across / call.tiles_y;
+    return make_tile(call.launch, plane, (index - across * call.columns) * width - before,
+                     (across - plane * call.tiles_y) * call.strip, call.strip);
+}
+
+/* Launch BLOCKS blocks of a kernel, each with SHARED bytes of shared memory. NAME is the filter's. */
+template <typename Call>
+static bool launch_blocks(void (*kernel)(Call), const Call &call, int blocks, dim3 block, size_t shared,
+                          const char *name, struct device *device, struct error *error)
+{
+    const struct device_info *facts = device_facts(device);
+    if (shared > facts->block_shared) /* CUDA does not know $GPUCONV_MAX_CAPABILITY */
+        return error_set(error, ERROR_WORK,
+                         "%s needs %zu bytes of shared memory, and a block of %s has %zu; use --backend cpu", name,
+                         shared, facts->name, facts->block_shared);
+    CUDA_TRY(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared),
+             error);
+    kernel<<<(unsigned)blocks, block, shared, device_stream(device)>>>(call);
+    CUDA_TRY(cudaGetLastError(), error);
+    return true;
+}
+
+#endif
