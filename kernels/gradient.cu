@@ -158,16 +158,16 @@ static __device__ __forceinline__ uint32_t root_deep(const struct join &join, fl
 }
 
 /* Turn the two sums of a slope into a level in the last bytes. */
-template <typename T, int COMBINE, int WAY>
+template <typename T, int COMBINE, bool QUICK>
 static __device__ __forceinline__ uint32_t finish_slope(const struct launch &launch, const struct join &join,
                                                         const struct level &level, float first, float second)
 {
     if (COMBINE == COMBINE_MAGNITUDE)
-        return sizeof(T) == 2 ? root_deep(join, first, second) : root<WAY == ROOT_FIXED>(join, first, second);
+        return sizeof(T) == 2 ? root_deep(join, first, second) : root<!QUICK>(join, first, second);
     const float a = fabsf(first), b = fabsf(second), sum = COMBINE == COMBINE_MAX ? fmaxf(a, b) : a + b;
     if (sizeof(T) == 2)
         return (uint32_t)min(max(level16(launch, sum), 0), 65535);
-    if (WAY == FINISH_QUICK)
+    if (QUICK)
         return finish_quick(level, sum);
     uint8_t byte;
     finish(launch, sum, &byte);
@@ -260,9 +260,9 @@ static __device__ __forceinline__ float slope_sample(uint32_t word, int k)
         return word_as<float>(word, k);
 }
 
-/* COMBINE and WAY: WAY is enum root_way for magnitudes, enum finish else; for samples of uint16_t it has no meaning.
- * UNIT: p is 1. */
-template <typename T, int COMBINE, int WAY, bool UNIT>
+/* COMBINE is the filter's. QUICK is for samples of uint8_t: the root is ROOT_QUICK, or the sum is quick (strip.cuh). UNIT
+ * says that p is 1. */
+template <typename T, int COMBINE, bool QUICK, bool UNIT>
 static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
     gradient_slope(const __grid_constant__ struct launch launch, const __grid_constant__ struct slope slope,
                    const __grid_constant__ struct join join, const __grid_constant__ struct level level)
@@ -316,7 +316,7 @@ static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
                 next[c] = UNIT ? d : slope.outer * d;
                 above[c] = middle[c];
                 middle[c] = t;
-                out[c] = finish_slope<T, COMBINE, WAY>(launch, join, level, s1, s2);
+                out[c] = finish_slope<T, COMBINE, QUICK>(launch, join, level, s1, s2);
             }
             if (!steady && (r + k < 2 || r + k >= rows + 2))
                 continue;
@@ -485,38 +485,28 @@ extern "C" bool gradient_prepare(struct plan *plan, struct device *device, struc
 
 typedef void slope_kernel(struct launch, struct slope, struct join, struct level);
 
-template <bool UNIT>
-static slope_kernel *slope_kernel_of(const struct join &join, const struct level &level)
+template <typename T, bool QUICK, bool UNIT>
+static slope_kernel *slope_kernel_for(enum combine combine)
 {
-    switch (join.combine) {
-    case COMBINE_MAGNITUDE:
-        return join.way == ROOT_QUICK   ? gradient_slope<uint8_t, COMBINE_MAGNITUDE, ROOT_QUICK, UNIT>
-               : join.way == ROOT_FIXED ? gradient_slope<uint8_t, COMBINE_MAGNITUDE, ROOT_FIXED, UNIT>
-                                        : (slope_kernel *)NULL;
-    case COMBINE_MAX:
-        return level.quick ? gradient_slope<uint8_t, COMBINE_MAX, FINISH_QUICK, UNIT>
-                           : gradient_slope<uint8_t, COMBINE_MAX, FINISH_ANY, UNIT>;
-    case COMBINE_SUM:
-        return level.quick ? gradient_slope<uint8_t, COMBINE_SUM, FINISH_QUICK, UNIT>
-                           : gradient_slope<uint8_t, COMBINE_SUM, FINISH_ANY, UNIT>;
-    default:
-        return NULL;
-    }
+    return combine == COMBINE_MAGNITUDE ? gradient_slope<T, COMBINE_MAGNITUDE, QUICK, UNIT>
+           : combine == COMBINE_MAX     ? gradient_slope<T, COMBINE_MAX, QUICK, UNIT>
+                                        : gradient_slope<T, COMBINE_SUM, QUICK, UNIT>;
 }
 
-static slope_kernel *slope_kernel16_of(const struct join &join)
+/* The kernel for a slope; NULL if only the general one has the root. */
+static slope_kernel *slope_kernel_of(enum sample sample, const struct join &join, const struct level &level, bool unit)
 {
-    switch (join.combine) {
-    case COMBINE_MAGNITUDE:
-        return join.way == ROOT_FIXED ? gradient_slope<uint16_t, COMBINE_MAGNITUDE, ROOT_FIXED, false>
-                                      : (slope_kernel *)NULL;
-    case COMBINE_MAX:
-        return gradient_slope<uint16_t, COMBINE_MAX, FINISH_ANY, false>;
-    case COMBINE_SUM:
-        return gradient_slope<uint16_t, COMBINE_SUM, FINISH_ANY, false>;
-    default:
+    const bool magnitude = join.combine == COMBINE_MAGNITUDE;
+    const bool quick = magnitude ? join.way == ROOT_QUICK : level.quick;
+    if (magnitude && join.way == ROOT_STEPS)
         return NULL;
-    }
+    if (sample == SAMPLE_U16)
+        return slope_kernel_for<uint16_t, false, false>(join.combine);
+    if (unit)
+        return quick ? slope_kernel_for<uint8_t, true, true>(join.combine)
+                     : slope_kernel_for<uint8_t, false, true>(join.combine);
+    return quick ? slope_kernel_for<uint8_t, true, false>(join.combine)
+                 : slope_kernel_for<uint8_t, false, false>(join.combine);
 }
 
 /* Rows of a strip of warps that are WIDTH columns wide: fewer if there are too few warps to fill the GPU with 24 a
@@ -553,9 +543,7 @@ extern "C" bool gradient_launch(const struct plan *plan, struct device *device, 
     if (plan->sample == SAMPLE_F32)
         return launch_general<float, float>(plan, join, device, in, out, error);
     if ((deep || plan->float_exact) && find_slope(plan->filter, deep ? most_weight16 : most_weight, &slope))
-        kernel = deep               ? slope_kernel16_of(join)
-                 : slope.outer == 1 ? slope_kernel_of<true>(join, level)
-                                    : slope_kernel_of<false>(join, level);
+        kernel = slope_kernel_of(plan->sample, join, level, slope.outer == 1);
     if (!kernel && deep)
         return sums_fit_float(plan->filter, SAMPLE_U16)
                    ? launch_general<uint16_t, float>(plan, join, device, in, out, error)

@@ -79,7 +79,7 @@ static __device__ __forceinline__ void add_row(Sum (&to)[columns], const Sum (&s
     }
 }
 
-template <typename T, typename Sum, int SIZE, int FINISH>
+template <typename T, typename Sum, int SIZE, bool QUICK>
 static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
     register_tiled(const __grid_constant__ struct launch launch, const __grid_constant__ struct level level)
 {
@@ -96,7 +96,7 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
     Sum sum[SIZE][columns] = {}, first[columns], done[columns];
 #pragma unroll
     for (int c = 0; c < columns; c++)
-        first[c] = sum_start<T, Sum, FINISH>(launch);
+        first[c] = sum_start<T, Sum, QUICK>(launch);
     const uint32_t begin = ring.window(lead);
     uint32_t from = begin;
     tap_of<Sum> held[held_of<Sum>(SIZE) + 1];
@@ -120,7 +120,7 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
                 ring.template load<steady>(launch);
             if (steady || (unsigned)(r + k - (SIZE - 1)) < (unsigned)rows) {
                 add_row<Sum, SIZE>(done, sum[SIZE - 1], v + lead, held, SIZE - 1);
-                store_sums<FINISH>(launch, level, to, steady ? columns : left, done);
+                store_sums<QUICK>(launch, level, to, steady ? columns : left, done);
                 to = next_row(to, launch.out_row);
             }
 #pragma unroll
@@ -146,9 +146,8 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
 template <typename T, typename Sum, int SIZE = sizeof(T) == 2 ? largest_square16 : largest_square>
 static walk_kernel *kernel_of_square(int size, bool quick)
 {
-    constexpr int finish = may_be_quick<T, Sum> ? FINISH_QUICK : FINISH_ANY;
     if (size == SIZE)
-        return quick ? register_tiled<T, Sum, SIZE, finish> : register_tiled<T, Sum, SIZE, FINISH_ANY>;
+        return quick ? register_tiled<T, Sum, SIZE, may_be_quick<T, Sum>> : register_tiled<T, Sum, SIZE, false>;
     if constexpr (SIZE > 3)
         return kernel_of_square<T, Sum, SIZE - 2>(size, quick);
     else

@@ -70,7 +70,7 @@ static __device__ __forceinline__ void add_column(Sum (&to)[columns], const Sum 
         to[c] = sum[c] + weight<tap_of<Sum>>(taps[FILTER_MAX + i]) * s[c];
 }
 
-template <typename T, typename Sum, int SIZE, int FINISH>
+template <typename T, typename Sum, int SIZE, bool QUICK>
 static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
     separable(const __grid_constant__ struct launch launch, const __grid_constant__ struct level level)
 {
@@ -87,7 +87,7 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
     Sum sum[SIZE][columns] = {}, first[columns], done[columns];
 #pragma unroll
     for (int c = 0; c < columns; c++)
-        first[c] = sum_start<T, Sum, FINISH>(launch);
+        first[c] = sum_start<T, Sum, QUICK>(launch);
     const uint32_t begin = ring.window(lead);
     uint32_t from = begin;
     T *to = out_row<T>(launch, strip.y) + x;
@@ -109,7 +109,7 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
                     s[c] += weight<tap_of<Sum>>(taps[j]) * v[lead + j + c];
             add_column<Sum>(done, sum[SIZE - 1], s, SIZE - 1);
             if ((unsigned)(finished + k) < (unsigned)rows) {
-                store_sums<FINISH>(launch, level, to, clear ? columns : left, done);
+                store_sums<QUICK>(launch, level, to, clear ? columns : left, done);
                 to = next_row(to, launch.out_row);
             }
 #pragma unroll
@@ -244,9 +244,8 @@ static __global__ void __launch_bounds__(general_threads_x<Sum> *general_threads
 template <typename T, typename Sum, int SIZE = sizeof(T) == 2 ? 15 : 31>
 static walk_kernel *kernel_of_square(int size, bool quick)
 {
-    constexpr int finish = may_be_quick<T, Sum> ? FINISH_QUICK : FINISH_ANY;
     if (size == SIZE)
-        return quick ? separable<T, Sum, SIZE, finish> : separable<T, Sum, SIZE, FINISH_ANY>;
+        return quick ? separable<T, Sum, SIZE, may_be_quick<T, Sum>> : separable<T, Sum, SIZE, false>;
     if constexpr (SIZE > 3)
         return kernel_of_square<T, Sum, SIZE - 2>(size, quick);
     else

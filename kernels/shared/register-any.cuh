@@ -248,7 +248,7 @@ static __global__ void __launch_bounds__(32 * any_warps<FAR>, 16 / any_warps<FAR
 #pragma unroll
             for (int q = 0; q < quads; q++) {
                 const int to_x = strip_x + strip_width * q + columns * lane;
-                store_sums<FINISH_ANY>(launch, {}, out_row<T>(launch, y + k) + to_x, launch.width - to_x, sum[k][q]);
+                store_sums<false>(launch, {}, out_row<T>(launch, y + k) + to_x, launch.width - to_x, sum[k][q]);
             }
 }
 

@@ -235,12 +235,11 @@ static __device__ __forceinline__ T *next_row(T *at, size_t row_bytes)
     return (T *)((char *)at + row_bytes);
 }
 
-/* How sums become samples. FINISH_ANY does it as `finish` in conv.cuh. FINISH_QUICK is for three kinds of float sums.
- * In planes of float, the sum starts with the offset and is the sample. In planes of uint8_t, two multiply-adds make
- * the sample. In planes of uint16_t, the halves convert quickly. */
-enum finish { FINISH_ANY, FINISH_QUICK };
-
-/* The numbers of FINISH_QUICK that the launch does not hold. For uint8_t, with an integer S (S = |S| if absolute),
+/* Sums become samples as `finish` in conv.cuh does it or, if QUICK, with fewer instructions. There are three kinds of
+ * quick sums, all of floats. In planes of float, the sum starts with the offset and is the sample. In planes of uint8_t,
+ * two multiply-adds make the sample. In planes of uint16_t, the halves convert quickly.
+ *
+ * These are the numbers of quick sums that the launch does not have. For uint8_t, with an integer S (S = |S| if absolute),
  *
  *     floor((S + B) / D) = floor(x),  x = (S + B + 1/2) / D,  v = saturate(S scale + bias) ~ x / 255
  *
@@ -259,7 +258,7 @@ struct level {
  * 2^22. The whole sum is below 2^31. */
 static constexpr int most_quick_half = 1 << 22;
 
-/* The numbers of FINISH_QUICK for a plan; `quick` says whether they may be used. */
+/* The numbers for a plan. `quick` says whether its sums are quick. */
 static inline struct level level_of(const struct plan *plan)
 {
     const struct filter *filter = plan->filter;
@@ -280,16 +279,16 @@ static inline struct level level_of(const struct plan *plan)
 }
 
 /* The initial value of sums. */
-template <typename T, typename Sum, int FINISH>
+template <typename T, typename Sum, bool QUICK>
 static __device__ __forceinline__ Sum sum_start(const struct launch &launch)
 {
-    if constexpr (sizeof(T) == 4 && FINISH == FINISH_QUICK)
+    if constexpr (sizeof(T) == 4 && QUICK)
         return launch.offset;
     else
         return (Sum)0;
 }
 
-/* Does a kernel with such samples and sums also have FINISH_QUICK? */
+/* Are some sums of this type, of such samples, quick? */
 template <typename T, typename Sum>
 constexpr bool may_be_quick = false;
 
@@ -316,17 +315,17 @@ static __device__ __forceinline__ uint32_t finish_quick(const struct level &leve
 
 static __device__ __forceinline__ uint32_t finish_quick(const struct level &, int)
 {
-    return 0; /* never called: sums of int have FINISH_ANY */
+    return 0; /* never called: sums of int are not quick */
 }
 
 /* Store four sums as samples at TO. Only the first LEFT are inside the image. The outputs are not read again. They
  * should leave L2 before the inputs, because the strips below may read these. */
-template <int FINISH, typename Sum>
+template <bool QUICK, typename Sum>
 static __device__ __forceinline__ void store_sums(const struct launch &launch, const struct level &level, uint8_t *to,
                                                   int left, const Sum *sum)
 {
     uint32_t word;
-    if (FINISH == FINISH_QUICK) {
+    if (QUICK) {
         word = pack_bytes(finish_quick(level, sum[0]), finish_quick(level, sum[1]), finish_quick(level, sum[2]),
                           finish_quick(level, sum[3]));
     } else {
@@ -359,26 +358,26 @@ static __device__ __forceinline__ int quick_level16(const struct launch &launch,
 template <typename Sum>
 static __device__ __forceinline__ int quick_level16(const struct launch &, const Sum &)
 {
-    return 0; /* never called: other sums have FINISH_ANY */
+    return 0; /* never called: other sums are not quick */
 }
 
-template <int FINISH, typename Sum>
+template <bool QUICK, typename Sum>
 static __device__ __forceinline__ void store_sums(const struct launch &launch, const struct level &, uint16_t *to,
                                                   int left, const Sum *sum)
 {
     int level[4];
 #pragma unroll
     for (int k = 0; k < 4; k++)
-        level[k] = FINISH == FINISH_QUICK ? quick_level16(launch, sum[k]) : level16(launch, sum[k]);
+        level[k] = QUICK ? quick_level16(launch, sum[k]) : level16(launch, sum[k]);
     store_words16(to, pack_levels16(level[0], level[1]), pack_levels16(level[2], level[3]), left);
 }
 
-template <int FINISH>
+template <bool QUICK>
 static __device__ __forceinline__ void store_sums(const struct launch &launch, const struct level &, float *to,
                                                   int left, const float *sum)
 {
     float4 four = {sum[0], sum[1], sum[2], sum[3]};
-    if (FINISH == FINISH_ANY) {
+    if (!QUICK) {
         finish(launch, sum[0], &four.x);
         finish(launch, sum[1], &four.y);
         finish(launch, sum[2], &four.z);
