@@ -522,7 +522,7 @@ static int slope_strip(const struct device *device, const struct plane *in, int 
 }
 
 template <typename T, typename Sum>
-static bool launch_general(const struct plan *plan, const struct join &join, struct device *device,
+static bool launch_general(sum_types<T, Sum>, const struct plan *plan, const struct join &join, struct device *device,
                            const struct plane *in, const struct plane *out, struct error *error)
 {
     const bool small = plan->filter->width * plan->filter->height <= max_taps / 2;
@@ -540,18 +540,11 @@ extern "C" bool gradient_launch(const struct plan *plan, struct device *device, 
     const bool deep = plan->sample == SAMPLE_U16;
     struct slope slope;
     slope_kernel *kernel = NULL;
-    if (plan->sample == SAMPLE_F32)
-        return launch_general<float, float>(plan, join, device, in, out, error);
-    if ((deep || plan->float_exact) && find_slope(plan->filter, deep ? most_weight16 : most_weight, &slope))
+    if (plan->sample != SAMPLE_F32 && (deep || plan->float_exact) &&
+        find_slope(plan->filter, deep ? most_weight16 : most_weight, &slope))
         kernel = slope_kernel_of(plan->sample, join, level, slope.outer == 1);
-    if (!kernel && deep)
-        return sums_fit_float(plan->filter, SAMPLE_U16)
-                   ? launch_general<uint16_t, float>(plan, join, device, in, out, error)
-               : plan->float_exact ? launch_general<uint16_t, halves<float>>(plan, join, device, in, out, error)
-                                   : launch_general<uint16_t, halves<int>>(plan, join, device, in, out, error);
     if (!kernel)
-        return plan->float_exact ? launch_general<uint8_t, float>(plan, join, device, in, out, error)
-                                 : launch_general<uint8_t, int>(plan, join, device, in, out, error);
+        return with_types(plan, [&](auto types) { return launch_general(types, plan, join, device, in, out, error); });
     const int width = 32 * (deep ? span<uint16_t> : span<uint8_t>), strip = slope_strip(device, in, width);
     slope.left = border_index(-1, in->width, plan->border);
     slope.right = border_index(in->width, in->width, plan->border);

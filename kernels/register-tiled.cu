@@ -195,7 +195,7 @@ static bool launch_any(const struct plan *plan, struct device *device, const str
 }
 
 template <typename T, typename Sum>
-static bool launch_samples(const struct plan *plan, struct device *device, const struct plane *in,
+static bool launch_samples(sum_types<T, Sum>, const struct plan *plan, struct device *device, const struct plane *in,
                            const struct plane *out, struct error *error)
 {
     const struct level level = level_of(plan);
@@ -210,11 +210,5 @@ static bool launch_samples(const struct plan *plan, struct device *device, const
 extern "C" bool register_tiled_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                       const struct plane *out, struct error *error)
 {
-    if (plan->sample == SAMPLE_U16)
-        return sums_fit_float(plan->filter, SAMPLE_U16) ? launch_samples<uint16_t, float>(plan, device, in, out, error)
-               : plan->float_exact ? launch_samples<uint16_t, halves<float>>(plan, device, in, out, error)
-                                   : launch_samples<uint16_t, halves<int>>(plan, device, in, out, error);
-    return plan->sample == SAMPLE_F32 ? launch_samples<float, float>(plan, device, in, out, error)
-           : plan->float_exact        ? launch_samples<uint8_t, float>(plan, device, in, out, error)
-                                      : launch_samples<uint8_t, int>(plan, device, in, out, error);
+    return with_types(plan, [&](auto types) { return launch_samples(types, plan, device, in, out, error); });
 }

@@ -237,7 +237,7 @@ static __global__ void __launch_bounds__(general_threads_x<Sum> *general_threads
 #pragma unroll
     for (int k = 0; k < general_rows; k++)
         if (tile_y + first + k < launch.height)
-            store_quad(launch, tile_y + first + k, x, sum[k], (T *)0);
+            store_quad<T>(launch, tile_y + first + k, x, sum[k]);
 }
 
 /* The kernel for a square filter of SIZE taps, or NULL. */
@@ -267,7 +267,7 @@ extern "C" bool separable_prepare(struct plan *plan, struct device *device, stru
 }
 
 template <typename T, typename Sum>
-static bool launch_samples(const struct plan *plan, struct device *device, const struct plane *in,
+static bool launch_samples(sum_types<T, Sum>, const struct plan *plan, struct device *device, const struct plane *in,
                            const struct plane *out, struct error *error)
 {
     const struct level level = level_of(plan);
@@ -283,11 +283,5 @@ static bool launch_samples(const struct plan *plan, struct device *device, const
 extern "C" bool separable_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                  const struct plane *out, struct error *error)
 {
-    if (plan->sample == SAMPLE_U16)
-        return sums_fit_float(plan->filter, SAMPLE_U16) ? launch_samples<uint16_t, float>(plan, device, in, out, error)
-               : plan->float_exact ? launch_samples<uint16_t, halves<float>>(plan, device, in, out, error)
-                                   : launch_samples<uint16_t, halves<int>>(plan, device, in, out, error);
-    return plan->sample == SAMPLE_F32 ? launch_samples<float, float>(plan, device, in, out, error)
-           : plan->float_exact        ? launch_samples<uint8_t, float>(plan, device, in, out, error)
-                                      : launch_samples<uint8_t, int>(plan, device, in, out, error);
+    return with_types(plan, [&](auto types) { return launch_samples(types, plan, device, in, out, error); });
 }

@@ -22,9 +22,7 @@
  *
  * Limits: SPARSE_MAX taps that are not zero. It pays if these are few. With many of them, the variants that keep a
  * window of samples in registers are better: they load each sample once for many taps. */
-#include "kernels/shared/conv.cuh"
-
-#include <string.h>
+#include "kernels/shared/quads.cuh"
 
 static constexpr int columns = 4;                   /* outputs of a thread side by side */
 static constexpr int byte_rows = 8, float_rows = 4; /* and one above the other: 16 loads a tap under way */
@@ -178,7 +176,7 @@ static __global__ void __launch_bounds__(threads_x *threads_y) sparse_bytes(stru
 #pragma unroll
     for (int k = 0; k < byte_rows; k++)
         if (y + k < launch.height)
-            store_quad(launch, y + k, x, sum[k], (uint8_t *)0);
+            store_quad<uint8_t>(launch, y + k, x, sum[k]);
 }
 
 template <bool GUARDED>

@@ -84,11 +84,6 @@ extern "C" bool texture_launch(const struct plan *plan, struct device *device, c
     for (int i = 0; i < in->count; i++)
         if (!device_texture(device, in, i, plan->border, &textures.planes[i], error))
             return false;
-    struct launch launch = make_launch(plan, in, out);
-    launch.tiles_x = (launch.width + block_width - 1) / block_width;
-    const int tiles_y = (launch.height + block_height - 1) / block_height;
-    const dim3 grid((unsigned)launch.tiles_x * (unsigned)tiles_y, 1, (unsigned)in->count);
-    KERNEL_FOR(plan, texture)<<<grid, dim3(block_width, block_height), 0, device_stream(device)>>>(launch, textures);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    return launch_kernel(KERNEL_FOR(plan, texture), make_launch(plan, in, out), in->count, device,
+                         {block_width, block_height, dim3(block_width, block_height)}, error, textures);
 }

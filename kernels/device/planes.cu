@@ -17,7 +17,7 @@
  *
  * For planes of uint16_t, a thread makes pixels one by one. The pixels of a warp are side by side. */
 #include "image/linear.h"
-#include "kernels/shared/conv.cuh"
+#include "kernels/shared/quads.cuh"
 
 namespace
 {

@@ -40,7 +40,7 @@ static __global__ void registers(struct launch launch)
 #pragma unroll
     for (int k = 0; k < rows; k++)
         if (y + k < launch.height)
-            store_quad(launch, y + k, x, sum[k], (T *)NULL);
+            store_quad<T>(launch, y + k, x, sum[k]);
 }
 
 extern "C" bool registers_prepare(struct plan *plan, struct device *device, struct error *error)

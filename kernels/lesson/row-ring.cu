@@ -59,7 +59,7 @@ static __global__ void row_ring(struct launch launch)
             add_taps<SIZE>(sum[i], taps, i, v);
         }
         if (r >= SIZE - 1 && x < launch.width)
-            store_quad(launch, y + r - (SIZE - 1), x, sum[SIZE - 1], (T *)NULL);
+            store_quad<T>(launch, y + r - (SIZE - 1), x, sum[SIZE - 1]);
     }
 }
 

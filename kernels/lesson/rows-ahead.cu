@@ -48,7 +48,7 @@ static __global__ void rows_ahead(struct launch launch)
             add_taps<SIZE>(sum[i], taps, i, v);
         }
         if (r >= SIZE - 1)
-            store_quad(launch, y + r - (SIZE - 1), x, sum[SIZE - 1], (T *)NULL);
+            store_quad<T>(launch, y + r - (SIZE - 1), x, sum[SIZE - 1]);
     }
 }
 

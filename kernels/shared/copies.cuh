@@ -18,6 +18,29 @@ static __device__ __forceinline__ void write_shared(uint32_t to, uint32_t word)
     asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
 }
 
+static __device__ __forceinline__ uint32_t read_shared(uint32_t from)
+{
+    uint32_t word;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(from));
+    return word;
+}
+
+static __device__ __forceinline__ uint2 read_shared8(uint32_t from)
+{
+    uint2 two;
+    asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(two.x), "=r"(two.y) : "r"(from));
+    return two;
+}
+
+static __device__ __forceinline__ uint4 read_shared16(uint32_t from)
+{
+    uint4 four;
+    asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w)
+                 : "r"(from));
+    return four;
+}
+
 /* Read four matrices of 8 rows of 16 bytes. Lane (g, t) gets bytes 4 t to 4 t + 3 of row g. A lane gives the address of
  * row lane % 8 of matrix lane / 8. */
 static __device__ __forceinline__ void read_matrices(uint32_t (&word)[4], uint32_t from)

@@ -47,15 +47,6 @@ static constexpr int any_near = 96; /* quads in constant memory: 17 x 17 is fast
 
 static __constant__ uint4 near_taps[any_near];
 
-static __device__ __forceinline__ uint4 read_words(uint32_t from)
-{
-    uint4 four;
-    asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w)
-                 : "r"(from));
-    return four;
-}
-
 template <typename Sum>
 static __device__ __forceinline__ void weights(Sum *to, const uint4 &words)
 {
@@ -71,11 +62,11 @@ template <typename Sum>
 static __device__ __forceinline__ void read_four(Sum *to, uint32_t from)
 {
     if constexpr (sizeof(Sum) == 4) {
-        weights(to, read_words(from));
+        weights(to, read_shared16(from));
     } else {
         tap_of<Sum> high[4], low[4];
-        weights(high, read_words(from));
-        weights(low, read_words(from + 4 * any_samples<Sum>));
+        weights(high, read_shared16(from));
+        weights(low, read_shared16(from + 4 * any_samples<Sum>));
 #pragma unroll
         for (int c = 0; c < 4; c++)
             to[c] = Sum(high[c], low[c]);
@@ -247,8 +238,7 @@ static __global__ void __launch_bounds__(32 * any_warps<FAR>, 16 / any_warps<FAR
         if (y + k < launch.height)
 #pragma unroll
             for (int q = 0; q < quads; q++) {
-                const int to_x = strip_x + strip_width * q + columns * lane;
-                store_sums<false>(launch, {}, out_row<T>(launch, y + k) + to_x, launch.width - to_x, sum[k][q]);
+                store_quad<T>(launch, y + k, strip_x + strip_width * q + columns * lane, sum[k][q]);
             }
 }
 

@@ -19,10 +19,8 @@
 #ifndef GPUCONV_STRIP_CUH
 #define GPUCONV_STRIP_CUH
 
-#include "kernels/shared/conv.cuh"
 #include "kernels/shared/copies.cuh"
-
-#include <string.h>
+#include "kernels/shared/quads.cuh"
 
 static constexpr int columns = 4;     /* outputs of a lane side by side: a quad */
 static constexpr int strip_warps = 4; /* of a block, side by side: memory that is used at one time is compact */
@@ -186,33 +184,19 @@ struct ring {
     }
 };
 
+/* A quad at FROM in shared memory. */
 template <typename T>
-static __device__ __forceinline__ raw_quad<T> read_ring(uint32_t from);
-
-template <>
-__device__ __forceinline__ raw_quad<float> read_ring<float>(uint32_t from)
+static __device__ __forceinline__ raw_quad<T> read_shared_quad(uint32_t from)
 {
-    raw_quad<float> raw;
-    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
-                 : "=f"(raw.four.x), "=f"(raw.four.y), "=f"(raw.four.z), "=f"(raw.four.w)
-                 : "r"(from));
-    return raw;
-}
-
-template <>
-__device__ __forceinline__ raw_quad<uint8_t> read_ring<uint8_t>(uint32_t from)
-{
-    raw_quad<uint8_t> raw;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(raw.word) : "r"(from));
-    return raw;
-}
-
-template <>
-__device__ __forceinline__ raw_quad<uint16_t> read_ring<uint16_t>(uint32_t from)
-{
-    raw_quad<uint16_t> raw;
-    asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(raw.words.x), "=r"(raw.words.y) : "r"(from));
-    return raw;
+    if constexpr (sizeof(T) == 1)
+        return {read_shared(from)};
+    else if constexpr (sizeof(T) == 2)
+        return {read_shared8(from)};
+    else {
+        const uint4 four = read_shared16(from);
+        return {make_float4(__uint_as_float(four.x), __uint_as_float(four.y), __uint_as_float(four.z),
+                            __uint_as_float(four.w))};
+    }
 }
 
 /* The window of COUNT samples from the ring. */
@@ -221,7 +205,7 @@ static __device__ __forceinline__ void read_window(uint32_t from, Sum (&v)[COUNT
 {
 #pragma unroll
     for (int k = 0; k < COUNT; k += 4) {
-        const quad<Sum> four = read_ring<T>(from + k * (int)sizeof(T)).template unpack<Sum>();
+        const quad<Sum> four = read_shared_quad<T>(from + k * (int)sizeof(T)).template unpack<Sum>();
 #pragma unroll
         for (int c = 0; c < 4; c++)
             v[k + c] = four.v[c];
@@ -233,166 +217,6 @@ template <typename T>
 static __device__ __forceinline__ T *next_row(T *at, size_t row_bytes)
 {
     return (T *)((char *)at + row_bytes);
-}
-
-/* Sums become samples as `finish` in conv.cuh does it or, if QUICK, with fewer instructions. There are three kinds of
- * quick sums, all of floats. In planes of float, the sum starts with the offset and is the sample. In planes of uint8_t,
- * two multiply-adds make the sample. In planes of uint16_t, the halves convert quickly.
- *
- * These are the numbers of quick sums that the launch does not have. For uint8_t, with an integer S (S = |S| if absolute),
- *
- *     floor((S + B) / D) = floor(x),  x = (S + B + 1/2) / D,  v = saturate(S scale + bias) ~ x / 255
- *
- * where saturate clamps to [0, 1] and is a part of the multiply-add. The sample is the last byte of 255 v + 2^23,
- * rounded down: floor(255 v). x is at least 1 / (2 D) away from integers, and floor(255 v) is right if 255 v errs by
- * less. With u = 2^-24 and b = (|B| + 1/2) / D, for x from 0 to 256, the rounding of scale, of bias and of the sum make
- * 255 v err by no more than u (256 + b), u b and 255 u 256 / 255 < 258 u. For other x, v is no nearer to [0, 1],
- * because it rises with S. */
-struct level {
-    float scale, bias;
-    uint32_t mask; /* of S; it clears the sign if absolute */
-    bool quick;
-};
-
-/* Halves of sums of uint16_t up to this are quick. 1.5 * 2^23 + n is a float with n in its last bits, for |n| up to
- * 2^22. The whole sum is below 2^31. */
-static constexpr int most_quick_half = 1 << 22;
-
-/* The numbers for a plan. `quick` says whether its sums are quick. */
-static inline struct level level_of(const struct plan *plan)
-{
-    const struct filter *filter = plan->filter;
-    struct level level = {};
-    if (plan->sample != SAMPLE_U8) {
-        level.quick = plan->sample == SAMPLE_F32
-                          ? !filter->absolute
-                          : !sums_fit_float(filter, SAMPLE_U16) && filter->absolute_sum * 255 <= most_quick_half;
-        return level;
-    }
-    const double scale = filter->scale, bias = (double)filter->bias + 0.5;
-    const double b = (bias < 0 ? 1 - bias : bias) / scale;
-    level.scale = (float)(1 / (255 * scale));
-    level.bias = (float)(bias / (255 * scale));
-    level.mask = filter->absolute ? 0x7fffffff : 0xffffffff;
-    level.quick = plan->float_exact && 2 * scale * (256 + b + b + 258) < 1 << 24;
-    return level;
-}
-
-/* The initial value of sums. */
-template <typename T, typename Sum, bool QUICK>
-static __device__ __forceinline__ Sum sum_start(const struct launch &launch)
-{
-    if constexpr (sizeof(T) == 4 && QUICK)
-        return launch.offset;
-    else
-        return (Sum)0;
-}
-
-/* Are some sums of this type, of such samples, quick? */
-template <typename T, typename Sum>
-constexpr bool may_be_quick = false;
-
-template <>
-constexpr bool may_be_quick<float, float> = true;
-
-template <>
-constexpr bool may_be_quick<uint8_t, float> = true;
-
-template <>
-constexpr bool may_be_quick<uint16_t, halves<float>> = true;
-
-/* The low bytes of four words. */
-static __device__ __forceinline__ uint32_t pack_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
-{
-    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
-}
-
-static __device__ __forceinline__ uint32_t finish_quick(const struct level &level, float sum)
-{
-    const float s = __uint_as_float(__float_as_uint(sum) & level.mask);
-    return __float_as_uint(__fmaf_rd(__saturatef(fmaf(s, level.scale, level.bias)), 255, 8388608));
-}
-
-static __device__ __forceinline__ uint32_t finish_quick(const struct level &, int)
-{
-    return 0; /* never called: sums of int are not quick */
-}
-
-/* Store four sums as samples at TO. Only the first LEFT are inside the image. The outputs are not read again. They
- * should leave L2 before the inputs, because the strips below may read these. */
-template <bool QUICK, typename Sum>
-static __device__ __forceinline__ void store_sums(const struct launch &launch, const struct level &level, uint8_t *to,
-                                                  int left, const Sum *sum)
-{
-    uint32_t word;
-    if (QUICK) {
-        word = pack_bytes(finish_quick(level, sum[0]), finish_quick(level, sum[1]), finish_quick(level, sum[2]),
-                          finish_quick(level, sum[3]));
-    } else {
-        uint8_t bytes[4];
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            finish(launch, sum[k], &bytes[k]);
-        word = pack_bytes(bytes[0], bytes[1], bytes[2], bytes[3]);
-    }
-    if (left >= 4)
-        __stcs((uint32_t *)to, word);
-    else
-#pragma unroll 1
-        for (int k = 0; k < left; k++)
-            to[k] = (uint8_t)(word >> 8 * k);
-}
-
-/* The level of a quick sum of uint16_t, as level16 gives it, but without conversions. */
-static __device__ __forceinline__ int quick_level16(const struct launch &launch, const halves<float> &sum)
-{
-    constexpr uint32_t raised = 0x4b400000; /* 1.5 * 2^23 */
-    const uint32_t high = __float_as_uint(sum.high + 12582912.0f), low = __float_as_uint(sum.low + 12582912.0f);
-    const double whole = double_of(256 * high + low - 257 * raised + 0x80000000);
-    const struct rounding16 rounding = rounding16_of(launch);
-    const double value = (rounding.absolute ? fabs(whole) : whole) * rounding.factor + rounding.term;
-    /* 32 bits hold it: |value| <= 2^22 / 255 * 65535 + 257 * 65535 + 1 < 2^31, as |O| <= 65535. */
-    return __double2loint(__dadd_rd(value, 6755399441055744.0)); /* 1.5 * 2^52 */
-}
-
-template <typename Sum>
-static __device__ __forceinline__ int quick_level16(const struct launch &, const Sum &)
-{
-    return 0; /* never called: other sums are not quick */
-}
-
-template <bool QUICK, typename Sum>
-static __device__ __forceinline__ void store_sums(const struct launch &launch, const struct level &, uint16_t *to,
-                                                  int left, const Sum *sum)
-{
-    int level[4];
-#pragma unroll
-    for (int k = 0; k < 4; k++)
-        level[k] = QUICK ? quick_level16(launch, sum[k]) : level16(launch, sum[k]);
-    store_words16(to, pack_levels16(level[0], level[1]), pack_levels16(level[2], level[3]), left);
-}
-
-template <bool QUICK>
-static __device__ __forceinline__ void store_sums(const struct launch &launch, const struct level &, float *to,
-                                                  int left, const float *sum)
-{
-    float4 four = {sum[0], sum[1], sum[2], sum[3]};
-    if (!QUICK) {
-        finish(launch, sum[0], &four.x);
-        finish(launch, sum[1], &four.y);
-        finish(launch, sum[2], &four.z);
-        finish(launch, sum[3], &four.w);
-    }
-    if (left >= 4) {
-        __stcs((float4 *)to, four);
-        return;
-    }
-    if (left > 0)
-        to[0] = four.x;
-    if (left > 1)
-        to[1] = four.y;
-    if (left > 2)
-        to[2] = four.z;
 }
 
 /* The place of a warp's work: a strip of the image. */
@@ -422,17 +246,6 @@ static inline int strip_rows(int longest, const struct device *device, const str
     while (rows > 8 && across * (in->height / rows) < wanted)
         rows /= 2;
     return rows;
-}
-
-/* A tap in the type of the sums: q for planes of integers, q / DIVISOR for planes of float. */
-static inline uint32_t tap_word(const struct plan *plan, int32_t q, double divisor)
-{
-    if (plan->sample != SAMPLE_F32 && !plan->float_exact)
-        return (uint32_t)q;
-    const float tap = (float)(plan->sample != SAMPLE_F32 ? q : q / divisor);
-    uint32_t word;
-    memcpy(&word, &tap, sizeof word);
-    return word;
 }
 
 /* A kernel that walks down strips. */

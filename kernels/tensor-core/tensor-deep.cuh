@@ -12,6 +12,7 @@
 #ifndef GPUCONV_TENSOR_DEEP_CUH
 #define GPUCONV_TENSOR_DEEP_CUH
 
+#include "kernels/shared/quads.cuh"
 #include "kernels/tensor-core/tensor-group.cuh"
 
 static constexpr int deep = 4;        /* output rows of a warp at a time, and input rows of a stage */

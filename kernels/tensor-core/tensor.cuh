@@ -31,23 +31,6 @@ struct tensor_launch {
     int bias, multiplier, shift;
 };
 
-static __device__ __forceinline__ uint32_t read_shared(uint32_t from)
-{
-    uint32_t word;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(from));
-    return word;
-}
-
-static __device__ __forceinline__ uint4 read_shared16(uint32_t from)
-{
-    uint4 four;
-    asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w)
-                 : "r"(from)
-                 : "memory");
-    return four;
-}
-
 /* ---- Rows of samples: from memory to the ring in shared memory ---- */
 
 /* Load ROWS rows from row Y on, BYTES of each from column X on. They are inside the image's columns, but may be outside
