@@ -26,7 +26,7 @@
  *     tensor-passes.cuh  larger ones of rank 1, up to 33 taps a side: two products, one after the other
  *     tensor-wide.cuh    other larger ones on compute capability 9.0: both operands in shared memory
  *     tensor-group.cuh   all others, and other chips
- *     tensor-deep.cuh    samples of uint16_t
+ *     tensor-16.cuh    samples of uint16_t
  *
  * The loaded code decides, not the chip: code for 7.5 that runs on 9.0 has neither tensor_passes nor tensor_wide.
  *
@@ -36,7 +36,7 @@
  *
  * Limits: none. */
 #include "kernels/tensor-core/arrange.h"
-#include "kernels/tensor-core/tensor-deep.cuh"
+#include "kernels/tensor-core/tensor-16.cuh"
 #include "kernels/tensor-core/tensor-group.cuh"
 #include "kernels/tensor-core/tensor-passes.cuh"
 #include "kernels/tensor-core/tensor-walk.cuh"
