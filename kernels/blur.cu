@@ -412,14 +412,14 @@ static blur_function *kernel_of_blocks(int blocks)
 /* The kernel, and the bytes of its m. */
 static blur_function *choose_kernel(const struct plan *plan, const struct blur_call *call, int parts, int *planes)
 {
-    const bool deep = plan->sample == SAMPLE_U16, unsharp = plan->passes.amount != 0;
+    const bool is_16_bit = plan->sample == SAMPLE_U16, unsharp = plan->passes.amount != 0;
     const int blocks = call->kernel_blocks;
-    *planes = (deep ? 3 : 2) + (parts == 1);
+    *planes = (is_16_bit ? 3 : 2) + (parts == 1);
     if (parts == 1)
-        return deep ? blur<uint16_t, 1, 4, false, 0> : blur<uint8_t, 1, 3, false, 0>;
-    return deep      ? unsharp ? kernel_of_blocks<uint16_t, 3, 3, true>(blocks)
+        return is_16_bit ? blur<uint16_t, 1, 4, false, 0> : blur<uint8_t, 1, 3, false, 0>;
+    return is_16_bit ? unsharp ? kernel_of_blocks<uint16_t, 3, 3, true>(blocks)
                                : kernel_of_blocks<uint16_t, 3, 3, false>(blocks)
-                : unsharp ? kernel_of_blocks<uint8_t, 2, 2, true>(blocks)
+           : unsharp ? kernel_of_blocks<uint8_t, 2, 2, true>(blocks)
                      : kernel_of_blocks<uint8_t, 2, 2, false>(blocks);
 }
 

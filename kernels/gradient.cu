@@ -23,7 +23,7 @@
  *     ROOT_STEPS  the filter's steps, in 64 bits, for sums of any size: eight comparisons
  *
  * For planes of uint16_t, slopes have a root like ROOT_FIXED, whose test uses the rounding errors of its products
- * (root_deep). The general kernel computes the root in doubles. If they may be wrong, it is tested in 128 bits
+ * (slope_root16). The general kernel computes the root in doubles. If they may be wrong, it is tested in 128 bits
  * (root16_level).
  *
  * Limits: filters of two grids. */
@@ -83,10 +83,10 @@ static bool is_quick(const struct filter *filter, double x)
  * their sum as at `excess`. Together: 2^16 (2^-22 + 4 * 2^-24) + 2^-7 < 2^-4. */
 static constexpr float excess16 = 1.0f / 8;
 
-/* Sums of a slope of uint16_t, and D times the highest level, are at most this: the test in root_deep is exact. */
+/* Sums of a slope of uint16_t, and D times the highest level, are at most this: the test in slope_root16 is exact. */
 static constexpr int most_slope16 = 1 << 21;
 
-/* Can root_deep find the levels? Its x = D (257 O + 1/2) must be an integer or a half, from 0 to 2^21. */
+/* Can slope_root16 find the levels? Its x = D (257 O + 1/2) must be an integer or a half, from 0 to 2^21. */
 static bool root_fits_float16(const struct filter *filter, double *x)
 {
     if (filter->combine != COMBINE_MAGNITUDE || (int64_t)filter->scale * 65535 > most_slope16 || filter->offset < 0 ||
@@ -146,7 +146,7 @@ static __device__ __forceinline__ uint32_t root(const struct join &join, float f
  * y = s1^2 + h, rounded, the test is the sign of y + l. |s1|, |s2| and k are at most 2^21, and all numbers are multiples
  * of 1/4. If |s1^2 + h| < 2^22, y is exact, and the sign is right. Otherwise |l| <= 2^-24 |h| <= 2^20 is less than |y|.
  */
-static __device__ __forceinline__ uint32_t root_deep(const struct join &join, float first, float second)
+static __device__ __forceinline__ uint32_t slope_root16(const struct join &join, float first, float second)
 {
     float size;
     asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(size) : "f"(fmaf(first, first, second * second)));
@@ -163,7 +163,7 @@ static __device__ __forceinline__ uint32_t finish_slope(const struct launch &lau
                                                         const struct level &level, float first, float second)
 {
     if (COMBINE == COMBINE_MAGNITUDE)
-        return sizeof(T) == 2 ? root_deep(join, first, second) : root<!QUICK>(join, first, second);
+        return sizeof(T) == 2 ? slope_root16(join, first, second) : root<!QUICK>(join, first, second);
     const float a = fabsf(first), b = fabsf(second), sum = COMBINE == COMBINE_MAX ? fmaxf(a, b) : a + b;
     if (sizeof(T) == 2)
         return (uint32_t)min(max(level16(launch, sum), 0), 65535);
@@ -537,15 +537,15 @@ extern "C" bool gradient_launch(const struct plan *plan, struct device *device, 
 {
     const struct join join = join_of(plan);
     const struct level level = level_of(plan);
-    const bool deep = plan->sample == SAMPLE_U16;
+    const bool is_16_bit = plan->sample == SAMPLE_U16;
     struct slope slope;
     slope_kernel *kernel = NULL;
-    if (plan->sample != SAMPLE_F32 && (deep || plan->float_exact) &&
-        find_slope(plan->filter, deep ? most_weight16 : most_weight, &slope))
+    if (plan->sample != SAMPLE_F32 && (is_16_bit || plan->float_exact) &&
+        find_slope(plan->filter, is_16_bit ? most_weight16 : most_weight, &slope))
         kernel = slope_kernel_of(plan->sample, join, level, slope.outer == 1);
     if (!kernel)
         return with_types(plan, [&](auto types) { return launch_general(types, plan, join, device, in, out, error); });
-    const int width = 32 * (deep ? span<uint16_t> : span<uint8_t>), strip = slope_strip(device, in, width);
+    const int width = 32 * (is_16_bit ? span<uint16_t> : span<uint8_t>), strip = slope_strip(device, in, width);
     slope.left = border_index(-1, in->width, plan->border);
     slope.right = border_index(in->width, in->width, plan->border);
     slope.top = border_index(-1, in->height, plan->border);

@@ -52,7 +52,7 @@ static void arrange(const struct plan *plan, const struct device *device, struct
 {
     const struct device_info *facts = device_facts(device);
     if (plan->sample == SAMPLE_U16)
-        tensor_arrange_deep(plan->filter, a);
+        tensor_arrange_16(plan->filter, a);
     else
         tensor_arrange(plan->filter, facts->code_capability >= 80, facts->code_has_wgmma, a);
 }
@@ -69,7 +69,7 @@ static uint32_t tap_byte(const struct filter *f, const struct tensor_arrangement
 }
 
 /* The taps over samples 4 WORD to 4 WORD + 3. */
-static uint32_t tap_word(const struct filter *f, const struct tensor_arrangement *a, int part, int i, int word, int n)
+static uint32_t taps_over(const struct filter *f, const struct tensor_arrangement *a, int part, int i, int word, int n)
 {
     uint32_t value = 0;
     for (int e = 0; e < 4; e++)
@@ -79,8 +79,8 @@ static uint32_t tap_word(const struct filter *f, const struct tensor_arrangement
 
 /* The taps over samples 2 T, 2 T + 1, 8 + 2 T and 9 + 2 T of those from FIRST on; or, if PACKED, the first two of row I and
  * of the next one. */
-static uint32_t deep_word(const struct filter *f, const struct tensor_arrangement *a, int part, int i, int first, int t,
-                          bool packed, int n)
+static uint32_t word16(const struct filter *f, const struct tensor_arrangement *a, int part, int i, int first, int t,
+                       bool packed, int n)
 {
     uint32_t value = 0;
     for (int e = 0; e < 4; e++)
@@ -97,7 +97,7 @@ static uint32_t *fill_walk(const struct filter *f, const struct tensor_arrangeme
     for (int lower = 0; lower < 2; lower++)
         for (int i = 0; i < a->height + 1; i++)
             for (int lane = 0; lane < 32; lane++)
-                *to++ = tap_word(f, a, part, i - lower, lane % 4, lane / 4);
+                *to++ = taps_over(f, a, part, i - lower, lane % 4, lane / 4);
     for (int k = 0; k < 4; k++) /* after the last part */
         to[k] = f->absolute ? 0 : (uint32_t)a->bias;
     return to;
@@ -111,7 +111,7 @@ static uint32_t *fill_wide(const struct filter *f, const struct tensor_arrangeme
         const int row = unit / a->units, at = unit % a->units;
         /* matrix row m: output row m / 16, output x of the chunk; a lane has rows g and g + 8, which are outputs 2 g
          * and 2 g + 1 */
-        *to++ = tap_word(f, a, part, row - m / 16, 4 * at + word, m % 8 * 2 + m / 8 % 2);
+        *to++ = taps_over(f, a, part, row - m / 16, 4 * at + word, m % 8 * 2 + m / 8 % 2);
     }
     return to;
 }
@@ -166,7 +166,7 @@ static uint32_t *put_lanes(uint32_t *to, const uint32_t (*lanes)[32], int first,
 static uint32_t *fill_group(const struct filter *f, const struct tensor_arrangement *a, int part, uint32_t *to)
 {
     const int words = 2 * a->full + a->packed;
-    const bool deep = a->kernel == TENSOR_DEEP;
+    const bool is_16_bit = a->kernel == TENSOR_16;
     for (int block = 0; block < a->blocks; block++)
         for (int k = 0; k < a->height; k++) {
             const int i = k / 2 * 2 - k % 2; /* 0, -1, 2, 1, 4, 3: even outputs, odd outputs */
@@ -175,11 +175,12 @@ static uint32_t *fill_group(const struct filter *f, const struct tensor_arrangem
             for (int lane = 0; lane < 32; lane++) {
                 const int t = lane % 4, n = lane / 4;
                 for (int q = 0; q < 2 * a->full; q++)
-                    lanes[q][lane] = deep ? deep_word(f, a, part, i + q % 2, 4 * word + 16 * (q / 2), t, false, n)
-                                          : tap_word(f, a, part, i + q % 2, word + 4 * (q / 2) + t, n);
+                    lanes[q][lane] = is_16_bit ? word16(f, a, part, i + q % 2, 4 * word + 16 * (q / 2), t, false, n)
+                                               : taps_over(f, a, part, i + q % 2, word + 4 * (q / 2) + t, n);
                 if (a->packed)
-                    lanes[2 * a->full][lane] = deep ? deep_word(f, a, part, i, 4 * (word + 4 * a->full), t, true, n)
-                                                    : tap_word(f, a, part, i + t / 2, word + 4 * a->full + t % 2, n);
+                    lanes[2 * a->full][lane] = is_16_bit
+                                                   ? word16(f, a, part, i, 4 * (word + 4 * a->full), t, true, n)
+                                                   : taps_over(f, a, part, i + t / 2, word + 4 * a->full + t % 2, n);
             }
             int at = 0;
             if (words >= 4)
@@ -280,14 +281,14 @@ static tensor_function *group_kernel(const struct tensor_arrangement *a)
 {
     if (a->kernel == TENSOR_GROUP)
         return tensor_group<FULL, PACKED>;
-    return a->quick ? tensor_deep<FULL, PACKED, true> : tensor_deep<FULL, PACKED, false>;
+    return a->quick ? tensor_16<FULL, PACKED, true> : tensor_16<FULL, PACKED, false>;
 }
 
 static tensor_function *tensor_kernel(const struct tensor_arrangement *a)
 {
     if (a->kernel == TENSOR_PASSES)
         return a->window == 2 ? passes_finish<2>(a) : passes_finish<3>(a);
-    if (a->kernel != TENSOR_GROUP && a->kernel != TENSOR_DEEP)
+    if (a->kernel != TENSOR_GROUP && a->kernel != TENSOR_16)
         return a->finish == FINISH_ABSOLUTE ? quick_kernel<FINISH_ABSOLUTE>(a)
                : a->finish == FINISH_SCALE  ? quick_kernel<FINISH_SCALE>(a)
                                             : quick_kernel<FINISH_SCALE_SHIFT>(a);
@@ -354,11 +355,11 @@ static struct shape choose_shape(const struct plan *plan, const struct device *d
     tensor->blocks = a->blocks;
     tensor->steps = a->height / 2;
     /* The stages under a group's rows, with its window; and two that are being loaded. */
-    const bool is_deep = a->kernel == TENSOR_DEEP;
-    const int rows = is_deep ? deep : group, window = a->blocks * (16 * a->full + 8 * a->packed);
-    if (is_deep) {
+    const bool is_16_bit = a->kernel == TENSOR_16;
+    const int rows = is_16_bit ? rows16 : group, window = a->blocks * (16 * a->full + 8 * a->packed);
+    if (is_16_bit) {
         tensor->pitch = 2 * (tile_columns - chunk + window);
-        tensor->slots = (a->height + 2 + deep - 1) / deep + 2;
+        tensor->slots = (a->height + 2 + rows16 - 1) / rows16 + 2;
     } else {
         tensor->before = (a->lead + 15) / 16 * 16;
         tensor->pitch = (tensor->before - a->lead + tile_columns - chunk + window + 15) / 16 * 16;
@@ -370,7 +371,7 @@ static struct shape choose_shape(const struct plan *plan, const struct device *d
     int count = warps;
     while (count > 1 && count * ring > (block_shared < most ? block_shared : most))
         count /= 2;
-    const int resident = is_deep ? deep_resident(a->full) : 4, strip = is_deep ? deep_strip : group_strip;
+    const int resident = is_16_bit ? resident16(a->full) : 4, strip = is_16_bit ? strip16 : group_strip;
     return {tile_columns,     rows,        0, 1, strip / rows, f->height, dim3(32, (unsigned)count), count,
             resident * count, count * ring};
 }
@@ -378,8 +379,7 @@ static struct shape choose_shape(const struct plan *plan, const struct device *d
 static bool is_too_large(const struct plan *plan, const struct device *device, const struct tensor_arrangement *a)
 {
     struct tensor_launch tensor;
-    return a->kernel == TENSOR_DEEP &&
-           choose_shape(plan, device, a, &tensor).shared > device_facts(device)->block_shared;
+    return a->kernel == TENSOR_16 && choose_shape(plan, device, a, &tensor).shared > device_facts(device)->block_shared;
 }
 
 /* Choose the strip with the least total time: the waves of resident tiles, times the time of a tile. From four waves on

@@ -306,7 +306,7 @@ kernel *const premultiplying_merges[4] = {merge<1, 1>, merge<2, 2, true>, merge<
 /* Planes of uint16_t. */
 
 /* The conversions of samples on the way. */
-struct deep {
+struct conversion16 {
     int planes;
     enum alpha alpha;            /* ALPHA_KEEP where the image has none */
     const struct linear *linear; /* of the device; NULL: none */
@@ -319,43 +319,44 @@ __device__ __forceinline__ bool is_colour(int c)
     return CHANNELS % 2 == 1 || c < CHANNELS - 1;
 }
 
-__device__ __forceinline__ uint16_t deepen(uint8_t sample, const struct linear *linear)
+__device__ __forceinline__ uint16_t to_plane16(uint8_t sample, const struct linear *linear)
 {
     return linear ? __ldg(&linear->from8[sample]) : widen_sample(sample);
 }
 
-__device__ __forceinline__ uint16_t deepen(uint16_t sample, const struct linear *linear)
+__device__ __forceinline__ uint16_t to_plane16(uint16_t sample, const struct linear *linear)
 {
     return linear ? __ldg(&linear->from16[sample]) : sample;
 }
 
-__device__ __forceinline__ void flatten(uint16_t value, const struct linear *linear, uint8_t *sample)
+__device__ __forceinline__ void from_plane16(uint16_t value, const struct linear *linear, uint8_t *sample)
 {
     *sample = linear ? __ldg(&linear->to8[value]) : reduce_sample(value);
 }
 
-__device__ __forceinline__ void flatten(uint16_t value, const struct linear *linear, uint16_t *sample)
+__device__ __forceinline__ void from_plane16(uint16_t value, const struct linear *linear, uint16_t *sample)
 {
     *sample = linear ? __ldg(&linear->to16[value]) : value;
 }
 
-/* A colour weighed by alpha; VALUES are deepened. */
-__device__ __forceinline__ uint16_t weigh(uint8_t colour, uint8_t alpha, uint16_t deep_colour, const struct deep &deep)
+/* A colour weighed by alpha; VALUE is the colour as it is in planes. */
+__device__ __forceinline__ uint16_t weigh(uint8_t colour, uint8_t alpha, uint16_t value,
+                                          const struct conversion16 &conversion)
 {
-    return deep.linear ? premultiply_sample16(deep_colour, widen_sample(alpha))
-                       : weigh_sample(deep.alpha, colour, alpha);
+    return conversion.linear ? premultiply_sample16(value, widen_sample(alpha))
+                             : weigh_sample(conversion.alpha, colour, alpha);
 }
 
-__device__ __forceinline__ uint16_t weigh(uint16_t, uint16_t alpha, uint16_t deep_colour, const struct deep &)
+__device__ __forceinline__ uint16_t weigh(uint16_t, uint16_t alpha, uint16_t value, const struct conversion16 &)
 {
-    return premultiply_sample16(deep_colour, alpha);
+    return premultiply_sample16(value, alpha);
 }
 
-constexpr int deep_columns = 4; /* pixels of a thread, a warp's width apart: as many loads are under way at once */
-constexpr int deep_width = deep_columns * threads_x;
+constexpr int columns16 = 4; /* pixels of a thread, a warp's width apart: as many loads are under way at once */
+constexpr int width16 = columns16 * threads_x;
 
 /* A kernel for samples of T. */
-using deep_kernel = void(struct launch launch, unsigned char *image, struct deep deep);
+using kernel16 = void(struct launch launch, unsigned char *image, struct conversion16 conversion);
 
 /* Let WORK(row of PLANES, pixel, column) do the thread's pixels of IMAGE. */
 template <int CHANNELS, typename T, typename Plane, typename Work>
@@ -363,13 +364,13 @@ __device__ __forceinline__ void each_pixel(const struct launch &launch, T *image
                                            Work work)
 {
     const int2 tile = block_tile(launch);
-    const int x = tile.x * deep_width + (int)threadIdx.x, y = tile.y * threads_y + (int)threadIdx.y;
+    const int x = tile.x * width16 + (int)threadIdx.x, y = tile.y * threads_y + (int)threadIdx.y;
     if (y >= launch.height)
         return;
     T *pixel = image + ((size_t)y * launch.width + x) * CHANNELS;
     Plane *row = planes + y * row_bytes;
 #pragma unroll
-    for (int k = 0; k < deep_columns; k++, pixel += threads_x * CHANNELS) {
+    for (int k = 0; k < columns16; k++, pixel += threads_x * CHANNELS) {
         const int at = x + threads_x * k;
         if (at < launch.width)
             work(row, pixel, at);
@@ -378,60 +379,60 @@ __device__ __forceinline__ void each_pixel(const struct launch &launch, T *image
 
 template <typename T, int CHANNELS>
 __global__ void __launch_bounds__(threads_x *threads_y)
-    split_deep(struct launch launch, unsigned char *image, struct deep deep)
+    split16(struct launch launch, unsigned char *image, struct conversion16 conversion)
 {
-    each_pixel<CHANNELS>(launch, (const T *)image, launch.out, launch.out_row,
-                         [=](unsigned char *to, const T *from, int at) {
-                             const bool headroom = sizeof(T) == 1 && deep.alpha == ALPHA_HEADROOM && !deep.linear;
-                             uint16_t value[CHANNELS];
+    each_pixel<CHANNELS>(
+        launch, (const T *)image, launch.out, launch.out_row, [=](unsigned char *to, const T *from, int at) {
+            const bool headroom = sizeof(T) == 1 && conversion.alpha == ALPHA_HEADROOM && !conversion.linear;
+            uint16_t value[CHANNELS];
 #pragma unroll
-                             for (int c = 0; c < CHANNELS; c++)
-                                 value[c] = deepen(from[c], is_colour<CHANNELS>(c) ? deep.linear : NULL);
+            for (int c = 0; c < CHANNELS; c++)
+                value[c] = to_plane16(from[c], is_colour<CHANNELS>(c) ? conversion.linear : NULL);
 #pragma unroll
-                             for (int c = 0; c < CHANNELS; c++)
-                                 if (is_colour<CHANNELS>(c) && deep.alpha != ALPHA_KEEP)
-                                     value[c] = weigh(from[c], from[CHANNELS - 1], value[c], deep);
-                                 else if (!is_colour<CHANNELS>(c) && headroom)
-                                     value[c] = (uint16_t)(from[c] * HEADROOM_UNIT);
+            for (int c = 0; c < CHANNELS; c++)
+                if (is_colour<CHANNELS>(c) && conversion.alpha != ALPHA_KEEP)
+                    value[c] = weigh(from[c], from[CHANNELS - 1], value[c], conversion);
+                else if (!is_colour<CHANNELS>(c) && headroom)
+                    value[c] = (uint16_t)(from[c] * HEADROOM_UNIT);
 #pragma unroll
-                             for (int c = 0; c < CHANNELS; c++)
-                                 if (c < deep.planes)
-                                     ((uint16_t *)(to + c * launch.out_plane))[at] = value[c];
-                         });
+            for (int c = 0; c < CHANNELS; c++)
+                if (c < conversion.planes)
+                    ((uint16_t *)(to + c * launch.out_plane))[at] = value[c];
+        });
 }
 
 template <typename T, int CHANNELS>
 __global__ void __launch_bounds__(threads_x *threads_y)
-    merge_deep(struct launch launch, unsigned char *image, struct deep deep)
+    merge16(struct launch launch, unsigned char *image, struct conversion16 conversion)
 {
     each_pixel<CHANNELS>(launch, (T *)image, launch.in, launch.in_row, [=](const unsigned char *from, T *to, int at) {
         uint16_t value[CHANNELS];
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
-            value[c] = c < deep.planes ? ((const uint16_t *)(from + c * launch.in_plane))[at] : 0;
+            value[c] = c < conversion.planes ? ((const uint16_t *)(from + c * launch.in_plane))[at] : 0;
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++) {
-            const bool divides = deep.alpha == ALPHA_PREMULTIPLY || deep.alpha == ALPHA_HEADROOM;
-            if (c >= deep.planes)
+            const bool divides = conversion.alpha == ALPHA_PREMULTIPLY || conversion.alpha == ALPHA_HEADROOM;
+            if (c >= conversion.planes)
                 continue;
-            if (sizeof(T) == 1 && deep.alpha == ALPHA_HEADROOM && !deep.linear)
+            if (sizeof(T) == 1 && conversion.alpha == ALPHA_HEADROOM && !conversion.linear)
                 to[c] = is_colour<CHANNELS>(c) ? unpremultiply_headroom(value[c], value[CHANNELS - 1])
                                                : reduce_headroom(value[c]);
             else
-                flatten(divides && is_colour<CHANNELS>(c) ? unpremultiply_sample16(value[c], value[CHANNELS - 1])
-                                                          : value[c],
-                        is_colour<CHANNELS>(c) ? deep.linear : NULL, &to[c]);
+                from_plane16(divides && is_colour<CHANNELS>(c) ? unpremultiply_sample16(value[c], value[CHANNELS - 1])
+                                                               : value[c],
+                             is_colour<CHANNELS>(c) ? conversion.linear : NULL, &to[c]);
         }
     });
 }
 
-deep_kernel *const deep_splits[2][4] = {
-    {split_deep<uint8_t, 1>, split_deep<uint8_t, 2>, split_deep<uint8_t, 3>, split_deep<uint8_t, 4>},
-    {split_deep<uint16_t, 1>, split_deep<uint16_t, 2>, split_deep<uint16_t, 3>, split_deep<uint16_t, 4>},
+kernel16 *const splits16[2][4] = {
+    {split16<uint8_t, 1>, split16<uint8_t, 2>, split16<uint8_t, 3>, split16<uint8_t, 4>},
+    {split16<uint16_t, 1>, split16<uint16_t, 2>, split16<uint16_t, 3>, split16<uint16_t, 4>},
 };
-deep_kernel *const deep_merges[2][4] = {
-    {merge_deep<uint8_t, 1>, merge_deep<uint8_t, 2>, merge_deep<uint8_t, 3>, merge_deep<uint8_t, 4>},
-    {merge_deep<uint16_t, 1>, merge_deep<uint16_t, 2>, merge_deep<uint16_t, 3>, merge_deep<uint16_t, 4>},
+kernel16 *const merges16[2][4] = {
+    {merge16<uint8_t, 1>, merge16<uint8_t, 2>, merge16<uint8_t, 3>, merge16<uint8_t, 4>},
+    {merge16<uint16_t, 1>, merge16<uint16_t, 2>, merge16<uint16_t, 3>, merge16<uint16_t, 4>},
 };
 
 struct launch launch_of(const struct plane *planes)
@@ -454,14 +455,14 @@ bool run(kernel *kernel, int lead, struct device *device, const struct plane *pl
                          (unsigned char *)image->samples);
 }
 
-bool run_deep(deep_kernel *const kernels[2][4], enum alpha alpha, const struct linear *linear, struct device *device,
-              const struct plane *planes, const struct image *image, struct error *error)
+bool run16(kernel16 *const kernels[2][4], enum alpha alpha, const struct linear *linear, struct device *device,
+           const struct plane *planes, const struct image *image, struct error *error)
 {
-    const struct deep deep = {planes->count, alpha_weighs(alpha) && image_has_alpha(image) ? alpha : ALPHA_KEEP,
-                              linear};
+    const struct conversion16 conversion = {planes->count,
+                                            alpha_weighs(alpha) && image_has_alpha(image) ? alpha : ALPHA_KEEP, linear};
     return launch_kernel(kernels[image->bits > 8][image->channels - 1], launch_of(planes), 1, device,
-                         {deep_width, threads_y, dim3(threads_x, threads_y)}, error, (unsigned char *)image->samples,
-                         deep);
+                         {width16, threads_y, dim3(threads_x, threads_y)}, error, (unsigned char *)image->samples,
+                         conversion);
 }
 } // namespace
 
@@ -469,7 +470,7 @@ bool device_split(struct device *device, const struct image *image, enum alpha a
                   const struct plane *planes, struct error *error)
 {
     if (planes->sample == SAMPLE_U16)
-        return run_deep(deep_splits, alpha, linear, device, planes, image, error);
+        return run16(splits16, alpha, linear, device, planes, image, error);
     const int channels = image->channels;
     return run(alpha == ALPHA_PREMULTIPLY ? premultiplying_splits[channels - 1]
                : alpha == ALPHA_BLACK     ? black_splits[channels - 1]
@@ -481,7 +482,7 @@ bool device_merge(struct device *device, const struct plane *planes, enum alpha 
                   const struct image *image, struct error *error)
 {
     if (planes->sample == SAMPLE_U16)
-        return run_deep(deep_merges, alpha, linear, device, planes, image, error);
+        return run16(merges16, alpha, linear, device, planes, image, error);
     const int channels = image->channels;
     const int lead = planes->width % sector == 0 ? 0 : sector - 1; /* the most that a row starts early */
     return run(alpha == ALPHA_PREMULTIPLY ? premultiplying_merges[channels - 1]

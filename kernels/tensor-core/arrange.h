@@ -64,7 +64,7 @@ KERNEL_CONSTANT int wide_stage(int units)
 /* ---- The arrangement ---- */
 
 /* The kernel, named as its file tensor-NAME.cuh. */
-enum tensor_kernel { TENSOR_WALK, TENSOR_PASSES, TENSOR_WIDE, TENSOR_GROUP, TENSOR_DEEP };
+enum tensor_kernel { TENSOR_WALK, TENSOR_PASSES, TENSOR_WIDE, TENSOR_GROUP, TENSOR_16 };
 
 /* How quick sums become levels, before they are clamped. With the first three, sums include the bias from the start. */
 enum tensor_finish {
@@ -78,8 +78,8 @@ enum tensor_finish {
 struct tensor_arrangement {
     enum tensor_kernel kernel;
     int lead;   /* samples from the first of a window to its first output */
-    int height; /* WALK: the filter's, made odd; GROUP, DEEP: rows of taps, in pairs, one lower for odd outputs */
-    int full, packed, blocks;  /* GROUP, DEEP */
+    int height; /* WALK: the filter's, made odd; GROUP, 16: rows of taps, in pairs, one lower for odd outputs */
+    int full, packed, blocks;  /* GROUP, 16 */
     int units, terms;          /* WIDE: windows of units times 16 samples; products of a part */
     int window, planes;        /* PASSES: blocks of 16 taps in a window; bytes of row sums */
     bool unsigned_taps;        /* PASSES */
@@ -87,7 +87,7 @@ struct tensor_arrangement {
     uint32_t start, first;     /* PASSES: the start of row sums, and that of sums */
     int parts;                 /* of int8 that the taps are cut into */
     int factor;                /* all taps are multiplied by this, for quick rounding */
-    bool quick;                /* level = (sum + bias) * multiplier >> 32 >> shift; else the plan's rounding. DEEP: 32
+    bool quick;                /* level = (sum + bias) * multiplier >> 32 >> shift; else the plan's rounding. 16: 32
                                * bits hold levels before they are clamped */
     int bias, multiplier, shift;
 };
@@ -236,7 +236,7 @@ static inline int tensor_parts(const struct filter *f, int factor)
 }
 
 /* Arrange a grid of taps for samples of uint16_t. Windows start at a unit of 8 samples. */
-static inline void tensor_arrange_deep(const struct filter *f, struct tensor_arrangement *a)
+static inline void tensor_arrange_16(const struct filter *f, struct tensor_arrangement *a)
 {
     memset(a, 0, sizeof *a);
     a->factor = 1;
@@ -244,7 +244,7 @@ static inline void tensor_arrange_deep(const struct filter *f, struct tensor_arr
     a->lead = (f->anchor_x + 7) / 8 * 8;
     a->quick = f->absolute_sum * 65535 / f->scale < 1 << 30; /* and 257 |O| < 2^25 */
     tensor_arrange_group(f, tensor_window_words(f, a->lead, chunk), a);
-    a->kernel = TENSOR_DEEP;
+    a->kernel = TENSOR_16;
 }
 
 /* Arrange a filter for the loaded code. HAS_PASSES: it has the kernel tensor_passes (compute capability 8.0 and later).

@@ -8,25 +8,25 @@
  * operand should have samples 4 t to 4 t + 3 there, but the terms of a sum may have any order, and the taps have the
  * same. With PACKED, the last operand has samples 2 t and 2 t + 1 of both rows of a pair.
  *
- * Each byte's sum is one over samples of 8 bits, so it fits in 32 bits. Their whole has up to 40 bits (deep_level). */
-#ifndef GPUCONV_TENSOR_DEEP_CUH
-#define GPUCONV_TENSOR_DEEP_CUH
+ * Each byte's sum is one over samples of 8 bits, so it fits in 32 bits. Their whole has up to 40 bits (tensor_level16). */
+#ifndef GPUCONV_TENSOR_16_CUH
+#define GPUCONV_TENSOR_16_CUH
 
 #include "kernels/shared/quads.cuh"
 #include "kernels/tensor-core/tensor-group.cuh"
 
-static constexpr int deep = 4;        /* output rows of a warp at a time, and input rows of a stage */
-static constexpr int deep_strip = 64; /* rows of a tile */
+static constexpr int rows16 = 4;   /* output rows of a warp at a time, and input rows of a stage */
+static constexpr int strip16 = 64; /* rows of a tile */
 
 /* Blocks of a multiprocessor. With larger windows, four would leave too little of L1 for the taps. */
-static constexpr int deep_resident(int full)
+static constexpr int resident16(int full)
 {
     return full == 1 ? 4 : 3;
 }
 
 /* The level of a sum from those of its bytes, as level16 gives it, where 32 bits hold every level before it is clamped
- * (tensor_arrange_deep). There are no conversions: 1.5 * 2^52 + n is a double with n in its last bits, |n| < 2^51. */
-static __device__ __forceinline__ int deep_level(const struct rounding16 &rounding, int high, int low)
+ * (tensor_arrange_16). There are no conversions: 1.5 * 2^52 + n is a double with n in its last bits, |n| < 2^51. */
+static __device__ __forceinline__ int tensor_level16(const struct rounding16 &rounding, int high, int low)
 {
     const int64_t low_raised = (int64_t)((uint64_t)(uint32_t)(0x43380000 + (low >> 31)) << 32 | (uint32_t)low);
     const double raised = 6755399441055744.0, whole = __longlong_as_double((int64_t)high * 256 + low_raised) - raised;
@@ -35,8 +35,8 @@ static __device__ __forceinline__ int deep_level(const struct rounding16 &roundi
 }
 
 template <int FULL, int PACKED, bool QUICK>
-static __global__ void __launch_bounds__(32 * warps, deep_resident(FULL))
-    tensor_deep(const __grid_constant__ struct tensor_launch tensor)
+static __global__ void __launch_bounds__(32 * warps, resident16(FULL))
+    tensor_16(const __grid_constant__ struct tensor_launch tensor)
 {
     constexpr int words = 2 * FULL + PACKED; /* of taps, for a pair of rows; and units of samples */
     extern __shared__ uint4 memory[];
@@ -46,7 +46,7 @@ static __global__ void __launch_bounds__(32 * warps, deep_resident(FULL))
     if (index >= tensor.tiles)
         return;
     const struct tile tile = find_tile(tensor, index, tile_columns);
-    warp_loader<uint16_t, deep> loader(tensor, tile, shared_address(memory), tensor.lead);
+    warp_loader<uint16_t, rows16> loader(tensor, tile, shared_address(memory), tensor.lead);
     const int pitch = loader.pitch, capacity = loader.capacity;
 
     /* Of a unit's four matrices: chunks 0 to 7 and 8 to 15, then the same of the next row. */
@@ -55,16 +55,16 @@ static __global__ void __launch_bounds__(32 * warps, deep_resident(FULL))
     uint8_t *to = tile.out + tile.y * launch.out_row + 2 * column;
     int first = 0; /* the first row of the window in the ring, in bytes */
 #pragma unroll 1
-    for (int r = 0; r < tile.rows; r += deep, to += deep * launch.out_row) {
+    for (int r = 0; r < tile.rows; r += rows16, to += rows16 * launch.out_row) {
         copy_wait<1>();
         loader.load();
-        matrix sum[deep][2] = {}; /* of low and high bytes */
+        matrix sum[rows16][2] = {}; /* of low and high bytes */
         const uint32_t *table = tensor.table;
 #pragma unroll 1
         for (int p = 0; p < tensor.parts; p++) {
             if (p > 0)
 #pragma unroll
-                for (int k = 0; k < 8 * deep; k++)
+                for (int k = 0; k < 8 * rows16; k++)
                     sum[k / 8][k / 4 % 2].v[k % 4] *= 256;
 #pragma unroll 1
             for (int block = 0; block < tensor.blocks; block++) {
@@ -102,7 +102,7 @@ static __global__ void __launch_bounds__(32 * warps, deep_resident(FULL))
                     table = load_taps<words>(table, lane, taps[1 - u][0]);
                     table = load_taps<words>(table, lane, taps[1 - u][1]);
 #pragma unroll
-                    for (int pair = 0; pair < deep / 2; pair++) {
+                    for (int pair = 0; pair < rows16 / 2; pair++) {
                         const int slot = (u + pair) % 2;
 #pragma unroll
                         for (int k = 0; k < 4 * FULL; k++) {
@@ -126,34 +126,34 @@ static __global__ void __launch_bounds__(32 * warps, deep_resident(FULL))
                 table -= 2 * words * 32; /* the words fetched ahead are the next block's */
             }
         }
-        first += deep * pitch;
+        first += rows16 * pitch;
         if (first == capacity)
             first = 0;
         const struct rounding16 rounding = rounding16_of(launch);
-        uint32_t word[deep][2];
+        uint32_t word[rows16][2];
 #pragma unroll
-        for (int k = 0; k < deep; k++)
+        for (int k = 0; k < rows16; k++)
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 int level[2];
 #pragma unroll
                 for (int c = 0; c < 2; c++) {
                     const int high = sum[k][1].v[2 * e + c], low = sum[k][0].v[2 * e + c];
-                    level[c] = QUICK ? deep_level(rounding, high, low) : level16(launch, halves<int>(high, low));
+                    level[c] = QUICK ? tensor_level16(rounding, high, low) : level16(launch, halves<int>(high, low));
                 }
                 word[k][e] = pack_levels16(level[0], level[1]);
             }
         /* A lane has two samples side by side, 4 bytes: a warp stores whole cache lines. */
         uint8_t *at_row = to;
-        if (tile.x + tile_columns <= launch.width && r + deep <= tile.rows) {
+        if (tile.x + tile_columns <= launch.width && r + rows16 <= tile.rows) {
 #pragma unroll
-            for (int k = 0; k < deep; k++, at_row += launch.out_row)
+            for (int k = 0; k < rows16; k++, at_row += launch.out_row)
 #pragma unroll
                 for (int e = 0; e < 2; e++)
                     *(uint32_t *)(at_row + e * tile_columns) = word[k][e];
         } else {
 #pragma unroll
-            for (int k = 0; k < deep; k++, at_row += launch.out_row)
+            for (int k = 0; k < rows16; k++, at_row += launch.out_row)
 #pragma unroll
                 for (int e = 0; e < 2; e++)
                     if (r + k < tile.rows)

@@ -21,7 +21,7 @@ struct tensor_launch {
     int lead;              /* samples from the first of a window to its first output */
     int slots;             /* stages in the ring */
     int pitch, before;     /* tensor_group: bytes of a ring's row, and those left of the tile */
-    int blocks, steps;     /* tensor_group, tensor_deep: column blocks, pairs of filter rows */
+    int blocks, steps;     /* tensor_group, tensor_16: column blocks, pairs of filter rows */
     int terms;             /* tensor_wide: products of a part */
     int first;             /* tensor_passes: the initial value of sums */
     int planes;            /* tensor_passes */

@@ -124,7 +124,7 @@ double tensor_core_cost(const struct filter *filter, const struct work *work)
     struct tensor_arrangement a;
     const double words = (filter->width + 11) / 4;
     if (work->sample == SAMPLE_U16) {
-        tensor_arrange_deep(filter, &a);
+        tensor_arrange_16(filter, &a);
         return strip_seconds(work, 0.94e-12 + (0.41e-12 + 0.0166e-12 * words * filter->height) * a.parts, 8e-6);
     }
     tensor_arrange(filter, true, true, &a); /* as on the H200 */
