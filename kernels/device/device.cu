@@ -2,6 +2,7 @@
  *
  * The implementation of device.h, and the functions that only variants need: the device's stream, uploads to constant
  * memory, textures. */
+#include "base/round.h"
 #include "kernels/shared/conv.cuh"
 
 #include <stdio.h>
@@ -25,11 +26,6 @@ constexpr int max_textures = 512;
 
 constexpr size_t row_alignment = 128; /* bytes: a full cache line, and four times the alignment of textures */
 constexpr size_t base_alignment = 512;
-
-size_t round_up(size_t value, size_t multiple)
-{
-    return (value + multiple - 1) / multiple * multiple;
-}
 
 /* What this file's code was compiled for, as __CUDA_ARCH__: 900 for 9.0. The driver of a newer chip may have loaded code
  * for an older one. All files are compiled for the same chips, so all have the same code loaded. */

@@ -19,6 +19,7 @@
 #ifndef GPUCONV_STRIP_CUH
 #define GPUCONV_STRIP_CUH
 
+#include "base/round.h"
 #include "kernels/shared/copies.cuh"
 #include "kernels/shared/quads.cuh"
 
@@ -29,11 +30,6 @@ static constexpr int strip_width = 32 * columns;
 /* Rows of a ring: enough copies on their way to hide memory's latency. A row of uint8_t has a quarter of the bytes. */
 template <typename T>
 constexpr int ring_slots = sizeof(T) == 1 ? 16 : 8;
-
-static __host__ __device__ constexpr int round_up(int value, int multiple)
-{
-    return (value + multiple - 1) / multiple * multiple;
-}
 
 /* The samples to add before the window, so that it starts at a multiple of 4. */
 static __host__ __device__ constexpr int lead_of(int anchor_x)

@@ -7,6 +7,8 @@
  * that need it. Where a pass reads samples as they are, a tile away from the border reads the plane itself. */
 #include "cpu/tiles.h"
 
+#include "base/round.h"
+
 #include <string.h>
 
 enum {
@@ -19,11 +21,6 @@ enum {
     OUTS_MAX = 8,              /* rows that a pass makes at once: of GROUP_MAX in two parts, or of COLUMN_GROUP_MAX */
     IN_PLACE_WIDTHS = 8,       /* the narrow tiles at both ends are then at most a quarter of the image */
 };
-
-static size_t round_up(size_t value, size_t multiple)
-{
-    return (value + multiple - 1) / multiple * multiple;
-}
 
 static void copy_samples(const struct launch *launch, enum sample_part part, const void *row, int x, int count,
                          char *to)

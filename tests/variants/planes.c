@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include "base/random.h"
+#include "base/round.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,11 +13,6 @@ enum {
     ROW_BYTES = 128,   /* struct plane asks for rows of device planes that are multiples of this */
     BUFFER_BYTES = 512 /* and for buffers and planes that are multiples of this */
 };
-
-static size_t round_up(size_t value, size_t multiple)
-{
-    return (value + multiple - 1) / multiple * multiple;
-}
 
 struct guarded guarded_make(enum sample sample, int width, int height, int count, size_t extra)
 {
