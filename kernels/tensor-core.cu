@@ -240,40 +240,39 @@ extern "C" bool tensor_core_prepare(struct plan *plan, struct device *device, st
 typedef void tensor_function(struct tensor_launch);
 
 /* The kernel for a filter of HEIGHT rows, which is odd. */
-template <int PARTS, int FINISH, int LARGEST = walk_height>
+template <int PARTS, int LEVEL, int LARGEST = walk_height>
 static tensor_function *walk_of_height(int height)
 {
     if constexpr (LARGEST > 1)
         if (height < LARGEST)
-            return walk_of_height<PARTS, FINISH, LARGEST - 2>(height);
-    return tensor_walk<LARGEST, PARTS, FINISH>;
+            return walk_of_height<PARTS, LEVEL, LARGEST - 2>(height);
+    return tensor_walk<LARGEST, PARTS, LEVEL>;
 }
 
-template <int FINISH>
+template <int LEVEL>
 static tensor_function *quick_kernel(const struct tensor_arrangement *a)
 {
     if (a->kernel == TENSOR_WIDE)
-        return a->units == 2 ? tensor_wide<2, FINISH> : tensor_wide<3, FINISH>;
-    return a->parts == 1 ? walk_of_height<1, FINISH>(a->height) : walk_of_height<2, FINISH>(a->height);
+        return a->units == 2 ? tensor_wide<2, LEVEL> : tensor_wide<3, LEVEL>;
+    return a->parts == 1 ? walk_of_height<1, LEVEL>(a->height) : walk_of_height<2, LEVEL>(a->height);
 }
 
-template <int BLOCKS, int FINISH>
+template <int BLOCKS, int LEVEL>
 static tensor_function *passes_kernel(const struct tensor_arrangement *a)
 {
     if (a->planes == 2)
-        return tensor_passes<BLOCKS, 2, 1, int8_t, FINISH>;
+        return tensor_passes<BLOCKS, 2, 1, int8_t, LEVEL>;
     if (a->parts == 2)
-        return tensor_passes<BLOCKS, 3, 2, int8_t, FINISH>;
-    return a->unsigned_taps ? tensor_passes<BLOCKS, 3, 1, uint8_t, FINISH>
-                            : tensor_passes<BLOCKS, 3, 1, int8_t, FINISH>;
+        return tensor_passes<BLOCKS, 3, 2, int8_t, LEVEL>;
+    return a->unsigned_taps ? tensor_passes<BLOCKS, 3, 1, uint8_t, LEVEL> : tensor_passes<BLOCKS, 3, 1, int8_t, LEVEL>;
 }
 
 template <int BLOCKS>
-static tensor_function *passes_finish(const struct tensor_arrangement *a)
+static tensor_function *passes_of_level(const struct tensor_arrangement *a)
 {
-    return a->finish == FINISH_SHIFT   ? passes_kernel<BLOCKS, FINISH_SHIFT>(a)
-           : a->finish == FINISH_SCALE ? passes_kernel<BLOCKS, FINISH_SCALE>(a)
-                                       : passes_kernel<BLOCKS, FINISH_ANY>(a);
+    return a->level == LEVEL_SHIFT   ? passes_kernel<BLOCKS, LEVEL_SHIFT>(a)
+           : a->level == LEVEL_SCALE ? passes_kernel<BLOCKS, LEVEL_SCALE>(a)
+                                     : passes_kernel<BLOCKS, LEVEL_ANY>(a);
 }
 
 template <int FULL, int PACKED>
@@ -287,11 +286,11 @@ static tensor_function *group_kernel(const struct tensor_arrangement *a)
 static tensor_function *tensor_kernel(const struct tensor_arrangement *a)
 {
     if (a->kernel == TENSOR_PASSES)
-        return a->window == 2 ? passes_finish<2>(a) : passes_finish<3>(a);
+        return a->window == 2 ? passes_of_level<2>(a) : passes_of_level<3>(a);
     if (a->kernel != TENSOR_GROUP && a->kernel != TENSOR_16)
-        return a->finish == FINISH_ABSOLUTE ? quick_kernel<FINISH_ABSOLUTE>(a)
-               : a->finish == FINISH_SCALE  ? quick_kernel<FINISH_SCALE>(a)
-                                            : quick_kernel<FINISH_SCALE_SHIFT>(a);
+        return a->level == LEVEL_ABSOLUTE ? quick_kernel<LEVEL_ABSOLUTE>(a)
+               : a->level == LEVEL_SCALE  ? quick_kernel<LEVEL_SCALE>(a)
+                                          : quick_kernel<LEVEL_SCALE_SHIFT>(a);
     return a->full == 1 ? a->packed ? group_kernel<1, 1>(a) : group_kernel<1, 0>(a)
            : a->packed ? group_kernel<2, 1>(a)
                         : group_kernel<2, 0>(a);

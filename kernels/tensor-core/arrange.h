@@ -5,6 +5,7 @@
 #ifndef GPUCONV_ARRANGE_H
 #define GPUCONV_ARRANGE_H
 
+#include "base/round.h"
 #include "filter/filter.h"
 #include "plan/parts.h"
 
@@ -12,13 +13,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The kernels use these functions as constants. */
-#ifdef __CUDACC__
-#define KERNEL_CONSTANT static __host__ __device__ constexpr
-#else
-#define KERNEL_CONSTANT static inline
-#endif
 
 /* ---- Sizes of the kernels' tiles ---- */
 
@@ -29,7 +23,7 @@ static const int walk_height = 9; /* rows of the largest filter */
 static const int pass_chunk = 16; /* outputs of a matrix of row taps, rows of one of column taps */
 
 /* Bytes of a copy for a window of BLOCKS times 16 samples. Windows start at multiples of it. */
-KERNEL_CONSTANT int pass_copy(int blocks)
+CONSTANT_FUNCTION int pass_copy(int blocks)
 {
     return blocks == 2 ? 8 : 16;
 }
@@ -44,19 +38,19 @@ static const int wide_slots_most = 32;          /* stages of the ring; it has (3
 static const int wide_shared_most = 227 * 1024; /* bytes that a block may have on compute capability 9.0 */
 
 /* Bytes of the ring's row for windows of UNITS times 16 samples. */
-KERNEL_CONSTANT int wide_pitch(int units)
+CONSTANT_FUNCTION int wide_pitch(int units)
 {
     return wide_columns + 16 * (units - 1);
 }
 
 /* Warpgroups of a block. Four fill the registers. Beside the taps of large filters, the ring of four does not fit. */
-KERNEL_CONSTANT int wide_groups(int units)
+CONSTANT_FUNCTION int wide_groups(int units)
 {
     return units == 2 ? 4 : 2;
 }
 
 /* Rows of a stage, and rows of outputs that a block makes at a time. */
-KERNEL_CONSTANT int wide_stage(int units)
+CONSTANT_FUNCTION int wide_stage(int units)
 {
     return wide_rows * wide_groups(units);
 }
@@ -67,27 +61,27 @@ KERNEL_CONSTANT int wide_stage(int units)
 enum tensor_kernel { TENSOR_WALK, TENSOR_PASSES, TENSOR_WIDE, TENSOR_GROUP, TENSOR_16 };
 
 /* How quick sums become levels, before they are clamped. With the first three, sums include the bias from the start. */
-enum tensor_finish {
-    FINISH_SCALE,       /* multiply */
-    FINISH_SCALE_SHIFT, /* multiply and shift */
-    FINISH_SHIFT,       /* shift, because the scale is a power of two; PASSES */
-    FINISH_ABSOLUTE,    /* take the absolute value, add the bias, multiply and shift */
-    FINISH_ANY          /* the same; take the absolute value only if the filter does */
+enum tensor_level {
+    LEVEL_SCALE,       /* multiply */
+    LEVEL_SCALE_SHIFT, /* multiply and shift */
+    LEVEL_SHIFT,       /* shift, because the scale is a power of two; PASSES */
+    LEVEL_ABSOLUTE,    /* take the absolute value, add the bias, multiply and shift */
+    LEVEL_ANY          /* the same; take the absolute value only if the filter does */
 };
 
 struct tensor_arrangement {
     enum tensor_kernel kernel;
     int lead;   /* samples from the first of a window to its first output */
     int height; /* WALK: the filter's, made odd; GROUP, 16: rows of taps, in pairs, one lower for odd outputs */
-    int full, packed, blocks;  /* GROUP, 16 */
-    int units, terms;          /* WIDE: windows of units times 16 samples; products of a part */
-    int window, planes;        /* PASSES: blocks of 16 taps in a window; bytes of row sums */
-    bool unsigned_taps;        /* PASSES */
-    enum tensor_finish finish; /* WALK, PASSES, WIDE */
-    uint32_t start, first;     /* PASSES: the start of row sums, and that of sums */
-    int parts;                 /* of int8 that the taps are cut into */
-    int factor;                /* all taps are multiplied by this, for quick rounding */
-    bool quick;                /* level = (sum + bias) * multiplier >> 32 >> shift; else the plan's rounding. 16: 32
+    int full, packed, blocks; /* GROUP, 16 */
+    int units, terms;         /* WIDE: windows of units times 16 samples; products of a part */
+    int window, planes;       /* PASSES: blocks of 16 taps in a window; bytes of row sums */
+    bool unsigned_taps;       /* PASSES */
+    enum tensor_level level;  /* WALK, PASSES, WIDE */
+    uint32_t start, first;    /* PASSES: the start of row sums, and that of sums */
+    int parts;                /* of int8 that the taps are cut into */
+    int factor;               /* all taps are multiplied by this, for quick rounding */
+    bool quick;               /* level = (sum + bias) * multiplier >> 32 >> shift; else the plan's rounding. 16: 32
                                * bits hold levels before they are clamped */
     int bias, multiplier, shift;
 };
@@ -194,13 +188,13 @@ static inline bool tensor_arrange_passes(const struct filter *f, struct tensor_a
     a->start = (uint32_t)lowest;
     const int64_t scale = (int64_t)f->scale * a->factor;
     if (!f->absolute && (scale & (scale - 1)) == 0) {
-        a->finish = FINISH_SHIFT;
+        a->level = LEVEL_SHIFT;
         for (a->shift = 0; scale >> a->shift > 1;)
             a->shift++;
     } else {
-        a->finish = f->absolute || a->shift != 0 ? FINISH_ANY : FINISH_SCALE;
+        a->level = f->absolute || a->shift != 0 ? LEVEL_ANY : LEVEL_SCALE;
     }
-    a->first = (uint32_t)((a->finish == FINISH_ANY ? 0 : a->bias) - lowest * column_sum);
+    a->first = (uint32_t)((a->level == LEVEL_ANY ? 0 : a->bias) - lowest * column_sum);
     a->kernel = TENSOR_PASSES;
     return true;
 }
@@ -253,7 +247,7 @@ static inline void tensor_arrange(const struct filter *f, bool has_passes, bool 
 {
     memset(a, 0, sizeof *a);
     tensor_make_quick(f, a);
-    a->finish = f->absolute ? FINISH_ABSOLUTE : a->shift == 0 ? FINISH_SCALE : FINISH_SCALE_SHIFT;
+    a->level = f->absolute ? LEVEL_ABSOLUTE : a->shift == 0 ? LEVEL_SCALE : LEVEL_SCALE_SHIFT;
     const int parts = tensor_parts(f, a->factor);
     a->parts = parts;
     a->lead = (f->anchor_x + 3) / 4 * 4;

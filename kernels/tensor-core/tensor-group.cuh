@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel of tensor-core that takes every filter. A warp makes 8 rows of 128 outputs at a time. The rows under them
- * are in the warp's own ring, in shared memory. Taps come through L1.
+ * The kernel of tensor-core that is for every filter. A warp computes 8 rows of 128 outputs at a time. The rows under
+ * them are in a ring in shared memory, one ring per warp. Taps come through L1.
  *
  * A window of 8 outputs is cut into blocks of 4 FULL + 2 PACKED words: FULL operands of 16 bytes of each row, and, with
  * PACKED, one operand that holds 8 bytes of each of two rows. A filter of 15 columns needs 6 words (8 without PACKED),
@@ -138,10 +138,15 @@ static __global__ void __launch_bounds__(32 * warps, 4)
 #pragma unroll
         for (int k = 0; k < group; k++) {
             int level[4];
+            if (tensor.quick) {
 #pragma unroll
-            for (int e = 0; e < 4; e++)
-                level[e] =
-                    tensor.quick ? quick_level<FINISH_ANY>(tensor, sum[k].v[e]) : finish_sum(launch, sum[k].v[e]);
+                for (int e = 0; e < 4; e++)
+                    level[e] = quick_level<LEVEL_ANY>(tensor, sum[k].v[e]);
+            } else {
+#pragma unroll
+                for (int e = 0; e < 4; e++)
+                    level[e] = finish_sum(launch, sum[k].v[e]);
+            }
             const uint32_t word =
                 swap_pairs(pack_pair(level[0], level[1], pack_pair(level[2], level[3], 0)), 1, selector);
             if (whole)

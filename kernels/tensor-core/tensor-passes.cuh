@@ -315,7 +315,7 @@ template <int PLANES>
 using sum_window = uint32_t[2][PLANES][2];
 
 /* What a lane holds of the taps, and the sums. */
-template <int BLOCKS, int PLANES, int PARTS, typename TAP, int FINISH>
+template <int BLOCKS, int PLANES, int PARTS, typename TAP, int LEVEL>
 struct pass_sums {
     band<BLOCKS, PARTS, TAP> row_taps, column_taps;
     matrix start, zero = {};     /* of row sums and of column sums */
@@ -334,8 +334,8 @@ struct pass_sums {
         for (int k = 0; k < 4; k++)
             start.v[k] = (int)__ldg(numbers + k);
         /* Loaded from memory, so that it stays a multiplication. The pipe for shifts is busy with packing and, for
-         * FINISH_SHIFT, with shifts of the sums. The pipe for multiplications is idle. */
-        base = FINISH == FINISH_SHIFT && PARTS == 1 ? (int)__ldg(numbers + 4) : 256;
+         * LEVEL_SHIFT, with shifts of the sums. The pipe for multiplications is idle. */
+        base = LEVEL == LEVEL_SHIFT && PARTS == 1 ? (int)__ldg(numbers + 4) : 256;
     }
 
     /* Read pair Q of the warp's blocks from STAGE. */
@@ -431,7 +431,7 @@ struct pass_sums {
             int level[8];
 #pragma unroll
             for (int k = 0; k < 8; k++)
-                level[k] = quick_level<FINISH>(tensor, k < 4 ? left.v[k] : right.v[k - 4]);
+                level[k] = quick_level<LEVEL>(tensor, k < 4 ? left.v[k] : right.v[k - 4]);
 #pragma unroll
             for (int k = 0; k < 4; k += 2)
                 words[2 * o + k / 2] = pack_pair(level[k], level[k + 1], pack_pair(level[4 + k], level[5 + k], 0));
@@ -440,7 +440,7 @@ struct pass_sums {
     }
 };
 
-template <int BLOCKS, int PLANES, int PARTS, typename TAP, int FINISH>
+template <int BLOCKS, int PLANES, int PARTS, typename TAP, int LEVEL>
 static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, PARTS))
     tensor_passes(const __grid_constant__ struct tensor_launch tensor)
 {
@@ -457,7 +457,7 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
     for (int s = 0; s < pass_stages - 1; s++)
         loader.load();
 
-    const pass_sums<BLOCKS, PLANES, PARTS, TAP, FINISH> sums(tensor.table, warp, lane);
+    const pass_sums<BLOCKS, PLANES, PARTS, TAP, LEVEL> sums(tensor.table, warp, lane);
     sum_window<PLANES> windows[2][pass_chunks] = {};
     pass_writer writer(tensor.launch, tile, -before, loader.end, thread);
     uint32_t stage = ring, offset = 0; /* of the stage, and of the set of its outputs */

@@ -44,7 +44,7 @@ static __host__ __device__ constexpr int walk_strip(int height)
 }
 
 /* Registers for 4 blocks a multiprocessor: with more blocks the window spills. */
-template <int HEIGHT, int PARTS, int FINISH>
+template <int HEIGHT, int PARTS, int LEVEL>
 static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid_constant__ struct tensor_launch tensor)
 {
     constexpr int stage_rows = walk_rows(HEIGHT), stage_bytes = stage_rows * walk_pitch, stages = walk_stages(HEIGHT);
@@ -161,7 +161,7 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid
                     int level[4];
 #pragma unroll
                     for (int k = 0; k < 4; k++)
-                        level[k] = quick_level<FINISH>(tensor, sum[o][c].v[k]);
+                        level[k] = quick_level<LEVEL>(tensor, sum[o][c].v[k]);
                     word[c] = swap_pairs(pack_pair(level[0], level[1], pack_pair(level[2], level[3], 0)), 1, selector);
                 }
                 if (steady)

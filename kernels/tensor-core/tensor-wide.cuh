@@ -91,7 +91,7 @@ struct ring_place {
 };
 #endif
 
-template <int UNITS, int FINISH>
+template <int UNITS, int LEVEL>
 static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
     tensor_wide(const __grid_constant__ struct tensor_launch tensor)
 {
@@ -228,9 +228,9 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
             int level[4];
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                const int s = FINISH == FINISH_ABSOLUTE ? abs(sum[4 * j + e]) : sum[4 * j + e];
+                const int s = LEVEL == LEVEL_ABSOLUTE ? abs(sum[4 * j + e]) : sum[4 * j + e];
                 const int scaled = (int)((long long)s * tensor.multiplier + offset >> 32); /* one instruction */
-                level[e] = FINISH == FINISH_SCALE ? scaled : scaled >> tensor.shift;
+                level[e] = LEVEL == LEVEL_SCALE ? scaled : scaled >> tensor.shift;
             }
             const uint32_t word =
                 swap_pairs(pack_pair(level[0], level[2], pack_pair(level[1], level[3], 0)), 4, selector);

@@ -13,13 +13,13 @@
 /* The argument of the kernels of tensor-core. */
 struct tensor_launch {
     struct launch launch;
-    const uint32_t *table; /* taps as the kernel's matrices hold them */
+    const uint32_t *table; /* taps in the order of the kernel's matrices */
     int strip;             /* output rows of a tile */
     int columns, tiles_y;  /* tiles side by side, and one below the other */
     int tiles;             /* of all planes */
     int parts;             /* of taps */
     int lead;              /* samples from the first of a window to its first output */
-    int slots;             /* stages in the ring */
+    int slots;             /* stages of the ring */
     int pitch, before;     /* tensor_group: bytes of a ring's row, and those left of the tile */
     int blocks, steps;     /* tensor_group, tensor_16: column blocks, pairs of filter rows */
     int terms;             /* tensor_wide: products of a part */
@@ -77,8 +77,9 @@ static __device__ __forceinline__ struct edges find_edges(int x, int words, int 
     return e;
 }
 
-/* Load WORDS words of samples of type T from column X on, of ROWS rows from row Y on; some of them are outside the image.
- * The threads share the work. Not inlined, and called with values instead of the launch, because few tiles need it. */
+/* Load WORDS words of samples of type T from column X on, of ROWS rows from row Y on; some of them are outside the
+ * image. The threads share the work. Not inlined, and called with values instead of the launch, because few tiles need
+ * it. */
 template <typename T>
 static __device__ __noinline__ void gather_words(const uint8_t *plane, size_t row_bytes, int width, int height,
                                                  enum border border, int y, int rows, int x, int words, uint32_t to,
@@ -122,7 +123,7 @@ struct warp_loader {
     const int x; /* of the rows' first sample */
     const struct edges edges;
     int row = 0; /* of the next stage */
-    uint32_t to; /* its place */
+    uint32_t to; /* the address of that stage */
 
     __device__ __forceinline__ warp_loader(const struct tensor_launch &tensor, const struct tile &tile_,
                                            uint32_t shared, int before)
@@ -152,23 +153,26 @@ struct warp_loader {
     }
 };
 
-/* Of products, A holds samples, and B taps (but in tensor_passes): a row of A is a chunk of 8 outputs' window. */
+/* In products, A has samples and B has taps, except in tensor_passes. A row of A is the window of a chunk. */
 
 static constexpr int tile_columns = 16 * chunk; /* outputs of a matrix */
 static constexpr int warps = 4;                 /* of a block */
 
 /* ---- Sums to samples ---- */
 
-/* A sum to a level, before clamping, by enum tensor_finish. */
-template <int FINISH>
+/* A sum to a level, before clamping, by enum tensor_level. */
+template <int LEVEL>
 static __device__ __forceinline__ int quick_level(const struct tensor_launch &tensor, int sum)
 {
-    if (FINISH == FINISH_SHIFT)
+    if (LEVEL == LEVEL_SHIFT)
         return sum >> tensor.shift;
-    if (FINISH == FINISH_ABSOLUTE || FINISH == FINISH_ANY)
-        sum = (FINISH == FINISH_ABSOLUTE || tensor.launch.rounding.absolute ? abs(sum) : sum) + tensor.bias;
+    if (LEVEL == LEVEL_ANY)
+        return __mulhi((tensor.launch.rounding.absolute ? abs(sum) : sum) + tensor.bias, tensor.multiplier) >>
+               tensor.shift;
+    if (LEVEL == LEVEL_ABSOLUTE)
+        sum = abs(sum) + tensor.bias;
     const int level = __mulhi(sum, tensor.multiplier);
-    return FINISH == FINISH_SCALE ? level : level >> tensor.shift;
+    return LEVEL == LEVEL_SCALE ? level : level >> tensor.shift;
 }
 
 /* Two levels, clamped to 0 to 255, to the low half of a word whose high half is ABOVE's low half. */
@@ -180,8 +184,8 @@ static __device__ __forceinline__ uint32_t pack_pair(int first, int second, uint
 }
 
 /* A lane has a pair of samples in each half of a word, and a lane whose number differs in the bit DISTANCE has their
- * neighbours. One of the two takes the low halves, the other one the high halves. So each has four samples in a row,
- * and a warp stores whole cache lines. */
+ * neighbours. One of the two lanes gets the low halves, and the other the high halves. So each has four samples side by
+ * side, and a warp stores whole cache lines. */
 static __device__ __forceinline__ uint32_t swap_pairs(uint32_t pairs, int distance, uint32_t selector)
 {
     return __byte_perm(pairs, __shfl_xor_sync(~0u, pairs, distance), selector);

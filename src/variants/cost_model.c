@@ -112,11 +112,11 @@ static double passes_sample_seconds(const struct tensor_arrangement *a)
     const bool large = a->window == 3;
     if (a->parts == 2)
         return large ? 1.23e-12 : 0.99e-12;
-    if (a->finish == FINISH_ANY)
+    if (a->level == LEVEL_ANY)
         return a->planes == 3 ? 1.16e-12 : 0.84e-12;
     if (a->planes == 3)
         return 0.78e-12;
-    return a->finish == FINISH_SHIFT ? (large ? 0.62e-12 : 0.58e-12) : (large ? 0.71e-12 : 0.61e-12);
+    return a->level == LEVEL_SHIFT ? (large ? 0.62e-12 : 0.58e-12) : (large ? 0.71e-12 : 0.61e-12);
 }
 
 double tensor_core_cost(const struct filter *filter, const struct work *work)

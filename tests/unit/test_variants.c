@@ -278,8 +278,8 @@ static void test_arrangements_of_tensor_core(void **state)
     assert_int_equal(arranged(2, 11, 32640, 16).kernel, TENSOR_WIDE);
     assert_int_equal(arranged(3, 11, 21931, 16).kernel, TENSOR_PASSES); /* 3 * 21931 * 255 = 2^24 - 1 */
     assert_int_equal(arranged(3, 11, 21932, 16).kernel, TENSOR_WIDE);
-    assert_int_equal(arranged(11, 11, 1, 64).finish, FINISH_SHIFT);
-    assert_int_equal(arranged(11, 11, 1, 121).finish, FINISH_SCALE);
+    assert_int_equal(arranged(11, 11, 1, 64).level, LEVEL_SHIFT);
+    assert_int_equal(arranged(11, 11, 1, 121).level, LEVEL_SCALE);
     assert_false(arranged(11, 11, 1, (1 << 22) + 1).quick);
     assert_int_equal(arranged(11, 11, 1, (1 << 22) + 1).kernel, TENSOR_GROUP);
 }
