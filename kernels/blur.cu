@@ -68,9 +68,9 @@ constexpr int unit = 16 / (int)sizeof(T);
  * at a time. The threads share the work. Not inlined, and called with values instead of the launch, because few stages
  * need it. */
 template <typename T>
-static __device__ __noinline__ void load_border(const unsigned char *plane, size_t in_row, int width, int height,
-                                                enum border border, int y, int rows, int x, int units, uint32_t to,
-                                                int pitch)
+static __device__ __noinline__ void load_outside(const unsigned char *plane, size_t in_row, int width, int height,
+                                                 enum border border, int y, int rows, int x, int units, uint32_t to,
+                                                 int pitch)
 {
     constexpr int word = 4 / (int)sizeof(T); /* samples of 4 bytes */
     const bool rows_inside = y >= 0 && y + rows <= height;
@@ -175,8 +175,8 @@ struct stage_loader {
                 }
             }
             if (!rows_inside || !all_inside)
-                load_border<T>(tile.in, launch.in_row, launch.width, launch.height, launch.border, y, step_rows, x,
-                               units, to, call.pitch);
+                load_outside<T>(tile.in, launch.in_row, launch.width, launch.height, launch.border, y, step_rows, x,
+                                units, to, call.pitch);
         }
         copy_commit();
         to = to == first + (stages - 1) * stage_bytes ? first : to + stage_bytes;

@@ -509,18 +509,6 @@ static slope_kernel *slope_kernel_of(enum sample sample, const struct join &join
                  : slope_kernel_for<uint8_t, false, false>(join.combine);
 }
 
-/* Rows of a strip of warps that are WIDTH columns wide: fewer if there are too few warps to fill the GPU with 24 a
- * multiprocessor. */
-static int slope_strip(const struct device *device, const struct plane *in, int width)
-{
-    const int64_t wanted = (int64_t)device_facts(device)->multiprocessors * 24;
-    const int64_t across = (int64_t)(in->width + width - 1) / width * in->count;
-    int rows = slope_rows;
-    while (rows > 6 && across * (in->height / rows) < wanted)
-        rows = (rows + 2) / 2 - 2;
-    return rows;
-}
-
 template <typename T, typename Sum>
 static bool launch_general(sum_types<T, Sum>, const struct plan *plan, const struct join &join, struct device *device,
                            const struct plane *in, const struct plane *out, struct error *error)
@@ -545,7 +533,8 @@ extern "C" bool gradient_launch(const struct plan *plan, struct device *device, 
         kernel = slope_kernel_of(plan->sample, join, level, slope.outer == 1);
     if (!kernel)
         return with_types(plan, [&](auto types) { return launch_general(types, plan, join, device, in, out, error); });
-    const int width = 32 * (is_16_bit ? span<uint16_t> : span<uint8_t>), strip = slope_strip(device, in, width);
+    const int width = 32 * (is_16_bit ? span<uint16_t> : span<uint8_t>),
+              strip = strip_rows(slope_rows, 6, 2, width, device, in);
     slope.left = border_index(-1, in->width, plan->border);
     slope.right = border_index(in->width, in->width, plan->border);
     slope.top = border_index(-1, in->height, plan->border);

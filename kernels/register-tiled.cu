@@ -41,14 +41,14 @@ static __host__ __device__ constexpr int turn_of(int size)
 /* Taps of 9 x 9 that are in registers. The other 45 fit into the uniform registers, so the loop loads no taps. Larger
  * filters have too many taps, smaller ones wait for memory, and sums of halves leave no registers. */
 template <typename Sum>
-static __host__ __device__ constexpr int held_of(int size)
+static __host__ __device__ constexpr int register_tap_count(int size)
 {
     return size == 9 && sizeof(Sum) == 4 ? 36 : 0;
 }
 
 /* Blocks that the registers of a multiprocessor must hold. */
 template <typename Sum>
-static __host__ __device__ constexpr int blocks_of(int size)
+static __host__ __device__ constexpr int tiled_blocks(int size)
 {
     if (sizeof(Sum) == 8)
         return size == 3 ? 6 : size == 5 ? 5 : size == 7 ? 4 : 3;
@@ -58,7 +58,7 @@ static __host__ __device__ constexpr int blocks_of(int size)
 /* The most rows of a strip. The blocks that run at one time cover the image's whole width and the height of some
  * strips. If their input and output fit into L2, no halo row comes from memory twice. Small filters are bound by memory
  * and need this; large ones need few halo rows. */
-static constexpr int strip_of(int size, enum sample sample)
+static constexpr int tiled_strip(int size, enum sample sample)
 {
     return size == 3 || (size == 5 && sample != SAMPLE_U8) ? 32 : size <= 9 ? 64 : 128;
 }
@@ -66,21 +66,22 @@ static constexpr int strip_of(int size, enum sample sample)
 /* Add a window of samples, multiplied by filter row I, to SUM, the sums before it, and write them to TO. */
 template <typename Sum, int SIZE>
 static __device__ __forceinline__ void add_row(Sum (&to)[columns], const Sum (&sum)[columns], const Sum *v,
-                                               const tap_of<Sum> *held, int i)
+                                               const tap_of<Sum> *register_taps, int i)
 {
 #pragma unroll
     for (int c = 0; c < columns; c++) {
         Sum s = sum[c];
 #pragma unroll
         for (int j = 0; j < SIZE; j++)
-            s += (i * SIZE + j < held_of<Sum>(SIZE) ? held[i * SIZE + j] : weight<tap_of<Sum>>(taps[i * SIZE + j])) *
+            s += (i * SIZE + j < register_tap_count<Sum>(SIZE) ? register_taps[i * SIZE + j]
+                                                               : weight<tap_of<Sum>>(taps[i * SIZE + j])) *
                  v[j + c];
         to[c] = s;
     }
 }
 
 template <typename T, typename Sum, int SIZE, bool QUICK>
-static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
+static __global__ void __launch_bounds__(32 * strip_warps, tiled_blocks<Sum>(SIZE))
     register_tiled(const __grid_constant__ struct launch launch, const __grid_constant__ struct level level)
 {
     using rows_ring = ring<T, SIZE / 2, turn_of<Sum>(SIZE)>;
@@ -99,10 +100,10 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
         first[c] = sum_start<T, Sum, QUICK>(launch);
     const uint32_t begin = ring.window(lead);
     uint32_t from = begin;
-    tap_of<Sum> held[held_of<Sum>(SIZE) + 1];
+    tap_of<Sum> register_taps[register_tap_count<Sum>(SIZE) + 1];
 #pragma unroll
-    for (int k = 0; k < held_of<Sum>(SIZE); k++)
-        held[k] =
+    for (int k = 0; k < register_tap_count<Sum>(SIZE); k++)
+        register_taps[k] =
             weight<tap_of<Sum>>(taps[k + threadIdx.x / 32]); /* + 0: the compiler does not know that it is uniform */
     T *to = out_row<T>(launch, strip.y) + x;
 
@@ -119,14 +120,14 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
             if (k == 0)
                 ring.template load<steady>(launch);
             if (steady || (unsigned)(r + k - (SIZE - 1)) < (unsigned)rows) {
-                add_row<Sum, SIZE>(done, sum[SIZE - 1], v + lead, held, SIZE - 1);
+                add_row<Sum, SIZE>(done, sum[SIZE - 1], v + lead, register_taps, SIZE - 1);
                 store_sums<QUICK>(launch, level, to, steady ? columns : left, done);
                 to = next_row(to, launch.out_row);
             }
 #pragma unroll
             for (int i = SIZE - 2; i >= 0; i--)
                 if (steady || (unsigned)(r + k - i) < (unsigned)rows)
-                    add_row<Sum, SIZE>(sum[i + 1], i > 0 ? sum[i] : first, v + lead, held, i);
+                    add_row<Sum, SIZE>(sum[i + 1], i > 0 ? sum[i] : first, v + lead, register_taps, i);
         }
         from = ring.following(from, begin);
         r += turn;
@@ -144,12 +145,12 @@ static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
 
 /* The kernel for a square filter of SIZE taps. */
 template <typename T, typename Sum, int SIZE = sizeof(T) == 2 ? largest_square16 : largest_square>
-static walk_kernel *kernel_of_square(int size, bool quick)
+static walk_kernel *tiled_of_size(int size, bool quick)
 {
     if (size == SIZE)
         return quick ? register_tiled<T, Sum, SIZE, may_be_quick<T, Sum>> : register_tiled<T, Sum, SIZE, false>;
     if constexpr (SIZE > 3)
-        return kernel_of_square<T, Sum, SIZE - 2>(size, quick);
+        return tiled_of_size<T, Sum, SIZE - 2>(size, quick);
     else
         return NULL;
 }
@@ -195,14 +196,14 @@ static bool launch_any(const struct plan *plan, struct device *device, const str
 }
 
 template <typename T, typename Sum>
-static bool launch_samples(sum_types<T, Sum>, const struct plan *plan, struct device *device, const struct plane *in,
-                           const struct plane *out, struct error *error)
+static bool launch_tiled(sum_types<T, Sum>, const struct plan *plan, struct device *device, const struct plane *in,
+                         const struct plane *out, struct error *error)
 {
     const struct level level = level_of(plan);
     if constexpr (!std::is_same<Sum, halves<int>>::value)
         if (is_square(plan))
-            return launch_walk(kernel_of_square<T, Sum>(plan->filter->width, level.quick), level,
-                               strip_of(plan->filter->width, plan->sample), plan, device, in, out, error);
+            return launch_walk(tiled_of_size<T, Sum>(plan->filter->width, level.quick), level,
+                               tiled_strip(plan->filter->width, plan->sample), plan, device, in, out, error);
     return table_quads(plan->filter) <= any_near ? launch_any<T, Sum, false>(plan, device, in, out, error)
                                                  : launch_any<T, Sum, true>(plan, device, in, out, error);
 }
@@ -210,5 +211,5 @@ static bool launch_samples(sum_types<T, Sum>, const struct plan *plan, struct de
 extern "C" bool register_tiled_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                       const struct plane *out, struct error *error)
 {
-    return with_types(plan, [&](auto types) { return launch_samples(types, plan, device, in, out, error); });
+    return with_types(plan, [&](auto types) { return launch_tiled(types, plan, device, in, out, error); });
 }

@@ -45,7 +45,7 @@ static constexpr int turn = 2; /* rows of a turn of the loop */
 /* Blocks that the registers of a multiprocessor must hold. From 17 taps on, the sums alone fill the registers, and a
  * limit would spill them. */
 template <typename Sum>
-static __host__ __device__ constexpr int blocks_of(int size)
+static __host__ __device__ constexpr int separable_blocks(int size)
 {
     if (sizeof(Sum) == 8)
         return size == 3 ? 6 : size == 5 ? 5 : size == 7 ? 4 : size <= 11 ? 3 : 2;
@@ -55,7 +55,7 @@ static __host__ __device__ constexpr int blocks_of(int size)
 /* The most rows of a strip. The blocks that run at one time cover the image's whole width and the height of some
  * strips. If their input and output fit into L2, no halo row comes from memory twice. Planes of uint8_t (more of them
  * fits) and large filters (a halo row costs more) need longer strips. */
-static constexpr int strip_of(int size, enum sample sample)
+static constexpr int separable_strip(int size, enum sample sample)
 {
     return sample == SAMPLE_F32 ? (size <= 11 ? 16 : size <= 15 ? 32 : 128) : size == 3 ? 32 : size <= 15 ? 64 : 128;
 }
@@ -71,7 +71,7 @@ static __device__ __forceinline__ void add_column(Sum (&to)[columns], const Sum 
 }
 
 template <typename T, typename Sum, int SIZE, bool QUICK>
-static __global__ void __launch_bounds__(32 * strip_warps, blocks_of<Sum>(SIZE))
+static __global__ void __launch_bounds__(32 * strip_warps, separable_blocks<Sum>(SIZE))
     separable(const __grid_constant__ struct launch launch, const __grid_constant__ struct level level)
 {
     using rows_ring = ring<T, SIZE / 2, turn>;
@@ -242,12 +242,12 @@ static __global__ void __launch_bounds__(general_threads_x<Sum> *general_threads
 
 /* The kernel for a square filter of SIZE taps, or NULL. */
 template <typename T, typename Sum, int SIZE = sizeof(T) == 2 ? 15 : 31>
-static walk_kernel *kernel_of_square(int size, bool quick)
+static walk_kernel *separable_of_size(int size, bool quick)
 {
     if (size == SIZE)
         return quick ? separable<T, Sum, SIZE, may_be_quick<T, Sum>> : separable<T, Sum, SIZE, false>;
     if constexpr (SIZE > 3)
-        return kernel_of_square<T, Sum, SIZE - 2>(size, quick);
+        return separable_of_size<T, Sum, SIZE - 2>(size, quick);
     else
         return NULL;
 }
@@ -267,14 +267,15 @@ extern "C" bool separable_prepare(struct plan *plan, struct device *device, stru
 }
 
 template <typename T, typename Sum>
-static bool launch_samples(sum_types<T, Sum>, const struct plan *plan, struct device *device, const struct plane *in,
-                           const struct plane *out, struct error *error)
+static bool launch_separable(sum_types<T, Sum>, const struct plan *plan, struct device *device, const struct plane *in,
+                             const struct plane *out, struct error *error)
 {
     const struct level level = level_of(plan);
     walk_kernel *square =
-        filter_is_centred_square(plan->filter) ? kernel_of_square<T, Sum>(plan->filter->width, level.quick) : NULL;
+        filter_is_centred_square(plan->filter) ? separable_of_size<T, Sum>(plan->filter->width, level.quick) : NULL;
     if (square)
-        return launch_walk(square, level, strip_of(plan->filter->width, plan->sample), plan, device, in, out, error);
+        return launch_walk(square, level, separable_strip(plan->filter->width, plan->sample), plan, device, in, out,
+                           error);
     struct layout layout = {general_width<Sum>, general_height, dim3(general_threads_x<Sum>, general_threads_y)};
     layout.shared = general_shared<Sum>(plan->filter->height);
     return launch_tiles(separable_general<T, Sum>, plan, device, in, out, layout, error);
@@ -283,5 +284,5 @@ static bool launch_samples(sum_types<T, Sum>, const struct plan *plan, struct de
 extern "C" bool separable_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                  const struct plane *out, struct error *error)
 {
-    return with_types(plan, [&](auto types) { return launch_samples(types, plan, device, in, out, error); });
+    return with_types(plan, [&](auto types) { return launch_separable(types, plan, device, in, out, error); });
 }

@@ -300,9 +300,9 @@ static tensor_function *tensor_kernel(const struct tensor_arrangement *a)
  * its halo; each costs as much as START rows more. */
 struct shape {
     int tile_width, unit, trim, least, longest, start;
-    dim3 block;
     int tiles_a_block;
     int resident; /* tiles of a multiprocessor at one time, about */
+    dim3 block;
     size_t shared;
 };
 
@@ -312,44 +312,31 @@ static struct shape choose_shape(const struct plan *plan, const struct device *d
     const struct filter *f = plan->filter;
     if (a->kernel == TENSOR_WALK) {
         const int rows = walk_rows(a->height);
-        return {walk_columns,
-                rows,
-                a->height - 1,
-                2,
-                walk_strip(a->height),
-                a->height,
-                dim3(32, warps),
-                warps,
-                4 * warps,
-                (size_t)warps * walk_stages(a->height) * rows * walk_pitch};
+        struct shape shape = {walk_columns, rows, a->height - 1, 2, walk_strip(a->height), a->height};
+        shape.tiles_a_block = warps;
+        shape.resident = 4 * warps;
+        shape.block = dim3(32, warps);
+        shape.shared = (size_t)warps * walk_stages(a->height) * rows * walk_pitch;
+        return shape;
     }
     if (a->kernel == TENSOR_PASSES) {
         tensor->first = (int)a->first;
-        return {pass_columns,
-                pass_rows,
-                16 * (a->window - 1),
-                2,
-                pass_strip,
-                pass_rows,
-                dim3(32 * pass_warps),
-                1,
-                pass_resident(a->planes, a->parts),
-                (size_t)pass_shared(a->window)};
+        struct shape shape = {pass_columns, pass_rows, 16 * (a->window - 1), 2, pass_strip, pass_rows};
+        shape.tiles_a_block = 1;
+        shape.resident = pass_resident(a->planes, a->parts);
+        shape.block = dim3(32 * pass_warps);
+        shape.shared = (size_t)pass_shared(a->window);
+        return shape;
     }
     if (a->kernel == TENSOR_WIDE) {
         const int rows = wide_stage(a->units);
         tensor->terms = a->terms;
         tensor->slots = wide_slots(a->units, f->height);
-        return {wide_columns,
-                rows,
-                0,
-                1,
-                wide_strip / rows,
-                f->height + wide_ahead * rows,
-                dim3(128 * wide_groups(a->units)),
-                1,
-                1,
-                wide_shared(a, f->height)};
+        struct shape shape = {wide_columns, rows, 0, 1, wide_strip / rows, f->height + wide_ahead * rows};
+        shape.tiles_a_block = shape.resident = 1;
+        shape.block = dim3(128 * wide_groups(a->units));
+        shape.shared = wide_shared(a, f->height);
+        return shape;
     }
     tensor->blocks = a->blocks;
     tensor->steps = a->height / 2;
@@ -370,9 +357,12 @@ static struct shape choose_shape(const struct plan *plan, const struct device *d
     int count = warps;
     while (count > 1 && count * ring > (block_shared < most ? block_shared : most))
         count /= 2;
-    const int resident = is_16_bit ? resident16(a->full) : 4, strip = is_16_bit ? strip16 : group_strip;
-    return {tile_columns,     rows,        0, 1, strip / rows, f->height, dim3(32, (unsigned)count), count,
-            resident * count, count * ring};
+    struct shape shape = {tile_columns, rows, 0, 1, (is_16_bit ? strip16 : group_strip) / rows, f->height};
+    shape.tiles_a_block = count;
+    shape.resident = (is_16_bit ? resident16(a->full) : 4) * count;
+    shape.block = dim3(32, (unsigned)count);
+    shape.shared = count * ring;
+    return shape;
 }
 
 static bool is_too_large(const struct plan *plan, const struct device *device, const struct tensor_arrangement *a)

@@ -5,6 +5,7 @@
 #include "base/round.h"
 #include "kernels/shared/conv.cuh"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,12 @@ namespace
 {
 /* A texture object, and the planes that it reads. */
 struct texture {
-    cudaTextureObject_t object;
     const void *data;
     size_t row_bytes;
     int width, height;
     enum sample sample;
     bool zero;
+    cudaTextureObject_t object; /* the last member, see device_texture */
 };
 
 /* Enough for the 128 buffers of 4 planes that the benchmark takes in turn. */
@@ -360,7 +361,7 @@ bool device_texture(struct device *device, const struct plane *plane, int index,
                     cudaTextureObject_t *texture, struct error *error)
 {
     struct texture wanted;
-    wanted.object = 0;
+    memset(&wanted, 0, sizeof wanted); /* also the padding */
     wanted.data = (const char *)plane->data + (size_t)index * plane->plane_bytes;
     wanted.row_bytes = plane->row_bytes;
     wanted.width = plane->width;
@@ -369,16 +370,13 @@ bool device_texture(struct device *device, const struct plane *plane, int index,
     wanted.zero = border == BORDER_ZERO;
     for (int i = 0; i < max_textures; i++) {
         const struct texture *have = &device->textures[i];
-        if (have->object && have->data == wanted.data && have->row_bytes == wanted.row_bytes &&
-            have->width == wanted.width && have->height == wanted.height && have->sample == wanted.sample &&
-            have->zero == wanted.zero) {
+        if (have->object && memcmp(have, &wanted, offsetof(struct texture, object)) == 0) {
             *texture = have->object;
             return true;
         }
     }
 
-    cudaResourceDesc resource;
-    memset(&resource, 0, sizeof resource);
+    cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypePitch2D;
     resource.res.pitch2D.devPtr = const_cast<void *>(wanted.data);
     resource.res.pitch2D.desc =
@@ -386,8 +384,7 @@ bool device_texture(struct device *device, const struct plane *plane, int index,
     resource.res.pitch2D.width = (size_t)plane->width;
     resource.res.pitch2D.height = (size_t)plane->height;
     resource.res.pitch2D.pitchInBytes = plane->row_bytes;
-    cudaTextureDesc description;
-    memset(&description, 0, sizeof description);
+    cudaTextureDesc description = {};
     description.addressMode[0] = wanted.zero ? cudaAddressModeBorder : cudaAddressModeClamp;
     description.addressMode[1] = description.addressMode[0];
     description.filterMode = cudaFilterModePoint;

@@ -435,22 +435,10 @@ kernel16 *const merges16[2][4] = {
     {merge16<uint16_t, 1>, merge16<uint16_t, 2>, merge16<uint16_t, 3>, merge16<uint16_t, 4>},
 };
 
-struct launch launch_of(const struct plane *planes)
-{
-    struct launch launch = {};
-    launch.in = (const unsigned char *)planes->data;
-    launch.out = (unsigned char *)planes->data;
-    launch.in_row = launch.out_row = planes->row_bytes;
-    launch.in_plane = launch.out_plane = planes->plane_bytes;
-    launch.width = planes->width;
-    launch.height = planes->height;
-    return launch;
-}
-
 bool run(kernel *kernel, int lead, struct device *device, const struct plane *planes, const struct image *image,
          struct error *error)
 {
-    return launch_kernel(kernel, launch_of(planes), 1, device,
+    return launch_kernel(kernel, planes_launch(planes, planes), 1, device,
                          {tile_width, threads_y * rows, dim3(threads_x, threads_y), 0, lead}, error,
                          (unsigned char *)image->samples);
 }
@@ -460,7 +448,7 @@ bool run16(kernel16 *const kernels[2][4], enum alpha alpha, const struct linear 
 {
     const struct conversion16 conversion = {planes->count,
                                             alpha_weighs(alpha) && image_has_alpha(image) ? alpha : ALPHA_KEEP, linear};
-    return launch_kernel(kernels[image->bits > 8][image->channels - 1], launch_of(planes), 1, device,
+    return launch_kernel(kernels[image->bits > 8][image->channels - 1], planes_launch(planes, planes), 1, device,
                          {width16, threads_y, dim3(threads_x, threads_y)}, error, (unsigned char *)image->samples,
                          conversion);
 }

@@ -38,8 +38,8 @@ static __global__ void row_ring(struct launch launch)
 
     auto start_copy = [&](int r) {
         if (r < rows)
-            load_border<T>(plane, launch.in_row, launch.width, launch.height, launch.border, y - SIZE / 2 + r,
-                           strip_x - before, ring + r % slots * row_bytes, row_bytes / 4);
+            load_border_row<T>(plane, launch.in_row, launch.width, launch.height, launch.border, y - SIZE / 2 + r,
+                               strip_x - before, ring + r % slots * row_bytes, row_bytes / 4);
         copy_commit();
     };
     for (int r = 0; r < slots - 1; r++)

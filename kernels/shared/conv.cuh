@@ -74,10 +74,10 @@ static __device__ __forceinline__ struct rounding16 rounding16_of(const struct l
     return rounding;
 }
 
-/* The argument of a kernel for a plan and its planes. */
-static inline struct launch make_launch(const struct plan *plan, const struct plane *in, const struct plane *out)
+/* The argument of a kernel for planes, without a filter. */
+static inline struct launch planes_launch(const struct plane *in, const struct plane *out)
 {
-    struct launch launch;
+    struct launch launch = {};
     launch.in = (const unsigned char *)in->data;
     launch.out = (unsigned char *)out->data;
     launch.in_row = in->row_bytes;
@@ -86,11 +86,17 @@ static inline struct launch make_launch(const struct plan *plan, const struct pl
     launch.out_plane = out->plane_bytes;
     launch.width = in->width;
     launch.height = in->height;
+    return launch;
+}
+
+/* The same for a plan and its planes. */
+static inline struct launch make_launch(const struct plan *plan, const struct plane *in, const struct plane *out)
+{
+    struct launch launch = planes_launch(in, out);
     launch.filter_width = plan->filter->width;
     launch.filter_height = plan->filter->height;
     launch.anchor_x = plan->filter->anchor_x;
     launch.anchor_y = plan->filter->anchor_y;
-    launch.tiles_x = launch.strip = 0;
     launch.border = plan->border;
     launch.rounding = plan->rounding;
     if (plan->sample == SAMPLE_U16)
@@ -108,7 +114,7 @@ struct layout {
     size_t shared; /* bytes of shared memory of a block */
 };
 
-/* Launch KERNEL over JOB's image, PLANES times. The tiles are numbered along grid.x alone, row after row, because
+/* Launch KERNEL over LAUNCH's image, PLANES times. The tiles are numbered along grid.x alone, row after row, because
  * grid.y ends at 65535 and an image may be 2^24 rows high; grid.z is the plane. */
 template <typename... Arguments>
 static inline bool launch_kernel(void (*kernel)(struct launch, Arguments...), struct launch launch, int planes,

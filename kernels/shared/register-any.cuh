@@ -73,18 +73,15 @@ static __device__ __forceinline__ void read_four(Sum *to, uint32_t from)
     }
 }
 
-/* Unpack a sample to place K of this row. */
-template <typename Sum>
-static __device__ __forceinline__ void unpack_to(uint32_t *row, int k, uint8_t sample)
+/* Unpack a sample to element K of this row. */
+template <typename Sum, typename T>
+static __device__ __forceinline__ void unpack_to(uint32_t *row, int k, T sample)
 {
-    const Sum value = byte_as<Sum>(sample, 0);
-    memcpy(&row[k], &value, 4);
-}
-
-template <typename Sum>
-static __device__ __forceinline__ void unpack_to(uint32_t *row, int k, uint16_t sample)
-{
-    const Sum value = word_as<Sum>(sample, 0);
+    Sum value;
+    if constexpr (sizeof(T) == 1)
+        value = byte_as<Sum>(sample, 0);
+    else
+        value = word_as<Sum>(sample, 0);
     memcpy(&row[k], &value, 4);
     if (sizeof(Sum) == 8)
         memcpy(&row[any_samples<Sum> + k], (const char *)&value + sizeof value / 2, 4);
@@ -199,8 +196,8 @@ static __global__ void __launch_bounds__(32 * any_warps<FAR>, 16 / any_warps<FAR
                     if (k + 32 <= all_words || lane < words - k)
                         copy_start<4, false>(to + 4 * (k + lane), row + 4 * k);
             } else {
-                load_border<T>(launch.in + blockIdx.z * launch.in_plane, launch.in_row, launch.width, launch.height,
-                               launch.border, from_y, x, to, words);
+                load_border_row<T>(launch.in + blockIdx.z * launch.in_plane, launch.in_row, launch.width, launch.height,
+                                   launch.border, from_y, x, to, words);
             }
             next++;
             to = to == begin + (any_slots - 1) * row_bytes ? begin : to + row_bytes;

@@ -44,8 +44,8 @@ constexpr int window_of = round_up(lead_of(SIZE / 2) + SIZE + columns - 1, 4);
 /* Load a row of a ring that is partly outside the image, in words of 4 bytes. Not inlined, and called with values
  * instead of the launch, because few warps need it. */
 template <typename T>
-static __device__ __noinline__ void load_border(const unsigned char *plane, size_t in_row, int width, int height,
-                                                enum border border, int y, int x, uint32_t to, int words)
+static __device__ __noinline__ void load_border_row(const unsigned char *plane, size_t in_row, int width, int height,
+                                                    enum border border, int y, int x, uint32_t to, int words)
 {
     constexpr int word = 4 / (int)sizeof(T); /* samples of 4 bytes */
     const int from_y = border_index(y, height, border);
@@ -139,8 +139,8 @@ struct ring {
             } else {
 #pragma unroll 1
                 for (int i = 0; i < turn; i++)
-                    load_border<T>(launch.in + blockIdx.z * launch.in_plane, launch.in_row, launch.width, launch.height,
-                                   launch.border, next + i, x, to + i * row_bytes, row_bytes / 4);
+                    load_border_row<T>(launch.in + blockIdx.z * launch.in_plane, launch.in_row, launch.width,
+                                       launch.height, launch.border, next + i, x, to + i * row_bytes, row_bytes / 4);
             }
             next += turn;
             from += turn * launch.in_row;
@@ -232,15 +232,17 @@ static __device__ __forceinline__ struct strip find_strip(const struct launch &l
     return strip;
 }
 
-/* Rows of a strip: LONGEST or fewer. Long strips load fewer halo rows. Short strips make enough warps to fill the GPU:
- * 24 a multiprocessor, as many as run at one time with 80 registers a thread. */
-static inline int strip_rows(int longest, const struct device *device, const struct plane *in)
+/* Choose the rows of strips that are WIDTH columns wide: LONGEST, or fewer, but not much below SHORTEST. The sum of these
+ * rows and HALO is LONGEST + HALO, divided by a power of two. Long strips load fewer halo rows. Short strips make enough warps to fill the GPU: 24 per multiprocessor,
+ * as many as run at one time with 80 registers per thread. */
+static inline int strip_rows(int longest, int shortest, int halo, int width, const struct device *device,
+                             const struct plane *in)
 {
     const int64_t wanted = (int64_t)device_facts(device)->multiprocessors * 24;
-    const int64_t across = (int64_t)(in->width + strip_width - 1) / strip_width * in->count;
+    const int64_t across = (int64_t)(in->width + width - 1) / width * in->count;
     int rows = longest;
-    while (rows > 8 && across * (in->height / rows) < wanted)
-        rows /= 2;
+    while (rows > shortest && across * (in->height / rows) < wanted)
+        rows = (rows + halo) / 2 - halo;
     return rows;
 }
 
@@ -252,7 +254,7 @@ static inline bool launch_walk(walk_kernel *kernel, const struct level &level, i
                                struct device *device, const struct plane *in, const struct plane *out,
                                struct error *error)
 {
-    const int strip = strip_rows(longest, device, in);
+    const int strip = strip_rows(longest, 8, 0, strip_width, device, in);
     return launch_kernel(kernel, make_launch(plan, in, out), in->count, device,
                          {strip_warps * strip_width, strip, dim3(32, strip_warps), strip}, error, level);
 }
