@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * basic: a thread a pixel, taps in global memory. What everybody writes first.
+ * basic: one thread per pixel, and taps in global memory. This is the kernel that everybody writes first.
  *
  *     image            thread (x, y) walks the fw x fh window around its pixel:
- *     . . . . . .      two loads (a sample, a tap) and one multiply-add a tap.
+ *     . . . . . .      two loads (a sample, a tap) and one multiply-add per tap.
  *     . [ window ]
  *     . [   o    ]     block = 32 x 8 threads = 32 x 8 outputs: a warp is a row of 32, so that its loads
  *     . [        ]     are of neighbouring samples
  *
- * Arithmetic intensity, here and in the other heads: operations (2 a multiply-add) a byte, by two counts of the bytes.
- * Asked: those that the loads ask of global memory, whichever cache answers. Roofline: each sample read once and
- * written once, as the benchmark counts; this depends on the filter alone, and is 81 (uint8_t) or 20 (float) for 9 x 9.
+ * Arithmetic intensity, here and in the other heads, is operations per byte. A multiply-add is 2 operations. There are
+ * two counts of the bytes. "Asked" counts what the loads ask of global memory, whichever cache answers. "Roofline"
+ * counts each sample as read once and written once, as the benchmark does. It depends on the filter alone, and is 81
+ * (uint8_t) or 20 (float) for 9 x 9.
  *
- * Loads: 2 fw fh an output; 9 x 9: 162. Intensity: 2 operations for 1 + 4 bytes (uint8_t) or 4 + 4 (float), so 0.4 or
- * 0.25 asked, whatever the filter's size. The caches save it. Neighbouring threads share all but one column of their
- * windows, and a warp's 32 threads read the same tap at once, so device memory delivers each sample about once. The
- * number of load instructions bounds the kernel.
+ * Loads: 2 fw fh per output, 162 for 9 x 9. Intensity: 2 operations for 1 + 4 bytes (uint8_t) or 4 + 4 (float), so 0.4
+ * or 0.25 asked, whatever the filter's size. The caches make up for it. Neighbouring threads share all but one column
+ * of their windows, and the 32 threads of a warp read the same tap at once. So device memory delivers each sample about
+ * once, and the number of load instructions bounds the kernel.
  *
  * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 9.14 ms (68.6 copies), float 8.51 ms (16.7 copies)
  *
- * Limits: none. Threads whose window crosses the image's edge take the slow loop, which asks the border for each
+ * Limits: none. Threads whose window crosses the edge of the image run the slow loop, which applies the border to each
  * sample. */
 #include "kernels/shared/conv.cuh"
 

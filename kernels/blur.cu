@@ -4,7 +4,7 @@
  * masks, wide boxes. Samples are uint8_t or uint16_t.
  *
  * Both passes are products of bytes with band matrices, as in tensor-core. A block walks down a strip of 32, 64 or 128
- * columns, 32 rows at a time, with a warp for each 16 columns:
+ * columns, 32 rows at a time. It has a warp for each 16 columns:
  *
  *     row taps         samples, in shared memory       rounded sums m of the rows, in a ring in shared memory
  *     [a b c . . ]     [32 samples of 8 rows,]         [blocks of 16 rows: of each column, 16 bytes side by side,]
@@ -16,17 +16,17 @@
  *     [. d e f . ]  x  [pair after pair      ]  ---->  [ 8 columns]
  *
  * A lane's part of the first product is also its part of the second operand: rows 2 t, 2 t + 1, 8 + 2 t and 9 + 2 t of
- * column g, for lane (g, t) = (lane / 4, lane % 4). The operand should have rows 4 t to 4 t + 3 there, but the terms of a
- * sum may have any order, and the matrix of column taps has its columns in the same order. The rows of the first matrix,
- * which are columns of the image, are ordered so that a lane ends with four outputs side by side.
+ * column g, for lane (g, t) = (lane / 4, lane % 4). The operand should have rows 4 t to 4 t + 3 there. But the terms of
+ * a sum may have any order, as long as the columns of the matrix of column taps have the same. The rows of the first
+ * matrix, which are columns of the image, are ordered so that a lane ends with four outputs side by side.
  *
- * Numbers: a sample has 1 or 2 bytes, a tap PARTS, and m PLANES, all unsigned. The products of byte i of one and byte j of
- * the other are added up in the sum of weight i + j, below 3 * 1728 * 255^2 < 2^31. The whole, sum(weight w) * 256^w, has
- * up to 53 bits, but only its upper bits are needed: floor(floor(a / 256) + b) = floor((a + 256 b) / 256), so the sums are
- * joined from the lowest on, with a shift and an addition each, in 32 bits.
+ * Numbers: a sample has 1 or 2 bytes, a tap PARTS, and m PLANES, all unsigned. The products of byte i of one and byte j
+ * of the other are added up in the sum of weight i + j, below 3 * 1728 * 255^2 < 2^31. The whole, sum(weight w) 256^w,
+ * has up to 53 bits, but only its upper bits are needed. floor(floor(a / 256) + b) = floor((a + 256 b) / 256). So the
+ * sums are joined from the lowest on, with a shift and an addition each, in 32 bits.
  *
- * gaussian:8 of 16 bits has 81 taps, so its windows have 96 samples: 6 * 96 and 9 * 96 multiply-adds of bytes an output.
- * Loads: each sample once from memory; the halos of strips come from L2.
+ * gaussian:8 of 16 bits has 81 taps, so its windows have 96 samples: 6 * 96 and 9 * 96 multiply-adds of bytes per
+ * output. Loads: each sample once from memory; the halos of strips come from L2.
  *
  * Limits: filters in two passes whose ring fits in a block's shared memory. */
 #include "kernels/blur/sums.cuh"
@@ -37,16 +37,16 @@
 
 static constexpr int parts_most = 3;     /* bytes of a tap */
 static constexpr int width_most = 128;   /* columns of a strip */
-static constexpr int stages = 2;         /* of rows of samples; one of them is being worked on */
+static constexpr int stages = 2;         /* of rows of samples; the block works on one of them */
 static constexpr int segment_most = 4;   /* blocks of 32 samples of a window that are loaded at a time */
 static constexpr int matrix_bytes = 512; /* 16 x 32: taps of a part for 16 outputs and 32 terms */
-static_assert((width_most - 16 + 32 * segment_most) * 2 <= 32 * 16, "a warp loads a row at once, 16 bytes a lane");
+static_assert((width_most - 16 + 32 * segment_most) * 2 <= 32 * 16, "a warp loads a row at once, 16 bytes per lane");
 
 /* The argument of the kernel. */
 struct blur_call {
     struct launch launch;
     struct passes passes;
-    const uint4 *row_taps, *column_taps; /* a matrix for each block of terms and part, 16 bytes a lane */
+    const uint4 *row_taps, *column_taps; /* a matrix for each block of terms and part, 16 bytes per lane */
     struct used_blocks row_used[parts_most], column_used[parts_most];
     int strip;            /* output rows of a tile */
     int columns, tiles_y; /* tiles side by side, and one below the other */
@@ -64,9 +64,9 @@ struct blur_call {
 template <typename T>
 constexpr int unit = 16 / (int)sizeof(T);
 
-/* Load those of UNITS units of ROWS rows from row Y and column X on that are not wholly inside the image, a word of 4 bytes
- * at a time. The threads share the work. Not inlined, and called with values instead of the launch, because few stages
- * need it. */
+/* Load the units that are not wholly inside the image, out of UNITS units of ROWS rows from row Y and column X on, a
+ * word of 4 bytes at a time. The threads share the work. Not inlined, and called with values instead of the launch,
+ * because few stages need it. */
 template <typename T>
 static __device__ __noinline__ void load_outside(const unsigned char *plane, size_t in_row, int width, int height,
                                                  enum border border, int y, int rows, int x, int units, uint32_t to,
@@ -95,11 +95,11 @@ static __device__ __noinline__ void load_outside(const unsigned char *plane, siz
     }
 }
 
-/* Blocks of a window that a kernel of its own takes, at most. */
+/* The largest number of blocks of a window with a kernel of its own. */
 template <typename T>
 constexpr int blocks_most = sizeof(T) == 2 ? 2 : 3;
 
-/* Blocks of threads whose registers a multiprocessor must hold, by measurement: some spill, but more warps work. */
+/* Blocks of threads per multiprocessor, by measurement: some registers spill, but more warps work. */
 template <typename T>
 static __host__ __device__ constexpr int resident(int blocks)
 {
@@ -216,25 +216,25 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
     for (int k = 0; k < stages - 1; k++)
         loader.load();
 
-    /* Of samples: lane l gives the address of row l % 8 of matrix l / 8. For uint16_t, the four matrices are 32 samples of
-     * 8 rows; for uint8_t, 32 samples of 16 rows. */
+    /* To read samples, lane l gives the address of row l % 8 of matrix l / 8. For uint16_t, the four matrices are 32
+     * samples of 8 rows; for uint8_t, 32 samples of 16 rows. */
     const uint32_t first_from = first_stage + warp * 16 * bytes +
                                 (bytes == 2 ? lane % 8 * call.pitch + lane / 8 * 16
                                             : (lane / 16 * 8 + lane % 8) * call.pitch + lane / 8 % 2 * 16);
     uint32_t from = first_from;
 
-    /* Of the ring: 8 columns of a block and of the next, then the next 8 columns. */
+    /* In the ring, the matrices are 8 columns of a block and of the next, then the next 8 columns. */
     const int column_group = warp / 2, row_group = warp % 2; /* of a warp's outputs: 32 columns of 16 rows */
     const uint32_t ring_lane = ring + (column_group * 32 + lane / 16 * 8 + lane % 8) * 16;
     const uint32_t ring_to = ring + (warp * 16 + lane / 4) * 16 + lane % 4 * 4;
-    uint32_t write_at = 0;                 /* the ring's place of the next block */
+    uint32_t write_at = 0;                 /* of the next block in the ring */
     int group = 1 - call.high + row_group; /* the warp's next 16 rows of outputs */
     const bool odd = lane % 2 != 0;
     const int x = tile.x + column_group * 32 + lane % 4 * 4; /* of four outputs of the first chunk of columns */
     const int to_x = odd ? x + 12 : x;                       /* of eight */
     int out_y = 16 * group + lane / 4;                       /* and eight rows below that */
     unsigned char *to = tile.out + (tile.y + out_y) * (ptrdiff_t)launch.out_row + to_x * bytes;
-    /* The place of its first block, or the next: block 1 - high is 2 modulo high + 1. */
+    /* Its first block in the ring, or the next one: block 1 - high is 2 modulo high + 1. */
     uint32_t read_at = (2 + row_group + lane / 8 % 2) % (call.high + 1) * block_bytes;
 
 #pragma unroll 1
@@ -301,9 +301,9 @@ static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
 
 /* ---- The table of taps ---- */
 
-/* Write the matrices of VECTOR: for each block of 32 terms and each part, 16 bytes for each lane. The first output has its
- * first tap over term LEAD. OF_ROWS: outputs are columns, in the order that makes four of a lane neighbours. PAIRED: terms
- * are in pairs from both halves of 16. TO is all zeros. Returns the place after them. */
+/* Write the matrices of VECTOR: for each block of 32 terms and each part, 16 bytes for each lane. The first output has
+ * its first tap over term LEAD. If OF_ROWS, outputs are columns, in the order that makes four of a lane neighbours. If
+ * PAIRED, terms are in pairs from both halves of 16. TO is all zeros. Returns the end of the matrices. */
 static uint32_t *fill_matrices(const int32_t *vector, int count, int factor, int parts, int blocks, int lead,
                                bool of_rows, bool paired, uint32_t *to)
 {
@@ -336,8 +336,8 @@ static struct used_blocks find_used(const int32_t *vector, int count, int factor
     return {first, (lead + last + 15) / 32 - first + 1};
 }
 
-/* What all taps are multiplied by: those of the row so that row_shift of uint16_t is at least 16, and those of the column so
- * that the scale of uint8_t is 2^24. They still have as many bytes. */
+/* The factors of all taps. With that of the row, row_shift of uint16_t is at least 16. With that of the column, the
+ * scale of uint8_t is 2^24. Taps have as many bytes as before. */
 struct factors {
     int row, column;
 };
@@ -433,8 +433,8 @@ static size_t set_width(struct blur_call *call, int width, bool padded, int plan
     return (size_t)(stages * step_rows * call->pitch) + (size_t)planes * (size_t)(call->high + 1) * 16 * (size_t)width;
 }
 
-/* Choose the widest strip that two blocks of a multiprocessor have room for, else the narrowest, and load less of the
- * windows at a time if that does not fit. Returns the bytes of shared memory of a block. */
+/* Choose the widest strip with which two blocks fit on a multiprocessor, or else the narrowest. If that does not fit,
+ * load less of the windows at a time. Returns the bytes of shared memory of a block. */
 static size_t choose_width(struct blur_call *call, int planes, enum sample sample, size_t block_shared)
 {
     size_t shared = 0;
@@ -450,9 +450,9 @@ static size_t choose_width(struct blur_call *call, int planes, enum sample sampl
     return shared > block_shared ? set_width(call, 32, false, planes, sample) : shared;
 }
 
-/* Choose the rows of a strip with the least total time: the waves of the blocks that run at one time, times the rows of a
- * block and its halo. Blocks are not equally fast: those at the border take longer. So the blocks of a later wave fill the
- * gaps of the one before, and the number of waves need not be whole. */
+/* Choose the rows of a strip with the least total time: the waves of the blocks that run at one time, times the rows of
+ * a block and its halo. Blocks are not equally fast: those at the border take longer. So the blocks of a later wave
+ * fill the gaps of the one before, and the number of waves need not be whole. */
 static void choose_strip(struct blur_call *call, const struct filter *f, const struct plane *in, double resident)
 {
     double best = 0;

@@ -8,11 +8,11 @@
  *                      .
  *                      o
  *
- * Loads: fw fh an output, as constant, because the pixels of one thread are too far apart to share samples. Intensity
- * (basic.cu says how it counts): 2 (uint8_t) or 0.5 (float) asked; roofline for 9 x 9: 81 or 20. It saves instructions
- * that are neither load nor multiply-add. It costs threads, and with them the loads in flight that hide latency. So it
- * gains for 3 x 3, where overhead is a larger part, and hardly for 9 x 9. register-tiled takes neighbouring pixels
- * instead, and shares samples; kernels/lesson/ has the steps between.
+ * Loads: fw fh per output, as in constant, because the pixels of one thread are too far apart to share samples.
+ * Intensity (basic.cu defines it): 2 (uint8_t) or 0.5 (float) asked; roofline for 9 x 9: 81 or 20. It saves
+ * instructions that are neither loads nor multiply-adds. There are fewer threads, and so fewer loads in flight to hide
+ * latency. It is faster for 3 x 3, where the overhead is a larger part, and hardly faster for 9 x 9. In register-tiled
+ * a thread computes neighbouring pixels instead, which share samples. kernels/lesson/ has the steps between.
  *
  * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 4.20 ms (31.5 copies), float 3.53 ms (6.9 copies)
  *

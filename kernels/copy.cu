@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * copy: for filters with one tap that change no sample. A thread makes 16 bytes of a row (16 samples of uint8_t, 8 of
- * uint16_t, 4 of float), in 4 rows: all loads first, then all stores.
+ * copy: for filters with one tap that change no sample. A thread copies 16 bytes (16 samples of uint8_t, 8 of uint16_t,
+ * 4 of float) of each of 4 rows. All its loads come first, then all its stores.
  *
  *     in   ....|....abcd|efghijkl|....    16 bytes of output start anywhere in the input: two aligned loads of 16 bytes
- *                  |<- 16 ->|             hold them, and are shifted to their place in registers. The second load of a
+ *                  |<- 16 ->|             hold them, and are shifted into position in registers. The 2nd load of a
  *     out          |abcdefgh|             thread is the first of the next one, which L1 answers.
  *
- * Loads: 1/16 an output if the offset is a multiple of 16 bytes, else 2/16 (uint8_t). No arithmetic on samples.
+ * Loads: 1/16 per output if the offset is a multiple of 16 bytes, else 2/16 (uint8_t). No arithmetic on samples.
  *
  * Edges: a row above or below the image costs only the computation of its number. If 16 bytes are not wholly inside the
- * image on both sides, the whole warp makes them, one sample a thread. So the edge of a row costs about one turn of a
- * loop, and not the time of the slowest thread.
+ * image, in the input or in the output, the whole warp copies them, one sample per thread. So the edge of a row costs
+ * about one iteration of a loop, and not the time of the slowest thread.
  *
  * Limits: filters of one tap equal to the scale, without offset and abs. */
 #include "kernels/shared/conv.cuh"
@@ -56,8 +56,8 @@ static __device__ __forceinline__ void copy_rows(const struct launch &launch, in
         *(uint4 *)to = ALIGNED ? low[k] : align_bytes<T>(low[k], high[k], skip);
 }
 
-/* Four blocks on a multiprocessor leave registers for 8 loads under way, 64 KB of new bytes on a multiprocessor. The
- * H200 needs about 12 KB to hide a microsecond of memory at 2 TB/s in each direction.
+/* With four blocks per multiprocessor, there are registers for 8 loads in flight, 64 KB per multiprocessor. The H200
+ * needs about 12 KB to hide a microsecond of memory latency at 2 TB/s in each direction.
  *
  * ALIGNED: the offset is a multiple of 16 bytes. The filter is a single tap, and its anchor may lie elsewhere. */
 template <typename T, bool ALIGNED>

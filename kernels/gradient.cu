@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * gradient: filters of two grids. Both sums of an output are made in one walk over the input, and joined in registers.
+ * gradient: filters of two grids. One walk over the input computes both sums of an output and joins them in registers.
  *
  * Edge filters such as sobel, prewitt and scharr are a slope in x and the same slope in y:
  *
  *     -p  0  p     -p -q -p        d = right - left              s1 = p d(above) + q d + p d(below)
  *     -q  0  q      0  0  0        t = p (left + right) + q mid  s2 = t(below) - t(above)
  *     -p  0  p      p  q  p
- * A row gives d and t once, and the three rows of outputs around it use both. So 8 operations make both sums, or 6 if p
- * is 1, instead of the 12 for all taps that are not 0. Each thread walks down a strip of 8 columns, or 4 of uint16_t.
- * Loads: 8 bytes a row, and the samples on both sides, which are in L1; 4 rows ahead, in registers. Sums are floats,
- * which hold them exactly. Other sums, planes of float, and all other grids use the general kernel.
+ * d and t of a row are computed once, and the three rows of outputs around it use both. So both sums take 8 operations,
+ * or 6 if p is 1, instead of 12 for all taps that are not 0. Each thread walks down a strip of 8 columns, or 4 of
+ * uint16_t. Loads: 8 bytes per row, and the samples on both sides, which are in L1; 4 rows ahead, in registers. Sums
+ * are floats, and exact. If floats are not exact, for planes of float, and for all other grids there is the general
+ * kernel.
  *
  * The root: magnitude is the greatest n with n <= (sqrt(N) + x) / D, N = s1^2 + s2^2, x = D (O + 1/2). For integers N
  * this is N >= steps[n]. The GPU's sqrt.approx errs by at most 2^-23 of its result. The code allows twice that to be
  * safe.
  *
- *     ROOT_QUICK  no N is so near to a step that the error could matter: launch looks at all of them
+ *     ROOT_QUICK  no N is so near to a step that the error could matter: is_quick checks all of them
  *     ROOT_FIXED  n is computed with an excess, so that it is right or one too large; the exact test says which.
  *                 root_fits_float is true (rounding.h), so k = D n - x is exact, and so is the sign of N - k |k|,
  *                 because a fused multiply-add rounds once
@@ -36,12 +37,12 @@ template <typename T>
 static constexpr int span = 8 / (int)sizeof(T); /* columns of a thread: a load of 8 bytes */
 
 static constexpr int ahead = 4; /* rows on their way, so that 20 warps have 20 KB of new bytes under way */
-static constexpr int slope_warps = 4, slope_blocks = 5; /* of a multiprocessor: 96 registers a thread */
+static constexpr int slope_warps = 4, slope_blocks = 5; /* per multiprocessor: 96 registers per thread */
 static constexpr int slope_rows = 62; /* of a strip, at most; with the two halo rows, a multiple of `ahead` */
 
 enum root_way { ROOT_QUICK, ROOT_FIXED, ROOT_STEPS };
 
-/* The numbers that join two sums. The launch holds the others. */
+/* The numbers that join two sums, other than those of the launch. */
 struct join {
     enum combine combine;
     enum root_way way;
@@ -51,7 +52,7 @@ struct join {
     struct root16 root16; /* for planes of uint16_t */
 };
 
-/* Both taps of each place in the grids, if constant memory holds them. */
+/* Both taps at each position of the grids, if constant memory is large enough for them. */
 static __constant__ uint2 pairs[max_taps / 2];
 
 /* The other input of the general kernel: the steps, and the taps of larger grids. */
@@ -143,8 +144,9 @@ static __device__ __forceinline__ uint32_t root(const struct join &join, float f
  *
  * The level n has an excess, so it is right or one too large. It is right if N = s1^2 + s2^2 >= k^2, k = D n - x, or if
  * k is negative, as for n = 0. N - k^2 = s1^2 + (s2 - k)(s2 + k). With h the rounded product, l its rounding error, and
- * y = s1^2 + h, rounded, the test is the sign of y + l. |s1|, |s2| and k are at most 2^21, and all numbers are multiples
- * of 1/4. If |s1^2 + h| < 2^22, y is exact, and the sign is right. Otherwise |l| <= 2^-24 |h| <= 2^20 is less than |y|.
+ * y = s1^2 + h, rounded, the test is the sign of y + l. |s1|, |s2| and k are at most 2^21, and all numbers are
+ * multiples of 1/4. If |s1^2 + h| < 2^22, y is exact, and the sign is right. Otherwise |l| <= 2^-24 |h| <= 2^20 is less
+ * than |y|.
  */
 static __device__ __forceinline__ uint32_t slope_root16(const struct join &join, float first, float second)
 {
@@ -190,7 +192,7 @@ struct slope {
     int left, right, top, bottom;
 };
 
-/* What a thread reads of a row. */
+/* The bytes of a row that a thread reads. */
 struct row_bytes {
     uint2 middle;
     uint32_t left, right; /* samples */
@@ -202,8 +204,8 @@ static __device__ __forceinline__ uint32_t sample_at(const T *row, int x)
     return x < 0 ? 0 : row[x];
 }
 
-/* Row y, from -1 to the image's height; further below, any row. PLAIN: the thread's columns and both beside them are
- * inside. */
+/* Row y, from -1 to the image's height; further below, any row. PLAIN says that the thread's columns and the two next
+ * to them are inside. */
 template <typename T>
 static __device__ __forceinline__ row_bytes read_row(const struct launch &launch, const struct slope &slope, bool plain,
                                                      int y, int x)
@@ -237,9 +239,9 @@ static __device__ __forceinline__ row_bytes read_row(const struct launch &launch
     return bytes;
 }
 
-/* Byte K of a word as the float 2^15 + byte. That takes no conversion, only a shuffle: with the exponent of 2^15, the
- * second byte counts ones. Differences lose the 2^15 again, and so does t(below) - t(above). All numbers in it are
- * integers below 2^24 as long as 2 p + |q| is at most most_weight. */
+/* Byte K of a word as the float 2^15 + byte. That needs no conversion, only a byte permutation: with the exponent of
+ * 2^15, the second byte counts ones. Differences lose the 2^15 again, and so does t(below) - t(above). All numbers in
+ * it are integers below 2^24 as long as 2 p + |q| is at most most_weight. */
 static __device__ __forceinline__ float raised(uint32_t word, int k)
 {
     return __uint_as_float(__byte_perm(word, 0x47000000, 0x7404 + 16 * k));
@@ -260,8 +262,8 @@ static __device__ __forceinline__ float slope_sample(uint32_t word, int k)
         return word_as<float>(word, k);
 }
 
-/* COMBINE is the filter's. QUICK is for samples of uint8_t: the root is ROOT_QUICK, or the sum is quick (strip.cuh). UNIT
- * says that p is 1. */
+/* COMBINE is the filter's. QUICK is for samples of uint8_t: the root is ROOT_QUICK, or the sum is quick (quads.cuh).
+ * UNIT says that p is 1. */
 template <typename T, int COMBINE, bool QUICK, bool UNIT>
 static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
     gradient_slope(const __grid_constant__ struct launch launch, const __grid_constant__ struct slope slope,
@@ -274,7 +276,7 @@ static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
     if (x >= launch.width)
         return;
     const bool plain = x > 0 && x + columns < launch.width, whole = x + columns <= launch.width;
-    /* Are all rows of the input inside the image, too, and are there only whole turns? */
+    /* Are all rows of the input inside the image, too, and are there only whole iterations? */
     const bool clear = plain && y > 0 && y + rows < launch.height && rows == launch.strip;
     row_bytes bytes[ahead];
 #pragma unroll
@@ -344,7 +346,7 @@ static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
         take_turn(known<false>());
 }
 
-/* Any grids. */
+/* ---- Any grids ---- */
 
 static constexpr int general_rows = 4, general_warps = 4;
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * register-tiled: each lane keeps the sums of many neighbouring outputs in registers. Its warp walks down a strip, of
- * which the lane has 4 columns (strip.cuh draws it). The taps are operands of the multiply-add, from registers or the
- * constant bank.
+ * register-tiled: each lane keeps the sums of many neighbouring outputs in registers. Its warp walks down a strip, and
+ * each lane computes 4 columns of it (strip.cuh has a drawing). The taps are operands of the multiply-adds, from
+ * registers or from the constant bank.
  *
  * Loads: a warp copies each row of its strip once from memory to its ring, and a lane reads 1 + 2 ceil((fw - 1) / 8)
- * quads of it for 4 outputs (fw is odd, and quads start at multiples of 4); 9 x 9: 3 loads, where basic takes 648.
- * Multiply-adds: fw fh, the least there is without using the taps' structure; halo rows are added only to sums of
- * outputs that exist. Planes of uint8_t cost 2 instructions more a sample read and 3.75 an output, none of them a
- * conversion (strip.cuh says how). Intensity (basic.cu says how it counts) for 9 x 9: a strip of 64 rows of 128 outputs
+ * quads of it for 4 outputs (fw is odd, and quads start at multiples of 4). For 9 x 9, these are 3 loads, and basic has
+ * 648. Multiply-adds: fw fh per output, the minimum unless the taps have a structure that helps; halo rows are added
+ * only to sums of outputs that exist. Planes of uint8_t cost 2 more instructions per sample read and 3.75 per output,
+ * none of them a conversion (quads.cuh). Intensity (basic.cu defines it) for 9 x 9: a strip of 64 rows of 128 outputs
  * copies 72 rows of 160 (uint8_t) or 136 samples (float), 115 or 34 asked; roofline: 81 or 20. The latter is near the
- * ridge of today's GPUs, beyond it the multiply-add rate bounds, as no barrier joins warps.
+ * ridge of today's GPUs. Beyond it, the rate of multiply-adds is the bound, because no warp waits at a barrier.
  *
  * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 1.02 ms (7.6 copies), float 0.893 ms (1.8 copies)
  *
@@ -19,9 +19,9 @@
  * For uint16_t, sums are floats if floats hold the whole sums. Otherwise the two bytes are summed separately, each as
  * uint8_t is, with twice the multiply-adds.
  *
- * Limits: none. Square filters of 3 to 15 taps with the anchor in the centre have their own kernels (for uint16_t,
- * those of 3 to 9 with float sums). All others use the kernel in register-any.cuh, which keeps 16 x 4 outputs and loads
- * taps as it goes. */
+ * Limits: none. Square filters of 3 to 15 taps with the anchor in the centre have their own kernels (for uint16_t, 3 to
+ * 9 taps with float sums). All others use the kernel in register-any.cuh: a lane has 16 x 4 outputs and loads taps as
+ * it needs them. */
 #include "kernels/shared/register-any.cuh"
 
 #include <type_traits>
@@ -55,9 +55,9 @@ static __host__ __device__ constexpr int tiled_blocks(int size)
     return size <= 5 ? 6 : size == 7 ? 5 : size <= 11 ? 4 : 3;
 }
 
-/* The most rows of a strip. The blocks that run at one time cover the image's whole width and the height of some
- * strips. If their input and output fit into L2, no halo row comes from memory twice. Small filters are bound by memory
- * and need this; large ones need few halo rows. */
+/* The largest number of rows of a strip. The blocks that run at one time cover the image's whole width and the height
+ * of some strips. If their input and output fit into L2, no halo row comes from memory twice. Small filters are bound
+ * by memory and need this; large ones need few halo rows. */
 static constexpr int tiled_strip(int size, enum sample sample)
 {
     return size == 3 || (size == 5 && sample != SAMPLE_U8) ? 32 : size <= 9 ? 64 : 128;

@@ -5,19 +5,18 @@
  *     an input row, from memory      its row sums              added to the sums of fh output rows
  *     [....][iiii][....]  -- row -->  [ssss]  -- column -->     [oooo] += column[i] * [ssss]
  *
- * Odd sizes from 3 to 31 (of uint16_t, to 15) with the anchor in the centre walk down a strip (strip.cuh) with all of
- * that in registers.
- * Multiply-adds an output: fw + fh, times (s + fh - 1) / s for the halo rows of a strip of s rows; 9 x 9 in strips of
- * 16: 27 instead of 81. Loads: a warp copies each row once to its ring in shared memory, and a lane reads
- * 1 + 2 ceil((fw - 1) / 8) quads of it for 4 outputs. The row sums never leave the registers, so device memory sees
- * each sample once in and once out. Intensity on the roofline (basic.cu says how it counts), with fw + fh multiply-adds
- * an output: 18 (uint8_t) or 4.5 (float) for 9 x 9, and memory bounds planes of float. Two kernels would also write and
- * read the row sums.
+ * For odd sizes from 3 to 31 (uint16_t: to 15) with the anchor in the centre, a warp walks down a strip (strip.cuh)
+ * with all of that in registers. Multiply-adds per output: fw + fh, times (s + fh - 1) / s for the halo rows of a strip
+ * of s rows. For 9 x 9 in strips of 16, these are 27 instead of 81. Loads: a warp copies each row once to its ring in
+ * shared memory, and a lane reads 1 + 2 ceil((fw - 1) / 8) quads of it for 4 outputs. The row sums never leave the
+ * registers, so device memory sees each sample once in and once out. Intensity on the roofline (basic.cu defines it),
+ * with fw + fh multiply-adds per output: 18 (uint8_t) or 4.5 (float) for 9 x 9. So memory is the bound for planes of
+ * float. Two kernels would also write and read the row sums.
  *
  * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 0.401 ms (3.0 copies), float 0.558 ms (1.1 copies)
  *
- * Other filters take the general kernel, a block a tile of 64 x 64 outputs (of uint16_t, 32 x 64), with the row sums in
- * shared memory:
+ * Other filters use the general kernel. A block computes a tile of 64 x 64 outputs (uint16_t: 32 x 64), with the row
+ * sums in shared memory:
  *
  *     input rows, from memory       row sums, in shared memory      outputs
  *     +----------------------+      +----------------+
@@ -26,11 +25,11 @@
  *     | h h  . . . . . . h h |      | h h h h h h h h |
  *     +----------------------+      +----------------+
  *
- * at fw (64 + fh - 1) / 64 + fh multiply-adds an output. A thread makes 4 rows, so that it reads a row sum once for 4
- * of them. With one row a thread, shared memory was the bound.
+ * This takes fw (64 + fh - 1) / 64 + fh multiply-adds per output. A thread computes 4 rows of outputs, so it reads a
+ * row sum once for all 4. With one row per thread, shared memory was the bound.
  *
- * Sums: |row sum| <= sum|row| * 255 <= sum|q| * 255, because some |column| >= 1. So register-tiled's rules for float
- * and int32 sums, and for halves, hold for the row sums, too, and the bytes are the canonical ones.
+ * Sums: |row sum| <= sum|row| * 255 <= sum|q| * 255, because some |column| >= 1. So the rules of register-tiled for
+ * float sums, int32 sums and halves are true for the row sums, too, and the bytes are the canonical ones.
  *
  * Limits: rank 1 (the filter factors it exactly, in integers). */
 #include "kernels/shared/strip.cuh"
@@ -40,7 +39,7 @@
 /* First the row, then the column. */
 static __constant__ uint32_t taps[2 * FILTER_MAX];
 
-static constexpr int turn = 2; /* rows of a turn of the loop */
+static constexpr int turn = 2; /* rows of an iteration of the loop */
 
 /* Blocks that the registers of a multiprocessor must hold. From 17 taps on, the sums alone fill the registers, and a
  * limit would spill them. */
@@ -52,9 +51,9 @@ static __host__ __device__ constexpr int separable_blocks(int size)
     return size <= 7 ? 6 : size <= 13 ? 5 : size == 15 ? 4 : 1;
 }
 
-/* The most rows of a strip. The blocks that run at one time cover the image's whole width and the height of some
- * strips. If their input and output fit into L2, no halo row comes from memory twice. Planes of uint8_t (more of them
- * fits) and large filters (a halo row costs more) need longer strips. */
+/* The largest number of rows of a strip. The blocks that run at one time cover the image's whole width and the height
+ * of some strips. If their input and output fit into L2, no halo row comes from memory twice. Planes of uint8_t (more
+ * of them fits) and large filters (a halo row costs more) need longer strips. */
 static constexpr int separable_strip(int size, enum sample sample)
 {
     return sample == SAMPLE_F32 ? (size <= 11 ? 16 : size <= 15 ? 32 : 128) : size == 3 ? 32 : size <= 15 ? 64 : 128;
@@ -252,8 +251,8 @@ static walk_kernel *separable_of_size(int size, bool quick)
         return NULL;
 }
 
-/* The q / D of a float plane is split between the vectors: the row is divided by 1, the column by D. Those of a filter in
- * two passes have divisors of their own. */
+/* For planes of float, the column's taps are divided by D and the row's are not. In a filter of two passes, both
+ * vectors have a divisor. */
 extern "C" bool separable_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     const struct filter *filter = plan->filter;

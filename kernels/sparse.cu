@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * sparse: only the taps that are not zero, as a list in constant memory: shifts with weights, Laplacians, emboss,
- * motion lines, outlines. A thread keeps 4 columns of 8 rows (float: 4) in registers, and for each tap moves over the
- * input:
+ * motion lines, outlines. A thread has the sums of 4 columns of 8 rows (float: 4 rows) in registers. For each tap, it
+ * adds samples of the input at the tap's offset:
  *
- *     taps        list               4 outputs under one tap of uint8_t: two aligned words hold their samples,
+ *     taps        list               4 outputs under one tap of uint8_t: two aligned words have their samples,
  *     . 3 .       (-1, 0, 3)         and are shifted into place:
  *     . . .       ( 1, 1, 2)                       |....|.abc|d...|
  *     . . 2                                           low  high
@@ -14,18 +14,17 @@
  * bits need separate bytes. With float, the columns of a thread are 32 apart, so that the loads of a warp are side by
  * side, wherever they start.
  *
- * Loads: at most 2 words for 4 outputs and a tap (uint8_t), 4 for 4 (float). Multiply-adds: one for each tap that is
- * not zero. That is one operation for each loaded sample: L1 answers nearly all loads, and is as busy as the
- * arithmetic.
+ * Loads: at most 2 words for 4 outputs and a tap (uint8_t), or 4 words (float). Multiply-adds: one for each tap that is
+ * not zero, so one for each loaded sample. L1 answers nearly all loads, and is as busy as the arithmetic.
  *
  * Sums: int32 for planes of uint8_t, without conversions; the canonical bytes.
  *
- * Limits: SPARSE_MAX taps that are not zero. It pays if these are few. With many of them, the variants that keep a
- * window of samples in registers are better: they load each sample once for many taps. */
+ * Limits: SPARSE_MAX taps that are not zero. It is fast if these are few. With many of them, the variants that keep a
+ * window of samples in registers are faster, because they load each sample once for many taps. */
 #include "kernels/shared/quads.cuh"
 
 static constexpr int columns = 4;                   /* outputs of a thread side by side */
-static constexpr int byte_rows = 8, float_rows = 4; /* and one above the other: 16 loads a tap under way */
+static constexpr int byte_rows = 8, float_rows = 4; /* and one above the other: 16 loads in flight per tap */
 static constexpr int threads_x = 32, threads_y = 4; /* small blocks: 5 of them fit the registers of a multiprocessor */
 static constexpr int tile_width = threads_x * columns;
 
@@ -107,7 +106,7 @@ static __device__ __forceinline__ int dot_upper(uint32_t weights, uint32_t word,
     return sum;
 }
 
-/* Add the samples of WORD times WEIGHT to 4 sums. WIDE: the weight may not fit in 16 bits. */
+/* Add the samples of WORD times WEIGHT to 4 sums. If WIDE, the weight may not fit in 16 bits. */
 template <bool WIDE>
 static __device__ __forceinline__ void add(int (&sum)[columns], uint32_t word, uint32_t weight)
 {
@@ -224,7 +223,7 @@ extern "C" bool sparse_prepare(struct plan *plan, struct device *device, struct 
 {
     const struct filter *filter = plan->filter;
     struct tap list[SPARSE_MAX];
-    struct tap *first = NULL; /* of those in the same words */
+    struct tap *first = NULL; /* of the taps over the same words */
     int count = 0;
     for (int i = 0; i < filter->width * filter->height; i++) {
         if (filter->taps[i] == 0)

@@ -14,13 +14,13 @@
  *                                  . . .
  *                                  . . . . . . . i          15
  *
- * The rows of one operand are many such chunks, and the other operand is the band matrix. The sums over all rows of
- * taps add up in the accumulators, 32-bit integers. Samples are u8, taps s8. A filter with larger taps is cut into
- * parts of -128 to 127 (plan/parts.h): q = q0 + 256 q1 + 256^2 q2 + 256^3 q3. Sums of parts may wrap; the whole, modulo
- * 2^32, does not. Samples of uint16_t are cut into their bytes.
+ * The rows of one operand are many such chunks, and the other operand is the band matrix. The accumulators, 32-bit
+ * integers, add up the sums over all rows of taps. Samples are u8, taps s8. A filter with larger taps is cut into parts
+ * of -128 to 127 (plan/parts.h): q = q0 + 256 q1 + 256^2 q2 + 256^3 q3. Sums of parts may wrap; the whole, modulo 2^32,
+ * does not. Samples of uint16_t are cut into their bytes.
  *
- * There are five kernels. A 9 x 9 filter in a window of 16 does 144 multiply-adds, of which 81 are useful. Its loads
- * are one read of shared memory for 128 samples. So memory is its bound:
+ * There are five kernels. A 9 x 9 filter in a window of 16 does 144 multiply-adds, of which 81 are useful, and one read
+ * of shared memory for 128 samples. So memory is the bound:
  *
  *     tensor-walk.cuh    small filters: taps and rows in registers
  *     tensor-passes.cuh  larger ones of rank 1, up to 33 taps a side: two products, one after the other
@@ -28,10 +28,11 @@
  *     tensor-group.cuh   all others, and other chips
  *     tensor-16.cuh    samples of uint16_t
  *
- * The loaded code decides, not the chip: code for 7.5 that runs on 9.0 has neither tensor_passes nor tensor_wide.
+ * Which of them exist depends on the loaded code, not on the chip. Code for 7.5 that runs on 9.0 has neither
+ * tensor_passes nor tensor_wide.
  *
  * Loads: each sample once from memory, except for the halo of a strip. Up to 9 x 9, the arithmetic is far below the
- * units' rate, so the cost of rounding matters: one multiplication and half a clamping conversion an output
+ * units' rate, so the cost of rounding matters: one multiplication and half a clamping conversion per output
  * (tensor_make_quick).
  *
  * Limits: none. */
@@ -57,15 +58,15 @@ static void arrange(const struct plan *plan, const struct device *device, struct
         tensor_arrange(plan->filter, facts->code_capability >= 80, facts->code_has_wgmma, a);
 }
 
-/* Byte PLACE of a word of taps: part PART of the tap in filter row I for output N of a chunk, over sample SAMPLE of the
+/* Byte BYTE of a word of taps: part PART of the tap in filter row I for output N of a chunk, over sample SAMPLE of the
  * chunk's window. */
 static uint32_t tap_byte(const struct filter *f, const struct tensor_arrangement *a, int part, int i, int sample, int n,
-                         int place)
+                         int byte)
 {
     const int j = sample - a->lead - n + f->anchor_x;
     if (i < 0 || i >= f->height || j < 0 || j >= f->width)
         return 0;
-    return (uint32_t)(uint8_t)tap_part((int64_t)f->taps[i * f->width + j] * a->factor, part, 8) << 8 * place;
+    return (uint32_t)(uint8_t)tap_part((int64_t)f->taps[i * f->width + j] * a->factor, part, 8) << 8 * byte;
 }
 
 /* The taps over samples 4 WORD to 4 WORD + 3. */
@@ -77,8 +78,8 @@ static uint32_t taps_over(const struct filter *f, const struct tensor_arrangemen
     return value;
 }
 
-/* The taps over samples 2 T, 2 T + 1, 8 + 2 T and 9 + 2 T of those from FIRST on; or, if PACKED, the first two of row I and
- * of the next one. */
+/* The taps over samples 2 T, 2 T + 1, 8 + 2 T and 9 + 2 T of those from FIRST on; or, if PACKED, the first two of row I
+ * and of the next one. */
 static uint32_t word16(const struct filter *f, const struct tensor_arrangement *a, int part, int i, int first, int t,
                        bool packed, int n)
 {
@@ -90,7 +91,7 @@ static uint32_t word16(const struct filter *f, const struct tensor_arrangement *
 
 /* ---- The table of taps of one part, as a kernel reads it ---- */
 
-/* Each function returns the place after the table. */
+/* Each function returns the end of the table. */
 
 static uint32_t *fill_walk(const struct filter *f, const struct tensor_arrangement *a, int part, uint32_t *to)
 {
@@ -207,8 +208,8 @@ static size_t table_bytes(const struct tensor_arrangement *a)
     }
 }
 
-/* Does a filter leave no room for one warp's ring in shared memory? Compute capability 7.5 has 64 KB, where samples of
- * uint16_t take about 110 x 110 taps at most. Then register-tiled, whose bytes are the same, does the work. */
+/* Is there not enough shared memory for one warp's ring? Compute capability 7.5 has 64 KB, where samples of
+ * uint16_t take about 110 x 110 taps at most. Then register-tiled filters, with the same bytes. */
 static bool is_too_large(const struct plan *plan, const struct device *device, const struct tensor_arrangement *a);
 
 extern "C" bool register_tiled_prepare(struct plan *plan, struct device *device, struct error *error);
@@ -352,7 +353,7 @@ static struct shape choose_shape(const struct plan *plan, const struct device *d
         tensor->slots = (group + a->height + 1 + group - 1) / group + 2; /* it reads a pair of rows more */
     }
     const size_t ring = (size_t)tensor->slots * rows * tensor->pitch;
-    /* So that two blocks share a multiprocessor even if the filter is large, and within what the chip gives a block. */
+    /* Two blocks should share a multiprocessor even if the filter is large. The chip also has a limit per block. */
     const size_t block_shared = device_facts(device)->block_shared, most = 100 * 1024;
     int count = warps;
     while (count > 1 && count * ring > (block_shared < most ? block_shared : most))
@@ -393,8 +394,8 @@ static void choose_strip(const struct shape &shape, const struct device *device,
     tensor->tiles = columns * tensor->tiles_y * in->count;
 }
 
-/* Multiprocessors are not equally fast, and the last tiles leave most of them idle. So if there are several waves, the
- * lower rows of the image are in shorter strips, which come last. */
+/* Multiprocessors are not equally fast, and most of them are idle during the last tiles. So if there are several waves,
+ * the lower rows of the image are in shorter strips, which come last. */
 static void shorten_last_strips(const struct shape &shape, const struct device *device, const struct plane *in,
                                 struct tensor_launch *tensor)
 {

@@ -7,15 +7,16 @@
  *                                                      |
  *                                    border:  0 or k k k | k l m ... x y z | z z z or 0
  *
- * A texture unit takes coordinates, not addresses, and has border modes: clamped coordinates are BORDER_REPLICATE, and
- * its border colour of zero is BORDER_ZERO. So no thread asks whether it is near an edge, and there is one loop for
- * all. With the other borders, a thread first computes the coordinate if the window crosses the image's edge.
+ * A texture unit reads at coordinates, not at addresses, and has border modes: clamped coordinates are
+ * BORDER_REPLICATE, and its border colour of zero is BORDER_ZERO. So no thread asks whether it is near an edge, and one
+ * loop serves all. With the other borders, a thread first computes the coordinate if the window crosses the edge of the
+ * image.
  *
- * Loads: fw fh texture reads an output, and as many multiply-adds. Intensity (basic.cu says how it counts): as
- * constant, 2 (uint8_t) or 0.5 (float) asked; roofline for 9 x 9: 81 or 20. A multiprocessor's texture unit gives 4
- * samples a cycle where ordinary loads give 32, so the number of reads bounds it: 81 reads for 2^28 outputs at 4 * 132
- * a cycle and 1.98 GHz are 20.8 ms on an H200. Texture memory was the way to cached reads when global memory had no L1
- * cache.
+ * Loads: fw fh texture reads per output, and as many multiply-adds. Intensity (basic.cu defines it): as in constant, 2
+ * (uint8_t) or 0.5 (float) asked; roofline for 9 x 9: 81 or 20. The texture unit of a multiprocessor reads 4 samples
+ * per cycle, and ordinary loads read 32. So the number of reads bounds it: 81 reads for each of 2^28 outputs, at 4 *
+ * 132 per cycle and 1.98 GHz, take 20.8 ms on an H200. Reads of textures were cached when global memory had no L1 cache
+ * yet.
  *
  * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 21.34 ms (160.1 copies), float 21.66 ms (42.5 copies)
  *

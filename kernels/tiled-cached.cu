@@ -2,23 +2,23 @@
  *
  * tiled-cached: only the interior of the tile is in shared memory; the halo is left to the L1 and L2 caches.
  *
- *       h h h h h h        block = input tile = output tile = 32 x 32, one load a thread, no idle
+ *       h h h h h h        block = input tile = output tile = 32 x 32, 1 load per thread, no idle
  *     h +---------+ h      threads, no strips. The halo (h) of this tile is the interior of its
  *     h | o o o o | h      neighbours, which some other block has loaded or is about to load, so it is
  *     h | o o o o | h      probably in L2, and the reads below hit there.
  *     h +---------+ h
  *       h h h h h h
  *
- * Loads: 1 an output into shared memory, then the reads that miss the tile. Of a row of 2 r + 1 taps, r (r + 1) / 32
- * lie outside on average. So fw fh - (fw - r (r + 1) / 32)(fh - r (r + 1) / 32) reads an output go to global memory;
- * 9 x 9: 11 of 81. Intensity (basic.cu says how it counts) for 9 x 9: 162 operations for 12 samples, 14 (uint8_t) or
+ * Loads: 1 per output into shared memory, then the reads that miss the tile. In a row of 2 r + 1 taps, r (r + 1) / 32
+ * miss it on average. So fw fh - (fw - r (r + 1) / 32)(fh - r (r + 1) / 32) reads per output go to global memory, 11 of
+ * 81 for 9 x 9. Intensity (basic.cu defines it) for 9 x 9: 162 operations for 12 samples, 14 (uint8_t) or
  * 3.4 (float) asked; roofline: 81 or 20.
  *
- * It is slower than constant, which is the same kernel without the tile, by a factor of 2. Each of the fw fh reads
- * first asks "inside the tile?", and the lanes of one warp answer differently near the tile's left and right edges. A
- * tile is one warp wide, so this happens in every warp: it runs both sides of the branch. constant asks nothing, and
- * its reads of global memory hit L1 just as well. The textbooks' version also asks "inside the image?" at each read. It
- * is slower than basic, too, by a factor of 4. The trick is a gain only if L1 does not cache global memory.
+ * It is slower, by a factor of 2, than constant, which is the same kernel without the tile. Each of the fw fh reads
+ * first tests whether it is inside the tile. The lanes of one warp differ in this near the left and right edges of the
+ * tile. A tile is one warp wide, so every warp runs both sides of the branch. constant has no such test, and its reads
+ * of global memory hit L1 just as well. The textbooks' version also tests at each read whether it is inside the image.
+ * That version is slower than even basic, by a factor of 4. The trick helps only if L1 does not cache global memory.
  *
  * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 7.46 ms (55.9 copies), float 7.62 ms (15.0 copies)
  *

@@ -4,22 +4,22 @@
  *
  *     +----------------+   each thread loads one sample of the input tile, halo (h) included;
  *     | h h h h h h h h|   after the barrier only the threads over the output tile (o) work,
- *     | h o o o o o o h|   the ones over the halo have done their part.
+ *     | h o o o o o o h|   and those over the halo are idle.
  *     | h o o o o o o h|
  *     | h h h h h h h h|   block = input tile = 32 x 32, output tile = (33 - fw) x (33 - fh)
  *     +----------------+
  *
- * Loads: 32 * 32 samples for (33 - fw)(33 - fh) outputs, 1.8 an output for 9 x 9, instead of 81; then fw fh reads of
- * shared memory an output. Intensity (basic.cu says how it counts), asked: 2 fw fh (33 - fw)(33 - fh) / (32 * 32 *
- * bytes a sample), for 9 x 9 91 (uint8_t) or 23 (float); roofline: 81 or 20. The tile saves loads of global memory,
- * which L1 answered already, and L1 is the same memory as the tile. Its price: the loading, two barriers for blocks of
- * 1024 threads, and idle threads, 44% of them in the arithmetic of 9 x 9. So it loses to constant.
+ * Loads: 32 * 32 samples for (33 - fw)(33 - fh) outputs, 1.8 per output for 9 x 9, instead of 81; then fw fh reads of
+ * shared memory per output. Intensity (basic.cu defines it), asked: 2 fw fh (33 - fw)(33 - fh) / (32 * 32 *
+ * bytes a sample), for 9 x 9 91 (uint8_t) or 23 (float); roofline: 81 or 20. The tile saves loads of global memory.
+ * But L1 answered most of these, and L1 is the same memory as the tile. The tile costs its loading, two barriers for
+ * blocks of 1024 threads, and idle threads: 44% of them in the arithmetic of 9 x 9. So constant is faster.
  *
  * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 5.73 ms (43.0 copies), float 5.65 ms (11.1 copies)
  *
- * Limits: none, because a filter larger than 17 in a direction is cut into panels of at most 17. The block keeps its
- * outputs' sums in registers, loads the panel's input tile, adds, and goes on. The output tile is then 16 in that
- * direction. */
+ * Limits: none, because a filter larger than 17 in a direction is cut into panels of at most 17. The block keeps the
+ * sums of its outputs in registers, and loads and adds one panel's input tile after another. The output tile is then 16
+ * in that direction. */
 #include "kernels/shared/conv.cuh"
 
 static __constant__ float taps[max_taps];

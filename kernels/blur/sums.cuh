@@ -18,7 +18,7 @@ struct used_blocks {
 
 /* ---- Rounding ---- */
 
-/* What the sums of a row start with, so that m is rounded; then m from its sums of all weights. */
+/* The initial value of the sums of a row, so that m is rounded. Then, m from its sums of all weights. */
 template <int PARTS>
 static __device__ __forceinline__ uint32_t row_start(const struct passes &passes, int weight)
 {
@@ -46,8 +46,8 @@ static __device__ __forceinline__ int64_t whole_sum(const uint32_t *sum)
     return whole;
 }
 
-/* The same for a column and its output, which is the highest byte for uint8_t. The scale of uint8_t is 2^24 (see arrange),
- * and that of uint16_t at least 2^28. A box adds its half at the end. */
+/* The same for a column and its output, which is the highest byte for uint8_t. The scale of uint8_t is 2^24 (see
+ * arrange), and that of uint16_t at least 2^28. A box adds its half at the end. */
 template <int PARTS>
 static __device__ __forceinline__ uint32_t column_start(const struct passes &passes, int weight)
 {
@@ -96,7 +96,7 @@ static __device__ __forceinline__ void load_taps(const uint4 *from, uint32_t (&t
 }
 
 /* Add the products of PARTS parts of taps and COUNT bytes of 8 rows or columns each to the sums of their
- * weights. ALL: no part of the taps is left out, else those that are zero in block K. */
+ * weights. Unless ALL, the parts of the taps that are zero in block K are left out. */
 template <bool ALL, int PARTS, int COUNT>
 static __device__ __forceinline__ void
 add_products(matrix (&sum)[PARTS + COUNT - 1][eights], const uint32_t (&taps)[PARTS][4],
@@ -163,8 +163,8 @@ static __device__ __forceinline__ void take_sums(const matrix (&sum)[WEIGHTS][ei
         taken[w] = (uint32_t)sum[w][eight].v[k];
 }
 
-/* Write the bytes of m of a block of 16 rows to the ring: of column g and then of g + 8 the rows 2 t, 2 t + 1, 8 + 2 t and
- * 9 + 2 t. B is the block among those of ROW. */
+/* Write the bytes of m of a block of 16 rows to the ring: of column g and then of g + 8 the rows 2 t, 2 t + 1, 8 + 2 t
+ * and 9 + 2 t. B is the block among those of ROW. */
 template <int PARTS, int PLANES, int WEIGHTS>
 static __device__ __forceinline__ void write_block(const struct passes &passes, const matrix (&row)[WEIGHTS][eights],
                                                    int b, uint32_t to, uint32_t ring_bytes)
@@ -198,7 +198,7 @@ static __device__ __forceinline__ int sample_of(const uint32_t *words, int k)
     return sizeof(T) == 1 ? (int)(words[0] >> 8 * k & 255) : (int)(words[k / 2] >> 16 * (k % 2) & 65535);
 }
 
-/* Four outputs side by side as words. Those of uint8_t are in the highest bytes. */
+/* Four outputs side by side as words. For uint8_t they are in the highest bytes. */
 static __device__ __forceinline__ void pack_four(const uint32_t (&level)[4], uint32_t (&word)[1])
 {
     word[0] = __byte_perm(__byte_perm(level[0], level[1], 0x0073), __byte_perm(level[2], level[3], 0x0073), 0x5410);
@@ -232,11 +232,12 @@ static __device__ __forceinline__ void store_eight(unsigned char *to, const uint
                 ((uint16_t *)to)[k] = (uint16_t)(word[k / 2] >> 16 * (k % 2));
 }
 
-/* Words of four samples or outputs side by side: of a row and of the eighth row below, each of two chunks of 16 columns. */
+/* Words of four samples or outputs side by side: of a row and of the eighth row below, each of two chunks of 16
+ * columns. */
 template <typename T>
 using quads = uint32_t[2][2][sizeof(T)];
 
-/* The samples of a lane's outputs, for an unsharp mask. Any where there is no output. */
+/* The samples of a lane's outputs, for an unsharp mask. They are arbitrary outside the image. */
 template <typename T>
 static __device__ __forceinline__ void load_quads(const struct launch &launch, const struct tile &tile, int x,
                                                   int out_y, quads<T> &in)
@@ -277,8 +278,8 @@ finish_quads(const struct passes &passes, const matrix (&column)[WEIGHTS][eights
     }
 }
 
-/* Lanes exchange outputs, so that each has eight side by side: the odd ones those of the second chunk. Each stores those of
- * ROWS rows. LEFT samples are inside the image. */
+/* Lanes exchange outputs, so that each has eight side by side. Odd lanes get those of the second chunk. Each lane
+ * stores its outputs in ROWS rows. LEFT samples are inside the image. */
 template <typename T>
 static __device__ __forceinline__ void store_quads(const quads<T> &out, bool odd, unsigned char *to, size_t out_row,
                                                    int rows, int left)

@@ -22,14 +22,14 @@ struct texture {
     cudaTextureObject_t object; /* the last member, see device_texture */
 };
 
-/* Enough for the 128 buffers of 4 planes that the benchmark takes in turn. */
+/* Enough for the 128 buffers of 4 planes that the benchmark uses in turn. */
 constexpr int max_textures = 512;
 
 constexpr size_t row_alignment = 128; /* bytes: a full cache line, and four times the alignment of textures */
 constexpr size_t base_alignment = 512;
 
-/* What this file's code was compiled for, as __CUDA_ARCH__: 900 for 9.0. The driver of a newer chip may have loaded code
- * for an older one. All files are compiled for the same chips, so all have the same code loaded. */
+/* The chip that this file's code was compiled for, as __CUDA_ARCH__: 900 for 9.0. The driver of a newer chip may have
+ * loaded code for an older one. All files are compiled for the same chips, so all have the same code loaded. */
 struct code {
     int arch;
     bool has_wgmma;
@@ -120,7 +120,7 @@ static bool limit_capability(struct device_info *info, struct error *error)
     if (info->capability <= most)
         return true;
     info->capability = (int)most;
-    /* The least of its generation. (CUDA C++ Programming Guide, technical specifications per compute capability.) */
+    /* The minimum of its generation. (CUDA C++ Programming Guide, technical specifications per compute capability.) */
     const size_t shared = (size_t)(most < 80 ? 64 : 99) * 1024;
     info->block_shared = info->block_shared < shared ? info->block_shared : shared;
     return true;

@@ -26,15 +26,15 @@ struct device_info {
     int multiprocessors; /* SMs */
     int l2_bytes;
     size_t block_shared; /* bytes of shared memory that a block may have */
-    /* The next two are of the code that the driver loaded. Only device_open finds them out. */
+    /* The next two describe the code that the driver loaded. Only device_open sets them. */
     int code_capability; /* what it was compiled for, at most `capability` */
-    bool code_has_wgmma; /* has it the matrix products of warpgroups, which sm_90a has and PTX for 9.0 has not? */
+    bool code_has_wgmma; /* does it have the matrix products of warpgroups? sm_90a has them, PTX for 9.0 does not */
 };
 
-/* Measured multiply-adds a second. */
+/* Measured multiply-adds per second. */
 struct device_peaks {
     double fma;    /* float */
-    double dp4a;   /* four products of bytes an instruction */
+    double dp4a;   /* four products of bytes per instruction */
     double tensor; /* bytes, on the tensor cores (mma.sync) */
 };
 
@@ -53,19 +53,18 @@ int device_driver_version(void);
 
 /* Create the context (about a third of a second, unless this process already has it) and a stream on device INDEX. This
  * is for the calling thread; other threads must open the device for themselves. Streams of one device share constant
- * memory. From a variant's prepare until device_wait after its launch, no other stream may be between these two
- * calls. */
+ * memory. While one stream is between a variant's prepare and the device_wait after its launch, no other may be. */
 bool device_open(int index, struct device **device, struct error *error);
 
-/* Release the device; NULL is allowed. Release its buffers before. */
+/* Release the device; NULL is allowed. First release its buffers. */
 void device_close(struct device *device);
 
-/* Say that device_reset, or the end of the process, will release all that is on the device. From now on releases and
- * device_close leave that alone: buffer by buffer, it takes longer than a batch of photos. */
+/* Say that device_reset, or the end of the process, will release everything on the device. From now on, the releases
+ * and device_close do nothing on the device: buffer by buffer, they would take longer than a batch of photos. */
 void device_abandon(struct device *device);
 
-/* Say, before any other call, that the process will have one stream: the driver then makes a context, and releases it,
- * in half the time. Nothing changes where CUDA_DEVICE_MAX_CONNECTIONS is set. */
+/* Say, before any other call, that the process will have one stream. The driver then creates and releases a context in
+ * half the time. Nothing changes if CUDA_DEVICE_MAX_CONNECTIONS is set. */
 void device_expect_one_stream(void);
 
 /* Release the context of device INDEX, which must not be open. */
@@ -110,10 +109,10 @@ bool device_elapsed(struct device *device, int from, int to, float *milliseconds
 /* Measure the peaks, which takes half a second. Uses marks 0 and 1. */
 bool device_peaks(struct device *device, struct device_peaks *peaks, struct error *error);
 
-/* image_orient and image_convert_samples on the device, in one step: copy FROM to TO and apply ORIENTATION (EXIF's, 1 to
- * 8). TO has the sides of the result and its own bits per sample. The samples of both are in device memory. */
+/* image_orient and image_convert_samples on the device, in one step: copy FROM to TO and apply ORIENTATION (EXIF's, 1
+ * to 8). TO has the sides of the result and its own bits per sample. The samples of both are in device memory. */
 bool device_orient(struct device *device, const struct image *from, int orientation, const struct image *to,
-                 struct error *error);
+                   struct error *error);
 
 /* image_split and image_merge on the device. They give the same bytes as on the CPU. The image's samples, aligned to 16
  * bytes, and the tables of LINEAR are in device memory. */

@@ -5,7 +5,7 @@
  * There is one kernel for each unit. Each thread (for the tensor cores, each warp) keeps a few sums in registers and
  * adds products to them in turn, so that the sums do not wait for each other. Operands never leave the registers.
  * Memory is written once, at the end, so that the compiler does not remove the sums. Blocks fill every multiprocessor,
- * however many threads it holds. The rate is that of the best of several launches of some milliseconds each.
+ * however many threads it can run. The rate is that of the fastest of several launches of some milliseconds each.
  *
  * The tensor cores' rate is that of mma.sync, which all chips from sm_75 on have. From sm_90 on there are also
  * instructions for groups of warps, which are faster. */
@@ -13,12 +13,12 @@
 
 namespace
 {
-constexpr int sums = 4;      /* independent ones a thread; few, so that a multiprocessor holds all the threads it can */
-constexpr int unrolled = 32; /* steps of each sum a round, so that the loop's own instructions do not count */
+constexpr int sums = 4;      /* independent ones per thread; few, so that many threads fit on a multiprocessor */
+constexpr int unrolled = 32; /* steps of each sum per round, so that the loop's own instructions do not count */
 constexpr int block_size = 256;
-constexpr int blocks_a_multiprocessor = 24; /* whole waves, whether a multiprocessor holds 4, 6 or 8 blocks */
+constexpr int blocks_a_multiprocessor = 24; /* whole waves, whether a multiprocessor runs 4, 6 or 8 blocks */
 static_assert(blocks_a_multiprocessor % 4 == 0 && blocks_a_multiprocessor % 6 == 0 && blocks_a_multiprocessor % 8 == 0,
-              "1024, 1536 or 2048 threads a multiprocessor");
+              "1024, 1536 or 2048 threads per multiprocessor");
 
 /* Multiply-adds of a warp's product of matrices: 16 x 8 x 32, and before sm_80 8 x 8 x 16. */
 constexpr double mma_new = 16 * 8 * 32, mma_old = 8 * 8 * 16;
@@ -94,11 +94,11 @@ static bool time_launch(void (*kernel)(int *, int, int), struct device *device, 
     return device_mark(device, 1, error) && device_elapsed(device, 0, 1, milliseconds, error);
 }
 
-/* Measure the multiply-adds a second of a kernel that does MACS a thread in each of a round's steps. */
+/* Measure the multiply-adds per second of a kernel, whose threads do MACS in each step of a round. */
 static bool measure(void (*kernel)(int *, int, int), double macs, struct device *device, int *to, int blocks,
                     double *rate, struct error *error)
 {
-    constexpr float least = 4; /* milliseconds of a launch: so long that the cost of the launch itself does not show */
+    constexpr float least = 4;    /* milliseconds of a launch, so that the cost of the launch itself does not matter */
     constexpr float warm_up = 60; /* milliseconds that an idle GPU needs to raise its clock */
     constexpr int runs = 7;
     constexpr int most_rounds = 1 << 24; /* seconds, on any GPU */

@@ -3,19 +3,19 @@
  * Split and merge on the device: interleaved image to planes and back. On the way, colours are multiplied or divided by
  * alpha, and samples are converted to linear light and back, if the caller asks for it.
  *
- * For planes of uint8_t, memory is accessed in whole aligned words on both sides. A thread makes groups of 4 pixels, in
- * 4 rows:
+ * For planes of uint8_t, both sides are accessed in whole aligned words. A thread converts groups of 4 pixels, in 4
+ * rows:
  *
  *     image    rgbr gbrg brgb    4 pixels are CHANNELS words of 4 bytes,
  *     planes   rrrr gggg bbbb    and one word of each plane
  *
  * A row of the image starts at any byte, and a row of a plane at an aligned one, so the words of the two sides do not
- * coincide. The written side counts its groups from aligned words. The read side loads one word more and shifts the
- * bytes into place. Bytes change places in registers (__byte_perm). With three channels, words go through shared
- * memory, so that each store of a warp is 128 contiguous bytes. Otherwise threads would be 12 bytes apart, and each
- * 32-byte sector would be written in three parts.
+ * coincide. Groups start at aligned words of the side that is written. On the side that is read, a thread loads one
+ * word more and shifts the bytes into position. Bytes are permuted in registers (__byte_perm). With three channels,
+ * words go through shared memory, so that each store of a warp is 128 contiguous bytes. Otherwise threads would be 12
+ * bytes apart, and each 32-byte sector would be written in three parts.
  *
- * For planes of uint16_t, a thread makes pixels one by one. The pixels of a warp are side by side. */
+ * For planes of uint16_t, a thread converts pixels one by one. The pixels of a warp are side by side. */
 #include "image/linear.h"
 #include "kernels/shared/quads.cuh"
 
@@ -202,14 +202,14 @@ __device__ __forceinline__ void merge_pixels(const struct launch &launch, unsign
     }
 }
 
-/* A row is considered to start up to sector - 1 columns early. So groups start at words of the image, and warps at
+/* Rows are counted from up to sector - 1 columns further left. So groups start at words of the image, and warps at
  * sectors. This is the first column of the thread's group, which may be outside the image. */
 __device__ __forceinline__ int merge_column(const struct launch &launch, int group_x, int y)
 {
     return group_x - (int)((size_t)y * launch.width % sector);
 }
 
-/* Are the pixels at x to x + 3 inside the row, and the words of planes that hold them? */
+/* Are the pixels at x to x + 3 inside the row, and also the words of planes that contain them? */
 __device__ __forceinline__ bool merge_whole(const struct launch &launch, int x)
 {
     return x - (x & 3) >= 0 && x - (x & 3) + ((x & 3) == 0 ? 4 : 8) <= launch.width;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * row-ring: rows-ahead with rows that come by asynchronous copies into a ring in shared memory, one ring a warp.
+ * row-ring: rows-ahead with asynchronous copies of rows to a ring in shared memory, one ring per warp.
  *
  *     memory  --cp.async-->  [....|......  row r + 7  ......|....]   slot (r + 7) % 8
  *                            [....|......     ...     ......|....]
  *                            [....|......    row r    ......|....]   slot r % 8  -->  v  -->  sums, as in rows-ahead
  *
- * A copy needs no register while it is under way, so seven rows are, and no lane waits for memory. A warp loads what
- * its lanes share once: 136 samples a row for 9 x 9, where the lanes of rows-ahead load 384. No barrier joins warps.
- * Samples outside the image are filled in by the copy, so the walk has no branch for edges.
+ * A copy needs no register while it is under way. So seven rows are under way, and no lane waits for memory. A warp
+ * loads the samples that its lanes share once: 136 samples per row for 9 x 9, and the lanes of rows-ahead load 384. No
+ * warp waits at a barrier. The copy also fills in the samples outside the image, so the walk has no branch for edges.
  *
- * Loads for 9 x 9: 3 quads of shared memory for 4 outputs; 1.06 samples of device memory or L2 an output, and the halo
- * of 8 rows once in a strip of 32. register-tiled does the same with fewer instructions: copies of 16 bytes, two rows a
- * turn, taps in registers, no conversions, and no multiply-adds for sums that are not stored.
+ * Loads for 9 x 9: 3 quads of shared memory for 4 outputs; 1.06 samples of device memory or L2 per output, and the halo
+ * of 8 rows once in a strip of 32. register-tiled does the same with fewer instructions: copies of 16 bytes, two rows
+ * per iteration, taps in registers, no conversions, and no multiply-adds for sums that are not stored.
  *
- * Limits: none. Sizes other than 3, 5, 7 and 9, and anchors outside the centre, are left to constant. */
+ * Limits: none. For sizes other than 3, 5, 7 and 9, and for anchors outside the centre, constant does the work. */
 #include "kernels/lesson/lesson.cuh"
 
 static __constant__ float taps[max_taps];

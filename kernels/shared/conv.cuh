@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The code that all kernels share: struct launch (a plan and its planes as a kernel takes them), samples with their
- * border, sums to outputs, and the launch itself. */
+ * The code that all kernels share: struct launch (the plan and the planes, as the argument of a kernel), samples with
+ * their border, sums to outputs, and the launch itself. */
 #ifndef GPUCONV_CONV_CUH
 #define GPUCONV_CONV_CUH
 
@@ -36,8 +36,8 @@ bool upload_taps(const struct plan *plan, struct device *device, const void *tap
 /* Queue an upload of COUNT words of 4 bytes to a symbol. (device.cu) */
 bool upload_words(struct device *device, const void *symbol, const void *words, int count, struct error *error);
 
-/* Queue an upload of BYTES of words to a table in device memory. The device owns the table. It is for taps that
- * constant memory cannot hold or is too slow for. It replaces the last table, in the stream's order. (device.cu) */
+/* Queue an upload of BYTES of words to a table in device memory. The device owns the table. It is for taps for which
+ * constant memory is too small or too slow. It replaces the last table, in the stream's order. (device.cu) */
 bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error);
 
 /* The last uploaded table. (device.cu) */
@@ -65,7 +65,7 @@ struct launch {
 
 /* With one more member, or a union, nvcc 13.0 schedules all kernels differently: sparse takes 1.2 times as long, and
  * tiled-cached 1.6 times. Compare the machine code before you change this struct. */
-static_assert(sizeof(struct rounding16) <= sizeof(struct rounding), "one takes the other's place");
+static_assert(sizeof(struct rounding16) <= sizeof(struct rounding), "both share the member");
 
 static __device__ __forceinline__ struct rounding16 rounding16_of(const struct launch &launch)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums over all blocks of threads before one, in a single launch (Merrill and Garland, "Single-pass parallel prefix scan
- * with decoupled look-back", 2016). Each block takes a part of the work by a ticket. It publishes its own sum, looks back
- * at the blocks before it until one has published a sum from the beginning, and publishes its own sum from the beginning.
- * A block waits only for blocks with lower tickets, which run already, so all of them finish. */
+ * Sums over all blocks of threads before one, in a single launch (Merrill and Garland, "Single-pass parallel prefix
+ * scan with decoupled look-back", 2016). Each block draws a ticket, which says what part of the work it does. It
+ * publishes its own sum. It looks back at the blocks with lower tickets until one has published a sum from the
+ * beginning. Then it publishes its own sum from the beginning. A block waits only for blocks with lower tickets. These
+ * run already, so all blocks finish. */
 #ifndef GPUCONV_PREFIX_CUH
 #define GPUCONV_PREFIX_CUH
 
@@ -15,7 +16,7 @@ constexpr int prefix_sum_bits = 48;
 constexpr uint64_t prefix_sum_mask = (1ull << prefix_sum_bits) - 1;
 constexpr uint64_t prefix_own = 1ull << 62, prefix_whole = 2ull << 62, prefix_reach = 3ull << 62;
 
-/* Only a word that is 0 is unpublished; each holds all there is to know, so no fence is needed. */
+/* A word that is 0 is unpublished. A word is complete in itself, so no fence is needed. */
 static __device__ __forceinline__ uint64_t prefix_load(const uint64_t *word)
 {
     return *(const volatile uint64_t *)word;
@@ -26,8 +27,8 @@ static __device__ __forceinline__ void prefix_publish(uint64_t *word, uint64_t v
     *(volatile uint64_t *)word = value;
 }
 
-/* By a whole warp: publish SUM and EXTRA of block TICKET in WORDS, which were 0, and return the sum of all blocks before.
- * *BEFORE becomes the extra bits of the block just before, or 0. */
+/* Publish SUM and EXTRA of block TICKET in WORDS, which were 0, and return the sum of all blocks with lower tickets.
+ * *BEFORE becomes the extra bits of the previous block, or 0. A whole warp calls this. */
 static __device__ __forceinline__ uint64_t prefix_before(uint64_t *words, int ticket, uint64_t sum, uint32_t extra,
                                                          uint32_t *before)
 {

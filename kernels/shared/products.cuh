@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of matrices of bytes by a warp (mma.sync), with sums of 32 bits: D = A B + C. A has 16 rows, and B 8 columns.
- * Lane (g, t) = (lane / 4, lane % 4) has of each 16 terms bytes 4 t to 4 t + 3: of rows g and g + 8 of A in two words,
- * and of column g of B in one. It has columns 2 t and 2 t + 1 of rows g and g + 8 of C and D. (PTX ISA, Matrix fragments
- * for mma.m16n8k16 and .m16n8k32 with 8-bit types.)
+ * Products of matrices of bytes by a warp (mma.sync), with sums of 32 bits: D = A B + C. A has 16 rows, and B 8
+ * columns. For each 16 terms, lane (g, t) = (lane / 4, lane % 4) has bytes 4 t to 4 t + 3: those of rows g and g + 8 of
+ * A in two words, and those of column g of B in one. It has columns 2 t and 2 t + 1 of rows g and g + 8 of C and D.
+ * (PTX ISA, Matrix fragments for mma.m16n8k16 and .m16n8k32 with 8-bit types.)
  *
  * A and B are uint8_t or int8_t, as the template's parameters say. Both int8_t is not needed anywhere. */
 #ifndef GPUCONV_PRODUCTS_CUH
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <type_traits>
 
-/* What a lane has of C or D. */
+/* A lane's part of C or D. */
 struct matrix {
     int v[4];
 };

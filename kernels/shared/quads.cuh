@@ -11,9 +11,8 @@
 
 /* ---- Sums of 16-bit samples ---- */
 
-/* 16-bit samples are split into bytes, 256 high + low, and so are their sums if floats do not hold these. Each half is
- * summed exactly, in a T that holds such sums as it holds those of uint8_t. At the end the halves are joined. The whole
- * may take 40 bits. */
+/* If the sums of 16-bit samples are too large for floats, the samples are split into bytes, 256 high + low. Each half
+ * is summed exactly in a T, as samples of uint8_t are. At the end the halves are joined. The whole may have 40 bits. */
 template <typename T>
 struct halves {
     T high, low;
@@ -257,8 +256,8 @@ template <typename T, typename Sum>
 struct sum_types {
 };
 
-/* Return WORK's result for the types of a plan. Sums are floats if these are exact, and by halves if only the halves fit.
- * All types give the canonical bytes. */
+/* Return WORK's result for the types of a plan. Sums are floats if these are exact, and by halves if only the halves
+ * fit. All types give the canonical bytes. */
 template <typename Work>
 static bool with_types(const struct plan *plan, Work work)
 {
@@ -274,10 +273,11 @@ static bool with_types(const struct plan *plan, Work work)
 /* ---- Sums to samples ---- */
 
 /* Sums become samples as `finish` in conv.cuh does it or, if QUICK, with fewer instructions. There are three kinds of
- * quick sums, all of floats. In planes of float, the sum starts with the offset and is the sample. In planes of uint8_t,
- * two multiply-adds make the sample. In planes of uint16_t, the halves convert quickly.
+ * quick sums, all of floats. In planes of float, the sum starts with the offset and is the sample. In planes of
+ * uint8_t, two multiply-adds make the sample. In planes of uint16_t, the halves convert quickly.
  *
- * These are the numbers of quick sums that the launch does not have. For uint8_t, with an integer S (S = |S| if absolute),
+ * These are the numbers of quick sums that the launch does not have. For uint8_t, with an integer S (S = |S| if
+ * absolute),
  *
  *     floor((S + B) / D) = floor(x),  x = (S + B + 1/2) / D,  v = saturate(S scale + bias) ~ x / 255
  *
@@ -389,7 +389,7 @@ static __device__ __forceinline__ int quick_level16(const struct launch &launch,
     const double whole = double_of(256 * high + low - 257 * raised + 0x80000000);
     const struct rounding16 rounding = rounding16_of(launch);
     const double value = (rounding.absolute ? fabs(whole) : whole) * rounding.factor + rounding.term;
-    /* 32 bits hold it: |value| <= 2^22 / 255 * 65535 + 257 * 65535 + 1 < 2^31, as |O| <= 65535. */
+    /* It fits in 32 bits: |value| <= 2^22 / 255 * 65535 + 257 * 65535 + 1 < 2^31, as |O| <= 65535. */
     return __double2loint(__dadd_rd(value, 6755399441055744.0)); /* 1.5 * 2^52 */
 }
 

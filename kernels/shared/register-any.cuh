@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * register-tiled for any filter. A warp makes 512 x 4 outputs. Each of its lanes keeps four quads of four rows, 64
- * sums, in registers. The input rows for these pass one after another, from a ring in shared memory:
+ * register-tiled for any filter. A warp computes 512 x 4 outputs. Each of its lanes has the sums of four quads of four
+ * rows, 64 sums, in registers. It reads the input rows one after another, from a ring in shared memory:
  *
  *     row r of input, in shared memory                 outputs of a lane
  *     [....|iiii....|....|iiii....|....|...] x2        [oooo]   [oooo]   [oooo]   [oooo]  += taps of row r
  *          quad and next                               [oooo]   [oooo]   [oooo]   [oooo]  += taps of row r - 1
  *                                                      ...
  *
- * A turn of the loop takes four columns of taps. That is 256 multiply-adds for 8 loads of samples and 16 taps, and fits
- * the instruction cache whatever the filter's size. The lane's next quad is 128 columns further, so that a warp reads
- * and writes side by side. At the ends of a tile some rows of taps do not exist, and at the end of a row some columns.
- * They are skipped and not padded, because 0 times a sample that is not finite is not 0. Sums by halves take two
- * registers: then a warp makes 256 x 4 outputs, and a lane keeps two quads of four rows.
+ * An iteration of the loop is for four columns of taps. It has 256 multiply-adds for 8 loads of samples and 16 taps,
+ * and fits the instruction cache whatever the filter's size. The lane's next quad is 128 columns further, so that a
+ * warp reads and writes side by side. At the ends of a tile some rows of taps do not exist, and at the end of a row
+ * some columns. They are skipped and not padded, because 0 times a sample that is not finite is not 0. Sums by halves
+ * take two registers: then a warp computes 256 x 4 outputs, and a lane has two quads of four rows.
  *
  * If there are few taps, they are operands in uniform registers, loaded from constant memory. Such multiply-adds read
  * two registers and never wait for a third. Many taps miss the cache of constant memory. They come through L1 to
@@ -27,7 +27,7 @@ template <typename Sum>
 constexpr int any_quads = 16 / (int)sizeof(Sum); /* 4, and 2 of halves */
 template <typename Sum>
 constexpr int any_width = any_quads<Sum> *strip_width;
-static constexpr int any_slots = 3; /* rows of a ring: a row takes long, and one on its way is enough */
+static constexpr int any_slots = 3; /* rows of a ring: the work on a row takes long, so one row on its way is enough */
 
 /* Warps of a block, one above the other. With FAR there are four, and they read the same taps and rows through L1 soon
  * after one another. Without it there is one. Then the compiler sees that all lanes of a block are in the same row, and
@@ -87,8 +87,8 @@ static __device__ __forceinline__ void unpack_to(uint32_t *row, int k, T sample)
         memcpy(&row[any_samples<Sum> + k], (const char *)&value + sizeof value / 2, 4);
 }
 
-/* Add the next STEP taps, from place AT of the table, of the filter rows that are over input row R. ALL: every row of
- * outputs has one. */
+/* Add the next STEP taps, from quad AT of the table on, of the filter rows that are over input row R. If ALL, every row
+ * of outputs has such a filter row. */
 template <typename Sum, int STEP, bool ALL, bool FAR>
 static __device__ __forceinline__ void add_taps(Sum (&sum)[any_rows][any_quads<Sum>][4], uint32_t from,
                                                 const uint4 *table, int at, int r, int height)

@@ -7,15 +7,15 @@
  *     [....|...........  ...........  ..|....]    [....][iiii][....]  ---->  [oooo] [oooo] [oooo] ...
  *     [....|...........  row r      ..|....]
  *
- * Each warp has its own ring of rows in shared memory. It is 128 columns wide, and wider on both sides by the filter's
- * reach. Copies to it are asynchronous (sm_80 and later) and several rows ahead, so no lane waits for memory and no
- * barrier joins warps. Samples outside the image are filled in when the ring is loaded, so the code after it treats all
+ * Each warp has its own ring of rows in shared memory. It is 128 columns wide, plus the filter's reach on both sides.
+ * Copies to it are asynchronous (sm_80 and later) and several rows ahead. So no lane waits for memory, and no warp
+ * waits at a barrier. Samples outside the image are filled in when the ring is loaded, so the code after it treats all
  * rows and columns alike.
  *
  * A row is read from the ring once and added at once to all of its SIZE rows of outputs, whose sums are in registers.
  * sum[i] is the sum of the output that has filter row i over this row. With the addition it moves up to sum[i + 1], for
  * i from the last to the first. That costs no instruction, because a multiply-add may write to another register than it
- * reads. So the loop's body is one row, or two, and stays in the instruction cache. */
+ * reads from. So the loop's body is one row, or two, and stays in the instruction cache. */
 #ifndef GPUCONV_STRIP_CUH
 #define GPUCONV_STRIP_CUH
 
@@ -95,7 +95,7 @@ struct ring {
     int next;                  /* the image's row to load next */
     int end;                   /* the row after the last that the strip needs */
     bool inside;               /* are all columns inside the image? */
-    bool clear;                /* the same, and all rows but those of the first turns? */
+    bool clear;                /* the same, and all rows except those of the first turns? */
 
     static __device__ __forceinline__ int lane()
     {
@@ -159,20 +159,20 @@ struct ring {
             load<false>(launch);
     }
 
-    /* Wait for the rows of the current turn. Those of all other turns may still be on their way, except the turn that
-     * it frees. */
+    /* Wait for the rows of the current turn. The rows of other turns may still be on their way, except those of the
+     * turn whose slots are free next. */
     __device__ __forceinline__ void wait() const
     {
         copy_wait<slots / turn - 2>();
     }
 
-    /* The place of the lane's window in slot 0, for a filter that starts LEAD samples into it. */
+    /* The address of the lane's window in slot 0, for a filter that starts LEAD samples into it. */
     __device__ __forceinline__ uint32_t window(int lead) const
     {
         return first + (before - REACH - lead + columns * (int)threadIdx.x) * (int)sizeof(T);
     }
 
-    /* The place of a window one turn later. */
+    /* The address of a window one turn later. */
     __device__ __forceinline__ uint32_t following(uint32_t from, uint32_t begin) const
     {
         const uint32_t next_from = from + turn * row_bytes;
@@ -215,7 +215,7 @@ static __device__ __forceinline__ T *next_row(T *at, size_t row_bytes)
     return (T *)((char *)at + row_bytes);
 }
 
-/* The place of a warp's work: a strip of the image. */
+/* The strip of the image that a warp computes. */
 struct strip {
     int x, y, rows; /* of its outputs */
 };
@@ -232,9 +232,9 @@ static __device__ __forceinline__ struct strip find_strip(const struct launch &l
     return strip;
 }
 
-/* Choose the rows of strips that are WIDTH columns wide: LONGEST, or fewer, but not much below SHORTEST. The sum of these
- * rows and HALO is LONGEST + HALO, divided by a power of two. Long strips load fewer halo rows. Short strips make enough warps to fill the GPU: 24 per multiprocessor,
- * as many as run at one time with 80 registers per thread. */
+/* Choose the rows of strips that are WIDTH columns wide: LONGEST, or fewer, but not much below SHORTEST. The sum of
+ * these rows and HALO is LONGEST + HALO, divided by a power of two. Long strips load fewer halo rows. Short strips make
+ * enough warps to fill the GPU: 24 per multiprocessor, as many as run at one time with 80 registers per thread. */
 static inline int strip_rows(int longest, int shortest, int halo, int width, const struct device *device,
                              const struct plane *in)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How tensor-core arranges a filter: which of its kernels takes it, and in what form. The launch and the cost model
- * both use this file. So it is plain integer arithmetic, in the common part of C and CUDA. */
+ * How tensor-core arranges a filter: which of its kernels applies it, and with which numbers. The launch and the cost
+ * model both use this file. So it is plain integer arithmetic, in the common part of C and CUDA. */
 #ifndef GPUCONV_ARRANGE_H
 #define GPUCONV_ARRANGE_H
 
@@ -31,7 +31,7 @@ CONSTANT_FUNCTION int pass_copy(int blocks)
 static const int wide_chunk = 16;                         /* outputs of a column of the matrix */
 static const int wide_chunks = 128;                       /* columns of the matrix */
 static const int wide_columns = wide_chunk * wide_chunks; /* outputs of a tile in a row */
-static const int wide_rows = 4;                           /* rows of outputs that a warpgroup's matrix holds */
+static const int wide_rows = 4;                           /* rows of outputs of a warpgroup's matrix */
 static const int term_bytes = 64 * 32;                    /* of taps, for a product */
 static const int wide_ahead = 2;                          /* stages that are loaded ahead of need */
 static const int wide_slots_most = 32;          /* stages of the ring; it has (31 + 8) / 8 + 1 + wide_ahead at most */
@@ -43,7 +43,7 @@ CONSTANT_FUNCTION int wide_pitch(int units)
     return wide_columns + 16 * (units - 1);
 }
 
-/* Warpgroups of a block. Four fill the registers. Beside the taps of large filters, the ring of four does not fit. */
+/* Warpgroups of a block. Four fill the registers. With the taps of large filters, the ring of four does not fit. */
 CONSTANT_FUNCTION int wide_groups(int units)
 {
     return units == 2 ? 4 : 2;
@@ -136,7 +136,7 @@ static inline size_t wide_shared(const struct tensor_arrangement *a, int filter_
            (size_t)wide_slots(a->units, filter_height) * (size_t)wide_stage(a->units) * (size_t)wide_pitch(a->units);
 }
 
-/* Can tensor_wide take the filter? */
+/* Can tensor_wide apply the filter? */
 static inline bool tensor_arrange_wide(const struct filter *f, struct tensor_arrangement *a)
 {
     a->lead = (f->anchor_x + 7) / 8 * 8; /* rows start at multiples of 8 samples, for copies of 8 bytes */
@@ -158,7 +158,7 @@ static inline bool pass_window_fits(const struct filter *f, int blocks)
     return lead - f->anchor_x + f->width - 1 + pass_chunk <= 16 * blocks && f->height - 1 + pass_chunk <= 16 * blocks;
 }
 
-/* Can tensor_passes take the filter? Its taps have at most two parts, and its row sums at most 24 bits. */
+/* Can tensor_passes apply the filter? Its taps have at most two parts, and its row sums at most 24 bits. */
 static inline bool tensor_arrange_passes(const struct filter *f, struct tensor_arrangement *a)
 {
     a->window = pass_window_fits(f, 2) ? 2 : 3;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel of tensor-core for samples of uint16_t. It is tensor_group with other operands: a warp makes 4 rows of 128
- * outputs at a time, with the sums of both bytes side by side, so that taps and samples are read once for both.
+ * The kernel of tensor-core for samples of uint16_t. It is tensor_group with other operands. A warp computes 4 rows of
+ * 128 outputs at a time. It sums both bytes at the same time, so it reads taps and samples once.
  *
- * ldmatrix reads units of 8 samples: lane (g, t) gets samples 2 t and 2 t + 1 of chunk g. Two units are 16 samples, and a
- * byte permutation makes each operand: the low or the high bytes of samples 2 t, 2 t + 1, 8 + 2 t and 9 + 2 t. The
- * operand should have samples 4 t to 4 t + 3 there, but the terms of a sum may have any order, and the taps have the
- * same. With PACKED, the last operand has samples 2 t and 2 t + 1 of both rows of a pair.
+ * ldmatrix reads units of 8 samples: lane (g, t) gets samples 2 t and 2 t + 1 of chunk g. Two units are 16 samples, and
+ * a byte permutation makes each operand: the low or the high bytes of samples 2 t, 2 t + 1, 8 + 2 t and 9 + 2 t. The
+ * operand should have samples 4 t to 4 t + 3 there. But the terms of a sum may have any order, as long as the taps have
+ * the same. With PACKED, the last operand has samples 2 t and 2 t + 1 of both rows of a pair.
  *
- * Each byte's sum is one over samples of 8 bits, so it fits in 32 bits. Their whole has up to 40 bits (tensor_level16). */
+ * Each byte's sum is one over samples of 8 bits, so it fits in 32 bits. The whole has up to 40 (tensor_level16). */
 #ifndef GPUCONV_TENSOR_16_CUH
 #define GPUCONV_TENSOR_16_CUH
 
@@ -18,7 +18,7 @@
 static constexpr int rows16 = 4;   /* output rows of a warp at a time, and input rows of a stage */
 static constexpr int strip16 = 64; /* rows of a tile */
 
-/* Blocks of a multiprocessor. With larger windows, four would leave too little of L1 for the taps. */
+/* Blocks per multiprocessor. With larger windows, four would leave too little of L1 for the taps. */
 static constexpr int resident16(int full)
 {
     return full == 1 ? 4 : 3;
@@ -49,7 +49,7 @@ static __global__ void __launch_bounds__(32 * warps, resident16(FULL))
     warp_loader<uint16_t, rows16> loader(tensor, tile, shared_address(memory), tensor.lead);
     const int pitch = loader.pitch, capacity = loader.capacity;
 
-    /* Of a unit's four matrices: chunks 0 to 7 and 8 to 15, then the same of the next row. */
+    /* The four matrices of a unit are chunks 0 to 7 and 8 to 15, then the same of the next row. */
     const uint32_t lane_at = loader.ring + lane % 8 * 16 + lane / 8 % 2 * tile_columns + lane / 16 * pitch;
     const int column = tile.x + chunk * g + 2 * t;
     uint8_t *to = tile.out + tile.y * launch.out_row + 2 * column;

@@ -26,12 +26,12 @@
  * needs. The sums start lower by the constant's share. Taps outside -128 to 127 (or 0 to 255) are cut too, q = q0 + 256
  * q1. Products of one weight share their sums, which may wrap; the whole, modulo 2^32, does not.
  *
- * 31 x 31 with row sums of two bytes: 48 + 2 * 48 multiply-adds an output instead of 961, or of 1632 in
+ * 31 x 31 with row sums of two bytes: 48 + 2 * 48 multiply-adds per output instead of 961, or of 1632 in
  * tensor-wide.cuh. For 32 rows of 64 outputs, a warp has 6 reads of 4 matrices, 96 products, 64 instructions that pack
- * row sums, 64 that add up bytes, 96 that round, 12 that store: about 6 an output and lane. Loads: each sample once
+ * row sums, 64 that add up bytes, 96 that round, 12 that store: about 6 per output and lane. Loads: each sample once
  * from memory, except for the halo of a tile, 32 columns for 256 and 30 rows for a strip of 736. Rows on their way are
  * in a ring in shared memory that a block's warps fill together, and outputs go through shared memory too, so that
- * whole lines are stored.
+ * whole cache lines are stored.
  *
  * Limits: up to 33 taps a side, and a window that fits (see tensor_arrange_passes); taps of 16 bits; row sums of 24
  * bits. */
@@ -45,7 +45,7 @@ static constexpr int pass_width = pass_chunks * pass_chunk;
 static constexpr int pass_warps = 4; /* of a block, side by side: they share the ring */
 static constexpr int pass_columns = pass_warps * pass_width;
 static constexpr int pass_rows = 2 * pass_chunk; /* of a stage */
-static constexpr int pass_stages = 3;            /* of the ring, one of them being worked on */
+static constexpr int pass_stages = 3;            /* of the ring; the block works on one of them */
 static constexpr int pass_strip = 24;            /* stages of a strip, at most; by measurement, as are the next two */
 static constexpr int pass_short = 6;             /* stages of a strip of those that come last */
 static constexpr double pass_share = 0.3;        /* of the rows, in such strips */
@@ -81,7 +81,7 @@ static __host__ __device__ constexpr int pass_resident(int planes, int parts)
 
 /* ---- Samples: from memory to the ring ---- */
 
-/* Find a tile: first come those of tensor.strip rows, in all planes, then those of tensor.short_strip rows below
+/* Find a tile. The first tiles have tensor.strip rows, in all planes. Then come those of tensor.short_strip rows, below
  * them. */
 static __device__ __forceinline__ struct tile find_pass_tile(const struct tensor_launch &tensor, int index)
 {
@@ -118,8 +118,8 @@ struct unit_column {
     const uint8_t *from; /* for the next stage */
 };
 
-/* Starts the copies of stages: of each a column of units, and from the first threads another unit, beyond the tile's
- * width. */
+/* Starts the copies of stages: each thread copies a column of units, and the first threads also copy a unit beyond the
+ * tile's width. */
 template <int BLOCKS>
 struct pass_loader {
     static constexpr int threads = 32 * pass_warps, pitch = pass_pitch(BLOCKS), stage_bytes = pass_rows * pitch;
@@ -136,7 +136,7 @@ struct pass_loader {
     const uint32_t first, end;
     struct unit_column mine, other;
     int loaded = 0; /* rows */
-    uint32_t to;    /* the place of the next stage */
+    uint32_t to;    /* the next stage */
 
     __device__ __forceinline__ pass_loader(const struct tensor_launch &tensor, const struct tile &tile_, uint32_t ring)
         : launch(tensor.launch), tile(tile_), thread((int)threadIdx.x), left_x(tile.x - tensor.lead),
@@ -225,7 +225,7 @@ struct pass_writer {
     int row;         /* of the thread in a turn */
     int left;        /* samples from its column to the image's right edge */
     bool full;       /* the tile's columns are all inside */
-    uint32_t staged; /* its place in the first set */
+    uint32_t staged; /* its outputs in the first set */
     uint8_t *to;     /* its first output of the stage that is stored next */
 
     /* The first stage makes the outputs from row FIRST on. */
@@ -314,7 +314,7 @@ typedef uint32_t sample_pair[4][2];
 template <int PLANES>
 using sum_window = uint32_t[2][PLANES][2];
 
-/* What a lane holds of the taps, and the sums. */
+/* A lane's part of the taps, and how it sums with them. */
 template <int BLOCKS, int PLANES, int PARTS, typename TAP, int LEVEL>
 struct pass_sums {
     band<BLOCKS, PARTS, TAP> row_taps, column_taps;
@@ -342,7 +342,7 @@ struct pass_sums {
     __device__ __forceinline__ void read_pair(sample_pair &samples, uint32_t stage, int q) const
     {
         uint32_t word[4];
-        if (BLOCKS == 2 && q == pass_chunks / 2) { /* of the last only the first half is looked at */
+        if (BLOCKS == 2 && q == pass_chunks / 2) { /* only the first half of the last pair is used */
             read_matrices(word, stage + single_at + 32 * q);
 #pragma unroll
             for (int k = 0; k < 4; k++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kernel of tensor-core for small filters: at most 9 rows, a window of 16 samples, taps of one or two parts. A warp
- * walks down a strip of 256 columns. All taps and the rows under the filter are in registers.
+ * walks down a strip of 256 columns. All taps, and the rows under the filter, are in registers.
  *
  *     a row of 256 + 2 x 16 samples     two matrices of 16 chunks of 8 outputs; a chunk's window of 16 samples is two
  *     in the warp's ring, in shared     registers of each lane. A row is read once and then, with the row above or
@@ -9,11 +9,11 @@
  *
  * Rows are taken in pairs. For an output row that starts in a pair's upper row, the filter's rows 0 and 1 are over the
  * first pair, 2 and 3 over the next. For one that starts in the lower row, row 0 is over the lower half of the first
- * pair, 1 and 2 over the next. So pairs are whole operands of a product over 32 bytes, taps exist in both alignments,
- * and nothing moves between registers.
+ * pair, 1 and 2 over the next. So a pair is a whole operand of a product over 32 bytes, and nothing moves between
+ * registers. The table has the taps in both alignments.
  *
- * 9 x 9, two rows of 256 outputs: 8 reads of shared memory, 20 products, 32 instructions to round, pack and
- * swap 16 sums a lane, 4 stores. */
+ * 9 x 9, two rows of 256 outputs: 8 reads of shared memory, 20 products, 32 instructions to round, pack and swap 16
+ * sums per lane, 4 stores. */
 #ifndef GPUCONV_TENSOR_WALK_CUH
 #define GPUCONV_TENSOR_WALK_CUH
 
@@ -31,8 +31,9 @@ static __host__ __device__ constexpr int walk_rows(int height)
     return (6 + height) / (height + 1) * (height + 1);
 }
 
-/* Stages of the ring; one of them is being worked on. Chosen by measurement, as are the stages of a strip. With longer
- * strips, the tiles that run at one time use more memory than L2 holds. Shorter strips have more halo. */
+/* Stages of the ring. The warp works on one of them. Their number is chosen by measurement, as is that of the stages of
+ * a strip. With longer strips, the tiles that run at one time use more memory than L2 holds. Shorter strips have more
+ * halo. */
 static __host__ __device__ constexpr int walk_stages(int height)
 {
     return height == 9 ? 2 : 3;
@@ -43,7 +44,7 @@ static __host__ __device__ constexpr int walk_strip(int height)
     return height <= 3 ? 6 : height == 5 ? 10 : height == 7 ? 9 : 8;
 }
 
-/* Registers for 4 blocks a multiprocessor: with more blocks the window spills. */
+/* The registers are enough for 4 blocks per multiprocessor. With more blocks, the window would spill. */
 template <int HEIGHT, int PARTS, int LEVEL>
 static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid_constant__ struct tensor_launch tensor)
 {
@@ -98,7 +99,7 @@ static __global__ void __launch_bounds__(32 * warps, 4) tensor_walk(const __grid
 #pragma unroll
     for (int k = 0; k < 4; k++)
         bias.v[k] = (int)__ldg(tensor.table + PARTS * 4 * pairs * 32 + k);
-    /* Of a pair of rows: chunks g and g + 8 of the upper row, then those of the lower row. */
+    /* For a pair of rows: chunks g and g + 8 of the upper row, then those of the lower row. */
     uint32_t window[pairs][walk_tiles][4] = {};
 
     const uint32_t selector = swap_selector(t);

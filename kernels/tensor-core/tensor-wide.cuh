@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kernel of tensor-core for filters beyond tensor-walk.cuh on compute capability 9.0: windows of up to 48 samples,
- * as many rows and parts as shared memory holds (31 x 31 with taps of one part, 15 x 15 with two and more).
+ * as many rows and parts as fit in shared memory (31 x 31 with taps of one part, 15 x 15 with two or more).
  *
  * Hopper's warpgroup products read both operands from shared memory, where blocks of 8 rows of 16 bytes may lie at any
- * distance from each other. So the image's row, as it is, is a matrix:
+ * distance from each other. So a row of the image is a matrix as it is:
  *
  *     bytes  0 .. 15 | 16 .. 31 | 32 .. 47 | ...       column n of the matrix = chunk n of 16 outputs,
  *            column 0  column 1   column 2             its lower 16 bytes at 16 n, its upper 16 at 16 n + 16:
  *                      column 0's  column 1's          the next column's lower 16, which are read again
  *                      upper 16    upper 16
  *
- * A warpgroup makes 4 rows of 128 such chunks at a time: matrix row 16 y + x is output x of the chunk in row y. For
- * each of the fh + 3 rows of samples under them there is a product over UNITS times 16 bytes. The matrix of taps holds
- * filter row i - y for row i. With UNITS = 3, three products take two rows: 32 bytes of one row, then its last 16 and
- * the next row's first 16, then the next row's other 32. All matrices of taps stay in shared memory, beside a ring of
- * rows that asynchronous copies keep filled.
+ * A warpgroup computes 4 rows of 128 such chunks at a time. Row 16 y + x of the matrix is output x of the chunk in row
+ * y. There is a product over UNITS times 16 bytes for each of the fh + 3 rows of samples under them. The matrix of taps
+ * holds filter row i - y for row i. With UNITS = 3, three products take two rows: 32 bytes of one row, then its last 16
+ * and the next row's first 16, then the next row's other 32. All matrices of taps stay in shared memory, with a ring of
+ * rows that asynchronous copies fill.
  *
- * Multiply-adds an output: 32 (fh + 3) for windows of 32, 48 (fh + 3) for 48; 15 x 15 576 (225 are useful), 31 x 31
+ * Multiply-adds per output: 32 (fh + 3) for windows of 32, 48 (fh + 3) for 48; 15 x 15 576 (225 are useful), 31 x 31
  * 1632 (961), at four times the rate of mma.sync a cycle a multiprocessor that mma.sync reaches half of. Registers hold
  * sums only, and the warps only issue, round and store. */
 #ifndef GPUCONV_TENSOR_WIDE_CUH
@@ -77,8 +77,8 @@ static __device__ __forceinline__ void barrier_wait(uint32_t barrier, int parity
                  : "memory");
 }
 
-/* A slot of the ring, and the parity of the number of turns around the ring. */
-struct ring_place {
+/* A slot of the ring, and the parity of the number of times around the ring. */
+struct ring_slot {
     int slot, parity;
 
     __device__ __forceinline__ void advance(int slots)
@@ -159,7 +159,7 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
     /* Of the two stages ahead, one has arrived, but the other warps do not know it yet. The other is loaded while this
      * group of rows is worked on. So a warpgroup may be a group of rows ahead of another: one multiplies while another
      * rounds and stores. */
-    struct ring_place ready = {tensor.slots - wide_ahead, 0}, arriving = ready, working = {0, 0}, leaving = {0, 0};
+    struct ring_slot ready = {tensor.slots - wide_ahead, 0}, arriving = ready, working = {0, 0}, leaving = {0, 0};
     const uint32_t selector = swap_selector(g);
     const int column = tile.x + 32 * t + g % 2 * 16 + g / 2 * 4;
     uint8_t *to = tile.out + (tile.y + warpgroup * wide_rows + warp) * launch.out_row + column;
@@ -203,7 +203,7 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
             }
             asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
             if (p == 0) {
-                /* The products run asynchronously. Meanwhile, load to the place where the last group of rows began. */
+                /* The products run asynchronously. Meanwhile, load to where the last group of rows began. */
                 if (r > 0) {
                     barrier_wait(empty + 8 * leaving.slot, leaving.parity);
                     leaving.advance(tensor.slots);
