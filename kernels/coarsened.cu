@@ -68,14 +68,4 @@ static __global__ void coarsened(struct launch launch)
             finish(launch, sum[k], &out_row<T>(launch, y + k * block_height)[x]);
 }
 
-extern "C" bool coarsened_prepare(struct plan *plan, struct device *device, struct error *error)
-{
-    return upload_taps(plan, device, taps, error);
-}
-
-extern "C" bool coarsened_launch(const struct plan *plan, struct device *device, const struct plane *in,
-                                 const struct plane *out, struct error *error)
-{
-    return launch_tiles(KERNEL_FOR(plan, coarsened), plan, device, in, out,
-                        {block_width, block_height * coarsening, dim3(block_width, block_height)}, error);
-}
+TEXTBOOK_VARIANT(coarsened, {block_width, block_height *coarsening, dim3(block_width, block_height)})

@@ -54,14 +54,4 @@ static __global__ void constant(struct launch launch)
     finish(launch, sum, &out_row<T>(launch, y)[x]);
 }
 
-extern "C" bool constant_prepare(struct plan *plan, struct device *device, struct error *error)
-{
-    return upload_taps(plan, device, taps, error);
-}
-
-extern "C" bool constant_launch(const struct plan *plan, struct device *device, const struct plane *in,
-                                const struct plane *out, struct error *error)
-{
-    return launch_tiles(KERNEL_FOR(plan, constant), plan, device, in, out,
-                        {block_width, block_height, dim3(block_width, block_height)}, error);
-}
+TEXTBOOK_VARIANT(constant, {block_width, block_height, dim3(block_width, block_height)})

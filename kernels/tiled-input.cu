@@ -63,14 +63,4 @@ static __global__ void __launch_bounds__(block *block) tiled_input(struct launch
         finish(launch, sum, &out_row<T>(launch, y)[x]);
 }
 
-extern "C" bool tiled_input_prepare(struct plan *plan, struct device *device, struct error *error)
-{
-    return upload_taps(plan, device, taps, error);
-}
-
-extern "C" bool tiled_input_launch(const struct plan *plan, struct device *device, const struct plane *in,
-                                   const struct plane *out, struct error *error)
-{
-    return launch_tiles(KERNEL_FOR(plan, tiled_input), plan, device, in, out,
-                        {outputs(plan->filter->width), outputs(plan->filter->height), dim3(block, block)}, error);
-}
+TEXTBOOK_VARIANT(tiled_input, {outputs(plan->filter->width), outputs(plan->filter->height), dim3(block, block)})

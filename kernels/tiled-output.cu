@@ -59,14 +59,4 @@ static __global__ void __launch_bounds__(block *block) tiled_output(struct launc
         finish(launch, sum, &out_row<T>(launch, y)[x]);
 }
 
-extern "C" bool tiled_output_prepare(struct plan *plan, struct device *device, struct error *error)
-{
-    return upload_taps(plan, device, taps, error);
-}
-
-extern "C" bool tiled_output_launch(const struct plan *plan, struct device *device, const struct plane *in,
-                                    const struct plane *out, struct error *error)
-{
-    return launch_tiles(KERNEL_FOR(plan, tiled_output), plan, device, in, out, {block, block, dim3(block, block)},
-                        error);
-}
+TEXTBOOK_VARIANT(tiled_output, {block, block, dim3(block, block)})

@@ -49,4 +49,20 @@ static __device__ __forceinline__ void add_taps(float (&sum)[columns], const flo
     ((plan)->sample == SAMPLE_U8 ? SQUARE_KERNEL_OF(kernel, uint8_t, (plan)->filter)                                   \
                                  : SQUARE_KERNEL_OF(kernel, float, (plan)->filter))
 
+/* Define the functions of a step, NAME, for the table of variants, as TEXTBOOK_VARIANT does. */
+#define LESSON_VARIANT(name, ...)                                                                                      \
+    extern "C" bool name##_prepare(struct plan *plan, struct device *device, struct error *error)                      \
+    {                                                                                                                  \
+        return is_small_square(plan->filter) ? upload_taps(plan, device, taps, error)                                  \
+                                             : constant_prepare(plan, device, error);                                  \
+    }                                                                                                                  \
+                                                                                                                       \
+    extern "C" bool name##_launch(const struct plan *plan, struct device *device, const struct plane *in,              \
+                                  const struct plane *out, struct error *error)                                        \
+    {                                                                                                                  \
+        if (!is_small_square(plan->filter))                                                                            \
+            return constant_launch(plan, device, in, out, error);                                                      \
+        return launch_tiles(SQUARE_KERNEL_FOR(plan, name), plan, device, in, out, __VA_ARGS__, error);                 \
+    }
+
 #endif

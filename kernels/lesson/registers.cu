@@ -43,17 +43,4 @@ static __global__ void registers(struct launch launch)
             store_quad<T>(launch, y + k, x, sum[k]);
 }
 
-extern "C" bool registers_prepare(struct plan *plan, struct device *device, struct error *error)
-{
-    return is_small_square(plan->filter) ? upload_taps(plan, device, taps, error)
-                                         : constant_prepare(plan, device, error);
-}
-
-extern "C" bool registers_launch(const struct plan *plan, struct device *device, const struct plane *in,
-                                 const struct plane *out, struct error *error)
-{
-    if (!is_small_square(plan->filter))
-        return constant_launch(plan, device, in, out, error);
-    return launch_tiles(SQUARE_KERNEL_FOR(plan, registers), plan, device, in, out,
-                        {columns * block_width, rows * block_height, dim3(block_width, block_height)}, error);
-}
+LESSON_VARIANT(registers, {columns * block_width, rows *block_height, dim3(block_width, block_height)})

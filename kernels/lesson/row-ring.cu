@@ -63,17 +63,4 @@ static __global__ void row_ring(struct launch launch)
     }
 }
 
-extern "C" bool row_ring_prepare(struct plan *plan, struct device *device, struct error *error)
-{
-    return is_small_square(plan->filter) ? upload_taps(plan, device, taps, error)
-                                         : constant_prepare(plan, device, error);
-}
-
-extern "C" bool row_ring_launch(const struct plan *plan, struct device *device, const struct plane *in,
-                                const struct plane *out, struct error *error)
-{
-    if (!is_small_square(plan->filter))
-        return constant_launch(plan, device, in, out, error);
-    return launch_tiles(SQUARE_KERNEL_FOR(plan, row_ring), plan, device, in, out,
-                        {strip_warps * strip_width, strip_height, dim3(32, strip_warps)}, error);
-}
+LESSON_VARIANT(row_ring, {strip_warps * strip_width, strip_height, dim3(32, strip_warps)})

@@ -52,17 +52,4 @@ static __global__ void rows_ahead(struct launch launch)
     }
 }
 
-extern "C" bool rows_ahead_prepare(struct plan *plan, struct device *device, struct error *error)
-{
-    return is_small_square(plan->filter) ? upload_taps(plan, device, taps, error)
-                                         : constant_prepare(plan, device, error);
-}
-
-extern "C" bool rows_ahead_launch(const struct plan *plan, struct device *device, const struct plane *in,
-                                  const struct plane *out, struct error *error)
-{
-    if (!is_small_square(plan->filter))
-        return constant_launch(plan, device, in, out, error);
-    return launch_tiles(SQUARE_KERNEL_FOR(plan, rows_ahead), plan, device, in, out,
-                        {columns * block_width, strip_height, dim3(block_width)}, error);
-}
+LESSON_VARIANT(rows_ahead, {columns * block_width, strip_height, dim3(block_width)})

@@ -219,4 +219,18 @@ static Kernel *kernel_of_size(const struct filter *filter, Kernel *any, Kernel *
     ((plan)->sample == SAMPLE_U8 ? KERNEL_OF_SIZE(kernel, uint8_t, (plan)->filter)                                     \
                                  : KERNEL_OF_SIZE(kernel, float, (plan)->filter))
 
+/* Define the functions of a textbook variant, NAME, for the table of variants: they upload the taps, and launch the
+ * kernel template NAME for the filter's size. The other argument is its struct layout. */
+#define TEXTBOOK_VARIANT(name, ...)                                                                                    \
+    extern "C" bool name##_prepare(struct plan *plan, struct device *device, struct error *error)                      \
+    {                                                                                                                  \
+        return upload_taps(plan, device, taps, error);                                                                 \
+    }                                                                                                                  \
+                                                                                                                       \
+    extern "C" bool name##_launch(const struct plan *plan, struct device *device, const struct plane *in,              \
+                                  const struct plane *out, struct error *error)                                        \
+    {                                                                                                                  \
+        return launch_tiles(KERNEL_FOR(plan, name), plan, device, in, out, __VA_ARGS__, error);                        \
+    }
+
 #endif
