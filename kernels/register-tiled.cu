@@ -24,8 +24,6 @@
  * it needs them. */
 #include "kernels/shared/register-any.cuh"
 
-#include <type_traits>
-
 static constexpr int largest_square = 15; /* with a kernel of its own */
 static constexpr int largest_square16 = 9;
 

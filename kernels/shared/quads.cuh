@@ -8,6 +8,7 @@
 #include "kernels/shared/conv.cuh"
 
 #include <string.h>
+#include <type_traits>
 
 /* ---- Sums of 16-bit samples ---- */
 
@@ -123,22 +124,15 @@ struct alignas(16) quad {
     Sum v[4];
 };
 
-/* Byte K of a word as a number. */
+/* Byte K of a word as an int, or as a float without a conversion instruction, because conversions are slow. With the
+ * byte as the lowest of its four, the float 2^23 becomes 2^23 + byte. */
 template <typename T>
-static __device__ __forceinline__ T byte_as(uint32_t word, int k);
-
-template <>
-__device__ __forceinline__ int byte_as<int>(uint32_t word, int k)
+static __device__ __forceinline__ T byte_as(uint32_t word, int k)
 {
-    return (int)__byte_perm(word, 0, 0x4440 + (unsigned)k);
-}
-
-/* A byte as a float without a conversion instruction, because conversions are slow. With the byte as the lowest of its
- * four, the float 2^23 becomes 2^23 + byte. */
-template <>
-__device__ __forceinline__ float byte_as<float>(uint32_t word, int k)
-{
-    return __uint_as_float(__byte_perm(word, 0x4b000000, 0x7440 + (unsigned)k)) - 8388608.0f;
+    if constexpr (std::is_same<T, int>::value)
+        return (int)__byte_perm(word, 0, 0x4440 + (unsigned)k);
+    else
+        return __uint_as_float(__byte_perm(word, 0x4b000000, 0x7440 + (unsigned)k)) - 8388608.0f;
 }
 
 /* Half K of a word, a sample of uint16_t, in the type of the sums. */
@@ -224,20 +218,14 @@ static __device__ __forceinline__ quad<Sum> load_quad(const struct launch &launc
 
 /* ---- Taps ---- */
 
-/* A word of constant memory in the type of the sums. */
+/* A word of constant memory in the type of the sums, float or int. */
 template <typename Sum>
-static __device__ __forceinline__ Sum weight(uint32_t word);
-
-template <>
-__device__ __forceinline__ float weight<float>(uint32_t word)
+static __device__ __forceinline__ Sum weight(uint32_t word)
 {
-    return __uint_as_float(word);
-}
-
-template <>
-__device__ __forceinline__ int weight<int>(uint32_t word)
-{
-    return (int)word;
+    if constexpr (std::is_same<Sum, int>::value)
+        return (int)word;
+    else
+        return __uint_as_float(word);
 }
 
 /* A tap in the type of the sums: q for planes of integers, q / DIVISOR for planes of float. */
@@ -328,16 +316,8 @@ static __device__ __forceinline__ Sum sum_start(const struct launch &launch)
 
 /* Are some sums of this type, of such samples, quick? */
 template <typename T, typename Sum>
-constexpr bool may_be_quick = false;
-
-template <>
-constexpr bool may_be_quick<float, float> = true;
-
-template <>
-constexpr bool may_be_quick<uint8_t, float> = true;
-
-template <>
-constexpr bool may_be_quick<uint16_t, halves<float>> = true;
+constexpr bool may_be_quick =
+    std::is_same<Sum, typename std::conditional<sizeof(T) == 2, halves<float>, float>::type>::value;
 
 /* The low bytes of four words. */
 static __device__ __forceinline__ uint32_t pack_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
@@ -351,11 +331,6 @@ static __device__ __forceinline__ uint32_t finish_quick(const struct level &leve
     return __float_as_uint(__fmaf_rd(__saturatef(fmaf(s, level.scale, level.bias)), 255, 8388608));
 }
 
-static __device__ __forceinline__ uint32_t finish_quick(const struct level &, int)
-{
-    return 0; /* never called: sums of int are not quick */
-}
-
 /* Store four sums as samples at TO. Only the first LEFT are inside the image. The outputs are not read again. They
  * should leave L2 before the inputs, because the strips below may read these. */
 template <bool QUICK, typename Sum>
@@ -363,7 +338,7 @@ static __device__ __forceinline__ void store_sums(const struct launch &launch, c
                                                   int left, const Sum *sum)
 {
     uint32_t word;
-    if (QUICK) {
+    if constexpr (QUICK) {
         word = pack_bytes(finish_quick(level, sum[0]), finish_quick(level, sum[1]), finish_quick(level, sum[2]),
                           finish_quick(level, sum[3]));
     } else {
@@ -393,12 +368,6 @@ static __device__ __forceinline__ int quick_level16(const struct launch &launch,
     return __double2loint(__dadd_rd(value, 6755399441055744.0)); /* 1.5 * 2^52 */
 }
 
-template <typename Sum>
-static __device__ __forceinline__ int quick_level16(const struct launch &, const Sum &)
-{
-    return 0; /* never called: other sums are not quick */
-}
-
 template <bool QUICK, typename Sum>
 static __device__ __forceinline__ void store_sums(const struct launch &launch, const struct level &, uint16_t *to,
                                                   int left, const Sum *sum)
@@ -406,7 +375,10 @@ static __device__ __forceinline__ void store_sums(const struct launch &launch, c
     int level[4];
 #pragma unroll
     for (int k = 0; k < 4; k++)
-        level[k] = QUICK ? quick_level16(launch, sum[k]) : level16(launch, sum[k]);
+        if constexpr (QUICK)
+            level[k] = quick_level16(launch, sum[k]);
+        else
+            level[k] = level16(launch, sum[k]);
     store_words16(to, pack_levels16(level[0], level[1]), pack_levels16(level[2], level[3]), left);
 }
 
