@@ -244,8 +244,8 @@ template <typename T, typename Sum>
 struct sum_types {
 };
 
-/* Return WORK's result for the types of a plan. Sums are floats if these are exact, and by halves if only the halves
- * fit. All types give the canonical bytes. */
+/* Return WORK's result for the types of a plan. Sums are floats if these are exact, else ints. For uint16_t they are by
+ * halves if the whole sums are too large for floats. All types give the canonical bytes. */
 template <typename Work>
 static bool with_types(const struct plan *plan, Work work)
 {
