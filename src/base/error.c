@@ -12,6 +12,7 @@
 
 #undef error_set /* error.h makes macros of these for static analysers */
 #undef error_about
+#undef error_no_memory
 
 /* Fill ERROR. The texts are formatted aside, because an argument may be a part of *ERROR. Only the texts are copied: the
  * struct is large, and errors that carry a reason for --verbose are set in every run. */
@@ -49,9 +50,20 @@ bool error_about(struct error *error, enum error_code code, const char *subject,
     return false;
 }
 
+bool error_no_memory(struct error *error, const char *what, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, what);
+    if (vsnprintf(text, sizeof text, what, arguments) < 0)
+        text[0] = '\0';
+    va_end(arguments);
+    return error_set(error, ERROR_WORK, "there is not enough memory for %s; close other programs", text);
+}
+
 void error_add_subject(struct error *error, const char *subject)
 {
-    if (error->subject[0] == '\0')
+    if (error != NULL && error->subject[0] == '\0')
         snprintf(error->subject, sizeof error->subject, "%s", subject);
 }
 

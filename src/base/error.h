@@ -41,13 +41,17 @@ bool error_set(struct error *error, enum error_code code, const char *format, ..
 bool error_about(struct error *error, enum error_code code, const char *subject, const char *format, ...)
     ERROR_PRINTF(4, 5);
 
+/* Fill ERROR: there is not enough memory for WHAT, such as "an image of 3 x 2 pixels". Returns false. */
+bool error_no_memory(struct error *error, const char *what, ...) ERROR_PRINTF(2, 3);
+
 /* Static analysers see one file at a time. Without these they would assume that the functions can return true. */
 #ifdef __clang_analyzer__
 #define error_set(...) (error_set(__VA_ARGS__), false)
 #define error_about(...) (error_about(__VA_ARGS__), false)
+#define error_no_memory(...) (error_no_memory(__VA_ARGS__), false)
 #endif
 
-/* Set the subject, unless there is one. */
+/* Set the subject, unless there is one. ERROR may be NULL. */
 void error_add_subject(struct error *error, const char *subject);
 
 /* Write "SUBJECT: MESSAGE", or only the message if there is no subject, to TEXT of SIZE bytes. Longer text is cut. */

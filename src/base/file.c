@@ -66,7 +66,8 @@ static bool read_all(int fd, const char *name, size_t limit, size_t capacity, ui
             capacity *= 2;
         }
     }
-    error_about(error, ERROR_WORK, name, "there is not enough memory to read it");
+    error_no_memory(error, "the bytes of the file");
+    error_add_subject(error, name);
 fail:
     free(buffer);
     return false;

@@ -115,13 +115,12 @@ static bool make_filter(enum filter_kind kind, int side, struct filter *filter, 
     snprintf(name, sizeof name, "%s-%d", kind_names[kind], side);
     FILE *stream = text_open(&text);
     if (stream == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory for the filter %s; free some", name);
+        return error_no_memory(error, "the filter %s", name);
     fprintf(stream, "title %s\nscale %.0f\noffset %.0f\n", kind_titles[kind], scale, offset);
     for (int i = 0; i < side * side; i++)
         fprintf(stream, "%d%c", taps[i], (i + 1) % side ? ' ' : '\n');
-    const bool done = text_close(stream, &text)
-                          ? filter_parse(text.bytes, text.size, name, filter, error)
-                          : error_set(error, ERROR_WORK, "not enough memory for the filter %s; free some", name);
+    const bool done = text_close(stream, &text) ? filter_parse(text.bytes, text.size, name, filter, error)
+                                                : error_no_memory(error, "the filter %s", name);
     free(text.bytes);
     return done;
 }
@@ -144,14 +143,6 @@ bool bench_find_filter(const char *spec, struct filter *filter, struct filter *d
 
 /* ---- Samples ---- */
 
-static bool no_memory(const struct bench_size *size, struct error *error)
-{
-    return error_set(error, ERROR_WORK,
-                     "not enough memory to measure %d x %d x %d samples; free some, or choose smaller images with "
-                     "--bench-size",
-                     size->width, size->height, size->planes);
-}
-
 /* Fill PLANE with random samples: bytes, words of 16 bits, or floats from 0 to 1. The padding is random too, so that
  * the output of a variant that reads it is wrong. BYTES is a multiple of 8. */
 static void fill_random(const struct plane *plane, size_t bytes)
@@ -172,7 +163,7 @@ bool case_reserve(struct bench_case *c, struct error *error)
         c->bytes = bench_plane_layout(&c->size, c->sample, planes[i]);
         planes[i]->data = malloc(c->bytes);
         if (planes[i]->data == NULL)
-            return no_memory(&c->size, error);
+            return error_no_memory(error, "%d x %d x %d samples", c->size.width, c->size.height, c->size.planes);
     }
     fill_random(&c->in, c->bytes);
     return true;

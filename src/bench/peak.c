@@ -78,7 +78,7 @@ bool bench_measure_cpu(struct thread_pool *pool, double *peak, struct error *err
     const int runs = 3;
     struct thread_rate *rates = calloc((size_t)threads, sizeof *rates);
     if (rates == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory for %d threads; free some, or set --threads", threads);
+        return error_no_memory(error, "%d threads", threads);
     *peak = 0;
     for (size_t loop = 0; loop < sizeof loops / sizeof loops[0]; loop++)
         for (int run = 0; run < runs; run++) {

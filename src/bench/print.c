@@ -329,7 +329,7 @@ bool bench_write_begin(struct bench_writer *writer, FILE *file, enum bench_forma
     *writer = (struct bench_writer){.file = file, .format = format, .some_variants = bench->request->variants != 0};
     writer->misses_file = text_open(&writer->misses);
     if (writer->misses_file == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory for the benchmark's table; free some");
+        return error_no_memory(error, "the benchmark's table");
     if (format == BENCH_JSON)
         json_begin(file, bench);
     else if (format == BENCH_CSV)

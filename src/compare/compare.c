@@ -66,7 +66,7 @@ bool compare_ignore(const struct image *expected, const struct image *actual, co
                          expected->width, expected->height, rules->mask->width, rules->mask->height);
     uint8_t *flags = malloc((size_t)expected->width);
     if (flags == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory for a row of the mask; free some");
+        return error_no_memory(error, "a row of the mask");
     for (int y = 0; y < expected->height; y++) {
         const uint8_t *a = image_row(expected, y);
         uint8_t *b = image_row(actual, y);

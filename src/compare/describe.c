@@ -235,7 +235,7 @@ bool rows_write_junit(const char *path, const struct compare_rows *rows, const s
     }
     done = file != NULL && text_close(file, &text) && done;
     done = done ? file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error)
-                : error_set(error, ERROR_WORK, "not enough memory for the file of --junit; free some");
+                : error_no_memory(error, "the file of --junit");
     free(text.bytes);
     return done;
 }

@@ -261,7 +261,7 @@ bool page_write(const char *path, const struct page_request *request, struct err
     free(page.folder);
     bool done = page.file != NULL && text_close(page.file, &text) && !page.failed;
     done = done ? file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error)
-                : error_set(error, ERROR_WORK, "not enough memory for the file of --html; free some");
+                : error_no_memory(error, "the file of --html");
     free(text.bytes);
     return done;
 }

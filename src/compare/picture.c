@@ -44,7 +44,7 @@ bool picture_mark(const struct format *format, uint8_t **bytes, size_t *size, st
     uint32_t dropped;
     const bool done = png_chunk_append(&metadata.texts, "tEXt", mark, sizeof mark - 1)
                           ? format->write_metadata(&metadata, bytes, size, &dropped, error)
-                          : error_set(error, ERROR_WORK, "not enough memory for a comment; free some");
+                          : error_no_memory(error, "a comment");
     metadata_free(&metadata);
     return done;
 }
@@ -77,7 +77,7 @@ bool pictures_remove_old(const struct compare_settings *settings, const struct c
     for (size_t i = 0; done && i < rows->count; i++) {
         char *path = picture_path(settings, &rows->rows[i]);
         if (path == NULL)
-            return error_set(error, ERROR_WORK, "not enough memory for a path; free some");
+            return error_no_memory(error, "a path");
         done = !is_marked(path, most) || file_remove(path, error);
         free(path);
     }

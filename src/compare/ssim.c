@@ -151,7 +151,7 @@ bool ssim_compute(const struct image *expected, const struct image *actual, stru
         parallel_for(pool, thread_pool_threads(pool), (work.rows + BAND_ROWS - 1) / BAND_ROWS, sum_band, &work);
     if (work.sums == NULL || atomic_load(&work.failed)) {
         free(work.sums);
-        return error_set(error, ERROR_WORK, "not enough memory for the SSIM; free some");
+        return error_no_memory(error, "the SSIM");
     }
     total = 0;
     for (int y = 0; y < work.rows; y++)

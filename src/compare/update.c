@@ -21,7 +21,7 @@ static bool copy_file(const char *from, const char *to, size_t most, struct erro
         return false;
     char *folder = file_folder(to);
     const bool done = folder != NULL ? file_make_folders(folder, error) && file_write(to, bytes, size, NULL, error)
-                                     : error_set(error, ERROR_WORK, "not enough memory for a path; free some");
+                                     : error_no_memory(error, "a path");
     free(folder);
     free(bytes);
     return done;
@@ -55,8 +55,8 @@ static bool accept_row(const struct compare_row *row, const struct update_reques
         path = strdup(expected->path);
     else if (asprintf(&path, "%s/%s", request->expected, actual->relative) < 0)
         path = NULL;
-    bool done = path != NULL ? copy_file(actual->path, path, request->file_most, error)
-                             : error_set(error, ERROR_WORK, "not enough memory for a path; free some");
+    bool done =
+        path != NULL ? copy_file(actual->path, path, request->file_most, error) : error_no_memory(error, "a path");
     done = done && (!moved || file_remove(expected->path, error));
     free(path);
     if (done)

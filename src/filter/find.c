@@ -170,7 +170,7 @@ bool filter_find_all(const char *argument, filter_finder *find, struct filter **
     *filters = malloc(2 * *count * sizeof **filters); /* large; FIND fills each that is used */
     char *copy = strdup(argument);
     if (*filters == NULL || copy == NULL) {
-        error_set(error, ERROR_WORK, "there is not enough memory for %zu filters", *count);
+        error_no_memory(error, "%zu filters", *count);
         goto end;
     }
     char *spec = copy;
@@ -268,5 +268,5 @@ bool filter_names(char ***names, size_t *count, struct error *error)
     *names = list;
 end:
     free(text.bytes);
-    return list != NULL || error_set(error, ERROR_WORK, "there is not enough memory to list the filters");
+    return list != NULL || error_no_memory(error, "the names of the filters");
 }

@@ -618,7 +618,8 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
     struct parser *parser = calloc(1, sizeof *parser);
     struct number *numbers = calloc(2 * FILTER_MAX * FILTER_MAX, sizeof *numbers);
     if (parser == NULL || numbers == NULL) {
-        error_about(error, ERROR_WORK, name, "there is not enough memory to read this filter");
+        error_no_memory(error, "the taps of the filter");
+        error_add_subject(error, name);
         goto end;
     }
     parser->name = name;

@@ -209,8 +209,11 @@ static bool set_rounded_taps(struct filter *filter, const struct number *taps, c
         absolute_sum += fabs(taps[i].value);
 
     struct remainder *remainders = malloc((size_t)grid * sizeof *remainders);
-    if (remainders == NULL)
-        return error_about(error, ERROR_WORK, name, "there is not enough memory to read this filter");
+    if (remainders == NULL) {
+        error_no_memory(error, "the taps of the filter");
+        error_add_subject(error, name);
+        return false;
+    }
     int k = 30;
     for (; k >= 0; k--) {
         /* Rounding changes the sum by less than COUNT, so a larger sum cannot fit. */

@@ -42,8 +42,7 @@ bool image_allocate(struct image *image, int width, int height, int channels, in
     if (!__builtin_mul_overflow((size_t)width * (size_t)height, image_pixel_bytes(image), &size) && size <= PTRDIFF_MAX)
         image->samples = bytes_allocate(size);
     if (image->samples == NULL)
-        return error_set(error, ERROR_WORK, "there is not enough memory for an image of %d x %d pixels and %d channels",
-                         width, height, channels);
+        return error_no_memory(error, "an image of %d x %d pixels and %d channels", width, height, channels);
     return true;
 }
 

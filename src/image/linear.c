@@ -23,7 +23,7 @@ struct linear *linear_make(struct error *error)
 {
     struct linear *linear = malloc(sizeof *linear);
     if (linear == NULL) {
-        error_set(error, ERROR_WORK, "there is not enough memory for the tables of linear light");
+        error_no_memory(error, "the tables of linear light");
         return NULL;
     }
     for (int i = 0; i <= 255; i++)

@@ -64,8 +64,7 @@ bool image_orient(struct image *image, int orientation, struct error *error)
         return true;
     uint8_t *turned = malloc(row_bytes * height);
     if (turned == NULL)
-        return error_set(error, ERROR_WORK, "there is not enough memory to turn an image of %d x %d pixels",
-                         image->width, image->height);
+        return error_no_memory(error, "a rotated image of %d x %d pixels", image->width, image->height);
     const uint8_t *first =
         image->samples + (from_below ? (height - 1) * row_bytes : 0) + (from_right ? row_bytes - bytes : 0);
     const ptrdiff_t column = from_right ? -(ptrdiff_t)bytes : (ptrdiff_t)bytes;

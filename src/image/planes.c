@@ -14,12 +14,6 @@ enum { ROW_ALIGNMENT = 64 };
 
 /* ---- Layout ---- */
 
-static bool plane_too_large(int width, int height, int count, struct error *error)
-{
-    return error_set(error, ERROR_WORK, "there is not enough memory for %d planes of %d x %d samples", count, width,
-                     height);
-}
-
 bool plane_layout(struct plane *plane, enum sample sample, int width, int height, int count, size_t *size,
                   struct error *error)
 {
@@ -29,7 +23,7 @@ bool plane_layout(struct plane *plane, enum sample sample, int width, int height
     plane->row_bytes = ((size_t)width * sample_bytes(sample) + ROW_ALIGNMENT - 1) / ROW_ALIGNMENT * ROW_ALIGNMENT;
     if (__builtin_mul_overflow(plane->row_bytes, (size_t)height, &plane->plane_bytes) ||
         __builtin_mul_overflow(plane->plane_bytes, (size_t)count, size) || *size > PTRDIFF_MAX)
-        return plane_too_large(width, height, count, error);
+        return error_no_memory(error, "%d planes of %d x %d samples", count, width, height);
     return true;
 }
 
@@ -39,7 +33,7 @@ bool plane_allocate(struct plane *plane, enum sample sample, int width, int heig
     if (!plane_layout(plane, sample, width, height, count, &size, error))
         return false;
     plane->data = aligned_alloc(ROW_ALIGNMENT, size);
-    return plane->data != NULL || plane_too_large(width, height, count, error);
+    return plane->data != NULL || error_no_memory(error, "%d planes of %d x %d samples", count, width, height);
 }
 
 void plane_free(struct plane *plane)

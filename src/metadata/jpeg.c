@@ -54,8 +54,8 @@ static bool join_profile(struct metadata *metadata, const struct pieces *pieces,
     for (unsigned i = 1; whole && i <= pieces->claimed; i++)
         whole = pieces->profile[i].bytes != NULL;
     for (unsigned i = 1; done && whole && i <= pieces->claimed; i++)
-        done =
-            blob_append(&profile, pieces->profile[i].bytes, pieces->profile[i].size) || metadata_report_memory(error);
+        done = blob_append(&profile, pieces->profile[i].bytes, pieces->profile[i].size) ||
+               error_no_memory(error, "metadata");
     if (done && whole)
         done = metadata_add_icc(metadata, profile.bytes, profile.size, error);
     else if (done && (pieces->damaged || pieces->claimed > 0))
@@ -87,7 +87,7 @@ static bool read_comment(struct metadata *metadata, const uint8_t *text, size_t 
     bool done =
         (blob_append(&data, utf8 ? utf8_head : latin_head, utf8 ? sizeof utf8_head : sizeof latin_head) &&
          blob_append(&data, text, size) && png_chunk_append(&chunk, utf8 ? "iTXt" : "tEXt", data.bytes, data.size)) ||
-        metadata_report_memory(error);
+        error_no_memory(error, "metadata");
     done = done && metadata_add(metadata, METADATA_TEXT, &metadata->texts, chunk.bytes, chunk.size, error);
     blob_free(&data);
     blob_free(&chunk);
@@ -135,7 +135,7 @@ static bool read_segment(struct metadata *metadata, struct pieces *pieces, const
     case JPEG_MARKER_APP13:
         return !bytes_begin(data, size, PHOTOSHOP_HEAD, sizeof PHOTOSHOP_HEAD) ||
                blob_append(&pieces->resources, data + sizeof PHOTOSHOP_HEAD, size - sizeof PHOTOSHOP_HEAD) ||
-               metadata_report_memory(error);
+               error_no_memory(error, "metadata");
     case JPEG_MARKER_COM:
         return read_comment(metadata, data, size, error);
     default:

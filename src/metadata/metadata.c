@@ -46,11 +46,6 @@ void metadata_print_dropped(uint32_t dropped, char *text, size_t size)
                                          reasons[reason]);
 }
 
-bool metadata_report_memory(struct error *error)
-{
-    return error_set(error, ERROR_WORK, "there is not enough memory for an image's metadata; free some");
-}
-
 bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum metadata_reason reason)
 {
     metadata->dropped |= metadata_bit(part, reason);
@@ -73,7 +68,7 @@ bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const 
         return true;
     blob_free(out);
     metadata_drop(metadata, part, result == ZLIB_TOO_LARGE ? METADATA_TOO_LARGE : METADATA_DAMAGED);
-    return result != ZLIB_NO_MEMORY || metadata_report_memory(error);
+    return result != ZLIB_NO_MEMORY || error_no_memory(error, "metadata");
 }
 
 bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blob *blob, const void *bytes, size_t size,
@@ -81,7 +76,7 @@ bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blo
 {
     if (size > METADATA_PART_MOST || size > METADATA_MOST - metadata_bytes(metadata))
         return metadata_drop(metadata, part, METADATA_TOO_LARGE);
-    return blob_append(blob, bytes, size) || metadata_report_memory(error);
+    return blob_append(blob, bytes, size) || error_no_memory(error, "metadata");
 }
 
 bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error)
@@ -96,7 +91,7 @@ bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t s
     }
     if (size > METADATA_PART_MOST)
         return metadata_drop(metadata, METADATA_EXIF, METADATA_TOO_LARGE);
-    bool done = exif_rebuild(bytes, size, false, &exif, &unknown) || metadata_report_memory(error);
+    bool done = exif_rebuild(bytes, size, false, &exif, &unknown) || error_no_memory(error, "metadata");
     if (unknown)
         metadata_drop(metadata, METADATA_EXIF, METADATA_UNKNOWN);
     else if (done && exif.size == 0)
@@ -150,7 +145,7 @@ bool metadata_orient(struct metadata *metadata, struct image *image, struct chro
         if (!image_orient(image, orientation, error))
             return false;
         if (!exif_rebuild(metadata->exif.bytes, metadata->exif.size, true, &exif, &unknown))
-            return metadata_report_memory(error);
+            return error_no_memory(error, "metadata");
         blob_free(&metadata->exif);
         metadata->exif = exif;
         metadata->orientation = 1;
@@ -191,7 +186,7 @@ bool metadata_insert(bool done, struct blob *added, size_t place, uint8_t **byte
         }
     }
     blob_free(added);
-    return done || metadata_report_memory(error);
+    return done || error_no_memory(error, "metadata");
 }
 
 size_t metadata_bytes(const struct metadata *metadata)

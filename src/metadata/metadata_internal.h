@@ -14,9 +14,6 @@
 /* Do SIZE bytes begin with HEAD, its NUL included? */
 bool bytes_begin(const uint8_t *bytes, size_t size, const char *head, size_t head_size);
 
-/* Report that there is not enough memory. Returns false. */
-bool metadata_report_memory(struct error *error);
-
 /* The bit of `dropped` in struct metadata. */
 uint32_t metadata_bit(enum metadata_part part, enum metadata_reason reason);
 

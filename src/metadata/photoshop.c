@@ -92,7 +92,7 @@ static bool append_resource(struct metadata *metadata, const struct resource *re
     bool done = (blob_append(&whole, resource->head, resource->head_size - sizeof count) &&
                  blob_append(&whole, count, sizeof count) && blob_append(&whole, data, size) &&
                  blob_append(&whole, "", size & 1)) ||
-                metadata_report_memory(error);
+                error_no_memory(error, "metadata");
     done = done && metadata_add(metadata, METADATA_IPTC, &metadata->iptc, whole.bytes, whole.size, error);
     blob_free(&whole);
     return done;
@@ -105,7 +105,7 @@ static bool add_resource(struct metadata *metadata, const struct resource *resou
     bool done = true, known = true;
     switch (big16(resource->head + 4)) {
     case RESOURCE_IPTC:
-        done = filter_iptc(metadata, resource->data, resource->size, &iptc) || metadata_report_memory(error);
+        done = filter_iptc(metadata, resource->data, resource->size, &iptc) || error_no_memory(error, "metadata");
         *changed = *changed || iptc.size < resource->size;
         done = done && (iptc.size == 0 || append_resource(metadata, resource, iptc.bytes, iptc.size, error));
         blob_free(&iptc);

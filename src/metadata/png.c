@@ -74,7 +74,7 @@ static bool decode_raw(const uint8_t *text, size_t size, struct blob *bytes, str
     if (count == 0 || count > METADATA_PART_MOST || count > size / 2)
         return true;
     if (blob_extend(bytes, count) == NULL)
-        return metadata_report_memory(error);
+        return error_no_memory(error, "metadata");
     for (; at < size && filled < count; at++) {
         const int digit = hexadecimal(text[at]);
         if (digit < 0)

@@ -84,7 +84,7 @@ bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t si
         return true;
     if (size > METADATA_PART_MOST)
         return metadata_drop(metadata, METADATA_XMP, METADATA_TOO_LARGE);
-    const bool done = (xmp_filter(metadata, bytes, size, &packet) || metadata_report_memory(error)) &&
+    const bool done = (xmp_filter(metadata, bytes, size, &packet) || error_no_memory(error, "metadata")) &&
                       metadata_add(metadata, METADATA_XMP, &metadata->xmp, packet.bytes, packet.size, error);
     blob_free(&packet);
     return done;
