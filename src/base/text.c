@@ -30,6 +30,14 @@ int text_utf8_length(const uint8_t *text, size_t size)
     return length;
 }
 
+uint32_t text_code_point(const uint8_t *text, int length)
+{
+    uint32_t code = length == 1 ? text[0] : text[0] & (0x7fu >> length);
+    for (int i = 1; i < length; i++)
+        code = code << 6 | (text[i] & 0x3f);
+    return code;
+}
+
 bool text_is_utf8(const uint8_t *text, size_t size)
 {
     for (size_t i = 0; i < size;) {
@@ -42,15 +50,6 @@ bool text_is_utf8(const uint8_t *text, size_t size)
 }
 
 /* ---- Printing ---- */
-
-/* The code point of the UTF-8 character of LENGTH bytes at TEXT. */
-static uint32_t code_point(const uint8_t *text, int length)
-{
-    uint32_t code = length == 1 ? text[0] : text[0] & (0x7fu >> length);
-    for (int i = 1; i < length; i++)
-        code = code << 6 | (text[i] & 0x3f);
-    return code;
-}
 
 /* Can the character CODE end the line, command a terminal, or change the order of the text around it? Or is it none that
  * XML allows? */
@@ -68,7 +67,7 @@ static void print_escaped(FILE *file, const uint8_t *c, const uint8_t *end)
     while (c < end) {
         const int length = text_utf8_length(c, (size_t)(end - c));
         const uint8_t *next = c + (length > 0 ? length : 1);
-        if (length > 0 && !changes_other_text(code_point(c, length)))
+        if (length > 0 && !changes_other_text(text_code_point(c, length)))
             fwrite(c, 1, (size_t)length, file);
         else if (*c == '\n')
             fputs("\\n", file);
@@ -113,8 +112,8 @@ void text_print_json(FILE *file, const char *text)
             fprintf(file, "\\udc%02x", *c);
         else if (*c == '"' || *c == '\\')
             fprintf(file, "\\%c", *c);
-        else if (changes_other_text(code_point(c, length)))
-            fprintf(file, "\\u%04x", code_point(c, length)); /* all of them have four digits */
+        else if (changes_other_text(text_code_point(c, length)))
+            fprintf(file, "\\u%04x", text_code_point(c, length)); /* all of them have four digits */
         else
             fwrite(c, 1, (size_t)length, file);
         c += length > 0 ? length : 1;
@@ -126,6 +125,12 @@ void text_print_json_member(FILE *file, const char *name, const char *text)
 {
     fprintf(file, ",\"%s\":", name);
     text_print_json(file, text);
+}
+
+void text_add_word(char *text, size_t size, const char *word, const char *joint)
+{
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s", used == 0 ? "" : joint != NULL ? joint : ", ", word);
 }
 
 const char *text_of_size(size_t size, char text[TEXT_OF_SIZE])

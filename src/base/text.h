@@ -15,6 +15,9 @@
  * RFC 3629: the shortest form only, no surrogates, up to U+10FFFF. */
 int text_utf8_length(const uint8_t *text, size_t size);
 
+/* The code point of the UTF-8 character of LENGTH bytes at TEXT. */
+uint32_t text_code_point(const uint8_t *text, int length);
+
 /* Are the SIZE bytes at TEXT UTF-8? */
 bool text_is_utf8(const uint8_t *text, size_t size);
 
@@ -34,6 +37,10 @@ void text_print_json(FILE *file, const char *text);
 
 /* Print a comma, NAME and TEXT: one more member of a JSON object. NAME needs no escapes. */
 void text_print_json_member(FILE *file, const char *name, const char *text);
+
+/* Add WORD to the list "a, b and c" in TEXT, of SIZE bytes. TEXT is empty before the first word. JOINT stands before the
+ * last word instead of a comma: " and ". It is NULL for the other words. Longer text is cut. */
+void text_add_word(char *text, size_t size, const char *word, const char *joint);
 
 /* Step over the byte order mark that some editors write before UTF-8, at the beginning of the text from *TEXT to END.
  * Fails with CODE, about the file NAME, if the text is in UTF-16, or has no LF but a CR that is not its last byte: it

@@ -2,6 +2,7 @@
 #include "codec/format.h"
 
 #include "base/bytes.h"
+#include "base/text.h"
 #include "codec/codec.h"
 #include "container/jpeg.h"
 
@@ -61,7 +62,7 @@ const struct format *format_of(enum format_id id)
 const struct format *format_find_by_suffix(const char *suffix)
 {
     for (const struct format *format = table; format < table + FORMAT_COUNT; format++)
-        for (int i = 0; i < FORMAT_SUFFIXES && format->suffixes[i] != NULL; i++)
+        for (int i = 0; format->suffixes[i] != NULL; i++)
             if (strcasecmp(suffix, format->suffixes[i]) == 0)
                 return format;
     return NULL;
@@ -69,19 +70,15 @@ const struct format *format_find_by_suffix(const char *suffix)
 
 void format_join_suffixes(const char *conjunction, char *text, size_t size)
 {
-    const char *suffixes[FORMAT_COUNT * FORMAT_SUFFIXES];
-    size_t count = 0, used = 0;
+    char joint[16], suffix[16];
+    snprintf(joint, sizeof joint, " %s ", conjunction);
+    text[0] = '\0';
     for (const struct format *format = table; format < table + FORMAT_COUNT; format++)
-        for (int i = 0; i < FORMAT_SUFFIXES && format->suffixes[i] != NULL; i++)
-            suffixes[count++] = format->suffixes[i];
-    for (size_t i = 0; i < count && used < size; i++) {
-        const bool last = i == count - 1;
-        used += (size_t)snprintf(text + used, size - used, "%s%s%s.%s",
-                                 i == 0 ? ""
-                                 : last ? " "
-                                        : ", ",
-                                 i > 0 && last ? conjunction : "", i > 0 && last ? " " : "", suffixes[i]);
-    }
+        for (int i = 0; format->suffixes[i] != NULL; i++) {
+            const bool is_last = format == &table[FORMAT_COUNT - 1] && format->suffixes[i + 1] == NULL;
+            snprintf(suffix, sizeof suffix, ".%s", format->suffixes[i]);
+            text_add_word(text, size, suffix, is_last ? joint : NULL);
+        }
 }
 
 const struct format *format_find_by_path(const char *path)
@@ -116,11 +113,9 @@ static const char *name_foreign(const uint8_t *bytes, size_t size)
 /* Write the names of all formats to TEXT, of SIZE bytes: "PNG and JPEG". */
 static void join_names(char *text, size_t size)
 {
-    size_t used = 0;
-    for (int i = 0; i < FORMAT_COUNT && used < size; i++) {
-        const char *joint = i == 0 ? "" : i == FORMAT_COUNT - 1 ? " and " : ", ";
-        used += (size_t)snprintf(text + used, size - used, "%s%s", joint, table[i].name);
-    }
+    text[0] = '\0';
+    for (int i = 0; i < FORMAT_COUNT; i++)
+        text_add_word(text, size, table[i].name, i == FORMAT_COUNT - 1 ? " and " : NULL);
 }
 
 const struct format *format_find_by_magic(const uint8_t *bytes, size_t size, const char *name, struct error *error)

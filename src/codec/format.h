@@ -16,7 +16,7 @@
 /* The places of the rows in the table. */
 enum format_id { FORMAT_PNG, FORMAT_JPEG, FORMAT_COUNT };
 
-/* The most suffixes of a format. */
+/* The most suffixes of a format, and a NULL after them. */
 enum { FORMAT_SUFFIXES = 4 };
 
 struct jpeg_quantisers;
@@ -25,7 +25,7 @@ struct jpeg_quantisers;
 struct format {
     enum format_id id;
     const char *name;                      /* in messages: "PNG" */
-    const char *suffixes[FORMAT_SUFFIXES]; /* of file names, without the dot; the usual one first, NULL ends fewer */
+    const char *suffixes[FORMAT_SUFFIXES]; /* of file names, without the dot; the usual one first, NULL ends them */
     const char *magic;                     /* the bytes that a file begins with */
     size_t magic_size;                     /* the check reports a damaged signature after them */
     int most_side;                         /* the most pixels on a side in a file that gpuconv writes */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "container/extras.h"
 
+#include "base/text.h"
 #include "container/png.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- The index of pictures ---- */
@@ -164,13 +164,8 @@ void container_print_extras(unsigned extras, char text[EXTRAS_TEXT])
         [EXTRA_FILM] = "a film",
         [EXTRA_DATA] = "data behind the end of its picture",
     };
-    size_t used = 0;
     text[0] = '\0';
     for (unsigned extra = 0; extra < EXTRA_COUNT; extra++)
         if (extras >> extra & 1)
-            used += (size_t)snprintf(text + used, EXTRAS_TEXT - used, "%s%s",
-                                     used == 0              ? ""
-                                     : extras >> extra == 1 ? " and "
-                                                            : ", ",
-                                     names[extra]);
+            text_add_word(text, EXTRAS_TEXT, names[extra], extras >> extra == 1 ? " and " : NULL);
 }

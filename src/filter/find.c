@@ -86,14 +86,9 @@ static bool find_named(const char *name, bool *is_there, struct filter *filter, 
 /* Report that the filter NAME, which is there, takes no parameters, and which filters do. */
 static bool refuse_parameters(const char *spec, const char *name, struct error *error)
 {
-    char forms[256];
-    size_t used = 0;
-    for (size_t i = 0; i < GENERATOR_COUNT && used < sizeof forms; i++)
-        used += (size_t)snprintf(forms + used, sizeof forms - used, "%s%s",
-                                 i == 0                     ? ""
-                                 : i == GENERATOR_COUNT - 1 ? " and "
-                                                            : ", ",
-                                 filter_forms[i][0]);
+    char forms[256] = "";
+    for (size_t i = 0; i < GENERATOR_COUNT; i++)
+        text_add_word(forms, sizeof forms, filter_forms[i][0], i == GENERATOR_COUNT - 1 ? " and " : NULL);
     return error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s takes no parameter, but %s do", spec, name,
                      forms);
 }

@@ -293,15 +293,6 @@ static void set_number(struct blob *exif, enum exif_directory directory, unsigne
         put32(big, entry + 8, value);
 }
 
-static void swap_bytes(uint8_t *a, uint8_t *b, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        const uint8_t byte = a[i];
-        a[i] = b[i];
-        b[i] = byte;
-    }
-}
-
 /* Swap the values of two tags, if the block has both and each is one rational number. */
 static void swap_rationals(struct blob *exif, enum exif_directory directory, unsigned a, unsigned b)
 {
@@ -312,7 +303,10 @@ static void swap_rationals(struct blob *exif, enum exif_directory directory, uns
         if (entry == NULL || get16(big, entry + 2) != TYPE_RATIONAL || get32(big, entry + 4) != 1)
             return;
     }
-    swap_bytes(exif->bytes + get32(big, p + 8), exif->bytes + get32(big, q + 8), 8);
+    uint8_t *first = exif->bytes + get32(big, p + 8), *second = exif->bytes + get32(big, q + 8), kept[8];
+    memcpy(kept, first, sizeof kept);
+    memcpy(first, second, sizeof kept);
+    memcpy(second, kept, sizeof kept);
 }
 
 bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *exif, bool *unknown)

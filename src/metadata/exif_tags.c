@@ -21,185 +21,125 @@ enum content {
 /* The most bytes of a short and of a long text. A JPEG holds no more than 64 KiB of EXIF. */
 enum { LINE = 1024, PAGE = 65535 };
 
-struct tag {
-    uint16_t tag, most; /* of its values */
+/* The tags from FIRST to LAST. */
+struct tags {
+    uint16_t first, last;
+    uint16_t most; /* values of each */
     enum content content;
 };
 
 /* Of the image and of EXIF. Writers put some into the wrong one of these two directories. */
-static const struct tag image_tags[] = {
-    {0x000b, LINE, TEXT},       /* ProcessingSoftware */
-    {0x0100, 1, NUMBERS},       /* ImageWidth */
-    {0x0101, 1, NUMBERS},       /* ImageLength */
-    {0x010d, LINE, TEXT},       /* DocumentName */
-    {0x010e, PAGE, TEXT},       /* ImageDescription */
-    {0x010f, LINE, TEXT},       /* Make */
-    {0x0110, LINE, TEXT},       /* Model */
-    {0x0112, 1, NUMBERS},       /* Orientation */
-    {0x011a, 1, NUMBERS},       /* XResolution */
-    {0x011b, 1, NUMBERS},       /* YResolution */
-    {0x011d, LINE, TEXT},       /* PageName */
-    {0x011e, 1, NUMBERS},       /* XPosition */
-    {0x011f, 1, NUMBERS},       /* YPosition */
-    {0x0128, 1, NUMBERS},       /* ResolutionUnit */
-    {0x0129, 2, NUMBERS},       /* PageNumber */
-    {0x0131, LINE, TEXT},       /* Software */
-    {0x0132, LINE, TEXT},       /* DateTime */
-    {0x013b, PAGE, TEXT},       /* Artist */
-    {0x013c, LINE, TEXT},       /* HostComputer */
-    {0x013e, 2, NUMBERS},       /* WhitePoint */
-    {0x013f, 6, NUMBERS},       /* PrimaryChromaticities */
-    {0x0211, 3, NUMBERS},       /* YCbCrCoefficients */
-    {0x0212, 2, NUMBERS},       /* YCbCrSubSampling */
-    {0x0213, 1, NUMBERS},       /* YCbCrPositioning */
-    {0x0214, 6, NUMBERS},       /* ReferenceBlackWhite */
-    {0x4746, 1, NUMBERS},       /* Rating */
-    {0x4749, 1, NUMBERS},       /* RatingPercent */
-    {0x8298, PAGE, TEXT},       /* Copyright */
-    {0x829a, 1, NUMBERS},       /* ExposureTime */
-    {0x829d, 1, NUMBERS},       /* FNumber */
-    {0x8822, 1, NUMBERS},       /* ExposureProgram */
-    {0x8824, LINE, TEXT},       /* SpectralSensitivity */
-    {0x8827, 4, NUMBERS},       /* PhotographicSensitivity */
-    {0x882a, 2, NUMBERS},       /* TimeZoneOffset */
-    {0x882b, 1, NUMBERS},       /* SelfTimerMode */
-    {0x8830, 1, NUMBERS},       /* SensitivityType */
-    {0x8831, 1, NUMBERS},       /* StandardOutputSensitivity */
-    {0x8832, 1, NUMBERS},       /* RecommendedExposureIndex */
-    {0x8833, 1, NUMBERS},       /* ISOSpeed */
-    {0x8834, 1, NUMBERS},       /* ISOSpeedLatitudeyyy */
-    {0x8835, 1, NUMBERS},       /* ISOSpeedLatitudezzz */
-    {0x9000, 4, NUMBERS},       /* ExifVersion */
-    {0x9003, LINE, TEXT},       /* DateTimeOriginal */
-    {0x9004, LINE, TEXT},       /* DateTimeDigitized */
-    {0x9010, LINE, TEXT},       /* OffsetTime */
-    {0x9011, LINE, TEXT},       /* OffsetTimeOriginal */
-    {0x9012, LINE, TEXT},       /* OffsetTimeDigitized */
-    {0x9101, 4, NUMBERS},       /* ComponentsConfiguration */
-    {0x9102, 1, NUMBERS},       /* CompressedBitsPerPixel */
-    {0x9201, 1, NUMBERS},       /* ShutterSpeedValue */
-    {0x9202, 1, NUMBERS},       /* ApertureValue */
-    {0x9203, 1, NUMBERS},       /* BrightnessValue */
-    {0x9204, 1, NUMBERS},       /* ExposureBiasValue */
-    {0x9205, 1, NUMBERS},       /* MaxApertureValue */
-    {0x9206, 1, NUMBERS},       /* SubjectDistance */
-    {0x9207, 1, NUMBERS},       /* MeteringMode */
-    {0x9208, 1, NUMBERS},       /* LightSource */
-    {0x9209, 1, NUMBERS},       /* Flash */
-    {0x920a, 1, NUMBERS},       /* FocalLength */
-    {0x9211, 1, NUMBERS},       /* ImageNumber */
-    {0x9212, LINE, TEXT},       /* SecurityClassification */
-    {0x9213, PAGE, TEXT},       /* ImageHistory */
-    {0x9214, 4, NUMBERS},       /* SubjectArea */
-    {0x9216, 4, NUMBERS},       /* TIFF-EPStandardID */
-    {0x9286, PAGE, CODED},      /* UserComment */
-    {0x9290, LINE, TEXT},       /* SubSecTime */
-    {0x9291, LINE, TEXT},       /* SubSecTimeOriginal */
-    {0x9292, LINE, TEXT},       /* SubSecTimeDigitized */
-    {0x9400, 1, NUMBERS},       /* Temperature */
-    {0x9401, 1, NUMBERS},       /* Humidity */
-    {0x9402, 1, NUMBERS},       /* Pressure */
-    {0x9403, 1, NUMBERS},       /* WaterDepth */
-    {0x9404, 1, NUMBERS},       /* Acceleration */
-    {0x9405, 1, NUMBERS},       /* CameraElevationAngle */
-    {0x9c9b, PAGE, UTF16_TEXT}, /* XPTitle */
-    {0x9c9c, PAGE, UTF16_TEXT}, /* XPComment */
-    {0x9c9d, PAGE, UTF16_TEXT}, /* XPAuthor */
-    {0x9c9e, PAGE, UTF16_TEXT}, /* XPKeywords */
-    {0x9c9f, PAGE, UTF16_TEXT}, /* XPSubject */
-    {0xa000, 4, NUMBERS},       /* FlashpixVersion */
-    {0xa001, 1, NUMBERS},       /* ColorSpace */
-    {0xa002, 1, NUMBERS},       /* PixelXDimension */
-    {0xa003, 1, NUMBERS},       /* PixelYDimension */
-    {0xa004, 16, TEXT},         /* RelatedSoundFile */
-    {0xa20b, 1, NUMBERS},       /* FlashEnergy */
-    {0xa20e, 1, NUMBERS},       /* FocalPlaneXResolution */
-    {0xa20f, 1, NUMBERS},       /* FocalPlaneYResolution */
-    {0xa210, 1, NUMBERS},       /* FocalPlaneResolutionUnit */
-    {0xa214, 2, NUMBERS},       /* SubjectLocation */
-    {0xa215, 1, NUMBERS},       /* ExposureIndex */
-    {0xa217, 1, NUMBERS},       /* SensingMethod */
-    {0xa300, 4, NUMBERS},       /* FileSource */
-    {0xa301, 4, NUMBERS},       /* SceneType */
-    {0xa302, 40, BYTES},        /* CFAPattern: two sides, and up to 6 x 6 colours */
-    {0xa401, 1, NUMBERS},       /* CustomRendered */
-    {0xa402, 1, NUMBERS},       /* ExposureMode */
-    {0xa403, 1, NUMBERS},       /* WhiteBalance */
-    {0xa404, 1, NUMBERS},       /* DigitalZoomRatio */
-    {0xa405, 1, NUMBERS},       /* FocalLengthIn35mmFilm */
-    {0xa406, 1, NUMBERS},       /* SceneCaptureType */
-    {0xa407, 1, NUMBERS},       /* GainControl */
-    {0xa408, 1, NUMBERS},       /* Contrast */
-    {0xa409, 1, NUMBERS},       /* Saturation */
-    {0xa40a, 1, NUMBERS},       /* Sharpness */
-    {0xa40c, 1, NUMBERS},       /* SubjectDistanceRange */
-    {0xa420, LINE, TEXT},       /* ImageUniqueID */
-    {0xa430, LINE, TEXT},       /* CameraOwnerName */
-    {0xa431, LINE, TEXT},       /* BodySerialNumber */
-    {0xa432, 4, NUMBERS},       /* LensSpecification */
-    {0xa433, LINE, TEXT},       /* LensMake */
-    {0xa434, LINE, TEXT},       /* LensModel */
-    {0xa435, LINE, TEXT},       /* LensSerialNumber */
-    {0xa436, PAGE, TEXT},       /* ImageTitle */
-    {0xa437, LINE, TEXT},       /* Photographer */
-    {0xa438, LINE, TEXT},       /* ImageEditor */
-    {0xa439, LINE, TEXT},       /* CameraFirmware */
-    {0xa43a, LINE, TEXT},       /* RAWDevelopingSoftware */
-    {0xa43b, LINE, TEXT},       /* ImageEditingSoftware */
-    {0xa43c, LINE, TEXT},       /* MetadataEditingSoftware */
-    {0xa460, 1, NUMBERS},       /* CompositeImage */
-    {0xa461, 2, NUMBERS},       /* SourceImageNumberOfCompositeImage */
-    {0xa462, 128, BYTES},       /* SourceExposureTimesOfCompositeImage */
-    {0xa500, 1, NUMBERS},       /* Gamma */
-    {0xc614, LINE, TEXT},       /* UniqueCameraModel */
-    {0xc62f, LINE, TEXT},       /* CameraSerialNumber */
-    {0xfde8, LINE, TEXT},       /* OwnerName, as Camera Raw writes it; the next three too */
-    {0xfde9, LINE, TEXT},       /* SerialNumber */
-    {0xfdea, LINE, TEXT},       /* Lens */
-    {0xfe4c, LINE, TEXT},       /* RawFile */
+static const struct tags image_tags[] = {
+    {0x000b, 0x000b, LINE, TEXT},  /* ProcessingSoftware */
+    {0x0100, 0x0101, 1, NUMBERS},  /* ImageWidth and ImageLength */
+    {0x010d, 0x010d, LINE, TEXT},  /* DocumentName */
+    {0x010e, 0x010e, PAGE, TEXT},  /* ImageDescription */
+    {0x010f, 0x0110, LINE, TEXT},  /* Make and Model */
+    {0x0112, 0x0112, 1, NUMBERS},  /* Orientation */
+    {0x011a, 0x011b, 1, NUMBERS},  /* XResolution and YResolution */
+    {0x011d, 0x011d, LINE, TEXT},  /* PageName */
+    {0x011e, 0x011f, 1, NUMBERS},  /* XPosition and YPosition */
+    {0x0128, 0x0128, 1, NUMBERS},  /* ResolutionUnit */
+    {0x0129, 0x0129, 2, NUMBERS},  /* PageNumber */
+    {0x0131, 0x0132, LINE, TEXT},  /* Software and DateTime */
+    {0x013b, 0x013b, PAGE, TEXT},  /* Artist */
+    {0x013c, 0x013c, LINE, TEXT},  /* HostComputer */
+    {0x013e, 0x013e, 2, NUMBERS},  /* WhitePoint */
+    {0x013f, 0x013f, 6, NUMBERS},  /* PrimaryChromaticities */
+    {0x0211, 0x0211, 3, NUMBERS},  /* YCbCrCoefficients */
+    {0x0212, 0x0212, 2, NUMBERS},  /* YCbCrSubSampling */
+    {0x0213, 0x0213, 1, NUMBERS},  /* YCbCrPositioning */
+    {0x0214, 0x0214, 6, NUMBERS},  /* ReferenceBlackWhite */
+    {0x4746, 0x4746, 1, NUMBERS},  /* Rating */
+    {0x4749, 0x4749, 1, NUMBERS},  /* RatingPercent */
+    {0x8298, 0x8298, PAGE, TEXT},  /* Copyright */
+    {0x829a, 0x829a, 1, NUMBERS},  /* ExposureTime */
+    {0x829d, 0x829d, 1, NUMBERS},  /* FNumber */
+    {0x8822, 0x8822, 1, NUMBERS},  /* ExposureProgram */
+    {0x8824, 0x8824, LINE, TEXT},  /* SpectralSensitivity */
+    {0x8827, 0x8827, 4, NUMBERS},  /* PhotographicSensitivity */
+    {0x882a, 0x882a, 2, NUMBERS},  /* TimeZoneOffset */
+    {0x882b, 0x882b, 1, NUMBERS},  /* SelfTimerMode */
+    {0x8830, 0x8835, 1, NUMBERS},  /* SensitivityType to ISOSpeedLatitudezzz */
+    {0x9000, 0x9000, 4, NUMBERS},  /* ExifVersion */
+    {0x9003, 0x9004, LINE, TEXT},  /* DateTimeOriginal and DateTimeDigitized */
+    {0x9010, 0x9012, LINE, TEXT},  /* OffsetTime, OffsetTimeOriginal, OffsetTimeDigitized */
+    {0x9101, 0x9101, 4, NUMBERS},  /* ComponentsConfiguration */
+    {0x9102, 0x9102, 1, NUMBERS},  /* CompressedBitsPerPixel */
+    {0x9201, 0x920a, 1, NUMBERS},  /* ShutterSpeedValue to FocalLength */
+    {0x9211, 0x9211, 1, NUMBERS},  /* ImageNumber */
+    {0x9212, 0x9212, LINE, TEXT},  /* SecurityClassification */
+    {0x9213, 0x9213, PAGE, TEXT},  /* ImageHistory */
+    {0x9214, 0x9214, 4, NUMBERS},  /* SubjectArea */
+    {0x9216, 0x9216, 4, NUMBERS},  /* TIFF-EPStandardID */
+    {0x9286, 0x9286, PAGE, CODED}, /* UserComment */
+    {0x9290, 0x9292, LINE, TEXT},  /* SubSecTime, SubSecTimeOriginal, SubSecTimeDigitized */
+    {0x9400, 0x9405, 1, NUMBERS},  /* Temperature, Humidity, Pressure, WaterDepth, Acceleration, CameraElevationAngle */
+    {0x9c9b, 0x9c9f, PAGE, UTF16_TEXT}, /* XPTitle, XPComment, XPAuthor, XPKeywords, XPSubject */
+    {0xa000, 0xa000, 4, NUMBERS},       /* FlashpixVersion */
+    {0xa001, 0xa003, 1, NUMBERS},       /* ColorSpace, PixelXDimension, PixelYDimension */
+    {0xa004, 0xa004, 16, TEXT},         /* RelatedSoundFile */
+    {0xa20b, 0xa20b, 1, NUMBERS},       /* FlashEnergy */
+    {0xa20e, 0xa210, 1, NUMBERS},       /* FocalPlaneXResolution, FocalPlaneYResolution, FocalPlaneResolutionUnit */
+    {0xa214, 0xa214, 2, NUMBERS},       /* SubjectLocation */
+    {0xa215, 0xa215, 1, NUMBERS},       /* ExposureIndex */
+    {0xa217, 0xa217, 1, NUMBERS},       /* SensingMethod */
+    {0xa300, 0xa301, 4, NUMBERS},       /* FileSource and SceneType */
+    {0xa302, 0xa302, 40, BYTES},        /* CFAPattern: two sides, and up to 6 x 6 colours */
+    {0xa401, 0xa40a, 1, NUMBERS},       /* CustomRendered to Sharpness */
+    {0xa40c, 0xa40c, 1, NUMBERS},       /* SubjectDistanceRange */
+    {0xa420, 0xa420, LINE, TEXT},       /* ImageUniqueID */
+    {0xa430, 0xa431, LINE, TEXT},       /* CameraOwnerName and BodySerialNumber */
+    {0xa432, 0xa432, 4, NUMBERS},       /* LensSpecification */
+    {0xa433, 0xa435, LINE, TEXT},       /* LensMake, LensModel, LensSerialNumber */
+    {0xa436, 0xa436, PAGE, TEXT},       /* ImageTitle */
+    {0xa437, 0xa43c, LINE, TEXT},       /* Photographer to MetadataEditingSoftware */
+    {0xa460, 0xa460, 1, NUMBERS},       /* CompositeImage */
+    {0xa461, 0xa461, 2, NUMBERS},       /* SourceImageNumberOfCompositeImage */
+    {0xa462, 0xa462, 128, BYTES},       /* SourceExposureTimesOfCompositeImage */
+    {0xa500, 0xa500, 1, NUMBERS},       /* Gamma */
+    {0xc614, 0xc614, LINE, TEXT},       /* UniqueCameraModel */
+    {0xc62f, 0xc62f, LINE, TEXT},       /* CameraSerialNumber */
+    {0xfde8, 0xfdea, LINE, TEXT},       /* OwnerName, SerialNumber, Lens, as Camera Raw writes them */
+    {0xfe4c, 0xfe4c, LINE, TEXT},       /* RawFile, as Camera Raw writes it */
 };
 
-static const struct tag gps_tags[] = {
-    {0x00, 4, NUMBERS},  /* GPSVersionID */
-    {0x01, 4, NUMBERS},  /* GPSLatitudeRef */
-    {0x02, 3, NUMBERS},  /* GPSLatitude */
-    {0x03, 4, NUMBERS},  /* GPSLongitudeRef */
-    {0x04, 3, NUMBERS},  /* GPSLongitude */
-    {0x05, 2, NUMBERS},  /* GPSAltitudeRef */
-    {0x06, 1, NUMBERS},  /* GPSAltitude */
-    {0x07, 3, NUMBERS},  /* GPSTimeStamp */
-    {0x08, LINE, TEXT},  /* GPSSatellites */
-    {0x09, 4, NUMBERS},  /* GPSStatus */
-    {0x0a, 4, NUMBERS},  /* GPSMeasureMode */
-    {0x0b, 1, NUMBERS},  /* GPSDOP */
-    {0x0c, 4, NUMBERS},  /* GPSSpeedRef */
-    {0x0d, 1, NUMBERS},  /* GPSSpeed */
-    {0x0e, 4, NUMBERS},  /* GPSTrackRef */
-    {0x0f, 1, NUMBERS},  /* GPSTrack */
-    {0x10, 4, NUMBERS},  /* GPSImgDirectionRef */
-    {0x11, 1, NUMBERS},  /* GPSImgDirection */
-    {0x12, LINE, TEXT},  /* GPSMapDatum */
-    {0x13, 4, NUMBERS},  /* GPSDestLatitudeRef */
-    {0x14, 3, NUMBERS},  /* GPSDestLatitude */
-    {0x15, 4, NUMBERS},  /* GPSDestLongitudeRef */
-    {0x16, 3, NUMBERS},  /* GPSDestLongitude */
-    {0x17, 4, NUMBERS},  /* GPSDestBearingRef */
-    {0x18, 1, NUMBERS},  /* GPSDestBearing */
-    {0x19, 4, NUMBERS},  /* GPSDestDistanceRef */
-    {0x1a, 1, NUMBERS},  /* GPSDestDistance */
-    {0x1b, LINE, CODED}, /* GPSProcessingMethod */
-    {0x1c, LINE, CODED}, /* GPSAreaInformation */
-    {0x1d, 32, TEXT},    /* GPSDateStamp */
-    {0x1e, 1, NUMBERS},  /* GPSDifferential */
-    {0x1f, 1, NUMBERS},  /* GPSHPositioningError */
+static const struct tags gps_tags[] = {
+    {0x00, 0x01, 4, NUMBERS},  /* GPSVersionID and GPSLatitudeRef */
+    {0x02, 0x02, 3, NUMBERS},  /* GPSLatitude */
+    {0x03, 0x03, 4, NUMBERS},  /* GPSLongitudeRef */
+    {0x04, 0x04, 3, NUMBERS},  /* GPSLongitude */
+    {0x05, 0x05, 2, NUMBERS},  /* GPSAltitudeRef */
+    {0x06, 0x06, 1, NUMBERS},  /* GPSAltitude */
+    {0x07, 0x07, 3, NUMBERS},  /* GPSTimeStamp */
+    {0x08, 0x08, LINE, TEXT},  /* GPSSatellites */
+    {0x09, 0x0a, 4, NUMBERS},  /* GPSStatus and GPSMeasureMode */
+    {0x0b, 0x0b, 1, NUMBERS},  /* GPSDOP */
+    {0x0c, 0x0c, 4, NUMBERS},  /* GPSSpeedRef */
+    {0x0d, 0x0d, 1, NUMBERS},  /* GPSSpeed */
+    {0x0e, 0x0e, 4, NUMBERS},  /* GPSTrackRef */
+    {0x0f, 0x0f, 1, NUMBERS},  /* GPSTrack */
+    {0x10, 0x10, 4, NUMBERS},  /* GPSImgDirectionRef */
+    {0x11, 0x11, 1, NUMBERS},  /* GPSImgDirection */
+    {0x12, 0x12, LINE, TEXT},  /* GPSMapDatum */
+    {0x13, 0x13, 4, NUMBERS},  /* GPSDestLatitudeRef */
+    {0x14, 0x14, 3, NUMBERS},  /* GPSDestLatitude */
+    {0x15, 0x15, 4, NUMBERS},  /* GPSDestLongitudeRef */
+    {0x16, 0x16, 3, NUMBERS},  /* GPSDestLongitude */
+    {0x17, 0x17, 4, NUMBERS},  /* GPSDestBearingRef */
+    {0x18, 0x18, 1, NUMBERS},  /* GPSDestBearing */
+    {0x19, 0x19, 4, NUMBERS},  /* GPSDestDistanceRef */
+    {0x1a, 0x1a, 1, NUMBERS},  /* GPSDestDistance */
+    {0x1b, 0x1c, LINE, CODED}, /* GPSProcessingMethod and GPSAreaInformation */
+    {0x1d, 0x1d, 32, TEXT},    /* GPSDateStamp */
+    {0x1e, 0x1f, 1, NUMBERS},  /* GPSDifferential and GPSHPositioningError */
 };
 
-static const struct tag interop_tags[] = {
-    {0x0001, 32, TEXT},   /* InteroperabilityIndex */
-    {0x0002, 4, NUMBERS}, /* InteroperabilityVersion */
-    {0x1000, LINE, TEXT}, /* RelatedImageFileFormat */
-    {0x1001, 1, NUMBERS}, /* RelatedImageWidth */
-    {0x1002, 1, NUMBERS}, /* RelatedImageLength */
+static const struct tags interop_tags[] = {
+    {0x0001, 0x0001, 32, TEXT},   /* InteroperabilityIndex */
+    {0x0002, 0x0002, 4, NUMBERS}, /* InteroperabilityVersion */
+    {0x1000, 0x1000, LINE, TEXT}, /* RelatedImageFileFormat */
+    {0x1001, 0x1002, 1, NUMBERS}, /* RelatedImageWidth and RelatedImageLength */
 };
 
 /* Left out of every file, in all directories. */
@@ -221,16 +161,16 @@ size_t exif_type_size(unsigned type)
     return type < sizeof sizes ? sizes[type] : type == TYPE_UTF8 ? 1 : 0;
 }
 
-static const struct tag *find_tag(enum exif_directory directory, unsigned number)
+static const struct tags *find_tag(enum exif_directory directory, unsigned number)
 {
-    const struct tag *tags = directory == DIRECTORY_GPS       ? gps_tags
-                             : directory == DIRECTORY_INTEROP ? interop_tags
-                                                              : image_tags;
+    const struct tags *tags = directory == DIRECTORY_GPS       ? gps_tags
+                              : directory == DIRECTORY_INTEROP ? interop_tags
+                                                               : image_tags;
     const size_t count = directory == DIRECTORY_GPS       ? LENGTH(gps_tags)
                          : directory == DIRECTORY_INTEROP ? LENGTH(interop_tags)
                                                           : LENGTH(image_tags);
     for (size_t i = 0; i < count; i++)
-        if (tags[i].tag == number)
+        if (number >= tags[i].first && number <= tags[i].last)
             return &tags[i];
     return NULL;
 }
@@ -274,7 +214,7 @@ static bool is_coded(const uint8_t *value, uint32_t *count)
 enum exif_fate exif_judge(enum exif_directory directory, unsigned tag, unsigned type, uint32_t *count,
                           const uint8_t *value)
 {
-    const struct tag *known = find_tag(directory, tag);
+    const struct tags *known = find_tag(directory, tag);
     if (known == NULL)
         return is_silent(tag) ? EXIF_SILENT : EXIF_UNKNOWN;
     bool carried = *count <= known->most && (known->content == NUMBERS || exif_type_size(type) == 1);

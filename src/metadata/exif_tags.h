@@ -13,16 +13,7 @@
 enum exif_directory { DIRECTORY_IMAGE, DIRECTORY_EXIF, DIRECTORY_GPS, DIRECTORY_INTEROP, DIRECTORIES };
 
 /* The types of values (TIFF 6.0, section 2; EXIF 3.0, 4.6.2). */
-enum exif_type {
-    TYPE_BYTE = 1,
-    TYPE_ASCII = 2,
-    TYPE_SHORT = 3,
-    TYPE_LONG = 4,
-    TYPE_RATIONAL = 5,
-    TYPE_UNDEFINED = 7,
-    TYPE_IFD = 13,
-    TYPE_UTF8 = 129
-};
+enum exif_type { TYPE_SHORT = 3, TYPE_LONG = 4, TYPE_RATIONAL = 5, TYPE_IFD = 13, TYPE_UTF8 = 129 };
 
 /* What is done with a tag. */
 enum exif_fate {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "metadata/metadata_internal.h"
 
+#include "base/text.h"
 #include "container/zlib.h"
 #include "metadata/exif.h"
 
@@ -37,13 +38,14 @@ void metadata_print_dropped(uint32_t dropped, char *text, size_t size)
         [METADATA_OTHER_COLOUR] = "is for other colours",
         [METADATA_UNKNOWN] = "parts of an unknown kind",
     };
-    size_t used = 0;
+    char word[64];
     text[0] = '\0';
-    for (int part = 0; part < METADATA_PARTS; part++)
-        for (int reason = 0; reason < METADATA_REASONS; reason++)
-            if ((dropped & metadata_bit((enum metadata_part)part, (enum metadata_reason)reason)) && used < size)
-                used += (size_t)snprintf(text + used, size - used, "%s%s (%s)", used > 0 ? ", " : "", parts[part],
-                                         reasons[reason]);
+    for (enum metadata_part part = 0; part < METADATA_PARTS; part++)
+        for (enum metadata_reason reason = 0; reason < METADATA_REASONS; reason++)
+            if (dropped & metadata_bit(part, reason)) {
+                snprintf(word, sizeof word, "%s (%s)", parts[part], reasons[reason]);
+                text_add_word(text, size, word, NULL);
+            }
 }
 
 bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum metadata_reason reason)

@@ -40,10 +40,6 @@ bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, siz
 /* Make the parts of METADATA agree with each other, once the whole file is read. */
 void metadata_reconcile(struct metadata *metadata);
 
-/* Copy the packet of SIZE bytes to OUT, without what is not known to be text. OUT stays empty if nothing is left, or if
- * the packet is not well-formed. METADATA note what was left out. Returns false if there is not enough memory. */
-bool xmp_filter(struct metadata *metadata, const uint8_t *bytes, size_t size, struct blob *out);
-
 /* Remove a property from the packet, or set it to one digit, at each place where it occurs. */
 void xmp_remove(struct blob *xmp, const char *name);
 void xmp_set_digit(struct blob *xmp, const char *name, char digit);

@@ -90,21 +90,12 @@ bool plain_text_holds(const struct plain_text *text)
            (text->digits <= DIGITS_MOST || text->others > text->digits / 8);
 }
 
-/* The code point of the UTF-8 character of LENGTH bytes. */
-static uint32_t code_point(const uint8_t *bytes, int length)
-{
-    uint32_t code = length == 1 ? bytes[0] : bytes[0] & (0xffu >> (length + 1));
-    for (int i = 1; i < length; i++)
-        code = code << 6 | (bytes[i] & 0x3f);
-    return code;
-}
-
 void plain_text_add_bytes(struct plain_text *text, const uint8_t *bytes, size_t size)
 {
     if (text_is_utf8(bytes, size)) {
         for (int length; size > 0; bytes += length, size -= (size_t)length) {
             length = text_utf8_length(bytes, size);
-            plain_text_add(text, code_point(bytes, length));
+            plain_text_add(text, text_code_point(bytes, length));
         }
         return;
     }
