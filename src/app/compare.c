@@ -191,7 +191,7 @@ static void print_row(const struct comparison *comparison, const struct compare_
     }
     if (!comparison->folders || (row->kind != ROW_EQUAL && row->kind != ROW_MISSING && row->kind != ROW_NEW)) {
         fputs(comparison->folders ? ": " : "", stdout);
-        row_describe(stdout, row, &comparison->settings.rules);
+        row_describe(stdout, row, &comparison->settings.rules, text_print_escaped);
     }
     putchar('\n');
 }

@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The reference is not timed where a launch would take longer. Its time is proportional to samples times taps, so
@@ -23,20 +24,22 @@ static void report_progress(const struct bench_case *c, const char *what, const 
     c->listener->on_progress(c->listener->context, text);
 }
 
-bool case_plan(const struct bench_case *c, const struct filter *filter, const struct variant *variant,
-               struct plan *plan, struct error *error)
+/* ---- Times ---- */
+
+static int compare_doubles(const void *a, const void *b)
 {
-    if (!variant_plan(plan, filter, c->bench->request->border, c->sample, variant, error))
-        return false;
-    plan->pool = &c->bench->pool;
-    return variant->backend != BACKEND_CPU || variant_prepare(plan, NULL, error);
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
-/* ---- Times on the CPU ---- */
-
-static int runs_on_cpu(double milliseconds)
+void bench_statistics(double *milliseconds, int runs, struct bench_row *row)
 {
-    return milliseconds > 300 ? BENCH_CPU_RUNS : BENCH_RUNS; /* see bench.h */
+    qsort(milliseconds, (size_t)runs, sizeof *milliseconds, compare_doubles);
+    row->runs = runs;
+    row->median_ms = (milliseconds[(runs - 1) / 2] + milliseconds[runs / 2]) / 2;
+    row->min_ms = milliseconds[0];
+    row->max_ms = milliseconds[runs - 1];
+    row->spread = (milliseconds[runs - 1 - runs / 4] - milliseconds[runs / 4]) / row->median_ms;
 }
 
 /* Time a plan of the CPU, or a copy where PLAN is NULL. FIRST_MS is the time of an earlier launch. */
@@ -44,7 +47,7 @@ static bool time_cpu(struct bench_case *c, const struct plan *plan, double first
                      struct error *error)
 {
     double milliseconds[BENCH_RUNS];
-    const int runs = runs_on_cpu(first_ms);
+    const int runs = first_ms > 300 ? BENCH_CPU_RUNS : BENCH_RUNS; /* see bench.h */
     for (int run = runs == BENCH_RUNS ? -BENCH_WARM_UP : 0; run < runs; run++) {
         const double start = clock_milliseconds();
         if (plan == NULL)
@@ -224,10 +227,7 @@ static bool measure_image(struct bench_case *c, const struct filter *filter, con
                           struct error *error)
 {
     const struct variant *variant = image_variant(c, filter, work);
-    if (c->images == NULL || variant == NULL)
-        return true;
-    /* The split overwrites the inputs of the pairs. */
-    return measure_row(c, variant, filter, true, work, error) && bench_gpu_fill_inputs(c, error);
+    return c->images == NULL || variant == NULL || measure_row(c, variant, filter, true, work, error);
 }
 
 /* Would the reference take too long? If the user named it, it is timed anyway. */

@@ -42,12 +42,6 @@ static inline int clamp_to_int(double value, int least, int most)
     return value < least ? least : value > most ? most : (int)value;
 }
 
-/* ---- bench.c ---- */
-
-/* Make a plan of VARIANT for the case's sample type, and prepare it on the CPU. Release it with plan_free. */
-bool case_plan(const struct bench_case *c, const struct filter *filter, const struct variant *variant,
-               struct plan *plan, struct error *error);
-
 /* ---- cases.c ---- */
 
 /* The kinds of default filters, in the order in which each size has them. */
@@ -61,6 +55,10 @@ bool case_reserve(struct bench_case *c, struct error *error);
 
 /* Release the three images. */
 void case_release(struct bench_case *c);
+
+/* Make a plan of VARIANT for the case's sample type, and prepare it on the CPU. Release it with plan_free. */
+bool case_plan(const struct bench_case *c, const struct filter *filter, const struct variant *variant,
+               struct plan *plan, struct error *error);
 
 /* ---- check.c ---- */
 
@@ -92,9 +90,6 @@ bool bench_gpu_reserve(struct bench_case *c, struct error *error);
 
 /* Release the pairs and the images on the GPU, if there are any. */
 void bench_gpu_release(struct bench_case *c);
-
-/* Fill the input of each pair. */
-bool bench_gpu_fill_inputs(struct bench_case *c, struct error *error);
 
 /* Run PLAN once and bring its output to c->actual. With IMAGE, run it from the first pair's interleaved image to that
  * image; the input is merged into the image before, and the output is split from it. The output buffer is poisoned. */

@@ -176,3 +176,14 @@ void case_release(struct bench_case *c)
     free(c->actual.data);
     c->in.data = c->expected.data = c->actual.data = NULL;
 }
+
+/* ---- Plans ---- */
+
+bool case_plan(const struct bench_case *c, const struct filter *filter, const struct variant *variant,
+               struct plan *plan, struct error *error)
+{
+    if (!variant_plan(plan, filter, c->bench->request->border, c->sample, variant, error))
+        return false;
+    plan->pool = &c->bench->pool;
+    return variant->backend != BACKEND_CPU || variant_prepare(plan, NULL, error);
+}

@@ -84,6 +84,19 @@ static bool time_launches(struct bench_case *c, const struct plan *plan, bool im
     return true;
 }
 
+/* Fill the input of each pair. */
+static bool fill_inputs(struct bench_case *c, struct error *error)
+{
+    struct device *device = c->bench->device;
+    const size_t bytes = c->bytes;
+    if (!device_upload(device, c->memory, c->in.data, bytes, error))
+        return false;
+    for (int pair = 1; pair < c->pairs; pair++)
+        if (!device_copy(device, (char *)c->memory + (size_t)pair * 2 * bytes, c->memory, bytes, error))
+            return false;
+    return device_wait(device, error);
+}
+
 bool bench_gpu_time(struct bench_case *c, const struct plan *plan, bool image, struct bench_row *row,
                     struct error *error)
 {
@@ -101,7 +114,7 @@ bool bench_gpu_time(struct bench_case *c, const struct plan *plan, bool image, s
         if (!time_launches(c, plan, image, batch, &next, &milliseconds[run], error))
             return false;
     bench_statistics(milliseconds, runs, row);
-    return true;
+    return !image || fill_inputs(c, error); /* the splits have overwritten them */
 }
 
 bool bench_gpu_run(struct bench_case *c, struct plan *plan, bool image, struct error *error)
@@ -160,18 +173,6 @@ static bool time_transfers(struct bench_case *c, struct error *error)
     return true;
 }
 
-bool bench_gpu_fill_inputs(struct bench_case *c, struct error *error)
-{
-    struct device *device = c->bench->device;
-    const size_t bytes = c->bytes;
-    if (!device_upload(device, c->memory, c->in.data, bytes, error))
-        return false;
-    for (int pair = 1; pair < c->pairs; pair++)
-        if (!device_copy(device, (char *)c->memory + (size_t)pair * 2 * bytes, c->memory, bytes, error))
-            return false;
-    return device_wait(device, error);
-}
-
 bool bench_gpu_reserve(struct bench_case *c, struct error *error)
 {
     enum { IMAGE_ALIGNMENT = 512 };
@@ -187,5 +188,5 @@ bool bench_gpu_reserve(struct bench_case *c, struct error *error)
     c->image_bytes = (image_size + IMAGE_ALIGNMENT - 1) / IMAGE_ALIGNMENT * IMAGE_ALIGNMENT;
     if (makes_image(c) && !device_allocate(device, (size_t)c->pairs * c->image_bytes, &c->images, error))
         return false;
-    return time_transfers(c, error) && bench_gpu_fill_inputs(c, error);
+    return time_transfers(c, error) && fill_inputs(c, error);
 }

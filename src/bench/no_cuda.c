@@ -43,12 +43,6 @@ void bench_gpu_release(struct bench_case *c)
     (void)c;
 }
 
-bool bench_gpu_fill_inputs(struct bench_case *c, struct error *error)
-{
-    (void)c;
-    return no_cuda(error);
-}
-
 bool bench_gpu_run(struct bench_case *c, struct plan *plan, bool image, struct error *error)
 {
     (void)c, (void)plan, (void)image;

@@ -133,18 +133,9 @@ static void csv_begin(FILE *file)
     fputc('\n', file);
 }
 
-/* Write a peak in 10^12 multiply-adds a second, or null if it was not measured. */
-static void json_peak(FILE *file, const char *name, double peak)
-{
-    fprintf(file, "\"%s\": ", name);
-    if (peak > 0)
-        fprintf(file, "%.6g", peak / 1e12);
-    else
-        fputs("null", file);
-}
-
 static void json_begin(FILE *file, const struct bench *bench)
 {
+    struct fields peaks = {.file = file, .format = BENCH_JSON};
     char date[16];
     print_date(date, sizeof date);
     fprintf(file, "{\n  \"version\": \"%s\",\n  \"date\": \"%s\",\n  \"device\": ", GPUCONV_VERSION, date);
@@ -161,13 +152,10 @@ static void json_begin(FILE *file, const struct bench *bench)
     fputs(",\n  \"cpu\": {\"name\": ", file);
     text_print_json(file, bench->cpu);
     fprintf(file, ", \"threads\": %d},\n  \"peaks\": {", bench->pool.threads);
-    json_peak(file, "fma_tmac_s", bench->peaks.fma);
-    fputs(", ", file);
-    json_peak(file, "dp4a_tmac_s", bench->peaks.dp4a);
-    fputs(", ", file);
-    json_peak(file, "tensor_tmac_s", bench->peaks.tensor);
-    fputs(", ", file);
-    json_peak(file, "cpu_fma_tmac_s", bench->cpu_peak);
+    number_field(&peaks, "fma_tmac_s", bench->peaks.fma / 1e12, bench->peaks.fma > 0);
+    number_field(&peaks, "dp4a_tmac_s", bench->peaks.dp4a / 1e12, bench->peaks.dp4a > 0);
+    number_field(&peaks, "tensor_tmac_s", bench->peaks.tensor / 1e12, bench->peaks.tensor > 0);
+    number_field(&peaks, "cpu_fma_tmac_s", bench->cpu_peak / 1e12, bench->cpu_peak > 0);
     fputs("},\n  \"filters\": {", file);
     for (size_t i = 0; i < bench->request->filter_count; i++) {
         fputs(i > 0 ? ",\n    " : "\n    ", file);

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * How two images differ, what may be overlooked, and a picture of the difference. */
+/* SPDX-License-Identifier: MIT */
 #include "compare/compare.h"
 
 #include <math.h>
@@ -13,11 +11,6 @@ static int sample_difference(const struct image *a, const struct image *b, size_
     const int p = image_sample_bytes(a) == 1 ? a->samples[i] : image_samples16(a)[i];
     const int q = image_sample_bytes(b) == 1 ? b->samples[i] : image_samples16(b)[i];
     return p < q ? q - p : p - q;
-}
-
-static bool same_shape(const struct image *a, const struct image *b)
-{
-    return a->width == b->width && a->height == b->height && a->channels == b->channels && a->bits == b->bits;
 }
 
 /* ---- What is ignored ---- */
@@ -131,8 +124,6 @@ void compare_images(const struct image *expected, const struct image *actual, in
     const double peak = image_sample_bytes(expected) == 1 ? 255 : 65535;
     uint64_t squares = 0; /* no overflow for up to 2^48 samples of 8 bits, or 2^32 of 16 */
     *difference = (struct difference){.first_x = -1, .first_y = -1, .first_channel = -1, .psnr = INFINITY, .ssim = NAN};
-    if (!same_shape(expected, actual))
-        return;
     difference->same_shape = true;
     difference->ignored = ignored;
     difference->compared = (uint64_t)expected->width * (uint64_t)expected->height - ignored;
@@ -182,14 +173,6 @@ bool difference_picture(const struct image *expected, const struct image *actual
     const size_t colours = expected->channels >= 3 ? 3 : 1;
     const size_t pixels = (size_t)expected->width * (size_t)expected->height;
     int largest = 1, differences[3];
-    *picture = (struct image){0};
-    if (!same_shape(expected, actual))
-        return error_set(
-            error, ERROR_WORK,
-            "images of different shapes (%d x %d, %d channels of %d bits; %d x %d, %d channels of %d bits) "
-            "have no picture of their difference",
-            expected->width, expected->height, expected->channels, expected->bits, actual->width, actual->height,
-            actual->channels, actual->bits);
     if (!image_allocate(picture, expected->width, expected->height, (int)colours, 8, error))
         return false;
 

@@ -36,7 +36,7 @@ struct compare_rules {
 
 /* How two images of one size differ. */
 struct difference {
-    bool same_shape;          /* width, height, channels and bits agree; if not, nothing else is set */
+    bool same_shape;          /* width, height, channels and bits agree, and the images were compared; else all is 0 */
     uint64_t ignored, hidden; /* pixels that were ignored, and those of them that differ */
     uint64_t compared;        /* pixels that were not ignored */
     uint64_t pixels;          /* of these, with a sample that differs by more than the tolerance */
@@ -56,7 +56,7 @@ struct difference {
 bool compare_ignore(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
                     uint64_t *ignored, uint64_t *hidden, struct error *error);
 
-/* Compare two images sample by sample, after IGNORED pixels were made equal. */
+/* Compare two images of one shape sample by sample, after IGNORED pixels were made equal. */
 void compare_images(const struct image *expected, const struct image *actual, int tolerance, uint64_t ignored,
                     struct difference *difference);
 
@@ -65,8 +65,8 @@ uint64_t compare_allowed(const struct compare_rules *rules, const struct differe
 
 /* Set PICTURE to an image that shows where and how much two images of one shape differ. It is grey or RGB with 8 bits,
  * and black where the images are equal. Elsewhere each colour is the absolute difference, scaled so that the largest
- * one in the picture is 255. A pixel that differs in alpha alone is grey. Release it with image_free. Fails if the
- * shapes differ, or if there is not enough memory. */
+ * one in the picture is 255. A pixel that differs in alpha alone is grey. Release it with image_free. Fails if there is
+ * not enough memory. */
 bool difference_picture(const struct image *expected, const struct image *actual, struct image *picture,
                         struct error *error);
 

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * Rows as text, JSON and XML. */
+/* SPDX-License-Identifier: MIT */
 #include "compare/describe.h"
 
 #include "base/file.h"
@@ -77,7 +75,9 @@ static void describe_pixels(FILE *file, const struct compare_row *row, const str
                 (unsigned long long)d->hidden, (unsigned long long)d->ignored);
 }
 
-void row_describe(FILE *file, const struct compare_row *row, const struct compare_rules *rules)
+/* Only the sentence of a problem holds characters that PRINT escapes. */
+void row_describe(FILE *file, const struct compare_row *row, const struct compare_rules *rules,
+                  void (*print)(FILE *file, const char *text))
 {
     switch (row->kind) {
     case ROW_EQUAL:
@@ -100,25 +100,12 @@ void row_describe(FILE *file, const struct compare_row *row, const struct compar
     case ROW_NEW:
         fputs("is there, and not expected", file);
         break;
-    default:
+    case ROW_UNREADABLE:
+        print(file, row->problem != NULL ? row->problem : "not enough memory for the reason");
+        break;
+    case ROW_KINDS:
         break;
     }
-    if (row->kind == ROW_UNREADABLE)
-        text_print_escaped(file, row->problem != NULL ? row->problem : "not enough memory for the reason");
-}
-
-bool row_describe_xml(FILE *file, const struct compare_row *row, const struct compare_rules *rules)
-{
-    struct text_buffer text;
-    FILE *described = text_open(&text);
-    if (described == NULL)
-        return false;
-    row_describe(described, row, rules);
-    if (!text_close(described, &text))
-        return false;
-    text_print_xml(file, text.bytes);
-    free(text.bytes);
-    return true;
 }
 
 bool row_fails(const struct compare_row *row, bool new_fails)
@@ -188,9 +175,8 @@ void row_print_json(FILE *file, const struct compare_row *row, const struct comp
 
 /* ---- JUnit ---- */
 
-static bool print_case(FILE *file, const struct compare_row *row, const struct compare_rules *rules, bool new_fails)
+static void print_case(FILE *file, const struct compare_row *row, const struct compare_rules *rules, bool new_fails)
 {
-    bool done = true;
     const bool fails = row_fails(row, new_fails);
     const char *element = row->kind == ROW_UNREADABLE ? "error"
                           : fails                     ? "failure"
@@ -202,26 +188,24 @@ static bool print_case(FILE *file, const struct compare_row *row, const struct c
         fputs("\"/>\n", file);
     } else if (element[0] == '\0') {
         fputs("\">\n    <system-out>", file);
-        done = row_describe_xml(file, row, rules);
+        row_describe(file, row, rules, text_print_xml);
         fputs("</system-out>\n  </testcase>\n", file);
     } else {
         fprintf(file, "\">\n    <%s", element);
         if (fails)
             fprintf(file, " type=\"%s\"", row_kind_name(row->kind));
         fputs(" message=\"", file);
-        done = row_describe_xml(file, row, rules);
+        row_describe(file, row, rules, text_print_xml);
         fputs("\"/>\n  </testcase>\n", file);
     }
-    return done;
 }
 
 bool rows_write_junit(const char *path, const struct compare_rows *rows, const struct compare_rules *rules,
                       bool new_fails, struct error *error)
 {
-    struct text_buffer text = {0};
+    struct text_buffer text;
     size_t failures = 0;
     FILE *file = text_open(&text);
-    bool done = file != NULL;
     for (size_t i = 0; i < rows->count; i++)
         failures += rows->rows[i].kind != ROW_UNREADABLE && row_fails(&rows->rows[i], new_fails);
     if (file != NULL) {
@@ -230,12 +214,12 @@ bool rows_write_junit(const char *path, const struct compare_rows *rows, const s
                 "failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n",
                 rows->count, failures, rows->counts[ROW_UNREADABLE], new_fails ? 0 : rows->counts[ROW_NEW]);
         for (size_t i = 0; i < rows->count; i++)
-            done = print_case(file, &rows->rows[i], rules, new_fails) && done;
+            print_case(file, &rows->rows[i], rules, new_fails);
         fputs("</testsuite>\n", file);
     }
-    done = file != NULL && text_close(file, &text) && done;
-    done = done ? file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error)
-                : error_no_memory(error, "the file of --junit");
+    const bool done = file != NULL && text_close(file, &text)
+                          ? file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error)
+                          : error_no_memory(error, "the file of --junit");
     free(text.bytes);
     return done;
 }

@@ -10,12 +10,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Print what the comparison found, without the name: "equal", or "2 of 8 pixels (25%) differ, first at ...". All numbers
- * that decided are in it. No line end follows. */
-void row_describe(FILE *file, const struct compare_row *row, const struct compare_rules *rules);
-
-/* Print the same, escaped as by text_print_xml. Returns false if there was not enough memory for it. */
-bool row_describe_xml(FILE *file, const struct compare_row *row, const struct compare_rules *rules);
+/* Print what the comparison found, without the name: "equal", or "2 of 8 pixels (25%) differ, first at ...". It contains
+ * all numbers that decided. No line end follows. PRINT is text_print_escaped or text_print_xml. */
+void row_describe(FILE *file, const struct compare_row *row, const struct compare_rules *rules,
+                  void (*print)(FILE *file, const char *text));
 
 /* Print a row as one line of JSON. Names are encoded as in batch/report.h. */
 void row_print_json(FILE *file, const struct compare_row *row, const struct compare_rules *rules);

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * Fill in the page. */
+/* SPDX-License-Identifier: MIT */
 #include "compare/page.h"
 
 #include "base/file.h"
@@ -147,19 +145,6 @@ static void print_picture(struct page *page, const char *side, const char *path,
     fputs("\"></a>", file);
 }
 
-/* Print what the row says, as a paragraph. */
-static void print_words(struct page *page, const struct compare_row *row)
-{
-    fputs("<p>", page->file);
-    if (!row_describe_xml(page->file, row, page->request->rules))
-        page->failed = true;
-    if (row->problem != NULL && row->kind != ROW_UNREADABLE) {
-        fputs("</p>\n<p>", page->file);
-        text_print_xml(page->file, row->problem);
-    }
-    fputs("</p>\n<div>", page->file);
-}
-
 static void print_row(struct page *page, const struct compare_row *row)
 {
     const struct difference *d = &row->difference;
@@ -173,8 +158,13 @@ static void print_row(struct page *page, const struct compare_row *row)
         fprintf(file, " data-gain=\"%.6g\"", (expected->bits == 8 ? 255. : 65535.) / d->largest);
     fprintf(file, "><h2><span class=\"kind\">%s</span> <span class=\"name\">", row_kind_name(row->kind));
     text_print_xml(file, row->name);
-    fputs("</span></h2>\n", file);
-    print_words(page, row);
+    fputs("</span></h2>\n<p>", file);
+    row_describe(file, row, page->request->rules, text_print_xml);
+    if (row->problem != NULL && row->kind != ROW_UNREADABLE) {
+        fputs("</p>\n<p>", file);
+        text_print_xml(file, row->problem);
+    }
+    fputs("</p>\n<div>", file);
     if (expected->path != NULL)
         print_picture(page, "expected", expected->path, expected, thumbnails != NULL ? &thumbnails->expected : NULL);
     if (actual->path != NULL)

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * The files of pictures of differences. */
+/* SPDX-License-Identifier: MIT */
 #include "compare/picture.h"
 
 #include "base/file.h"

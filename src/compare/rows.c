@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * The rows of results. */
+/* SPDX-License-Identifier: MIT */
 #include "compare/rows.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * Shrink images, and encode the results. */
+/* SPDX-License-Identifier: MIT */
 #include "compare/thumbnail.h"
 
 #include "base/inline.h"

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * Copy and delete expected files. */
+/* SPDX-License-Identifier: MIT */
 #include "compare/update.h"
 
 #include "base/file.h"
@@ -9,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char no_deletion[] = "give --delete to remove it";
 
 /* Copy the file FROM to TO, as file_write does, and make the folder of TO. */
 static bool copy_file(const char *from, const char *to, size_t most, struct error *error)
@@ -27,13 +23,6 @@ static bool copy_file(const char *from, const char *to, size_t most, struct erro
     return done;
 }
 
-static void report_step(const struct update_request *request, enum update_step step, const struct compare_row *row,
-                        const char *why)
-{
-    if (request->on_step != NULL)
-        request->on_step(request->context, step, row, why);
-}
-
 /* Copy the actual file of a row to where it belongs. A file of another format takes the place of the expected one only if
  * that may be deleted: else both would stay. */
 static bool accept_row(const struct compare_row *row, const struct update_request *request, size_t *kept,
@@ -48,7 +37,8 @@ static bool accept_row(const struct compare_row *row, const struct update_reques
                            "and %s have names of different formats; copy the file by hand", actual->path);
     if (moved && !request->removes) {
         ++*kept;
-        report_step(request, UPDATE_KEPT, row, "the actual file has another format; give --delete to replace it");
+        request->on_step(request->context, UPDATE_KEPT, row,
+                         "the actual file has another format; give --delete to replace it");
         return true;
     }
     if (!added && !moved)
@@ -60,7 +50,7 @@ static bool accept_row(const struct compare_row *row, const struct update_reques
     done = done && (!moved || file_remove(expected->path, error));
     free(path);
     if (done)
-        report_step(request, added ? UPDATE_ADDED : UPDATE_REPLACED, row, NULL);
+        request->on_step(request->context, added ? UPDATE_ADDED : UPDATE_REPLACED, row, NULL);
     return done;
 }
 
@@ -69,12 +59,12 @@ static bool remove_row(const struct compare_row *row, const struct update_reques
 {
     if (!request->removes) {
         ++*kept;
-        report_step(request, UPDATE_KEPT, row, no_deletion);
+        request->on_step(request->context, UPDATE_KEPT, row, "give --delete to remove it");
         return true;
     }
     if (!file_remove(row->expected.path, error))
         return false;
-    report_step(request, UPDATE_REMOVED, row, NULL);
+    request->on_step(request->context, UPDATE_REMOVED, row, NULL);
     return true;
 }
 

@@ -38,11 +38,15 @@ prepare_function CUDA_FUNCTION(any, prepare);
 #define U16 (1u << SAMPLE_U16)
 #define F32 (1u << SAMPLE_F32)
 
+/* The fields of a CUDA row that are alike. */
+#define ON_CUDA(variant)                                                                                               \
+    .backend = BACKEND_CUDA, .capability = 75, .prepare = CUDA_FUNCTION(variant, prepare),                             \
+    .launch = CUDA_FUNCTION(variant, launch)
+
 /* A row whose sums are floats, as in textbooks. */
 #define TEXTBOOK(text, variant, line)                                                                                  \
     {                                                                                                                  \
-        .name = text, .summary = line, .backend = BACKEND_CUDA, .samples = U8 | F32, .accepts = ACCEPTS_ONE_GRID,      \
-        .capability = 75, .prepare = CUDA_FUNCTION(variant, prepare), .launch = CUDA_FUNCTION(variant, launch),        \
+        .name = text, .summary = line, .samples = U8 | F32, .accepts = ACCEPTS_ONE_GRID, ON_CUDA(variant),             \
     }
 
 static const struct variant table[] = {
@@ -78,83 +82,62 @@ static const struct variant table[] = {
     {
         .name = "register-tiled",
         .summary = "a window of outputs in registers a thread",
-        .backend = BACKEND_CUDA,
         .samples = U8 | U16 | F32,
         .accepts = ACCEPTS_ONE_GRID,
-        .capability = 75,
         .seconds = register_tiled_cost,
-        .prepare = CUDA_FUNCTION(register_tiled, prepare),
-        .launch = CUDA_FUNCTION(register_tiled, launch),
+        ON_CUDA(register_tiled),
     },
     {
         .name = "separable",
         .summary = "row and column pass fused in one kernel; rank 1 only",
-        .backend = BACKEND_CUDA,
         .samples = U8 | U16 | F32,
         .two_pass = F32,
         .accepts = ACCEPTS_RANK_1,
-        .capability = 75,
         .seconds = separable_cost,
-        .prepare = CUDA_FUNCTION(separable, prepare),
-        .launch = CUDA_FUNCTION(separable, launch),
+        ON_CUDA(separable),
     },
     {
         .name = "tensor-core",
         .summary = "banded int8 matrix products on the tensor cores",
-        .backend = BACKEND_CUDA,
         .samples = U8 | U16,
         .accepts = ACCEPTS_ONE_GRID,
-        .capability = 75,
         .unit = UNIT_TENSOR,
         .seconds = tensor_core_cost,
-        .prepare = CUDA_FUNCTION(tensor_core, prepare),
-        .launch = CUDA_FUNCTION(tensor_core, launch),
+        ON_CUDA(tensor_core),
     },
     {
         .name = "blur",
         .summary = "two passes on the tensor cores, rounded in between",
-        .backend = BACKEND_CUDA,
         .samples = U8 | U16,
         .two_pass = U8 | U16,
         .accepts = ACCEPTS_TWO_PASSES,
-        .capability = 75,
         .unit = UNIT_TENSOR,
         .seconds = blur_cost,
-        .prepare = CUDA_FUNCTION(blur, prepare),
-        .launch = CUDA_FUNCTION(blur, launch),
+        ON_CUDA(blur),
     },
     {
         .name = "sparse",
         .summary = "only the taps that are not zero, from a list",
-        .backend = BACKEND_CUDA,
         .samples = U8 | F32,
         .accepts = ACCEPTS_FEW_TAPS,
-        .capability = 75,
         .seconds = sparse_cost,
-        .prepare = CUDA_FUNCTION(sparse, prepare),
-        .launch = CUDA_FUNCTION(sparse, launch),
+        ON_CUDA(sparse),
     },
     {
         .name = "copy",
         .summary = "16 bytes a thread, moved by the filter's one offset",
-        .backend = BACKEND_CUDA,
         .samples = U8 | U16 | F32,
         .accepts = ACCEPTS_SHIFT,
-        .capability = 75,
         .seconds = copy_cost,
-        .prepare = CUDA_FUNCTION(copy, prepare),
-        .launch = CUDA_FUNCTION(copy, launch),
+        ON_CUDA(copy),
     },
     {
         .name = "gradient",
         .summary = "both sums of a filter with two grids, and their root",
-        .backend = BACKEND_CUDA,
         .samples = U8 | U16 | F32,
         .accepts = ACCEPTS_TWO_GRIDS,
-        .capability = 75,
         .seconds = gradient_cost,
-        .prepare = CUDA_FUNCTION(gradient, prepare),
-        .launch = CUDA_FUNCTION(gradient, launch),
+        ON_CUDA(gradient),
     },
 #ifdef GPUCONV_EXERCISE
     TEXTBOOK("exercise", exercise, "the reader's: kernels/exercise.cu, at first a copy of basic"),
@@ -240,42 +223,34 @@ const char *accepts_name(enum accepts accepts)
 /* Report why VARIANT does not accept FILTER. Returns false. */
 static bool refuse_filter(const struct variant *variant, const struct filter *filter, struct error *error)
 {
-    if (variant->accepts == ACCEPTS_TWO_PASSES)
-        return error_set(
-            error, ERROR_USAGE,
-            "the variant %s takes only filters in two passes, such as gaussian:2, and %s is not one; leave "
-            "--variant out or choose another",
-            variant->name, filter->name);
-    if (variant->accepts == ACCEPTS_TWO_GRIDS)
-        return error_set(error, ERROR_USAGE,
-                         "the variant %s takes only filters of two grids, and %s has one; leave --variant out or "
-                         "choose another",
-                         variant->name, filter->name);
-    if (filter->two_pass)
-        return error_set(
-            error, ERROR_USAGE,
-            "the variant %s takes only filters that are a grid of taps, and %s is two passes with rounded "
-            "sums between them; leave --variant out or choose another (gpuconv --list-variants says which)",
-            variant->name, filter->name);
-    if (filter_grids(filter) == 2)
-        return error_set(error, ERROR_USAGE,
-                         "the variant %s takes only filters of one grid, and %s has two; leave --variant out or choose "
-                         "another (gpuconv --list-variants says which filters each takes)",
-                         variant->name, filter->name);
-    if (variant->accepts == ACCEPTS_FEW_TAPS)
+    const char *takes = "that are a column times a row", *is = "is not one", *see = "";
+    if (variant->accepts == ACCEPTS_FEW_TAPS && !filter->two_pass && filter_grids(filter) == 1)
         return error_set(error, ERROR_USAGE,
                          "the variant %s takes filters of at most %d taps that are not zero, and %s has %d; leave "
                          "--variant out or choose another",
                          variant->name, SPARSE_MAX, filter->name, filter_tap_count(filter));
-    if (variant->accepts == ACCEPTS_SHIFT)
-        return error_set(error, ERROR_USAGE,
-                         "the variant %s takes only filters that move the picture and change no sample, and %s is not "
-                         "one; leave --variant out or choose another",
-                         variant->name, filter->name);
+    if (variant->accepts == ACCEPTS_TWO_PASSES) {
+        takes = "in two passes, such as gaussian:2";
+    } else if (variant->accepts == ACCEPTS_TWO_GRIDS) {
+        takes = "of two grids";
+        is = "has one";
+    } else if (filter->two_pass) {
+        takes = "that are a grid of taps";
+        is = "is two passes with rounded sums between them";
+        see = " (gpuconv --list-variants says which)";
+    } else if (filter_grids(filter) == 2) {
+        takes = "of one grid";
+        is = "has two";
+        see = " (gpuconv --list-variants says which filters each takes)";
+    } else if (variant->accepts == ACCEPTS_SHIFT) {
+        takes = "that move the picture and change no sample";
+    } else {
+        is = "is not";
+        see = " (gpuconv --show says which filters are separable)";
+    }
     return error_set(error, ERROR_USAGE,
-                     "the variant %s takes only filters that are a column times a row, and %s is not; leave --variant "
-                     "out or choose another (gpuconv --show says which filters are separable)",
-                     variant->name, filter->name);
+                     "the variant %s takes only filters %s, and %s %s; leave --variant out or choose another%s",
+                     variant->name, takes, filter->name, is, see);
 }
 
 bool variant_plan(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,

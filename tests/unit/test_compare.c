@@ -33,7 +33,7 @@ static void set_sample16(struct image *image, size_t i, unsigned value)
 
 static void test_differences_of_16_bits_are_counted_and_shown(void **state)
 {
-    struct image a, b, image8, picture;
+    struct image a, b, picture;
     struct difference difference;
     struct error error = {0};
     (void)state;
@@ -64,18 +64,13 @@ static void test_differences_of_16_bits_are_counted_and_shown(void **state)
     assert_memory_equal(picture.samples, ((const uint8_t[]){0, 0, 0, 0, 255, 0}), 6);
     image_free(&picture);
 
-    assert_true(image_convert(&a, 8, &image8, NULL));
-    compare_images(&a, &image8, 0, 0, &difference);
-    assert_false(difference.same_shape);
-    assert_false(difference_picture(&a, &image8, &picture, &error));
     image_free(&a);
     image_free(&b);
-    image_free(&image8);
 }
 
 static void test_differences_of_8_bits_are_counted(void **state)
 {
-    struct image a = pattern_image(7, 5, 3), b = pattern_image(7, 5, 3), other = pattern_image(5, 7, 3);
+    struct image a = pattern_image(7, 5, 3), b = pattern_image(7, 5, 3);
     struct difference difference;
     (void)state;
     compare_images(&a, &b, 0, 0, &difference);
@@ -86,9 +81,6 @@ static void test_differences_of_8_bits_are_counted(void **state)
     assert_int_equal(difference.first_channel, -1);
     assert_int_equal(difference.largest, 0);
     assert_true(isinf(difference.psnr) && difference.psnr > 0);
-
-    compare_images(&a, &other, 0, 0, &difference);
-    assert_false(difference.same_shape);
 
     /* Pixel (4, 1) differs in two channels, by -3 and 4; pixel (0, 3) in one, by 1: squares 9 + 16 + 1. */
     a.samples[(1 * 7 + 4) * 3 + 1] = 100;
@@ -106,7 +98,6 @@ static void test_differences_of_8_bits_are_counted(void **state)
     assert_true(fabs(difference.psnr - 10 * log10(255.0 * 255.0 / (26.0 / 105.0))) < 1e-9);
     image_free(&a);
     image_free(&b);
-    image_free(&other);
 }
 
 static void test_the_picture_shows_where_and_how_much(void **state)
@@ -137,9 +128,6 @@ static void test_the_picture_shows_where_and_how_much(void **state)
     assert_true(difference_picture(&grey, &grey, &picture, &error));
     assert_int_equal(picture.channels, 1);
     image_free(&picture);
-    assert_false(difference_picture(&a, &grey, &picture, &error));
-    assert_int_equal(error.code, ERROR_WORK);
-    assert_null(picture.samples);
     image_free(&a);
     image_free(&b);
     image_free(&grey);
