@@ -21,13 +21,11 @@ void *bytes_allocate(size_t size)
     return bytes;
 }
 
-/* The capacity to reserve for SIZE bytes. It doubles, so that appending takes constant time per byte on average. */
+/* The capacity to reserve for SIZE bytes, a power of 2: so appending takes constant time per byte on average. All sizes
+ * are far below 2^63. */
 static size_t capacity_of(size_t size)
 {
-    size_t capacity = 64;
-    while (capacity < size) /* all sizes are far below 2^63 */
-        capacity *= 2;
-    return size > 0 ? capacity : 0;
+    return size == 0 ? 0 : size <= 64 ? 64 : (size_t)1 << (64 - __builtin_clzll(size - 1));
 }
 
 uint8_t *blob_extend(struct blob *blob, size_t size)

@@ -20,11 +20,26 @@ static inline unsigned big16(const uint8_t *bytes)
     return (unsigned)bytes[0] << 8 | bytes[1];
 }
 
+/* The number in the COUNT bytes at BYTES, at most 4, big-endian or little-endian. */
+static inline uint32_t bytes_number(const uint8_t *bytes, size_t count, bool big)
+{
+    uint32_t number = 0;
+    for (size_t i = 0; i < count; i++)
+        number = number << 8 | bytes[big ? i : count - 1 - i];
+    return number;
+}
+
+/* Store VALUE in the COUNT bytes at BYTES. */
+static inline void bytes_put_number(uint8_t *bytes, size_t count, bool big, uint32_t value)
+{
+    for (size_t i = 0; i < count; i++)
+        bytes[big ? count - 1 - i : i] = (uint8_t)(value >> (8 * i));
+}
+
 /* Store VALUE in the 4 bytes at BYTES, big-endian. */
 static inline void put_big32(uint8_t *bytes, uint32_t value)
 {
-    for (int i = 0; i < 4; i++)
-        bytes[i] = (uint8_t)(value >> (24 - 8 * i));
+    bytes_put_number(bytes, 4, true, value);
 }
 
 /* Do the SIZE bytes at BYTES contain TEXT (without its NUL)? */

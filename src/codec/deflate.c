@@ -5,6 +5,7 @@
 #include "codec/deflate.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,12 +97,8 @@ static void bits_put(struct bits *bits, uint64_t value, unsigned count)
 /* Write the whole bytes. This stores 8 bytes; the next flush overwrites those after the whole ones. */
 static void bits_flush(struct bits *bits)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    memcpy(bits->next, &bits->held, sizeof bits->held);
-#else
-    for (unsigned i = 0; i < sizeof bits->held; i++)
-        bits->next[i] = (uint8_t)(bits->held >> 8 * i);
-#endif
+    const uint64_t held = htole64(bits->held);
+    memcpy(bits->next, &held, sizeof held);
     bits->next += bits->count >> 3;
     bits->held >>= bits->count & ~7u;
     bits->count &= 7;
@@ -338,14 +335,9 @@ static size_t equal_length(const uint8_t *a, const uint8_t *b, size_t limit)
 {
     size_t length = 0;
     while (length + 8 <= limit) {
-        const uint64_t difference = load64(a + length) ^ load64(b + length);
-        if (difference != 0) {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        const uint64_t difference = le64toh(load64(a + length) ^ load64(b + length));
+        if (difference != 0)
             return length + (size_t)__builtin_ctzll(difference) / 8;
-#else
-            return length + (size_t)__builtin_clzll(difference) / 8;
-#endif
-        }
         length += 8;
     }
     while (length < limit && a[length] == b[length])

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inflating by libdeflate: all bytes at once into one buffer, from which they are copied. */
+ * Inflating by libdeflate: all bytes at once into one buffer when it is opened. They are copied from there. */
 #include "codec/png_picture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct png_inflater {
-    const struct codec_input *input;
-    const struct png_picture *picture;
-    size_t size;   /* bytes of the rows */
-    size_t done;   /* bytes that were read */
-    uint8_t *rows; /* NULL before the first of them */
+    size_t done; /* bytes of the rows that were copied */
+    uint8_t rows[];
 };
 
 /* All rows, and the data of the chunks when they are joined. */
@@ -22,27 +19,15 @@ size_t png_inflate_need(const struct codec_info *info)
     return row * ((size_t)info->height + 1) + info->size + OTHER;
 }
 
-struct png_inflater *png_inflate_open(const struct codec_input *input, const struct png_picture *picture, size_t size,
-                                      struct error *error)
-{
-    struct png_inflater *inflater = malloc(sizeof *inflater);
-    if (inflater == NULL)
-        codec_report_decode_memory(input, error);
-    else
-        *inflater = (struct png_inflater){.input = input, .picture = picture, .size = size};
-    return inflater;
-}
-
 /* The data of all IDAT chunks: those of the only one, or a copy in *JOINED. NULL: there is not enough memory. */
-static const uint8_t *join_stream(const struct png_inflater *inflater, uint8_t **joined)
+static const uint8_t *join_stream(const struct codec_input *input, const struct png_picture *picture, uint8_t **joined)
 {
-    const struct codec_input *input = inflater->input;
-    struct png_walk walk = {.bytes = input->bytes, .size = input->size, .at = inflater->picture->stream};
+    struct png_walk walk = {.bytes = input->bytes, .size = input->size, .at = picture->stream};
     struct png_chunk chunk;
     *joined = NULL;
-    if (png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK && chunk.size == inflater->picture->stream_size)
+    if (png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK && chunk.size == picture->stream_size)
         return chunk.data;
-    uint8_t *to = *joined = malloc(inflater->picture->stream_size);
+    uint8_t *to = *joined = malloc(picture->stream_size);
     for (; to != NULL && png_chunk_is(&chunk, "IDAT"); png_walk_next(&walk, &chunk)) {
         memcpy(to, chunk.data, chunk.size);
         to += chunk.size;
@@ -50,38 +35,31 @@ static const uint8_t *join_stream(const struct png_inflater *inflater, uint8_t *
     return *joined;
 }
 
-/* Inflate all rows. ZLIB_DONE: the stream may be too short. */
-static enum zlib_result inflate_rows(struct png_inflater *inflater, size_t *used)
+struct png_inflater *png_inflate_open(const struct codec_input *input, const struct png_picture *picture, size_t size,
+                                      struct error *error)
 {
-    const size_t capacity = inflater->size + png_inflate_spare(inflater->picture);
+    const size_t capacity = size + png_inflate_spare(picture);
+    struct png_inflater *inflater = malloc(sizeof *inflater + capacity);
+    enum zlib_result result = ZLIB_NO_MEMORY;
+    size_t used = 0;
     uint8_t *joined;
-    const uint8_t *stream = join_stream(inflater, &joined);
-    inflater->rows = malloc(capacity);
-    const enum zlib_result result =
-        stream == NULL || inflater->rows == NULL
-            ? ZLIB_NO_MEMORY
-            : zlib_inflate(stream, inflater->picture->stream_size, inflater->rows, capacity, used);
+    const uint8_t *stream = join_stream(input, picture, &joined);
+    if (inflater != NULL && stream != NULL)
+        result = zlib_inflate(stream, picture->stream_size, inflater->rows, capacity, NULL, &used);
     free(joined);
-    return result;
+    if (result == ZLIB_DONE && used >= size) {
+        inflater->done = 0;
+        return inflater;
+    }
+    free(inflater);
+    png_inflate_report(input, result, error);
+    return NULL;
 }
 
 bool png_inflate_next(struct png_inflater *inflater, uint8_t *out, size_t size, struct error *error)
 {
-    if (inflater->rows == NULL) {
-        size_t used = 0;
-        const enum zlib_result result = inflate_rows(inflater, &used);
-        if (result != ZLIB_DONE || used < inflater->size)
-            return png_inflate_report(inflater->input, result, error);
-    }
+    (void)error; /* the opening has found all errors */
     memcpy(out, inflater->rows + inflater->done, size);
     inflater->done += size;
     return true;
-}
-
-void png_inflate_close(struct png_inflater *inflater)
-{
-    if (inflater == NULL)
-        return;
-    free(inflater->rows);
-    free(inflater);
 }

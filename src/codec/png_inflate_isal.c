@@ -117,8 +117,3 @@ bool png_inflate_next(struct png_inflater *inflater, uint8_t *out, size_t size, 
         result = inflate_spare(inflater);
     return result == ZLIB_DONE || png_inflate_report(inflater->input, result, error);
 }
-
-void png_inflate_close(struct png_inflater *inflater)
-{
-    free(inflater);
-}

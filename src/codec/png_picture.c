@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "codec/png_picture.h"
 
-#include <endian.h>
 #include <string.h>
 
 /* ---- Chunks ---- */
@@ -120,17 +119,6 @@ static inline void expand_palette(const struct png_picture *picture, const uint8
             memcpy(out, picture->palette[read_sample(row, x, bits)], 3);
 }
 
-/* Swap COUNT samples of 16 bits from a PNG's byte order, the upper byte first, to the machine's. */
-static void swap_to_machine(const uint8_t *row, size_t count, uint8_t *out)
-{
-    for (size_t i = 0; i < count; i++) {
-        uint16_t sample;
-        memcpy(&sample, row + 2 * i, sizeof sample);
-        sample = be16toh(sample);
-        memcpy(out + 2 * i, &sample, sizeof sample);
-    }
-}
-
 /* Convert a row of COUNT pixels. With a constant number of bits, the compiler makes plain loops. */
 static void expand_row(const struct png_picture *picture, const uint8_t *row, size_t count, uint8_t *out, size_t step)
 {
@@ -142,7 +130,7 @@ static void expand_row(const struct png_picture *picture, const uint8_t *row, si
     else if (picture->bits == 8)
         expand_pixels(picture, row, count, 8, out, step);
     else if (picture->bits == 16 && !picture->transparent && step == 2 * channels)
-        swap_to_machine(row, count * channels, out);
+        png_swap_samples(row, count * channels, out);
     else if (picture->bits == 16)
         expand_pixels(picture, row, count, 16, out, step);
     else

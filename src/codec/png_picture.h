@@ -62,15 +62,12 @@ bool png_inflate_report(const struct codec_input *input, enum zlib_result result
 size_t png_inflate_need(const struct codec_info *info);
 
 /* Begin with the SIZE bytes that the rows of PICTURE have with their filters. INPUT and PICTURE must outlive the
- * inflater. Release it with png_inflate_close. NULL is an error. */
+ * inflater. Release it with free. NULL is an error. */
 struct png_inflater *png_inflate_open(const struct codec_input *input, const struct png_picture *picture, size_t size,
                                       struct error *error);
 
-/* Inflate the next SIZE bytes to OUT. The last ones succeed only if the stream ends as it should: few bytes follow, and
- * its checksum is right. */
+/* Inflate the next SIZE bytes to OUT. Errors are found here or by the opening, at the latest with the last bytes: few
+ * bytes may follow, and the checksum must be right. */
 bool png_inflate_next(struct png_inflater *inflater, uint8_t *out, size_t size, struct error *error);
-
-/* The inflater may be NULL. */
-void png_inflate_close(struct png_inflater *inflater);
 
 #endif

@@ -57,25 +57,32 @@ static bool read_passes(const struct codec_input *input, const struct png_pictur
     return true;
 }
 
+/* Inflate the rows of all passes. They come first in the result, and png_scratch_bytes of memory follow. Release it with
+ * free. NULL is an error. */
+static uint8_t *inflate_passes(const struct codec_input *input, const struct png_picture *picture, size_t size,
+                               struct error *error)
+{
+    const size_t scratch = png_scratch_bytes(png_row_bytes(picture, picture->width));
+    uint8_t *raw = bytes_allocate(size + scratch);
+    struct png_inflater *inflater =
+        raw != NULL ? png_inflate_open(input, picture, size, error) : (codec_report_decode_memory(input, error), NULL);
+    const bool done = inflater != NULL && png_inflate_next(inflater, raw, size, error);
+    free(inflater);
+    if (done)
+        return raw;
+    free(raw);
+    return NULL;
+}
+
 bool png_check_rows(const struct codec_input *input, struct error *error)
 {
-    enum { STEP = 1 << 18 };
     struct pass passes[7];
     struct png_picture picture;
     int count;
     png_picture_read(input, &picture);
-    size_t left = list_passes(&picture, passes, &count);
-    uint8_t *raw = malloc(STEP);
-    struct png_inflater *inflater = raw != NULL ? png_inflate_open(input, &picture, left, error) : NULL;
-    bool done = inflater != NULL || (raw == NULL && codec_report_decode_memory(input, error));
-    while (done && left > 0) {
-        const size_t step = left < STEP ? left : STEP;
-        done = png_inflate_next(inflater, raw, step, error);
-        left -= step;
-    }
-    png_inflate_close(inflater);
+    uint8_t *raw = inflate_passes(input, &picture, list_passes(&picture, passes, &count), error);
     free(raw);
-    return done;
+    return raw != NULL;
 }
 
 bool png_decode(const struct codec_input *input, struct image *image, struct error *error)
@@ -86,12 +93,8 @@ bool png_decode(const struct codec_input *input, struct image *image, struct err
     int count;
     png_picture_read(input, &picture);
     const size_t size = list_passes(&picture, passes, &count);
-    /* NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): the first pass is never empty. */
-    uint8_t *raw = malloc(size + png_scratch_bytes(png_row_bytes(&picture, picture.width)));
-    struct png_inflater *inflater =
-        raw != NULL ? png_inflate_open(input, &picture, size, error) : (codec_report_decode_memory(input, error), NULL);
-    bool done = inflater != NULL && png_inflate_next(inflater, raw, size, error);
-    png_inflate_close(inflater);
+    uint8_t *raw = inflate_passes(input, &picture, size, error);
+    bool done = raw != NULL;
     if (done && !image_allocate(image, info->width, info->height, info->channels, info->bits, error))
         done = codec_report_decode_memory(input, error);
     else if (done && !read_passes(input, &picture, passes, count, raw, raw + size, image, error)) {

@@ -85,7 +85,7 @@ void png_reader_close(struct codec_reader *reader)
 {
     struct png_reader *state = reader->state;
     if (state != NULL)
-        png_inflate_close(state->inflater);
+        free(state->inflater);
     free(state);
     reader->state = NULL;
 }

@@ -9,7 +9,6 @@
 #include "container/png.h"
 #include "container/zlib.h"
 
-#include <endian.h>
 #include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,16 +102,10 @@ static struct thread_state *thread_state_new(const struct encoding *encoding)
 /* Copy a row of samples, in PNG's byte order. */
 static void copy_row(const struct encoding *encoding, const uint8_t *samples, uint8_t *out)
 {
-    if (image_sample_bytes(&encoding->shape) == 1) {
+    if (image_sample_bytes(&encoding->shape) == 1)
         memcpy(out, samples, encoding->row_bytes);
-        return;
-    }
-    for (size_t i = 0; i < encoding->row_bytes; i += 2) {
-        uint16_t sample;
-        memcpy(&sample, samples + i, sizeof sample);
-        sample = htobe16(sample);
-        memcpy(out + i, &sample, sizeof sample);
-    }
+    else
+        png_swap_samples(samples, encoding->row_bytes / 2, out);
 }
 
 /* Filter ROWS. IS_FIRST: no row is above them. Without compression, filters gain nothing and are not used. */

@@ -13,9 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes for the encoded file; doubled as needed. */
-enum { FIRST_CAPACITY = 1 << 16 };
-
 /* The bytes that stb's buffers may grow beyond the need. With this, tiny images (stb doubles their buffers often) and
  * files with a few bytes too many are still read. */
 enum { GROW_SLACK = 1 << 16 };
@@ -118,8 +115,7 @@ bool stb_decode(const struct codec_input *input, struct image *image, struct err
 
 /* The destination of the bytes of stb's writers. */
 struct sink {
-    uint8_t *bytes;
-    size_t size, capacity;
+    struct blob file;
     bool failed;
 };
 
@@ -127,21 +123,7 @@ struct sink {
 static void sink_append(void *context, void *bytes, int size)
 {
     struct sink *sink = context;
-    const size_t needed = sink->size + (size_t)size;
-    if (needed > sink->capacity && !sink->failed) {
-        const size_t doubled = sink->capacity > 0 ? sink->capacity * 2 : FIRST_CAPACITY;
-        const size_t capacity = needed > doubled ? needed : doubled;
-        uint8_t *larger = realloc(sink->bytes, capacity);
-        sink->failed = larger == NULL;
-        if (larger != NULL) {
-            sink->bytes = larger;
-            sink->capacity = capacity;
-        }
-    }
-    if (sink->failed)
-        return;
-    memcpy(sink->bytes + sink->size, bytes, (size_t)size);
-    sink->size = needed;
+    sink->failed = sink->failed || !blob_append(&sink->file, bytes, (size_t)size);
 }
 
 bool stb_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
@@ -154,10 +136,10 @@ bool stb_encode(const struct image *image, const struct format *format, const st
             ? stbi_write_png_to_func(sink_append, &sink, width, height, channels, image->samples, 0)
             : stbi_write_jpg_to_func(sink_append, &sink, width, height, channels, image->samples, settings->quality);
     if (done == 0 || sink.failed) {
-        free(sink.bytes);
+        blob_free(&sink.file);
         return codec_report_encode_memory(image, format, error);
     }
-    *bytes = sink.bytes;
-    *size = sink.size;
+    *bytes = sink.file.bytes;
+    *size = sink.file.size;
     return true;
 }

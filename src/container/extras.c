@@ -27,12 +27,7 @@ bool container_is_picture_index(const struct jpeg_segment *segment)
 /* The number of COUNT bytes at AT in the TIFF block of SIZE bytes, or 0 beyond its end. */
 static uint32_t read_number(const uint8_t *block, size_t size, size_t at, size_t count)
 {
-    uint32_t number = 0;
-    if (at > size || size - at < count)
-        return 0;
-    for (size_t i = 0; i < count; i++)
-        number = number << 8 | block[at + (block[0] == 'I' ? count - 1 - i : i)];
-    return number;
+    return at > size || size - at < count ? 0 : bytes_number(block + at, count, block[0] != 'I');
 }
 
 /* The size of the preview that is at byte AT of the file, or 0 if INDEX lists none there. */

@@ -9,9 +9,8 @@ bool zlib_head_is_known(const uint8_t head[ZLIB_HEAD])
     return method == 8 && window <= 7 && check % 31 == 0 && !dictionary;
 }
 
-/* Inflate a stream as zlib_inflate does. *READ becomes the size of the stream, which may end before SIZE. */
-static enum zlib_result inflate(const uint8_t *stream, size_t size, uint8_t *out, size_t capacity, size_t *read,
-                                size_t *used)
+enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, uint8_t *out, size_t capacity, size_t *read,
+                              size_t *used)
 {
     *used = 0;
     if (size <= ZLIB_HEAD || !zlib_head_is_known(stream))
@@ -27,12 +26,6 @@ static enum zlib_result inflate(const uint8_t *stream, size_t size, uint8_t *out
                                                      : ZLIB_DAMAGED;
 }
 
-enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, uint8_t *out, size_t capacity, size_t *used)
-{
-    size_t read;
-    return inflate(stream, size, out, capacity, &read, used);
-}
-
 enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t *size, size_t most, struct blob *out)
 {
     /* Try sizes that double. All tries together take at most twice the time of the last one. */
@@ -42,7 +35,7 @@ enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t *size, size_t m
         blob_free(out);
         if (blob_extend(out, last ? most : capacity) == NULL)
             return ZLIB_NO_MEMORY;
-        const enum zlib_result result = inflate(stream, *size, out->bytes, out->size, &read, &used);
+        const enum zlib_result result = zlib_inflate(stream, *size, out->bytes, out->size, &read, &used);
         if (result == ZLIB_DONE) {
             out->size = used;
             *size = read;

@@ -25,8 +25,9 @@ enum zlib_result {
 bool zlib_head_is_known(const uint8_t head[ZLIB_HEAD]);
 
 /* Inflate the SIZE bytes at STREAM into the CAPACITY bytes at OUT, and check the checksum. *USED becomes the number of
- * bytes written. Bytes behind the checksum are ignored. */
-enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, uint8_t *out, size_t capacity, size_t *used);
+ * bytes written. Bytes after the checksum are ignored: *READ, unless READ is NULL, becomes the size of the stream. */
+enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, uint8_t *out, size_t capacity, size_t *read,
+                              size_t *used);
 
 /* Inflate a stream of unknown length into OUT, which is empty before, up to MOST bytes, at least one. *SIZE
  * becomes the size of the stream itself. After a failure OUT has the size that was tried. Release OUT with blob_free,

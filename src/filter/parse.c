@@ -87,6 +87,9 @@ static size_t column_of(const struct parser *parser, const char *at)
     return (size_t)(at - parser->start) + 1;
 }
 
+/* fail_at, for the place AT in this line. */
+#define FAIL_HERE(parser, at, ...) fail_at(parser, (parser)->number, column_of(parser, at), __VA_ARGS__)
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
@@ -130,6 +133,26 @@ static struct quoted_word next_word(struct parser *parser)
     return word;
 }
 
+/* Is WORD the text from START to END? */
+static bool is_word(const char *start, const char *end, const char *word)
+{
+    return (size_t)(end - start) == strlen(word) && memcmp(start, word, strlen(word)) == 0;
+}
+
+/* Report that the text from START to END is none of COUNT words, and suggest one of them. */
+static bool fail_word(struct parser *parser, const char *start, const char *end, const char *expected,
+                      const char *const *words, size_t count)
+{
+    char copy[48] = "";
+    if (end - start < (ptrdiff_t)sizeof copy)
+        memcpy(copy, start, (size_t)(end - start));
+    const char *nearest = error_nearest(copy, words, count);
+    parser->at = start;
+    return FAIL_HERE(parser, start, "expected %s, found %s%s%s%s", expected, next_word(parser).text,
+                     nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
+                     nearest != NULL ? "\"?" : "");
+}
+
 static bool is_ascii(const char *text, const char *end)
 {
     while (text < end && (unsigned char)*text < 0x80)
@@ -141,18 +164,15 @@ static bool is_ascii(const char *text, const char *end)
 static bool parse_number(struct parser *parser, const char *expected, struct number *number)
 {
     const struct quoted_word text = next_word(parser);
-    const size_t column = column_of(parser, parser->at);
     const char *end = token_end(parser);
     switch (number_read(parser->at, end, number)) {
     case NUMBER_MALFORMED:
-        return fail_at(parser, parser->number, column, "expected %s, found %s%s", expected, text.text,
-                       is_ascii(parser->at, end) ? "" : ", which has characters other than ASCII; type it anew");
+        return FAIL_HERE(parser, parser->at, "expected %s, found %s%s", expected, text.text,
+                         is_ascii(parser->at, end) ? "" : ", which has characters other than ASCII; type it anew");
     case NUMBER_TOO_LARGE:
-        return fail_at(parser, parser->number, column, "expected %s, found %s, which is too large", expected,
-                       text.text);
+        return FAIL_HERE(parser, parser->at, "expected %s, found %s, which is too large", expected, text.text);
     case NUMBER_OVER_ZERO:
-        return fail_at(parser, parser->number, column, "expected %s, found %s, which divides by 0", expected,
-                       text.text);
+        return FAIL_HERE(parser, parser->at, "expected %s, found %s, which divides by 0", expected, text.text);
     case NUMBER_FINE:
         break;
     }
@@ -168,8 +188,7 @@ static bool parse_single_number(struct parser *parser, const char *expected, str
     if (!parse_number(parser, expected, number))
         return false;
     if (parser->end - parser->at > 1 && parser->at[0] == ',' && is_digit(parser->at[1]))
-        return fail_at(parser, parser->number, column_of(parser, parser->at),
-                       "expected one number, found a comma and a digit; " DECIMAL_COMMA);
+        return FAIL_HERE(parser, parser->at, "expected one number, found a comma and a digit; " DECIMAL_COMMA);
     return true;
 }
 
@@ -216,14 +235,13 @@ static bool parse_anchor(struct parser *parser, int64_t *place)
 static bool parse_title(struct parser *parser, char *title, size_t size)
 {
     if (!skip_separators(parser))
-        return fail_at(parser, parser->number, column_of(parser, parser->at), "expected a title of a few words");
+        return FAIL_HERE(parser, parser->at, "expected a title of a few words");
     const char *end = parser->end;
     while (is_separator(end[-1]))
         end--;
     const size_t length = (size_t)(end - parser->at);
     if (length >= size)
-        return fail_at(parser, parser->number, column_of(parser, parser->at),
-                       "expected a title of at most %zu bytes, found %zu", size - 1, length);
+        return FAIL_HERE(parser, parser->at, "expected a title of at most %zu bytes, found %zu", size - 1, length);
     memcpy(title, parser->at, length);
     title[length] = '\0';
     parser->at = parser->end;
@@ -232,58 +250,39 @@ static bool parse_title(struct parser *parser, char *title, size_t size)
 
 static bool parse_combine(struct parser *parser, enum combine *combine)
 {
-    const struct quoted_word word = next_word(parser);
-    const char *start = parser->at;
-    parser->at = token_end(parser);
+    const char *start = parser->at, *end = token_end(parser);
+    const char *names[COMBINE_COUNT];
     for (int i = COMBINE_NONE + 1; i < COMBINE_COUNT; i++) {
-        const size_t length = strlen(combine_name((enum combine)i));
-        if ((size_t)(parser->at - start) == length && memcmp(start, combine_name((enum combine)i), length) == 0) {
+        names[i] = combine_name((enum combine)i);
+        if (is_word(start, end, names[i])) {
             *combine = (enum combine)i;
+            parser->at = end;
             return true;
         }
     }
-    char copy[48] = "";
-    if (parser->at - start < (ptrdiff_t)sizeof copy)
-        memcpy(copy, start, (size_t)(parser->at - start));
-    const char *const names[] = {combine_name(COMBINE_MAGNITUDE), combine_name(COMBINE_MAX), combine_name(COMBINE_SUM)};
-    const char *nearest = error_nearest(copy, names, sizeof names / sizeof *names);
-    return fail_at(parser, parser->number, column_of(parser, start),
-                   "expected magnitude, max or sum, the ways to combine the sums of two grids, found %s%s%s%s",
-                   word.text, nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
-                   nearest != NULL ? "\"?" : "");
+    return fail_word(parser, start, end, "magnitude, max or sum, the ways to combine the sums of two grids",
+                     names + COMBINE_NONE + 1, COMBINE_COUNT - COMBINE_NONE - 1);
 }
 
 /* Read the keyword at the beginning of the line. */
 static bool parse_keyword(struct parser *parser, enum keyword *result)
 {
     const struct quoted_word word = next_word(parser);
-    const char *start = parser->at;
-    const char *end = token_end(parser);
-    const size_t column = column_of(parser, start), length = (size_t)(end - start);
+    const char *start = parser->at, *end = token_end(parser);
     int keyword = 0;
-    while (keyword < KEYWORD_COUNT &&
-           (strlen(keywords[keyword]) != length || memcmp(start, keywords[keyword], length) != 0))
+    while (keyword < KEYWORD_COUNT && !is_word(start, end, keywords[keyword]))
         keyword++;
-
-    if (keyword == KEYWORD_COUNT) {
-        char copy[48] = "";
-        if (length < sizeof copy)
-            memcpy(copy, start, length);
-        const char *nearest = error_nearest(copy, keywords, KEYWORD_COUNT);
-        return fail_at(parser, parser->number, column,
-                       "expected a row of taps or one of title, scale, offset, abs, anchor and combine, found %s%s%s%s",
-                       word.text, nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
-                       nearest != NULL ? "\"?" : "");
-    }
+    if (keyword == KEYWORD_COUNT)
+        return fail_word(parser, start, end, "a row of taps or one of title, scale, offset, abs, anchor and combine",
+                         keywords, KEYWORD_COUNT);
     if (parser->count > 0)
-        return fail_at(parser, parser->number, column,
-                       "expected a row of taps, found %s, which must come before the first row", word.text);
+        return FAIL_HERE(parser, start, "expected a row of taps, found %s, which must come before the first row",
+                         word.text);
     if (parser->seen[keyword] != 0)
-        return fail_at(parser, parser->number, column,
-                       "expected %s only once, but line %zu has it too; remove one of the two", word.text,
-                       parser->seen[keyword]);
+        return FAIL_HERE(parser, start, "expected %s only once, but line %zu has it too; remove one of the two",
+                         word.text, parser->seen[keyword]);
     parser->seen[keyword] = parser->number;
-    parser->columns[keyword] = column;
+    parser->columns[keyword] = column_of(parser, start);
     parser->at = end;
     *result = (enum keyword)keyword;
     return true;
@@ -321,8 +320,8 @@ static bool parse_value(struct parser *parser, enum keyword keyword, struct filt
 /* Check that only separators are left in the line. */
 static bool parse_line_end(struct parser *parser)
 {
-    return !skip_separators(parser) || fail_at(parser, parser->number, column_of(parser, parser->at),
-                                               "expected the end of the line, found %s", next_word(parser).text);
+    return !skip_separators(parser) ||
+           FAIL_HERE(parser, parser->at, "expected the end of the line, found %s", next_word(parser).text);
 }
 
 /* Read a line such as `scale 16`. */
@@ -334,27 +333,25 @@ static bool parse_setting(struct parser *parser, struct filter *filter)
 
 static bool is_grid_separator(const struct parser *parser)
 {
-    const size_t length = strlen(GRID_SEPARATOR);
-    return (size_t)(token_end(parser) - parser->at) == length && memcmp(parser->at, GRID_SEPARATOR, length) == 0;
+    return is_word(parser->at, token_end(parser), GRID_SEPARATOR);
 }
 
 /* Read the line between two grids. */
 static bool parse_grid_separator(struct parser *parser)
 {
-    const size_t column = column_of(parser, parser->at);
     if (parser->count == 0)
-        return fail_at(parser, parser->number, column, "expected the rows of the first grid before the line %s",
-                       GRID_SEPARATOR);
+        return FAIL_HERE(parser, parser->at, "expected the rows of the first grid before the line %s", GRID_SEPARATOR);
     if (parser->separator != 0)
-        return fail_at(parser, parser->number, column,
-                       "expected at most two grids, but line %zu already begins the second", parser->separator);
+        return FAIL_HERE(parser, parser->at, "expected at most two grids, but line %zu already begins the second",
+                         parser->separator);
     if (parser->seen[KEYWORD_COMBINE] == 0)
-        return fail_at(parser, parser->number, column,
-                       "expected a row of taps, found \"%s\", which begins a second grid; add a line before the first "
-                       "row that says how to combine the sums of both: combine magnitude, combine max or combine sum",
-                       GRID_SEPARATOR);
+        return FAIL_HERE(
+            parser, parser->at,
+            "expected a row of taps, found \"%s\", which begins a second grid; add a line before the first "
+            "row that says how to combine the sums of both: combine magnitude, combine max or combine sum",
+            GRID_SEPARATOR);
     parser->separator = parser->number;
-    parser->separator_column = column;
+    parser->separator_column = column_of(parser, parser->at);
     parser->first_count = parser->count;
     parser->at = token_end(parser);
     return parse_line_end(parser);
@@ -365,9 +362,8 @@ static bool skip_to_tap(struct parser *parser, int marks)
 {
     for (; parser->at < parser->end && is_separator(*parser->at); parser->at++)
         if (!is_blank(*parser->at) && marks-- == 0)
-            return fail_at(parser, parser->number, column_of(parser, parser->at),
-                           "expected a tap before this %s; write 0 for an empty place",
-                           *parser->at == ',' ? "comma" : "semicolon");
+            return FAIL_HERE(parser, parser->at, "expected a tap before this %s; write 0 for an empty place",
+                             *parser->at == ',' ? "comma" : "semicolon");
     return true;
 }
 
@@ -400,12 +396,13 @@ static void note_separator(const struct parser *parser, const char *start, struc
 static bool check_separators(struct parser *parser, const struct separators *seen)
 {
     if (seen->comma != NULL && seen->others)
-        return fail_at(
-            parser, parser->number, column_of(parser, seen->comma),
+        return FAIL_HERE(
+            parser, seen->comma,
             "expected a blank behind each comma in a row that has blanks or semicolons, found a digit; " DECIMAL_COMMA);
-    return seen->odd == NULL || fail_at(parser, parser->number, column_of(parser, seen->odd),
-                                        "expected one kind of separator in a row, found another here; begin a new line "
-                                        "for each row of taps");
+    return seen->odd == NULL ||
+           FAIL_HERE(parser, seen->odd,
+                     "expected one kind of separator in a row, found another here; begin a new line "
+                     "for each row of taps");
 }
 
 /* Read a line of numbers. */
@@ -413,8 +410,7 @@ static bool parse_row(struct parser *parser)
 {
     const int most = parser->separator == 0 ? FILTER_MAX + 1 : parser->first_count + FILTER_MAX;
     if (parser->count == most)
-        return fail_at(parser, parser->number, column_of(parser, parser->at), "expected at most %d rows of taps",
-                       FILTER_MAX);
+        return FAIL_HERE(parser, parser->at, "expected at most %d rows of taps", FILTER_MAX);
     struct line *line = &parser->lines[parser->count++];
     line->number = parser->number;
     line->count = 0;
@@ -425,7 +421,7 @@ static bool parse_row(struct parser *parser)
     while (parser->at < parser->end) {
         const size_t column = column_of(parser, parser->at);
         if (line->count == FILTER_MAX)
-            return fail_at(parser, parser->number, column, "expected at most %d taps in a row", FILTER_MAX);
+            return FAIL_HERE(parser, parser->at, "expected at most %d taps in a row", FILTER_MAX);
         line->columns[line->count] = (uint32_t)column;
         if (!parse_number(parser, "a tap such as 3, -0.5 or 1/16", &line->numbers[line->count]))
             return false;
@@ -493,6 +489,15 @@ static int first_ragged(const struct parser *parser, int first, int64_t count)
     return first;
 }
 
+/* Report that line number RAGGED has not as many taps as the first. */
+static bool fail_ragged(struct parser *parser, int ragged, const char *hint)
+{
+    const struct line *first = &parser->lines[0], *line = &parser->lines[ragged];
+    const int column = line->count < first->count ? line->count : first->count;
+    return fail_at(parser, line->number, line->columns[column], "expected %d tap%s as in line %zu, found %d%s",
+                   first->count, first->count == 1 ? "" : "s", first->number, line->count, hint);
+}
+
 /* Can the first line be the header of a libvips matrix: WIDTH HEIGHT [SCALE [OFFSET]], without a keyword before it? */
 static bool is_matrix_header(const struct parser *parser)
 {
@@ -540,10 +545,7 @@ static bool find_rows(struct parser *parser, int *first)
     if (headed && parser->lines[1].count == width)
         snprintf(hint, sizeof hint, " (or, if line %zu begins a libvips matrix, %d rows of %d taps in all)",
                  header->number, (int)height, (int)width);
-    const struct line *line = &parser->lines[ragged];
-    const int column = line->count < header->count ? line->count : header->count;
-    return fail_at(parser, line->number, line->columns[column], "expected %d tap%s as in line %zu, found %d%s",
-                   header->count, header->count == 1 ? "" : "s", header->number, line->count, hint);
+    return fail_ragged(parser, ragged, hint);
 }
 
 /* Check that the lines are two grids of one size. Taps at the same place in both are then over the same sample. */
@@ -562,14 +564,9 @@ static bool check_grids(struct parser *parser)
     if (rows > FILTER_MAX)
         return fail_at(parser, parser->lines[FILTER_MAX].number, parser->lines[FILTER_MAX].columns[0],
                        "expected at most %d rows of taps", FILTER_MAX);
-    const struct line *first = &parser->lines[0];
-    const int ragged = first_ragged(parser, 0, first->count);
-    if (ragged < parser->count) {
-        const struct line *line = &parser->lines[ragged];
-        return fail_at(parser, line->number, line->columns[line->count < first->count ? line->count : first->count],
-                       "expected %d tap%s as in line %zu, found %d", first->count, first->count == 1 ? "" : "s",
-                       first->number, line->count);
-    }
+    const int ragged = first_ragged(parser, 0, parser->lines[0].count);
+    if (ragged < parser->count)
+        return fail_ragged(parser, ragged, "");
     if (second_rows != rows)
         return fail_at(parser, parser->separator, parser->separator_column,
                        "expected %d row%s of taps after this line, as many as the first grid has, found %d; fill the "

@@ -24,25 +24,18 @@ static inline void copy_pixels(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t i
 static void copy_pixels_of(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t in_row, uint8_t *out, int width, int height,
                            size_t bytes)
 {
-    switch (bytes) {
-    case 1:
+    if (bytes == 1)
         copy_pixels(in, in_step, in_row, out, width, height, 1);
-        break;
-    case 2:
+    else if (bytes == 2)
         copy_pixels(in, in_step, in_row, out, width, height, 2);
-        break;
-    case 3:
+    else if (bytes == 3)
         copy_pixels(in, in_step, in_row, out, width, height, 3);
-        break;
-    case 4:
+    else if (bytes == 4)
         copy_pixels(in, in_step, in_row, out, width, height, 4);
-        break;
-    case 6: /* RGB with 16 bits per sample */
+    else if (bytes == 6)
         copy_pixels(in, in_step, in_row, out, width, height, 6);
-        break;
-    default:
+    else
         copy_pixels(in, in_step, in_row, out, width, height, bytes);
-    }
 }
 
 bool image_orient(struct image *image, int orientation, struct error *error)

@@ -39,29 +39,6 @@ struct tiff {
 
 enum { TIFF_HEADER = 8, ENTRY = 12 };
 
-static unsigned get16(bool big, const uint8_t *bytes)
-{
-    return big ? big16(bytes) : (unsigned)bytes[1] << 8 | bytes[0];
-}
-
-static uint32_t get32(bool big, const uint8_t *bytes)
-{
-    return big ? big32(bytes)
-               : (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
-}
-
-static void put16(bool big, uint8_t *bytes, unsigned value)
-{
-    bytes[big] = (uint8_t)value;
-    bytes[!big] = (uint8_t)(value >> 8);
-}
-
-static void put32(bool big, uint8_t *bytes, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        bytes[big ? 3 - i : i] = (uint8_t)(value >> (8 * i));
-}
-
 /* One entry of a directory. */
 struct entry {
     unsigned tag, type;
@@ -89,7 +66,7 @@ static void walk_begin(struct walk *walk, const struct tiff *tiff, enum exif_dir
     *walk = (struct walk){.tiff = tiff, .directory = directory, .at = at + 2, .budget = tiff->size};
     if (at < TIFF_HEADER || at > tiff->size || tiff->size - at < 2)
         return;
-    const size_t claimed = get16(tiff->big, tiff->bytes + at), there = (tiff->size - at - 2) / ENTRY;
+    const size_t claimed = bytes_number(tiff->bytes + at, 2, tiff->big), there = (tiff->size - at - 2) / ENTRY;
     walk->left = claimed < there ? claimed : there;
 }
 
@@ -123,9 +100,9 @@ static bool entry_read(struct walk *walk, const uint8_t *bytes, struct entry *en
 {
     const struct tiff *tiff = walk->tiff;
     *entry = (struct entry){
-        .tag = get16(tiff->big, bytes),
-        .type = get16(tiff->big, bytes + 2),
-        .count = get32(tiff->big, bytes + 4),
+        .tag = bytes_number(bytes, 2, tiff->big),
+        .type = bytes_number(bytes + 2, 2, tiff->big),
+        .count = bytes_number(bytes + 4, 4, tiff->big),
         .value = bytes + 8,
     };
     entry->size = (size_t)entry->count * exif_type_size(entry->type);
@@ -133,7 +110,7 @@ static bool entry_read(struct walk *walk, const uint8_t *bytes, struct entry *en
         return false;
     walk->budget -= entry->size;
     if (entry->size > 4) {
-        const size_t at = get32(tiff->big, bytes + 8);
+        const size_t at = bytes_number(bytes + 8, 4, tiff->big);
         if (at > tiff->size || entry->size > tiff->size - at)
             return false;
         entry->value = tiff->bytes + at;
@@ -141,7 +118,7 @@ static bool entry_read(struct walk *walk, const uint8_t *bytes, struct entry *en
     entry->directory = directory_below(walk->directory, entry->tag);
     if (entry->directory == DIRECTORY_IMAGE)
         return entry_judge(walk, entry);
-    entry->at = get32(tiff->big, entry->value);
+    entry->at = bytes_number(entry->value, 4, tiff->big);
     return (entry->type == TYPE_LONG || entry->type == TYPE_IFD) && entry->count == 1 &&
            tiff->count[entry->directory] > 0;
 }
@@ -151,7 +128,7 @@ static bool walk_next(struct walk *walk, struct entry *entry)
 {
     while (walk->left > 0) {
         const uint8_t *bytes = walk->tiff->bytes + walk->at;
-        const unsigned tag = get16(walk->tiff->big, bytes), bit = 1u << (tag & 7);
+        const unsigned tag = bytes_number(bytes, 2, walk->tiff->big), bit = 1u << (tag & 7);
         const bool again = walk->seen[tag >> 3] & bit;
         walk->at += ENTRY;
         walk->left--;
@@ -170,7 +147,7 @@ static bool tiff_open(const uint8_t *bytes, size_t size, bool turned, struct tif
     *tiff = (struct tiff){.bytes = bytes, .size = size, .big = size > 0 && bytes[0] == 'M', .turned = turned};
     if (size < TIFF_HEADER || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0))
         return false;
-    tiff->at[DIRECTORY_IMAGE] = get32(tiff->big, bytes + 4);
+    tiff->at[DIRECTORY_IMAGE] = bytes_number(bytes + 4, 4, tiff->big);
     for (int d = 0; d < DIRECTORIES; d++)
         tiff->count[d] = 1; /* not known yet; 0 would mean that it is empty */
     for (int d = 0; d < DIRECTORIES; d++) {
@@ -210,14 +187,14 @@ static bool tiff_copy(const struct tiff *tiff, enum exif_directory directory, si
     size_t at = table + 2;
     if (table == 0)
         return false;
-    put32(tiff->big, out->bytes + places[directory], (uint32_t)table);
-    put16(tiff->big, out->bytes + table, (unsigned)tiff->count[directory]);
+    bytes_put_number(out->bytes + places[directory], 4, tiff->big, (uint32_t)table);
+    bytes_put_number(out->bytes + table, 2, tiff->big, (unsigned)tiff->count[directory]);
     walk_begin(&walk, tiff, directory);
     for (; walk_next(&walk, &entry); at += ENTRY) {
         uint8_t *to = out->bytes + at;
-        put16(tiff->big, to, entry.tag);
-        put16(tiff->big, to + 2, entry.type);
-        put32(tiff->big, to + 4, entry.count);
+        bytes_put_number(to, 2, tiff->big, entry.tag);
+        bytes_put_number(to + 2, 2, tiff->big, entry.type);
+        bytes_put_number(to + 4, 4, tiff->big, entry.count);
         if (entry.directory != DIRECTORY_IMAGE) {
             places[entry.directory] = at + 8;
         } else if (entry.size <= 4) {
@@ -227,7 +204,8 @@ static bool tiff_copy(const struct tiff *tiff, enum exif_directory directory, si
             if (value == 0)
                 return false;
             memcpy(out->bytes + value, entry.value, entry.size);
-            put32(tiff->big, out->bytes + at + 8, (uint32_t)value); /* at most four directories of 16 MB, so it fits */
+            bytes_put_number(out->bytes + at + 8, 4, tiff->big,
+                             (uint32_t)value); /* at most four directories of 16 MB, so it fits */
         }
     }
     return true;
@@ -266,9 +244,9 @@ static int read_orientation(const struct blob *exif)
 {
     const uint8_t *entry = find_entry(exif, DIRECTORY_IMAGE, TAG_ORIENTATION);
     const bool big = entry != NULL && exif->bytes[0] == 'M';
-    if (entry == NULL || get16(big, entry + 2) != TYPE_SHORT || get32(big, entry + 4) != 1)
+    if (entry == NULL || bytes_number(entry + 2, 2, big) != TYPE_SHORT || bytes_number(entry + 4, 4, big) != 1)
         return -1;
-    return (int)get16(big, entry + 8);
+    return (int)bytes_number(entry + 8, 2, big);
 }
 
 int exif_orientation(const struct blob *exif)
@@ -282,15 +260,12 @@ static void set_number(struct blob *exif, enum exif_directory directory, unsigne
 {
     uint8_t *entry = find_entry(exif, directory, tag);
     const bool big = entry != NULL && exif->bytes[0] == 'M';
-    const unsigned had = entry != NULL ? get16(big, entry + 2) : 0;
-    if ((had != TYPE_SHORT && had != TYPE_LONG) || get32(big, entry + 4) != 1)
+    const unsigned had = entry != NULL ? bytes_number(entry + 2, 2, big) : 0;
+    if ((had != TYPE_SHORT && had != TYPE_LONG) || bytes_number(entry + 4, 4, big) != 1)
         return;
-    put16(big, entry + 2, type);
+    bytes_put_number(entry + 2, 2, big, type);
     memset(entry + 8, 0, 4);
-    if (type == TYPE_SHORT)
-        put16(big, entry + 8, value);
-    else
-        put32(big, entry + 8, value);
+    bytes_put_number(entry + 8, type == TYPE_SHORT ? 2 : 4, big, value);
 }
 
 /* Swap the values of two tags, if the block has both and each is one rational number. */
@@ -300,10 +275,11 @@ static void swap_rationals(struct blob *exif, enum exif_directory directory, uns
     const bool big = p != NULL && exif->bytes[0] == 'M';
     for (int i = 0; i < 2; i++) {
         const uint8_t *entry = i == 0 ? p : q;
-        if (entry == NULL || get16(big, entry + 2) != TYPE_RATIONAL || get32(big, entry + 4) != 1)
+        if (entry == NULL || bytes_number(entry + 2, 2, big) != TYPE_RATIONAL || bytes_number(entry + 4, 4, big) != 1)
             return;
     }
-    uint8_t *first = exif->bytes + get32(big, p + 8), *second = exif->bytes + get32(big, q + 8), kept[8];
+    uint8_t *first = exif->bytes + bytes_number(p + 8, 4, big), *second = exif->bytes + bytes_number(q + 8, 4, big),
+            kept[8];
     memcpy(kept, first, sizeof kept);
     memcpy(first, second, sizeof kept);
     memcpy(second, kept, sizeof kept);

@@ -7,6 +7,7 @@
 #include "container/png.h"
 #include "metadata/plain_text.h"
 
+#include <ctype.h>
 #include <libdeflate.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,7 @@ enum {
 
 static const char xmp_keyword[] = "XML:com.adobe.xmp";
 static const char raw_keyword[] = "Raw profile type ";
+static const char digits[] = "0123456789abcdef"; /* of a raw profile */
 
 /* ---- Compressed parts ---- */
 
@@ -51,14 +53,6 @@ static bool read_icc(struct metadata *metadata, const uint8_t *data, size_t size
 
 /* ---- Texts ---- */
 
-static int hexadecimal(uint8_t digit)
-{
-    return digit >= '0' && digit <= '9'   ? digit - '0'
-           : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
-           : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
-                                          : -1;
-}
-
 /* Decode a raw profile, as ImageMagick writes it: a line end, a name, the number of bytes, the bytes in hexadecimal.
  * BYTES stays empty if the text is no raw profile or is damaged. Returns false if there is not enough memory. */
 static bool decode_raw(const uint8_t *text, size_t size, struct blob *bytes, struct error *error)
@@ -76,9 +70,10 @@ static bool decode_raw(const uint8_t *text, size_t size, struct blob *bytes, str
     if (blob_extend(bytes, count) == NULL)
         return error_no_memory(error, "metadata");
     for (; at < size && filled < count; at++) {
-        const int digit = hexadecimal(text[at]);
-        if (digit < 0)
+        const char *hit = memchr(digits, tolower(text[at]), sizeof digits - 1);
+        if (hit == NULL)
             continue;
+        const int digit = (int)(hit - digits);
         if (high >= 0)
             bytes->bytes[filled++] = (uint8_t)(high << 4 | digit);
         high = high >= 0 ? -1 : digit;
@@ -274,7 +269,6 @@ static bool append_icc(const struct metadata *metadata, struct blob *out)
 /* Append Photoshop's resources as a raw profile, because other programs look for them there. read_raw reads it. */
 static bool append_resources(const struct blob *iptc, struct blob *out)
 {
-    static const char digits[] = "0123456789abcdef";
     struct blob data = {0};
     char head[64];
     const int length = snprintf(head, sizeof head, "%s%s%c\niptc\n%8zu\n", raw_keyword, "iptc", 0, iptc->size);

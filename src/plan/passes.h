@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* The numbers of a filter in two passes, for samples of one type. */
+/* The numbers of a filter in two passes, for samples of one type. plan_make derives them. */
 struct passes {
     int row_shift;
     int64_t row_half;  /* 2^row_shift / 2, rounded down: m = (sum + row_half) >> row_shift */
@@ -26,9 +26,6 @@ struct passes {
     int32_t threshold; /* in 2^-8 levels of this sample type */
     int32_t highest;   /* level */
 };
-
-/* Derive the numbers for samples of SAMPLE, _U8 or _U16. plan_make calls this. */
-void passes_make(const struct filter *filter, enum sample sample, struct passes *passes);
 
 /* m from the sum of a row. */
 HOST_DEVICE static inline int64_t passes_row(const struct passes *p, int64_t sum)

@@ -1,6 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 #include "plan/plan.h"
 
+const char *border_name(enum border border)
+{
+    static const char *const names[BORDER_COUNT] = {
+        [BORDER_REPLICATE] = "replicate", [BORDER_REFLECT] = "reflect", [BORDER_REFLECT101] = "reflect101",
+        [BORDER_WRAP] = "wrap",           [BORDER_ZERO] = "zero",
+    };
+    return names[border];
+}
+
+/* Derive the numbers of a filter in two passes. */
+static void passes_make(const struct filter *filter, enum sample sample, struct passes *passes)
+{
+    *passes = (struct passes){
+        .row_shift = filter->row_shift,
+        .row_half = ((int64_t)1 << filter->row_shift) / 2,
+        .scale = filter->pass_scale,
+        .half = filter->pass_scale / 2,
+        .amount = filter->amount,
+        .threshold = filter->threshold,
+        .highest = sample == SAMPLE_U16 ? 65535 : 255,
+    };
+    if ((filter->pass_scale & (filter->pass_scale - 1)) == 0)
+        while ((int64_t)1 << passes->scale_shift < filter->pass_scale)
+            passes->scale_shift++;
+}
+
 void plan_make(struct plan *plan, const struct filter *filter, enum border border, enum sample sample)
 {
     filter = filter_of_depth(filter, sample != SAMPLE_U8);

@@ -355,13 +355,13 @@ static void test_inflate(void **state)
     const size_t size = libdeflate_zlib_compress(compressor, zeros, sizeof zeros, packed, sizeof packed);
     libdeflate_free_compressor(compressor);
     assert_in_range(size, 10, sizeof packed);
-    assert_int_equal(zlib_inflate(packed, size, out, sizeof out, &used), ZLIB_DONE);
+    assert_int_equal(zlib_inflate(packed, size, out, sizeof out, NULL, &used), ZLIB_DONE);
     assert_int_equal(used, sizeof zeros);
-    assert_int_equal(zlib_inflate(packed, size + 1, out, sizeof out, &used), ZLIB_DONE); /* a byte behind it */
-    assert_int_equal(zlib_inflate(packed, size, out, sizeof zeros - 1, &used), ZLIB_TOO_LARGE);
-    assert_int_not_equal(zlib_inflate(packed, size - 1, out, sizeof out, &used), ZLIB_DONE);
-    assert_int_equal(zlib_inflate(packed, size / 2, out, sizeof out, &used), ZLIB_DAMAGED);
-    assert_int_equal(zlib_inflate(packed, ZLIB_HEAD, out, sizeof out, &used), ZLIB_UNKNOWN);
+    assert_int_equal(zlib_inflate(packed, size + 1, out, sizeof out, NULL, &used), ZLIB_DONE); /* a byte behind it */
+    assert_int_equal(zlib_inflate(packed, size, out, sizeof zeros - 1, NULL, &used), ZLIB_TOO_LARGE);
+    assert_int_not_equal(zlib_inflate(packed, size - 1, out, sizeof out, NULL, &used), ZLIB_DONE);
+    assert_int_equal(zlib_inflate(packed, size / 2, out, sizeof out, NULL, &used), ZLIB_DAMAGED);
+    assert_int_equal(zlib_inflate(packed, ZLIB_HEAD, out, sizeof out, NULL, &used), ZLIB_UNKNOWN);
     size_t whole = size + 1;
     assert_int_equal(zlib_inflate_blob(packed, &whole, sizeof zeros, &blob), ZLIB_DONE); /* after several sizes */
     assert_int_equal(whole, size); /* without the byte behind it */
@@ -372,9 +372,9 @@ static void test_inflate(void **state)
     assert_int_equal(blob.size, sizeof zeros - 1); /* what was tried */
     blob_free(&blob);
     packed[size - 1] ^= 1; /* the checksum */
-    assert_int_equal(zlib_inflate(packed, size, out, sizeof out, &used), ZLIB_DAMAGED);
+    assert_int_equal(zlib_inflate(packed, size, out, sizeof out, NULL, &used), ZLIB_DAMAGED);
     packed[1] ^= 1; /* no longer a multiple of 31 */
-    assert_int_equal(zlib_inflate(packed, size, out, sizeof out, &used), ZLIB_UNKNOWN);
+    assert_int_equal(zlib_inflate(packed, size, out, sizeof out, NULL, &used), ZLIB_UNKNOWN);
 }
 
 int main(void)
