@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Limits from the files of cgroups and from the environment. What cannot be read limits nothing. */
+ * Limits from the files of cgroups and from the environment. A file that cannot be read sets no limit. */
 #include "base/allowance.h"
 
 #include <limits.h>
@@ -68,7 +68,7 @@ static void read_cgroups(const char *root, const char *mount, const char *path, 
 }
 
 /* cgroups(7): each line of /proc/self/cgroup is ID:CONTROLLERS:PATH. v2 has no controllers there. It is mounted alone,
- * or as `unified` beside those of v1, whose mounts have the names of their controllers. */
+ * or as `unified` next to those of v1, whose mounts have the names of their controllers. */
 static void find_cgroups(const char *root, struct allowance *limits)
 {
     char name[4160], line[4400];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What this process may use of its machine: the limits of containers (cgroup v1 and v2), those of Slurm, and its share
- * where MPI or Slurm has started several processes of one program on the machine. */
+ * The memory and processors that this process may use: the limits of containers (cgroup v1 and v2) and of Slurm, and
+ * its share if MPI or Slurm has started several processes of one program on this machine. */
 #ifndef GPUCONV_ALLOWANCE_H
 #define GPUCONV_ALLOWANCE_H
 
@@ -12,7 +12,7 @@ struct allowance {
     int processors; /* at least 1 */
 };
 
-/* Find the limits. ROOT is what stands before /proc and /sys, for tests: "" otherwise. */
+/* Find the limits. ROOT is the folder of /proc and /sys: "", or another one in tests. */
 struct allowance allowance_find(const char *root);
 
 #endif

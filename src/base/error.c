@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * Errors, and suggestions for mistyped names. */
+/* SPDX-License-Identifier: MIT */
 #include "base/error.h"
 
 #include <stdarg.h>

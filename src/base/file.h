@@ -23,14 +23,14 @@ const char *file_input_name(const char *path);
 const char *file_output_name(const char *path);
 
 /* Read a file of at most LIMIT bytes. Release *BYTES with free; it is NULL after an error. Folders and missing, empty
- * and too large files are errors, whose subject is the path. A pipe is read to its end. Unless NULL, FACTS receives what
- * the file was before its first byte was read. */
+ * and too large files are errors, whose subject is the path. A pipe is read to its end. Unless NULL, FACTS receives
+ * what the file was before its first byte was read. */
 bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *facts, struct error *error);
 
 /* The same for text. It may be empty. A NUL that *SIZE does not count follows the last byte. */
 bool file_read_text(const char *path, size_t limit, char **text, size_t *size, struct error *error);
 
-/* Whom file_write asks just before a file takes its place, and tells just after. All three are called in turn. */
+/* The functions that file_write calls before and after it renames the temporary file. All three are called in turn. */
 struct file_guard {
     void (*begin)(void *context); /* file_write is about to look at what is there */
     /* May the file take its place? FACTS is what is there, itself no symbolic link; NULL: nothing. */
@@ -43,11 +43,11 @@ struct file_guard {
 /* Write SIZE bytes to the file PATH: to a temporary file in the same folder, which is then renamed. After an error the
  * old file is untouched. GUARD may be NULL.
  *
- * An existing file keeps its mode but the set-ID bits, and its owner, group, access control list and extended attributes
- * as far as the system lets this process set them. The new content is flushed to disk before the rename, so that a power
- * cut leaves the old content or the new. A new file is not flushed: it can be made again. A symbolic link stays, and the
- * file behind it is replaced. Other hard links keep the old content. Pipes and devices are written directly, without
- * GUARD. */
+ * An existing file keeps its mode but the set-ID bits, and its owner, group, access control list and extended
+ * attributes as far as the system lets this process set them. The new content is flushed to disk before the rename, so
+ * that a power cut leaves the old content or the new. A new file is not flushed: it can be made again. A symbolic link
+ * stays, and the file that it refers to is replaced. Other hard links keep the old content. Pipes and devices are
+ * written directly, without GUARD. */
 bool file_write(const char *path, const uint8_t *bytes, size_t size, const struct file_guard *guard,
                 struct error *error);
 

@@ -164,7 +164,7 @@ static bool keep_attributes(int from, const struct stat *facts, int to)
 
 /* ---- Replacing ---- */
 
-/* Where a file goes. */
+/* The place of the new file. */
 struct target {
     int folder;       /* open: all steps happen in the same folder, even if it is renamed meanwhile */
     const char *name; /* in it; no symbolic link */

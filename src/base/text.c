@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * UTF-8, escapes, JSON strings, numbers, and a stream that prints into memory. */
+/* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 
 #include <stdlib.h>

@@ -167,7 +167,7 @@ static bool is_wanted(const struct bench *bench, const struct variant *variant, 
     return kind == KIND_INT8 || (variant->seconds != NULL && !variant->is_reference);
 }
 
-/* Check the output of PLAN's variant against the expected image. Where it is right, time it. With IMAGE, do so from an
+/* Check the output of PLAN's variant against the expected image. If it is right, time it. With IMAGE, do so from an
  * interleaved image to an interleaved image. */
 static bool measure_plan(struct bench_case *c, struct plan *plan, bool image, const struct work *work,
                          struct error *error)

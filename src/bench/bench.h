@@ -4,18 +4,18 @@
  * print.c writes finished rows as a table, JSON or CSV.
  *
  * A case is a size, a number of planes and a sample type, with random samples. For each filter, the CPU's canonical
- * variant computes the expected image once. That image is first compared with the reference's: all of it where this is
- * affordable, else three parts, two of them corners. Every other row is then compared with the expected image, all
- * samples, before it is timed. A wrong row is reported, but not timed.
+ * variant computes the expected image once. This image is compared with the reference's output: all of it if that takes
+ * only seconds, else three parts, two of them corners. Then all samples of every other row are compared with the
+ * expected image, and the row is timed. A wrong row is reported, but not timed.
  *
  * CUDA rows are timed by marks on the device's stream: the kernel alone, after the upload of the taps. Input and output
  * rotate among pairs of buffers that together are larger than three times the L2 cache. There are at least two pairs
- * and at most BENCH_PAIRS, so images below about 1 Mpixel stay in the cache. Marks are exact to half a microsecond
- * only. So as many launches as take about 100 microseconds are timed together, and the time is that of one of them. CPU
+ * and at most BENCH_PAIRS, so images below about 1 Mpixel stay in the cache. Marks have a resolution of half a
+ * microsecond. So several launches, about 100 microseconds of them, are timed together, and the mean is reported. CPU
  * rows are timed by the clock, on one pair of buffers.
  *
  * (copy) is a copy of the same bytes within the device, timed in the same way. (memcpy) is memcpy on one thread. No
- * variant can be faster than a copy, so times are compared with it. (image) is an interleaved image's whole way on the
+ * variant can be faster than a copy, so times are compared with it. (image) takes an interleaved image through the
  * device: split, the chosen or named variant, merge. It is measured for several planes of integers. */
 #ifndef GPUCONV_BENCH_H
 #define GPUCONV_BENCH_H
@@ -61,7 +61,7 @@ bool bench_parse_sizes(const char *text, struct bench_size *sizes, size_t *count
  * taps from -127 to 127), int16-N (from -8000 to 8000) or rank1-N (separable, a smooth blur). */
 filter_finder bench_find_filter;
 
-/* What to measure. Everything that it points to must outlive the benchmark. */
+/* The request. All that it points to must outlive the benchmark. */
 struct bench_request {
     const struct bench_size *sizes; /* none: the default sizes that fit into memory */
     size_t size_count;
@@ -88,9 +88,9 @@ struct bench_row {
     int runs;                         /* 0: not timed; all times and rates are 0 */
     double median_ms, min_ms, max_ms; /* of one launch */
     double spread;                    /* (third quartile - first quartile) / median */
-    double gpixel_s;                  /* 10^9 samples a second, of all planes */
-    double gb_s;                      /* 10^9 bytes a second, each sample read once and written once */
-    double tmac_s;                    /* 10^12 multiply-adds a second. Counted are all taps for each sample; for a
+    double gpixel_s;                  /* 10^9 samples per second, of all planes */
+    double gb_s;                      /* 10^9 bytes per second, each sample read once and written once */
+    double tmac_s;                    /* 10^12 multiply-adds per second: all taps for each sample; for a
                                          variant of ACCEPTS_RANK_1, a row and a column of taps. A variant that saves
                                          some (zeros, two passes) may exceed its peak. */
     double intensity;                 /* operations a byte; a multiply-add is 2 operations */
@@ -117,7 +117,7 @@ struct bench {
     char cpu[128]; /* the processor's name */
     struct thread_pool pool;
     struct device_peaks peaks; /* 0 without a device */
-    double cpu_peak;           /* float multiply-adds a second; 0 where the CPU is not measured */
+    double cpu_peak;           /* float multiply-adds per second; 0 if the CPU is not measured */
 };
 
 /* Callbacks. CONTEXT is passed to them. */

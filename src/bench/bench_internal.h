@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the benchmark share. cuda.c and no_cuda.c implement the same functions; Meson picks one. */
+ * Shared by the files of the benchmark. cuda.c and no_cuda.c implement the same functions; Meson picks one. */
 #ifndef GPUCONV_BENCH_INTERNAL_H
 #define GPUCONV_BENCH_INTERNAL_H
 
@@ -62,8 +62,8 @@ bool case_plan(const struct bench_case *c, const struct filter *filter, const st
 
 /* ---- check.c ---- */
 
-/* Compare the expected image with the reference's: all of it where that is affordable, else three parts. *WRONG becomes
- * the number of samples that differ by more than ALLOWED. */
+/* Compare the expected image with the reference's: all of it if that takes only seconds, else three parts. *WRONG
+ * becomes the number of samples that differ by more than ALLOWED. */
 bool check_expected(struct bench_case *c, const struct filter *filter, double allowed, uint64_t *wrong,
                     struct error *error);
 

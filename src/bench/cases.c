@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the benchmark measures: sizes, filters, and random samples. */
+ * The cases of the benchmark: sizes, filters, random samples, and plans. */
 #include "bench/bench_internal.h"
 
 #include "base/random.h"

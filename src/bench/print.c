@@ -40,7 +40,7 @@ static void csv_text(FILE *file, const char *text)
         fputc('"', file);
 }
 
-/* Where the fields of a row go. */
+/* The destination of the fields of a row. */
 struct fields {
     FILE *file;
     enum bench_format format;

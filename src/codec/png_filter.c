@@ -25,7 +25,7 @@ static inline int16_t distance(int16_t a, int16_t b)
     return (int16_t)(a < b ? b - a : a - b);
 }
 
-/* That of left, above and corner which is nearest to left + above - corner; the first one if several are. */
+/* The one of left, above and corner that is nearest to left + above - corner; the first one if several are. */
 static inline uint8_t paeth(uint8_t left, uint8_t above, uint8_t corner)
 {
     const int16_t to_left = distance(above, corner), to_above = distance(left, corner);
@@ -98,7 +98,7 @@ enum { VECTORS = 2, LANES = 16 };
 #define TWICE(a) (((a) + (a)) | (lanes)((a) > 127))
 #endif
 
-/* Where a filter uses its neighbours. With zeros instead of some, Paeth's prediction is that of the other filters:
+/* The neighbours that a filter uses. With zeros instead of some, Paeth's prediction is that of the other filters:
  * left if the others are 0, above likewise, and 0 if all are. Average has its own. */
 struct neighbours {
     lanes left, above, corner, average;
@@ -141,7 +141,7 @@ INLINE void store_cell(uint8_t *to, uint64_t value, size_t cell, size_t size)
 }
 
 /* Move row 0 to the pixel at AT. CELL is 4 or 8. WHOLE: a cell from there on is in the row, and no row is before its
- * first pixel. The bytes of a cell behind the pixel are made anew by the next steps. */
+ * first pixel. The next steps write the bytes of a cell after the pixel again. */
 INLINE void step(struct wave *wave, size_t at, size_t cell, bool whole)
 {
     const size_t rows = VECTORS * LANES / cell, pixel = wave->pixel;

@@ -38,9 +38,9 @@ static inline void png_swap_samples(const uint8_t *in, size_t count, uint8_t *ou
  * to OUT, 1 + SIZE bytes. A pixel has PIXEL bytes. SCRATCH has png_filter_scratch(SIZE) bytes. */
 void png_filter(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *scratch, uint8_t *out);
 
-/* Undo the filters of ROWS rows at RAW, each SIZE bytes behind the number of its filter, which is below PNG_FILTERS. Write
- * them to OUT, without the numbers. A pixel has 1, 2, 3, 4, 6 or 8 bytes. ABOVE is the row above the first, or zeros.
- * WASTE has SIZE bytes. */
+/* Undo the filters of ROWS rows at RAW, each SIZE bytes after the number of its filter, which is below PNG_FILTERS.
+ * Write them to OUT, without the numbers. A pixel has 1, 2, 3, 4, 6 or 8 bytes. ABOVE is the row above the first, or
+ * zeros. WASTE has SIZE bytes. */
 void png_unfilter(const uint8_t *raw, size_t rows, const uint8_t *above, size_t size, size_t pixel, uint8_t *out,
                   uint8_t *waste);
 

@@ -102,7 +102,7 @@ static bool decode(const struct codec_input *input, const uint8_t *bytes, size_t
 bool stb_decode(const struct codec_input *input, struct image *image, struct error *error)
 {
     size_t size;
-    /* stb reads no checksum, and takes the zeros behind a stream that ends too early for its last codes. */
+    /* stb reads no checksum, and reads zeros after a stream that ends too early. */
     if (input->info->format->id == FORMAT_PNG && !png_check_rows(input, error))
         return false;
     if (!needs_patch(input))

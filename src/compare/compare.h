@@ -22,7 +22,7 @@ struct compare_area {
 /* Shares of pixels are counted in millionths of a percent. */
 enum { COMPARE_WHOLE = 100000000 };
 
-/* What two images may differ in and still be taken as equal. All zero: in nothing. */
+/* The differences that are tolerated. All zero: none. */
 struct compare_rules {
     int tolerance;            /* levels, of the images' own depth, that a sample may differ by */
     uint64_t different;       /* how many pixels may differ by more */
@@ -50,9 +50,9 @@ struct difference {
     double ssim;             /* as in ssim.h; NAN where it is not defined or was not computed */
 };
 
-/* Copy the pixels of EXPECTED that RULES ignore over those of ACTUAL, so that they are equal in all that follows. Set
- * *IGNORED to their number, and *HIDDEN to that of those which differed. The images have one shape. Fails if the mask
- * has another size. */
+/* Copy the pixels of EXPECTED that RULES ignore over those of ACTUAL, so that they are equal from now on. *IGNORED
+ * becomes their number, and *HIDDEN the number of them that differed. The images have one shape. Fails if the mask has
+ * another size. */
 bool compare_ignore(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
                     uint64_t *ignored, uint64_t *hidden, struct error *error);
 

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* What the page shows. */
+/* The contents of the page. */
 struct page_request {
     const char *expected, *actual; /* as the user named them */
     const struct compare_rows *rows;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pictures of differences as files: their names, and the mark by which a later run knows them. */
+ * Pictures of differences as files: their names, and the mark that a later run looks for. */
 #ifndef GPUCONV_PICTURE_H
 #define GPUCONV_PICTURE_H
 

@@ -89,7 +89,7 @@ bool thumbnail_encode(const struct image *small, struct thumbnail *thumbnail)
     const bool done =
         codec_encode(small, thumbnail->format, &settings, &thumbnail->bytes, &thumbnail->size, &unreported);
     if (!done)
-        thumbnail_free(thumbnail);
+        *thumbnail = (struct thumbnail){0};
     return done;
 }
 
@@ -102,18 +102,12 @@ bool thumbnail_make(const struct image *image, enum shrink shrink, struct thumbn
     return done;
 }
 
-void thumbnail_free(struct thumbnail *thumbnail)
-{
-    free(thumbnail->bytes);
-    *thumbnail = (struct thumbnail){0};
-}
-
 void thumbnails_free(struct thumbnails *thumbnails)
 {
     if (thumbnails == NULL)
         return;
-    thumbnail_free(&thumbnails->expected);
-    thumbnail_free(&thumbnails->actual);
-    thumbnail_free(&thumbnails->difference);
+    free(thumbnails->expected.bytes);
+    free(thumbnails->actual.bytes);
+    free(thumbnails->difference.bytes);
     free(thumbnails);
 }

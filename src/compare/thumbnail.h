@@ -38,15 +38,14 @@ enum shrink {
  * makes them fit. Release it with image_free. Fails if there is not enough memory. */
 bool image_shrink(const struct image *image, enum shrink shrink, struct image *small, struct error *error);
 
-/* Encode SMALL, a shrunk image: one of a few pixels exactly, others as a JPEG. Release it with thumbnail_free. Fails if
+/* Encode SMALL, a shrunk image: one of a few pixels exactly, others as a JPEG. Release its bytes with free. Fails if
  * there is not enough memory. */
 bool thumbnail_encode(const struct image *small, struct thumbnail *thumbnail);
 
 /* Shrink and encode. */
 bool thumbnail_make(const struct image *image, enum shrink shrink, struct thumbnail *thumbnail);
 
-/* Release the bytes. All zero is allowed, and is what remains. */
-void thumbnail_free(struct thumbnail *thumbnail);
+/* Release the thumbnails, each from malloc; NULL is allowed. */
 void thumbnails_free(struct thumbnails *thumbnails);
 
 #endif

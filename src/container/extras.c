@@ -8,7 +8,7 @@
 
 /* ---- The index of pictures ---- */
 
-/* MPF is a TIFF block behind a name: its byte order, the place of its directory, then fields of 12 bytes. The field
+/* MPF is a TIFF block after a name: its byte order, the place of its directory, then fields of 12 bytes. The field
  * MP_ENTRIES refers to 16 bytes for each picture: attributes, size and place in 4 bytes each, then 4 others. Places
  * count from the beginning of the block; that of the first picture is 0. */
 enum {
@@ -117,7 +117,7 @@ static size_t add_jpeg(const uint8_t *bytes, size_t size, unsigned *extras)
     return step == JPEG_STEP_END ? size - segment.left : size;
 }
 
-/* The kind of the bytes behind padding, which begin with no JPEG. A film (MP4) begins with a length of 4 bytes and
+/* The kind of the bytes after padding, which begin with no JPEG. A film (MP4) begins with a length of 4 bytes and
  * "ftyp". The first bytes of the length are zeros, so they count as padding. Samsung puts the film into a part with a
  * name. */
 static enum container_extra name_rest(const uint8_t *bytes, size_t size)

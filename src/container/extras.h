@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a file holds besides the picture that the codecs read: other pictures, a film, data behind the end. */
+ * Contents of a file besides the picture that the codecs read: other pictures, a film, data after the end. */
 #ifndef GPUCONV_EXTRAS_H
 #define GPUCONV_EXTRAS_H
 
@@ -17,16 +17,16 @@ enum container_extra {
     EXTRA_PICTURES,
     EXTRA_RAW,  /* a camera's samples before it made the picture */
     EXTRA_FILM, /* of a motion photo */
-    EXTRA_DATA, /* of an unknown kind, behind the end of the picture */
+    EXTRA_DATA, /* of an unknown kind, after the end of the picture */
     EXTRA_COUNT
 };
 
-/* What is in the file of SIZE bytes behind END, the end of its picture. Padding is nothing: zeros, FF, blanks and ends
- * of lines. INDEX is the segment of a JPEG that lists its pictures, MPF (CIPA DC-007); its data may be NULL. A preview
- * that it lists counts as nothing, because it shows the same picture as the file. */
+/* The extras in the file of SIZE bytes after END, the end of its picture. Padding does not count: zeros, FF, blanks and
+ * ends of lines. INDEX is the segment of a JPEG that lists its pictures, MPF (CIPA DC-007); its data may be NULL. A
+ * preview that it lists does not count, because it shows the same picture as the file. */
 unsigned container_extras_behind(const uint8_t *bytes, size_t size, size_t end, const struct jpeg_segment *index);
 
-/* What a segment of a JPEG holds besides metadata: second pictures and depths of Google's cameras, the samples of a
+/* The extras in a segment of a JPEG: second pictures and depths of Google's cameras, the samples of a
  * thermal camera. */
 unsigned container_extras_of(const struct jpeg_segment *segment);
 

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * The description of a filter, for --show, as text and as JSON. */
+/* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 #include "filter/filter_internal.h"
 

@@ -164,7 +164,7 @@ bool filter_find(const char *spec, struct filter *filter, struct filter *deep, s
 typedef bool filter_finder(const char *spec, struct filter *filter, struct filter *deep, struct error *error);
 
 /* Split ARGUMENT at its commas and FIND each filter. *FILTERS is one allocation of *COUNT filters, with each `deep`
- * behind them; release it with free. If ARGUMENT is the path of an existing file, it is one filter, even with commas. */
+ * after them; release it with free. If ARGUMENT is the path of an existing file, it is one filter, even with commas. */
 bool filter_find_all(const char *argument, filter_finder *find, struct filter **filters, size_t *count,
                      struct error *error);
 
@@ -201,11 +201,11 @@ bool filter_is_shift(const struct filter *filter);
 /* Is the filter square, of an odd size, with its anchor in the centre? */
 bool filter_is_centred_square(const struct filter *filter);
 
-/* What --show prints: name, size, anchor, scale, sum, exactness and separability or `combine`, then the grids of taps.
+/* The text of --show: name, size, anchor, scale, sum, exactness and separability or `combine`, then the grids of taps.
  * Release the text with free. NULL if there is not enough memory. */
 char *filter_describe(const struct filter *filter);
 
-/* Print the same as a JSON object: the taps row by row, those of the second grid behind the first. */
+/* Print the same as a JSON object: the taps row by row, then those of the second grid. */
 void filter_print_json(FILE *file, const struct filter *filter);
 
 #ifdef __cplusplus

@@ -320,13 +320,13 @@ static bool make_gaussian(const struct number *parameters, bool deep, struct fil
     return true;
 }
 
-/* An unsharp mask is in + a (in - g), for the amount a and the blur g. The one made here is in + A (in - b): A is a rounded
- * to 2^-20, and b is the blur of make_blur rounded to 2^-8 levels. Both differ by at most
+/* An unsharp mask is in + a (in - g), for the amount a and the blur g. The one made here is in + A (in - b): A is a
+ * rounded to 2^-20, and b is the blur of make_blur rounded to 2^-8 levels. Both differ by at most
  *
  *     |A - a| |in - g| + A |b - g| <= levels |A - a| + A (error of the blur + 2^-9)
  *
- * and clamping makes that no larger. Where |in - b| is that near to the threshold, one may be above it and the other not.
- * The mask of a blur that is one tap leaves all as it is. */
+ * and clamping makes that no larger. If |in - b| is that near to the threshold, one may be above it and the other not.
+ * If the blur is one tap, the mask changes nothing. */
 static bool make_unsharp(const struct number *parameters, bool deep, struct filter *filter)
 {
     const double sigma = parameters[0].value, amount = parameters[1].value, threshold = parameters[2].value;
@@ -422,8 +422,9 @@ static bool make_disk(const struct number *parameters, bool deep, struct filter 
  * replaces its limit 2 sigma^2, so that the weights sum to 0. A factor of sigma^2 makes the output equally strong for
  * every sigma.
  *
- * Beyond a radius of 2 sigma the weights are positive. Those that move no output by more than a part of a level are left
- * out. A smaller m makes the others sum to 0: it adds to them what was left out, so both differences are alike. */
+ * Beyond a radius of 2 sigma the weights are positive. The outer ones, which move no output by more than a part of a
+ * level, are left out. A smaller m makes the others sum to 0: it adds to them as much as was left
+ * out, so both differences are equally large. */
 static bool make_log(const struct number *parameters, bool deep, struct filter *filter)
 {
     const double sigma = parameters[0].value;

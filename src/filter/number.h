@@ -15,7 +15,7 @@ struct number {
 #define NUMBER_ZERO ((struct number){.numerator = 0, .denominator = 1, .value = 0.0})
 #define NUMBER_ONE ((struct number){.numerator = 1, .denominator = 1, .value = 1.0})
 
-/* What is wrong with the text of a number. */
+/* The faults of the text of a number. */
 enum number_fault { NUMBER_FINE, NUMBER_MALFORMED, NUMBER_TOO_LARGE, NUMBER_OVER_ZERO };
 
 /* Read the number that fills the bytes from AT to END: a decimal (`12`, `.5`, `1.`, `2.5e-3`) or a fraction of two,

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * Images: reserve, release and convert them. */
+/* SPDX-License-Identifier: MIT */
 #include "image/image.h"
 
 #include "base/bytes.h"

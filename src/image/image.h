@@ -48,7 +48,7 @@ struct plane {
     void *data;
 };
 
-/* What happens to the alpha channel of 2- and 4-channel images. */
+/* How to treat the alpha channel of 2- and 4-channel images. */
 enum alpha {
     ALPHA_KEEP,        /* filter the colours as they are, copy alpha */
     ALPHA_PREMULTIPLY, /* multiply the colours by alpha, filter all planes, divide the colours by the new alpha */

@@ -2,19 +2,19 @@
  *
  * The tables of tags: TIFF 6.0, sections 4 to 8 and 20 to 22; EXIF 2.32 and 3.0, 4.6.4 to 4.6.8; the tags that Windows
  * writes (Rating, XPTitle and the like) and those of TIFF/EP, as ExifTool's documentation lists them. Counts are those
- * of the standards. Where these allow any number, or writers differ, they are small. */
+ * of the standards. They are small if a standard allows any number, or if writers differ. */
 #include "metadata/exif_tags.h"
 
 #include "metadata/plain_text.h"
 
 #include <string.h>
 
-/* What a tag holds. Writers differ in the types of numbers, so only the number of numbers counts. */
+/* The content of a tag. Writers differ in the types of numbers, so only their count is checked. */
 enum content {
     NUMBERS,   /* of any type, text and bytes included */
     BYTES,     /* numbers of one byte each */
     TEXT,      /* in ASCII, or what else the writer took for it */
-    CODED,     /* text behind 8 bytes that name its character set */
+    CODED,     /* text after 8 bytes that name its character set */
     UTF16_TEXT /* bytes of text in UTF-16 */
 };
 
@@ -28,7 +28,7 @@ struct tags {
     enum content content;
 };
 
-/* Of the image and of EXIF. Writers put some into the wrong one of these two directories. */
+/* The tags of the image and of EXIF. Some writers put a tag into the wrong one of these two directories. */
 static const struct tags image_tags[] = {
     {0x000b, 0x000b, LINE, TEXT},  /* ProcessingSoftware */
     {0x0100, 0x0101, 1, NUMBERS},  /* ImageWidth and ImageLength */
@@ -183,7 +183,7 @@ static bool is_silent(unsigned number)
     return false;
 }
 
-/* Is the value a text? Some cameras leave anything behind the NUL of a text; *COUNT is then cut. */
+/* Is the value a text? Some cameras leave other bytes after the NUL of a text; *COUNT is then reduced. */
 static bool is_text(const uint8_t *value, uint32_t *count)
 {
     if (plain_text_is(value, *count))

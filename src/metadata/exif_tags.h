@@ -15,7 +15,7 @@ enum exif_directory { DIRECTORY_IMAGE, DIRECTORY_EXIF, DIRECTORY_GPS, DIRECTORY_
 /* The types of values (TIFF 6.0, section 2; EXIF 3.0, 4.6.2). */
 enum exif_type { TYPE_SHORT = 3, TYPE_LONG = 4, TYPE_RATIONAL = 5, TYPE_IFD = 13, TYPE_UTF8 = 129 };
 
-/* What is done with a tag. */
+/* The action for a tag. */
 enum exif_fate {
     EXIF_CARRIED,
     EXIF_SILENT, /* left out of every file: pictures, maker's notes, and how and where the file was stored */

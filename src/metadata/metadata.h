@@ -3,11 +3,11 @@
  * Metadata: all contents of a file besides its samples. They are read from the chunks of a PNG or the segments of a
  * JPEG, adapted to the written picture, and put into an encoded file of either format.
  *
- * No part is kept that may show the picture before it was filtered: a blurred face must not be found in its file. So
- * only what is known to be text or a few numbers is kept. EXIF is rebuilt from tags of a list. That drops the
- * thumbnail (IFD1), previews, maker notes and all bytes that no directory refers to. Of an XMP packet, of IPTC and of
- * texts, plain text is kept; of a profile, what its tags refer to. The other segments of an extended XMP packet,
- * Photoshop's resources apart from IPTC and the copyright, and all other application segments are dropped. */
+ * No part is kept that may show the picture before it was filtered: a blurred face must not be found in its file. Only
+ * text and a few numbers are kept. EXIF is rebuilt from a list of known tags. This drops the thumbnail (IFD1),
+ * previews, maker notes and all bytes that no directory refers to. XMP, IPTC and texts keep their plain text, and a
+ * profile keeps the values of its tags. The other segments of an extended XMP packet, Photoshop's resources except IPTC
+ * and the copyright, and all other application segments are dropped. */
 #ifndef GPUCONV_METADATA_H
 #define GPUCONV_METADATA_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared by the files of this room. A file is not trusted: each length is checked against the bytes that are there.
- * Each part is copied only once, so the time grows only with the file's size. */
+ * Shared by the files of this room. A file is not trusted: each length is checked against the size of the file. Each
+ * part is copied only once, so the time is proportional to the file's size. */
 #ifndef GPUCONV_METADATA_INTERNAL_H
 #define GPUCONV_METADATA_INTERNAL_H
 
@@ -17,7 +17,7 @@ bool bytes_begin(const uint8_t *bytes, size_t size, const char *head, size_t hea
 /* The bit of `dropped` in struct metadata. */
 uint32_t metadata_bit(enum metadata_part part, enum metadata_reason reason);
 
-/* Note that a part is dropped. Returns true, because that is no failure. */
+/* Note that a part is dropped. Returns true: this is no failure. */
 bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum metadata_reason reason);
 
 /* Inflate *SIZE bytes into OUT, up to MOST and to what is left of METADATA's bound for a file. *SIZE becomes the size

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is known of a text. All zero at first. */
+/* The properties of a text that are measured. All zero at first. */
 struct plain_text {
     uint64_t window;           /* the last eight characters */
     size_t word, run, longest; /* letters of this word, and of long words in a row; the most in a row */

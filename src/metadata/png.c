@@ -167,7 +167,7 @@ static bool read_text(struct metadata *metadata, const struct png_chunk *chunk, 
     size_t packed = size;
     bool done = metadata_inflate(metadata, xmp ? METADATA_XMP : METADATA_TEXT, text, &packed,
                                  wrapped ? METADATA_PART_MOST : METADATA_TEXT_MOST, &inflated, error);
-    if (done && inflated.bytes != NULL && packed < size && !wrapped) /* bytes behind the stream would go along */
+    if (done && inflated.bytes != NULL && packed < size && !wrapped) /* bytes after the stream would be kept, too */
         metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
     else if (done && inflated.bytes != NULL)
         done = read_plain(metadata, chunk, inflated.bytes, inflated.size, error);

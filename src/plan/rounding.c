@@ -72,7 +72,7 @@ void rounding16_make(const struct filter *filter, struct rounding16 *rounding)
 
 /* Levels are computed in doubles. Where `is_exact` is set, 2^-33 is added, so that none is too low.
  *
- * With T = 257 O + 1/2, O = p/r and w = 2r: level n is reached where x = sqrt(N) / D + T >= n. That is where
+ * With T = 257 O + 1/2, O = p/r and w = 2r: level n is reached if x = sqrt(N) / D + T >= n. This is equivalent to
  * w sqrt(N) >= v = w D (n - T), an integer. If it is not reached, w^2 N <= v^2 - 1, so that v - w sqrt(N) >= 1 / 2v,
  * and x is below n by at least 1 / (2v w D). With |T| < 2^16 + 1, v <= w D 2^17, and the distance is at least
  * 2^-18 / (w D)^2. For w D <= 128 that is 2^-32.

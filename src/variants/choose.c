@@ -74,7 +74,7 @@ double cost_cuda_seconds(const struct filter *filters, size_t count, const struc
 
 double cost_batch_cpu_seconds(const struct filter *filters, size_t count, const struct batch_work *batch)
 {
-    /* Of a pixel of a JPEG on a busy core. */
+    /* Seconds for a pixel of a JPEG on a busy core. */
     const double decode = batch->is_decoded ? 4.5e-9 : 0, encode = batch->is_encoded ? 2.5e-9 : 0;
     const double pixels = (double)batch->image.width * batch->image.height;
     const int threads = batch->image.threads > 0 ? batch->image.threads : 1;
@@ -92,8 +92,8 @@ double cost_batch_cuda_seconds(const struct filter *filters, size_t count, const
     const double bytes = work_samples(image) * (double)sample_bytes(image->sample);
     const double pixels = (double)image->width * image->height;
     const bool is_moved = !batch->is_decoded || !batch->is_encoded;
-    /* The workers filter while a GPU starts. What remains of its start and its end took 0.2 s on an H200, by
-     * benchmarks/backends.py. The GPU filters one image after the other. Meanwhile the workers copy theirs. */
+    /* The workers filter while a GPU starts. On an H200, the part of its start and shutdown that does not overlap took
+     * 0.2 s (benchmarks/backends.py). The GPU filters one image after the other; the workers copy theirs meanwhile. */
     const double start = 0.2 + (is_moved ? batch->workers * bytes * locking : 0);
     const double gpu = (batch->is_decoded ? pixels * decode : bytes * move) +
                        (batch->is_encoded ? pixels * encode : bytes * move) +

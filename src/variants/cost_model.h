@@ -8,7 +8,7 @@
 #include "filter/filter.h"
 #include "image/image.h"
 
-/* The properties of the work that a cost depends on, beside the filter. */
+/* The properties of the work, besides the filter, that a cost depends on. */
 struct work {
     int width, height, planes;
     enum sample sample;
