@@ -60,13 +60,20 @@ static bool changes_other_text(uint32_t code)
            code == 0xfffe || code == 0xffff;     /* no characters, in XML 1.0 */
 }
 
-static void print_escaped(FILE *file, const uint8_t *c, const uint8_t *end)
+/* Print SIZE bytes of text for people, or as the inside of a JSON string. */
+static void print_characters(FILE *file, const char *text, size_t size, bool json)
 {
-    while (c < end) {
+    for (const uint8_t *c = (const uint8_t *)text, *end = c + size; c < end;) {
         const int length = text_utf8_length(c, (size_t)(end - c));
         const uint8_t *next = c + (length > 0 ? length : 1);
-        if (length > 0 && !changes_other_text(text_code_point(c, length)))
+        if (json && length == 0)
+            fprintf(file, "\\udc%02x", *c);
+        else if (json && (*c == '"' || *c == '\\'))
+            fprintf(file, "\\%c", *c);
+        else if (length > 0 && !changes_other_text(text_code_point(c, length)))
             fwrite(c, 1, (size_t)length, file);
+        else if (json)
+            fprintf(file, "\\u%04x", text_code_point(c, length)); /* all of them have four digits */
         else if (*c == '\n')
             fputs("\\n", file);
         else if (*c == '\t')
@@ -80,7 +87,7 @@ static void print_escaped(FILE *file, const uint8_t *c, const uint8_t *end)
 
 void text_print_escaped(FILE *file, const char *text)
 {
-    print_escaped(file, (const uint8_t *)text, (const uint8_t *)text + strlen(text));
+    print_characters(file, text, strlen(text), false);
 }
 
 void text_print_xml(FILE *file, const char *text)
@@ -88,7 +95,7 @@ void text_print_xml(FILE *file, const char *text)
     static const char special[] = "&<>\"", *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
     for (;;) {
         const size_t plain = strcspn(text, special); /* no other character of UTF-8 has these bytes */
-        print_escaped(file, (const uint8_t *)text, (const uint8_t *)text + plain);
+        print_characters(file, text, plain, false);
         if (text[plain] == '\0')
             break;
         fputs(entities[strchr(special, text[plain]) - special], file);
@@ -102,20 +109,8 @@ void text_print_json(FILE *file, const char *text)
         fputs("null", file);
         return;
     }
-    const uint8_t *c = (const uint8_t *)text, *end = c + strlen(text);
     fputc('"', file);
-    while (c < end) {
-        const int length = text_utf8_length(c, (size_t)(end - c));
-        if (length == 0)
-            fprintf(file, "\\udc%02x", *c);
-        else if (*c == '"' || *c == '\\')
-            fprintf(file, "\\%c", *c);
-        else if (changes_other_text(text_code_point(c, length)))
-            fprintf(file, "\\u%04x", text_code_point(c, length)); /* all of them have four digits */
-        else
-            fwrite(c, 1, (size_t)length, file);
-        c += length > 0 ? length : 1;
-    }
+    print_characters(file, text, strlen(text), true);
     fputc('"', file);
 }
 
