@@ -4,7 +4,6 @@
 #include "batch/job.h"
 
 #include "base/file.h"
-#include "base/text.h"
 #include "batch/outputs.h"
 #include "batch/passage.h"
 #include "container/extras.h"
@@ -31,14 +30,6 @@ void job_release_buffers(struct job_worker *worker)
     worker->kept = 0;
 }
 
-static bool too_large(const struct memory_budget *budget, const struct job *job, size_t need, struct error *error)
-{
-    char needed[TEXT_OF_SIZE], allowed[TEXT_OF_SIZE];
-    return error_about(error, ERROR_WORK, file_input_name(job->input),
-                       "needs %s of memory, and --memory allows %s; allow more", text_of_size(need, needed),
-                       text_of_size(budget->most, allowed));
-}
-
 /* Reserve NEED bytes for the file and what is read from it. WAIT and RESERVED are as below. */
 static bool reserve_file(struct job_worker *worker, const struct passage *passage, size_t need, bool wait,
                          bool *reserved, struct error *error)
@@ -46,8 +37,8 @@ static bool reserve_file(struct job_worker *worker, const struct passage *passag
     struct memory_budget *budget = worker->budget;
     const size_t more = need > worker->reserved ? need - worker->reserved : 0;
     *reserved = false;
-    if (need > budget->most)
-        return too_large(budget, passage->job, need, error);
+    if (!budget_check(budget, need, file_input_name(passage->job->input), error))
+        return false;
     if (wait)
         budget_wait(budget, more, worker->reserved);
     else if (!budget_try(budget, more, worker->reserved))
@@ -86,8 +77,8 @@ static bool reserve_image(struct job_worker *worker, const struct passage *passa
     const size_t need = needs.image, kept = needs.kept;
     const size_t image = need > worker->reserved ? need : worker->reserved;
     *reserved = false;
-    if (kept > budget->most || image > budget->most - kept)
-        return too_large(budget, passage->job, image + kept, error);
+    if (!budget_check(budget, image + kept, file_input_name(passage->job->input), error))
+        return false;
     const size_t growth = kept > worker->kept ? kept - worker->kept : 0;
     const size_t more = image + growth - worker->reserved;
     if (wait)

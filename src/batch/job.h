@@ -6,8 +6,8 @@
 #define GPUCONV_JOB_H
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/parallel.h"
-#include "batch/memory.h"
 #include "codec/codec.h"
 #include "image/image.h"
 #include "pipeline/pipeline.h"

@@ -4,7 +4,6 @@
 #include "compare/pair.h"
 
 #include "base/file.h"
-#include "base/text.h"
 #include "codec/format.h"
 #include "compare/picture.h"
 #include "compare/ssim.h"
@@ -40,26 +39,14 @@ struct pair {
 
 /* ---- Memory ---- */
 
-/* Reserve NEED bytes for this pair, those that it holds included. Where they are not there, wait, and meanwhile hold none:
- * memory.h says why. The files that are already read stay, two for each thread. */
+/* Reserve NEED bytes for this pair in all. While it waits for them, it keeps the files that it has read: two for each
+ * thread. */
 static bool reserve(struct pair *pair, size_t need, struct error *error)
 {
     struct pair_worker *worker = pair->worker;
-    struct memory_budget *budget = worker->budget;
-    if (need > budget->most) {
-        char needed[TEXT_OF_SIZE], allowed[TEXT_OF_SIZE];
-        return error_about(error, ERROR_WORK, pair->row->name, "needs %s of memory, and --memory allows %s; allow more",
-                           text_of_size(need, needed), text_of_size(budget->most, allowed));
-    }
-    if (need <= worker->reserved)
-        return true;
-    if (!budget_try(budget, need - worker->reserved, worker->reserved)) {
-        budget_release(budget, worker->reserved);
-        budget_begin_wait(budget);
-        budget_wait(budget, need, 0);
-        budget_end_wait(budget);
-    }
-    worker->reserved = need;
+    if (!budget_check(worker->budget, need, pair->row->name, error))
+        return false;
+    budget_raise(worker->budget, need, &worker->reserved);
     return true;
 }
 

@@ -5,8 +5,8 @@
 #define GPUCONV_PAIR_H
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/parallel.h"
-#include "batch/memory.h"
 #include "codec/codec.h"
 #include "compare/rows.h"
 

@@ -2,7 +2,7 @@
 #include "compare/picture.h"
 
 #include "base/file.h"
-#include "batch/memory.h"
+#include "base/memory.h"
 #include "codec/format.h"
 #include "container/png.h"
 #include "metadata/metadata.h"

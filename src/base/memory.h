@@ -16,6 +16,8 @@
 #ifndef GPUCONV_MEMORY_H
 #define GPUCONV_MEMORY_H
 
+#include "base/error.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,6 +38,9 @@ void budget_open(struct memory_budget *budget, size_t limit);
 /* Release the budget. No thread may use it any more. */
 void budget_close(struct memory_budget *budget);
 
+/* May one job reserve NEED bytes at all? If not, the error is about the file NAME. */
+bool budget_check(const struct memory_budget *budget, size_t need, const char *name, struct error *error);
+
 /* Reserve SIZE bytes more for a job that holds HELD bytes. Returns false if that would need waiting. */
 bool budget_try(struct memory_budget *budget, size_t size, size_t held);
 
@@ -47,6 +52,9 @@ void budget_wait(struct memory_budget *budget, size_t size, size_t held);
 
 /* End the caller's turn; the next job gets its own. */
 void budget_end_wait(struct memory_budget *budget);
+
+/* Let a job that holds *RESERVED bytes hold at least NEED. If they are not free now, give back all and wait for them. */
+void budget_raise(struct memory_budget *budget, size_t need, size_t *reserved);
 
 /* Give back SIZE bytes. */
 void budget_release(struct memory_budget *budget, size_t size);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The memory budget: a counter, a mutex and a condition. */
-#include "batch/memory.h"
+#include "base/memory.h"
 
 #include "base/allowance.h"
+#include "base/text.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -22,6 +23,14 @@ void budget_close(struct memory_budget *budget)
 {
     pthread_mutex_destroy(&budget->mutex);
     pthread_cond_destroy(&budget->changed);
+}
+
+bool budget_check(const struct memory_budget *budget, size_t need, const char *name, struct error *error)
+{
+    char needed[TEXT_OF_SIZE], allowed[TEXT_OF_SIZE];
+    return need <= budget->most ||
+           error_about(error, ERROR_WORK, name, "needs %s of memory, and --memory allows %s; allow more",
+                       text_of_size(need, needed), text_of_size(budget->most, allowed));
 }
 
 /* May a job that holds HELD bytes reserve SIZE more now? The sum cannot overflow, because both are sizes of objects. */
@@ -66,6 +75,19 @@ void budget_end_wait(struct memory_budget *budget)
     budget->taken = false;
     pthread_cond_broadcast(&budget->changed);
     pthread_mutex_unlock(&budget->mutex);
+}
+
+void budget_raise(struct memory_budget *budget, size_t need, size_t *reserved)
+{
+    if (need <= *reserved)
+        return;
+    if (!budget_try(budget, need - *reserved, *reserved)) {
+        budget_release(budget, *reserved);
+        budget_begin_wait(budget);
+        budget_wait(budget, need, 0);
+        budget_end_wait(budget);
+    }
+    *reserved = need;
 }
 
 void budget_release(struct memory_budget *budget, size_t size)
