@@ -4,7 +4,6 @@
 #include "app/messages.h"
 #include "app/modes.h"
 #include "app/progress.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/signals.h"
@@ -17,8 +16,8 @@
 #include "compare/pairs.h"
 #include "compare/picture.h"
 #include "compare/rows.h"
+#include "compare/run.h"
 #include "compare/update.h"
-#include "compare/workers.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -26,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A run of --compare. */
@@ -39,7 +37,6 @@ struct comparison {
     struct image mask;
     struct compare_rows rows;
     struct progress progress;
-    double start;
 };
 
 /* ---- What to compare ---- */
@@ -262,16 +259,10 @@ static void print_step(void *context, enum update_step step, const struct compar
 
 /* ---- The run ---- */
 
-static void on_progress(void *context, const struct workers_progress *progress)
+static void on_progress(void *context, const struct batch_totals *totals)
 {
     struct comparison *comparison = context;
-    const struct batch_totals totals = {.count = progress->count,
-                                        .done = progress->ended,
-                                        .work = progress->bytes,
-                                        .work_done = progress->bytes_ended,
-                                        .pixels = progress->pixels,
-                                        .milliseconds = clock_milliseconds() - comparison->start};
-    progress_draw(&comparison->progress, &totals);
+    progress_draw(&comparison->progress, totals);
 }
 
 /* Compare, and do not return if a signal comes. */
@@ -279,7 +270,7 @@ static bool compare_all(struct comparison *comparison, struct error *error)
 {
     const struct options *options = comparison->options;
     const bool progress = comparison->folders && !options->quiet && isatty(STDERR_FILENO);
-    const struct workers_request request = {
+    const struct compare_request request = {
         .settings = &comparison->settings,
         .threads = options->threads,
         .jobs = options->batch.workers,
@@ -289,17 +280,14 @@ static bool compare_all(struct comparison *comparison, struct error *error)
         .on_progress = progress ? on_progress : NULL,
         .context = comparison,
     };
-    int signal;
-    struct workers_progress ended;
-    comparison->start = clock_milliseconds();
-    const bool done = workers_run(&request, &comparison->rows, &signal, &ended, error);
-    if (signal != 0) { /* threads still run */
+    struct batch_totals totals;
+    const bool done = compare_run(&request, &comparison->rows, &totals, error);
+    if (totals.signal != 0) { /* threads still run */
         if (progress && write(STDERR_FILENO, "\r\033[K", 4) < 0)
             _exit(ERROR_WORK);
-        if (comparison->folders && !options->quiet)
-            print_interrupted(&(struct batch_totals){.done = ended.ended, .count = ended.count}, "pair", "compared",
-                              "; nothing was reported");
-        _exit(128 + signal);
+        if (comparison->folders && !options->quiet && totals.count > 0)
+            print_interrupted(&totals, "pair", "compared", "; nothing was reported");
+        _exit(128 + totals.signal);
     }
     progress_clear(&comparison->progress);
     return done;
@@ -311,7 +299,7 @@ static bool may_update(void *context)
     struct comparison *comparison = context;
     sigset_t signals;
     signals_find_ending(&signals);
-    const int number = sigtimedwait(&signals, NULL, &(struct timespec){0});
+    const int number = signals_wait(&signals, 0);
     if (number > 0)
         comparison->updates.signal = number;
     return comparison->updates.signal == 0;

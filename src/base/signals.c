@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <time.h>
 #include <unistd.h>
 
 void signals_find_ending(sigset_t *set)
@@ -14,6 +15,13 @@ void signals_find_ending(sigset_t *set)
         if (sigaction(all[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
             sigaddset(set, all[i]);
     }
+}
+
+int signals_wait(const sigset_t *set, int milliseconds)
+{
+    const struct timespec time = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000L};
+    const int number = milliseconds < 0 ? sigwaitinfo(set, NULL) : sigtimedwait(set, NULL, &time);
+    return number > 0 ? number : 0;
 }
 
 _Noreturn void signals_end_program(int number)

@@ -1,32 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * A batch: its workers, the choice of the backend, and the end, which may be a failure or a signal. */
+ * A batch: what its workers do, the choice of the backend, and the totals. */
 #include "batch/batch.h"
 
 #include "base/clock.h"
 #include "base/parallel.h"
-#include "base/signals.h"
+#include "base/workers.h"
 #include "batch/outputs.h"
 #include "variants/choose.h"
 
-#include <errno.h>
-#include <malloc.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-
-enum {
-    PROGRESS_MILLISECONDS = 100,  /* between two calls of on_progress */
-    SHUTDOWN_MILLISECONDS = 5000, /* after a signal, the longest wait for outputs that are being written */
-    POLL_MILLISECONDS = 10,       /* between two looks at these outputs */
-};
 
 /* ---- Workers ---- */
 
@@ -39,16 +24,9 @@ struct gpu {
     atomic_flag is_awaited; /* a worker waits for its start */
 };
 
-enum state {
-    STATE_RUN,
-    STATE_STOPPING,    /* the jobs that have begun continue; no other begins */
-    STATE_INTERRUPTED, /* nothing is written any more */
-};
-
 /* A thread, and what it keeps from job to job. */
 struct worker {
     struct batch *batch;
-    pthread_t thread;
     struct gpu *gpu;                 /* NULL: there is none; or there is one job, whose pipeline opens the GPU itself */
     _Atomic(const struct job *) job; /* the last that it has begun */
     struct job_worker tools;
@@ -57,30 +35,21 @@ struct worker {
 struct batch {
     const struct batch_request *request;
     const struct batch_callbacks *callbacks;
-    struct memory_budget budget;
+    struct workers workers;
     struct outputs outputs;
     struct gpu *gpus;
-    struct worker *workers;
-    int worker_count; /* workers wanted */
-    int started;      /* workers started */
-    int threads;      /* of the CPU for one image; 0: one for each processor */
-    bool takes_all;   /* the workers take all processors */
-    double bytes;     /* of all inputs */
-    double mean_work; /* of an input */
-
-    const struct job **order; /* the order in which jobs begin */
-    atomic_size_t next;       /* the index in it of the next job */
-    atomic_int state;         /* enum state */
-    atomic_int running;       /* workers that have not ended */
-    int ended;                /* an eventfd that the last worker writes to; -1: there is none */
+    struct worker *list; /* the workers, by their numbers */
+    int worker_count;    /* workers wanted */
+    int threads;         /* of the CPU for one image; 0: one for each processor */
+    bool takes_all;      /* the workers take all processors */
+    double bytes;        /* of all inputs */
+    double *work;        /* for each job about how long it takes, in bytes of the quickest format */
 
     pthread_mutex_t choosing;
     enum choice choice;        /* CHOICE_AUTO: the first image of each kind decides for the kind */
     enum choice choices[2][2]; /* by job_shape's is_decoded and is_encoded; CHOICE_AUTO: not yet decided */
     bool uses_gpus;            /* some kind, or all, goes to the GPUs */
 
-    pthread_rwlock_t writing;  /* read-locked while an output is written; write-locked once none may be written */
-    pthread_mutex_t reporting; /* held while a callback runs, and while totals change */
     struct batch_totals totals;
     double start;
 };
@@ -169,9 +138,9 @@ static void forward_decoded(void *context, const struct job_result *result)
     struct batch *batch = ((struct worker *)context)->batch;
     if (!is_single(batch) || batch->callbacks->on_decoded == NULL)
         return;
-    pthread_mutex_lock(&batch->reporting);
+    workers_begin_report(&batch->workers);
     batch->callbacks->on_decoded(batch->callbacks->context, result);
-    pthread_mutex_unlock(&batch->reporting);
+    workers_end_report(&batch->workers);
 }
 
 static void forward_planned(void *context, const struct pipeline *pipeline)
@@ -179,11 +148,11 @@ static void forward_planned(void *context, const struct pipeline *pipeline)
     struct batch *batch = ((struct worker *)context)->batch;
     if (!is_single(batch))
         return;
-    pthread_mutex_lock(&batch->reporting);
+    workers_begin_report(&batch->workers);
     batch->totals.why = pipeline->why;
     if (batch->callbacks->on_planned != NULL)
         batch->callbacks->on_planned(batch->callbacks->context, pipeline);
-    pthread_mutex_unlock(&batch->reporting);
+    workers_end_report(&batch->workers);
 }
 
 static void warn_once(void *context, const struct error *reason)
@@ -192,32 +161,17 @@ static void warn_once(void *context, const struct error *reason)
     struct batch *batch = worker->batch;
     if (batch->callbacks->on_fallback == NULL || (worker->gpu != NULL && atomic_exchange(&worker->gpu->warned, true)))
         return;
-    pthread_mutex_lock(&batch->reporting);
+    workers_begin_report(&batch->workers);
     batch->callbacks->on_fallback(batch->callbacks->context, reason);
-    pthread_mutex_unlock(&batch->reporting);
+    workers_end_report(&batch->workers);
 }
 
-static bool begin_write(void *context)
-{
-    struct batch *batch = ((struct worker *)context)->batch;
-    if (atomic_load(&batch->state) == STATE_INTERRUPTED)
-        return false;
-    pthread_rwlock_rdlock(&batch->writing);
-    return true;
-}
-
-/* About how long a job takes, in bytes of the quickest format. A file whose size is not known counts as the mean. */
-static double estimate_work(const struct batch *batch, const struct job *job)
-{
-    const struct format *format = format_find_by_path(job->input);
-    return job->bytes > 0 ? (double)job->bytes * (format != NULL ? format->work_of_byte : 1) : batch->mean_work;
-}
-
-/* Call with `reporting` held. */
+/* Call between workers_begin_report and workers_end_report. */
 static void count_result(struct worker *worker, const struct job_result *result)
 {
-    struct batch_totals *totals = &worker->batch->totals;
-    const double work = estimate_work(worker->batch, result->job);
+    struct batch *batch = worker->batch;
+    struct batch_totals *totals = &batch->totals;
+    const double work = batch->work[result->job - batch->request->jobs];
     totals->done += result->outcome == JOB_DONE;
     totals->skipped += result->outcome == JOB_SKIPPED;
     totals->failed += result->outcome == JOB_FAILED;
@@ -230,16 +184,15 @@ static void count_result(struct worker *worker, const struct job_result *result)
     atomic_store(&worker->tools.step, JOB_STEP_NONE); /* it is no longer under way, for report_progress */
 }
 
-static void end_write(void *context, const struct job_result *result)
+static void report_result(void *context, const struct job_result *result)
 {
     struct worker *worker = context;
     struct batch *batch = worker->batch;
-    pthread_mutex_lock(&batch->reporting);
+    workers_begin_report(&batch->workers);
     count_result(worker, result);
     if (batch->callbacks->on_written != NULL)
         batch->callbacks->on_written(batch->callbacks->context, result);
-    pthread_mutex_unlock(&batch->reporting);
-    pthread_rwlock_unlock(&batch->writing);
+    workers_end_report(&batch->workers);
 }
 
 static const struct job_hooks hooks = {
@@ -247,82 +200,45 @@ static const struct job_hooks hooks = {
     .choose = choose_for_image,
     .planned = forward_planned,
     .fell_back = warn_once,
-    .begin_write = begin_write,
-    .end_write = end_write,
+    .report = report_result,
 };
 
 /* ---- The work ---- */
 
-static void forward_result(struct batch *batch, const struct job_result *result)
-{
-    if (batch->callbacks->on_result == NULL)
-        return;
-    pthread_mutex_lock(&batch->reporting);
-    batch->callbacks->on_result(batch->callbacks->context, result);
-    pthread_mutex_unlock(&batch->reporting);
-}
-
 /* Do jobs until there are no more. */
-static void do_jobs(struct batch *batch, struct worker *worker)
+static void do_jobs(void *context, int number)
 {
-    while (atomic_load(&batch->state) == STATE_RUN) {
-        const size_t index = atomic_fetch_add(&batch->next, 1);
-        if (index >= batch->request->count)
-            break;
+    struct batch *batch = context;
+    const struct batch_callbacks *callbacks = batch->callbacks;
+    struct worker *worker = &batch->list[number];
+    size_t index;
+    while (workers_next(&batch->workers, &index)) {
+        const struct job *job = &batch->request->jobs[index];
         struct job_result result;
-        atomic_store(&worker->job, batch->order[index]);
-        job_run(&worker->tools, batch->order[index], &result);
-        if (result.outcome == JOB_FAILED && batch->request->fail_fast) {
-            int running = STATE_RUN;
-            atomic_compare_exchange_strong(&batch->state, &running, STATE_STOPPING);
-        }
-        if (atomic_load(&batch->state) != STATE_INTERRUPTED)
-            forward_result(batch, &result);
+        atomic_store(&worker->job, job);
+        job_run(&worker->tools, job, &result);
+        if (result.outcome == JOB_FAILED && batch->request->fail_fast)
+            workers_stop(&batch->workers);
+        if (callbacks->on_result == NULL || workers_interrupted(&batch->workers))
+            continue;
+        workers_begin_report(&batch->workers);
+        callbacks->on_result(callbacks->context, &result);
+        workers_end_report(&batch->workers);
     }
     job_worker_close(&worker->tools);
 }
 
-static void signal_end(const struct batch *batch)
+/* Report the progress, with that of the jobs under way. No job ends meanwhile. */
+static void report_progress(void *context)
 {
-    const uint64_t one = 1;
-    if (write(batch->ended, &one, sizeof one) < 0)
-        abort(); /* an eventfd takes a number that is not its largest */
-}
-
-static void *run_worker(void *context)
-{
-    struct worker *worker = context;
-    struct batch *batch = worker->batch;
-    do_jobs(batch, worker);
-    if (atomic_fetch_sub(&batch->running, 1) == 1)
-        signal_end(batch);
-    return NULL;
-}
-
-/* ---- Signals ---- */
-
-/* Stop all writing. Wait for the outputs that are being written, but only SHUTDOWN_MILLISECONDS, or until another
- * signal comes: an output may be a pipe that nobody reads, or its disk may be gone. Even then a file is whole or
- * missing. */
-static void stop_writing(struct batch *batch, int signals)
-{
-    struct pollfd file = {.fd = signals, .events = POLLIN};
-    for (int waited = 0; waited < SHUTDOWN_MILLISECONDS; waited += POLL_MILLISECONDS)
-        if (pthread_rwlock_trywrlock(&batch->writing) == 0 /* it stays locked */ ||
-            poll(&file, 1, POLL_MILLISECONDS) > 0)
-            return;
-}
-
-/* Report the progress, with that of the jobs under way. Call with `reporting` held: no job ends meanwhile. */
-static void report_progress(struct batch *batch)
-{
+    struct batch *batch = context;
     batch->totals.milliseconds = clock_milliseconds() - batch->start;
     struct batch_totals totals = batch->totals;
-    for (int i = 0; i < batch->started; i++) {
-        struct worker *worker = &batch->workers[i];
+    for (int i = 0; i < batch->worker_count; i++) {
+        struct worker *worker = &batch->list[i];
         const struct job_progress progress = job_find_progress(&worker->tools);
         if (progress.done > 0)
-            totals.work_done += progress.done * estimate_work(batch, atomic_load(&worker->job));
+            totals.work_done += progress.done * batch->work[atomic_load(&worker->job) - batch->request->jobs];
         totals.only = progress;
     }
     if (!is_single(batch))
@@ -332,43 +248,18 @@ static void report_progress(struct batch *batch)
     batch->callbacks->on_progress(batch->callbacks->context, &totals);
 }
 
-/* Wait for the workers and report progress. On a signal, stop all writing, set *NUMBER to the signal and return
- * false. */
-static bool wait_for_workers(struct batch *batch, int signals, int *number)
-{
-    struct pollfd files[] = {{.fd = batch->ended, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
-    const struct batch_callbacks *callbacks = batch->callbacks;
-    for (;;) {
-        const int ready = poll(files, 2, callbacks->on_progress != NULL ? PROGRESS_MILLISECONDS : -1);
-        struct signalfd_siginfo info;
-        if (ready > 0 && (files[1].revents & POLLIN) && read(signals, &info, sizeof info) == sizeof info) {
-            atomic_store(&batch->state, STATE_INTERRUPTED);
-            stop_writing(batch, signals);
-            *number = (int)info.ssi_signo;
-            return false;
-        }
-        if (ready > 0 && (files[0].revents & POLLIN))
-            return true;
-        /* A callback that runs now may hang at a pipe that nobody reads. Do not wait for it, so that signals are
-         * seen. */
-        if (callbacks->on_progress != NULL && pthread_mutex_trylock(&batch->reporting) == 0) {
-            report_progress(batch);
-            pthread_mutex_unlock(&batch->reporting);
-        }
-    }
-}
-
 /* ---- The whole ---- */
 
 /* Prepare worker INDEX, which is all zeros. */
 static bool prepare_worker(struct batch *batch, int index, struct error *error)
 {
     const struct batch_request *request = batch->request;
-    struct worker *worker = &batch->workers[index];
+    struct worker *worker = &batch->list[index];
     struct job_worker *tools = &worker->tools;
     worker->batch = batch;
     tools->settings = request->settings;
-    tools->budget = &batch->budget;
+    tools->workers = &batch->workers;
+    tools->budget = &batch->workers.budget;
     tools->outputs = &batch->outputs;
     tools->hooks = &hooks;
     tools->context = worker;
@@ -387,101 +278,35 @@ static bool prepare_worker(struct batch *batch, int index, struct error *error)
     return job_worker_open(tools, error);
 }
 
-/* Start all workers, or as many as the system allows. */
-static bool start_workers(struct batch *batch, struct error *error)
+/* About how long a job takes, in bytes of the quickest format; 0 if the size of its file is not known. */
+static double estimate_work(const struct job *job)
 {
-    int started = 0, reason = 0;
-    atomic_store(&batch->running, 1); /* one more than the workers, until all are started */
-    for (; started < batch->worker_count; started++) {
-        struct worker *worker = &batch->workers[started];
-        atomic_fetch_add(&batch->running, 1);
-        reason = pthread_create(&worker->thread, NULL, run_worker, worker);
-        if (reason != 0) {
-            atomic_fetch_sub(&batch->running, 1);
-            break;
-        }
-    }
-    batch->started = started;
-    if (atomic_fetch_sub(&batch->running, 1) == 1 && started > 0)
-        signal_end(batch);
-    if (started == 0)
-        return error_set(error, ERROR_WORK, "no thread can be started: %s; close other programs", strerror(reason));
-    return true;
+    const struct format *format = format_find_by_path(job->input);
+    return (double)job->bytes * (format != NULL ? format->work_of_byte : 1);
 }
 
-/* A job, and about how long it takes. */
-struct ordered_job {
-    const struct job *job;
-    double work;
-};
-
-static int compare_work(const void *a, const void *b)
-{
-    const struct ordered_job *p = a, *q = b;
-    if (p->work != q->work)
-        return p->work > q->work ? -1 : 1;
-    return p->job < q->job ? -1 : p->job > q->job;
-}
-
-/* Add up the bytes, and find the mean of the work for files of known size; 1 where there are none. */
-static void estimate_mean(struct batch *batch)
+/* Estimate the work of all jobs. A file whose size is not known counts as the mean of the others; 1 if there are none. */
+static void estimate_all(struct batch *batch)
 {
     const struct batch_request *request = batch->request;
-    double work = 0;
+    double sum = 0;
     size_t known = 0;
     for (size_t i = 0; i < request->count; i++) {
-        const struct job *job = &request->jobs[i];
-        batch->bytes += (double)job->bytes;
-        work += estimate_work(batch, job); /* 0 where the size is not known: there is no mean yet */
-        known += job->bytes > 0;
+        batch->work[i] = estimate_work(&request->jobs[i]);
+        batch->bytes += (double)request->jobs[i].bytes;
+        sum += batch->work[i];
+        known += request->jobs[i].bytes > 0;
     }
-    batch->mean_work = known > 0 ? work / (double)known : 1;
-}
-
-/* The longest jobs first, so that no worker is left alone with one at the end. A single worker keeps the order of the
- * list. */
-static bool make_order(struct batch *batch, struct error *error)
-{
-    const struct batch_request *request = batch->request;
-    struct ordered_job *ordered = calloc(request->count, sizeof *ordered);
-    batch->order = calloc(request->count, sizeof *batch->order);
-    if (batch->order == NULL || ordered == NULL) {
-        free(ordered);
-        return error_set(error, ERROR_WORK, "there is not enough memory for %zu files; give fewer at a time",
-                         request->count);
-    }
-    estimate_mean(batch);
     for (size_t i = 0; i < request->count; i++) {
-        ordered[i] = (struct ordered_job){.job = &request->jobs[i], .work = estimate_work(batch, &request->jobs[i])};
-        batch->totals.work += ordered[i].work;
+        if (request->jobs[i].bytes == 0)
+            batch->work[i] = known > 0 ? sum / (double)known : 1;
+        batch->totals.work += batch->work[i];
     }
-    if (batch->worker_count > 1)
-        qsort(ordered, request->count, sizeof *ordered, compare_work);
-    for (size_t i = 0; i < request->count; i++)
-        batch->order[i] = ordered[i].job;
-    free(ordered);
-    return true;
-}
-
-/* Where the process may not have much memory, let the workers' stacks take a quarter of it at most, and let them share
- * one heap: otherwise malloc reserves 64 MiB of addresses for each thread. */
-static void limit_workers(struct batch *batch)
-{
-    const size_t left = budget_left();
-    struct rlimit stack;
-    if (left == SIZE_MAX)
-        return;
-    mallopt(M_ARENA_MAX, 1);
-    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY || stack.rlim_cur == 0)
-        return;
-    const size_t most = left / 4 / stack.rlim_cur;
-    if (most < (size_t)batch->worker_count)
-        batch->worker_count = most > 1 ? (int)most : 1;
 }
 
 /* Choose the number of workers, and of threads for an image. With fewer images than processors, an image gets several
  * threads. */
-static void share_out_processors(struct batch *batch)
+static void choose_worker_counts(struct batch *batch)
 {
     const struct batch_request *request = batch->request;
     if (is_single(batch)) {
@@ -493,14 +318,59 @@ static void share_out_processors(struct batch *batch)
     const bool few = request->count < (size_t)wanted;
     batch->worker_count = few ? (int)request->count : wanted;
     batch->threads = request->threads > 0 ? request->threads : few ? wanted / batch->worker_count : 1;
-    limit_workers(batch);
+    batch->worker_count = workers_limit(batch->worker_count);
     batch->takes_all = batch->worker_count >= processors;
 }
 
-static bool prepare_batch(struct batch *batch, struct error *error)
+static void free_batch(struct batch *batch)
+{
+    if (batch == NULL)
+        return;
+    free(batch->gpus);
+    free(batch->list);
+    free(batch->work);
+    free(batch);
+}
+
+/* Choose the number of workers and estimate the work, for which nothing has to be released but memory. NULL if there is
+ * too little of it. */
+static struct batch *make_batch(const struct batch_request *request, const struct batch_callbacks *callbacks,
+                                struct error *error)
+{
+    struct batch *batch = calloc(1, sizeof *batch);
+    if (batch != NULL) {
+        batch->request = request;
+        batch->callbacks = callbacks;
+        batch->start = clock_milliseconds();
+        choose_worker_counts(batch);
+        batch->gpus = calloc(request->gpu_count + 1, sizeof *batch->gpus);
+        batch->list = calloc((size_t)batch->worker_count, sizeof *batch->list);
+        batch->work = calloc(request->count, sizeof *batch->work);
+    }
+    if (batch == NULL || batch->gpus == NULL || batch->list == NULL || batch->work == NULL) {
+        free_batch(batch);
+        error_set(error, ERROR_WORK, "there is not enough memory for %zu files; give fewer at a time, or fewer --jobs",
+                  request->count);
+        return NULL;
+    }
+    estimate_all(batch);
+    return batch;
+}
+
+/* Prepare all workers. Signals are blocked before any thread starts: all threads inherit that, CUDA's own too. */
+static bool open_batch(struct batch *batch, struct error *error)
 {
     const struct batch_request *request = batch->request;
-    share_out_processors(batch);
+    const struct workers_request wanted = {
+        .count = request->count,
+        .work = batch->work,
+        .workers = batch->worker_count,
+        .memory = request->memory,
+        .on_this_thread = request->on_this_thread,
+        .context = batch,
+        .run = do_jobs,
+        .on_progress = batch->callbacks->on_progress != NULL ? report_progress : NULL,
+    };
     batch->totals.count = request->count;
     batch->totals.workers = batch->worker_count;
     batch->choice = request->request->choice;
@@ -508,115 +378,56 @@ static bool prepare_batch(struct batch *batch, struct error *error)
     error_set(&batch->totals.why, ERROR_NONE, "%s", batch->choice == CHOICE_AUTO ? "cpu" : "asked for");
     if (batch->choice == CHOICE_AUTO && request->gpu_count == 0)
         batch->choice = CHOICE_CPU;
-    budget_open(&batch->budget, request->memory);
     pthread_mutex_init(&batch->choosing, NULL);
-    pthread_mutex_init(&batch->reporting, NULL);
-    pthread_rwlock_init(&batch->writing, NULL);
-
-    batch->gpus = calloc(request->gpu_count + 1, sizeof *batch->gpus);
-    batch->workers = calloc((size_t)batch->worker_count, sizeof *batch->workers);
-    if (batch->gpus == NULL || batch->workers == NULL)
-        return error_set(error, ERROR_WORK, "there is not enough memory for %d workers; give fewer --jobs",
-                         batch->worker_count);
     for (size_t i = 0; i < request->gpu_count; i++) {
         batch->gpus[i].start = &request->gpus[i];
         constant_memory_open(&batch->gpus[i].constant_memory);
     }
-    bool done = outputs_open(&batch->outputs, request->count, request->report, error) && make_order(batch, error);
+    bool done = workers_open(&batch->workers, &wanted, error) &&
+                outputs_open(&batch->outputs, request->count, request->report, error);
     for (int i = 0; done && i < batch->worker_count; i++)
         done = prepare_worker(batch, i, error);
     return done;
 }
 
-static void release_batch(struct batch *batch)
+static void close_batch(struct batch *batch)
 {
-    for (size_t i = 0; batch->gpus != NULL && i < batch->request->gpu_count; i++)
+    for (size_t i = 0; i < batch->request->gpu_count; i++)
         constant_memory_close(&batch->gpus[i].constant_memory);
-    for (int i = 0; batch->workers != NULL && i < batch->worker_count; i++)
-        job_worker_close(&batch->workers[i].tools);
-    if (batch->ended >= 0)
-        close(batch->ended);
-    budget_close(&batch->budget);
+    for (int i = 0; i < batch->worker_count; i++)
+        job_worker_close(&batch->list[i].tools);
     outputs_close(&batch->outputs);
+    workers_close(&batch->workers);
     pthread_mutex_destroy(&batch->choosing);
-    pthread_mutex_destroy(&batch->reporting);
-    pthread_rwlock_destroy(&batch->writing);
-    free(batch->order);
-    free(batch->gpus);
-    free(batch->workers);
-    free(batch);
-}
-
-/* Join the threads that were started, and say why an automatically chosen GPU was never ready. */
-static void join_workers(struct batch *batch)
-{
-    for (int i = 0; i < batch->started; i++)
-        pthread_join(batch->workers[i].thread, NULL);
-    struct error reason;
-    if (batch->started > 0 && !is_single(batch) && batch->request->request->choice == CHOICE_AUTO && batch->uses_gpus &&
-        !gpu_start_wait(batch->gpus[0].start, GPU_CONTEXT, &reason))
-        error_set(&batch->totals.why, ERROR_NONE, "%s", pipeline_may_have_gpu() ? reason.message : "cpu");
-}
-
-/* Do the jobs on other threads while this one waits for signals. *NUMBER becomes the signal that ended the batch. */
-static bool run_on_threads(struct batch *batch, int *number, struct error *error)
-{
-    /* Block the signals before any thread starts: all threads inherit that, CUDA's own too. */
-    sigset_t signals, before;
-    signals_find_ending(&signals);
-    pthread_sigmask(SIG_BLOCK, &signals, &before);
-    const int descriptor = signalfd(-1, &signals, SFD_CLOEXEC);
-    batch->ended = eventfd(0, EFD_CLOEXEC);
-    bool done = prepare_batch(batch, error);
-    if (done && batch->ended < 0)
-        done = error_set(error, ERROR_WORK, "the end of the workers cannot be waited for: %s; close other files",
-                         strerror(errno));
-    if (done && descriptor < 0)
-        done = error_set(error, ERROR_WORK, "signals cannot be waited for: %s; close other files", strerror(errno));
-    if (done && batch->uses_gpus && !is_single(batch))
-        open_gpus(batch);
-    done = done && start_workers(batch, error);
-    if (done && !wait_for_workers(batch, descriptor, number))
-        return true;
-    join_workers(batch);
-    if (descriptor >= 0)
-        close(descriptor);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return done;
-}
-
-static bool run_on_this_thread(struct batch *batch, struct error *error)
-{
-    if (!prepare_batch(batch, error))
-        return false;
-    do_jobs(batch, &batch->workers[0]);
-    return true;
 }
 
 bool batch_run(const struct batch_request *request, const struct batch_callbacks *callbacks,
                struct batch_totals *totals, struct error *error)
 {
+    struct error reason;
     *totals = (struct batch_totals){0};
     if (request->count == 0)
         return true;
-    struct batch *batch = calloc(1, sizeof *batch);
+    struct batch *batch = make_batch(request, callbacks, error);
     if (batch == NULL)
-        return error_set(error, ERROR_WORK, "there is not enough memory to begin; free some");
-    batch->request = request;
-    batch->callbacks = callbacks;
-    batch->start = clock_milliseconds();
-    batch->ended = -1;
-    int number = 0;
-    const bool done =
-        request->on_this_thread ? run_on_this_thread(batch, error) : run_on_threads(batch, &number, error);
-    if (number != 0) {                                     /* workers still use the batch */
-        if (pthread_mutex_trylock(&batch->reporting) == 0) /* it stays locked: nothing is reported any more */
+        return false;
+    bool done = open_batch(batch, error);
+    if (done && batch->uses_gpus && !is_single(batch))
+        open_gpus(batch);
+    done = done && workers_run(&batch->workers, error);
+    if (batch->workers.signal != 0) { /* workers still use the batch */
+        if (!batch->workers.hangs)
             *totals = batch->totals;
-        totals->signal = number;
+        totals->signal = batch->workers.signal;
         return true;
     }
+    /* Why was a GPU never ready that was chosen automatically? */
+    if (done && !is_single(batch) && request->request->choice == CHOICE_AUTO && batch->uses_gpus &&
+        !gpu_start_wait(batch->gpus[0].start, GPU_CONTEXT, &reason))
+        error_set(&batch->totals.why, ERROR_NONE, "%s", pipeline_may_have_gpu() ? reason.message : "cpu");
     batch->totals.milliseconds = clock_milliseconds() - batch->start;
     *totals = batch->totals;
-    release_batch(batch);
+    close_batch(batch);
+    free_batch(batch);
     return done;
 }

@@ -177,15 +177,14 @@ static bool make_folder(const char *path, struct error *error)
     return done;
 }
 
-/* Write the output, if there is one, and let end_write record the result. */
+/* Write the output, if there is one, and report the result. */
 static void write_output(struct job_worker *worker, const struct passage *passage)
 {
-    const struct job_hooks *hooks = worker->hooks;
     struct job_result *result = passage->result;
     const char *path = passage->job->output;
     const bool in_place = worker->settings->in_place;
     atomic_store(&worker->step, JOB_STEP_WRITE);
-    if (hooks->begin_write != NULL && !hooks->begin_write(worker->context))
+    if (!workers_begin_output(worker->workers))
         return;
     if (result->outcome == JOB_DONE && !((!worker->settings->make_folders || make_folder(path, &result->error)) &&
                                          outputs_write(worker->outputs, passage->job, in_place ? &passage->facts : NULL,
@@ -197,8 +196,8 @@ static void write_output(struct job_worker *worker, const struct passage *passag
     stages_end(&result->stages, STAGE_WRITE);
     if (result->outcome == JOB_FAILED)
         error_add_subject(&result->error, file_input_name(passage->job->input));
-    if (hooks->end_write != NULL)
-        hooks->end_write(worker->context, result);
+    worker->hooks->report(worker->context, result);
+    workers_end_output(worker->workers);
 }
 
 /* ---- Progress ---- */

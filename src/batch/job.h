@@ -6,8 +6,8 @@
 #define GPUCONV_JOB_H
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/parallel.h"
+#include "base/workers.h"
 #include "codec/codec.h"
 #include "image/image.h"
 #include "pipeline/pipeline.h"
@@ -93,10 +93,9 @@ struct job_hooks {
     void (*planned)(void *context, const struct pipeline *pipeline);
     /* A GPU failed for this reason, and the CPU has taken over. */
     void (*fell_back)(void *context, const struct error *reason);
-    /* The output is about to be written; false: write nothing. If it returns true, end_write follows. */
-    bool (*begin_write)(void *context);
-    /* The output is written, or the job was skipped or has failed. The result is final. */
-    void (*end_write)(void *context, const struct job_result *result);
+    /* The output is written, or the job was skipped or has failed. The result is final, and no signal ends the work between
+     * the writing of the output and this call. */
+    void (*report)(void *context, const struct job_result *result);
 };
 
 /* What a job is doing. */
@@ -118,10 +117,11 @@ struct job_progress {
     double rows;      /* the share of the rows that have passed the filters; below 0 where that is not known */
 };
 
-/* What one thread keeps from job to job. The caller sets the first eight fields and leaves the others 0. The objects that
+/* What one thread keeps from job to job. The caller sets the first nine fields and leaves the others 0. The objects that
  * the fields point to must outlive the worker. */
 struct job_worker {
     const struct job_settings *settings;
+    struct workers *workers;      /* of which this is one */
     struct memory_budget *budget; /* that all threads share */
     struct outputs *outputs;      /* likewise */
     const struct job_hooks *hooks;
@@ -134,7 +134,7 @@ struct job_worker {
     struct pipeline pipeline;
     size_t kept;     /* bytes reserved for the buffers of the pipeline */
     size_t reserved; /* bytes reserved for this image */
-    atomic_int step; /* enum job_step; end_write may set it to JOB_STEP_NONE */
+    atomic_int step; /* enum job_step; report may set it to JOB_STEP_NONE */
 };
 
 /* Open the pipeline of a worker, and its pool, which starts no thread yet. Release with job_worker_close, also after a

@@ -44,9 +44,10 @@ struct pair {
 static bool reserve(struct pair *pair, size_t need, struct error *error)
 {
     struct pair_worker *worker = pair->worker;
-    if (!budget_check(worker->budget, need, pair->row->name, error))
+    struct memory_budget *budget = &worker->workers->budget;
+    if (!budget_check(budget, need, pair->row->name, error))
         return false;
-    budget_raise(worker->budget, need, &worker->reserved);
+    budget_raise(budget, need, &worker->reserved);
     return true;
 }
 
@@ -72,8 +73,8 @@ static size_t side_need(const struct pair *pair, int i)
 static void read_side(struct pair *pair, int i)
 {
     struct side *side = &pair->sides[i];
-    side->failed = !file_read(side->file->path, budget_input_most(pair->worker->budget), &side->bytes, &side->size,
-                              NULL, &side->error);
+    side->failed = !file_read(side->file->path, budget_input_most(&pair->worker->workers->budget), &side->bytes,
+                              &side->size, NULL, &side->error);
     if (!side->failed)
         side->file->bytes = side->size;
 }
@@ -165,13 +166,12 @@ static bool write_picture(const struct pair *pair, const struct image *picture, 
     size_t size;
     bool done = codec_encode(picture, format, &pair->codec[0], &bytes, &size, error) &&
                 picture_mark(format, &bytes, &size, error);
-    if (done && (worker->begin_write == NULL || worker->begin_write(worker->context))) {
+    if (done && workers_begin_output(worker->workers)) {
         char *folder = worker->settings->picture == NULL ? file_folder(path) : NULL;
         done = (folder == NULL || file_make_folders(folder, error)) && check_free(worker->settings, path, error) &&
                file_write(path, bytes, size, NULL, error);
         free(folder);
-        if (worker->end_write != NULL)
-            worker->end_write(worker->context);
+        workers_end_output(worker->workers);
     }
     free(bytes);
     return done;
@@ -349,7 +349,7 @@ void pair_compare(struct pair_worker *worker, struct compare_row *row)
         free(pair->sides[i].bytes);
     }
     free(pair);
-    budget_release(worker->budget, worker->reserved);
+    budget_release(&worker->workers->budget, worker->reserved);
     worker->reserved = 0;
 }
 

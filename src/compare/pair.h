@@ -5,8 +5,8 @@
 #define GPUCONV_PAIR_H
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/parallel.h"
+#include "base/workers.h"
 #include "codec/codec.h"
 #include "compare/rows.h"
 
@@ -22,13 +22,10 @@ struct compare_settings {
     bool thumbnails;                     /* make those of all rows that are not equal */
 };
 
-/* What one thread keeps from pair to pair. The caller sets the first five fields, and may set the sixth for each pair. */
+/* What one thread keeps from pair to pair. The caller sets the first two fields, and may set the third for each pair. */
 struct pair_worker {
     const struct compare_settings *settings;
-    struct memory_budget *budget;       /* that all threads share */
-    bool (*begin_write)(void *context); /* a picture is about to be written; false: write nothing */
-    void (*end_write)(void *context);
-    void *context;
+    struct workers *workers; /* of which this is one */
     bool wants_thumbnails;
     struct thumbnails *thumbnails;    /* of the last pair, which the caller takes; NULL: none */
     struct thread_pool both, each[2]; /* for the two files beside each other, and for each of them */

@@ -76,7 +76,7 @@ def test_descriptors(program):
     statuses = [both(program, f"ulimit -n {number}", want, large, preexec_fn=limited(resource.RLIMIT_NOFILE, number))
                 for number in (3, 4, 5, 6, 7, 8, 10, 16)]
     check(statuses[-1] == (0, 0), f"16 descriptors are not enough: {statuses}")
-    check((0, 1) in statuses, f"no number of descriptors was too small for a batch: {statuses}")
+    check(1 in (batch for _, batch in statuses), f"no number of descriptors was too small for a batch: {statuses}")
 
 
 def test_memory(program):

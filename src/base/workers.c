@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Threads that take jobs, and the wait for them or for a signal. */
+#include "base/workers.h"
+
+#include "base/signals.h"
+
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum {
+    PROGRESS_MILLISECONDS = 100,  /* between two calls of on_progress */
+    SHUTDOWN_MILLISECONDS = 5000, /* after a signal, the longest wait for outputs that are being written */
+    POLL_MILLISECONDS = 10,       /* between two looks at these outputs */
+    /* The signal that tells the calling thread of the last worker's end. Nothing else sends it, and it does no harm where
+     * nobody waits for it. Unlike a signal of real time, it needs no place in a queue that may be full. */
+    SIGNAL_ENDED = SIGURG,
+};
+
+enum state {
+    STATE_RUN,
+    STATE_STOPPING,    /* the jobs that have begun continue; no other begins */
+    STATE_INTERRUPTED, /* nothing is written any more */
+};
+
+struct worker_thread {
+    struct workers *workers;
+    pthread_t handle;
+};
+
+/* ---- Jobs ---- */
+
+static int compare_work(const void *a, const void *b, void *context)
+{
+    const double *work = context;
+    const size_t i = *(const size_t *)a, j = *(const size_t *)b;
+    if (work[i] != work[j])
+        return work[i] > work[j] ? -1 : 1;
+    return i < j ? -1 : i > j;
+}
+
+bool workers_next(struct workers *workers, size_t *job)
+{
+    if (atomic_load(&workers->state) != STATE_RUN)
+        return false;
+    const size_t next = atomic_fetch_add(&workers->next, 1);
+    if (next >= workers->request.count)
+        return false;
+    *job = workers->order[next];
+    return true;
+}
+
+void workers_stop(struct workers *workers)
+{
+    int running = STATE_RUN;
+    atomic_compare_exchange_strong(&workers->state, &running, STATE_STOPPING);
+}
+
+/* ---- Outputs and reports ---- */
+
+bool workers_interrupted(struct workers *workers)
+{
+    return atomic_load(&workers->state) == STATE_INTERRUPTED;
+}
+
+bool workers_begin_output(struct workers *workers)
+{
+    if (workers_interrupted(workers))
+        return false;
+    pthread_rwlock_rdlock(&workers->writing);
+    return true;
+}
+
+void workers_end_output(struct workers *workers)
+{
+    pthread_rwlock_unlock(&workers->writing);
+}
+
+void workers_begin_report(struct workers *workers)
+{
+    pthread_mutex_lock(&workers->reporting);
+}
+
+void workers_end_report(struct workers *workers)
+{
+    pthread_mutex_unlock(&workers->reporting);
+}
+
+/* ---- Threads ---- */
+
+static void *run_thread(void *context)
+{
+    struct worker_thread *thread = context;
+    struct workers *workers = thread->workers;
+    workers->request.run(workers->request.context, (int)(thread - workers->threads));
+    if (atomic_fetch_sub(&workers->running, 1) == 1)
+        pthread_kill(workers->caller, SIGNAL_ENDED);
+    return NULL;
+}
+
+/* Start all threads, or as many as the system allows. */
+static bool start_threads(struct workers *workers, struct error *error)
+{
+    int reason = 0;
+    workers->caller = pthread_self();
+    for (; workers->started < workers->request.workers; workers->started++) {
+        struct worker_thread *thread = &workers->threads[workers->started];
+        thread->workers = workers;
+        atomic_fetch_add(&workers->running, 1);
+        reason = pthread_create(&thread->handle, NULL, run_thread, thread);
+        if (reason != 0) {
+            atomic_fetch_sub(&workers->running, 1);
+            break;
+        }
+    }
+    return workers->started > 0 ||
+           error_set(error, ERROR_WORK, "no thread can be started: %s; close other programs", strerror(reason));
+}
+
+/* A report that is under way may hang at a pipe that nobody reads. Do not wait for it, so that signals are heard. */
+static void report_progress(struct workers *workers)
+{
+    if (pthread_mutex_trylock(&workers->reporting) != 0)
+        return;
+    workers->request.on_progress(workers->request.context);
+    pthread_mutex_unlock(&workers->reporting);
+}
+
+/* Wait until all workers have ended, and report progress. Returns 0, or the signal that came. */
+static int wait_for_threads(struct workers *workers)
+{
+    const int pause = workers->request.on_progress != NULL ? PROGRESS_MILLISECONDS : -1;
+    for (;;) {
+        const bool have_ended = atomic_load(&workers->running) == 0;
+        const int number = signals_wait(&workers->signals, have_ended ? 0 : pause);
+        if (number != 0 && number != SIGNAL_ENDED)
+            return number;
+        if (have_ended && number == 0)
+            return 0;
+        if (number == 0 && pause > 0)
+            report_progress(workers);
+    }
+}
+
+/* Stop all writing. Wait for outputs that are being written, but not for long, and not after another signal: even then a
+ * file is whole or missing. Both locks stay locked. */
+static void stop_writing(struct workers *workers)
+{
+    atomic_store(&workers->state, STATE_INTERRUPTED);
+    for (int waited = 0; waited < SHUTDOWN_MILLISECONDS; waited += POLL_MILLISECONDS) {
+        if (pthread_rwlock_trywrlock(&workers->writing) == 0)
+            break;
+        const int number = signals_wait(&workers->signals, POLL_MILLISECONDS);
+        if (number != 0 && number != SIGNAL_ENDED)
+            break;
+    }
+    workers->hangs = pthread_mutex_trylock(&workers->reporting) != 0;
+}
+
+/* ---- The whole ---- */
+
+int workers_limit(int wanted)
+{
+    const size_t left = budget_left();
+    struct rlimit stack;
+    if (left == SIZE_MAX)
+        return wanted;
+    mallopt(M_ARENA_MAX, 1); /* or malloc reserves 64 MiB of addresses for each thread */
+    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY || stack.rlim_cur == 0)
+        return wanted;
+    const size_t max = left / 4 / stack.rlim_cur;
+    return max >= (size_t)wanted ? wanted : max > 1 ? (int)max : 1;
+}
+
+bool workers_open(struct workers *workers, const struct workers_request *request, struct error *error)
+{
+    *workers = (struct workers){.request = *request};
+    budget_open(&workers->budget, request->memory);
+    pthread_rwlock_init(&workers->writing, NULL);
+    pthread_mutex_init(&workers->reporting, NULL);
+    signals_find_ending(&workers->signals);
+    sigaddset(&workers->signals, SIGNAL_ENDED);
+    if (!request->on_this_thread)
+        pthread_sigmask(SIG_BLOCK, &workers->signals, &workers->before);
+    workers->order = calloc(request->count, sizeof *workers->order);
+    workers->threads = calloc((size_t)request->workers, sizeof *workers->threads);
+    if (workers->order == NULL || workers->threads == NULL)
+        return error_set(error, ERROR_WORK, "there is not enough memory for %zu files; give fewer at a time",
+                         request->count);
+    for (size_t i = 0; i < request->count; i++)
+        workers->order[i] = i;
+    if (request->workers > 1 && request->work != NULL)
+        qsort_r(workers->order, request->count, sizeof *workers->order, compare_work, (void *)request->work);
+    return true;
+}
+
+bool workers_run(struct workers *workers, struct error *error)
+{
+    if (workers->request.on_this_thread) {
+        workers->request.run(workers->request.context, 0);
+        return true;
+    }
+    if (!start_threads(workers, error))
+        return false;
+    workers->signal = wait_for_threads(workers);
+    if (workers->signal != 0)
+        stop_writing(workers);
+    for (int i = 0; workers->signal == 0 && i < workers->started; i++)
+        pthread_join(workers->threads[i].handle, NULL);
+    return true;
+}
+
+void workers_close(struct workers *workers)
+{
+    if (!workers->request.on_this_thread)
+        pthread_sigmask(SIG_SETMASK, &workers->before, NULL);
+    budget_close(&workers->budget);
+    pthread_rwlock_destroy(&workers->writing);
+    pthread_mutex_destroy(&workers->reporting);
+    free(workers->order);
+    free(workers->threads);
+}

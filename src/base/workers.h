@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Workers: threads that do jobs, one after another, while the calling thread waits for signals and reports progress. Here
+ * a job is a number. The user of the workers knows what it stands for, and keeps what each worker needs.
+ *
+ * The signals that end a program are blocked from workers_open to workers_close. If one comes, no job begins any more and
+ * no output is written any more. Outputs that are being written are waited for, but not for long: an output may be a pipe
+ * that nobody reads, or its disk may be gone. */
+#ifndef GPUCONV_BASE_WORKERS_H
+#define GPUCONV_BASE_WORKERS_H
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct workers_request {
+    size_t count;       /* jobs */
+    const double *work; /* NULL, or for each job about how long it takes, in any unit */
+    int workers;        /* at most; the system may refuse to start all, but at least one starts */
+    size_t memory;      /* bytes that all jobs in progress may use together; 0: no limit */
+    bool
+        on_this_thread; /* there is one worker, the calling thread; signals are left alone, and nobody reports progress */
+    void *context;
+    void (*run)(void *context, int worker); /* on the worker's thread: do each job that workers_next gives */
+    void (*on_progress)(void *context);     /* about ten times per second, on the calling thread; may be NULL */
+};
+
+struct workers {
+    struct workers_request request;
+    struct memory_budget budget; /* for the jobs */
+
+    /* After workers_run. */
+    int signal; /* that ended the work; 0: none */
+    bool hangs; /* and a report that had begun did not end */
+
+    size_t *order; /* the jobs in the order in which they begin */
+    atomic_size_t next;
+    atomic_int state;
+    struct worker_thread *threads;
+    int started;
+    atomic_int running;
+    pthread_t caller;
+    sigset_t signals, before;
+    pthread_rwlock_t writing;  /* read-locked while an output is written; write-locked once none may be written */
+    pthread_mutex_t reporting; /* held while something is reported */
+};
+
+/* How many of WANTED workers may start, at least 1. Where the process may not have much memory, their stacks take a
+ * quarter of it at most. Call this before there are other threads. */
+int workers_limit(int wanted);
+
+/* Prepare for the jobs of REQUEST, and block signals for all threads that start later. With several workers the jobs that
+ * take the longest begin first, so that no worker is left alone with one at the end; else they keep their order. Release
+ * with workers_close, also after a failure. */
+bool workers_open(struct workers *workers, const struct workers_request *request, struct error *error);
+
+/* Start the workers, and return when they have ended. Fails if no thread can be started. If a signal ends the work,
+ * `signal` is set, and workers may still use everything: release nothing, and call _exit. */
+bool workers_run(struct workers *workers, struct error *error);
+
+void workers_close(struct workers *workers);
+
+/* ---- For the workers ---- */
+
+/* Let JOB be the next job. Returns false if there is none, or none may begin any more. */
+bool workers_next(struct workers *workers, size_t *job);
+
+/* Let no other job begin. */
+void workers_stop(struct workers *workers);
+
+/* Has a signal ended the work? */
+bool workers_interrupted(struct workers *workers);
+
+/* Begin to write an output and to count it, and end this. Returns false if a signal came: write and count nothing. No
+ * signal ends the work in between. */
+bool workers_begin_output(struct workers *workers);
+void workers_end_output(struct workers *workers);
+
+/* Begin to report something, or to change what is reported, and end this. One thread does so at a time. */
+void workers_begin_report(struct workers *workers);
+void workers_end_report(struct workers *workers);
+
+#endif

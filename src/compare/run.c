@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which pairs are compared, and which of them keep their thumbnails. */
+#include "compare/run.h"
+
+#include "base/clock.h"
+#include "base/workers.h"
+
+#include <stdlib.h>
+
+struct run {
+    const struct compare_request *request;
+    struct workers workers;
+    int threads;                /* for one pair */
+    struct compare_row **pairs; /* the rows to compare */
+    double *bytes;              /* of each pair */
+    struct batch_totals totals;
+    double start;
+    size_t shown;              /* rows with thumbnails */
+    struct compare_row *bound; /* no row from this one on keeps thumbnails; NULL: no row does */
+};
+
+/* Keep the thumbnails that a row got, or release those of the last row that has some. The caller holds the lock. */
+static void keep_thumbnails(struct run *run, struct compare_row *row, struct thumbnails *thumbnails)
+{
+    if (thumbnails == NULL)
+        return;
+    if (row >= run->bound) {
+        thumbnails_free(thumbnails);
+        return;
+    }
+    row->thumbnails = thumbnails;
+    if (++run->shown <= COMPARE_THUMBNAILS_MAX)
+        return;
+    do
+        run->bound--;
+    while (run->bound->thumbnails == NULL);
+    thumbnails_free(run->bound->thumbnails);
+    run->bound->thumbnails = NULL;
+    run->shown--;
+}
+
+/* Compare pairs until there are no more. */
+static void compare_pairs(void *context, int number)
+{
+    struct run *run = context;
+    struct workers *workers = &run->workers;
+    struct pair_worker worker = {.settings = run->request->settings, .workers = workers};
+    size_t index;
+    (void)number;
+    pair_worker_open(&worker, run->threads);
+    while (workers_next(workers, &index)) {
+        struct compare_row *row = run->pairs[index];
+        workers_begin_report(workers);
+        worker.wants_thumbnails = row < run->bound;
+        workers_end_report(workers);
+        pair_compare(&worker, row);
+        if (!workers_begin_output(workers))
+            break; /* its picture may be missing: do not count it */
+        workers_begin_report(workers);
+        keep_thumbnails(run, row, worker.thumbnails);
+        worker.thumbnails = NULL;
+        run->totals.done++;
+        run->totals.work_done += run->bytes[index];
+        run->totals.pixels += (double)row->expected.width * row->expected.height;
+        workers_end_report(workers);
+        workers_end_output(workers);
+    }
+    pair_worker_close(&worker);
+}
+
+static void report_progress(void *context)
+{
+    struct run *run = context;
+    run->totals.milliseconds = clock_milliseconds() - run->start;
+    run->request->on_progress(run->request->context, &run->totals);
+}
+
+/* Choose the rows that have two files, or one whose thumbnail is wanted. */
+static void choose_pairs(struct run *run, struct compare_rows *rows)
+{
+    const bool thumbnails = run->request->settings->thumbnails;
+    for (size_t i = 0; i < rows->count; i++) {
+        struct compare_row *row = &rows->rows[i];
+        const bool is_single = row->kind == ROW_MISSING || row->kind == ROW_NEW;
+        if (row->kind != ROW_EQUAL && !(is_single && thumbnails))
+            continue;
+        const double bytes = (double)row->expected.bytes + (double)row->actual.bytes;
+        run->pairs[run->totals.count] = row;
+        run->bytes[run->totals.count++] = bytes;
+        run->totals.work += bytes;
+    }
+    if (thumbnails && rows->count > 0)
+        run->bound = rows->rows + rows->count;
+}
+
+static bool run_workers(struct run *run, struct error *error)
+{
+    const struct compare_request *request = run->request;
+    const int threads = request->threads > 0 ? request->threads : parallel_processors();
+    const int jobs = request->jobs > 0 ? request->jobs : threads;
+    const int wanted = run->totals.count < (size_t)jobs ? (int)run->totals.count : jobs;
+    const struct workers_request workers = {
+        .count = run->totals.count,
+        .work = run->bytes,
+        .workers = workers_limit(wanted),
+        .memory = request->memory,
+        .context = run,
+        .run = compare_pairs,
+        .on_progress = request->on_progress != NULL ? report_progress : NULL,
+    };
+    run->threads = threads / wanted;
+    const bool done = workers_open(&run->workers, &workers, error) && workers_run(&run->workers, error);
+    if (run->workers.signal == 0)
+        workers_close(&run->workers);
+    return done;
+}
+
+bool compare_run(const struct compare_request *request, struct compare_rows *rows, struct batch_totals *totals,
+                 struct error *error)
+{
+    *totals = (struct batch_totals){0};
+    struct run *run = calloc(1, sizeof *run); /* threads may outlive this call */
+    if (run != NULL) {
+        *run = (struct run){.request = request, .start = clock_milliseconds()};
+        run->pairs = calloc(rows->count + 1, sizeof(struct compare_row *));
+        run->bytes = calloc(rows->count + 1, sizeof *run->bytes);
+    }
+    bool done = run != NULL && run->pairs != NULL && run->bytes != NULL;
+    if (done) {
+        choose_pairs(run, rows);
+        done = run->totals.count == 0 || run_workers(run, error);
+        if (!run->workers.hangs)
+            *totals = run->totals;
+        totals->signal = run->workers.signal;
+        if (totals->signal != 0)
+            return true;
+    } else {
+        error_set(error, ERROR_WORK, "not enough memory for %zu pairs; compare fewer at a time", rows->count);
+    }
+    for (size_t i = 0; done && i < rows->count; i++)
+        rows->counts[rows->rows[i].kind]++;
+    if (run != NULL) {
+        free(run->pairs);
+        free(run->bytes);
+    }
+    free(run);
+    return done;
+}
