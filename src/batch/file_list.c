@@ -28,10 +28,14 @@ struct others {
     bool more; /* there are other suffixes, or files without one */
 };
 
-/* A list while it is made. */
+/* A list of jobs, or a tree, while it is made. */
 struct list_builder {
     const struct list_request *request;
+    /* Add the file at PATH. RELATIVE is the end of it, below the folder that the user named. FACTS is NULL for a file or
+     * folder that cannot be read, for the reason in errno. */
+    bool (*add)(struct list_builder *builder, const char *path, const char *relative, const struct stat *facts);
     struct file_list *list;
+    struct file_tree *tree;
     struct stat output; /* of the output folder */
     bool output_exists;
     struct others others;
@@ -120,15 +124,11 @@ static bool add_problem(struct list_builder *builder, const char *path, const ch
     return true;
 }
 
-/* The same for an input that cannot be read, for the reason in errno. */
-static bool add_unreadable(struct list_builder *builder, const char *path, const char *relative)
-{
-    return add_problem(builder, path, relative, "cannot be read: ", strerror(errno));
-}
-
-/* Add the file at PATH, whose stat is FACTS. */
+/* list_builder's `add` for a list of jobs. */
 static bool add_file(struct list_builder *builder, const char *path, const char *relative, const struct stat *facts)
 {
+    if (facts == NULL)
+        return add_problem(builder, path, relative, "cannot be read: ", strerror(errno));
     const struct list_request *request = builder->request;
     struct error *error = builder->error;
     const struct format *named = format_find_by_path(path);
@@ -155,6 +155,28 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
     if (job->input == NULL || job->output == NULL)
         return no_memory(error);
     job->name = find_name(job->input, relative);
+    return true;
+}
+
+/* list_builder's `add` for a tree. */
+static bool add_to_tree(struct list_builder *builder, const char *path, const char *relative, const struct stat *facts)
+{
+    const char *reason = strerror(errno);
+    struct file_tree *tree = builder->tree;
+    if (tree->count == tree->capacity) {
+        const size_t capacity = tree->capacity > 0 ? 2 * tree->capacity : 64;
+        struct listed_file *larger = realloc(tree->files, capacity * sizeof *larger);
+        if (larger == NULL)
+            return no_memory(builder->error);
+        tree->files = larger;
+        tree->capacity = capacity;
+    }
+    struct listed_file *file = &tree->files[tree->count++];
+    *file = (struct listed_file){.path = strdup(path)};
+    if (file->path == NULL || (facts == NULL && asprintf(&file->problem, "cannot be read: %s", reason) < 0))
+        return no_memory(builder->error);
+    file->name = relative[0] != '\0' ? find_name(file->path, relative) : file->path;
+    file->bytes = facts != NULL && S_ISREG(facts->st_mode) ? (uint64_t)facts->st_size : 0;
     return true;
 }
 
@@ -268,9 +290,9 @@ static bool add_entry(struct list_builder *builder, const char *folder, const ch
     if (!done) {
         no_memory(builder->error);
     } else if (stat(path, &facts) != 0) {
-        done = !image || add_unreadable(builder, path, relative);
+        done = !image || builder->add(builder, path, relative, NULL);
     } else if (S_ISREG(facts.st_mode)) {
-        done = image ? add_file(builder, path, relative, &facts) : count_other(&builder->others, name);
+        done = image ? builder->add(builder, path, relative, &facts) : count_other(&builder->others, name);
     } else if (S_ISDIR(facts.st_mode) && builder->request->recursive && lstat(path, &itself) == 0 &&
                S_ISDIR(itself.st_mode)) {
         if (builder->output_exists && facts.st_dev == builder->output.st_dev &&
@@ -294,7 +316,7 @@ static bool add_folder(struct list_builder *builder, const char *path, const cha
     bool readable;
     bool done = read_folder(path, &names, &count, &readable) || no_memory(builder->error);
     if (done && !readable)
-        done = add_unreadable(builder, path, relative);
+        done = builder->add(builder, path, relative, NULL);
     for (size_t i = 0; done && i < count; i++)
         done = add_entry(builder, path, relative, names[i]);
     free_names(names, count);
@@ -310,9 +332,9 @@ static bool add_input(struct list_builder *builder, const char *path)
     const struct list_request *request = builder->request;
     struct stat facts;
     if (stat(path, &facts) != 0)
-        return add_unreadable(builder, path, last_part(path));
+        return builder->add(builder, path, last_part(path), NULL);
     if (!S_ISDIR(facts.st_mode))
-        return add_file(builder, path, last_part(path), &facts);
+        return builder->add(builder, path, last_part(path), &facts);
     if (builder->output_exists && facts.st_dev == builder->output.st_dev && facts.st_ino == builder->output.st_ino)
         return error_set(builder->error, ERROR_USAGE,
                          "%s is the output folder too, and a second run would filter what the first has written; name "
@@ -375,7 +397,7 @@ static int compare_jobs(const void *a, const void *b)
 
 bool file_list_make(const struct list_request *request, struct file_list *list, struct error *error)
 {
-    struct list_builder builder = {.request = request, .list = list, .error = error};
+    struct list_builder builder = {.request = request, .add = add_file, .list = list, .error = error};
     *list = (struct file_list){0};
     builder.output_exists = !request->in_place && stat(request->output, &builder.output) == 0;
     if (builder.output_exists && !S_ISDIR(builder.output.st_mode))
@@ -390,27 +412,6 @@ bool file_list_make(const struct list_request *request, struct file_list *list, 
     if (done && list->count > 0)
         qsort(list->jobs, list->count, sizeof *list->jobs, compare_jobs);
     return done && collisions_check(list, request->in_place, error);
-}
-
-bool file_list_make_tree(const char *folder, struct file_list *list, struct error *error)
-{
-    const struct list_request request = {.recursive = true, .output = ""};
-    struct list_builder builder = {.request = &request, .list = list, .error = error};
-    *list = (struct file_list){0};
-    bool done = add_folder(&builder, folder, "");
-    for (size_t i = 0; done && i < list->count; i++) {
-        struct job *job = &list->jobs[i];
-        if (job->output != NULL)
-            continue;
-        char *above = join_path(folder, "");
-        const size_t length = above != NULL ? strlen(above) : 0;
-        job->output = strdup(strlen(job->input) > length ? job->input + length : job->input);
-        done = (above != NULL && job->output != NULL) || no_memory(error);
-        free(above);
-    }
-    if (done && list->count > 0)
-        qsort(list->jobs, list->count, sizeof *list->jobs, compare_jobs);
-    return done;
 }
 
 bool file_list_make_pair(const char *input, const char *output, const struct format *format, struct file_list *list,
@@ -497,4 +498,32 @@ void file_list_free(struct file_list *list)
         free_job(&list->jobs[i]);
     free(list->jobs);
     *list = (struct file_list){0};
+}
+
+/* ---- Trees ---- */
+
+static int compare_files(const void *a, const void *b)
+{
+    return strcmp(((const struct listed_file *)a)->name, ((const struct listed_file *)b)->name);
+}
+
+bool file_tree_make(const char *folder, struct file_tree *tree, struct error *error)
+{
+    const struct list_request request = {.recursive = true};
+    struct list_builder builder = {.request = &request, .add = add_to_tree, .tree = tree, .error = error};
+    *tree = (struct file_tree){0};
+    const bool done = add_folder(&builder, folder, "");
+    if (done && tree->count > 0)
+        qsort(tree->files, tree->count, sizeof *tree->files, compare_files);
+    return done;
+}
+
+void file_tree_free(struct file_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        free(tree->files[i].path);
+        free(tree->files[i].problem);
+    }
+    free(tree->files);
+    *tree = (struct file_tree){0};
 }

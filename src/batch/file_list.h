@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * From the names of files and folders to a list of jobs: one input and one output each, checked so that no two write
- * the same file and none writes what another reads. Looks at names, never into images. */
+ * the same file and none writes what another reads. And from a folder to a tree: its files, without outputs. Looks at names,
+ * never into images. */
 #ifndef GPUCONV_FILE_LIST_H
 #define GPUCONV_FILE_LIST_H
 
@@ -19,6 +20,20 @@ struct file_list {
     size_t count, capacity;
     size_t listed;    /* jobs of all shards */
     uint64_t listing; /* a fingerprint of their names and sizes, in any order */
+};
+
+/* A file in a folder, or in a folder inside it. */
+struct listed_file {
+    char *path;
+    const char
+        *name;      /* the end of it: the path below the folder; of the folder itself, which cannot be read, the path */
+    char *problem;  /* NULL, or the sentence that says why this file or folder cannot be read */
+    uint64_t bytes; /* 0 where it is no regular file */
+};
+
+struct file_tree {
+    struct listed_file *files; /* sorted by name */
+    size_t count, capacity;
 };
 
 struct list_request {
@@ -40,11 +55,6 @@ struct list_request {
 /* Fill LIST with many files; release it with file_list_free, also after a failure. Nothing is written or created. */
 bool file_list_make(const struct list_request *request, struct file_list *list, struct error *error);
 
-/* Fill LIST with the images in a folder and in the folders inside it: `output` is the path below FOLDER, and they are
- * sorted by it. A file or folder that cannot be read has a problem. Release LIST with file_list_free, also after a
- * failure. */
-bool file_list_make_tree(const char *folder, struct file_list *list, struct error *error);
-
 /* Call EACH for each name in the file FROM, "-" for standard input, until it fails: one a line, or each behind the NUL of
  * the one before it. */
 bool file_list_read_names(const char *from, bool null_separated,
@@ -64,5 +74,12 @@ bool file_list_check_codec(const struct file_list *list, const struct codec_sett
 
 /* Release the list, which becomes empty. */
 void file_list_free(struct file_list *list);
+
+/* Fill TREE with the images in a folder and in the folders inside it. Release TREE with file_tree_free, also after a
+ * failure. */
+bool file_tree_make(const char *folder, struct file_tree *tree, struct error *error);
+
+/* Release the tree, which becomes empty. A path that is NULL has another owner. */
+void file_tree_free(struct file_tree *tree);
 
 #endif

@@ -17,36 +17,35 @@ static bool no_memory(struct error *error)
 
 /* ---- Rows ---- */
 
-/* Let SIDE take the path of JOB. */
-static void take_file(struct row_file *side, struct job *job)
+/* Let SIDE take the path of FILE. */
+static void take_file(struct row_file *side, struct listed_file *file)
 {
-    side->relative = job->input + strlen(job->input) - strlen(job->output);
-    if (strcmp(side->relative, job->output) != 0) /* the folder itself could not be read */
-        side->relative = job->input;
-    side->path = job->input;
-    side->bytes = job->bytes;
-    job->input = NULL;
+    side->relative = file->name;
+    side->path = file->path;
+    side->bytes = file->bytes;
+    file->path = NULL;
 }
 
 /* Add the row of an expected and an actual file. One of them may be NULL. */
-static bool add_pair(struct compare_rows *rows, struct job *expected, struct job *actual, struct error *error)
+static bool add_pair(struct compare_rows *rows, struct listed_file *expected, struct listed_file *actual,
+                     struct error *error)
 {
     struct compare_row *row = rows_add(rows);
     if (row == NULL)
         return no_memory(error);
     row->kind = actual == NULL ? ROW_MISSING : expected == NULL ? ROW_NEW : ROW_EQUAL;
-    struct job *const jobs[2] = {expected, actual};
+    struct listed_file *const listed[2] = {expected, actual};
     struct row_file *const files[2] = {&row->expected, &row->actual};
     for (int i = 0; i < 2; i++) {
-        if (jobs[i] == NULL)
+        if (listed[i] == NULL)
             continue;
-        if (jobs[i]->problem != NULL) {
+        if (listed[i]->problem != NULL) {
             struct error problem;
-            error_about(&problem, ERROR_WORK, jobs[i]->input, "%s", jobs[i]->problem);
+            error_about(&problem, ERROR_WORK, listed[i]->path, "%s", listed[i]->problem);
             row->kind = ROW_UNREADABLE;
             row_set_problem(row, &problem);
         }
-        take_file(files[i], jobs[i]);
+        take_file(files[i], listed[i]);
     }
     row->name = expected != NULL ? row->expected.relative : row->actual.relative;
     return true;
@@ -75,32 +74,32 @@ static int compare_stems(const char *a, const char *b)
     return order != 0 ? order : (m > n) - (m < n);
 }
 
-static int compare_jobs_by_stem(const void *a, const void *b)
+static int compare_files_by_stem(const void *a, const void *b)
 {
-    const struct job *p = *(struct job *const *)a, *q = *(struct job *const *)b;
-    const int order = compare_stems(p->output, q->output);
-    return order != 0 ? order : strcmp(p->output, q->output);
+    const struct listed_file *p = *(struct listed_file *const *)a, *q = *(struct listed_file *const *)b;
+    const int order = compare_stems(p->name, q->name);
+    return order != 0 ? order : strcmp(p->name, q->name);
 }
 
-/* Jobs without a partner yet. */
+/* Files without a partner yet. */
 struct left {
-    struct job **jobs;
+    struct listed_file **files;
     size_t count;
 };
 
-static bool find_left(const struct file_list *list, struct left *left)
+static bool find_left(const struct file_tree *list, struct left *left)
 {
     left->count = 0;
-    left->jobs = calloc(list->count + 1, sizeof(struct job *));
-    for (size_t i = 0; left->jobs != NULL && i < list->count; i++)
-        if (list->jobs[i].input != NULL) /* a row has taken the others' */
-            left->jobs[left->count++] = &list->jobs[i];
+    left->files = calloc(list->count + 1, sizeof(struct listed_file *));
+    for (size_t i = 0; left->files != NULL && i < list->count; i++)
+        if (list->files[i].path != NULL) /* a row has taken the others' */
+            left->files[left->count++] = &list->files[i];
     if (left->count > 0)
-        qsort(left->jobs, left->count, sizeof *left->jobs, compare_jobs_by_stem);
-    return left->jobs != NULL;
+        qsort(left->files, left->count, sizeof *left->files, compare_files_by_stem);
+    return left->files != NULL;
 }
 
-/* Join two sorted lists of jobs, in their order: the equal ones are pairs. ONLY_PAIRS leaves the others. */
+/* Join two sorted lists of files, in their order: the equal ones are pairs. ONLY_PAIRS leaves the others. */
 static bool join(struct left expected, struct left actual, int (*compare)(const char *, const char *), bool only_pairs,
                  struct compare_rows *rows, struct error *error)
 {
@@ -108,8 +107,9 @@ static bool join(struct left expected, struct left actual, int (*compare)(const 
     for (size_t i = 0, j = 0; done && (i < expected.count || j < actual.count);) {
         const int order = i == expected.count ? 1
                           : j == actual.count ? -1
-                                              : compare(expected.jobs[i]->output, actual.jobs[j]->output);
-        struct job *one = order <= 0 ? expected.jobs[i++] : NULL, *other = order >= 0 ? actual.jobs[j++] : NULL;
+                                              : compare(expected.files[i]->name, actual.files[j]->name);
+        struct listed_file *one = order <= 0 ? expected.files[i++] : NULL,
+                           *other = order >= 0 ? actual.files[j++] : NULL;
         if (order == 0 || !only_pairs)
             done = add_pair(rows, one, other, error);
     }
@@ -147,17 +147,17 @@ static void keep_unreadable(struct compare_rows *rows)
     }
 }
 
-static bool match(const struct file_list *expected, const struct file_list *actual, struct compare_rows *rows,
+static bool match(const struct file_tree *expected, const struct file_tree *actual, struct compare_rows *rows,
                   struct error *error)
 {
-    const struct file_list *const lists[2] = {expected, actual};
+    const struct file_tree *const lists[2] = {expected, actual};
     struct left all[2] = {{0}, {0}}, left[2] = {{0}, {0}};
     bool done = true;
     for (int i = 0; i < 2; i++) {
-        all[i].jobs = calloc(lists[i]->count + 1, sizeof(struct job *));
-        done = done && all[i].jobs != NULL;
+        all[i].files = calloc(lists[i]->count + 1, sizeof(struct listed_file *));
+        done = done && all[i].files != NULL;
         for (; done && all[i].count < lists[i]->count; all[i].count++)
-            all[i].jobs[all[i].count] = &lists[i]->jobs[all[i].count];
+            all[i].files[all[i].count] = &lists[i]->files[all[i].count];
     }
     done = done || no_memory(error);
     done = done && join(all[0], all[1], strcmp, true, rows, error);
@@ -165,8 +165,8 @@ static bool match(const struct file_list *expected, const struct file_list *actu
         done = find_left(lists[i], &left[i]) || no_memory(error);
     done = done && join(left[0], left[1], compare_stems, false, rows, error);
     for (int i = 0; i < 2; i++) {
-        free(all[i].jobs);
-        free(left[i].jobs);
+        free(all[i].files);
+        free(left[i].files);
     }
     keep_unreadable(rows);
     if (done && rows->count > 0)
@@ -311,14 +311,14 @@ static bool keep_shard(const struct shard *shard, struct compare_rows *rows, str
 
 bool pairs_make(const struct pairs_request *request, struct compare_rows *rows, struct error *error)
 {
-    struct file_list expected = {0}, actual = {0};
+    struct file_tree expected = {0}, actual = {0};
     const bool none = request->expected_may_miss && access(request->expected, F_OK) != 0;
-    const bool done = (none || file_list_make_tree(request->expected, &expected, error)) &&
-                      file_list_make_tree(request->actual, &actual, error) && match(&expected, &actual, rows, error) &&
+    const bool done = (none || file_tree_make(request->expected, &expected, error)) &&
+                      file_tree_make(request->actual, &actual, error) && match(&expected, &actual, rows, error) &&
                       (request->files_from == NULL || keep_named(request, rows, error)) &&
                       keep_shard(&request->shard, rows, error);
-    file_list_free(&expected);
-    file_list_free(&actual);
+    file_tree_free(&expected);
+    file_tree_free(&actual);
     return done;
 }
 
