@@ -42,6 +42,26 @@ static int compare_work(const void *a, const void *b, void *context)
     return i < j ? -1 : i > j;
 }
 
+/* Estimate all jobs, and put the longest ones first. */
+static void order_jobs(struct workers *workers)
+{
+    const struct workers_request *request = &workers->request;
+    size_t known = 0;
+    for (size_t i = 0; i < request->count; i++) {
+        workers->order[i] = i;
+        workers->work[i] = request->estimate(request->context, i);
+        workers->all_work += workers->work[i];
+        known += workers->work[i] > 0;
+    }
+    const double mean = known > 0 ? workers->all_work / (double)known : 1;
+    workers->all_work += mean * (double)(request->count - known);
+    for (size_t i = 0; i < request->count; i++)
+        if (workers->work[i] == 0)
+            workers->work[i] = mean;
+    if (request->workers > 1)
+        qsort_r(workers->order, request->count, sizeof *workers->order, compare_work, workers->work);
+}
+
 bool workers_next(struct workers *workers, size_t *job)
 {
     if (atomic_load(&workers->state) != STATE_RUN)
@@ -59,7 +79,7 @@ void workers_stop(struct workers *workers)
     atomic_compare_exchange_strong(&workers->state, &running, STATE_STOPPING);
 }
 
-/* ---- Outputs and reports ---- */
+/* ---- Outputs ---- */
 
 bool workers_interrupted(struct workers *workers)
 {
@@ -77,16 +97,6 @@ bool workers_begin_output(struct workers *workers)
 void workers_end_output(struct workers *workers)
 {
     pthread_rwlock_unlock(&workers->writing);
-}
-
-void workers_begin_report(struct workers *workers)
-{
-    pthread_mutex_lock(&workers->reporting);
-}
-
-void workers_end_report(struct workers *workers)
-{
-    pthread_mutex_unlock(&workers->reporting);
 }
 
 /* ---- Threads ---- */
@@ -186,14 +196,12 @@ bool workers_open(struct workers *workers, const struct workers_request *request
     if (!request->on_this_thread)
         pthread_sigmask(SIG_BLOCK, &workers->signals, &workers->before);
     workers->order = calloc(request->count, sizeof *workers->order);
+    workers->work = calloc(request->count, sizeof *workers->work);
     workers->threads = calloc((size_t)request->workers, sizeof *workers->threads);
-    if (workers->order == NULL || workers->threads == NULL)
+    if (workers->order == NULL || workers->work == NULL || workers->threads == NULL)
         return error_set(error, ERROR_WORK, "there is not enough memory for %zu files; give fewer at a time",
                          request->count);
-    for (size_t i = 0; i < request->count; i++)
-        workers->order[i] = i;
-    if (request->workers > 1 && request->work != NULL)
-        qsort_r(workers->order, request->count, sizeof *workers->order, compare_work, (void *)request->work);
+    order_jobs(workers);
     return true;
 }
 
@@ -221,5 +229,6 @@ void workers_close(struct workers *workers)
     pthread_rwlock_destroy(&workers->writing);
     pthread_mutex_destroy(&workers->reporting);
     free(workers->order);
+    free(workers->work);
     free(workers->threads);
 }

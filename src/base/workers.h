@@ -19,15 +19,15 @@
 #include <stddef.h>
 
 struct workers_request {
-    size_t count;       /* jobs */
-    const double *work; /* NULL, or for each job about how long it takes, in any unit */
-    int workers;        /* at most; the system may refuse to start all, but at least one starts */
-    size_t memory;      /* bytes that all jobs in progress may use together; 0: no limit */
+    size_t count;  /* jobs */
+    int workers;   /* at most; the system may refuse to start all, but at least one starts */
+    size_t memory; /* bytes that all jobs in progress may use together; 0: no limit */
     bool
-        on_this_thread; /* there is one worker, the calling thread; signals are left alone, and nobody reports progress */
+        on_this_thread; /* the calling thread is the only worker; signals are left alone, and no progress is reported */
     void *context;
-    void (*run)(void *context, int worker); /* on the worker's thread: do each job that workers_next gives */
-    void (*on_progress)(void *context);     /* about ten times per second, on the calling thread; may be NULL */
+    double (*estimate)(void *context, size_t job); /* about how long it takes, in any unit; 0: that is not known */
+    void (*run)(void *context, int worker);        /* on the worker's thread: do each job that workers_next gives */
+    void (*on_progress)(void *context);            /* about ten times per second, on the calling thread; may be NULL */
 };
 
 struct workers {
@@ -38,7 +38,9 @@ struct workers {
     int signal; /* that ended the work; 0: none */
     bool hangs; /* and a report that had begun did not end */
 
-    size_t *order; /* the jobs in the order in which they begin */
+    double *work;    /* of each job, as estimated; the mean of the others where it is not known */
+    double all_work; /* their sum */
+    size_t *order;   /* the jobs as they begin */
     atomic_size_t next;
     atomic_int state;
     struct worker_thread *threads;
@@ -46,8 +48,8 @@ struct workers {
     atomic_int running;
     pthread_t caller;
     sigset_t signals, before;
+    pthread_mutex_t reporting; /* to be locked by whoever reports something, or changes what is reported */
     pthread_rwlock_t writing;  /* read-locked while an output is written; write-locked once none may be written */
-    pthread_mutex_t reporting; /* held while something is reported */
 };
 
 /* How many of WANTED workers may start, at least 1. Where the process may not have much memory, their stacks take a
@@ -80,9 +82,5 @@ bool workers_interrupted(struct workers *workers);
  * signal ends the work in between. */
 bool workers_begin_output(struct workers *workers);
 void workers_end_output(struct workers *workers);
-
-/* Begin to report something, or to change what is reported, and end this. One thread does so at a time. */
-void workers_begin_report(struct workers *workers);
-void workers_end_report(struct workers *workers);
 
 #endif

@@ -43,7 +43,6 @@ struct batch {
     int threads;         /* of the CPU for one image; 0: one for each processor */
     bool takes_all;      /* the workers take all processors */
     double bytes;        /* of all inputs */
-    double *work;        /* for each job about how long it takes, in bytes of the quickest format */
 
     pthread_mutex_t choosing;
     enum choice choice;        /* CHOICE_AUTO: the first image of each kind decides for the kind */
@@ -138,9 +137,9 @@ static void forward_decoded(void *context, const struct job_result *result)
     struct batch *batch = ((struct worker *)context)->batch;
     if (!is_single(batch) || batch->callbacks->on_decoded == NULL)
         return;
-    workers_begin_report(&batch->workers);
+    pthread_mutex_lock(&batch->workers.reporting);
     batch->callbacks->on_decoded(batch->callbacks->context, result);
-    workers_end_report(&batch->workers);
+    pthread_mutex_unlock(&batch->workers.reporting);
 }
 
 static void forward_planned(void *context, const struct pipeline *pipeline)
@@ -148,11 +147,11 @@ static void forward_planned(void *context, const struct pipeline *pipeline)
     struct batch *batch = ((struct worker *)context)->batch;
     if (!is_single(batch))
         return;
-    workers_begin_report(&batch->workers);
+    pthread_mutex_lock(&batch->workers.reporting);
     batch->totals.why = pipeline->why;
     if (batch->callbacks->on_planned != NULL)
         batch->callbacks->on_planned(batch->callbacks->context, pipeline);
-    workers_end_report(&batch->workers);
+    pthread_mutex_unlock(&batch->workers.reporting);
 }
 
 static void warn_once(void *context, const struct error *reason)
@@ -161,17 +160,17 @@ static void warn_once(void *context, const struct error *reason)
     struct batch *batch = worker->batch;
     if (batch->callbacks->on_fallback == NULL || (worker->gpu != NULL && atomic_exchange(&worker->gpu->warned, true)))
         return;
-    workers_begin_report(&batch->workers);
+    pthread_mutex_lock(&batch->workers.reporting);
     batch->callbacks->on_fallback(batch->callbacks->context, reason);
-    workers_end_report(&batch->workers);
+    pthread_mutex_unlock(&batch->workers.reporting);
 }
 
-/* Call between workers_begin_report and workers_end_report. */
+/* Call with `reporting` held. */
 static void count_result(struct worker *worker, const struct job_result *result)
 {
     struct batch *batch = worker->batch;
     struct batch_totals *totals = &batch->totals;
-    const double work = batch->work[result->job - batch->request->jobs];
+    const double work = batch->workers.work[result->job - batch->request->jobs];
     totals->done += result->outcome == JOB_DONE;
     totals->skipped += result->outcome == JOB_SKIPPED;
     totals->failed += result->outcome == JOB_FAILED;
@@ -188,11 +187,11 @@ static void report_result(void *context, const struct job_result *result)
 {
     struct worker *worker = context;
     struct batch *batch = worker->batch;
-    workers_begin_report(&batch->workers);
+    pthread_mutex_lock(&batch->workers.reporting);
     count_result(worker, result);
     if (batch->callbacks->on_written != NULL)
         batch->callbacks->on_written(batch->callbacks->context, result);
-    workers_end_report(&batch->workers);
+    pthread_mutex_unlock(&batch->workers.reporting);
 }
 
 static const struct job_hooks hooks = {
@@ -221,9 +220,9 @@ static void do_jobs(void *context, int number)
             workers_stop(&batch->workers);
         if (callbacks->on_result == NULL || workers_interrupted(&batch->workers))
             continue;
-        workers_begin_report(&batch->workers);
+        pthread_mutex_lock(&batch->workers.reporting);
         callbacks->on_result(callbacks->context, &result);
-        workers_end_report(&batch->workers);
+        pthread_mutex_unlock(&batch->workers.reporting);
     }
     job_worker_close(&worker->tools);
 }
@@ -238,7 +237,7 @@ static void report_progress(void *context)
         struct worker *worker = &batch->list[i];
         const struct job_progress progress = job_find_progress(&worker->tools);
         if (progress.done > 0)
-            totals.work_done += progress.done * batch->work[atomic_load(&worker->job) - batch->request->jobs];
+            totals.work_done += progress.done * batch->workers.work[atomic_load(&worker->job) - batch->request->jobs];
         totals.only = progress;
     }
     if (!is_single(batch))
@@ -279,29 +278,12 @@ static bool prepare_worker(struct batch *batch, int index, struct error *error)
 }
 
 /* About how long a job takes, in bytes of the quickest format; 0 if the size of its file is not known. */
-static double estimate_work(const struct job *job)
+static double estimate_work(void *context, size_t index)
 {
+    const struct batch *batch = context;
+    const struct job *job = &batch->request->jobs[index];
     const struct format *format = format_find_by_path(job->input);
     return (double)job->bytes * (format != NULL ? format->work_of_byte : 1);
-}
-
-/* Estimate the work of all jobs. A file whose size is not known counts as the mean of the others; 1 if there are none. */
-static void estimate_all(struct batch *batch)
-{
-    const struct batch_request *request = batch->request;
-    double sum = 0;
-    size_t known = 0;
-    for (size_t i = 0; i < request->count; i++) {
-        batch->work[i] = estimate_work(&request->jobs[i]);
-        batch->bytes += (double)request->jobs[i].bytes;
-        sum += batch->work[i];
-        known += request->jobs[i].bytes > 0;
-    }
-    for (size_t i = 0; i < request->count; i++) {
-        if (request->jobs[i].bytes == 0)
-            batch->work[i] = known > 0 ? sum / (double)known : 1;
-        batch->totals.work += batch->work[i];
-    }
 }
 
 /* Choose the number of workers, and of threads for an image. With fewer images than processors, an image gets several
@@ -322,83 +304,60 @@ static void choose_worker_counts(struct batch *batch)
     batch->takes_all = batch->worker_count >= processors;
 }
 
-static void free_batch(struct batch *batch)
-{
-    if (batch == NULL)
-        return;
-    free(batch->gpus);
-    free(batch->list);
-    free(batch->work);
-    free(batch);
-}
-
-/* Choose the number of workers and estimate the work, for which nothing has to be released but memory. NULL if there is
- * too little of it. */
-static struct batch *make_batch(const struct batch_request *request, const struct batch_callbacks *callbacks,
-                                struct error *error)
-{
-    struct batch *batch = calloc(1, sizeof *batch);
-    if (batch != NULL) {
-        batch->request = request;
-        batch->callbacks = callbacks;
-        batch->start = clock_milliseconds();
-        choose_worker_counts(batch);
-        batch->gpus = calloc(request->gpu_count + 1, sizeof *batch->gpus);
-        batch->list = calloc((size_t)batch->worker_count, sizeof *batch->list);
-        batch->work = calloc(request->count, sizeof *batch->work);
-    }
-    if (batch == NULL || batch->gpus == NULL || batch->list == NULL || batch->work == NULL) {
-        free_batch(batch);
-        error_set(error, ERROR_WORK, "there is not enough memory for %zu files; give fewer at a time, or fewer --jobs",
-                  request->count);
-        return NULL;
-    }
-    estimate_all(batch);
-    return batch;
-}
-
-/* Prepare all workers. Signals are blocked before any thread starts: all threads inherit that, CUDA's own too. */
-static bool open_batch(struct batch *batch, struct error *error)
+static bool prepare_batch(struct batch *batch, struct error *error)
 {
     const struct batch_request *request = batch->request;
-    const struct workers_request wanted = {
+    choose_worker_counts(batch);
+    const struct workers_request workers = {
         .count = request->count,
-        .work = batch->work,
         .workers = batch->worker_count,
         .memory = request->memory,
         .on_this_thread = request->on_this_thread,
         .context = batch,
+        .estimate = estimate_work,
         .run = do_jobs,
         .on_progress = batch->callbacks->on_progress != NULL ? report_progress : NULL,
     };
-    batch->totals.count = request->count;
-    batch->totals.workers = batch->worker_count;
+    /* First of all: all threads inherit the blocked signals, CUDA's own too. */
+    bool done = workers_open(&batch->workers, &workers, error);
+    batch->totals =
+        (struct batch_totals){.count = request->count, .workers = batch->worker_count, .work = batch->workers.all_work};
+    for (size_t i = 0; i < request->count; i++)
+        batch->bytes += (double)request->jobs[i].bytes;
     batch->choice = request->request->choice;
     batch->uses_gpus = batch->choice == CHOICE_CUDA;
     error_set(&batch->totals.why, ERROR_NONE, "%s", batch->choice == CHOICE_AUTO ? "cpu" : "asked for");
     if (batch->choice == CHOICE_AUTO && request->gpu_count == 0)
         batch->choice = CHOICE_CPU;
     pthread_mutex_init(&batch->choosing, NULL);
+
+    batch->gpus = calloc(request->gpu_count + 1, sizeof *batch->gpus);
+    batch->list = calloc((size_t)batch->worker_count, sizeof *batch->list);
+    if (batch->gpus == NULL || batch->list == NULL)
+        return error_set(error, ERROR_WORK, "there is not enough memory for %d workers; give fewer --jobs",
+                         batch->worker_count);
     for (size_t i = 0; i < request->gpu_count; i++) {
         batch->gpus[i].start = &request->gpus[i];
         constant_memory_open(&batch->gpus[i].constant_memory);
     }
-    bool done = workers_open(&batch->workers, &wanted, error) &&
-                outputs_open(&batch->outputs, request->count, request->report, error);
+    done = done && outputs_open(&batch->outputs, request->count, request->report, error);
     for (int i = 0; done && i < batch->worker_count; i++)
         done = prepare_worker(batch, i, error);
     return done;
 }
 
-static void close_batch(struct batch *batch)
+static void release_batch(struct batch *batch)
 {
-    for (size_t i = 0; i < batch->request->gpu_count; i++)
+    for (size_t i = 0; batch->gpus != NULL && i < batch->request->gpu_count; i++)
         constant_memory_close(&batch->gpus[i].constant_memory);
-    for (int i = 0; i < batch->worker_count; i++)
+    for (int i = 0; batch->list != NULL && i < batch->worker_count; i++)
         job_worker_close(&batch->list[i].tools);
     outputs_close(&batch->outputs);
     workers_close(&batch->workers);
     pthread_mutex_destroy(&batch->choosing);
+    free(batch->gpus);
+    free(batch->list);
+    free(batch);
 }
 
 bool batch_run(const struct batch_request *request, const struct batch_callbacks *callbacks,
@@ -408,10 +367,13 @@ bool batch_run(const struct batch_request *request, const struct batch_callbacks
     *totals = (struct batch_totals){0};
     if (request->count == 0)
         return true;
-    struct batch *batch = make_batch(request, callbacks, error);
+    struct batch *batch = calloc(1, sizeof *batch);
     if (batch == NULL)
-        return false;
-    bool done = open_batch(batch, error);
+        return error_set(error, ERROR_WORK, "there is not enough memory to begin; free some");
+    batch->request = request;
+    batch->callbacks = callbacks;
+    batch->start = clock_milliseconds();
+    bool done = prepare_batch(batch, error);
     if (done && batch->uses_gpus && !is_single(batch))
         open_gpus(batch);
     done = done && workers_run(&batch->workers, error);
@@ -427,7 +389,6 @@ bool batch_run(const struct batch_request *request, const struct batch_callbacks
         error_set(&batch->totals.why, ERROR_NONE, "%s", pipeline_may_have_gpu() ? reason.message : "cpu");
     batch->totals.milliseconds = clock_milliseconds() - batch->start;
     *totals = batch->totals;
-    close_batch(batch);
-    free_batch(batch);
+    release_batch(batch);
     return done;
 }

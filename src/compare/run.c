@@ -11,13 +11,12 @@
 struct run {
     const struct compare_request *request;
     struct workers workers;
-    int threads;                /* for one pair */
-    struct compare_row **pairs; /* the rows to compare */
-    double *bytes;              /* of each pair */
+    int threads; /* for one pair */
     struct batch_totals totals;
     double start;
-    size_t shown;              /* rows with thumbnails */
-    struct compare_row *bound; /* no row from this one on keeps thumbnails; NULL: no row does */
+    size_t shown;                /* rows with thumbnails */
+    struct compare_row *bound;   /* no row from this one on keeps thumbnails; NULL: no row does */
+    struct compare_row *pairs[]; /* the rows to compare */
 };
 
 /* Keep the thumbnails that a row got, or release those of the last row that has some. The caller holds the lock. */
@@ -51,22 +50,28 @@ static void compare_pairs(void *context, int number)
     pair_worker_open(&worker, run->threads);
     while (workers_next(workers, &index)) {
         struct compare_row *row = run->pairs[index];
-        workers_begin_report(workers);
+        pthread_mutex_lock(&workers->reporting);
         worker.wants_thumbnails = row < run->bound;
-        workers_end_report(workers);
+        pthread_mutex_unlock(&workers->reporting);
         pair_compare(&worker, row);
         if (!workers_begin_output(workers))
             break; /* its picture may be missing: do not count it */
-        workers_begin_report(workers);
+        pthread_mutex_lock(&workers->reporting);
         keep_thumbnails(run, row, worker.thumbnails);
         worker.thumbnails = NULL;
         run->totals.done++;
-        run->totals.work_done += run->bytes[index];
+        run->totals.work_done += workers->work[index];
         run->totals.pixels += (double)row->expected.width * row->expected.height;
-        workers_end_report(workers);
+        pthread_mutex_unlock(&workers->reporting);
         workers_end_output(workers);
     }
     pair_worker_close(&worker);
+}
+
+static double estimate_work(void *context, size_t index)
+{
+    const struct compare_row *row = ((const struct run *)context)->pairs[index];
+    return (double)row->expected.bytes + (double)row->actual.bytes;
 }
 
 static void report_progress(void *context)
@@ -83,12 +88,8 @@ static void choose_pairs(struct run *run, struct compare_rows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         struct compare_row *row = &rows->rows[i];
         const bool is_single = row->kind == ROW_MISSING || row->kind == ROW_NEW;
-        if (row->kind != ROW_EQUAL && !(is_single && thumbnails))
-            continue;
-        const double bytes = (double)row->expected.bytes + (double)row->actual.bytes;
-        run->pairs[run->totals.count] = row;
-        run->bytes[run->totals.count++] = bytes;
-        run->totals.work += bytes;
+        if (row->kind == ROW_EQUAL || (is_single && thumbnails))
+            run->pairs[run->totals.count++] = row;
     }
     if (thumbnails && rows->count > 0)
         run->bound = rows->rows + rows->count;
@@ -102,15 +103,17 @@ static bool run_workers(struct run *run, struct error *error)
     const int wanted = run->totals.count < (size_t)jobs ? (int)run->totals.count : jobs;
     const struct workers_request workers = {
         .count = run->totals.count,
-        .work = run->bytes,
         .workers = workers_limit(wanted),
         .memory = request->memory,
         .context = run,
+        .estimate = estimate_work,
         .run = compare_pairs,
         .on_progress = request->on_progress != NULL ? report_progress : NULL,
     };
     run->threads = threads / wanted;
-    const bool done = workers_open(&run->workers, &workers, error) && workers_run(&run->workers, error);
+    bool done = workers_open(&run->workers, &workers, error);
+    run->totals.work = run->workers.all_work;
+    done = done && workers_run(&run->workers, error);
     if (run->workers.signal == 0)
         workers_close(&run->workers);
     return done;
@@ -120,30 +123,20 @@ bool compare_run(const struct compare_request *request, struct compare_rows *row
                  struct error *error)
 {
     *totals = (struct batch_totals){0};
-    struct run *run = calloc(1, sizeof *run); /* threads may outlive this call */
-    if (run != NULL) {
-        *run = (struct run){.request = request, .start = clock_milliseconds()};
-        run->pairs = calloc(rows->count + 1, sizeof(struct compare_row *));
-        run->bytes = calloc(rows->count + 1, sizeof *run->bytes);
-    }
-    bool done = run != NULL && run->pairs != NULL && run->bytes != NULL;
-    if (done) {
-        choose_pairs(run, rows);
-        done = run->totals.count == 0 || run_workers(run, error);
-        if (!run->workers.hangs)
-            *totals = run->totals;
-        totals->signal = run->workers.signal;
-        if (totals->signal != 0)
-            return true;
-    } else {
-        error_set(error, ERROR_WORK, "not enough memory for %zu pairs; compare fewer at a time", rows->count);
-    }
+    struct run *run = calloc(1, sizeof *run + rows->count * sizeof *run->pairs); /* threads may outlive this call */
+    if (run == NULL)
+        return error_set(error, ERROR_WORK, "not enough memory for %zu pairs; compare fewer at a time", rows->count);
+    run->request = request;
+    run->start = clock_milliseconds();
+    choose_pairs(run, rows);
+    const bool done = run->totals.count == 0 || run_workers(run, error);
+    if (!run->workers.hangs)
+        *totals = run->totals;
+    totals->signal = run->workers.signal;
+    if (totals->signal != 0)
+        return true;
     for (size_t i = 0; done && i < rows->count; i++)
         rows->counts[rows->rows[i].kind]++;
-    if (run != NULL) {
-        free(run->pairs);
-        free(run->bytes);
-    }
     free(run);
     return done;
 }
