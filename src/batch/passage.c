@@ -316,59 +316,15 @@ static bool pass_whole(struct job_worker *worker, struct passage *passage, struc
 
 /* ---- Streaming ---- */
 
-static bool fetch_rows(void *context, int first, int rows, uint8_t *raw, struct error *error)
-{
-    struct passage *passage = context;
-    return codec_reader_fetch(&passage->reader, first, rows, raw, error);
-}
-
-static bool read_rows(void *context, int first, int rows, const struct raw_rows *raw, uint8_t *samples,
-                      struct error *error)
-{
-    struct passage *passage = context;
-    const struct codec_raw fetched = {.rows = raw->rows, .above = raw->above, .below = raw->below};
-    struct image part = passage->image;
-    part.height = rows;
-    part.samples = samples;
-    if (!codec_reader_read(&passage->reader, first, rows, &fetched, samples, error))
-        return false;
-    if (!passage->expects_opaque || image_is_opaque(&part))
-        return true;
-    atomic_store(&passage->translucent, true);
-    return error_set(error, ERROR_WORK, "row %d or one below it is not opaque", first);
-}
-
-static bool encode_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
-{
-    return codec_writer_encode(context, thread, first, rows, error);
-}
-
-static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
-{
-    return codec_writer_write(context, first, rows, error);
-}
-
 /* Let the rows of the reader, or of the image if it is decoded already, pass the filters to WRITER. */
-static bool stream_rows(struct job_worker *worker, struct passage *passage, struct codec_writer *writer)
+static bool stream_rows(struct job_worker *worker, struct passage *passage, const struct codec_writer *writer)
 {
-    const struct codec_reader *reader = &passage->reader;
     struct row_source source = {.image = &passage->image};
-    const struct row_sink sink = {
-        .context = writer,
-        .multiple = writer->multiple,
-        .encode = writer->codec->writer_encode != NULL ? encode_rows : NULL,
-        .write = write_rows,
-    };
     if (passage->image.samples == NULL)
-        source = (struct row_source){
-            .context = passage,
-            .any_order = reader->any_order,
-            .multiple = reader->multiple,
-            .raw_bytes = reader->raw_bytes,
-            .fetch = reader->raw_bytes > 0 ? fetch_rows : NULL,
-            .read = read_rows,
-        };
-    return pipeline_stream(&worker->pipeline, &passage->image, &source, &sink, &passage->result->error);
+        source = passage->reader.source;
+    if (passage->expects_opaque)
+        source.translucent = &passage->translucent;
+    return pipeline_stream(&worker->pipeline, &passage->image, &source, &writer->sink, &passage->result->error);
 }
 
 /* Decode, filter and encode the image row by row, or filter and encode it if it is decoded already. */
@@ -467,7 +423,7 @@ bool passage_run(struct job_worker *worker, struct passage *passage)
     const bool decodes = !expects_gpu || scans.ends.in == NULL;
     if (decodes && !open_input(passage))
         return false;
-    const bool streams = !expects_gpu && passage->orientation <= 1 && codec_reader_reads_rows(&passage->reader);
+    const bool streams = !expects_gpu && passage->orientation <= 1 && passage->reader.source.read != NULL;
     if (decodes && !streams && !decode_image(passage))
         return false;
     describe_input(worker, passage);

@@ -25,6 +25,7 @@ static const struct codec table[] = {
         .write_bits = 8,
         .may_decline = true,
         .any_order = true,
+        .fetches = true,
         .has_twin = true,
         .most_side = 65500, /* as libjpeg-turbo */
         .limits = "65500 pixels on a side",
@@ -33,13 +34,9 @@ static const struct codec table[] = {
         .reader_need = parallel_jpeg_reader_need,
         .reader_repays = parallel_jpeg_reader_repays,
         .reader_open = parallel_jpeg_reader_open,
-        .reader_fetch = parallel_jpeg_reader_fetch,
-        .reader_read = parallel_jpeg_reader_read,
         .reader_close = parallel_jpeg_reader_close,
         .writer_need = parallel_jpeg_writer_need,
         .writer_open = parallel_jpeg_writer_open,
-        .writer_encode = parallel_jpeg_writer_encode,
-        .writer_write = parallel_jpeg_writer_write,
         .writer_finish = parallel_jpeg_writer_finish,
         .writer_close = parallel_jpeg_writer_close,
 #endif
@@ -58,11 +55,9 @@ static const struct codec table[] = {
         .writer_need = libjpeg_turbo_writer_need,
         .reader_need = libjpeg_turbo_reader_need,
         .writer_open = libjpeg_turbo_writer_open,
-        .writer_write = libjpeg_turbo_writer_write,
         .writer_finish = libjpeg_turbo_writer_finish,
         .writer_close = libjpeg_turbo_writer_close,
         .reader_open = libjpeg_turbo_reader_open,
-        .reader_read = libjpeg_turbo_reader_read,
         .reader_close = libjpeg_turbo_reader_close,
 #endif
     },
@@ -74,16 +69,13 @@ static const struct codec table[] = {
         .read_bits = 16,
         .write_bits = 16,
         .takes_compression = true,
+        .fetches = true,
         .decode = png_decode,
         .writer_need = png_writer_need,
         .reader_need = png_reader_need,
         .reader_open = png_reader_open,
-        .reader_fetch = png_reader_fetch,
-        .reader_read = png_reader_read,
         .reader_close = png_reader_close,
         .writer_open = png_writer_open,
-        .writer_encode = png_writer_encode,
-        .writer_write = png_writer_write,
         .writer_finish = png_writer_finish,
         .writer_close = png_writer_close,
     },
@@ -440,50 +432,47 @@ size_t codec_writer_need(const struct codec *codec, const struct image *shape, c
     return need + (need < CODEC_COPIED_BYTES ? need : CODEC_COPIED_BYTES);
 }
 
+/* Convert ROWS to what the codec gets, and let it encode them, or write them if it encodes nothing. */
+static bool encode_converted(void *context, int thread, int first, const struct image *rows, struct error *error)
+{
+    struct codec_writer *writer = context;
+    struct image held, copy;
+    bool done = hold_rows(rows, writer->format, writer->settings, &held, &copy) ||
+                codec_report_encode_memory(&writer->shape, writer->format, error);
+    if (done)
+        done = writer->encode != NULL ? writer->encode(writer, thread, first, &held, error)
+                                      : writer->write(writer, first, &held, error);
+    image_free(&copy);
+    return done;
+}
+
+static bool write_converted(void *context, int first, const struct image *rows, struct error *error)
+{
+    return encode_converted(context, 0, first, rows, error);
+}
+
 bool codec_writer_open(struct codec_writer *writer, const struct image *shape, const struct format *format,
                        const struct codec_settings *settings, struct error *error)
 {
+    struct row_sink *sink = &writer->sink;
     *writer = (struct codec_writer){
+        .sink = {.context = writer},
         .codec = codec_find_writer(format, shape, settings, error),
         .format = format,
         .settings = settings,
         .shape = held_shape(shape, format, settings),
     };
-    if (writer->codec == NULL)
+    if (writer->codec == NULL || !writer->codec->writer_open(writer, thread_pool_threads(settings->pool), error))
         return false;
-    return writer->codec->writer_open(writer, thread_pool_threads(settings->pool), error);
-}
-
-/* Call the codec's writer_encode, or if there is none writer_write, with the bits that it gets. */
-static bool pass_rows(struct codec_writer *writer, int thread, int first, const struct image *rows, struct error *error)
-{
-    const struct codec *codec = writer->codec;
-    return codec->writer_encode != NULL ? codec->writer_encode(writer, thread, first, rows, error)
-                                        : codec->writer_write(writer, first, rows, error);
-}
-
-/* The same, where ROWS may have more bits, or alpha. */
-static bool hold_and_pass_rows(struct codec_writer *writer, int thread, int first, const struct image *rows,
-                               struct error *error)
-{
-    struct image held, copy;
-    const bool done = hold_rows(rows, writer->format, writer->settings, &held, &copy)
-                          ? pass_rows(writer, thread, first, &held, error)
-                          : codec_report_encode_memory(&writer->shape, writer->format, error);
-    image_free(&copy);
-    return done;
-}
-
-bool codec_writer_encode(struct codec_writer *writer, int thread, int first, const struct image *rows,
-                         struct error *error)
-{
-    return writer->codec->writer_encode == NULL || hold_and_pass_rows(writer, thread, first, rows, error);
-}
-
-bool codec_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error)
-{
-    return writer->codec->writer_encode != NULL ? writer->codec->writer_write(writer, first, rows, error)
-                                                : hold_and_pass_rows(writer, 0, first, rows, error);
+    if (writer->shape.channels == shape->channels && writer->shape.bits == shape->bits)
+        return true;
+    writer->encode = sink->encode;
+    writer->write = sink->write;
+    if (sink->encode != NULL)
+        sink->encode = encode_converted;
+    else
+        sink->write = write_converted;
+    return true;
 }
 
 bool codec_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
@@ -508,9 +497,9 @@ struct shared_image {
 static void encode_piece(void *context, int64_t index, int thread)
 {
     struct shared_image *shared = context;
-    const int rows = shared->writer->multiple, first = (int)index * rows, left = shared->image->height - first;
+    const int rows = shared->writer->sink.multiple, first = (int)index * rows, left = shared->image->height - first;
     const struct image piece = image_rows(shared->image, first, left < rows ? left : rows);
-    if (!codec_writer_encode(shared->writer, thread, first, &piece, NULL))
+    if (!shared->writer->sink.encode(shared->writer, thread, first, &piece, NULL))
         atomic_store(&shared->failed, true);
 }
 
@@ -519,12 +508,12 @@ static bool write_image(struct codec_writer *writer, const struct image *image, 
 {
     struct shared_image shared = {.writer = writer, .image = image};
     struct thread_pool *pool = writer->settings->pool;
-    if (writer->codec->writer_encode != NULL)
-        parallel_for(pool, thread_pool_threads(pool), (image->height - 1) / writer->multiple + 1, encode_piece,
+    if (writer->sink.encode != NULL)
+        parallel_for(pool, thread_pool_threads(pool), (image->height - 1) / writer->sink.multiple + 1, encode_piece,
                      &shared);
     if (atomic_load(&shared.failed)) /* the only reason */
         return codec_report_encode_memory(image, writer->format, error);
-    return codec_writer_write(writer, 0, image, error);
+    return writer->sink.write(writer, 0, image, error);
 }
 
 /* Encode IMAGE at once, with the bits and channels that FORMAT holds. */

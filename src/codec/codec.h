@@ -9,6 +9,7 @@
 #include "codec/format.h"
 #include "container/jpeg.h"
 #include "image/image.h"
+#include "image/rows.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,38 +73,32 @@ struct codec_input {
     const struct codec_settings *settings;
 };
 
-/* Reads the rows of a file, so that the picture need not be in memory as a whole. A codec may read in two steps, fetch
- * and read. Calls of each step come from the top row down, one at a time. While one thread reads some rows, another
- * fetches the next, so the two steps share no state. Where the codec sets any_order, calls come in any order, from
- * several threads at once. */
+/* Reads the rows of a file, so that the picture need not be in memory as a whole. It stays where it is opened: the source
+ * points to it. */
 struct codec_reader {
+    struct row_source source; /* of samples with codec_bits each; without a read the file is decoded at once */
     struct codec_input input;
     const struct codec *codec; /* that reads the file: the chosen one, unless it declined */
-    size_t raw_bytes;          /* of a row, as fetched; 0: there is no fetch */
-    int multiple;   /* all calls but those for the last rows get a multiple of so many rows; 1 to CODEC_UNIT_ROWS */
-    bool any_order; /* as the codec */
-    bool declined;  /* reader_open failed because another codec must read the file; it has set no error */
-    void *state;    /* of the codec */
+    bool declined;             /* reader_open failed because another codec must read the file; it has set no error */
+    void *state;               /* of the codec */
+
+    /* The codec's read, where the source's read converts the bits of the file. */
+    bool (*read)(void *context, int first, int rows, const struct rows *raw, uint8_t *samples, struct error *error);
 };
 
-/* Fetched rows, for a read. Where calls come in any order, the rows above and below are fetched already, and other
- * threads read all of these at the same time. Else the read may change its rows, and the other two are NULL. */
-struct codec_raw {
-    uint8_t *rows;
-    const uint8_t *above; /* behind the raw rows above, those of one fetch; NULL at the top */
-    const uint8_t *below; /* the raw rows below; NULL at the bottom */
-};
-
-/* Writes the rows of an image. A codec may encode some rows on any thread, and in any order, before it writes them in
- * their order. */
+/* Writes the rows of an image. It stays where it is opened: the sink points to it. */
 struct codec_writer {
+    struct row_sink sink; /* of images like the one that it was opened for */
     const struct codec *codec;
     const struct format *format;
     const struct codec_settings *settings;
     struct image shape; /* the image as the codec gets it; its samples are NULL */
-    int multiple;       /* all calls but the last get a multiple of so many rows */
     bool finishes_late; /* codec_writer_finish takes longer than all rows */
     void *state;        /* of the codec */
+
+    /* The codec's functions, where those of the sink convert rows. */
+    bool (*encode)(void *context, int thread, int first, const struct image *rows, struct error *error);
+    bool (*write)(void *context, int first, const struct image *rows, struct error *error);
 };
 
 /* A row of the table. `encode` and the writer's functions get images that the format holds: of at most most_bits, and with
@@ -117,6 +112,7 @@ struct codec {
     bool takes_compression;    /* it uses codec_settings.compression */
     bool may_decline;          /* its reader_open may leave a file to another codec */
     bool any_order;            /* its reader takes rows in any order */
+    bool fetches;              /* its reader fetches raw rows before it reads them */
     bool has_twin;             /* kernels/jpeg/ reads and writes the same on a GPU */
     int most_side;             /* its limits, 0 where it has none: pixels on a side */
     size_t most_bytes;         /* of an image's samples in memory */
@@ -135,16 +131,9 @@ struct codec {
     bool (*reader_repays)(const struct codec_info *info, const struct codec_settings *settings);
 
     /* Write row by row. NULL: the codec encodes whole images only, by `encode`. writer_open gets a writer whose settings
-     * and shape are set, and sets the multiple. writer_close releases it, also after a failure. */
+     * and shape are set, and a sink whose context is the writer. It sets the sink's multiple and functions. writer_close
+     * releases the writer, also after a failure. */
     bool (*writer_open)(struct codec_writer *writer, int threads, struct error *error);
-
-    /* Encode ROWS, from row FIRST of the image on, on thread number THREAD. Unless FIRST is 0, the row above them stands
-     * before them in memory. NULL: nothing is encoded before writer_write. */
-    bool (*writer_encode)(struct codec_writer *writer, int thread, int first, const struct image *rows,
-                          struct error *error);
-
-    /* Write ROWS, from row FIRST on, which follow those of the call before. */
-    bool (*writer_write)(struct codec_writer *writer, int first, const struct image *rows, struct error *error);
 
     /* Finish the file, after the last rows. The caller releases *BYTES with free. */
     bool (*writer_finish)(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
@@ -152,18 +141,11 @@ struct codec {
     void (*writer_close)(struct codec_writer *writer);
 
     /* Read row by row. NULL: the codec decodes whole images only; so do all codecs for an interlaced PNG. reader_open
-     * gets a reader whose input is set, whose multiple is 1, and no state. It may use the threads of
-     * the settings' pool. reader_close releases the reader, also after a failure. */
+     * gets a reader whose input is set, and a source of multiple 1 whose context is the reader. It sets the source's
+     * functions, and what else differs. Their samples have the bits of INFO. The last rows succeed only if the data end
+     * as they should. reader_open may use the threads of the settings' pool. reader_close releases the reader, also after
+     * a failure. */
     bool (*reader_open)(struct codec_reader *reader, struct error *error);
-
-    /* Fetch ROWS rows, from row FIRST on, to RAW. That has raw_bytes for each row, and for as many more as the multiple
-     * asks for. The last rows succeed only if the data end as they should. */
-    bool (*reader_fetch)(struct codec_reader *reader, int first, int rows, uint8_t *raw, struct error *error);
-
-    /* Read ROWS rows, from row FIRST on, to SAMPLES, with the channels and bits of INFO. RAW is what a fetch of the same
-     * rows has made, or NULL. Without a fetch, the last rows succeed only if the data end as they should. */
-    bool (*reader_read)(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw, uint8_t *samples,
-                        struct error *error);
 
     void (*reader_close)(struct codec_reader *reader);
 };
@@ -232,20 +214,14 @@ size_t codec_raw_bytes(const struct codec_info *info);
 size_t codec_writer_need(const struct codec *codec, const struct image *shape, const struct format *format,
                          const struct codec_settings *settings);
 
-/* Open a reader of the chosen codec or, where that declines the file, of the best one that declines none. It decodes, or
- * it reads row by row if codec_reader_reads_rows. Release it with codec_reader_close, also after a failure. */
+/* Open a reader of the chosen codec or, where that declines the file, of the best one that declines none. Either decode
+ * the file with it or, if it has a source.read, let a stream read its rows. Release it with codec_reader_close, also after
+ * a failure. */
 bool codec_reader_open(struct codec_reader *reader, const struct codec_input *input, struct error *error);
-
-bool codec_reader_reads_rows(const struct codec_reader *reader);
 
 /* Decode the whole file into IMAGE, on the threads of the settings' pool. The image has codec_bits a sample. Release it
  * with image_free. */
 bool codec_reader_decode(struct codec_reader *reader, struct image *image, struct error *error);
-
-/* Fetch and read ROWS rows, from row FIRST on: see struct codec. The samples have codec_bits each. */
-bool codec_reader_fetch(struct codec_reader *reader, int first, int rows, uint8_t *raw, struct error *error);
-bool codec_reader_read(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw, uint8_t *samples,
-                       struct error *error);
 
 /* Release the reader. All zero is allowed. */
 void codec_reader_close(struct codec_reader *reader);
@@ -254,13 +230,6 @@ void codec_reader_close(struct codec_reader *reader);
  * row. Release it with codec_writer_close, also after a failure. */
 bool codec_writer_open(struct codec_writer *writer, const struct image *shape, const struct format *format,
                        const struct codec_settings *settings, struct error *error);
-
-/* Encode and write ROWS, from row FIRST on: see struct codec. First all rows of a call of codec_writer_write must be
- * encoded, on thread numbers below those of the settings' pool. Both get a multiple of writer->multiple rows, or the
- * last rows. */
-bool codec_writer_encode(struct codec_writer *writer, int thread, int first, const struct image *rows,
-                         struct error *error);
-bool codec_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error);
 
 /* Finish the file. Release *BYTES with free. */
 bool codec_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);

@@ -27,39 +27,24 @@ bool png_check_rows(const struct codec_input *input, struct error *error);
 bool png_decode(const struct codec_input *input, struct image *image, struct error *error);
 size_t png_reader_need(const struct codec_info *info);
 bool png_reader_open(struct codec_reader *reader, struct error *error);
-bool png_reader_fetch(struct codec_reader *reader, int first, int rows, uint8_t *raw, struct error *error);
-bool png_reader_read(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw, uint8_t *samples,
-                     struct error *error);
 void png_reader_close(struct codec_reader *reader);
 size_t png_writer_need(const struct image *shape, const struct codec_settings *settings, int threads);
 bool png_writer_open(struct codec_writer *writer, int threads, struct error *error);
-bool png_writer_encode(struct codec_writer *writer, int thread, int first, const struct image *rows,
-                       struct error *error);
-bool png_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error);
 bool png_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
 void png_writer_close(struct codec_writer *writer);
 size_t libjpeg_turbo_reader_need(const struct codec_info *info);
 bool libjpeg_turbo_reader_open(struct codec_reader *reader, struct error *error);
-bool libjpeg_turbo_reader_read(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw,
-                               uint8_t *samples, struct error *error);
 void libjpeg_turbo_reader_close(struct codec_reader *reader);
 size_t libjpeg_turbo_writer_need(const struct image *shape, const struct codec_settings *settings, int threads);
 bool libjpeg_turbo_writer_open(struct codec_writer *writer, int threads, struct error *error);
-bool libjpeg_turbo_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error);
 bool libjpeg_turbo_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
 void libjpeg_turbo_writer_close(struct codec_writer *writer);
 size_t parallel_jpeg_reader_need(const struct codec_info *info);
 bool parallel_jpeg_reader_repays(const struct codec_info *info, const struct codec_settings *settings);
 bool parallel_jpeg_reader_open(struct codec_reader *reader, struct error *error);
-bool parallel_jpeg_reader_fetch(struct codec_reader *reader, int first, int rows, uint8_t *raw, struct error *error);
-bool parallel_jpeg_reader_read(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw,
-                               uint8_t *samples, struct error *error);
 void parallel_jpeg_reader_close(struct codec_reader *reader);
 size_t parallel_jpeg_writer_need(const struct image *shape, const struct codec_settings *settings, int threads);
 bool parallel_jpeg_writer_open(struct codec_writer *writer, int threads, struct error *error);
-bool parallel_jpeg_writer_encode(struct codec_writer *writer, int thread, int first, const struct image *rows,
-                                 struct error *error);
-bool parallel_jpeg_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error);
 bool parallel_jpeg_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
 void parallel_jpeg_writer_close(struct codec_writer *writer);
 bool stb_decode(const struct codec_input *input, struct image *image, struct error *error);

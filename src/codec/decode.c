@@ -59,48 +59,23 @@ size_t codec_reader_need(const struct codec_info *info)
 size_t codec_raw_bytes(const struct codec_info *info)
 {
     const size_t sample = info->bits > 8 ? 2 : 1;
-    return info->codec->reader_fetch != NULL ? ((size_t)info->width + 31) * (size_t)info->channels * sample + 1 : 0;
+    return info->codec->fetches ? ((size_t)info->width + 31) * (size_t)info->channels * sample + 1 : 0;
 }
 
 /* ---- Readers ---- */
 
-bool codec_reader_open(struct codec_reader *reader, const struct codec_input *input, struct error *error)
+/* Read rows of the file's bits and convert them to samples with codec_bits. */
+static bool read_converted(void *context, int first, int rows, const struct rows *raw, uint8_t *samples,
+                           struct error *error)
 {
-    const struct codec *codec = input->info->codec;
-    *reader = (struct codec_reader){.input = *input, .codec = codec, .multiple = 1, .any_order = codec->any_order};
-    if (!codec_reader_reads_rows(reader) || codec->reader_open(reader, error))
-        return true;
-    if (!reader->declined)
-        return false;
-    codec_reader_close(reader);
-    codec = codec_find_substitute(input, error);
-    if (codec == NULL)
-        return false;
-    *reader = (struct codec_reader){.input = *input, .codec = codec, .multiple = 1, .any_order = codec->any_order};
-    return !codec_reader_reads_rows(reader) || codec->reader_open(reader, error);
-}
-
-bool codec_reader_reads_rows(const struct codec_reader *reader)
-{
-    return reads_rows(reader->codec, reader->input.info);
-}
-
-bool codec_reader_fetch(struct codec_reader *reader, int first, int rows, uint8_t *raw, struct error *error)
-{
-    return reader->codec->reader_fetch(reader, first, rows, raw, error);
-}
-
-/* Read rows of INFO's bits and convert them to samples of BITS. */
-static bool read_converted(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw, int bits,
-                           uint8_t *samples, struct error *error)
-{
+    const struct codec_reader *reader = context;
     const struct codec_info *info = reader->input.info;
     struct image read, converted;
     if (!image_allocate(&read, info->width, rows, info->channels, info->bits, NULL))
         return codec_report_decode_memory(&reader->input, error);
-    const bool done = reader->codec->reader_read(reader, first, rows, raw, read.samples, error);
+    const bool done = reader->read(context, first, rows, raw, read.samples, error);
     converted = read;
-    converted.bits = bits;
+    converted.bits = codec_bits(info, reader->input.settings);
     converted.samples = samples;
     if (done)
         image_convert_samples(&read, &converted);
@@ -108,18 +83,37 @@ static bool read_converted(struct codec_reader *reader, int first, int rows, con
     return done;
 }
 
-bool codec_reader_read(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw, uint8_t *samples,
-                       struct error *error)
+/* Open a reader of CODEC. */
+static bool open_reader(struct codec_reader *reader, const struct codec_input *input, const struct codec *codec,
+                        struct error *error)
 {
-    const struct codec_info *info = reader->input.info;
-    const int bits = codec_bits(info, reader->input.settings);
-    return bits == info->bits ? reader->codec->reader_read(reader, first, rows, raw, samples, error)
-                              : read_converted(reader, first, rows, raw, bits, samples, error);
+    const struct codec_info *info = input->info;
+    struct row_source *source = &reader->source;
+    *reader = (struct codec_reader){
+        .source = {.context = reader, .multiple = 1, .any_order = codec->any_order}, .input = *input, .codec = codec};
+    if (reads_rows(codec, info) && !codec->reader_open(reader, error))
+        return false;
+    if (source->read != NULL && codec_bits(info, input->settings) != info->bits) {
+        reader->read = source->read;
+        source->read = read_converted;
+    }
+    return true;
+}
+
+bool codec_reader_open(struct codec_reader *reader, const struct codec_input *input, struct error *error)
+{
+    if (open_reader(reader, input, input->info->codec, error))
+        return true;
+    if (!reader->declined)
+        return false;
+    codec_reader_close(reader);
+    const struct codec *codec = codec_find_substitute(input, error);
+    return codec != NULL && open_reader(reader, input, codec, error);
 }
 
 void codec_reader_close(struct codec_reader *reader)
 {
-    if (reader->codec != NULL && codec_reader_reads_rows(reader))
+    if (reader->codec != NULL && reads_rows(reader->codec, reader->input.info))
         reader->codec->reader_close(reader);
     *reader = (struct codec_reader){0};
 }
@@ -141,9 +135,10 @@ struct pieces {
 static int piece_rows(const struct codec_reader *reader, const struct image *image)
 {
     enum { PIECE_BYTES = 1 << 18, EIGHT = 8 };
-    const size_t row = reader->raw_bytes > 0 ? reader->raw_bytes : (size_t)image->width * image_pixel_bytes(image);
+    const size_t row =
+        reader->source.raw_bytes > 0 ? reader->source.raw_bytes : (size_t)image->width * image_pixel_bytes(image);
     const int most = (int)(PIECE_BYTES / row);
-    const int multiple = reader->multiple == 1 && most >= EIGHT ? EIGHT : reader->multiple;
+    const int multiple = reader->source.multiple == 1 && most >= EIGHT ? EIGHT : reader->source.multiple;
     return most > multiple ? most - most % multiple : multiple;
 }
 
@@ -161,8 +156,8 @@ static void fetch_piece(struct pieces *pieces, int index)
     const int first = index * pieces->rows, left = pieces->image->height - first;
     const int rows = left < pieces->rows ? left : pieces->rows;
     struct error error;
-    uint8_t *raw = pieces->raw + (reader->any_order ? (size_t)first * reader->raw_bytes : 0);
-    end_piece(pieces, codec_reader_fetch(reader, first, rows, raw, &error), &error);
+    uint8_t *raw = pieces->raw + (reader->source.any_order ? (size_t)first * reader->source.raw_bytes : 0);
+    end_piece(pieces, reader->source.fetch(reader, first, rows, raw, &error), &error);
 }
 
 static void read_piece(struct pieces *pieces, int index)
@@ -170,14 +165,14 @@ static void read_piece(struct pieces *pieces, int index)
     struct codec_reader *reader = pieces->reader;
     const int first = index * pieces->rows, left = pieces->image->height - first;
     const int rows = left < pieces->rows ? left : pieces->rows;
-    struct codec_raw raw = {.rows = pieces->raw};
+    struct rows raw = {.data = pieces->raw};
     struct error error;
-    if (raw.rows != NULL && reader->any_order) {
-        raw.rows += (size_t)first * reader->raw_bytes;
-        raw.above = first > 0 ? raw.rows : NULL;
-        raw.below = left > rows ? raw.rows + (size_t)rows * reader->raw_bytes : NULL;
+    if (raw.data != NULL && reader->source.any_order) {
+        raw.data += (size_t)first * reader->source.raw_bytes;
+        raw.above = first > 0 ? raw.data : NULL;
+        raw.below = left > rows ? raw.data + (size_t)rows * reader->source.raw_bytes : NULL;
     }
-    end_piece(pieces, codec_reader_read(reader, first, rows, &raw, image_row(pieces->image, first), &error), &error);
+    end_piece(pieces, reader->source.read(reader, first, rows, &raw, image_row(pieces->image, first), &error), &error);
 }
 
 /* Fetch piece INDEX, and read those whose neighbours are all fetched now. */
@@ -187,7 +182,7 @@ static void decode_piece(void *context, int64_t index, int thread)
     (void)thread;
     if (atomic_load(&pieces->failed))
         return;
-    if (pieces->raw == NULL || !pieces->reader->any_order) {
+    if (pieces->raw == NULL || !pieces->reader->source.any_order) {
         if (pieces->raw != NULL)
             fetch_piece(pieces, (int)index);
         if (!atomic_load(&pieces->failed))
@@ -209,14 +204,15 @@ static bool read_image(struct codec_reader *reader, struct image *image, struct 
     struct pieces pieces = {.reader = reader, .image = image, .rows = piece_rows(reader, image)};
     struct thread_pool *pool = reader->input.settings->pool;
     pieces.count = (image->height - 1) / pieces.rows + 1;
-    const size_t held = (size_t)pieces.rows * (size_t)(reader->any_order ? pieces.count : 1);
+    const size_t held = (size_t)pieces.rows * (size_t)(reader->source.any_order ? pieces.count : 1);
     pieces.found = calloc((size_t)pieces.count, sizeof *pieces.found);
-    pieces.raw = reader->raw_bytes > 0 ? malloc(held * reader->raw_bytes) : NULL;
-    bool done = pieces.found != NULL && (reader->raw_bytes == 0 || pieces.raw != NULL);
+    pieces.raw = reader->source.raw_bytes > 0 ? malloc(held * reader->source.raw_bytes) : NULL;
+    bool done = pieces.found != NULL && (reader->source.raw_bytes == 0 || pieces.raw != NULL);
     if (!done)
         codec_report_decode_memory(&reader->input, error);
     else
-        parallel_for(pool, reader->any_order ? thread_pool_threads(pool) : 1, pieces.count, decode_piece, &pieces);
+        parallel_for(pool, reader->source.any_order ? thread_pool_threads(pool) : 1, pieces.count, decode_piece,
+                     &pieces);
     if (atomic_load(&pieces.failed)) {
         if (error != NULL)
             *error = pieces.error;
@@ -262,8 +258,7 @@ static bool decode_at_once(const struct codec_reader *reader, struct image *imag
 bool codec_reader_decode(struct codec_reader *reader, struct image *image, struct error *error)
 {
     *image = (struct image){0};
-    return codec_reader_reads_rows(reader) ? decode_by_rows(reader, image, error)
-                                           : decode_at_once(reader, image, error);
+    return reader->source.read != NULL ? decode_by_rows(reader, image, error) : decode_at_once(reader, image, error);
 }
 
 bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,

@@ -111,17 +111,7 @@ size_t libjpeg_turbo_reader_need(const struct codec_info *info)
            (info->progressive ? coefficients_need(info->width, info->height, info->channels) : 0);
 }
 
-bool libjpeg_turbo_reader_open(struct codec_reader *reader, struct error *error)
-{
-    struct jpeg_reader *state = calloc(1, sizeof *state);
-    if (state == NULL)
-        return codec_report_decode_memory(&reader->input, error);
-    reader->state = state;
-    state->jpeg.err = errors_begin(&state->errors);
-    return try_begin_reading(state, &reader->input) || read_failed(reader, error);
-}
-
-static void read_rows(struct jpeg_decompress_struct *jpeg, JDIMENSION count, uint8_t *samples)
+static void read_scanlines(struct jpeg_decompress_struct *jpeg, JDIMENSION count, uint8_t *samples)
 {
     const size_t row_bytes = (size_t)jpeg->output_width * (size_t)jpeg->output_components;
     const JDIMENSION first = jpeg->output_scanline, last = first + count;
@@ -140,16 +130,27 @@ static bool try_read(struct jpeg_reader *state, JDIMENSION count, uint8_t *sampl
 {
     if (setjmp(state->errors.back) != 0)
         return false;
-    read_rows(&state->jpeg, count, samples);
+    read_scanlines(&state->jpeg, count, samples);
     return true;
 }
 
-bool libjpeg_turbo_reader_read(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw,
-                               uint8_t *samples, struct error *error)
+static bool read_rows(void *context, int first, int rows, const struct rows *raw, uint8_t *samples, struct error *error)
 {
+    const struct codec_reader *reader = context;
     (void)first;
     (void)raw;
     return try_read(reader->state, (JDIMENSION)rows, samples) || read_failed(reader, error);
+}
+
+bool libjpeg_turbo_reader_open(struct codec_reader *reader, struct error *error)
+{
+    struct jpeg_reader *state = calloc(1, sizeof *state);
+    if (state == NULL)
+        return codec_report_decode_memory(&reader->input, error);
+    reader->state = state;
+    reader->source.read = read_rows;
+    state->jpeg.err = errors_begin(&state->errors);
+    return try_begin_reading(state, &reader->input) || read_failed(reader, error);
 }
 
 void libjpeg_turbo_reader_close(struct codec_reader *reader)
@@ -274,22 +275,7 @@ size_t libjpeg_turbo_writer_need(const struct image *shape, const struct codec_s
            FIRST_CAPACITY;
 }
 
-bool libjpeg_turbo_writer_open(struct codec_writer *writer, int threads, struct error *error)
-{
-    (void)threads;
-    const struct image *shape = &writer->shape;
-    struct jpeg_writer *state = calloc(1, sizeof *state);
-    if (state == NULL)
-        return write_failed(writer, error);
-    writer->state = state;
-    writer->multiple = ROWS;
-    state->jpeg.err = errors_begin(&state->errors);
-    state->sink.manager = (struct jpeg_destination_mgr){
-        .init_destination = sink_begin, .empty_output_buffer = sink_full, .term_destination = sink_end};
-    return try_begin_writing(state, shape, writer->settings) || write_failed(writer, error);
-}
-
-static void write_rows(struct jpeg_writer *state, const struct image *image)
+static void write_scanlines(struct jpeg_writer *state, const struct image *image)
 {
     int next = 0;
     while (next < image->height) {
@@ -305,14 +291,31 @@ static bool try_write(struct jpeg_writer *state, const struct image *rows)
 {
     if (setjmp(state->errors.back) != 0)
         return false;
-    write_rows(state, rows);
+    write_scanlines(state, rows);
     return true;
 }
 
-bool libjpeg_turbo_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error)
+static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
 {
+    const struct codec_writer *writer = context;
     (void)first;
     return try_write(writer->state, rows) || write_failed(writer, error);
+}
+
+bool libjpeg_turbo_writer_open(struct codec_writer *writer, int threads, struct error *error)
+{
+    (void)threads;
+    const struct image *shape = &writer->shape;
+    struct jpeg_writer *state = calloc(1, sizeof *state);
+    if (state == NULL)
+        return write_failed(writer, error);
+    writer->state = state;
+    writer->sink.multiple = ROWS;
+    writer->sink.write = write_rows;
+    state->jpeg.err = errors_begin(&state->errors);
+    state->sink.manager = (struct jpeg_destination_mgr){
+        .init_destination = sink_begin, .empty_output_buffer = sink_full, .term_destination = sink_end};
+    return try_begin_writing(state, shape, writer->settings) || write_failed(writer, error);
 }
 
 static bool try_finish(struct jpeg_writer *state)

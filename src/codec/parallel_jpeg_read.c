@@ -22,6 +22,22 @@ bool parallel_jpeg_reader_repays(const struct codec_info *info, const struct cod
            (int64_t)info->width * info->height >= PIXELS;
 }
 
+static bool fetch_rows(void *context, int first, int rows, uint8_t *raw, struct error *error)
+{
+    const struct codec_reader *reader = context;
+    (void)error; /* the index has found all errors */
+    jpeg_decode_band(reader->state, first, rows, raw);
+    return true;
+}
+
+static bool read_rows(void *context, int first, int rows, const struct rows *raw, uint8_t *samples, struct error *error)
+{
+    const struct codec_reader *reader = context;
+    (void)error;
+    jpeg_convert_band(reader->state, first, rows, raw, samples);
+    return true;
+}
+
 bool parallel_jpeg_reader_open(struct codec_reader *reader, struct error *error)
 {
     const struct codec_input *input = &reader->input;
@@ -37,24 +53,11 @@ bool parallel_jpeg_reader_open(struct codec_reader *reader, struct error *error)
         !jpeg_index_make(index, &layout, &scan, jpeg_decode_best(), &jpeg_usual_chunking, input->settings->pool);
     if (reader->declined)
         return false;
-    reader->multiple = JPEG_SIDE * layout.vertical;
-    reader->raw_bytes = jpeg_planes_bytes(&layout) / (size_t)reader->multiple;
-    return true;
-}
-
-bool parallel_jpeg_reader_fetch(struct codec_reader *reader, int first, int rows, uint8_t *raw, struct error *error)
-{
-    (void)error; /* the index has found all errors */
-    jpeg_decode_band(reader->state, first, rows, raw);
-    return true;
-}
-
-bool parallel_jpeg_reader_read(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw,
-                               uint8_t *samples, struct error *error)
-{
-    (void)error;
-    const struct jpeg_planes planes = {.rows = raw->rows, .above = raw->above, .below = raw->below};
-    jpeg_convert_band(reader->state, first, rows, &planes, samples);
+    struct row_source *source = &reader->source;
+    source->multiple = JPEG_SIDE * layout.vertical;
+    source->raw_bytes = jpeg_planes_bytes(&layout) / (size_t)source->multiple;
+    source->fetch = fetch_rows;
+    source->read = read_rows;
     return true;
 }
 

@@ -30,6 +30,32 @@ size_t parallel_jpeg_writer_need(const struct image *shape, const struct codec_s
     return file + (size_t)threads * (band < file ? band : file) + OTHER;
 }
 
+static bool encode_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
+{
+    const struct codec_writer *writer = context;
+    (void)thread;
+    struct encoding *encoding = writer->state;
+    struct jpeg_band *band = jpeg_band_encode(&encoding->encoder, rows);
+    encoding->bands[first / writer->sink.multiple] = band;
+    return band != NULL || report_memory(writer, error);
+}
+
+static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
+{
+    const struct codec_writer *writer = context;
+    struct encoding *encoding = writer->state;
+    for (int y = first; y < first + rows->height; y += writer->sink.multiple) {
+        struct jpeg_band **band = &encoding->bands[y / writer->sink.multiple];
+        if (*band == NULL)
+            continue; /* a band of several rows of MCUs has begun above */
+        if (!jpeg_file_append(&encoding->file, &encoding->encoder, *band))
+            return report_memory(writer, error);
+        free(*band);
+        *band = NULL;
+    }
+    return true;
+}
+
 bool parallel_jpeg_writer_open(struct codec_writer *writer, int threads, struct error *error)
 {
     (void)threads;
@@ -43,37 +69,14 @@ bool parallel_jpeg_writer_open(struct codec_writer *writer, int threads, struct 
     jpeg_layout_for_writing(&layout, shape->width, shape->height, shape->channels, settings->chroma_subsampling,
                             settings->quality);
     jpeg_encoder_prepare(&encoding->encoder, &layout);
-    writer->multiple = JPEG_SIDE * layout.vertical;
+    writer->sink.multiple = JPEG_SIDE * layout.vertical;
+    writer->sink.encode = encode_rows;
+    writer->sink.write = write_rows;
     encoding->bands = calloc((size_t)layout.mcus_down, sizeof *encoding->bands);
     uint8_t *headers = blob_extend(&encoding->file.blob, JPEG_HEADERS_MOST);
     if (encoding->bands == NULL || headers == NULL)
         return report_memory(writer, error);
     encoding->file.blob.size = jpeg_write_headers(&layout, headers);
-    return true;
-}
-
-bool parallel_jpeg_writer_encode(struct codec_writer *writer, int thread, int first, const struct image *rows,
-                                 struct error *error)
-{
-    (void)thread;
-    struct encoding *encoding = writer->state;
-    struct jpeg_band *band = jpeg_band_encode(&encoding->encoder, rows);
-    encoding->bands[first / writer->multiple] = band;
-    return band != NULL || report_memory(writer, error);
-}
-
-bool parallel_jpeg_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error)
-{
-    struct encoding *encoding = writer->state;
-    for (int y = first; y < first + rows->height; y += writer->multiple) {
-        struct jpeg_band **band = &encoding->bands[y / writer->multiple];
-        if (*band == NULL)
-            continue; /* a band of several rows of MCUs has begun above */
-        if (!jpeg_file_append(&encoding->file, &encoding->encoder, *band))
-            return report_memory(writer, error);
-        free(*band);
-        *band = NULL;
-    }
     return true;
 }
 

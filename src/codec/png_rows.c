@@ -27,26 +27,6 @@ size_t png_reader_need(const struct codec_info *info)
     return ROWS * row + sizeof(struct png_reader) + png_inflate_need(info);
 }
 
-bool png_reader_open(struct codec_reader *reader, struct error *error)
-{
-    struct png_picture picture;
-    png_picture_read(&reader->input, &picture);
-    const size_t row_bytes = png_row_bytes(&picture, picture.width);
-    struct png_reader *state = calloc(1, sizeof *state + png_scratch_bytes(row_bytes));
-    reader->raw_bytes = row_bytes + 1;
-    reader->state = state;
-    if (state == NULL)
-        return codec_report_decode_memory(&reader->input, error);
-    *state = (struct png_reader){
-        .input = reader->input,
-        .picture = picture,
-        .row_bytes = row_bytes,
-        .left = picture.height * (row_bytes + 1),
-    };
-    state->inflater = png_inflate_open(&state->input, &state->picture, state->left, error);
-    return state->inflater != NULL;
-}
-
 /* Report an unknown filter. Before, inflate the rest to RAW, which has one row: a damaged stream is reported first, so that
  * the error does not depend on how many rows are fetched at once. */
 static bool report_filter(struct png_reader *state, uint8_t *raw, struct error *error)
@@ -58,27 +38,48 @@ static bool report_filter(struct png_reader *state, uint8_t *raw, struct error *
     return codec_report_damaged(&state->input, "unknown row filter", error);
 }
 
-bool png_reader_fetch(struct codec_reader *reader, int first, int rows, uint8_t *raw, struct error *error)
+static bool fetch_rows(void *context, int first, int rows, uint8_t *raw, struct error *error)
 {
-    struct png_reader *state = reader->state;
-    const size_t size = (size_t)rows * reader->raw_bytes;
+    struct png_reader *state = ((struct codec_reader *)context)->state;
+    const size_t raw_bytes = state->row_bytes + 1, size = (size_t)rows * raw_bytes;
     (void)first;
     if (!png_inflate_next(state->inflater, raw, size, error))
         return false;
     state->left -= size;
-    return png_filters_are_known(raw, (size_t)rows, reader->raw_bytes) || report_filter(state, raw, error);
+    return png_filters_are_known(raw, (size_t)rows, raw_bytes) || report_filter(state, raw, error);
 }
 
-bool png_reader_read(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw, uint8_t *samples,
-                     struct error *error)
+static bool read_rows(void *context, int first, int rows, const struct rows *raw, uint8_t *samples, struct error *error)
 {
-    struct png_reader *state = reader->state;
+    struct png_reader *state = ((struct codec_reader *)context)->state;
     const struct codec_info *info = state->input.info;
     const size_t width = state->picture.width, pixel = (size_t)info->channels * (size_t)info->bits / 8;
     (void)first;
     (void)error; /* the fetch has found all errors */
-    png_make_samples(&state->picture, raw->rows, (size_t)rows, width, state->scratch, samples, pixel, width * pixel);
+    png_make_samples(&state->picture, raw->data, (size_t)rows, width, state->scratch, samples, pixel, width * pixel);
     return true;
+}
+
+bool png_reader_open(struct codec_reader *reader, struct error *error)
+{
+    struct png_picture picture;
+    png_picture_read(&reader->input, &picture);
+    const size_t row_bytes = png_row_bytes(&picture, picture.width);
+    struct png_reader *state = calloc(1, sizeof *state + png_scratch_bytes(row_bytes));
+    reader->source.raw_bytes = row_bytes + 1;
+    reader->source.fetch = fetch_rows;
+    reader->source.read = read_rows;
+    reader->state = state;
+    if (state == NULL)
+        return codec_report_decode_memory(&reader->input, error);
+    *state = (struct png_reader){
+        .input = reader->input,
+        .picture = picture,
+        .row_bytes = row_bytes,
+        .left = picture.height * (row_bytes + 1),
+    };
+    state->inflater = png_inflate_open(&state->input, &state->picture, state->left, error);
+    return state->inflater != NULL;
 }
 
 void png_reader_close(struct codec_reader *reader)

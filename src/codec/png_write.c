@@ -262,27 +262,9 @@ size_t png_writer_need(const struct image *shape, const struct codec_settings *s
     return (settings->compression >= LIBDEFLATE_LEVEL ? 3 : 1) * rows + used * thread;
 }
 
-bool png_writer_open(struct codec_writer *writer, int threads, struct error *error)
+static bool encode_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
 {
-    const struct image *shape = &writer->shape;
-    const size_t pixel = image_pixel_bytes(shape), row_bytes = (size_t)shape->width * pixel;
-    const int fitting = row_bytes < BAND_BYTES ? (int)(BAND_BYTES / (row_bytes + 1)) : 1;
-    struct encoding *encoding = malloc(sizeof *encoding);
-    if (encoding == NULL)
-        return codec_report_encode_memory(shape, writer->format, error);
-    *encoding = (struct encoding){
-        .shape = *shape, .pixel = pixel, .row_bytes = row_bytes, .level = writer->settings->compression, .adler = 1};
-    encoding->band_rows = fitting < shape->height ? fitting : shape->height;
-    encoding->bands = (shape->height - 1) / encoding->band_rows + 1;
-    writer->state = encoding;
-    writer->multiple = encoding->band_rows;
-    writer->finishes_late = encoding->level >= LIBDEFLATE_LEVEL;
-    return encoding_open(encoding, threads) || codec_report_encode_memory(shape, writer->format, error);
-}
-
-bool png_writer_encode(struct codec_writer *writer, int thread, int first, const struct image *rows,
-                       struct error *error)
-{
+    const struct codec_writer *writer = context;
     struct encoding *encoding = writer->state;
     struct thread_state **state = &encoding->threads[thread];
     if (*state == NULL)
@@ -296,8 +278,9 @@ bool png_writer_encode(struct codec_writer *writer, int thread, int first, const
     return done || codec_report_encode_memory(&writer->shape, writer->format, error);
 }
 
-bool png_writer_write(struct codec_writer *writer, int first, const struct image *rows, struct error *error)
+static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
 {
+    const struct codec_writer *writer = context;
     struct encoding *encoding = writer->state;
     for (int y = first; y < first + rows->height; y += encoding->band_rows) {
         const int left = encoding->shape.height - y;
@@ -311,6 +294,26 @@ bool png_writer_write(struct codec_writer *writer, int first, const struct image
                        (size_t)(left < encoding->band_rows ? left : encoding->band_rows) * (encoding->row_bytes + 1));
     }
     return true;
+}
+
+bool png_writer_open(struct codec_writer *writer, int threads, struct error *error)
+{
+    const struct image *shape = &writer->shape;
+    const size_t pixel = image_pixel_bytes(shape), row_bytes = (size_t)shape->width * pixel;
+    const int fitting = row_bytes < BAND_BYTES ? (int)(BAND_BYTES / (row_bytes + 1)) : 1;
+    struct encoding *encoding = malloc(sizeof *encoding);
+    if (encoding == NULL)
+        return codec_report_encode_memory(shape, writer->format, error);
+    *encoding = (struct encoding){
+        .shape = *shape, .pixel = pixel, .row_bytes = row_bytes, .level = writer->settings->compression, .adler = 1};
+    encoding->band_rows = fitting < shape->height ? fitting : shape->height;
+    encoding->bands = (shape->height - 1) / encoding->band_rows + 1;
+    writer->state = encoding;
+    writer->sink.multiple = encoding->band_rows;
+    writer->sink.encode = encode_rows;
+    writer->sink.write = write_rows;
+    writer->finishes_late = encoding->level >= LIBDEFLATE_LEVEL;
+    return encoding_open(encoding, threads) || codec_report_encode_memory(shape, writer->format, error);
 }
 
 bool png_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)

@@ -13,7 +13,7 @@ void jpeg_decode_band(const struct jpeg_index *index, int first, int rows, uint8
 
 /* Convert ROWS rows of pixels, from row FIRST on, which begins a row of MCUs, to SAMPLES: 1 or 3 bytes each, row by row.
  * PLANES are what jpeg_decode_band has made of the same rows. */
-void jpeg_convert_band(const struct jpeg_index *index, int first, int rows, const struct jpeg_planes *planes,
+void jpeg_convert_band(const struct jpeg_index *index, int first, int rows, const struct rows *planes,
                        uint8_t *samples);
 
 #endif

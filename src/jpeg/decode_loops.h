@@ -6,6 +6,7 @@
 #define GPUCONV_JPEG_DECODE_LOOPS_H
 
 #include "base/vector/instruction_sets.h"
+#include "image/rows.h"
 #include "jpeg/index.h"
 
 /* A place between two blocks. */
@@ -16,13 +17,6 @@ struct jpeg_cursor {
     uint16_t sums[JPEG_MCU_BLOCKS_MOST]; /* of the DC differences so far, modulo 2^16, by the number in the MCU */
 };
 
-/* Where the samples of some rows of MCUs are. In each row of MCUs, the planes of the components follow each other. A
- * plane has 8 x blocks_across bytes in a row. */
-struct jpeg_planes {
-    const uint8_t *rows;
-    const uint8_t *above, *below; /* the rows of MCUs above and below; NULL at the top and at the bottom */
-};
-
 /* One instruction set. */
 struct jpeg_decode_loops {
     /* Walk over COUNT blocks, without the values of AC coefficients, or until CURSOR reaches or passes bit number STOP.
@@ -31,12 +25,13 @@ struct jpeg_decode_loops {
     bool (*walk)(const struct jpeg_index *index, struct jpeg_cursor *cursor, uint64_t count, uint64_t stop,
                  uint64_t end, uint64_t *failed);
 
-    /* Decode row number ROW of MCUs to its planes. */
+    /* Decode row number ROW of MCUs to its planes, which follow each other. A plane has 8 x blocks_across bytes in a
+     * row. */
     void (*decode)(const struct jpeg_index *index, int row, uint8_t *planes);
 
-    /* Upsample and convert ROWS rows of pixels, from row FIRST on, which begins a row of MCUs, to SAMPLES. */
-    void (*convert)(const struct jpeg_layout *layout, int first, int rows, const struct jpeg_planes *planes,
-                    uint8_t *samples);
+    /* Upsample and convert ROWS rows of pixels, from row FIRST on, which begins a row of MCUs, to SAMPLES.
+     * PLANES are the decoded rows of MCUs that hold them, and those above and below. */
+    void (*convert)(const struct jpeg_layout *layout, int first, int rows, const struct rows *planes, uint8_t *samples);
 };
 
 const struct jpeg_decode_loops *jpeg_decode_loops_for(enum instruction_set set);

@@ -9,7 +9,7 @@
 bool IN_SET(jpeg_walk)(const struct jpeg_index *index, struct jpeg_cursor *cursor, uint64_t count, uint64_t stop,
                        uint64_t end, uint64_t *failed);
 void IN_SET(jpeg_decode_row)(const struct jpeg_index *index, int row, uint8_t *planes);
-void IN_SET(jpeg_convert)(const struct jpeg_layout *layout, int first, int rows, const struct jpeg_planes *planes,
+void IN_SET(jpeg_convert)(const struct jpeg_layout *layout, int first, int rows, const struct rows *planes,
                           uint8_t *samples);
 
 #endif

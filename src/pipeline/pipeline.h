@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "filter/filter.h"
 #include "image/image.h"
+#include "image/rows.h"
 #include "jpeg/headers.h"
 #include "pipeline/stages.h"
 #include "pipeline/start.h"
@@ -159,45 +160,6 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
  * samples; if the CPU takes over, ends->out becomes NULL. */
 bool pipeline_run(struct pipeline *pipeline, struct image *image, struct jpeg_ends *ends, struct image *result,
                   struct error *error);
-
-/* Fetched rows, which the next step reads. If rows come in any order, those above and below are fetched already, and
- * other threads read all of these at the same time. Else the read may change its rows, and the other two are NULL. */
-struct raw_rows {
-    uint8_t *rows;
-    const uint8_t *above; /* behind the raw rows above; NULL at the top */
-    const uint8_t *below; /* the raw rows below; NULL at the bottom */
-};
-
-/* Where pipeline_stream gets its rows. */
-struct row_source {
-    const struct image *image; /* the whole image, in memory; NULL: the functions below make its rows */
-    void *context;             /* of the functions */
-    size_t raw_bytes;          /* of a fetched row */
-    int multiple;              /* all calls but those for the last rows get a multiple of so many rows; at least 1 */
-    bool any_order; /* several threads call at once, in any order; else each function gets the rows from the top down,
-                       and one thread may fetch while another reads */
-
-    /* Fetch ROWS rows, from row FIRST on, to RAW. That has raw_bytes for each row, and for as many more as the multiple
-     * asks for. NULL: there is no fetch. */
-    bool (*fetch)(void *context, int first, int rows, uint8_t *raw, struct error *error);
-
-    /* Read ROWS rows, from row FIRST on, to SAMPLES. RAW is what a fetch of the same rows has made. */
-    bool (*read)(void *context, int first, int rows, const struct raw_rows *raw, uint8_t *samples, struct error *error);
-};
-
-/* What pipeline_stream does with filtered rows. */
-struct row_sink {
-    struct image *image; /* receives them; NULL: the functions below do */
-    void *context;       /* of the functions */
-    int multiple;        /* they get a multiple of so many rows, or the last rows; at least 1 */
-
-    /* Encode ROWS, from row FIRST of the image on, on thread number THREAD, below those of the pool. Unless FIRST is 0,
-     * the row above them stands before them in memory. Several threads call this at once. May be NULL. */
-    bool (*encode)(void *context, int thread, int first, const struct image *rows, struct error *error);
-
-    /* Write ROWS, from row FIRST on, which are encoded. They come from the top down. */
-    bool (*write)(void *context, int first, const struct image *rows, struct error *error);
-};
 
 /* Apply the filters of a pipeline that is planned for the CPU to an image of SHAPE, whose samples do not matter. Reading,
  * filtering and writing run beside each other on the threads of the pool. Only some bands of rows are in memory, unless

@@ -452,14 +452,22 @@ static bool read_strip(const struct stream *stream, int strip, struct error *err
 {
     const struct row_source *source = stream->source;
     const struct span span = nth_span(stream, strip, stream->bands.strip_rows);
-    struct raw_rows raw = {0};
+    struct rows raw = {0};
     if (source->fetch != NULL)
-        raw.rows = raw_strip(stream, strip);
+        raw.data = raw_strip(stream, strip);
     if (needs_neighbours(stream) && strip > 0)
         raw.above = raw_strip(stream, strip - 1) + (size_t)stream->bands.strip_rows * source->raw_bytes;
     if (needs_neighbours(stream) && strip < stream->bands.strips - 1)
         raw.below = raw_strip(stream, strip + 1);
-    return source->read(source->context, span.first, span.last - span.first, &raw, read_row(stream, span.first), error);
+    struct image rows = stream->shape;
+    rows.height = span.last - span.first;
+    rows.samples = read_row(stream, span.first);
+    if (!source->read(source->context, span.first, rows.height, &raw, rows.samples, error))
+        return false;
+    if (source->translucent == NULL || image_is_opaque(&rows))
+        return true;
+    atomic_store(source->translucent, true);
+    return error_set(error, ERROR_WORK, "row %d or one below it is not opaque", span.first);
 }
 
 static bool write_band(const struct stream *stream, int band, struct error *error)

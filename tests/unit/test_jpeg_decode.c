@@ -118,7 +118,7 @@ static void decode_band(const struct jpeg_index *index, int first, int rows, uin
         jpeg_decode_band(index, first - height, height, above);
     if (has_below)
         jpeg_decode_band(index, first + mcu_rows * height, 1, below);
-    const struct jpeg_planes all = {planes, has_above ? above + bytes : NULL, below};
+    const struct rows all = {planes, has_above ? above + bytes : NULL, below};
     jpeg_convert_band(index, first, rows, &all, samples);
     free(above);
     free(below);

@@ -258,17 +258,17 @@ static struct file write_bands(const struct image *image, const struct codec_set
     struct codec_writer writer;
     struct file file;
     assert_true(codec_writer_open(&writer, image, JPEG, settings, NULL));
-    encoded *= writer.multiple;
-    written *= writer.multiple;
+    encoded *= writer.sink.multiple;
+    written *= writer.sink.multiple;
     for (int y = (image->height - 1) / encoded * encoded; y >= 0; y -= encoded) {
         const int left = image->height - y;
         const struct image rows = image_rows(image, y, left < encoded ? left : encoded);
-        assert_true(codec_writer_encode(&writer, 0, y, &rows, NULL));
+        assert_true(writer.sink.encode(&writer, 0, y, &rows, NULL));
     }
     for (int y = 0; y < image->height; y += written) {
         const int left = image->height - y;
         const struct image rows = image_rows(image, y, left < written ? left : written);
-        assert_true(codec_writer_write(&writer, y, &rows, NULL));
+        assert_true(writer.sink.write(&writer, y, &rows, NULL));
     }
     assert_true(codec_writer_finish(&writer, &file.bytes, &file.size, NULL));
     codec_writer_close(&writer);

@@ -41,18 +41,18 @@ static uint8_t *read_rows(const uint8_t *bytes, size_t size, int rows, struct co
     if (!codec_inspect(bytes, size, "x", NULL, info, error))
         return NULL;
     const struct codec *codec = codec_find("parallel-png", error);
-    struct codec_reader reader = {.input = {bytes, size, "x", info, &settings}};
+    struct codec_reader reader = {.source = {.context = &reader}, .input = {bytes, size, "x", info, &settings}};
     const size_t row = (size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8;
     uint8_t *samples = malloc(row * (size_t)info->height), *raw[2] = {NULL, NULL};
     bool done = codec->reader_open(&reader, error);
     for (int i = 0; i < 2; i++)
-        raw[i] = malloc(done ? reader.raw_bytes * (size_t)rows : 1);
+        raw[i] = malloc(done ? reader.source.raw_bytes * (size_t)rows : 1);
     for (int y = -rows, i = 0; done && y < info->height; y += rows, i = !i) {
         const int next = y + rows, left = info->height - next;
         if (left > 0)
-            done = codec->reader_fetch(&reader, next, left < rows ? left : rows, raw[i], error);
+            done = reader.source.fetch(&reader, next, left < rows ? left : rows, raw[i], error);
         if (done && y >= 0)
-            done = codec->reader_read(&reader, y, left < 0 ? rows + left : rows, &(struct codec_raw){.rows = raw[!i]},
+            done = reader.source.read(&reader, y, left < 0 ? rows + left : rows, &(struct rows){.data = raw[!i]},
                                       samples + row * (size_t)y, error);
     }
     codec->reader_close(&reader);

@@ -45,34 +45,25 @@ static uint8_t sample_at(int y, size_t x, int height)
     return (uint8_t)(above + 2 * raw_at(y, x) + 3 * below);
 }
 
-static bool open_any(struct codec_reader *reader, struct error *error)
-{
-    (void)error;
-    assert_true(reader->any_order);
-    reader->multiple = calls.multiple;
-    reader->raw_bytes = calls.fetches ? (size_t)reader->input.info->width * CHANNELS + RAW_MORE : 0;
-    atomic_fetch_add(&calls.opened, 1);
-    return true;
-}
-
 /* Rows up to the multiple are there, but hold nothing. */
-static bool fetch_any(struct codec_reader *reader, int first, int rows, uint8_t *raw, struct error *error)
+static bool fetch_any(void *context, int first, int rows, uint8_t *raw, struct error *error)
 {
+    const struct codec_reader *reader = context;
     const int height = reader->input.info->height,
               whole = (rows + calls.multiple - 1) / calls.multiple * calls.multiple;
     assert_true(first % calls.multiple == 0 && (rows % calls.multiple == 0 || first + rows == height));
     for (int y = first; y < first + whole; y++)
-        for (size_t x = 0; x < reader->raw_bytes; x++)
-            raw[(size_t)(y - first) * reader->raw_bytes + x] = y < height ? raw_at(y, x) : 0xEE;
+        for (size_t x = 0; x < reader->source.raw_bytes; x++)
+            raw[(size_t)(y - first) * reader->source.raw_bytes + x] = y < height ? raw_at(y, x) : 0xEE;
     for (int y = first; y < first + rows; y++)
         assert_int_equal(atomic_fetch_add(&calls.fetched[y], 1), 0);
     return calls.fail_at < first || calls.fail_at >= first + rows ||
            error_set(error, ERROR_WORK, "failed at row %d", calls.fail_at);
 }
 
-static bool read_any(struct codec_reader *reader, int first, int rows, const struct codec_raw *raw, uint8_t *samples,
-                     struct error *error)
+static bool read_any(void *context, int first, int rows, const struct rows *raw, uint8_t *samples, struct error *error)
 {
+    const struct codec_reader *reader = context;
     const int height = reader->input.info->height;
     const size_t row = (size_t)reader->input.info->width * CHANNELS;
     (void)error;
@@ -83,15 +74,28 @@ static bool read_any(struct codec_reader *reader, int first, int rows, const str
             samples[(size_t)(y - first) * row + x] = sample_at(y, x, height);
     }
     if (!calls.fetches)
-        return raw->rows == NULL;
+        return raw->data == NULL;
     assert_true((raw->above != NULL) == (first > 0) && (raw->below != NULL) == (first + rows < height));
     for (int y = first - (raw->above != NULL); y < first + rows + (raw->below != NULL); y++) {
-        const uint8_t *from = y < first          ? raw->above - reader->raw_bytes
-                              : y < first + rows ? raw->rows + (size_t)(y - first) * reader->raw_bytes
+        const uint8_t *from = y < first          ? raw->above - reader->source.raw_bytes
+                              : y < first + rows ? raw->data + (size_t)(y - first) * reader->source.raw_bytes
                                                  : raw->below;
         for (size_t x = 0; x < row; x++)
             assert_int_equal(from[x], raw_at(y, x));
     }
+    return true;
+}
+
+static bool open_any(struct codec_reader *reader, struct error *error)
+{
+    (void)error;
+    struct row_source *source = &reader->source;
+    assert_true(source->any_order);
+    source->multiple = calls.multiple;
+    source->raw_bytes = calls.fetches ? (size_t)reader->input.info->width * CHANNELS + RAW_MORE : 0;
+    source->fetch = calls.fetches ? fetch_any : NULL;
+    source->read = read_any;
+    atomic_fetch_add(&calls.opened, 1);
     return true;
 }
 
@@ -106,8 +110,6 @@ static const struct codec any_order = {
     .reads = 1 << FORMAT_JPEG,
     .any_order = true,
     .reader_open = open_any,
-    .reader_fetch = fetch_any,
-    .reader_read = read_any,
     .reader_close = close_any,
 };
 
@@ -127,7 +129,7 @@ static void check_any_order(int width, int height, int threads, int bits)
     struct image image;
     struct error error;
     thread_pool_open(&pool, threads);
-    assert_true(codec_reader_open(&reader, &input, &error) && codec_reader_reads_rows(&reader));
+    assert_true(codec_reader_open(&reader, &input, &error) && reader.source.read != NULL);
     const bool done = codec_reader_decode(&reader, &image, &error);
     assert_true(done == (calls.fail_at < 0));
     if (!done) {
@@ -232,7 +234,7 @@ static void test_a_declined_file_is_read_by_another_codec(void **state)
     const struct codec_input input = {.bytes = bytes, .size = size, .name = "x", .info = &info, .settings = &settings};
     assert_true(codec_reader_open(&reader, &input, &error));
     assert_ptr_equal(reader.codec, other);
-    assert_false(reader.any_order || reader.declined);
+    assert_false(reader.source.any_order || reader.declined);
     assert_true(atomic_load(&calls.opened) == 1 && atomic_load(&calls.closed) == 1);
     assert_true(codec_reader_decode(&reader, &image, &error));
     assert_memory_equal(image.samples, expected.samples, image_bytes(&expected));

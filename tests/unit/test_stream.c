@@ -86,7 +86,7 @@ static void filter_whole(const struct request *request, struct image *image)
 
 /* ---- Rows by functions ---- */
 
-struct rows {
+struct call_rows {
     const struct image *in;
     struct image out;
     struct image above; /* the row above each encoded band, as the band's encoder saw it; other rows are not set */
@@ -99,7 +99,7 @@ struct rows {
     enum { FAIL_NEVER, FAIL_FETCH, FAIL_READ, FAIL_ENCODE, FAIL_WRITE } fails;
 };
 
-static bool maybe_fail(const struct rows *rows, int kind, int first, int count, struct error *error)
+static bool maybe_fail(const struct call_rows *rows, int kind, int first, int count, struct error *error)
 {
     if ((int)rows->fails != kind || rows->fail_at < first || rows->fail_at >= first + count)
         return true;
@@ -114,7 +114,7 @@ static size_t bytes_of(const struct image *image, int rows)
 /* Raw rows are the image's with all bits flipped. */
 static bool fetch(void *context, int first, int count, uint8_t *raw, struct error *error)
 {
-    struct rows *rows = context;
+    struct call_rows *rows = context;
     assert_int_equal(first, rows->fetched);
     const uint8_t *from = image_row(rows->in, rows->fetched);
     for (size_t i = 0, bytes = bytes_of(rows->in, count); i < bytes; i++)
@@ -123,19 +123,19 @@ static bool fetch(void *context, int first, int count, uint8_t *raw, struct erro
     return maybe_fail(rows, FAIL_FETCH, rows->fetched - count, count, error);
 }
 
-static bool read_rows(void *context, int first, int count, const struct raw_rows *raw, uint8_t *samples,
+static bool read_rows(void *context, int first, int count, const struct rows *raw, uint8_t *samples,
                       struct error *error)
 {
-    struct rows *rows = context;
+    struct call_rows *rows = context;
     assert_int_equal(first, rows->read);
     for (size_t i = 0, bytes = bytes_of(rows->in, count); i < bytes; i++)
-        samples[i] = (uint8_t)~raw->rows[i];
+        samples[i] = (uint8_t)~raw->data[i];
     rows->read += count;
     return maybe_fail(rows, FAIL_READ, rows->read - count, count, error);
 }
 
 /* Let other threads go ahead as far as they may, where these rows are amid the image. */
-static void pause_amid(const struct rows *rows, int first, int count)
+static void pause_amid(const struct call_rows *rows, int first, int count)
 {
     const struct timespec milliseconds = {.tv_nsec = 5000000};
     const int middle = rows->in->height / 2;
@@ -144,7 +144,7 @@ static void pause_amid(const struct rows *rows, int first, int count)
 }
 
 /* Note that the rows from FIRST on are fetched or read, for the first time. All but the last are whole multiples. */
-static void note_call(const struct rows *rows, int first, int count, unsigned call)
+static void note_call(const struct call_rows *rows, int first, int count, unsigned call)
 {
     assert_int_equal(first % rows->source_multiple, 0);
     assert_true(count > 0 && (count % rows->source_multiple == 0 || first + count == rows->in->height));
@@ -156,7 +156,7 @@ static void note_call(const struct rows *rows, int first, int count, unsigned ca
 /* Raw rows up to the multiple are there, but hold nothing. */
 static bool fetch_any(void *context, int first, int count, uint8_t *raw, struct error *error)
 {
-    const struct rows *rows = context;
+    const struct call_rows *rows = context;
     const uint8_t *from = image_row(rows->in, first);
     const int multiple = rows->source_multiple, whole = (count + multiple - 1) / multiple * multiple;
     memset(raw, 0xEE, bytes_of(rows->in, whole));
@@ -167,7 +167,7 @@ static bool fetch_any(void *context, int first, int count, uint8_t *raw, struct 
 }
 
 /* Is RAW what fetches have made of the COUNT rows from FIRST on? */
-static bool is_fetched(const struct rows *rows, int first, int count, const uint8_t *raw)
+static bool is_fetched(const struct call_rows *rows, int first, int count, const uint8_t *raw)
 {
     const uint8_t *from = image_row(rows->in, first);
     unsigned differences = 0;
@@ -177,14 +177,13 @@ static bool is_fetched(const struct rows *rows, int first, int count, const uint
 }
 
 /* A read takes a unit of rows above it and below, and they stay as they are while it lasts. */
-static bool read_any(void *context, int first, int count, const struct raw_rows *raw, uint8_t *samples,
-                     struct error *error)
+static bool read_any(void *context, int first, int count, const struct rows *raw, uint8_t *samples, struct error *error)
 {
-    const struct rows *rows = context;
+    const struct call_rows *rows = context;
     const int unit = rows->source_multiple, left = rows->in->height - first - count, below = left < unit ? left : unit;
     assert_true((raw->above != NULL) == (first > 0) && (raw->below != NULL) == (left > 0));
     for (int i = 0; i < 2; i++) {
-        assert_true(is_fetched(rows, first, count, raw->rows));
+        assert_true(is_fetched(rows, first, count, raw->data));
         assert_true(first == 0 || is_fetched(rows, first - unit, unit, raw->above - bytes_of(rows->in, unit)));
         assert_true(left == 0 || is_fetched(rows, first + count, below, raw->below));
         if (i == 0) {
@@ -198,7 +197,7 @@ static bool read_any(void *context, int first, int count, const struct raw_rows 
 
 static bool encode(void *context, int thread, int first, const struct image *band, struct error *error)
 {
-    struct rows *rows = context;
+    struct call_rows *rows = context;
     assert_true(thread >= 0 && thread < 8);
     assert_int_equal(first % rows->multiple, 0);
     assert_true(band->height % rows->multiple == 0 || first + band->height == rows->out.height);
@@ -213,7 +212,7 @@ static bool encode(void *context, int thread, int first, const struct image *ban
 
 static bool write_rows(void *context, int first, const struct image *band, struct error *error)
 {
-    struct rows *rows = context;
+    struct call_rows *rows = context;
     assert_int_equal(first, rows->written);
     for (int y = first; y < first + band->height; y++)
         assert_true(rows->encoded[y]);
@@ -235,7 +234,8 @@ static void open_pipeline(struct pipeline *pipeline, const struct request *reque
 }
 
 /* Stream IMAGE by functions. ROWS says what fails. */
-static bool stream(const struct request *request, const struct image *image, struct rows *rows, struct error *error)
+static bool stream(const struct request *request, const struct image *image, struct call_rows *rows,
+                   struct error *error)
 {
     struct pipeline pipeline;
     struct stages stages;
@@ -270,7 +270,7 @@ static bool stream(const struct request *request, const struct image *image, str
 static void check_any_order(const struct request *request, const struct image *image, const struct image *whole,
                             int source_multiple)
 {
-    struct rows rows = {.multiple = 34, .any_order = true, .source_multiple = source_multiple};
+    struct call_rows rows = {.multiple = 34, .any_order = true, .source_multiple = source_multiple};
     assert_true(stream(request, image, &rows, NULL));
     assert_memory_equal(rows.out.samples, whole->samples, image_bytes(whole));
     assert_int_equal(rows.written, image->height);
@@ -297,7 +297,7 @@ static void check(struct request request, int width, int height, int channels, i
         assert_memory_equal(result.samples, whole.samples, image_bytes(&whole));
         pipeline_close(&pipeline);
         image_free(&copy);
-        struct rows rows = {.multiple = threads == 1 ? 1 : 34};
+        struct call_rows rows = {.multiple = threads == 1 ? 1 : 34};
         assert_true(stream(&request, &image, &rows, NULL));
         assert_memory_equal(rows.out.samples, whole.samples, image_bytes(&whole));
         assert_int_equal(rows.written, height);
@@ -432,7 +432,7 @@ static void test_failures(void **state)
                 const struct image image = make_image(WIDTH, 10 * BAND, 3, 8);
                 thread_pool_open(&pool, threads);
                 const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU, .pool = &pool};
-                struct rows rows = {
+                struct call_rows rows = {
                     .multiple = 1, .any_order = k & 2, .source_multiple = 16, .fails = kind, .fail_at = row};
                 assert_false(stream(&request, &image, &rows, &error));
                 char text[64];

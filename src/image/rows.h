@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows of an image on their way: rows with their neighbours, a source that gives rows, and a sink that takes them. The
+ * pipeline and codecs share these. image/stream.h moves rows from a source to a sink. */
+#ifndef GPUCONV_ROWS_H
+#define GPUCONV_ROWS_H
+
+#include "image/image.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Raw rows: what a source has fetched, and reads in its next step. If the source takes any order, the rows above and below
+ * are fetched already, and other threads read all of these at the same time. Else the read may change its rows, and the
+ * other two are NULL. */
+struct rows {
+    uint8_t *data;
+    const uint8_t *above; /* the end of the raw rows above; NULL at the top */
+    const uint8_t *below; /* the raw rows below; NULL at the bottom */
+};
+
+/* Gives the rows of an image. The functions return false after an error, which ends the stream. */
+struct row_source {
+    const struct image *image; /* the whole image, in memory; NULL: the functions below make its rows */
+    void *context;             /* of the functions */
+    size_t raw_bytes;          /* of a fetched row */
+    int multiple;              /* all calls but those for the last rows get a multiple of so many rows; at least 1 */
+    bool any_order; /* several threads call at once, in any order; else each function gets the rows from the top down,
+                       and one thread may fetch while another reads, so the two share no state */
+    atomic_bool *translucent; /* set, and the stream fails, once a pixel is not opaque; NULL: any pixel is welcome */
+
+    /* Fetch ROWS rows, from row FIRST on, to RAW. That has raw_bytes for each row, and for as many more as the multiple
+     * asks for. NULL: there is no fetch. */
+    bool (*fetch)(void *context, int first, int rows, uint8_t *raw, struct error *error);
+
+    /* Read ROWS rows, from row FIRST on, to SAMPLES. RAW is what a fetch of the same rows has made. */
+    bool (*read)(void *context, int first, int rows, const struct rows *raw, uint8_t *samples, struct error *error);
+};
+
+/* Takes the rows of an image. The functions return false after an error, which ends the stream. */
+struct row_sink {
+    struct image *image; /* receives the rows; NULL: the functions below do */
+    void *context;       /* of the functions */
+    int multiple;        /* all calls but those for the last rows get a multiple of so many rows; at least 1 */
+
+    /* Encode ROWS, from row FIRST of the image on, on thread number THREAD, below those of the pool. Unless FIRST is 0,
+     * the row above them stands before them in memory. Several threads call this at once. NULL: nothing is encoded
+     * before the write. */
+    bool (*encode)(void *context, int thread, int first, const struct image *rows, struct error *error);
+
+    /* Write ROWS, from row FIRST on, which are encoded. They come from the top down. */
+    bool (*write)(void *context, int first, const struct image *rows, struct error *error);
+};
+
+#endif
