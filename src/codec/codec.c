@@ -3,9 +3,9 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
+#include "image/stream.h"
 
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -487,33 +487,21 @@ void codec_writer_close(struct codec_writer *writer)
     writer->codec = NULL;
 }
 
-/* An image that several threads encode. */
-struct shared_image {
-    struct codec_writer *writer;
-    const struct image *image;
-    atomic_bool failed;
-};
-
-static void encode_piece(void *context, int64_t index, int thread)
+/* Write all rows of IMAGE, encoded on the threads of the pool. */
+static bool write_image(const struct codec_writer *writer, const struct image *image, struct error *error)
 {
-    struct shared_image *shared = context;
-    const int rows = shared->writer->sink.multiple, first = (int)index * rows, left = shared->image->height - first;
-    const struct image piece = image_rows(shared->image, first, left < rows ? left : rows);
-    if (!shared->writer->sink.encode(shared->writer, thread, first, &piece, NULL))
-        atomic_store(&shared->failed, true);
-}
-
-/* Write all rows of IMAGE. */
-static bool write_image(struct codec_writer *writer, const struct image *image, struct error *error)
-{
-    struct shared_image shared = {.writer = writer, .image = image};
+    const struct row_source source = {.image = image, .any_order = true};
     struct thread_pool *pool = writer->settings->pool;
-    if (writer->sink.encode != NULL)
-        parallel_for(pool, thread_pool_threads(pool), (image->height - 1) / writer->sink.multiple + 1, encode_piece,
-                     &shared);
-    if (atomic_load(&shared.failed)) /* the only reason */
-        return codec_report_encode_memory(image, writer->format, error);
-    return writer->sink.write(writer, 0, image, error);
+    struct stream stream = {
+        .shape = *image,
+        .source = &source,
+        .sink = &writer->sink,
+        .pool = pool,
+        .threads = writer->sink.encode != NULL ? thread_pool_threads(pool) : 1,
+    };
+    stream_plan(&stream);
+    const bool done = stream_run(&stream, error);
+    return done || !stream.lacks_memory ? done : codec_report_encode_memory(image, writer->format, error);
 }
 
 /* Encode IMAGE at once, with the bits and channels that FORMAT holds. */

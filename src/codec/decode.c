@@ -5,9 +5,7 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
-
-#include <stdatomic.h>
-#include <stdlib.h>
+#include "image/stream.h"
 
 /* Convert the decoded IMAGE to the wanted bits a sample. */
 static bool convert_bits(const struct codec_input *input, struct image *image, struct error *error)
@@ -118,119 +116,31 @@ void codec_reader_close(struct codec_reader *reader)
     *reader = (struct codec_reader){0};
 }
 
-/* ---- Whole files by rows ---- */
+/* ---- Whole files ---- */
 
-/* A file that is decoded in pieces of some rows, perhaps by several threads. */
-struct pieces {
-    struct codec_reader *reader;
-    struct image *image;
-    int rows, count;   /* rows of a piece; the last may have fewer */
-    uint8_t *raw;      /* of one piece, or, where they come in any order, of all; NULL: there is no fetch */
-    atomic_int *found; /* for each piece: how many of it and its neighbours are fetched */
-    atomic_bool failed;
-    struct error error; /* of the first failure */
-};
-
-/* The rows of a piece. They stay in a cache from the fetch to the read. PNG's filters are undone on eight rows at once. */
-static int piece_rows(const struct codec_reader *reader, const struct image *image)
-{
-    enum { PIECE_BYTES = 1 << 18, EIGHT = 8 };
-    const size_t row =
-        reader->source.raw_bytes > 0 ? reader->source.raw_bytes : (size_t)image->width * image_pixel_bytes(image);
-    const int most = (int)(PIECE_BYTES / row);
-    const int multiple = reader->source.multiple == 1 && most >= EIGHT ? EIGHT : reader->source.multiple;
-    return most > multiple ? most - most % multiple : multiple;
-}
-
-/* Note that a piece has failed, unless DONE. */
-static void end_piece(struct pieces *pieces, bool done, const struct error *error)
-{
-    if (!done && !atomic_exchange(&pieces->failed, true))
-        pieces->error = *error;
-}
-
-/* Fetch or read piece INDEX. */
-static void fetch_piece(struct pieces *pieces, int index)
-{
-    struct codec_reader *reader = pieces->reader;
-    const int first = index * pieces->rows, left = pieces->image->height - first;
-    const int rows = left < pieces->rows ? left : pieces->rows;
-    struct error error;
-    uint8_t *raw = pieces->raw + (reader->source.any_order ? (size_t)first * reader->source.raw_bytes : 0);
-    end_piece(pieces, reader->source.fetch(reader, first, rows, raw, &error), &error);
-}
-
-static void read_piece(struct pieces *pieces, int index)
-{
-    struct codec_reader *reader = pieces->reader;
-    const int first = index * pieces->rows, left = pieces->image->height - first;
-    const int rows = left < pieces->rows ? left : pieces->rows;
-    struct rows raw = {.data = pieces->raw};
-    struct error error;
-    if (raw.data != NULL && reader->source.any_order) {
-        raw.data += (size_t)first * reader->source.raw_bytes;
-        raw.above = first > 0 ? raw.data : NULL;
-        raw.below = left > rows ? raw.data + (size_t)rows * reader->source.raw_bytes : NULL;
-    }
-    end_piece(pieces, reader->source.read(reader, first, rows, &raw, image_row(pieces->image, first), &error), &error);
-}
-
-/* Fetch piece INDEX, and read those whose neighbours are all fetched now. */
-static void decode_piece(void *context, int64_t index, int thread)
-{
-    struct pieces *pieces = context;
-    (void)thread;
-    if (atomic_load(&pieces->failed))
-        return;
-    if (pieces->raw == NULL || !pieces->reader->source.any_order) {
-        if (pieces->raw != NULL)
-            fetch_piece(pieces, (int)index);
-        if (!atomic_load(&pieces->failed))
-            read_piece(pieces, (int)index);
-        return;
-    }
-    fetch_piece(pieces, (int)index);
-    for (int i = (int)index - 1; i <= (int)index + 1; i++) {
-        const int wanted = 1 + (i > 0) + (i < pieces->count - 1);
-        if (i >= 0 && i < pieces->count && atomic_fetch_add(&pieces->found[i], 1) + 1 == wanted &&
-            !atomic_load(&pieces->failed))
-            read_piece(pieces, i);
-    }
-}
-
-/* Read all rows of a file into IMAGE. */
-static bool read_image(struct codec_reader *reader, struct image *image, struct error *error)
-{
-    struct pieces pieces = {.reader = reader, .image = image, .rows = piece_rows(reader, image)};
-    struct thread_pool *pool = reader->input.settings->pool;
-    pieces.count = (image->height - 1) / pieces.rows + 1;
-    const size_t held = (size_t)pieces.rows * (size_t)(reader->source.any_order ? pieces.count : 1);
-    pieces.found = calloc((size_t)pieces.count, sizeof *pieces.found);
-    pieces.raw = reader->source.raw_bytes > 0 ? malloc(held * reader->source.raw_bytes) : NULL;
-    bool done = pieces.found != NULL && (reader->source.raw_bytes == 0 || pieces.raw != NULL);
-    if (!done)
-        codec_report_decode_memory(&reader->input, error);
-    else
-        parallel_for(pool, reader->source.any_order ? thread_pool_threads(pool) : 1, pieces.count, decode_piece,
-                     &pieces);
-    if (atomic_load(&pieces.failed)) {
-        if (error != NULL)
-            *error = pieces.error;
-        done = false;
-    }
-    free(pieces.found);
-    free(pieces.raw);
-    return done;
-}
-
-/* Decode a whole file by the codec's reader of rows. */
-static bool decode_by_rows(struct codec_reader *reader, struct image *image, struct error *error)
+/* Decode a file row by row. If the rows come in their order, one thread fetches and another reads. */
+static bool decode_by_rows(const struct codec_reader *reader, struct image *image, struct error *error)
 {
     const struct codec_input *input = &reader->input;
     const struct codec_info *info = input->info;
     if (!image_allocate(image, info->width, info->height, info->channels, codec_bits(info, input->settings), error))
         return codec_report_decode_memory(input, error);
-    const bool done = read_image(reader, image, error);
+    const struct row_source *source = &reader->source;
+    const struct row_sink sink = {.image = image, .multiple = 1};
+    struct thread_pool *pool = input->settings->pool;
+    struct stream stream = {
+        .shape = *image,
+        .source = source,
+        .sink = &sink,
+        .pool = pool,
+        .threads = source->any_order       ? thread_pool_threads(pool)
+                   : source->fetch != NULL ? 2
+                                           : 1,
+    };
+    stream_plan(&stream);
+    const bool done = stream_run(&stream, error);
+    if (stream.lacks_memory)
+        codec_report_decode_memory(input, error);
     if (!done)
         image_free(image);
     return done;

@@ -90,16 +90,22 @@ static inline size_t image_pixel_bytes(const struct image *image)
     return (size_t)image->channels * image_sample_bytes(image);
 }
 
+/* Bytes of one row. */
+static inline size_t image_row_bytes(const struct image *image)
+{
+    return (size_t)image->width * image_pixel_bytes(image);
+}
+
 /* Bytes of all samples. */
 static inline size_t image_bytes(const struct image *image)
 {
-    return (size_t)image->width * (size_t)image->height * image_pixel_bytes(image);
+    return (size_t)image->height * image_row_bytes(image);
 }
 
 /* Row Y of an image. */
 static inline uint8_t *image_row(const struct image *image, int y)
 {
-    return image->samples + (size_t)y * (size_t)image->width * image_pixel_bytes(image);
+    return image->samples + (size_t)y * image_row_bytes(image);
 }
 
 /* A view of ROWS rows of IMAGE from row FIRST on. */

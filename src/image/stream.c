@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A source's rows are fetched and read in strips, as they suit the source. They are transformed, encoded and written in
+ * bands, as they suit the transform and the sink. Strips and bands lie in slots, which are used again in turn:
+ *
+ *   source -- fetch --> raw slots -- read --> read slots -- make, encode --> made slots -- write --> sink
+ *             strips                 strips                 bands                          bands
+ *
+ * Each step begins its strips or bands in order, from the top of the image. Writing takes one at a time, and so do
+ * fetching and reading unless the source takes any order. Making, with what the sink can encode, takes several at once,
+ * each on one thread, in memory that stays in its caches. All threads are alike: each takes the next step that is
+ * possible, so decoding, transforming and encoding run beside each other.
+ *
+ * A step waits for its rows, which the step to its left makes, and for a slot, which the step to its right gives back:
+ *
+ *   rows:        fetch s ------> read s ------> make b ------> write b
+ *   a slot:      fetch s <------ read s <------ make b <------ write b
+ *
+ *   fetch strip s   waits until the old strip of its raw slot is read, and with neighbours the strip below that, too
+ *   read strip s    waits until it is fetched, and with neighbours those above and below, too; and until all bands are
+ *                   made that need the old strip of its slot
+ *   make band b     waits until all strips are read with its rows and the halo around them; and until the old band of
+ *                   its slot is written
+ *   write band b    waits until it is made
+ *
+ * These are the strips that band w needs, and so does band w + 1 with some of them:
+ *
+ *   strips   |      |  r-2  |  r-1  |   r   |  r+1  |       |       from the top of the image (left) to the bottom
+ *   band w          . halo |      band w      | halo .
+ *   band w + 1                         . halo |    band w + 1    | halo .
+ *
+ * So the first strips and bands that are not through hold no slot that they wait for. Proof that some step is under way
+ * or can begin, until all is written: else let w be the first band that is not written. No step is under way, so w is not
+ * made, and its slot is free. Then a strip that w needs is not read; let r be the first. If r's slot is not free, w needs
+ * the slot's old strip, too. Then the rows from that strip's last to r's first are at most those of w and the halo on both
+ * sides. But between them are read_slots - 1 strips, which have more (stream_plan). So r or the strip below is not
+ * fetched; let f be the first. If f's slot is not free, then f - raw_slots, or with neighbours the strip below that, is
+ * not read. But these are above r, because f is at most r + 1, and there are at least three raw slots then.
+ *
+ * An image in memory takes the place of slots: its rows are read, or written, from the beginning. If there is no
+ * transform, either the rows are read where the sink's image has them, and nothing is made or written; or the sink encodes
+ * and writes them where the source's image has them. Then a step waits less, and the proof holds. */
+#include "image/stream.h"
+
+#include "base/clock.h"
+#include "base/parallel.h"
+
+#include <stdlib.h>
+
+/* ---- Sizes ---- */
+
+static int64_t round_up(int64_t number, int multiple)
+{
+    return (number + multiple - 1) / multiple * multiple;
+}
+
+static int smaller(int64_t a, int b)
+{
+    return a < b ? (int)a : b;
+}
+
+void stream_plan(struct stream *stream)
+{
+    enum {
+        BAND_BYTES =
+            1 << 19, /* that a thread works on, as in planes: two sets, and the image's rows, fill its second cache */
+        BAND_HALOS = 4, /* at least so many rows for each row of the halo: bounds the work on the halo */
+        BANDS_EACH = 6, /* at least so many for each thread, if all steps have several: the last bands end late */
+    };
+    const struct row_source *source = stream->source;
+    const struct row_transform *transform = stream->transform;
+    const int height = stream->shape.height;
+    const int64_t row = (int64_t)(transform != NULL ? transform->row_bytes : image_row_bytes(&stream->shape));
+    struct bands bands = {.halo = transform != NULL ? transform->halo : 0};
+    const int pool = thread_pool_threads(stream->pool), each = source->any_order && pool > 1 ? pool * BANDS_EACH : 1;
+    const int64_t fitting = smaller(BAND_BYTES / row, height / each), cached = fitting > 0 ? fitting : 1;
+    const int64_t least = (int64_t)BAND_HALOS * bands.halo;
+    const int64_t rows = round_up(cached > least ? cached : least, stream->sink->multiple);
+    bands.rows = transform != NULL && transform->is_whole ? height : smaller(rows, height);
+    bands.count = (height - 1) / bands.rows + 1;
+    bands.strip_rows = (int)round_up(smaller(cached, bands.rows), source->image == NULL ? source->multiple : 1);
+    bands.strips = (height - 1) / bands.strip_rows + 1;
+    bands.threads = smaller(stream->threads, bands.count);
+    bands.reading_threads = source->any_order ? smaller(stream->threads, bands.strips) : 1;
+
+    /* For the bands that are made, with the halo around them all; for a strip that is needed in part; and for those that
+     * are read meanwhile. */
+    const int64_t needed = (int64_t)bands.threads * bands.rows + 2 * (int64_t)bands.halo;
+    const int64_t read = round_up(needed, bands.strip_rows) / bands.strip_rows + 1 + bands.reading_threads;
+    bands.read_slots = smaller(read, bands.strips);
+    bands.raw_slots = smaller(source->any_order ? 2 + 2 * bands.reading_threads : 2, bands.strips);
+    bands.made_slots = smaller(bands.threads + 1, bands.count);
+    stream->bands = bands;
+}
+
+/* Bytes of all slots of a kind. A made slot has a band, and the row above it for the sink. */
+static size_t raw_bytes(const struct stream *stream)
+{
+    return (size_t)stream->bands.raw_slots * (size_t)stream->bands.strip_rows * stream->source->raw_bytes;
+}
+
+static size_t read_bytes(const struct stream *stream)
+{
+    return (size_t)stream->bands.read_slots * (size_t)stream->bands.strip_rows * image_row_bytes(&stream->shape);
+}
+
+static size_t made_bytes(const struct stream *stream)
+{
+    return (size_t)stream->bands.made_slots * ((size_t)stream->bands.rows + 1) * image_row_bytes(&stream->shape);
+}
+
+size_t stream_need(const struct stream *stream)
+{
+    return (stream->source->image == NULL ? raw_bytes(stream) + read_bytes(stream) : 0) +
+           (stream->sink->image == NULL ? 2 * made_bytes(stream) : 0);
+}
+
+/* ---- Rows ---- */
+
+/* Rows from FIRST on, COUNT or as many as the image has. Their samples are not set. */
+static struct image part_of(const struct stream *stream, int first, int count)
+{
+    struct image part = stream->shape;
+    part.height = smaller(count, stream->shape.height - first);
+    return part;
+}
+
+struct image stream_rows(const struct stream *stream, int first, int last)
+{
+    const int rows = stream->bands.strip_rows, at = first % rows;
+    if (stream->in != NULL)
+        return image_rows(stream->in, first, last - first);
+    struct image part = part_of(stream, first, smaller(last - first, rows - at));
+    const size_t slot = (size_t)(first / rows % stream->bands.read_slots);
+    part.samples = stream->read + (slot * (size_t)rows + (size_t)at) * image_row_bytes(&part);
+    return part;
+}
+
+/* The rows of BAND, made or to be made. The row above them is there, too, unless it is the first band. */
+static struct image made_band(const struct stream *stream, int band)
+{
+    const int rows = stream->bands.rows, first = band * rows;
+    struct image part = part_of(stream, first, rows);
+    if (stream->out != NULL)
+        return image_rows(stream->out, first, part.height);
+    const size_t slot = (size_t)(band % stream->bands.made_slots);
+    part.samples = stream->made + (slot * ((size_t)rows + 1) + 1) * image_row_bytes(&part);
+    return part;
+}
+
+/* The place of a strip's raw rows. */
+static uint8_t *raw_strip(const struct stream *stream, int strip)
+{
+    const size_t slot = (size_t)(strip % stream->bands.raw_slots);
+    return stream->raw + slot * (size_t)stream->bands.strip_rows * stream->source->raw_bytes;
+}
+
+/* Does a read need the raw rows of the neighbours? */
+static bool needs_neighbours(const struct stream *stream)
+{
+    return stream->source->any_order && stream->source->fetch != NULL;
+}
+
+/* ---- Steps ---- */
+
+static bool fetch_strip(const struct stream *stream, int strip, struct error *error)
+{
+    const struct row_source *source = stream->source;
+    const int first = strip * stream->bands.strip_rows;
+    const struct image part = part_of(stream, first, stream->bands.strip_rows);
+    return source->fetch(source->context, first, part.height, raw_strip(stream, strip), error);
+}
+
+static bool read_strip(const struct stream *stream, int strip, struct error *error)
+{
+    const struct row_source *source = stream->source;
+    const int rows = stream->bands.strip_rows, first = strip * rows;
+    const struct image part = stream_rows(stream, first, smaller((int64_t)first + rows, stream->shape.height));
+    struct rows raw = {0};
+    if (source->fetch != NULL)
+        raw.data = raw_strip(stream, strip);
+    if (needs_neighbours(stream) && strip > 0)
+        raw.above = raw_strip(stream, strip - 1) + (size_t)rows * source->raw_bytes;
+    if (needs_neighbours(stream) && strip < stream->bands.strips - 1)
+        raw.below = raw_strip(stream, strip + 1);
+    if (!source->read(source->context, first, part.height, &raw, part.samples, error))
+        return false;
+    if (source->translucent == NULL || image_is_opaque(&part))
+        return true;
+    atomic_store(source->translucent, true);
+    return error_set(error, ERROR_WORK, "row %d or one below it is not opaque", first);
+}
+
+/* Make BAND on thread number THREAD, and let the sink encode it. Adds the time of the latter to *ENCODING. */
+static bool make_band(const struct stream *stream, int band, int thread, double *encoding, struct error *error)
+{
+    const struct row_transform *transform = stream->transform;
+    const struct row_sink *sink = stream->sink;
+    const int first = band * stream->bands.rows;
+    const struct image rows = made_band(stream, band);
+    if (transform != NULL) {
+        struct image made = rows;
+        const int above = sink->encode != NULL && first > 0 ? 1 : 0; /* another thread makes that row, too */
+        made.height += above;
+        made.samples -= (size_t)above * image_row_bytes(&rows);
+        if (!transform->make(transform->context, thread, first - above, &made, error))
+            return false;
+    }
+    const double start = clock_milliseconds();
+    const bool done = sink->encode == NULL || sink->encode(sink->context, thread, first, &rows, error);
+    *encoding += clock_milliseconds() - start;
+    return done;
+}
+
+static bool write_band(const struct stream *stream, int band, struct error *error)
+{
+    const struct row_sink *sink = stream->sink;
+    const struct image rows = made_band(stream, band);
+    return sink->write == NULL || sink->write(sink->context, band * stream->bands.rows, &rows, error);
+}
+
+/* ---- The choice of a step ---- */
+
+enum { STEP_WAIT = STREAM_STEPS, STEP_END };
+
+/* The last strip that BAND needs. */
+static int last_strip(const struct stream *stream, int band)
+{
+    const struct bands *bands = &stream->bands;
+    const int64_t last = (int64_t)(band + 1) * bands->rows + bands->halo;
+    return (smaller(last, stream->shape.height) - 1) / bands->strip_rows;
+}
+
+/* The last band that needs rows of STRIP. The sink may need one more row above a band. */
+static int last_band(const struct stream *stream, int strip)
+{
+    const struct bands *bands = &stream->bands;
+    return smaller(((int64_t)(strip + 1) * bands->strip_rows + bands->halo) / bands->rows, bands->count - 1);
+}
+
+/* May STEP begin with its next strip or band? The head of this file lists the conditions. */
+static bool can_begin(const struct stream *stream, enum stream_step step)
+{
+    const struct bands *bands = &stream->bands;
+    const struct stream_progress *steps = stream->steps;
+    const int next = steps[step].begun, below = needs_neighbours(stream) ? 1 : 0;
+    if (next == steps[step].count || (steps[step].in_turn && steps[step].ended < next))
+        return false;
+    switch (step) {
+    case STREAM_FETCH:
+        return next < bands->raw_slots || next - bands->raw_slots + below < steps[STREAM_READ].ended;
+    case STREAM_READ:
+        return smaller(next + below, bands->strips - 1) < steps[STREAM_FETCH].ended &&
+               (next < bands->read_slots || last_band(stream, next - bands->read_slots) < steps[STREAM_MAKE].ended);
+    case STREAM_MAKE:
+        return last_strip(stream, next) < steps[STREAM_READ].ended &&
+               (stream->sink->image != NULL || next < steps[STREAM_WRITE].ended + bands->made_slots);
+    default:
+        return next < steps[STREAM_MAKE].ended;
+    }
+}
+
+/* Choose a step and mark it as begun with strip or band *INDEX. A step that decodes in turn comes first, because it
+ * feeds other threads. Where decoding takes any order, what is nearest to its end comes first: its rows are still in a
+ * cache, and no more strips are decoded than the transform needs. */
+static int next_step(struct stream *stream, int *index)
+{
+    static const enum stream_step orders[2][STREAM_STEPS] = {
+        {STREAM_READ, STREAM_FETCH, STREAM_WRITE, STREAM_MAKE},
+        {STREAM_WRITE, STREAM_MAKE, STREAM_READ, STREAM_FETCH},
+    };
+    const enum stream_step *order = orders[stream->source->any_order];
+    if (stream->has_failed || stream->steps[stream->goal].ended == stream->steps[stream->goal].count)
+        return STEP_END;
+    for (int i = 0; i < STREAM_STEPS; i++)
+        if (order[i] <= stream->goal && can_begin(stream, order[i])) {
+            *index = stream->steps[order[i]].begun++;
+            return (int)order[i];
+        }
+    return STEP_WAIT;
+}
+
+/* ---- Threads ---- */
+
+/* Do a step, and add its milliseconds to *DECODING or *ENCODING. */
+static bool run_step(const struct stream *stream, int step, int index, int thread, double *decoding, double *encoding,
+                     struct error *error)
+{
+    if (step == STREAM_MAKE)
+        return make_band(stream, index, thread, encoding, error);
+    const double start = clock_milliseconds();
+    const bool done = step == STREAM_FETCH  ? fetch_strip(stream, index, error)
+                      : step == STREAM_READ ? read_strip(stream, index, error)
+                                            : write_band(stream, index, error);
+    *(step == STREAM_WRITE ? encoding : decoding) += clock_milliseconds() - start;
+    return done;
+}
+
+/* Note that a step has ended. */
+static void end_step(struct stream_progress *progress, int index)
+{
+    progress->has_ended[index] = true;
+    while (progress->ended < progress->count && progress->has_ended[progress->ended])
+        progress->ended++;
+}
+
+/* Tell other threads how far the image is. A single band says nothing until all is done. */
+static void note_passed(const struct stream *stream)
+{
+    const struct stream_progress *written = &stream->steps[STREAM_WRITE];
+    if (stream->passed != NULL && written->count > 1)
+        atomic_store(stream->passed, (int)(1000 * (int64_t)written->ended / written->count));
+}
+
+/* One thread: take steps until the goal is reached, or one has failed. */
+static void run_steps(void *context, int64_t number, int thread)
+{
+    struct stream *stream = context;
+    double decoding = 0, encoding = 0;
+    (void)number;
+    pthread_mutex_lock(&stream->mutex);
+    for (;;) {
+        int index = 0;
+        struct error error;
+        const int step = next_step(stream, &index);
+        if (step == STEP_END)
+            break;
+        if (step == STEP_WAIT) {
+            pthread_cond_wait(&stream->changed, &stream->mutex);
+            continue;
+        }
+        pthread_mutex_unlock(&stream->mutex);
+        const bool done = run_step(stream, step, index, thread, &decoding, &encoding, &error);
+        pthread_mutex_lock(&stream->mutex);
+        if (!done && !stream->has_failed) {
+            stream->has_failed = true;
+            stream->error = error;
+        }
+        end_step(&stream->steps[step], index);
+        note_passed(stream);
+        pthread_cond_broadcast(&stream->changed);
+    }
+    stream->decoding += decoding;
+    stream->encoding += encoding;
+    pthread_mutex_unlock(&stream->mutex);
+}
+
+/* Let THREADS threads take steps up to GOAL. */
+static void reach(struct stream *stream, enum stream_step goal, int threads)
+{
+    stream->goal = goal;
+    parallel_for(stream->pool, threads, threads, run_steps, stream);
+}
+
+/* ---- A stream ---- */
+
+/* Reserve the slots. */
+static bool reserve(struct stream *stream)
+{
+    const struct bands *bands = &stream->bands;
+    const struct image *in = stream->source->image, *out = stream->sink->image;
+    const bool fetches = stream->source->fetch != NULL, makes = stream->transform != NULL || out == NULL;
+    const bool has_step[STREAM_STEPS] = {fetches, in == NULL, makes, makes};
+    const int counts[STREAM_STEPS] = {bands->strips, bands->strips, bands->count, bands->count};
+    stream->in = in == NULL && stream->transform == NULL ? out : in;
+    stream->out = out == NULL && stream->transform == NULL ? in : out;
+    stream->raw = fetches ? malloc(raw_bytes(stream)) : NULL;
+    stream->read = stream->in == NULL ? malloc(read_bytes(stream)) : NULL;
+    stream->made = stream->out == NULL ? malloc(made_bytes(stream)) : NULL;
+    bool has_flags = true;
+    for (int i = 0; i < STREAM_STEPS; i++) {
+        struct stream_progress *progress = &stream->steps[i];
+        *progress = (struct stream_progress){
+            .count = counts[i], .in_turn = i == STREAM_WRITE || (i < STREAM_MAKE && !stream->source->any_order)};
+        if (!has_step[i])
+            progress->begun = progress->ended = progress->count;
+        progress->has_ended = calloc((size_t)counts[i], sizeof *progress->has_ended);
+        has_flags = has_flags && progress->has_ended != NULL;
+    }
+    return (!fetches || stream->raw != NULL) && (stream->in != NULL || stream->read != NULL) &&
+           (stream->out != NULL || stream->made != NULL) && has_flags;
+}
+
+static void release(struct stream *stream)
+{
+    free(stream->raw);
+    free(stream->read);
+    free(stream->made);
+    for (int i = 0; i < STREAM_STEPS; i++)
+        free(stream->steps[i].has_ended);
+}
+
+bool stream_run(struct stream *stream, struct error *error)
+{
+    const struct bands *bands = &stream->bands;
+    stream->lacks_memory = !reserve(stream);
+    if (stream->lacks_memory) {
+        release(stream);
+        return false;
+    }
+    note_passed(stream);
+    pthread_mutex_init(&stream->mutex, NULL);
+    pthread_cond_init(&stream->changed, NULL);
+    if (bands->count == 1)
+        reach(stream, STREAM_READ, bands->reading_threads);
+    reach(stream, stream->steps[STREAM_WRITE].ended < bands->count ? STREAM_WRITE : STREAM_READ, bands->threads);
+    if (stream->has_failed && error != NULL)
+        *error = stream->error;
+    pthread_mutex_destroy(&stream->mutex);
+    pthread_cond_destroy(&stream->changed);
+    release(stream);
+    return !stream->has_failed;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Moves the rows of an image from a source to a sink, on several threads. Between them rows may be transformed, for
+ * example by filters. To decode a whole image is to move rows from a codec to memory, and to encode one is the way back. */
+#ifndef GPUCONV_STREAM_H
+#define GPUCONV_STREAM_H
+
+#include "image/rows.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct thread_pool; /* base/parallel.h */
+
+/* Makes the rows of a sink from those of a source. */
+struct row_transform {
+    void *context;
+    size_t row_bytes; /* of the memory that a thread works on, for each row */
+    int halo;         /* rows above and below a row that it depends on; at most INT32_MAX / 4 */
+    bool is_whole;    /* the image cannot be cut */
+
+    /* Make MADE, whose first row is row FIRST of the image, on thread number THREAD, from what stream_rows gives. */
+    bool (*make)(void *context, int thread, int first, struct image *made, struct error *error);
+};
+
+/* The parts of an image. They follow from its shape, the source, the transform and the sink. */
+struct bands {
+    int rows, count;              /* rows of a band; the last may have fewer */
+    int strip_rows, strips;       /* the same of a strip */
+    int halo;                     /* rows above and below that a band needs */
+    int threads, reading_threads; /* the second: before a single band, which all threads transform together */
+    int raw_slots, read_slots, made_slots;
+};
+
+/* How far a step is with the strips or bands of the image. */
+struct stream_progress {
+    int count;        /* all of them */
+    int begun, ended; /* those before the first that has not begun, or not ended */
+    bool *has_ended;  /* for each */
+    bool in_turn;     /* one at a time */
+};
+
+enum stream_step { STREAM_FETCH, STREAM_READ, STREAM_MAKE, STREAM_WRITE, STREAM_STEPS };
+
+struct stream {
+    /* Set by the caller. */
+    struct image shape; /* of the image; its samples do not matter */
+    const struct row_source *source;
+    const struct row_sink *sink;
+    const struct row_transform
+        *transform;           /* NULL: the rows stay as they are; the source or the sink has an image then */
+    struct thread_pool *pool; /* NULL: the calling thread only */
+    int threads;              /* of the pool, at most */
+    atomic_int *passed;       /* receives the thousandths of the rows that are written; or NULL */
+
+    struct bands bands; /* set by stream_plan */
+
+    /* Set by stream_run. */
+    bool lacks_memory;         /* it failed without an error: there is not enough memory for the slots */
+    double decoding, encoding; /* milliseconds of all threads in the functions of the source and of the sink */
+
+    /* Private. */
+    const struct image *in, *out; /* of the slots below, those that an image replaces; else NULL */
+    uint8_t *raw, *read, *made;   /* the slots */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    struct stream_progress steps[STREAM_STEPS];
+    enum stream_step goal; /* the threads return once this step has ended all over */
+    bool has_failed;
+    struct error error;
+};
+
+/* Choose the bands. */
+void stream_plan(struct stream *stream);
+
+/* Bytes of memory for the slots of the planned STREAM, and for what the sink has made of them and not written yet. */
+size_t stream_need(const struct stream *stream);
+
+/* Move all rows as planned. Decoding, transforming and encoding run beside each other. Only some strips and bands are in
+ * memory, besides images of the source and the sink. The error is the first one of the functions. */
+bool stream_run(struct stream *stream, struct error *error);
+
+/* For a transform: a view of the source's rows from FIRST on, up to the one before LAST, or up to the end of a slot. */
+struct image stream_rows(const struct stream *stream, int first, int last);
+
+#endif
