@@ -440,8 +440,8 @@ static bool encode_converted(void *context, int thread, int first, const struct 
     bool done = hold_rows(rows, writer->format, writer->settings, &held, &copy) ||
                 codec_report_encode_memory(&writer->shape, writer->format, error);
     if (done)
-        done = writer->encode != NULL ? writer->encode(writer, thread, first, &held, error)
-                                      : writer->write(writer, first, &held, error);
+        done = writer->own.encode != NULL ? writer->own.encode(writer, thread, first, &held, error)
+                                          : writer->own.write(writer, first, &held, error);
     image_free(&copy);
     return done;
 }
@@ -466,8 +466,7 @@ bool codec_writer_open(struct codec_writer *writer, const struct image *shape, c
         return false;
     if (writer->shape.channels == shape->channels && writer->shape.bits == shape->bits)
         return true;
-    writer->encode = sink->encode;
-    writer->write = sink->write;
+    writer->own = *sink;
     if (sink->encode != NULL)
         sink->encode = encode_converted;
     else

@@ -80,10 +80,8 @@ struct codec_reader {
     struct codec_input input;
     const struct codec *codec; /* that reads the file: the chosen one, unless it declined */
     bool declined;             /* reader_open failed because another codec must read the file; it has set no error */
+    struct row_source own;     /* the codec's, where the source above converts its samples */
     void *state;               /* of the codec */
-
-    /* The codec's read, where the source's read converts the bits of the file. */
-    bool (*read)(void *context, int first, int rows, const struct rows *raw, uint8_t *samples, struct error *error);
 };
 
 /* Writes the rows of an image. It stays where it is opened: the sink points to it. */
@@ -92,13 +90,10 @@ struct codec_writer {
     const struct codec *codec;
     const struct format *format;
     const struct codec_settings *settings;
-    struct image shape; /* the image as the codec gets it; its samples are NULL */
-    bool finishes_late; /* codec_writer_finish takes longer than all rows */
-    void *state;        /* of the codec */
-
-    /* The codec's functions, where those of the sink convert rows. */
-    bool (*encode)(void *context, int thread, int first, const struct image *rows, struct error *error);
-    bool (*write)(void *context, int first, const struct image *rows, struct error *error);
+    struct image shape;  /* the image as the codec gets it; its samples are NULL */
+    bool finishes_late;  /* codec_writer_finish takes longer than all rows */
+    struct row_sink own; /* the codec's, where the sink above converts rows for it */
+    void *state;         /* of the codec */
 };
 
 /* A row of the table. `encode` and the writer's functions get images that the format holds: of at most most_bits, and with

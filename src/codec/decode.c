@@ -71,7 +71,7 @@ static bool read_converted(void *context, int first, int rows, const struct rows
     struct image read, converted;
     if (!image_allocate(&read, info->width, rows, info->channels, info->bits, NULL))
         return codec_report_decode_memory(&reader->input, error);
-    const bool done = reader->read(context, first, rows, raw, read.samples, error);
+    const bool done = reader->own.read(context, first, rows, raw, read.samples, error);
     converted = read;
     converted.bits = codec_bits(info, reader->input.settings);
     converted.samples = samples;
@@ -92,7 +92,7 @@ static bool open_reader(struct codec_reader *reader, const struct codec_input *i
     if (reads_rows(codec, info) && !codec->reader_open(reader, error))
         return false;
     if (source->read != NULL && codec_bits(info, input->settings) != info->bits) {
-        reader->read = source->read;
+        reader->own = *source;
         source->read = read_converted;
     }
     return true;

@@ -5,6 +5,7 @@
  * stb. */
 #include "codec/codec_internal.h"
 
+#include "base/bytes.h"
 #include "codec/stb_read.h"
 #include "container/png.h"
 

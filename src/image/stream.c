@@ -46,6 +46,7 @@
 #include "base/parallel.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- Sizes ---- */
 
@@ -62,21 +63,19 @@ static int smaller(int64_t a, int b)
 void stream_plan(struct stream *stream)
 {
     enum {
-        BAND_BYTES =
-            1 << 19, /* that a thread works on, as in planes: two sets, and the image's rows, fill its second cache */
-        BAND_HALOS = 4, /* at least so many rows for each row of the halo: bounds the work on the halo */
-        BANDS_EACH = 6, /* at least so many for each thread, if all steps have several: the last bands end late */
+        BAND_BYTES = 1 << 19, /* of one set of planes: two sets, and the image's rows, fill a core's second cache */
+        BAND_HALOS = 4,       /* at least so many rows for each row of the halo: bounds the work on the halo */
+        BANDS_EACH = 6,       /* at least so many for each thread, if all steps have several: the last bands end late */
     };
     const struct row_source *source = stream->source;
-    const struct row_transform *transform = stream->transform;
-    const int height = stream->shape.height;
-    const int64_t row = (int64_t)(transform != NULL ? transform->row_bytes : image_row_bytes(&stream->shape));
-    struct bands bands = {.halo = transform != NULL ? transform->halo : 0};
+    const int height = stream->shape.height, halo = stream->halo;
+    const int64_t row = (int64_t)(stream->make != NULL ? stream->row_bytes : image_row_bytes(&stream->shape));
+    struct bands bands;
     const int pool = thread_pool_threads(stream->pool), each = source->any_order && pool > 1 ? pool * BANDS_EACH : 1;
     const int64_t fitting = smaller(BAND_BYTES / row, height / each), cached = fitting > 0 ? fitting : 1;
-    const int64_t least = (int64_t)BAND_HALOS * bands.halo;
+    const int64_t least = (int64_t)BAND_HALOS * halo;
     const int64_t rows = round_up(cached > least ? cached : least, stream->sink->multiple);
-    bands.rows = transform != NULL && transform->is_whole ? height : smaller(rows, height);
+    bands.rows = stream->is_whole ? height : smaller(rows, height);
     bands.count = (height - 1) / bands.rows + 1;
     bands.strip_rows = (int)round_up(smaller(cached, bands.rows), source->image == NULL ? source->multiple : 1);
     bands.strips = (height - 1) / bands.strip_rows + 1;
@@ -85,7 +84,7 @@ void stream_plan(struct stream *stream)
 
     /* For the bands that are made, with the halo around them all; for a strip that is needed in part; and for those that
      * are read meanwhile. */
-    const int64_t needed = (int64_t)bands.threads * bands.rows + 2 * (int64_t)bands.halo;
+    const int64_t needed = (int64_t)bands.threads * bands.rows + 2 * (int64_t)halo;
     const int64_t read = round_up(needed, bands.strip_rows) / bands.strip_rows + 1 + bands.reading_threads;
     bands.read_slots = smaller(read, bands.strips);
     bands.raw_slots = smaller(source->any_order ? 2 + 2 * bands.reading_threads : 2, bands.strips);
@@ -194,16 +193,15 @@ static bool read_strip(const struct stream *stream, int strip, struct error *err
 /* Make BAND on thread number THREAD, and let the sink encode it. Adds the time of the latter to *ENCODING. */
 static bool make_band(const struct stream *stream, int band, int thread, double *encoding, struct error *error)
 {
-    const struct row_transform *transform = stream->transform;
     const struct row_sink *sink = stream->sink;
     const int first = band * stream->bands.rows;
     const struct image rows = made_band(stream, band);
-    if (transform != NULL) {
+    if (stream->make != NULL) {
         struct image made = rows;
         const int above = sink->encode != NULL && first > 0 ? 1 : 0; /* another thread makes that row, too */
         made.height += above;
         made.samples -= (size_t)above * image_row_bytes(&rows);
-        if (!transform->make(transform->context, thread, first - above, &made, error))
+        if (!stream->make(stream->context, thread, first - above, &made, error))
             return false;
     }
     const double start = clock_milliseconds();
@@ -227,7 +225,7 @@ enum { STEP_WAIT = STREAM_STEPS, STEP_END };
 static int last_strip(const struct stream *stream, int band)
 {
     const struct bands *bands = &stream->bands;
-    const int64_t last = (int64_t)(band + 1) * bands->rows + bands->halo;
+    const int64_t last = (int64_t)(band + 1) * bands->rows + stream->halo;
     return (smaller(last, stream->shape.height) - 1) / bands->strip_rows;
 }
 
@@ -235,7 +233,7 @@ static int last_strip(const struct stream *stream, int band)
 static int last_band(const struct stream *stream, int strip)
 {
     const struct bands *bands = &stream->bands;
-    return smaller(((int64_t)(strip + 1) * bands->strip_rows + bands->halo) / bands->rows, bands->count - 1);
+    return smaller(((int64_t)(strip + 1) * bands->strip_rows + stream->halo) / bands->rows, bands->count - 1);
 }
 
 /* May STEP begin with its next strip or band? The head of this file lists the conditions. */
@@ -354,50 +352,40 @@ static void reach(struct stream *stream, enum stream_step goal, int threads)
 
 /* ---- A stream ---- */
 
-/* Reserve the slots. */
+/* Reserve the slots and the flags of the steps. Samples of 16 bits are aligned, as raw slots come last. */
 static bool reserve(struct stream *stream)
 {
     const struct bands *bands = &stream->bands;
     const struct image *in = stream->source->image, *out = stream->sink->image;
-    const bool fetches = stream->source->fetch != NULL, makes = stream->transform != NULL || out == NULL;
-    const bool has_step[STREAM_STEPS] = {fetches, in == NULL, makes, makes};
+    const bool has_read = in == NULL, has_made = stream->make != NULL || out == NULL;
+    const bool has_step[STREAM_STEPS] = {stream->source->fetch != NULL, has_read, has_made, has_made};
     const int counts[STREAM_STEPS] = {bands->strips, bands->strips, bands->count, bands->count};
-    stream->in = in == NULL && stream->transform == NULL ? out : in;
-    stream->out = out == NULL && stream->transform == NULL ? in : out;
-    stream->raw = fetches ? malloc(raw_bytes(stream)) : NULL;
-    stream->read = stream->in == NULL ? malloc(read_bytes(stream)) : NULL;
-    stream->made = stream->out == NULL ? malloc(made_bytes(stream)) : NULL;
-    bool has_flags = true;
-    for (int i = 0; i < STREAM_STEPS; i++) {
-        struct stream_progress *progress = &stream->steps[i];
-        *progress = (struct stream_progress){
-            .count = counts[i], .in_turn = i == STREAM_WRITE || (i < STREAM_MAKE && !stream->source->any_order)};
-        if (!has_step[i])
-            progress->begun = progress->ended = progress->count;
-        progress->has_ended = calloc((size_t)counts[i], sizeof *progress->has_ended);
-        has_flags = has_flags && progress->has_ended != NULL;
+    stream->in = in == NULL && stream->make == NULL ? out : in;
+    stream->out = out == NULL && stream->make == NULL ? in : out;
+    const size_t read = stream->in == NULL ? read_bytes(stream) : 0;
+    const size_t made = stream->out == NULL ? made_bytes(stream) : 0;
+    const size_t raw = has_step[STREAM_FETCH] ? raw_bytes(stream) : 0;
+    const size_t flags = 2 * ((size_t)bands->strips + (size_t)bands->count);
+    stream->read = malloc(read + made + raw + flags);
+    if (stream->read == NULL)
+        return false;
+    stream->made = stream->read + read;
+    stream->raw = stream->made + made;
+    bool *has_ended = memset(stream->raw + raw, 0, flags);
+    for (int i = 0; i < STREAM_STEPS; has_ended += counts[i++]) {
+        const bool in_turn = i == STREAM_WRITE || (i < STREAM_MAKE && !stream->source->any_order);
+        const int done = has_step[i] ? 0 : counts[i];
+        stream->steps[i] = (struct stream_progress){counts[i], done, done, has_ended, in_turn};
     }
-    return (!fetches || stream->raw != NULL) && (stream->in != NULL || stream->read != NULL) &&
-           (stream->out != NULL || stream->made != NULL) && has_flags;
-}
-
-static void release(struct stream *stream)
-{
-    free(stream->raw);
-    free(stream->read);
-    free(stream->made);
-    for (int i = 0; i < STREAM_STEPS; i++)
-        free(stream->steps[i].has_ended);
+    return true;
 }
 
 bool stream_run(struct stream *stream, struct error *error)
 {
     const struct bands *bands = &stream->bands;
     stream->lacks_memory = !reserve(stream);
-    if (stream->lacks_memory) {
-        release(stream);
+    if (stream->lacks_memory)
         return false;
-    }
     note_passed(stream);
     pthread_mutex_init(&stream->mutex, NULL);
     pthread_cond_init(&stream->changed, NULL);
@@ -408,6 +396,6 @@ bool stream_run(struct stream *stream, struct error *error)
         *error = stream->error;
     pthread_mutex_destroy(&stream->mutex);
     pthread_cond_destroy(&stream->changed);
-    release(stream);
+    free(stream->read);
     return !stream->has_failed;
 }

@@ -12,22 +12,10 @@
 
 struct thread_pool; /* base/parallel.h */
 
-/* Makes the rows of a sink from those of a source. */
-struct row_transform {
-    void *context;
-    size_t row_bytes; /* of the memory that a thread works on, for each row */
-    int halo;         /* rows above and below a row that it depends on; at most INT32_MAX / 4 */
-    bool is_whole;    /* the image cannot be cut */
-
-    /* Make MADE, whose first row is row FIRST of the image, on thread number THREAD, from what stream_rows gives. */
-    bool (*make)(void *context, int thread, int first, struct image *made, struct error *error);
-};
-
-/* The parts of an image. They follow from its shape, the source, the transform and the sink. */
+/* The parts of an image, and the slots for them. They follow from its shape, the source, the transform and the sink. */
 struct bands {
     int rows, count;              /* rows of a band; the last may have fewer */
     int strip_rows, strips;       /* the same of a strip */
-    int halo;                     /* rows above and below that a band needs */
     int threads, reading_threads; /* the second: before a single band, which all threads transform together */
     int raw_slots, read_slots, made_slots;
 };
@@ -47,11 +35,17 @@ struct stream {
     struct image shape; /* of the image; its samples do not matter */
     const struct row_source *source;
     const struct row_sink *sink;
-    const struct row_transform
-        *transform;           /* NULL: the rows stay as they are; the source or the sink has an image then */
     struct thread_pool *pool; /* NULL: the calling thread only */
     int threads;              /* of the pool, at most */
     atomic_int *passed;       /* receives the thousandths of the rows that are written; or NULL */
+
+    /* The transform. It makes MADE, whose first row is row FIRST of the image, on thread number THREAD, from what
+     * stream_rows gives. NULL: the rows stay as they are; the source or the sink then has an image. */
+    bool (*make)(void *context, int thread, int first, struct image *made, struct error *error);
+    void *context;    /* of the transform */
+    size_t row_bytes; /* of memory that a thread of the transform works on, for each row */
+    int halo;         /* rows above and below a row on which it depends; at most INT32_MAX / 4 */
+    bool is_whole;    /* the image cannot be cut */
 
     struct bands bands; /* set by stream_plan */
 
@@ -60,8 +54,8 @@ struct stream {
     double decoding, encoding; /* milliseconds of all threads in the functions of the source and of the sink */
 
     /* Private. */
-    const struct image *in, *out; /* of the slots below, those that an image replaces; else NULL */
-    uint8_t *raw, *read, *made;   /* the slots */
+    const struct image *in, *out; /* hold what is read, and made; NULL: the slots do */
+    uint8_t *read, *made, *raw;   /* the slots, in one piece of memory */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct stream_progress steps[STREAM_STEPS];

@@ -30,7 +30,6 @@ struct band_worker {
 struct filtering {
     const struct pipeline *pipeline;
     struct stream stream;
-    struct row_transform transform;
     struct band_worker *workers; /* one for each thread */
 };
 
@@ -52,7 +51,7 @@ static int halo_of(const struct request *request, size_t first, enum sample samp
 /* Rows of a thread's planes: those of a band, the row above it for the sink, and the halo. */
 static int plane_rows(const struct stream *stream)
 {
-    const int64_t rows = (int64_t)stream->bands.rows + 1 + 2 * (int64_t)stream->bands.halo;
+    const int64_t rows = (int64_t)stream->bands.rows + 1 + 2 * (int64_t)stream->halo;
     return rows < stream->shape.height ? (int)rows : stream->shape.height;
 }
 
@@ -197,7 +196,7 @@ static bool filter_rows(void *context, int thread, int first, struct image *made
     const struct stream *stream = &filtering->stream;
     const struct request *request = filtering->pipeline->request;
     struct band_worker *worker = &filtering->workers[thread];
-    const struct span wanted = {first, first + made->height}, needed = span_extend(stream, wanted, stream->bands.halo);
+    const struct span wanted = {first, first + made->height}, needed = span_extend(stream, wanted, stream->halo);
     worker->watch.last = clock_milliseconds();
     if (worker->planes[0].data == NULL && !worker_open(filtering, worker, error))
         return false;
@@ -229,17 +228,20 @@ static void plan_stream(struct filtering *filtering, const struct request *reque
 {
     const enum sample sample = pipeline_sample(request, shape);
     *filtering = (struct filtering){
-        .stream = {.shape = *shape, .source = source, .sink = sink, .pool = request->pool, .threads = threads},
-        .transform =
+        .stream =
             {
+                .shape = *shape,
+                .source = source,
+                .sink = sink,
+                .pool = request->pool,
+                .threads = threads,
+                .make = filter_rows,
                 .context = filtering,
                 .row_bytes = (size_t)shape->width * (size_t)pipeline_planes(request, shape) * sample_bytes(sample),
                 .halo = halo_of(request, 0, sample),
                 .is_whole = request->border == BORDER_WRAP,
-                .make = filter_rows,
             },
     };
-    filtering->stream.transform = &filtering->transform;
     stream_plan(&filtering->stream);
 }
 
