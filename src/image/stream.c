@@ -46,7 +46,6 @@
 #include "base/parallel.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- Sizes ---- */
 
@@ -352,40 +351,46 @@ static void reach(struct stream *stream, enum stream_step goal, int threads)
 
 /* ---- A stream ---- */
 
-/* Reserve the slots and the flags of the steps. Samples of 16 bits are aligned, as raw slots come last. */
+/* Reserve the slots and the flags of the steps. One block for all would raise the size from which malloc maps blocks, and
+ * the memory of files that grow. */
 static bool reserve(struct stream *stream)
 {
     const struct bands *bands = &stream->bands;
     const struct image *in = stream->source->image, *out = stream->sink->image;
-    const bool has_read = in == NULL, has_made = stream->make != NULL || out == NULL;
-    const bool has_step[STREAM_STEPS] = {stream->source->fetch != NULL, has_read, has_made, has_made};
+    const bool fetches = stream->source->fetch != NULL, makes = stream->make != NULL || out == NULL;
+    const bool has_step[STREAM_STEPS] = {fetches, in == NULL, makes, makes};
     const int counts[STREAM_STEPS] = {bands->strips, bands->strips, bands->count, bands->count};
     stream->in = in == NULL && stream->make == NULL ? out : in;
     stream->out = out == NULL && stream->make == NULL ? in : out;
-    const size_t read = stream->in == NULL ? read_bytes(stream) : 0;
-    const size_t made = stream->out == NULL ? made_bytes(stream) : 0;
-    const size_t raw = has_step[STREAM_FETCH] ? raw_bytes(stream) : 0;
-    const size_t flags = 2 * ((size_t)bands->strips + (size_t)bands->count);
-    stream->read = malloc(read + made + raw + flags);
-    if (stream->read == NULL)
-        return false;
-    stream->made = stream->read + read;
-    stream->raw = stream->made + made;
-    bool *has_ended = memset(stream->raw + raw, 0, flags);
-    for (int i = 0; i < STREAM_STEPS; has_ended += counts[i++]) {
+    stream->raw = fetches ? malloc(raw_bytes(stream)) : NULL;
+    stream->read = stream->in == NULL ? malloc(read_bytes(stream)) : NULL;
+    stream->made = stream->out == NULL ? malloc(made_bytes(stream)) : NULL;
+    bool *has_ended = stream->flags = calloc(2, (size_t)bands->strips + (size_t)bands->count);
+    for (int i = 0; stream->flags != NULL && i < STREAM_STEPS; has_ended += counts[i++]) {
         const bool in_turn = i == STREAM_WRITE || (i < STREAM_MAKE && !stream->source->any_order);
         const int done = has_step[i] ? 0 : counts[i];
         stream->steps[i] = (struct stream_progress){counts[i], done, done, has_ended, in_turn};
     }
-    return true;
+    return (!fetches || stream->raw != NULL) && (stream->in != NULL || stream->read != NULL) &&
+           (stream->out != NULL || stream->made != NULL) && stream->flags != NULL;
+}
+
+static void release(struct stream *stream)
+{
+    free(stream->raw);
+    free(stream->read);
+    free(stream->made);
+    free(stream->flags);
 }
 
 bool stream_run(struct stream *stream, struct error *error)
 {
     const struct bands *bands = &stream->bands;
     stream->lacks_memory = !reserve(stream);
-    if (stream->lacks_memory)
+    if (stream->lacks_memory) {
+        release(stream);
         return false;
+    }
     note_passed(stream);
     pthread_mutex_init(&stream->mutex, NULL);
     pthread_cond_init(&stream->changed, NULL);
@@ -396,6 +401,6 @@ bool stream_run(struct stream *stream, struct error *error)
         *error = stream->error;
     pthread_mutex_destroy(&stream->mutex);
     pthread_cond_destroy(&stream->changed);
-    free(stream->read);
+    release(stream);
     return !stream->has_failed;
 }

@@ -55,7 +55,8 @@ struct stream {
 
     /* Private. */
     const struct image *in, *out; /* hold what is read, and made; NULL: the slots do */
-    uint8_t *read, *made, *raw;   /* the slots, in one piece of memory */
+    uint8_t *raw, *read, *made;   /* the slots */
+    bool *flags;                  /* of the steps */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct stream_progress steps[STREAM_STEPS];
