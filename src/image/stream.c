@@ -23,19 +23,20 @@
  *                   its slot is written
  *   write band b    waits until it is made
  *
- * These are the strips that band w needs, and so does band w + 1 with some of them:
+ * Band w needs the strips that hold its rows and its halo. Band w + 1 needs some of them, too:
  *
- *   strips   |      |  r-2  |  r-1  |   r   |  r+1  |       |       from the top of the image (left) to the bottom
- *   band w          . halo |      band w      | halo .
- *   band w + 1                         . halo |    band w + 1    | halo .
+ *   strips       |  r-2  |  r-1  |   r   |  r+1  |  r+2  |  r+3  |       from the top of the image (left) to the bottom
+ *   band w         . halo |      band w      | halo .
+ *   band w + 1                        . halo |    band w + 1    | halo .
  *
- * So the first strips and bands that are not through hold no slot that they wait for. Proof that some step is under way
- * or can begin, until all is written: else let w be the first band that is not written. No step is under way, so w is not
- * made, and its slot is free. Then a strip that w needs is not read; let r be the first. If r's slot is not free, w needs
- * the slot's old strip, too. Then the rows from that strip's last to r's first are at most those of w and the halo on both
- * sides. But between them are read_slots - 1 strips, which have more (stream_plan). So r or the strip below is not
- * fetched; let f be the first. If f's slot is not free, then f - raw_slots, or with neighbours the strip below that, is
- * not read. But these are above r, because f is at most r + 1, and there are at least three raw slots then.
+ * So the first strips and bands that are not done hold no slot that they wait for. Proof that some step is under way or
+ * can begin, until all is written: suppose not, and let w be the first band that is not written. No step is under way,
+ * so w is not made, and its slot is free. Then a strip that w needs is not read; let r be the first. If r's slot is not
+ * free, w needs the slot's old strip, too. Then the rows from that strip's last to r's first are at most those of w and
+ * the halo on both sides. But between them are read_slots - 1 strips, which have more (stream_plan). So r or the strip
+ * below is not fetched; let f be the first. If f's slot is not free, then f - raw_slots, or with neighbours the strip
+ * below that, is not read. But these are above r, because f is at most r + 1, and there are at least three raw slots
+ * then.
  *
  * An image in memory takes the place of slots: its rows are read, or written, from the beginning. If there is no
  * transform, either the rows are read where the sink's image has them, and nothing is made or written; or the sink encodes
@@ -65,10 +66,13 @@ void stream_plan(struct stream *stream)
         BAND_BYTES = 1 << 19, /* of one set of planes: two sets, and the image's rows, fill a core's second cache */
         BAND_HALOS = 4,       /* at least so many rows for each row of the halo: bounds the work on the halo */
         BANDS_EACH = 6,       /* at least so many for each thread, if all steps have several: the last bands end late */
+        PNG_ROWS = 8,         /* PNG's filters are undone on so many rows at once */
     };
     const struct row_source *source = stream->source;
     const int height = stream->shape.height, halo = stream->halo;
-    const int64_t row = (int64_t)(stream->make != NULL ? stream->row_bytes : image_row_bytes(&stream->shape));
+    /* Without a transform, a thread works on a row's samples and on its raw or encoded bytes. */
+    const size_t plain = 2 * image_row_bytes(&stream->shape);
+    const int64_t row = (int64_t)(stream->make != NULL ? stream->row_bytes : plain);
     struct bands bands;
     const int pool = thread_pool_threads(stream->pool), each = source->any_order && pool > 1 ? pool * BANDS_EACH : 1;
     const int64_t fitting = smaller(BAND_BYTES / row, height / each), cached = fitting > 0 ? fitting : 1;
@@ -76,7 +80,11 @@ void stream_plan(struct stream *stream)
     const int64_t rows = round_up(cached > least ? cached : least, stream->sink->multiple);
     bands.rows = stream->is_whole ? height : smaller(rows, height);
     bands.count = (height - 1) / bands.rows + 1;
-    bands.strip_rows = (int)round_up(smaller(cached, bands.rows), source->image == NULL ? source->multiple : 1);
+    bands.strip_rows = smaller(cached, bands.rows);
+    if (source->multiple > 1)
+        bands.strip_rows = (int)round_up(bands.strip_rows, source->multiple);
+    else if (bands.strip_rows > PNG_ROWS && bands.strip_rows < height)
+        bands.strip_rows -= bands.strip_rows % PNG_ROWS;
     bands.strips = (height - 1) / bands.strip_rows + 1;
     bands.threads = smaller(stream->threads, bands.count);
     bands.reading_threads = source->any_order ? smaller(stream->threads, bands.strips) : 1;

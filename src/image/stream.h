@@ -40,7 +40,7 @@ struct stream {
     atomic_int *passed;       /* receives the thousandths of the rows that are written; or NULL */
 
     /* The transform. It makes MADE, whose first row is row FIRST of the image, on thread number THREAD, from what
-     * stream_rows gives. NULL: the rows stay as they are; the source or the sink then has an image. */
+     * stream_rows gives. NULL: the rows stay as they are; either the source or the sink then has an image. */
     bool (*make)(void *context, int thread, int first, struct image *made, struct error *error);
     void *context;    /* of the transform */
     size_t row_bytes; /* of memory that a thread of the transform works on, for each row */
