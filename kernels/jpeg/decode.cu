@@ -56,12 +56,12 @@ bool make_tables(const struct jpeg_layout *layout, struct huffman_table *tables,
         const struct jpeg_part *part = &layout->parts[layout->mcu_parts[i]];
         if (made[0][part->dc] < 0) {
             made[0][part->dc] = count;
-            if (!make_table(&layout->dc[part->dc], true, &tables[count++]))
+            if (!make_table(&layout->tables.dc[part->dc], true, &tables[count++]))
                 return false;
         }
         if (made[1][part->ac] < 0) {
             made[1][part->ac] = count;
-            if (!make_table(&layout->ac[part->ac], false, &tables[count++]))
+            if (!make_table(&layout->tables.ac[part->ac], false, &tables[count++]))
                 return false;
         }
         scan->dc[i] = (uint8_t)made[0][part->dc];
@@ -170,7 +170,7 @@ void take_walk(struct parts *parts, const struct scan *scan, size_t mcus, struct
 bool reserve(struct device_jpeg *jpeg, const struct scan *scan, size_t mcus, size_t upload, size_t samples,
              struct walk *walk, struct error *error)
 {
-    struct jpeg_decoder *decoder = &jpeg->decoder;
+    struct decoder *decoder = &jpeg->decoder;
     struct parts parts = {};
     take_walk(&parts, scan, mcus, walk);
     if (!jpeg_buffer_reserve(jpeg, &decoder->upload, upload, error) ||
@@ -190,7 +190,7 @@ bool reserve(struct device_jpeg *jpeg, const struct scan *scan, size_t mcus, siz
 bool queue(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct scan *scan, const struct walk *walk,
            const struct picture *picture, size_t upload, uint8_t *pixels, struct error *error)
 {
-    struct jpeg_decoder *decoder = &jpeg->decoder;
+    struct decoder *decoder = &jpeg->decoder;
     const cudaStream_t stream = device_stream(jpeg->device);
     const uint32_t mcus = scan->blocks / (uint32_t)layout->mcu_blocks;
     return device_upload(jpeg->device, decoder->upload.bytes, decoder->data.bytes, upload, error) &&
@@ -206,7 +206,7 @@ bool queue(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const str
 bool device_jpeg_reserve(struct device_jpeg *jpeg, size_t bytes, size_t segments, uint8_t **data, uint32_t **starts,
                          struct error *error)
 {
-    struct jpeg_decoder *decoder = &jpeg->decoder;
+    struct decoder *decoder = &jpeg->decoder;
     decoder->starts_at = sizeof(struct header) + (segments + 1) * sizeof(uint32_t);
     decoder->bytes_at = round_up(decoder->starts_at + (segments + 1) * sizeof(uint32_t), 16);
     if (!jpeg_buffer_reserve(jpeg, &decoder->data, decoder->bytes_at + bytes + padding, error))
@@ -219,7 +219,7 @@ bool device_jpeg_reserve(struct device_jpeg *jpeg, size_t bytes, size_t segments
 bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct jpeg_data *data,
                         uint8_t *samples, struct error *error)
 {
-    struct jpeg_decoder *decoder = &jpeg->decoder;
+    struct decoder *decoder = &jpeg->decoder;
     uint8_t *bytes = decoder->data.bytes;
     struct header *header = (struct header *)bytes;
     const size_t mcus = (size_t)layout->mcus_across * (size_t)layout->mcus_down;
@@ -237,7 +237,7 @@ bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layo
     scan.period = find_period(&scan, layout->mcu_blocks);
     for (int i = 0; i < JPEG_TABLES; i++)
         for (int j = 0; j < JPEG_BLOCK; j++)
-            header->quantisers[i][j] = layout->quantisers[i][j % JPEG_SIDE * JPEG_SIDE + j / JPEG_SIDE];
+            header->quantisers[i][j] = layout->tables.quantisers[i][j % JPEG_SIDE * JPEG_SIDE + j / JPEG_SIDE];
 
     struct walk walk = {};
     struct picture picture;

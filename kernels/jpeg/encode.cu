@@ -475,15 +475,15 @@ __global__ void __launch_bounds__(threads, 4) encode(const __grid_constant__ str
 /* Upload the tables of LAYOUT, unless the device has them. */
 static bool upload_tables(struct device_jpeg *jpeg, const struct jpeg_layout *layout, struct error *error)
 {
-    struct jpeg_encoder *encoder = &jpeg->encoder;
+    struct encoder *encoder = &jpeg->encoder;
     struct tables tables;
     memset(&tables, 0, sizeof tables);
     for (int i = 0; i < (layout->components == 1 ? 1 : 2); i++) {
         const struct jpeg_part *part = &layout->parts[i];
-        jpeg_codes_of(&layout->dc[part->dc], tables.dc[i], 16);
-        jpeg_codes_of(&layout->ac[part->ac], tables.ac[i], 256);
+        jpeg_codes_of(&layout->tables.dc[part->dc], tables.dc[i], 16);
+        jpeg_codes_of(&layout->tables.ac[part->ac], tables.ac[i], 256);
         for (int k = 0; k < JPEG_BLOCK; k++)
-            tables.divisors[i][k] = jpeg_divisor_of(layout->quantisers[part->quantiser][k]);
+            tables.divisors[i][k] = jpeg_divisor_of(layout->tables.quantisers[part->quantiser][k]);
     }
     const bool is_first = encoder->tables_sent.size == 0;
     if (!is_first && memcmp(encoder->tables_sent.bytes, &tables, sizeof tables) == 0)
@@ -496,7 +496,7 @@ static bool upload_tables(struct device_jpeg *jpeg, const struct jpeg_layout *la
     return device_upload(jpeg->device, encoder->tables.bytes, encoder->tables_sent.bytes, sizeof tables, error);
 }
 
-static struct picture picture_of(const struct jpeg_encoder *encoder)
+static struct picture picture_of(const struct encoder *encoder)
 {
     const struct jpeg_layout *layout = &encoder->layout;
     const struct image *image = &encoder->image;
@@ -527,7 +527,7 @@ static struct picture picture_of(const struct jpeg_encoder *encoder)
 /* Queue the encoding of the encoder's image to at least CAPACITY bytes. */
 static bool queue_encoding(struct device_jpeg *jpeg, size_t capacity, struct error *error)
 {
-    struct jpeg_encoder *encoder = &jpeg->encoder;
+    struct encoder *encoder = &jpeg->encoder;
     if (!jpeg_buffer_reserve(jpeg, &encoder->scan, capacity, error) ||
         !jpeg_buffer_reserve(jpeg, &encoder->scan_size, sizeof(uint64_t), error))
         return false;
@@ -554,7 +554,7 @@ bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_layout *layo
 
 bool device_jpeg_encoded(struct device_jpeg *jpeg, const uint8_t **bytes, size_t *size, struct error *error)
 {
-    struct jpeg_encoder *encoder = &jpeg->encoder;
+    struct encoder *encoder = &jpeg->encoder;
     const volatile uint64_t *scan_size = (const uint64_t *)encoder->scan_size.bytes;
     if (!device_wait(jpeg->device, error))
         return false;

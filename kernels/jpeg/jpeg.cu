@@ -50,8 +50,8 @@ void device_jpeg_close(struct device_jpeg *jpeg)
 {
     if (!jpeg)
         return;
-    struct jpeg_encoder *encoder = &jpeg->encoder;
-    struct jpeg_decoder *decoder = &jpeg->decoder;
+    struct encoder *encoder = &jpeg->encoder;
+    struct decoder *decoder = &jpeg->decoder;
     struct jpeg_buffer *const buffers[] = {&encoder->tables, &encoder->tables_sent,  &encoder->words,
                                            &encoder->scan,   &encoder->scan_size,    &encoder->data,
                                            &decoder->data,   &decoder->result,       &decoder->upload,

@@ -6,7 +6,7 @@
 #ifndef GPUCONV_DEVICE_JPEG_H
 #define GPUCONV_DEVICE_JPEG_H
 
-#include "jpeg/layout.h"
+#include "jpeg/jpeg.h"
 #include "kernels/device/device.h"
 
 #ifdef __cplusplus

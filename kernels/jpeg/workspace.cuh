@@ -14,7 +14,7 @@ struct jpeg_buffer {
     bool is_locked;
 };
 
-struct jpeg_encoder {
+struct encoder {
     struct jpeg_layout layout; /* what was queued last */
     struct image image;
     struct jpeg_buffer tables;      /* codes and divisors */
@@ -25,7 +25,7 @@ struct jpeg_encoder {
     struct jpeg_buffer data;        /* page-locked: the downloaded data */
 };
 
-struct jpeg_decoder {
+struct decoder {
     struct jpeg_buffer data;         /* page-locked: tables, segments and the bytes of device_jpeg_reserve */
     struct jpeg_buffer result;       /* page-locked: are the data bad? */
     struct jpeg_buffer upload;       /* the same on the device */
@@ -38,8 +38,8 @@ struct jpeg_decoder {
 
 struct device_jpeg {
     struct device *device;
-    struct jpeg_encoder encoder;
-    struct jpeg_decoder decoder;
+    struct encoder encoder;
+    struct decoder decoder;
 };
 
 /* Make BUFFER at least SIZE bytes long. What it held is lost if it grows, which waits for the kernels that use it.

@@ -157,11 +157,10 @@ void passage_keep_quality(struct passage *passage)
     if (codec->quality != CODEC_QUALITY_KEEP)
         return;
     codec->quality = CODEC_QUALITY; /* of an input that has none */
-    const struct format *format = passage->info.format;
-    if (!format->is_lossy || !format->find_quantisers(passage->bytes, passage->size, &passage->quantisers))
+    if (!passage->info.jpeg.has_quantisers)
         return;
     codec->quality = 100; /* no quantisers make a larger file */
-    codec->quantisers = &passage->quantisers;
+    codec->quantisers = &passage->info.jpeg;
     codec->jpeg_options |= JPEG_OPTION_QUANTISERS;
 }
 

@@ -18,8 +18,7 @@
 struct passage {
     const struct job *job;
     struct job_result *result;
-    struct codec_settings codec;       /* with this image's pool, chroma subsampling and quantisers */
-    struct jpeg_quantisers quantisers; /* of the input, for --quality keep */
+    struct codec_settings codec; /* with this image's pool, chroma subsampling and quantisers */
     struct codec_info info;
     uint8_t *bytes; /* of the input's file; NULL once they are decoded */
     size_t size;

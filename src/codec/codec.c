@@ -378,6 +378,7 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
         .progressive = found.progressive,
         .extras = found.extras,
         .chroma_subsampling = found.chroma_subsampling,
+        .jpeg = found.jpeg,
     };
     return true;
 }

@@ -29,6 +29,7 @@ struct codec_info {
     bool progressive;            /* a JPEG in several scans: all of them are in memory before the first row is read */
     unsigned extras;             /* what the file holds besides the image, as in container/extras.h */
     struct chroma_subsampling chroma_subsampling;
+    struct jpeg_headers jpeg;  /* of a JPEG */
     const struct codec *codec; /* by codec_choose_reader; after codec_decode, the one that has read the file */
 };
 
@@ -42,7 +43,7 @@ struct codec_settings {
     const struct codec *codec;                    /* NULL: the best codec for each file */
     int bits;                                     /* a sample of the decoded image, 8 or 16; 0: as in the file */
     int quality;                                  /* of a JPEG, 1 to 100 */
-    const struct jpeg_quantisers *quantisers;     /* of a JPEG, in place of those of its quality; or NULL */
+    const struct jpeg_headers *quantisers;        /* of this JPEG, in place of those of its quality; or NULL */
     bool progressive;                             /* a JPEG in several scans */
     unsigned jpeg_options;                        /* bits of enum jpeg_option that a JPEG's codec must have */
     int compression;                              /* of a PNG, 0 (none) to 9 */

@@ -42,7 +42,6 @@ static const struct format table[FORMAT_COUNT] = {
             .is_lossy = true,
             .unit_rows = CODEC_UNIT_ROWS,
             .check = jpeg_check,
-            .find_quantisers = jpeg_find_quantisers,
             .read_metadata = metadata_read_jpeg,
             .write_metadata = metadata_write_jpeg,
         },

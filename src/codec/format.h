@@ -19,8 +19,6 @@ enum format_id { FORMAT_PNG, FORMAT_JPEG, FORMAT_COUNT };
 /* The most suffixes of a format, and a NULL after them. */
 enum { FORMAT_SUFFIXES = 4 };
 
-struct jpeg_quantisers;
-
 /* A row of the table. NULL in place of a row means that the format is unknown or was not given. */
 struct format {
     enum format_id id;
@@ -36,7 +34,6 @@ struct format {
     int unit_rows; /* rows that are encoded together, at most; 1: any number */
     bool (*check)(const uint8_t *bytes, size_t size, const char *name, struct container_info *info,
                   struct error *error);
-    bool (*find_quantisers)(const uint8_t *bytes, size_t size, struct jpeg_quantisers *quantisers); /* if is_lossy */
     bool (*read_metadata)(const uint8_t *bytes, size_t size, size_t most, struct metadata *metadata,
                           struct error *error);
     bool (*write_metadata)(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,

@@ -2,7 +2,6 @@
 #include "codec/jpeg_scan.h"
 
 #include "codec/codec_internal.h"
-#include "jpeg/write_headers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +20,9 @@ static const struct codec *find_codec(const struct codec_settings *settings)
 const struct codec *codec_find_scan(const struct codec_input *input, struct jpeg_layout *layout, struct jpeg_scan *scan)
 {
     const struct codec *codec = find_codec(input->settings);
-    const bool is_found = codec != NULL && codec_reads(codec, input->info->format) && !input->info->progressive &&
-                          !input->info->cmyk && jpeg_read_headers(input->bytes, input->size, layout, scan);
-    return is_found ? codec : NULL;
+    const struct jpeg_headers *headers = &input->info->jpeg;
+    *scan = (struct jpeg_scan){input->bytes + headers->scan, headers->scan_size};
+    return codec != NULL && jpeg_layout_for_reading(layout, headers) ? codec : NULL;
 }
 
 const struct codec *codec_plan_scan(const struct format *format, const struct image *shape,

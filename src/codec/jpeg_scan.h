@@ -5,7 +5,7 @@
 #define GPUCONV_CODEC_JPEG_SCAN_H
 
 #include "codec/codec.h"
-#include "jpeg/headers.h"
+#include "jpeg/jpeg.h"
 
 /* Find the scan of a file whose reader is chosen. SCAN points into the file. Returns the codec that decodes such a scan
  * to the same samples. NULL: a GPU cannot read this file. */

@@ -206,22 +206,22 @@ static void sink_end(j_compress_ptr jpeg)
     (void)jpeg;
 }
 
-/* Let the file have these quantisers. The library wants them in the order of the rows. A grey picture has one table, and
- * a colour picture made from a grey one takes that for all. */
-static void set_quantisers(struct jpeg_compress_struct *jpeg, const struct jpeg_quantisers *quantisers)
+/* Let the file have the quantisers of another. A table gets its number at its first use. A grey picture has one table,
+ * and a colour picture made from a grey one takes that for all. */
+static void set_quantisers(struct jpeg_compress_struct *jpeg, const struct jpeg_headers *headers)
 {
-    static const uint8_t zigzag[DCTSIZE2] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
-                                             12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
-                                             35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
-                                             58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
-    for (int i = 0; i < quantisers->tables; i++) {
-        unsigned rows[DCTSIZE2];
-        for (int k = 0; k < DCTSIZE2; k++)
-            rows[zigzag[k]] = quantisers->values[i][k];
-        jpeg_add_quant_table(jpeg, i, rows, 100, FALSE);
+    int numbers[JPEG_TABLES] = {-1, -1, -1, -1}, count = 0;
+    for (int i = 0; i < jpeg->num_components; i++) {
+        const int from = headers->components[i < headers->count ? i : 0].quantiser;
+        if (numbers[from] < 0) {
+            unsigned values[DCTSIZE2];
+            for (int k = 0; k < DCTSIZE2; k++)
+                values[k] = headers->tables.quantisers[from][k];
+            numbers[from] = count++;
+            jpeg_add_quant_table(jpeg, numbers[from], values, 100, FALSE);
+        }
+        jpeg->comp_info[i].quant_tbl_no = numbers[from];
     }
-    for (int i = 0; i < jpeg->num_components; i++)
-        jpeg->comp_info[i].quant_tbl_no = quantisers->of[i];
 }
 
 static void begin_writing(struct jpeg_writer *state, const struct image *shape, const struct codec_settings *settings)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The codec `parallel-jpeg`, reading. The index of the scan is made when the file is opened. Then any thread fetches any
- * rows of MCUs as planes, and reads any of them as pixels (jpeg/decode.h). It declines what it does not take. */
+ * rows of MCUs as planes, and reads any of them as pixels (jpeg/jpeg.h). Another codec reads what is unsupported. */
 #include "codec/codec_internal.h"
 
 #include "base/parallel.h"
-#include "jpeg/decode.h"
-
-#include <stdlib.h>
+#include "jpeg/jpeg.h"
 
 size_t parallel_jpeg_reader_need(const struct codec_info *info)
 {
@@ -41,16 +39,13 @@ static bool read_rows(void *context, int first, int rows, const struct rows *raw
 bool parallel_jpeg_reader_open(struct codec_reader *reader, struct error *error)
 {
     const struct codec_input *input = &reader->input;
-    const struct codec_info *info = input->info;
-    struct jpeg_index *index = calloc(1, sizeof *index);
+    const struct jpeg_headers *headers = &input->info->jpeg;
+    const struct jpeg_scan scan = {input->bytes + headers->scan, headers->scan_size};
     struct jpeg_layout layout;
-    struct jpeg_scan scan;
     (void)error;
-    reader->state = index;
-    reader->declined =
-        index == NULL || !jpeg_read_headers(input->bytes, input->size, &layout, &scan) || layout.width != info->width ||
-        layout.height != info->height || layout.components != info->channels ||
-        !jpeg_index_make(index, &layout, &scan, jpeg_decode_best(), &jpeg_usual_chunking, input->settings->pool);
+    if (jpeg_layout_for_reading(&layout, headers))
+        reader->state = jpeg_index_open(&layout, &scan, input->settings->pool);
+    reader->declined = reader->state == NULL;
     if (reader->declined)
         return false;
     struct row_source *source = &reader->source;
@@ -63,9 +58,6 @@ bool parallel_jpeg_reader_open(struct codec_reader *reader, struct error *error)
 
 void parallel_jpeg_reader_close(struct codec_reader *reader)
 {
-    struct jpeg_index *index = reader->state;
-    if (index != NULL)
-        jpeg_index_free(index);
-    free(index);
+    jpeg_index_free(reader->state);
     reader->state = NULL;
 }

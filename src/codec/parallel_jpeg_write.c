@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The codec `parallel-jpeg`, writing. Any thread encodes any rows of MCUs (jpeg/encode.h). */
+ * The codec `parallel-jpeg`, writing. Any thread encodes any rows of MCUs (jpeg/jpeg.h). */
 #include "codec/codec_internal.h"
 
-#include "jpeg/encode.h"
-#include "jpeg/write_headers.h"
+#include "jpeg/jpeg.h"
 
 #include <stdlib.h>
 
 struct encoding {
-    struct jpeg_encoder encoder;
+    struct jpeg_encoder *encoder;
     struct jpeg_band *
         *bands; /* of each row of MCUs: the band that begins with it, until it is in the file; else NULL */
+    int rows;   /* of MCUs */
     struct jpeg_file file;
 };
 
@@ -35,7 +35,7 @@ static bool encode_rows(void *context, int thread, int first, const struct image
     const struct codec_writer *writer = context;
     (void)thread;
     struct encoding *encoding = writer->state;
-    struct jpeg_band *band = jpeg_band_encode(&encoding->encoder, rows);
+    struct jpeg_band *band = jpeg_band_encode(encoding->encoder, rows);
     encoding->bands[first / writer->sink.multiple] = band;
     return band != NULL || report_memory(writer, error);
 }
@@ -48,7 +48,7 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
         struct jpeg_band **band = &encoding->bands[y / writer->sink.multiple];
         if (*band == NULL)
             continue; /* a band of several rows of MCUs has begun above */
-        if (!jpeg_file_append(&encoding->file, &encoding->encoder, *band))
+        if (!jpeg_file_append(&encoding->file, encoding->encoder, *band))
             return report_memory(writer, error);
         free(*band);
         *band = NULL;
@@ -68,13 +68,14 @@ bool parallel_jpeg_writer_open(struct codec_writer *writer, int threads, struct 
     writer->state = encoding;
     jpeg_layout_for_writing(&layout, shape->width, shape->height, shape->channels, settings->chroma_subsampling,
                             settings->quality);
-    jpeg_encoder_prepare(&encoding->encoder, &layout);
+    encoding->encoder = jpeg_encoder_open(&layout);
+    encoding->rows = layout.mcus_down;
     writer->sink.multiple = JPEG_SIDE * layout.vertical;
     writer->sink.encode = encode_rows;
     writer->sink.write = write_rows;
     encoding->bands = calloc((size_t)layout.mcus_down, sizeof *encoding->bands);
     uint8_t *headers = blob_extend(&encoding->file.blob, JPEG_HEADERS_MOST);
-    if (encoding->bands == NULL || headers == NULL)
+    if (encoding->encoder == NULL || encoding->bands == NULL || headers == NULL)
         return report_memory(writer, error);
     encoding->file.blob.size = jpeg_write_headers(&layout, headers);
     return true;
@@ -96,9 +97,10 @@ void parallel_jpeg_writer_close(struct codec_writer *writer)
     struct encoding *encoding = writer->state;
     if (encoding == NULL)
         return;
-    for (int i = 0; encoding->bands != NULL && i < encoding->encoder.layout.mcus_down; i++)
+    for (int i = 0; encoding->bands != NULL && i < encoding->rows; i++)
         free(encoding->bands[i]);
     free(encoding->bands);
+    free(encoding->encoder);
     blob_free(&encoding->file.blob);
     free(encoding);
     writer->state = NULL;

@@ -26,6 +26,7 @@ struct container_info {
     size_t data;           /* bytes of compressed samples in the file */
     unsigned extras;       /* what the file holds besides, as in extras.h */
     struct chroma_subsampling chroma_subsampling;
+    struct jpeg_headers jpeg; /* of a JPEG */
 };
 
 /* Check the SIZE bytes of a PNG from its signature to IEND, or of a JPEG from SOI to EOI. Bytes after that are named in

@@ -83,49 +83,14 @@ bool jpeg_segment_append(struct blob *out, enum jpeg_marker marker, const void *
     return blob_append(out, start, sizeof start) && blob_append(out, head, head_size) && blob_append(out, bytes, size);
 }
 
-/* ---- Quantisers ---- */
-
-bool jpeg_read_quantisers(const struct jpeg_segment *segment, struct jpeg_quantiser_tables *tables)
+/* Only 1, 2 or 4 samples of brightness for one of colour are accepted. Other factors are rare and hard to write. */
+struct chroma_subsampling jpeg_chroma_subsampling(const struct jpeg_headers *headers)
 {
-    for (size_t at = 0; at < segment->size;) {
-        const unsigned wide = segment->data[at] >> 4, number = segment->data[at] & 15;
-        const size_t bytes = wide != 0 ? 128 : 64;
-        if (wide > 1 || number > 3 || segment->size - at - 1 < bytes)
-            return false;
-        const uint8_t *values = segment->data + at + 1;
-        for (int k = 0; k < 64; k++)
-            tables->values[number][k] = wide != 0 ? (uint16_t)big16(values + 2 * (size_t)k) : values[k];
-        tables->is_known[number] = true;
-        at += 1 + bytes;
-    }
-    return true;
-}
-
-bool jpeg_find_quantisers(const uint8_t *bytes, size_t size, struct jpeg_quantisers *quantisers)
-{
-    struct jpeg_walk walk = jpeg_walk_begin(bytes, size);
-    struct jpeg_segment segment, frame = {0};
-    struct jpeg_quantiser_tables tables = {0};
-    while (jpeg_walk_headers(&walk, &segment)) {
-        if (segment.marker == JPEG_MARKER_DQT)
-            (void)jpeg_read_quantisers(&segment, &tables); /* what is missing shows below */
-        else if (jpeg_is_frame(segment.marker))
-            frame = segment;
-    }
-    *quantisers = (struct jpeg_quantisers){0};
-    if (frame.size < 6 || (frame.data[5] != 1 && frame.data[5] != 3) || frame.size < 6 + 3 * (size_t)frame.data[5])
-        return false;
-    int place[4] = {-1, -1, -1, -1};
-    for (int i = 0; i < frame.data[5]; i++) {
-        const unsigned number = frame.data[8 + 3 * i];
-        if (number > 3 || !tables.is_known[number])
-            return false;
-        if (place[number] < 0) {
-            place[number] = quantisers->tables++;
-            for (int k = 0; k < 64; k++)
-                quantisers->values[place[number]][k] = tables.values[number][k];
-        }
-        quantisers->of[i] = place[number];
-    }
-    return true;
+    const struct jpeg_frame_component *luma = headers->components;
+    const int horizontal = luma->horizontal, vertical = luma->vertical;
+    bool is_known = headers->count == 3 && (horizontal == 1 || horizontal == 2 || horizontal == 4) &&
+                    (vertical == 1 || vertical == 2);
+    for (int i = 1; i < 3; i++)
+        is_known = is_known && luma[i].horizontal == 1 && luma[i].vertical == 1;
+    return is_known ? (struct chroma_subsampling){horizontal, vertical} : (struct chroma_subsampling){0, 0};
 }

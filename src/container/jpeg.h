@@ -49,18 +49,54 @@ struct chroma_subsampling {
     int horizontal, vertical;
 };
 
-/* The tables of quantisers by their numbers, each in the order of a file (zigzag). */
-struct jpeg_quantiser_tables {
-    bool is_known[4];
-    uint16_t values[4][64];
+enum {
+    JPEG_BLOCK = 64,              /* coefficients of a block */
+    JPEG_TABLES = 4,              /* of each kind */
+    JPEG_COMPONENTS_IN_FRAME = 4, /* at most */
 };
 
-/* The quantisers of a picture: at most three tables, each in the order of a file (zigzag), and the table of each
- * component. */
-struct jpeg_quantisers {
-    int tables;
-    uint16_t values[3][64];
-    int of[3];
+/* The place in natural order (row by row) of each coefficient in zigzag order (T.81, figure A.6). */
+#define JPEG_NATURAL_ORDER_LIST                                                                                        \
+    0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21,  \
+        28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60,    \
+        61, 54, 47, 55, 62, 63
+#define JPEG_NATURAL_ORDER                                                                                             \
+    {                                                                                                                  \
+        JPEG_NATURAL_ORDER_LIST                                                                                        \
+    }
+
+/* A Huffman table as DHT gives it (T.81, B.2.4.2). */
+struct jpeg_huffman {
+    uint8_t counts[17]; /* codes of each length; counts[0] is 0 */
+    uint8_t symbols[256];
+};
+
+/* Tables by their numbers. */
+struct jpeg_tables {
+    uint16_t quantisers[JPEG_TABLES][JPEG_BLOCK]; /* in natural order */
+    struct jpeg_huffman dc[JPEG_TABLES], ac[JPEG_TABLES];
+};
+
+/* A component of the frame. */
+struct jpeg_frame_component {
+    uint8_t id, horizontal, vertical; /* its sampling factors */
+    uint8_t quantiser, dc, ac;        /* numbers of its tables; those of Huffman tables are from the first scan */
+};
+
+/* What the headers of a file say, up to the header of its first scan. jpeg_check makes this. */
+struct jpeg_headers {
+    unsigned frame;           /* its marker */
+    int width, height, count; /* of the frame; COUNT components */
+    struct jpeg_frame_component components[JPEG_COMPONENTS_IN_FRAME];
+    struct jpeg_tables tables;
+    unsigned quantisers, dc, ac; /* a bit for each table that is there */
+    int restart_interval;        /* in units (MCUs); 0: none */
+    bool has_jfif, has_adobe;
+    unsigned adobe_transform;
+    bool is_sequential; /* there is one scan, of whole blocks of all components in their order, and nothing beside it is
+                           unusual: see jpeg_check.c */
+    size_t scan, scan_size; /* if IS_SEQUENTIAL: where the data of the scan begin in the file, and their size */
+    bool has_quantisers;    /* all components have theirs before the first scan, and there are 1 or 3 */
 };
 
 /* A complete segment of a file. */
@@ -99,13 +135,8 @@ enum jpeg_step jpeg_walk_next(struct jpeg_walk *walk, struct jpeg_segment *segme
 /* The same, but only up to the first scan. Returns false at the scan, at the end, and after a failed step. */
 bool jpeg_walk_headers(struct jpeg_walk *walk, struct jpeg_segment *segment);
 
-/* Read a DQT segment: for each table 4 bits of precision, 4 of its number, and 64 values of 1 or 2 bytes. False: the
- * segment is damaged. */
-bool jpeg_read_quantisers(const struct jpeg_segment *segment, struct jpeg_quantiser_tables *tables);
-
-/* Set QUANTISERS to those that the file defines before its first scan. Returns false if one is missing there, or if it
- * has four components. */
-bool jpeg_find_quantisers(const uint8_t *bytes, size_t size, struct jpeg_quantisers *quantisers);
+/* The chroma subsampling of three components; 0, 0 for others. */
+struct chroma_subsampling jpeg_chroma_subsampling(const struct jpeg_headers *headers);
 
 /* Is this the marker of a frame header? */
 bool jpeg_is_frame(unsigned marker);

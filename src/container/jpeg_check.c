@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The check of a JPEG: the segments up to the end of the image, the frame header, the sizes of Huffman tables. */
+ * The check of a JPEG: the segments up to the end of the image, the frame header, the sizes of Huffman tables. The check
+ * also reads the headers for whoever decodes the file: no other code parses them. */
 #include "container/check.h"
 #include "container/extras.h"
+
+#include <string.h>
 
 /* The most scans of a file. Encoders write about ten. A decoder goes through the whole picture for each scan, and a
  * scan may have very few bytes. Thousands of scans in a few kilobytes would keep a decoder busy for minutes. */
@@ -13,11 +16,10 @@ enum { SCANS_MOST = 100 };
  * 32767 blocks have no more coefficients. */
 enum { COEFFICIENT_SCANS_MOST = 1 + 13 };
 
-/* A component of the frame. */
-struct jpeg_component {
-    unsigned id, horizontal, vertical; /* sampling factors */
-    bool filled;                       /* a scan gave its DC coefficients */
-    uint8_t scans[64];                 /* with each AC coefficient */
+/* The scans of a component. */
+struct component_scans {
+    bool filled;       /* one gave the DC coefficients */
+    uint8_t count[64]; /* those with each AC coefficient */
 };
 
 /* The state of the check of a JPEG. */
@@ -25,12 +27,10 @@ struct jpeg_state {
     const char *name;
     struct error *error;
     struct container_info info; /* width 0: no frame header yet */
-    struct jpeg_component components[4];
-    unsigned count; /* of components */
-    bool progressive;
+    struct component_scans components[JPEG_COMPONENTS_IN_FRAME];
+    bool is_unusual; /* the headers before the first scan have what few files have */
+    unsigned last;   /* marker of the last segment */
     int scans;
-    unsigned extras;           /* in segments; the frame header fills INFO anew */
-    size_t data;               /* bytes of the scans */
     uint64_t data_bits;        /* the fewest bits of data that follow the last segment */
     struct jpeg_segment index; /* of several pictures; all zeros: there is none */
 };
@@ -39,6 +39,90 @@ struct jpeg_state {
 #define DAMAGED(state, format, ...)                                                                                    \
     error_about((state)->error, ERROR_WORK, (state)->name, "the JPEG file is damaged: " format "; get an intact copy", \
                 __VA_ARGS__)
+
+/* ---- Tables and other segments ---- */
+
+/* Read one Huffman table: 4 bits of class, 4 bits of number, 16 counts of codes, SYMBOLS symbols. */
+static void read_huffman_table(const uint8_t *data, size_t symbols, struct jpeg_state *state)
+{
+    struct jpeg_headers *headers = &state->info.jpeg;
+    const unsigned class = data[0] >> 4, number = data[0] & 15;
+    if (class > 1 || number >= JPEG_TABLES) {
+        state->is_unusual = true;
+        return;
+    }
+    struct jpeg_huffman *table = &(class == 0 ? headers->tables.dc : headers->tables.ac)[number];
+    *table = (struct jpeg_huffman){{0}, {0}};
+    memcpy(table->counts + 1, data + 1, 16);
+    memcpy(table->symbols, data + 17, symbols);
+    *(class == 0 ? &headers->dc : &headers->ac) |= 1U << number;
+}
+
+/* Check and read Huffman tables. stb_image 2.27 writes past its own tables if there are more than 256 symbols. */
+static bool check_huffman_tables(const struct jpeg_segment *segment, struct jpeg_state *state)
+{
+    const uint8_t *data = segment->data;
+    size_t left = segment->size;
+    while (left > 0) {
+        size_t symbols = 0;
+        for (size_t i = 1; i < 17 && i < left; i++)
+            symbols += data[i];
+        if (left < 17 || symbols > 256 || left < 17 + symbols)
+            return DAMAGED(state, "the Huffman tables at byte %zu are wrong", segment->at);
+        if (state->scans == 0)
+            read_huffman_table(data, symbols, state);
+        data += 17 + symbols;
+        left -= 17 + symbols;
+    }
+    return true;
+}
+
+/* Read a DQT segment: for each table 4 bits of precision, 4 of its number, and 64 values of 1 or 2 bytes in zigzag order.
+ * False: the segment is damaged. */
+static bool read_quantisers(const struct jpeg_segment *segment, struct jpeg_headers *headers)
+{
+    static const uint8_t order[JPEG_BLOCK] = JPEG_NATURAL_ORDER;
+    for (size_t at = 0; at < segment->size;) {
+        const unsigned wide = segment->data[at] >> 4, number = segment->data[at] & 15;
+        const size_t bytes = wide != 0 ? 2 * JPEG_BLOCK : JPEG_BLOCK;
+        if (wide > 1 || number >= JPEG_TABLES || segment->size - at - 1 < bytes)
+            return false;
+        const uint8_t *values = segment->data + at + 1;
+        for (size_t k = 0; k < JPEG_BLOCK; k++)
+            headers->tables.quantisers[number][order[k]] = wide != 0 ? (uint16_t)big16(values + 2 * k) : values[k];
+        headers->quantisers |= 1U << number;
+        at += 1 + bytes;
+    }
+    return true;
+}
+
+/* Read another segment before the first scan. Returns false for what few files have. */
+static bool read_other(const struct jpeg_segment *segment, struct jpeg_headers *headers)
+{
+    const uint8_t *data = segment->data;
+    const size_t size = segment->size;
+    switch (segment->marker) {
+    case JPEG_MARKER_DQT:
+        return read_quantisers(segment, headers);
+    case JPEG_MARKER_DRI:
+        headers->restart_interval = size == 2 ? (int)big16(data) : 0;
+        return size == 2;
+    case JPEG_MARKER_APP0:
+        headers->has_jfif |= size >= 14 && memcmp(data, "JFIF", 5) == 0;
+        return true;
+    case JPEG_MARKER_APP14:
+        if (size >= 12 && memcmp(data, "Adobe", 5) == 0) {
+            headers->has_adobe = true;
+            headers->adobe_transform = data[11];
+        }
+        return true;
+    default:
+        return (segment->marker > JPEG_MARKER_APP0 && segment->marker <= JPEG_MARKER_APP15) ||
+               segment->marker == JPEG_MARKER_COM;
+    }
+}
+
+/* ---- The frame ---- */
 
 /* Why a kind of compression is not read, or NULL if it is read. The last hexadecimal digit of the frame's marker is its
  * kind. */
@@ -52,21 +136,12 @@ static const char *name_unsupported(unsigned marker)
     return kinds[marker & 15];
 }
 
-/* The chroma subsampling of three components. Each has 3 bytes: its number, its horizontal and vertical factors in 4
- * bits each, its table. Only 1, 2 or 4 samples of brightness for one of colour are accepted. Other factors are rare and
- * hard to write. */
-static struct chroma_subsampling read_chroma_subsampling(const uint8_t *components)
-{
-    const int horizontal = components[1] >> 4, vertical = components[1] & 15;
-    if (components[4] != 0x11 || components[7] != 0x11 || (horizontal != 1 && horizontal != 2 && horizontal != 4) ||
-        (vertical != 1 && vertical != 2))
-        return (struct chroma_subsampling){0, 0};
-    return (struct chroma_subsampling){horizontal, vertical};
-}
-
-/* Check a frame header: bits, height, width, number of components, then 3 bytes for each component. */
+/* Check and read a frame header: bits, height, width, number of components, then 3 bytes for each component: its number,
+ * its horizontal and vertical factors in 4 bits each, its table of quantisers. */
 static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *state)
 {
+    struct container_info *info = &state->info;
+    struct jpeg_headers *headers = &info->jpeg;
     const char *unsupported = name_unsupported(segment->marker);
     const uint8_t *data = segment->data;
     if (unsupported != NULL)
@@ -78,31 +153,29 @@ static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *s
     if (segment->size < 6 || segment->size != 6 + 3 * (size_t)data[5])
         return DAMAGED(state, "its frame header has %zu bytes", segment->size);
     const unsigned components = data[5];
-    state->info = (struct container_info){
-        .width = big16(data + 3),
-        .height = big16(data + 1),
-        .channels = components >= 3 ? 3 : 1,
-        .bits = data[0],
-        .cmyk = components == 4,
-    };
-    if (components == 3)
-        state->info.chroma_subsampling = read_chroma_subsampling(data + 6);
-    if (state->info.bits != 8)
+    info->width = headers->width = (int)big16(data + 3);
+    info->height = headers->height = (int)big16(data + 1);
+    info->channels = components >= 3 ? 3 : 1;
+    info->bits = data[0];
+    info->cmyk = components == 4;
+    if (info->bits != 8)
         return error_about(state->error, ERROR_WORK, state->name,
-                           "is a JPEG of %d bits a sample, and only 8 are read; save it again with 8 bits",
-                           state->info.bits);
-    if (state->info.height == 0)
+                           "is a JPEG of %d bits a sample, and only 8 are read; save it again with 8 bits", info->bits);
+    if (info->height == 0)
         return error_about(state->error, ERROR_WORK, state->name,
                            "the JPEG file gives its height after the picture, which is not read; save it again");
-    if (state->info.width == 0)
+    if (info->width == 0)
         return DAMAGED(state, "it claims %d pixels a row", 0);
     if (components != 1 && components != 3 && components != 4)
         return DAMAGED(state, "it claims %u channels", components);
-    state->count = components;
-    state->progressive = segment->marker == JPEG_MARKER_SOF2;
-    for (unsigned i = 0; i < components; i++)
-        state->components[i] = (struct jpeg_component){
-            .id = data[6 + 3 * i], .horizontal = data[7 + 3 * i] >> 4, .vertical = data[7 + 3 * i] & 15};
+    headers->frame = segment->marker;
+    headers->count = (int)components;
+    for (unsigned i = 0; i < components; i++) {
+        const uint8_t *of = data + 6 + 3 * (size_t)i;
+        headers->components[i] = (struct jpeg_frame_component){
+            .id = of[0], .horizontal = of[1] >> 4, .vertical = of[1] & 15, .quantiser = of[2]};
+    }
+    info->chroma_subsampling = jpeg_chroma_subsampling(headers);
     return true;
 }
 
@@ -117,28 +190,48 @@ static uint64_t count_blocks(int64_t size, unsigned factor, unsigned most)
 }
 
 /* The blocks of COMPONENT in a scan. A scan of several components has some more, to fill the last units. */
-static uint64_t count_component_blocks(const struct jpeg_component *component, const struct jpeg_state *state)
+static uint64_t count_component_blocks(const struct jpeg_frame_component *component, const struct jpeg_headers *headers)
 {
     unsigned horizontal = 1, vertical = 1;
-    for (unsigned i = 0; i < state->count; i++) {
-        const struct jpeg_component *other = &state->components[i];
+    for (int i = 0; i < headers->count; i++) {
+        const struct jpeg_frame_component *other = &headers->components[i];
         horizontal = other->horizontal > horizontal ? other->horizontal : horizontal;
         vertical = other->vertical > vertical ? other->vertical : vertical;
     }
-    return count_blocks(state->info.width, component->horizontal, horizontal) *
-           count_blocks(state->info.height, component->vertical, vertical);
+    return count_blocks(headers->width, component->horizontal, horizontal) *
+           count_blocks(headers->height, component->vertical, vertical);
 }
 
-/* The component of a scan with number ID, or NULL. Some writers give all the same number, so a second one in a scan is
- * the next with that number. TAKEN has a bit for each component that the scan has already. */
-static struct jpeg_component *find_component(struct jpeg_state *state, unsigned id, unsigned *taken)
+/* The place in the frame of the component with number ID, or -1. Some writers give all the same number, so a second one
+ * in a scan is the next with that number. TAKEN has a bit for each component that the scan has already. */
+static int find_component(const struct jpeg_headers *headers, unsigned id, unsigned *taken)
 {
-    for (unsigned i = 0; i < state->count; i++)
-        if (state->components[i].id == id && !(*taken >> i & 1)) {
+    for (int i = 0; i < headers->count; i++)
+        if (headers->components[i].id == id && !(*taken >> i & 1)) {
             *taken |= 1u << i;
-            return &state->components[i];
+            return i;
         }
-    return NULL;
+    return -1;
+}
+
+/* Read the header of the first scan, which has SIZE bytes. */
+static void read_first_scan(const uint8_t *data, size_t size, struct jpeg_state *state)
+{
+    struct jpeg_headers *headers = &state->info.jpeg;
+    const size_t count = (size_t)headers->count;
+    headers->has_quantisers = count == 1 || count == 3;
+    state->is_unusual |= size != 4 + 2 * count || data[0] != count || data[1 + 2 * count] != 0 ||
+                         data[2 + 2 * count] != JPEG_BLOCK - 1 || data[3 + 2 * count] != 0;
+    for (size_t i = 0; i < count; i++) {
+        struct jpeg_frame_component *component = &headers->components[i];
+        headers->has_quantisers &=
+            component->quantiser < JPEG_TABLES && headers->quantisers >> component->quantiser & 1;
+        if (state->is_unusual)
+            continue;
+        state->is_unusual |= data[1 + 2 * i] != component->id;
+        component->dc = data[2 + 2 * i] >> 4;
+        component->ac = data[2 + 2 * i] & 15;
+    }
 }
 
 /* Check the header of a scan: number of components, 2 bytes for each, the first and the last coefficient, bits. What is
@@ -148,65 +241,60 @@ static struct jpeg_component *find_component(struct jpeg_state *state, unsigned 
  * another file, each block has a code for DC and at least one for AC. */
 static bool check_scan(const struct jpeg_segment *segment, struct jpeg_state *state)
 {
+    const struct jpeg_headers *headers = &state->info.jpeg;
     const uint8_t *data = segment->data;
     const size_t count = segment->size > 0 ? data[0] : 0;
     unsigned taken = 0;
-    if (++state->scans > SCANS_MOST)
+    if (state->scans++ == 0)
+        read_first_scan(data, segment->size, state);
+    if (state->scans > SCANS_MOST)
         return DAMAGED(state, "it has more than %d scans", SCANS_MOST);
     if (segment->size < 4 + 2 * count)
         return true;
     const unsigned first = data[1 + 2 * count], last = data[2 + 2 * count];
-    const unsigned block_bits = !state->progressive ? 2 : first == 0 ? 1 : 0;
+    const unsigned block_bits = headers->frame != JPEG_MARKER_SOF2 ? 2 : first == 0 ? 1 : 0;
     for (size_t i = 0; i < count; i++) {
-        struct jpeg_component *component = find_component(state, data[1 + 2 * i], &taken);
-        if (component == NULL)
+        const int number = find_component(headers, data[1 + 2 * i], &taken);
+        if (number < 0)
             continue;
-        state->data_bits += block_bits * count_component_blocks(component, state);
-        component->filled |= block_bits > 0;
+        struct component_scans *scans = &state->components[number];
+        state->data_bits += block_bits * count_component_blocks(&headers->components[number], headers);
+        scans->filled |= block_bits > 0;
         for (unsigned k = first; block_bits == 0 && k <= last && k < 64; k++)
-            if (++component->scans[k] > COEFFICIENT_SCANS_MOST)
+            if (++scans->count[k] > COEFFICIENT_SCANS_MOST)
                 return DAMAGED(state, "it has more than %d scans with one coefficient", COEFFICIENT_SCANS_MOST);
     }
     return true;
 }
 
-/* Count the SIZE bytes between a segment and the next: they are the data of a scan, or nothing. */
-static void count_data(size_t size, struct jpeg_state *state)
+/* Note the SIZE bytes between a segment and the next, from byte AT on: they are the data of a scan, or nothing. */
+static void note_data(size_t at, size_t size, struct jpeg_state *state)
 {
-    state->data += size;
-    state->info.starved |= 8 * (uint64_t)size < state->data_bits;
+    struct container_info *info = &state->info;
+    info->data += size;
+    info->starved |= 8 * (uint64_t)size < state->data_bits;
     state->data_bits = 0;
+    state->is_unusual |= state->scans == 0 && size > 0;
+    info->jpeg.scan = at;
+    info->jpeg.scan_size = size;
 }
 
-/* Check Huffman tables. A table has 17 bytes that give the number of symbols of each length, then the symbols.
- * stb_image 2.27 writes past its own tables if there are more than 256 symbols. */
-static bool check_huffman_tables(const struct jpeg_segment *segment, struct jpeg_state *state)
-{
-    const uint8_t *data = segment->data;
-    size_t left = segment->size;
-    while (left > 0) {
-        size_t symbols = 0;
-        for (size_t i = 1; i < 17 && i < left; i++)
-            symbols += data[i];
-        if (left < 17 || symbols > 256 || left < 17 + symbols)
-            return DAMAGED(state, "the Huffman tables at byte %zu are wrong", segment->at);
-        data += 17 + symbols;
-        left -= 17 + symbols;
-    }
-    return true;
-}
-
-/* Check one complete segment. */
+/* Check and read one complete segment. */
 static bool check_segment(const struct jpeg_segment *segment, struct jpeg_state *state)
 {
-    state->extras |= container_extras_of(segment);
+    state->last = segment->marker;
+    state->info.extras |= container_extras_of(segment);
     if (state->index.data == NULL && container_is_picture_index(segment))
         state->index = *segment;
     if (segment->marker == JPEG_MARKER_DHT)
         return check_huffman_tables(segment, state);
     if (jpeg_is_frame(segment->marker))
         return check_frame(segment, state);
-    return segment->marker != JPEG_MARKER_SOS || check_scan(segment, state);
+    if (segment->marker == JPEG_MARKER_SOS)
+        return check_scan(segment, state);
+    if (state->scans == 0)
+        state->is_unusual |= !read_other(segment, &state->info.jpeg);
+    return true;
 }
 
 /* Report a step that found no segment. */
@@ -235,21 +323,22 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct cont
     enum jpeg_step step;
     size_t from = walk.at;
     while ((step = jpeg_walk_next(&walk, &segment)) == JPEG_STEP_SEGMENT) {
-        count_data(segment.at - from, &state);
+        note_data(from, segment.at - from, &state);
         if (!check_segment(&segment, &state))
             return false;
         from = walk.at;
     }
     if (step != JPEG_STEP_END)
         return report_jpeg_step(step, &walk, &segment, &state);
-    if (state.info.width == 0 || state.scans == 0)
+    struct container_info *found = &state.info;
+    if (found->width == 0 || state.scans == 0)
         return DAMAGED(&state, "it holds no %s", state.scans > 0 ? "frame header" : "picture");
-    count_data(segment.at - from, &state);
-    for (unsigned i = 0; i < state.count; i++)
-        state.info.starved |= !state.components[i].filled;
-    state.info.progressive = state.progressive || state.scans > 1;
-    *info = state.info;
-    info->data = state.data;
-    info->extras = state.extras | container_extras_behind(bytes, size, size - segment.left, &state.index);
+    note_data(from, segment.at - from, &state);
+    for (int i = 0; i < found->jpeg.count; i++)
+        found->starved |= !state.components[i].filled;
+    found->progressive = found->jpeg.frame == JPEG_MARKER_SOF2 || state.scans > 1;
+    found->jpeg.is_sequential = !state.is_unusual && !found->progressive && state.last == JPEG_MARKER_SOS;
+    found->extras |= container_extras_behind(bytes, size, size - segment.left, &state.index);
+    *info = *found;
     return true;
 }

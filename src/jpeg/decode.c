@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "jpeg/decode.h"
+#include "jpeg/decode_loops.h"
 
 const struct jpeg_decode_loops *jpeg_decode_loops_for(enum instruction_set set)
 {
@@ -13,11 +13,12 @@ const struct jpeg_decode_loops *jpeg_decode_loops_for(enum instruction_set set)
     return all[set];
 }
 
-const struct jpeg_decode_loops *jpeg_decode_best(void)
+struct jpeg_index *jpeg_index_open(const struct jpeg_layout *layout, const struct jpeg_scan *scan,
+                                   struct thread_pool *pool)
 {
     enum instruction_set set;
     instruction_set_find(&set, NULL); /* the variant `cpu` reports an error of $GPUCONV_CPU */
-    return jpeg_decode_loops_for(set);
+    return jpeg_index_build(layout, scan, jpeg_decode_loops_for(set), &jpeg_usual_chunking, pool);
 }
 
 void jpeg_decode_band(const struct jpeg_index *index, int first, int rows, uint8_t *planes)

@@ -159,7 +159,7 @@ void IN_SET(jpeg_decode_row)(const struct jpeg_index *index, int number, uint8_t
     int count = 0;
     for (int i = 0; i < layout->components; i++) {
         const struct jpeg_part *part = &layout->parts[i];
-        row.quantisers[i] = layout->quantisers[part->quantiser];
+        row.quantisers[i] = layout->tables.quantisers[part->quantiser];
         row.stride[i] = (size_t)part->blocks_across * JPEG_SIDE;
         row.dc[i] = index->rows[number].dc[i];
         for (int y = 0; y < part->vertical; y++, planes += JPEG_SIDE * row.stride[i])

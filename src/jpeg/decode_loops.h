@@ -36,18 +36,9 @@ struct jpeg_decode_loops {
 
 const struct jpeg_decode_loops *jpeg_decode_loops_for(enum instruction_set set);
 
-/* Those of the instruction set that $GPUCONV_CPU asks for, or of the fastest. */
-const struct jpeg_decode_loops *jpeg_decode_best(void);
-
 extern const struct jpeg_decode_loops jpeg_decode_portable;
 #ifdef __x86_64__
 extern const struct jpeg_decode_loops jpeg_decode_sse2, jpeg_decode_avx2;
 #endif
-
-/* Bytes of the planes of a row of MCUs. */
-static inline size_t jpeg_planes_bytes(const struct jpeg_layout *layout)
-{
-    return (size_t)layout->mcus_across * (size_t)layout->mcu_blocks * JPEG_BLOCK;
-}
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "jpeg/encode.h"
 
-#include "jpeg/write_headers.h"
-
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,22 +59,36 @@ static void set_small_codes(struct jpeg_codes *codes)
         }
 }
 
-void jpeg_encoder_prepare(struct jpeg_encoder *encoder, const struct jpeg_layout *layout)
+struct jpeg_encoder *jpeg_encoder_open(const struct jpeg_layout *layout)
 {
     enum instruction_set set;
     instruction_set_find(&set, NULL); /* the variant `cpu` reports an error of $GPUCONV_CPU */
-    *encoder = (struct jpeg_encoder){.layout = *layout, .loops = jpeg_encode_loops_for(set)};
+    struct jpeg_encoder *encoder = calloc(1, sizeof *encoder);
+    if (encoder == NULL)
+        return NULL;
+    encoder->layout = *layout;
+    encoder->loops = jpeg_encode_loops_for(set);
     for (int i = 0; i < 2; i++) {
         const struct jpeg_part *part = &layout->parts[i < layout->components ? i : 0];
         struct jpeg_codes *codes = &encoder->codes[i];
-        set_divisors(layout->quantisers[part->quantiser], &encoder->divisors[i]);
-        set_codes(&layout->dc[part->dc], 16, codes->dc, codes->dc_length);
-        set_codes(&layout->ac[part->ac], 256, codes->ac, codes->ac_length);
+        set_divisors(layout->tables.quantisers[part->quantiser], &encoder->divisors[i]);
+        set_codes(&layout->tables.dc[part->dc], 16, codes->dc, codes->dc_length);
+        set_codes(&layout->tables.ac[part->ac], 256, codes->ac, codes->ac_length);
         set_small_codes(codes);
     }
+    return encoder;
 }
 
 /* ---- Bands ---- */
+
+/* The DC values of the first MCU cannot be coded without the band above, so that MCU is not in the bits. */
+struct jpeg_band {
+    int16_t first[JPEG_MCU_BLOCKS_MOST][JPEG_BLOCK]; /* the blocks of the first MCU, as in struct jpeg_blocks */
+    uint64_t first_nonzero[JPEG_MCU_BLOCKS_MOST];
+    int last_dc[JPEG_COMPONENTS_MOST]; /* of the last MCU */
+    uint64_t bit_count;
+    uint8_t bits[]; /* of all MCUs but the first, without stuffed bytes */
+};
 
 /* A band that grows. */
 struct growth {

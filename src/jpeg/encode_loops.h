@@ -5,7 +5,7 @@
 #define GPUCONV_JPEG_ENCODE_LOOPS_H
 
 #include "base/vector/instruction_sets.h"
-#include "jpeg/layout.h"
+#include "jpeg/jpeg.h"
 
 enum {
     JPEG_TILE = 128, /* pixels: a whole number of MCUs, whose blocks stay in the first cache */
@@ -53,11 +53,6 @@ struct jpeg_bits {
     uint8_t *next;
     uint64_t held; /* the last COUNT bits, 0 to 7, are not in memory yet */
     int count;
-};
-
-struct jpeg_tables {
-    struct jpeg_divisors divisors[2]; /* of luma, of chroma */
-    struct jpeg_codes codes[2];
 };
 
 /* One instruction set. */

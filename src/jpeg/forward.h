@@ -5,8 +5,7 @@
 #ifndef GPUCONV_JPEG_FORWARD_H
 #define GPUCONV_JPEG_FORWARD_H
 
-#include "image/image.h"
-#include "jpeg/layout.h"
+#include "jpeg/jpeg.h"
 
 #include <string.h>
 

@@ -30,29 +30,29 @@ struct chunk {
 
 const struct jpeg_chunking jpeg_usual_chunking = {.chunk = 1 << 19, .lead = 1 << 14};
 
-/* The making of an index. */
-struct making {
+/* The state of building an index. */
+struct index_builder {
     struct jpeg_index *index;
     struct jpeg_chunking chunking;
     uint64_t bits, blocks; /* of the data, and of the picture */
     struct chunk *chunks;
     struct mark *marks;
     size_t chunk_count, marks_each;
-    atomic_bool is_declined;
+    atomic_bool is_damaged;
 };
 
 /* ---- Chunks ---- */
 
-static uint64_t chunk_begin(const struct making *making, size_t number)
+static uint64_t chunk_begin(const struct index_builder *builder, size_t number)
 {
-    const uint64_t begin = (uint64_t)number * making->chunking.chunk;
-    return begin < making->bits ? begin : making->bits;
+    const uint64_t begin = (uint64_t)number * builder->chunking.chunk;
+    return begin < builder->bits ? begin : builder->bits;
 }
 
 /* Walk over a chunk, from its first place on, which is known or guessed. */
-static void walk_chunk(struct making *making, struct chunk *chunk, size_t number)
+static void walk_chunk(struct index_builder *builder, struct chunk *chunk, size_t number)
 {
-    const uint64_t end = chunk_begin(making, number + 1);
+    const uint64_t end = chunk_begin(builder, number + 1);
     struct jpeg_cursor *cursor = &chunk->last;
     uint64_t failed;
     *cursor = chunk->first;
@@ -65,7 +65,8 @@ static void walk_chunk(struct making *making, struct chunk *chunk, size_t number
         mark->blocks = (uint32_t)cursor->blocks;
         memcpy(mark->sums, cursor->sums, sizeof mark->sums);
         const uint64_t stop = cursor->bit + MARK_BITS < end ? cursor->bit + MARK_BITS : end;
-        chunk->is_broken = !making->index->loops->walk(making->index, cursor, UINT64_MAX, stop, making->bits, &failed);
+        chunk->is_broken =
+            !builder->index->loops->walk(builder->index, cursor, UINT64_MAX, stop, builder->bits, &failed);
     }
 }
 
@@ -73,18 +74,18 @@ static void walk_chunk(struct making *making, struct chunk *chunk, size_t number
  * behind them. */
 static void guess_chunk(void *context, int64_t number, int thread)
 {
-    struct making *making = context;
-    struct chunk *chunk = &making->chunks[number];
-    const uint64_t begin = chunk_begin(making, (size_t)number), lead = making->chunking.lead;
+    struct index_builder *builder = context;
+    struct chunk *chunk = &builder->chunks[number];
+    const uint64_t begin = chunk_begin(builder, (size_t)number), lead = builder->chunking.lead;
     struct jpeg_cursor cursor = {.bit = begin > lead ? begin - lead : 0};
     uint64_t failed;
     (void)thread;
-    while (!making->index->loops->walk(making->index, &cursor, UINT64_MAX, begin, making->bits, &failed) &&
+    while (!builder->index->loops->walk(builder->index, &cursor, UINT64_MAX, begin, builder->bits, &failed) &&
            failed < begin)
         cursor = (struct jpeg_cursor){.bit = failed + 1};
     chunk->first = (struct jpeg_cursor){.bit = cursor.bit, .phase = cursor.phase};
     if (cursor.bit >= begin)
-        walk_chunk(making, chunk, (size_t)number);
+        walk_chunk(builder, chunk, (size_t)number);
 }
 
 /* Add SUMS, by numbers in the MCU that are TURN too low, to the predictors. */
@@ -98,18 +99,18 @@ static void add_sums(const struct jpeg_layout *layout, const uint16_t *sums, int
 
 /* Join the chunks. One that was not guessed right is walked again, from where the chunk before it ends. Returns false if
  * the data are damaged. */
-static bool join_chunks(struct making *making)
+static bool join_chunks(struct index_builder *builder)
 {
-    struct jpeg_index *index = making->index;
+    struct jpeg_index *index = builder->index;
     const int blocks = index->layout.mcu_blocks;
     struct jpeg_cursor at = {.bit = 0};
     uint16_t dc[JPEG_COMPONENTS_MOST] = {0};
-    for (size_t i = 0; i < making->chunk_count; i++) {
-        struct chunk *chunk = &making->chunks[i];
+    for (size_t i = 0; i < builder->chunk_count; i++) {
+        struct chunk *chunk = &builder->chunks[i];
         if (!chunk->is_walked || chunk->first.bit != at.bit || (chunk->first.phase - at.phase) % index->period != 0) {
             index->wrong_guesses += chunk->is_walked;
             chunk->first = (struct jpeg_cursor){.bit = at.bit, .phase = at.phase};
-            walk_chunk(making, chunk, i);
+            walk_chunk(builder, chunk, i);
         }
         chunk->turn = (at.phase - chunk->first.phase + blocks) % blocks;
         chunk->blocks = at.blocks;
@@ -118,8 +119,8 @@ static bool join_chunks(struct making *making)
         at.bit = chunk->last.bit;
         at.blocks += chunk->last.blocks;
         at.phase = (int)(at.blocks % (uint64_t)blocks);
-        if (at.blocks >= making->blocks) {
-            making->chunk_count = i + 1;
+        if (at.blocks >= builder->blocks) {
+            builder->chunk_count = i + 1;
             return true;
         }
         if (chunk->is_broken)
@@ -129,15 +130,15 @@ static bool join_chunks(struct making *making)
 }
 
 /* The place before block number BLOCK, by the last mark before it. */
-static bool find_place(const struct making *making, uint64_t block, struct jpeg_entry *entry)
+static bool find_place(const struct index_builder *builder, uint64_t block, struct jpeg_entry *entry)
 {
-    const struct jpeg_layout *layout = &making->index->layout;
-    size_t low = 0, high = making->chunk_count;
+    const struct jpeg_layout *layout = &builder->index->layout;
+    size_t low = 0, high = builder->chunk_count;
     while (high - low > 1) {
         const size_t middle = (low + high) / 2;
-        *(making->chunks[middle].blocks <= block ? &low : &high) = middle;
+        *(builder->chunks[middle].blocks <= block ? &low : &high) = middle;
     }
-    const struct chunk *chunk = &making->chunks[low];
+    const struct chunk *chunk = &builder->chunks[low];
     low = 0;
     high = chunk->mark_count;
     while (high - low > 1) {
@@ -151,7 +152,7 @@ static bool find_place(const struct making *making, uint64_t block, struct jpeg_
     uint64_t failed;
     memcpy(entry->dc, chunk->dc, sizeof entry->dc);
     add_sums(layout, mark->sums, chunk->turn, entry->dc);
-    if (!making->index->loops->walk(making->index, &cursor, block - before, UINT64_MAX, making->bits, &failed))
+    if (!builder->index->loops->walk(builder->index, &cursor, block - before, UINT64_MAX, builder->bits, &failed))
         return false;
     add_sums(layout, cursor.sums, 0, entry->dc);
     entry->bit = cursor.bit;
@@ -165,31 +166,31 @@ static uint64_t row_blocks(const struct jpeg_layout *layout)
 
 static void find_row(void *context, int64_t row, int thread)
 {
-    struct making *making = context;
+    struct index_builder *builder = context;
     (void)thread;
-    if (!find_place(making, (uint64_t)row * row_blocks(&making->index->layout), &making->index->rows[row]))
-        making->is_declined = true;
+    if (!find_place(builder, (uint64_t)row * row_blocks(&builder->index->layout), &builder->index->rows[row]))
+        builder->is_damaged = true;
 }
 
 /* Without restart markers. */
-static bool make_rows(struct making *making, struct thread_pool *pool)
+static bool make_rows(struct index_builder *builder, struct thread_pool *pool)
 {
     const int threads = thread_pool_threads(pool);
     struct jpeg_entry end;
-    making->chunk_count = (size_t)((making->bits + making->chunking.chunk - 1) / making->chunking.chunk);
-    making->marks_each = making->chunking.chunk / MARK_BITS + 2;
-    making->chunks = calloc(making->chunk_count, sizeof *making->chunks);
-    making->marks = malloc(making->chunk_count * making->marks_each * sizeof *making->marks);
-    if (making->chunks == NULL || making->marks == NULL)
+    builder->chunk_count = (size_t)((builder->bits + builder->chunking.chunk - 1) / builder->chunking.chunk);
+    builder->marks_each = builder->chunking.chunk / MARK_BITS + 2;
+    builder->chunks = calloc(builder->chunk_count, sizeof *builder->chunks);
+    builder->marks = malloc(builder->chunk_count * builder->marks_each * sizeof *builder->marks);
+    if (builder->chunks == NULL || builder->marks == NULL)
         return false;
-    for (size_t i = 0; i < making->chunk_count; i++)
-        making->chunks[i].marks = making->marks + i * making->marks_each;
+    for (size_t i = 0; i < builder->chunk_count; i++)
+        builder->chunks[i].marks = builder->marks + i * builder->marks_each;
     if (threads > 1)
-        parallel_for(pool, threads, (int64_t)making->chunk_count, guess_chunk, making);
-    if (!join_chunks(making) || !find_place(making, making->blocks, &end) || making->bits - end.bit >= 8)
+        parallel_for(pool, threads, (int64_t)builder->chunk_count, guess_chunk, builder);
+    if (!join_chunks(builder) || !find_place(builder, builder->blocks, &end) || builder->bits - end.bit >= 8)
         return false;
-    parallel_for(pool, threads, making->index->layout.mcus_down, find_row, making);
-    return !making->is_declined;
+    parallel_for(pool, threads, builder->index->layout.mcus_down, find_row, builder);
+    return !builder->is_damaged;
 }
 
 /* ---- Restart segments ---- */
@@ -219,27 +220,27 @@ static bool walk_segment(struct jpeg_index *index, size_t number)
 }
 
 /* The segments are dealt out in runs of about a chunk. */
-static size_t run_length(const struct making *making)
+static size_t run_length(const struct index_builder *builder)
 {
-    const size_t length = (size_t)(making->index->segment_count * (uint64_t)making->chunking.chunk / making->bits);
+    const size_t length = (size_t)(builder->index->segment_count * (uint64_t)builder->chunking.chunk / builder->bits);
     return length > 0 ? length : 1;
 }
 
 static void walk_run(void *context, int64_t number, int thread)
 {
-    struct making *making = context;
-    const size_t length = run_length(making), first = (size_t)number * length;
+    struct index_builder *builder = context;
+    const size_t length = run_length(builder), first = (size_t)number * length;
     (void)thread;
-    for (size_t i = first; i < first + length && i < making->index->segment_count && !making->is_declined; i++)
-        if (!walk_segment(making->index, i))
-            making->is_declined = true;
+    for (size_t i = first; i < first + length && i < builder->index->segment_count && !builder->is_damaged; i++)
+        if (!walk_segment(builder->index, i))
+            builder->is_damaged = true;
 }
 
-static bool make_restart_rows(struct making *making, struct thread_pool *pool)
+static bool make_restart_rows(struct index_builder *builder, struct thread_pool *pool)
 {
-    const size_t length = run_length(making), runs = (making->index->segment_count + length - 1) / length;
-    parallel_for(pool, thread_pool_threads(pool), (int64_t)runs, walk_run, making);
-    return !making->is_declined;
+    const size_t length = run_length(builder), runs = (builder->index->segment_count + length - 1) / length;
+    parallel_for(pool, thread_pool_threads(pool), (int64_t)runs, walk_run, builder);
+    return !builder->is_damaged;
 }
 
 /* ---- The index ---- */
@@ -258,10 +259,12 @@ static bool make_lookups(struct jpeg_index *index)
     if (index->lookups == NULL)
         return false;
     for (int i = 0; i < layout->components; i++) {
-        const struct jpeg_huffman *dc = &layout->dc[layout->parts[i].dc], *ac = &layout->ac[layout->parts[i].ac];
+        const struct jpeg_huffman *dc = &layout->tables.dc[layout->parts[i].dc],
+                                  *ac = &layout->tables.ac[layout->parts[i].ac];
         of_part[i] = NULL;
         for (int j = 0; j < i && of_part[i] == NULL; j++)
-            if (is_equal(dc, &layout->dc[layout->parts[j].dc]) && is_equal(ac, &layout->ac[layout->parts[j].ac]))
+            if (is_equal(dc, &layout->tables.dc[layout->parts[j].dc]) &&
+                is_equal(ac, &layout->tables.ac[layout->parts[j].ac]))
                 of_part[i] = of_part[j];
         if (of_part[i] == NULL)
             jpeg_lookup_make(&index->lookups[i], dc, ac);
@@ -295,31 +298,40 @@ static bool copy_data(struct jpeg_index *index, const struct jpeg_scan *scan)
     return true;
 }
 
-bool jpeg_index_make(struct jpeg_index *index, const struct jpeg_layout *layout, const struct jpeg_scan *scan,
-                     const struct jpeg_decode_loops *loops, const struct jpeg_chunking *chunking,
-                     struct thread_pool *pool)
+struct jpeg_index *jpeg_index_build(const struct jpeg_layout *layout, const struct jpeg_scan *scan,
+                                    const struct jpeg_decode_loops *loops, const struct jpeg_chunking *chunking,
+                                    struct thread_pool *pool)
 {
-    *index = (struct jpeg_index){.layout = *layout, .loops = loops};
-    if (!copy_data(index, scan) || !make_lookups(index))
-        return false;
-    struct making making = {.index = index,
-                            .chunking = *chunking,
-                            .bits = (uint64_t)index->size * 8,
-                            .blocks = row_blocks(layout) * (uint64_t)layout->mcus_down};
-    const bool done =
-        making.bits > 0 && (index->segment_count > 1 ? make_restart_rows(&making, pool) : make_rows(&making, pool));
-    free(making.chunks);
-    free(making.marks);
-    return done;
+    struct jpeg_index *index = calloc(1, sizeof *index);
+    if (index == NULL)
+        return NULL;
+    index->layout = *layout;
+    index->loops = loops;
+    bool done = copy_data(index, scan) && make_lookups(index) && index->size > 0;
+    if (done) {
+        struct index_builder builder = {.index = index,
+                                        .chunking = *chunking,
+                                        .bits = (uint64_t)index->size * 8,
+                                        .blocks = row_blocks(layout) * (uint64_t)layout->mcus_down};
+        done = index->segment_count > 1 ? make_restart_rows(&builder, pool) : make_rows(&builder, pool);
+        free(builder.chunks);
+        free(builder.marks);
+    }
+    if (done)
+        return index;
+    jpeg_index_free(index);
+    return NULL;
 }
 
 void jpeg_index_free(struct jpeg_index *index)
 {
+    if (index == NULL)
+        return;
     free(index->data);
     free(index->segments);
     free(index->lookups);
     free(index->rows);
-    *index = (struct jpeg_index){.data = NULL};
+    free(index);
 }
 
 /* A mark for each MARK_BITS takes less than 1/16 of the data, or there are restart segments, at least 3 bytes each. */

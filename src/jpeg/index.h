@@ -6,11 +6,9 @@
 #ifndef GPUCONV_JPEG_INDEX_H
 #define GPUCONV_JPEG_INDEX_H
 
-#include "jpeg/headers.h"
 #include "jpeg/lookup.h"
 
 struct jpeg_decode_loops;
-struct thread_pool;
 
 /* The beginning of a row of MCUs. */
 struct jpeg_entry {
@@ -41,15 +39,9 @@ struct jpeg_chunking {
 /* The usual cut, as measured on photos. */
 extern const struct jpeg_chunking jpeg_usual_chunking;
 
-/* Make the index of SCAN, on the threads of POOL. Release it with jpeg_index_free, also after a failure. False: declined,
- * because the data are damaged or there is not enough memory. It takes at most twice as long as one walk. */
-bool jpeg_index_make(struct jpeg_index *index, const struct jpeg_layout *layout, const struct jpeg_scan *scan,
-                     const struct jpeg_decode_loops *loops, const struct jpeg_chunking *chunking,
-                     struct thread_pool *pool);
-
-void jpeg_index_free(struct jpeg_index *index);
-
-/* Bytes of memory that the index of a picture of HEIGHT pixels, with a scan of SIZE bytes, holds at most. */
-size_t jpeg_index_need(int height, size_t size);
+/* jpeg_index_open, with one instruction set and another cut. */
+struct jpeg_index *jpeg_index_build(const struct jpeg_layout *layout, const struct jpeg_scan *scan,
+                                    const struct jpeg_decode_loops *loops, const struct jpeg_chunking *chunking,
+                                    struct thread_pool *pool);
 
 #endif

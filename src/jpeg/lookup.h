@@ -8,7 +8,7 @@
 #ifndef GPUCONV_JPEG_LOOKUP_H
 #define GPUCONV_JPEG_LOOKUP_H
 
-#include "jpeg/layout.h"
+#include "jpeg/jpeg.h"
 
 #include <endian.h>
 #include <string.h>

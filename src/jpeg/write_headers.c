@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "jpeg/write_headers.h"
+#include "jpeg/jpeg.h"
 
 #include <string.h>
 
@@ -63,10 +63,10 @@ void jpeg_layout_for_writing(struct jpeg_layout *layout, int width, int height, 
     for (int i = 0; i < 2; i++) {
         for (int k = 0; k < JPEG_BLOCK; k++) {
             const int quantiser = (standard_quantisers[i][k] * percent + 50) / 100;
-            layout->quantisers[i][k] = (uint16_t)(quantiser < 1 ? 1 : quantiser > 255 ? 255 : quantiser);
+            layout->tables.quantisers[i][k] = (uint16_t)(quantiser < 1 ? 1 : quantiser > 255 ? 255 : quantiser);
         }
-        layout->dc[i] = standard_dc[i];
-        layout->ac[i] = standard_ac[i];
+        layout->tables.dc[i] = standard_dc[i];
+        layout->tables.ac[i] = standard_ac[i];
     }
     for (int i = 1; i < components; i++)
         layout->parts[i].quantiser = layout->parts[i].dc = layout->parts[i].ac = 1;
@@ -93,7 +93,7 @@ static uint8_t *put_quantisers(uint8_t *out, const struct jpeg_layout *layout, i
     out = put_marker(out, JPEG_MARKER_DQT, 3 + JPEG_BLOCK);
     *out++ = (uint8_t)table;
     for (int i = 0; i < JPEG_BLOCK; i++)
-        *out++ = (uint8_t)layout->quantisers[table][order[i]];
+        *out++ = (uint8_t)layout->tables.quantisers[table][order[i]];
     return out;
 }
 
@@ -132,8 +132,8 @@ size_t jpeg_write_headers(const struct jpeg_layout *layout, uint8_t out[JPEG_HEA
         *next++ = (uint8_t)part->quantiser;
     }
     for (int i = 0; i < tables; i++) {
-        next = put_huffman(next, &layout->dc[i], i);
-        next = put_huffman(next, &layout->ac[i], 16 | i);
+        next = put_huffman(next, &layout->tables.dc[i], i);
+        next = put_huffman(next, &layout->tables.ac[i], 16 | i);
     }
     next = put_marker(next, JPEG_MARKER_SOS, 6 + 2 * components);
     *next++ = (uint8_t)components;

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "image/linear.h"
-#include "jpeg/headers.h"
+#include "jpeg/jpeg.h"
 #include "kernels/device/device.h"
 #include "kernels/jpeg/jpeg.h"
 

@@ -12,7 +12,7 @@
 #include "filter/filter.h"
 #include "image/image.h"
 #include "image/rows.h"
-#include "jpeg/headers.h"
+#include "jpeg/jpeg.h"
 #include "pipeline/stages.h"
 #include "pipeline/start.h"
 #include "plan/plan.h"

@@ -5,7 +5,7 @@
 #define GPUCONV_CHECK_JPEG_H
 
 #include "image/image.h"
-#include "jpeg/layout.h"
+#include "jpeg/jpeg.h"
 #include "kernels/jpeg/jpeg.h"
 #include "tests/lib/program.h"
 

@@ -5,7 +5,7 @@
 #include "check.h"
 
 #include "base/random.h"
-#include "jpeg/headers.h"
+#include "container/check.h"
 #include "jpeg_files.h"
 
 #include <stdio.h>
@@ -20,11 +20,12 @@ bool load_file(struct place *place, const uint8_t *file, size_t size, struct jpe
                struct jpeg_data *data)
 {
     struct error error = {0};
-    struct jpeg_scan scan;
+    struct container_info info;
     uint8_t *bytes;
     uint32_t *starts;
-    if (!jpeg_read_headers(file, size, layout, &scan))
+    if (!jpeg_check(file, size, "file", &info, NULL) || !jpeg_layout_for_reading(layout, &info.jpeg))
         return false;
+    const struct jpeg_scan scan = {file + info.jpeg.scan, info.jpeg.scan_size};
     data->segment_count = jpeg_segment_count(layout);
     if (!jpeg_scan_holds(&scan, data->segment_count))
         return false;

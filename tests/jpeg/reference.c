@@ -31,10 +31,10 @@ static void fill_layout(const struct jpeg_compress_struct *jpeg, struct jpeg_lay
         part->quantiser = jpeg->comp_info[i].quant_tbl_no;
         part->dc = jpeg->comp_info[i].dc_tbl_no;
         part->ac = jpeg->comp_info[i].ac_tbl_no;
-        memcpy(layout->quantisers[part->quantiser], jpeg->quant_tbl_ptrs[part->quantiser]->quantval,
-               sizeof layout->quantisers[0]);
-        copy_huffman(jpeg->dc_huff_tbl_ptrs[part->dc], &layout->dc[part->dc]);
-        copy_huffman(jpeg->ac_huff_tbl_ptrs[part->ac], &layout->ac[part->ac]);
+        memcpy(layout->tables.quantisers[part->quantiser], jpeg->quant_tbl_ptrs[part->quantiser]->quantval,
+               sizeof layout->tables.quantisers[0]);
+        copy_huffman(jpeg->dc_huff_tbl_ptrs[part->dc], &layout->tables.dc[part->dc]);
+        copy_huffman(jpeg->ac_huff_tbl_ptrs[part->ac], &layout->tables.ac[part->ac]);
     }
 }
 

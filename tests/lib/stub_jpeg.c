@@ -3,8 +3,7 @@
  * JPEG on the GPU of stub_device.c: the functions of kernels/jpeg/jpeg.h by the codecs of the CPU, which make the same
  * bytes. They get a whole file around the scan. */
 #include "codec/codec.h"
-#include "jpeg/headers.h"
-#include "jpeg/write_headers.h"
+#include "jpeg/jpeg.h"
 #include "kernels/jpeg/jpeg.h"
 #include "tests/lib/stub_device.h"
 
@@ -67,7 +66,7 @@ static bool is_writable(const struct jpeg_layout *layout)
         const struct jpeg_part *part = &layout->parts[i];
         is_small = is_small && part->quantiser < 2 && part->dc < 2 && part->ac < 2;
         for (int k = 0; k < JPEG_BLOCK; k++)
-            is_small = is_small && layout->quantisers[part->quantiser][k] < 256;
+            is_small = is_small && layout->tables.quantisers[part->quantiser][k] < 256;
     }
     return is_small;
 }
@@ -104,7 +103,8 @@ static int find_quality(const struct jpeg_layout *layout)
     do
         jpeg_layout_for_writing(&other, layout->width, layout->height, layout->components,
                                 (struct chroma_subsampling){layout->horizontal, layout->vertical}, quality);
-    while (memcmp(other.quantisers, layout->quantisers, sizeof other.quantisers) != 0 && --quality > 1);
+    while (memcmp(other.tables.quantisers, layout->tables.quantisers, sizeof other.tables.quantisers) != 0 &&
+           --quality > 1);
     return quality;
 }
 
@@ -113,11 +113,14 @@ bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_layout *layo
 {
     const struct codec_settings settings = {.quality = find_quality(layout),
                                             .chroma_subsampling = {layout->horizontal, layout->vertical}};
-    struct jpeg_layout written;
+    struct codec_info info;
     size_t size;
     free(jpeg->file);
-    return codec_encode(image, format_of(FORMAT_JPEG), &settings, &jpeg->file, &size, error) &&
-           jpeg_read_headers(jpeg->file, size, &written, &jpeg->scan) && stub_works_jpeg(error);
+    if (!codec_encode(image, format_of(FORMAT_JPEG), &settings, &jpeg->file, &size, error) ||
+        !codec_inspect(jpeg->file, size, "scan", NULL, &info, error))
+        return false;
+    jpeg->scan = (struct jpeg_scan){jpeg->file + info.jpeg.scan, info.jpeg.scan_size};
+    return stub_works_jpeg(error);
 }
 
 bool device_jpeg_encoded(struct device_jpeg *jpeg, const uint8_t **bytes, size_t *size, struct error *error)

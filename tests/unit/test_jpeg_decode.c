@@ -4,7 +4,8 @@
 #include "base/file.h"
 #include "base/parallel.h"
 #include "codec/codec.h"
-#include "jpeg/decode.h"
+#include "container/check.h"
+#include "jpeg/decode_loops.h"
 #include "jpeg_files.h"
 
 #include <setjmp.h>
@@ -18,6 +19,15 @@
 #include <cmocka.h>
 
 /* ---- Headers ---- */
+
+/* Read the headers of a file. False: unsupported. */
+static bool read_headers(const uint8_t *file, size_t size, struct jpeg_layout *layout, struct jpeg_scan *scan)
+{
+    struct container_info info = {0};
+    const bool done = jpeg_check(file, size, "file", &info, NULL) && jpeg_layout_for_reading(layout, &info.jpeg);
+    *scan = (struct jpeg_scan){file + info.jpeg.scan, info.jpeg.scan_size};
+    return done;
+}
 
 static const int factors[][2] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}};
 
@@ -38,7 +48,7 @@ static void test_headers_say_what_was_written(void **state)
         struct jpeg_scan scan;
         size_t size = 0;
         uint8_t *file = make_jpeg(&recipe, &size);
-        assert_true(jpeg_read_headers(file, size, &layout, &scan));
+        assert_true(read_headers(file, size, &layout, &scan));
         assert_int_equal(layout.width, recipe.width);
         assert_int_equal(layout.height, recipe.height);
         assert_int_equal(layout.components, 3);
@@ -46,10 +56,10 @@ static void test_headers_say_what_was_written(void **state)
         assert_int_equal(layout.vertical, recipe.vertical);
         assert_int_equal(layout.restart_interval, i);
         assert_int_equal(layout.mcu_blocks, 2 + recipe.horizontal * recipe.vertical);
-        assert_int_equal(layout.quantisers[0][0], (16 * 80 + 50) / 100); /* T.81, table K.1 */
-        assert_int_equal(layout.quantisers[0][8], (12 * 80 + 50) / 100);
-        assert_int_equal(layout.dc[0].counts[3], 5); /* table K.3 */
-        assert_int_equal(layout.ac[1].counts[16], 119);
+        assert_int_equal(layout.tables.quantisers[0][0], (16 * 80 + 50) / 100); /* T.81, table K.1 */
+        assert_int_equal(layout.tables.quantisers[0][8], (12 * 80 + 50) / 100);
+        assert_int_equal(layout.tables.dc[0].counts[3], 5); /* table K.3 */
+        assert_int_equal(layout.tables.ac[1].counts[16], 119);
         assert_ptr_equal(scan.bytes + scan.size, file + size - 2);
         assert_true(jpeg_scan_holds(&scan, jpeg_segment_count(&layout)));
         free(file);
@@ -130,22 +140,21 @@ static uint8_t *decode(const uint8_t *file, size_t size, const struct way *way)
 {
     struct jpeg_layout layout;
     struct jpeg_scan scan;
-    struct jpeg_index index;
     size_t sets;
     const enum instruction_set *all = instruction_sets(&sets);
-    if (!jpeg_read_headers(file, size, &layout, &scan))
+    if (!read_headers(file, size, &layout, &scan))
         return NULL;
     uint8_t *samples = NULL;
-    if (jpeg_index_make(&index, &layout, &scan, jpeg_decode_loops_for(all[way->set % sets]), &way->chunking,
-                        way->pool)) {
+    struct jpeg_index *index = jpeg_index_build(&layout, &scan, jpeg_decode_loops_for(all[way->set % sets]),
+                                                &way->chunking, way->pool);
+    if (index != NULL) {
         const size_t row_bytes = (size_t)layout.width * (size_t)layout.components;
         const int rows = way->band * JPEG_SIDE * layout.vertical;
         samples = malloc(row_bytes * (size_t)layout.height);
         for (int y = 0; y < layout.height; y += rows)
-            decode_band(&index, y, rows < layout.height - y ? rows : layout.height - y,
-                        samples + (size_t)y * row_bytes);
+            decode_band(index, y, rows < layout.height - y ? rows : layout.height - y, samples + (size_t)y * row_bytes);
     }
-    jpeg_index_free(&index);
+    jpeg_index_free(index);
     return samples;
 }
 
@@ -348,15 +357,17 @@ static void test_guesses_come_right(void **state)
         const struct jpeg_chunking chunking = {1 << 16, jpeg_usual_chunking.lead};
         struct jpeg_layout layout;
         struct jpeg_scan scan;
-        struct jpeg_index index;
         size_t size = 0;
         uint8_t *file = make_jpeg(&recipe, &size);
         assert_in_range(size, 20 << 13, SIZE_MAX); /* 20 chunks */
-        assert_true(jpeg_read_headers(file, size, &layout, &scan));
-        assert_true(jpeg_index_make(&index, &layout, &scan, jpeg_decode_best(), &chunking, &pool));
-        assert_int_equal(index.period, i == 1 ? 1 : 6);
-        assert_in_range(index.wrong_guesses, 0, 2);
-        jpeg_index_free(&index);
+        assert_true(read_headers(file, size, &layout, &scan));
+        enum instruction_set set;
+        instruction_set_find(&set, NULL);
+        struct jpeg_index *index = jpeg_index_build(&layout, &scan, jpeg_decode_loops_for(set), &chunking, &pool);
+        assert_non_null(index);
+        assert_int_equal(index->period, i == 1 ? 1 : 6);
+        assert_in_range(index->wrong_guesses, 0, 2);
+        jpeg_index_free(index);
         const struct way way = {.chunking = chunking, .pool = &pool, .band = 4, .set = 2};
         assert_false(declines(file, size, &way));
         free(file);
@@ -377,7 +388,7 @@ static uint8_t *make_grey(int width, int height, int restart_mcus, const uint8_t
     struct jpeg_layout layout;
     struct jpeg_scan scan;
     uint8_t *file = make_jpeg(&recipe, file_size);
-    assert_true(jpeg_read_headers(file, *file_size, &layout, &scan));
+    assert_true(read_headers(file, *file_size, &layout, &scan));
     const size_t head = (size_t)(scan.bytes - file);
     file = realloc(file, head + size + 2);
     memcpy(file + head, bytes, size);

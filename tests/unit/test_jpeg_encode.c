@@ -6,7 +6,6 @@
 #include "base/random.h"
 #include "codec/codec.h"
 #include "jpeg/encode.h"
-#include "jpeg/write_headers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,22 +91,23 @@ static struct file encode_bands(const struct jpeg_encode_loops *loops, const str
                                 struct chroma_subsampling chroma, int quality, int rows)
 {
     struct jpeg_layout layout;
-    struct jpeg_encoder encoder;
     struct jpeg_file file = {.held_count = 0};
     jpeg_layout_for_writing(&layout, image->width, image->height, image->channels, chroma, quality);
-    jpeg_encoder_prepare(&encoder, &layout);
-    encoder.loops = loops;
+    struct jpeg_encoder *encoder = jpeg_encoder_open(&layout);
+    assert_non_null(encoder);
+    encoder->loops = loops;
     uint8_t *headers = blob_extend(&file.blob, JPEG_HEADERS_MOST);
     assert_non_null(headers);
     file.blob.size = jpeg_write_headers(&layout, headers);
     rows *= JPEG_SIDE * layout.vertical;
     for (int y = 0; y < image->height; y += rows) {
         const struct image part = image_rows(image, y, image->height - y < rows ? image->height - y : rows);
-        struct jpeg_band *band = jpeg_band_encode(&encoder, &part);
+        struct jpeg_band *band = jpeg_band_encode(encoder, &part);
         assert_non_null(band);
-        assert_true(jpeg_file_append(&file, &encoder, band));
+        assert_true(jpeg_file_append(&file, encoder, band));
         free(band);
     }
+    free(encoder);
     assert_true(jpeg_file_end(&file));
     return (struct file){file.blob.bytes, file.blob.size};
 }
@@ -239,15 +239,15 @@ static void test_divisions(void **state)
     (void)state;
     for (unsigned quantiser = 1; quantiser <= 255; quantiser++) {
         struct jpeg_layout layout;
-        struct jpeg_encoder encoder;
         jpeg_layout_for_writing(&layout, 8, 8, 1, all_chroma[0], 50);
-        layout.quantisers[0][9] = (uint16_t)quantiser;
-        jpeg_encoder_prepare(&encoder, &layout);
-        const struct jpeg_divisors *divisors = &encoder.divisors[0];
+        layout.tables.quantisers[0][9] = (uint16_t)quantiser;
+        struct jpeg_encoder *encoder = jpeg_encoder_open(&layout);
+        const struct jpeg_divisors *divisors = &encoder->divisors[0];
         for (unsigned x = 0; x <= 9000; x++) {
             const unsigned scaled = (x + divisors->bias[9]) * divisors->reciprocal[9] >> 16;
             assert_int_equal(scaled * divisors->scale[9] >> 16, (x + 4 * quantiser) / (8 * quantiser));
         }
+        free(encoder);
     }
 }
 

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Baseline JPEG on all cores, with the samples and the bytes of libjpeg-turbo. This header is the only one that other
+ * rooms use. kernels/jpeg/ does the same on a GPU: it is a part of this library and uses its other headers, too. nvcc
+ * reads this file. The terms are those of ITU-T T.81.
+ *
+ * To decode, make a layout of the file's headers and open an index of its scan. Then any thread decodes any rows. To
+ * encode, make a layout and open an encoder. Any thread encodes any rows to a band, and one thread joins the bands.
+ *
+ * Rows are rows of pixels. A call takes whole rows of MCUs, JPEG_SIDE x the layout's vertical factor each, but for the
+ * last ones of the picture. Functions that return false or NULL set no error. What the decoder does not support is what
+ * libjpeg-turbo refuses or warns about, and what is rare: another codec then reads the file and reports its errors. */
+#ifndef GPUCONV_JPEG_JPEG_H
+#define GPUCONV_JPEG_JPEG_H
+
+#include "base/bytes.h"
+#include "container/jpeg.h"
+#include "image/image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rows;        /* image/rows.h */
+struct thread_pool; /* base/parallel.h */
+
+/* ---- Layout ---- */
+
+enum {
+    JPEG_COMPONENTS_MOST = 3,
+    JPEG_SIDE = 8,             /* samples on a side of a block */
+    JPEG_MCU_BLOCKS_MOST = 10, /* T.81, B.2.3: 4 x 2 has them */
+};
+
+/* A component of the picture. A single component has the factors 1 x 1, whatever the file says, because its scan is not
+ * interleaved (A.2.2). */
+struct jpeg_part {
+    int horizontal, vertical;       /* sampling factors: its blocks in an MCU */
+    int width, height;              /* in samples: ceil(width of the picture x factor / largest factor) (A.1.1) */
+    int blocks_across, blocks_down; /* with those that fill the last MCUs */
+    int quantiser, dc, ac;          /* numbers of its tables */
+};
+
+/* A picture: one or three components in one interleaved scan. Three are luma, blue and red difference. The chroma
+ * components have the factors 1 x 1, and luma 1 x 1, 2 x 1, 2 x 2, 1 x 2 or 4 x 1; in a written picture also 4 x 2. */
+struct jpeg_layout {
+    int width, height;        /* in pixels, at least 1 */
+    int components;           /* 1 or 3 */
+    int horizontal, vertical; /* the largest factors: those of the first component */
+    struct jpeg_part parts[JPEG_COMPONENTS_MOST];
+    int mcus_across, mcus_down;
+    int mcu_blocks;                          /* blocks of an MCU */
+    uint8_t mcu_parts[JPEG_MCU_BLOCKS_MOST]; /* the component of each block of an MCU */
+    struct jpeg_tables tables;
+    int restart_interval; /* in MCUs; 0: none */
+};
+
+/* Fill what follows from width, height, components, horizontal and vertical: the parts but their tables, and the MCUs. */
+static inline void jpeg_layout_derive(struct jpeg_layout *layout)
+{
+    const int mcu_width = JPEG_SIDE * layout->horizontal, mcu_height = JPEG_SIDE * layout->vertical;
+    layout->mcus_across = (layout->width + mcu_width - 1) / mcu_width;
+    layout->mcus_down = (layout->height + mcu_height - 1) / mcu_height;
+    layout->mcu_blocks = 0;
+    for (int i = 0; i < layout->components; i++) {
+        struct jpeg_part *part = &layout->parts[i];
+        part->horizontal = i == 0 ? layout->horizontal : 1;
+        part->vertical = i == 0 ? layout->vertical : 1;
+        part->width = (layout->width * part->horizontal + layout->horizontal - 1) / layout->horizontal;
+        part->height = (layout->height * part->vertical + layout->vertical - 1) / layout->vertical;
+        part->blocks_across = layout->mcus_across * part->horizontal;
+        part->blocks_down = layout->mcus_down * part->vertical;
+        for (int j = 0; j < part->horizontal * part->vertical; j++)
+            layout->mcu_parts[layout->mcu_blocks++] = (uint8_t)i;
+    }
+}
+
+/* Fill LAYOUT from the headers of a file. False: unsupported. */
+bool jpeg_layout_for_reading(struct jpeg_layout *layout, const struct jpeg_headers *headers);
+
+/* Fill LAYOUT as libjpeg-turbo would encode a picture of 1 or 3 COMPONENTS with QUALITY, 1 to 100. CHROMA is as in
+ * codec_settings: 0, 0 is chosen by quality. */
+void jpeg_layout_for_writing(struct jpeg_layout *layout, int width, int height, int components,
+                             struct chroma_subsampling chroma, int quality);
+
+/* ---- Scan ---- */
+
+/* The data of a scan in its file, with stuffed bytes and restart markers. */
+struct jpeg_scan {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+/* The restart segments of a picture of LAYOUT; 1 without restart markers. */
+static inline size_t jpeg_segment_count(const struct jpeg_layout *layout)
+{
+    const size_t mcus = (size_t)layout->mcus_across * (size_t)layout->mcus_down;
+    const size_t interval = layout->restart_interval > 0 ? (size_t)layout->restart_interval : mcus;
+    return (mcus + interval - 1) / interval;
+}
+
+/* Can SCAN hold so many segments? Check this before memory for them is reserved. Each has a byte at least, and a marker
+ * before the next. */
+static inline bool jpeg_scan_holds(const struct jpeg_scan *scan, size_t segments)
+{
+    return segments <= scan->size / 3 + 1;
+}
+
+/* Copy the data of SCAN without stuffed bytes and restart markers to DATA, which has scan->size bytes. Set *SIZE, and in
+ * STARTS the place of each of SEGMENTS segments. False: unsupported, because the restart markers are not those that
+ * belong there, or the data have 2^32 bytes. */
+bool jpeg_copy_scan(const struct jpeg_scan *scan, size_t segments, uint8_t *data, size_t *size, uint32_t *starts);
+
+/* ---- Decoding ---- */
+
+/* Where each row of MCUs begins in the data. */
+struct jpeg_index;
+
+/* Make the index of SCAN, on the threads of POOL. SCAN may go afterwards. Release it with jpeg_index_free. NULL:
+ * unsupported, because the data are damaged or there is not enough memory. It takes at most twice as long as one walk
+ * over all codes. */
+struct jpeg_index *jpeg_index_open(const struct jpeg_layout *layout, const struct jpeg_scan *scan,
+                                   struct thread_pool *pool);
+
+/* NULL is allowed. */
+void jpeg_index_free(struct jpeg_index *index);
+
+/* Bytes of memory that the index of a picture of HEIGHT pixels, with a scan of SIZE bytes, holds at most. */
+size_t jpeg_index_need(int height, size_t size);
+
+/* Bytes of the planes of a row of MCUs. */
+static inline size_t jpeg_planes_bytes(const struct jpeg_layout *layout)
+{
+    return (size_t)layout->mcus_across * (size_t)layout->mcu_blocks * JPEG_BLOCK;
+}
+
+/* Decode the rows of MCUs that begin in ROWS rows of pixels from row FIRST on, which begins one, to PLANES. That has
+ * jpeg_planes_bytes for each. The planes of the components follow each other; one has 8 x blocks_across bytes in a row. */
+void jpeg_decode_band(const struct jpeg_index *index, int first, int rows, uint8_t *planes);
+
+/* Convert ROWS rows of pixels, from row FIRST on, which begins a row of MCUs, to SAMPLES: 1 or 3 bytes each, row by row.
+ * PLANES are what jpeg_decode_band has made of the same rows. */
+void jpeg_convert_band(const struct jpeg_index *index, int first, int rows, const struct rows *planes, uint8_t *samples);
+
+/* ---- Encoding ---- */
+
+/* No headers are longer, and so many bytes end the file. */
+enum { JPEG_HEADERS_MOST = 1024, JPEG_END_BYTES = 2 };
+
+/* Write all up to the data of the scan. LAYOUT is one for writing. Returns the number of bytes. */
+size_t jpeg_write_headers(const struct jpeg_layout *layout, uint8_t out[JPEG_HEADERS_MOST]);
+
+/* Write what follows the data. */
+static inline void jpeg_write_end(uint8_t out[JPEG_END_BYTES])
+{
+    out[0] = 0xff;
+    out[1] = JPEG_MARKER_EOI;
+}
+
+/* The tables and the instruction set of an encoder. */
+struct jpeg_encoder;
+
+/* Prepare to encode a picture of LAYOUT, whose tables are set. Release it with free. NULL: there is not enough memory. */
+struct jpeg_encoder *jpeg_encoder_open(const struct jpeg_layout *layout);
+
+/* The bits of some rows of MCUs, which do not depend on other bands. */
+struct jpeg_band;
+
+/* Encode ROWS of the picture, of 8 bits. They begin and end where rows of MCUs do, or with the picture. They have as
+ * many channels as the layout components. Release the band with free. NULL: there is not enough memory. */
+struct jpeg_band *jpeg_band_encode(const struct jpeg_encoder *encoder, const struct image *rows);
+
+/* A file whose headers are written. The struct owns the bytes. */
+struct jpeg_file {
+    struct blob blob;
+    uint64_t held; /* the last HELD_COUNT bits, 0 to 7, are not in the blob yet */
+    int held_count;
+    int predictors[JPEG_COMPONENTS_MOST];
+};
+
+/* Append bands, in their order, and at last the end of the file. Returns false if there is not enough memory. */
+bool jpeg_file_append(struct jpeg_file *file, const struct jpeg_encoder *encoder, const struct jpeg_band *band);
+bool jpeg_file_end(struct jpeg_file *file);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
