@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The decoder on the device: its memory, its tables, and the order of its stages. */
+#include "jpeg/lookup.h"
 #include "kernels/jpeg/decode.cuh"
 
 namespace
@@ -21,54 +22,47 @@ size_t round_up(size_t value, size_t multiple)
     return (value + multiple - 1) / multiple * multiple;
 }
 
-/* Fill TABLE. Returns false for tables that libjpeg-turbo refuses. */
-bool make_table(const struct jpeg_huffman *huffman, bool is_dc, struct huffman_table *table)
+/* Fill TABLE, whose codes are those of a prefix code: jpeg_layout_for_reading has checked them. */
+void make_table(const struct jpeg_huffman *huffman, bool is_dc, struct huffman_table *table)
 {
+    struct jpeg_code_order codes;
+    jpeg_order_codes(&codes, huffman);
     memset(table, 0, sizeof *table);
     table->is_dc = is_dc;
     memcpy(table->symbols, huffman->symbols, sizeof table->symbols);
-    uint32_t code = 0, symbol = 0;
-    for (uint32_t length = 1; length <= longest_code; length++, code *= 2) {
-        const uint32_t first = code, count = huffman->counts[length];
-        if (symbol + count > 256 || (count > 0 && code + count >= 1u << length)) /* no code is all ones */
-            return false;
-        for (uint32_t i = 0; i < count; i++, code++, symbol++) {
-            if (is_dc && huffman->symbols[symbol] > 15)
-                return false;
-            const uint32_t entry = huffman_entry(huffman->symbols[symbol], length, is_dc), free = look_bits - length;
-            for (uint32_t j = 0; length <= look_bits && j < 1u << free; j++)
-                table->lookup[(code << free) + j] = entry;
-        }
-        if (length > look_bits) {
-            table->limit[length - look_bits - 1] = code << (longest_code - length);
-            table->offset[length - look_bits - 1] = (int32_t)(symbol - count) - (int32_t)first;
-        }
+    for (uint32_t i = 0; i < 1u << look_bits; i++) {
+        int length;
+        const int symbol = jpeg_find_symbol(&codes, (uint64_t)i << (64 - look_bits), &length);
+        if (length <= look_bits)
+            table->lookup[i] = huffman_entry((uint32_t)symbol, (uint32_t)length, is_dc);
     }
-    return true;
+    for (int i = 0; i < longer_codes; i++) {
+        table->limit[i] = codes.ends[look_bits + 1 + i];
+        table->offset[i] = codes.offsets[look_bits + 1 + i];
+    }
+}
+
+/* The number of table NUMBER among TABLES, where it is made at its first use. */
+uint8_t number_table(const struct jpeg_huffman *huffman, bool is_dc, int *number, struct huffman_table *tables,
+                     struct scan *scan)
+{
+    if (*number < 0) {
+        *number = (int)scan->table_count;
+        make_table(huffman, is_dc, &tables[scan->table_count++]);
+    }
+    return (uint8_t)*number;
 }
 
 /* Make the tables of all components, each once, and say which ones the blocks of an MCU use. */
-bool make_tables(const struct jpeg_layout *layout, struct huffman_table *tables, struct scan *scan)
+void make_tables(const struct jpeg_layout *layout, struct huffman_table *tables, struct scan *scan)
 {
-    int made[2][JPEG_TABLES], count = 0;
-    memset(made, -1, sizeof made);
+    int numbers[2][JPEG_TABLES];
+    memset(numbers, -1, sizeof numbers);
     for (int i = 0; i < layout->mcu_blocks; i++) {
         const struct jpeg_part *part = &layout->parts[layout->mcu_parts[i]];
-        if (made[0][part->dc] < 0) {
-            made[0][part->dc] = count;
-            if (!make_table(&layout->tables.dc[part->dc], true, &tables[count++]))
-                return false;
-        }
-        if (made[1][part->ac] < 0) {
-            made[1][part->ac] = count;
-            if (!make_table(&layout->tables.ac[part->ac], false, &tables[count++]))
-                return false;
-        }
-        scan->dc[i] = (uint8_t)made[0][part->dc];
-        scan->ac[i] = (uint8_t)made[1][part->ac];
+        scan->dc[i] = number_table(&layout->tables.dc[part->dc], true, &numbers[0][part->dc], tables, scan);
+        scan->ac[i] = number_table(&layout->tables.ac[part->ac], false, &numbers[1][part->ac], tables, scan);
     }
-    scan->table_count = (uint32_t)count;
-    return true;
 }
 
 /* After how many blocks the tables of the blocks of an MCU repeat. The walk cannot tell blocks with the same tables
@@ -229,8 +223,8 @@ bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layo
     scan.segment_blocks = layout->restart_interval == 0 || (size_t)layout->restart_interval > mcus
                               ? scan.blocks
                               : (uint32_t)(layout->restart_interval * layout->mcu_blocks);
-    decoder->is_refused = !make_tables(layout, header->tables, &scan) ||
-                          !number_subsequences(data, (uint32_t *)(bytes + decoder->starts_at),
+    make_tables(layout, header->tables, &scan);
+    decoder->is_refused = !number_subsequences(data, (uint32_t *)(bytes + decoder->starts_at),
                                                (uint32_t *)(bytes + sizeof *header), &scan);
     if (decoder->is_refused)
         return true;

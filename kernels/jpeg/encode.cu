@@ -12,6 +12,7 @@
  * A tile stores the bytes that end in it, and the last one pads with ones. So each byte has one writer, and the result
  * does not depend on the order of the tiles. */
 #include "jpeg/forward.h"
+#include "jpeg/lookup.h"
 #include "kernels/jpeg/workspace.cuh"
 #include "kernels/shared/prefix.cuh"
 
@@ -26,7 +27,7 @@ constexpr int bit_words = lead_bits / 32 + block_bits * threads / 32 + 3;
 constexpr int tail_bits = 7; /* of the tile before, which may belong to this tile's first byte */
 
 struct tables {
-    uint32_t dc[2][16], ac[2][256];                  /* of luma, of chroma: as jpeg_codes_of makes them */
+    uint32_t dc[2][16], ac[2][256];                  /* of luma, of chroma: as jpeg_symbol_codes sets them */
     struct jpeg_divisor divisors[2][JPEG_BLOCK + 1]; /* in natural order; one more keeps the two in different banks */
 };
 
@@ -480,8 +481,8 @@ static bool upload_tables(struct device_jpeg *jpeg, const struct jpeg_layout *la
     memset(&tables, 0, sizeof tables);
     for (int i = 0; i < (layout->components == 1 ? 1 : 2); i++) {
         const struct jpeg_part *part = &layout->parts[i];
-        jpeg_codes_of(&layout->tables.dc[part->dc], tables.dc[i], 16);
-        jpeg_codes_of(&layout->tables.ac[part->ac], tables.ac[i], 256);
+        jpeg_symbol_codes(&layout->tables.dc[part->dc], tables.dc[i], 16);
+        jpeg_symbol_codes(&layout->tables.ac[part->ac], tables.ac[i], 256);
         for (int k = 0; k < JPEG_BLOCK; k++)
             tables.divisors[i][k] = jpeg_divisor_of(layout->tables.quantisers[part->quantiser][k]);
     }

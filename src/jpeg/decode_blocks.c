@@ -20,17 +20,9 @@ enum {
 };
 
 /* The place in natural order of the last of so many steps. */
-#define SIXTEEN                                                                                                        \
-    DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY
-static const uint8_t places[PLACES] = {
-    DUMMY,   0,       1,       8,       16,      9,       2,       3,       10,      17,      24,      32,
-    25,      18,      11,      4,       5,       12,      19,      26,      33,      40,      48,      41,
-    34,      27,      20,      13,      6,       7,       14,      21,      28,      35,      42,      49,
-    56,      57,      50,      43,      36,      29,      22,      15,      23,      30,      37,      44,
-    51,      58,      59,      52,      45,      38,      31,      39,      46,      53,      60,      61,
-    54,      47,      55,      62,      63,      DUMMY,   SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN,
-    SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN,
-};
+#define FIFTEEN DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY
+#define SIXTY FIFTEEN, FIFTEEN, FIFTEEN, FIFTEEN
+static const uint8_t places[PLACES] = {DUMMY, JPEG_NATURAL_ORDER_LIST, DUMMY, SIXTY, SIXTY, SIXTY, SIXTY};
 
 struct slot {
     _Alignas(32) int16_t coefficients[JPEG_BLOCK + 1]; /* in natural order; the last one is DUMMY */

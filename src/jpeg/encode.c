@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "jpeg/encode.h"
 
+#include "jpeg/lookup.h"
+
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,21 +33,6 @@ static void set_divisors(const uint16_t quantisers[JPEG_BLOCK], struct jpeg_divi
     }
 }
 
-/* The codes of a table's symbols below COUNT (T.81, annex C). */
-static void set_codes(const struct jpeg_huffman *huffman, unsigned count, uint16_t *codes, uint8_t *lengths)
-{
-    unsigned code = 0;
-    int next = 0;
-    for (int length = 1; length <= 16; length++, code <<= 1)
-        for (int i = 0; i < huffman->counts[length]; i++, code++) {
-            const unsigned symbol = huffman->symbols[next++];
-            if (symbol >= count)
-                continue;
-            codes[symbol] = (uint16_t)code;
-            lengths[symbol] = (uint8_t)length;
-        }
-}
-
 /* The codes of runs with small values, and these values behind them (T.81, F.1.2.2). */
 static void set_small_codes(struct jpeg_codes *codes)
 {
@@ -55,7 +42,7 @@ static void set_small_codes(struct jpeg_codes *codes)
             const int count = magnitude == 0 ? 0 : 32 - __builtin_clz(magnitude), symbol = run << 4 | count;
             const uint32_t bits = (uint32_t)(value - (value < 0)) & ((1u << count) - 1);
             codes->small[run][value + JPEG_SMALL] =
-                ((uint32_t)codes->ac[symbol] << count | bits) << 8 | (uint32_t)(codes->ac_length[symbol] + count);
+                ((codes->ac[symbol] & 0xffff) << count | bits) << 8 | codes->ac[symbol] >> 16;
         }
 }
 
@@ -72,8 +59,8 @@ struct jpeg_encoder *jpeg_encoder_open(const struct jpeg_layout *layout)
         const struct jpeg_part *part = &layout->parts[i < layout->components ? i : 0];
         struct jpeg_codes *codes = &encoder->codes[i];
         set_divisors(layout->tables.quantisers[part->quantiser], &encoder->divisors[i]);
-        set_codes(&layout->tables.dc[part->dc], 16, codes->dc, codes->dc_length);
-        set_codes(&layout->tables.ac[part->ac], 256, codes->ac, codes->ac_length);
+        jpeg_symbol_codes(&layout->tables.dc[part->dc], codes->dc, 16);
+        jpeg_symbol_codes(&layout->tables.ac[part->ac], codes->ac, 256);
         set_small_codes(codes);
     }
     return encoder;

@@ -387,20 +387,25 @@ INLINE uint32_t value_bits(int value, int count)
     return (uint32_t)(value - (value < 0)) & ((1u << count) - 1);
 }
 
+/* Append the code of a symbol, and the COUNT bits of VALUE that follow it. */
+INLINE struct jpeg_bits put_symbol(struct jpeg_bits bits, uint32_t code, int value, int count)
+{
+    return put(bits, (code & 0xffff) << count | value_bits(value, count), (int)(code >> 16));
+}
+
 INLINE struct jpeg_bits put_dc(struct jpeg_bits bits, const struct jpeg_codes *codes, int difference)
 {
     const int count = count_bits(difference);
-    return put(bits, (uint32_t)codes->dc[count] << count | value_bits(difference, count),
-               codes->dc_length[count] + count);
+    return put_symbol(bits, codes->dc[count], difference, count);
 }
 
 /* A coefficient after RUN zeros, where the small table does not have it. */
 static struct jpeg_bits put_large(struct jpeg_bits bits, const struct jpeg_codes *codes, int run, int value)
 {
     for (; run > 15; run -= 16)
-        bits = put(bits, codes->ac[0xf0], codes->ac_length[0xf0]);
-    const int count = count_bits(value), symbol = run << 4 | count;
-    return put(bits, (uint32_t)codes->ac[symbol] << count | value_bits(value, count), codes->ac_length[symbol] + count);
+        bits = put_symbol(bits, codes->ac[0xf0], 0, 0);
+    const int count = count_bits(value);
+    return put_symbol(bits, codes->ac[run << 4 | count], value, count);
 }
 
 INLINE bool is_small(int run, int value)
@@ -435,7 +440,7 @@ INLINE struct jpeg_bits put_block(struct jpeg_bits bits, const struct jpeg_codes
         code = codes->small[run][value + JPEG_SMALL];
         bits = put(bits, code >> 8, (int)(code & 255));
     }
-    return last < JPEG_BLOCK - 1 ? put(bits, codes->ac[0], codes->ac_length[0]) : bits;
+    return last < JPEG_BLOCK - 1 ? put_symbol(bits, codes->ac[0], 0, 0) : bits;
 }
 
 static void encode(const struct jpeg_layout *layout, const struct jpeg_codes codes[2], const struct jpeg_blocks *blocks,

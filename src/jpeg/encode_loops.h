@@ -29,8 +29,7 @@ struct jpeg_divisors {
 struct jpeg_codes {
     uint32_t small[16]
                   [2 * JPEG_SMALL]; /* by run and value + JPEG_SMALL: the length, and from bit 8 on code and value */
-    uint16_t dc[16], ac[256];
-    uint8_t dc_length[16], ac_length[256];
+    uint32_t dc[16], ac[256];       /* as jpeg_symbol_codes sets them */
 };
 
 /* Quantised blocks in zigzag order, in the order of the scan. */

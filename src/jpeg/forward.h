@@ -7,8 +7,6 @@
 
 #include "jpeg/jpeg.h"
 
-#include <string.h>
-
 /* ---- Colours ---- */
 
 /* Y, Cb and Cr of JFIF, 0 to 255, with factors of 16 bits. Chroma rounds 1/2 down, so that it does not become 256. */
@@ -99,20 +97,5 @@ enum {
     JPEG_AC_SIZE_MOST = 10,
     JPEG_ZERO_RUN = 0xf0, /* the symbol for 16 zeros */
 };
-
-/* What each symbol becomes: its code in the low 16 bits, and above them how long it is with the bits of the value that
- * follow it. 0 where the table has no such symbol. */
-static inline void jpeg_codes_of(const struct jpeg_huffman *table, uint32_t *codes, int count)
-{
-    memset(codes, 0, (size_t)count * sizeof *codes);
-    uint32_t code = 0;
-    int next = 0;
-    for (int length = 1; length <= JPEG_CODE_MOST; length++, code <<= 1)
-        for (int i = 0; i < table->counts[length] && next < 256; i++, code++) {
-            const int symbol = table->symbols[next++];
-            if (symbol < count)
-                codes[symbol] = (code & 0xffff) | (uint32_t)(length + (symbol & 15)) << 16;
-        }
-}
 
 #endif

@@ -2,25 +2,18 @@
  *
  * What libjpeg-turbo makes of headers is in its jdmarker.c, jdinput.c, jdapimin.c (default_decompress_parms) and jdhuff.c
  * (jpeg_make_d_derived_tbl). */
-#include "jpeg/jpeg.h"
+#include "jpeg/lookup.h"
 
 #include <string.h>
 
-/* Are the codes those of a prefix code (C.2)? The code of all ones is not used. The symbols of DC are at most 15. */
+/* Is the table right? The symbols of DC are at most 15. */
 static bool is_huffman(const struct jpeg_huffman *table, bool is_dc)
 {
-    uint32_t code = 0;
-    unsigned symbols = 0;
-    for (int length = 1; length <= 16; length++, code <<= 1) {
-        code += table->counts[length];
-        symbols += table->counts[length];
-        if (table->counts[length] > 0 && code >= 1u << length)
-            return false;
-    }
-    for (unsigned i = 0; is_dc && i < symbols; i++)
-        if (table->symbols[i] > 15)
-            return false;
-    return symbols > 0;
+    struct jpeg_code_order codes;
+    bool done = jpeg_order_codes(&codes, table);
+    for (int i = 0; is_dc && i < 256; i++) /* those that are not used are 0 */
+        done = done && table->symbols[i] <= 15;
+    return done;
 }
 
 /* Are all tables of COMPONENT there, and right? */

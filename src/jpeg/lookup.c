@@ -9,7 +9,7 @@ struct singles {
     uint16_t entries[SIZE];
 };
 
-static void make_codes(struct jpeg_code_order *codes, const struct jpeg_huffman *table)
+bool jpeg_order_codes(struct jpeg_code_order *codes, const struct jpeg_huffman *table)
 {
     uint32_t code = 0;
     int32_t place = 0;
@@ -22,6 +22,21 @@ static void make_codes(struct jpeg_code_order *codes, const struct jpeg_huffman 
     }
     codes->ends[17] = UINT32_MAX;
     memcpy(codes->symbols, table->symbols, sizeof codes->symbols);
+    return place > 0 && codes->ends[16] < 1 << 16;
+}
+
+void jpeg_symbol_codes(const struct jpeg_huffman *table, uint32_t *codes, int count)
+{
+    struct jpeg_code_order order;
+    int place = 0;
+    jpeg_order_codes(&order, table);
+    memset(codes, 0, (size_t)count * sizeof *codes);
+    for (int length = 1; length <= 16; length++)
+        for (const int end = place + table->counts[length]; place < end && place < 256; place++) {
+            const int symbol = table->symbols[place];
+            if (symbol < count)
+                codes[symbol] = (uint32_t)(length + (symbol & 15)) << 16 | (uint32_t)(place - order.offsets[length]);
+        }
 }
 
 static void make_singles(struct singles *singles, const struct jpeg_code_order *codes)
@@ -57,8 +72,8 @@ static uint32_t make_entry(int bits, int steps, int value)
 void jpeg_lookup_make(struct jpeg_lookup *lookup, const struct jpeg_huffman *dc, const struct jpeg_huffman *ac)
 {
     struct singles singles;
-    make_codes(&lookup->dc, dc);
-    make_codes(&lookup->ac, ac);
+    jpeg_order_codes(&lookup->dc, dc);
+    jpeg_order_codes(&lookup->ac, ac);
     make_singles(&singles, &lookup->ac);
     for (uint32_t i = 0; i < SIZE; i++) {
         const uint64_t bits = (uint64_t)i << (64 - JPEG_LOOKUP_BITS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lookup tables for Huffman decoding on the CPU, and bits. A table is indexed by the next JPEG_LOOKUP_BITS bits.
+ * Huffman codes, and lookup tables to decode them on the CPU. A table is indexed by the next JPEG_LOOKUP_BITS bits.
  *
  * An entry holds the bits to skip (bits 0 to 5), the steps to go in zigzag order (bits 8 to 15), and a value (bits 16 to
  * 31). JPEG_STEPS_END among the steps says that the block ends. Where the next bits do not tell enough, an entry skips
@@ -12,6 +12,10 @@
 
 #include <endian.h>
 #include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum {
     JPEG_LOOKUP_BITS = 12,
@@ -37,6 +41,14 @@ struct jpeg_lookup {
     uint32_t dc_values[1 << JPEG_LOOKUP_BITS];
     uint32_t ac_values[1 << JPEG_LOOKUP_BITS]; /* one AC coefficient */
 };
+
+/* Put the codes of TABLE into their order. Returns false if they are not those of a prefix code (C.2), or if the code of
+ * all ones is used. */
+bool jpeg_order_codes(struct jpeg_code_order *codes, const struct jpeg_huffman *table);
+
+/* Set CODES of the symbols below COUNT: the code in the low 16 bits, and above them how long it is with the bits of the
+ * value that follow it. 0 where TABLE has no such symbol. */
+void jpeg_symbol_codes(const struct jpeg_huffman *table, uint32_t *codes, int count);
 
 void jpeg_lookup_make(struct jpeg_lookup *lookup, const struct jpeg_huffman *dc, const struct jpeg_huffman *ac);
 
@@ -88,5 +100,9 @@ static inline int jpeg_read_ac(const struct jpeg_code_order *codes, uint64_t bit
     *value = jpeg_extend(bits << length, size);
     return length + size;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

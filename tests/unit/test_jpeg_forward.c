@@ -3,6 +3,7 @@
  * The arithmetic that the encoders for CPU and GPU share, against its definitions. */
 #include "base/random.h"
 #include "jpeg/forward.h"
+#include "jpeg/lookup.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -77,7 +78,7 @@ static void test_codes_follow_their_lengths(void **state)
                                               .symbols = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}};
     uint32_t codes[16];
     (void)state;
-    jpeg_codes_of(&table, codes, 16);
+    jpeg_symbol_codes(&table, codes, 16);
     assert_int_equal(codes[0], 2 << 16);
     assert_int_equal(codes[1], 2 | 4 << 16);
     assert_int_equal(codes[5], 6 | 8 << 16);
