@@ -79,23 +79,22 @@ uint32_t find_period(const struct scan *scan, int blocks)
     return (uint32_t)blocks;
 }
 
-/* Number the subsequences of all segments. Returns false if the segments are not as the picture needs them. */
-bool number_subsequences(const struct jpeg_data *data, uint32_t *starts, uint32_t *firsts, struct scan *scan)
+/* Number the subsequences of all segments. Returns false if a segment is empty, or if there are too many bytes. */
+bool number_subsequences(const struct decoder *decoder, uint32_t *starts, uint32_t *firsts, struct scan *scan)
 {
     const uint32_t bytes = subsequence_bits / 8;
     uint32_t count = 0;
-    if (data->size >= size_t{1} << 28 || starts[0] != 0 ||
-        data->segment_count != (scan->blocks + scan->segment_blocks - 1) / scan->segment_blocks)
+    if (decoder->size >= size_t{1} << 28)
         return false;
-    starts[data->segment_count] = (uint32_t)data->size;
-    for (size_t i = 0; i < data->segment_count; i++) {
-        if (starts[i + 1] <= starts[i] || starts[i + 1] > data->size)
+    starts[decoder->segments] = (uint32_t)decoder->size;
+    for (size_t i = 0; i < decoder->segments; i++) {
+        if (starts[i + 1] <= starts[i])
             return false;
         firsts[i] = count;
         count += (starts[i + 1] - starts[i] + bytes - 1) / bytes;
     }
-    firsts[data->segment_count] = count;
-    scan->segment_count = (uint32_t)data->segment_count;
+    firsts[decoder->segments] = count;
+    scan->segment_count = (uint32_t)decoder->segments;
     scan->subsequences = count;
     return true;
 }
@@ -197,36 +196,43 @@ bool queue(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const str
 }
 } // namespace
 
-bool device_jpeg_reserve(struct device_jpeg *jpeg, size_t bytes, size_t segments, uint8_t **data, uint32_t **starts,
-                         struct error *error)
+bool device_jpeg_load(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct jpeg_scan *scan,
+                      struct error *error)
 {
     struct decoder *decoder = &jpeg->decoder;
+    const size_t segments = decoder->segments = jpeg_segment_count(layout);
+    decoder->is_unsupported = !jpeg_scan_holds(scan, segments);
+    if (decoder->is_unsupported)
+        return true;
     decoder->starts_at = sizeof(struct header) + (segments + 1) * sizeof(uint32_t);
     decoder->bytes_at = round_up(decoder->starts_at + (segments + 1) * sizeof(uint32_t), 16);
-    if (!jpeg_buffer_reserve(jpeg, &decoder->data, decoder->bytes_at + bytes + padding, error))
+    if (!jpeg_buffer_reserve(jpeg, &decoder->data, decoder->bytes_at + scan->size + padding, error))
         return false;
-    *data = decoder->data.bytes + decoder->bytes_at;
-    *starts = (uint32_t *)(decoder->data.bytes + decoder->starts_at);
+    uint8_t *bytes = decoder->data.bytes;
+    decoder->is_unsupported = !jpeg_copy_scan(scan, segments, bytes + decoder->bytes_at, &decoder->size,
+                                              (uint32_t *)(bytes + decoder->starts_at));
     return true;
 }
 
-bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct jpeg_data *data,
-                        uint8_t *samples, struct error *error)
+bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, uint8_t *samples,
+                        struct error *error)
 {
     struct decoder *decoder = &jpeg->decoder;
+    if (decoder->is_unsupported)
+        return true;
     uint8_t *bytes = decoder->data.bytes;
     struct header *header = (struct header *)bytes;
     const size_t mcus = (size_t)layout->mcus_across * (size_t)layout->mcus_down;
-    const size_t upload = decoder->bytes_at + data->size + padding;
+    const size_t upload = decoder->bytes_at + decoder->size + padding;
     struct scan scan = {};
     scan.blocks = (uint32_t)(mcus * (size_t)layout->mcu_blocks);
     scan.segment_blocks = layout->restart_interval == 0 || (size_t)layout->restart_interval > mcus
                               ? scan.blocks
                               : (uint32_t)(layout->restart_interval * layout->mcu_blocks);
     make_tables(layout, header->tables, &scan);
-    decoder->is_refused = !number_subsequences(data, (uint32_t *)(bytes + decoder->starts_at),
-                                               (uint32_t *)(bytes + sizeof *header), &scan);
-    if (decoder->is_refused)
+    decoder->is_unsupported = !number_subsequences(decoder, (uint32_t *)(bytes + decoder->starts_at),
+                                                   (uint32_t *)(bytes + sizeof *header), &scan);
+    if (decoder->is_unsupported)
         return true;
     scan.period = find_period(&scan, layout->mcu_blocks);
     for (int i = 0; i < JPEG_TABLES; i++)
@@ -255,6 +261,6 @@ bool device_jpeg_decoded(struct device_jpeg *jpeg, bool *is_decoded, struct erro
     *is_decoded = false;
     if (!device_wait(jpeg->device, error))
         return false;
-    *is_decoded = !jpeg->decoder.is_refused && *(const uint32_t *)jpeg->decoder.result.bytes == 0;
+    *is_decoded = !jpeg->decoder.is_unsupported && *(const uint32_t *)jpeg->decoder.result.bytes == 0;
     return true;
 }

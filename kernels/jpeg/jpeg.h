@@ -16,30 +16,21 @@ extern "C" {
 /* Buffers on one device, and page-locked ones. They grow, and are kept from image to image. */
 struct device_jpeg;
 
-/* The data of a scan without stuffed bytes and restart markers, in the memory of device_jpeg_reserve. */
-struct jpeg_data {
-    const uint8_t *bytes;
-    size_t size;              /* below 2^28 */
-    const uint32_t *segments; /* where each restart interval begins in BYTES; the first is 0 */
-    size_t segment_count;     /* 1 without restart intervals */
-};
-
 /* Release with device_jpeg_close, before the device; NULL is allowed there. */
 bool device_jpeg_open(struct device *device, struct device_jpeg **jpeg, struct error *error);
 void device_jpeg_close(struct device_jpeg *jpeg);
 
-/* Page-locked memory for at most so many bytes and segments of struct jpeg_data, valid until the next call. It may be
- * filled once device_jpeg_decoded has returned for the image before. */
-bool device_jpeg_reserve(struct device_jpeg *jpeg, size_t bytes, size_t segments, uint8_t **data, uint32_t **starts,
-                         struct error *error);
+/* Copy SCAN, of a picture of LAYOUT, to page-locked memory, once device_jpeg_decoded has returned for the scan before. */
+bool device_jpeg_load(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct jpeg_scan *scan,
+                      struct error *error);
 
-/* Queue the upload of DATA and its decoding to SAMPLES, on the device: height x width pixels of 1 or 3 bytes, interleaved,
- * aligned to 16 bytes. */
-bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct jpeg_data *data,
-                        uint8_t *samples, struct error *error);
+/* Queue the upload of the loaded scan, which has LAYOUT, and its decoding to SAMPLES, on the device: height x width pixels
+ * of 1 or 3 bytes, interleaved, aligned to 16 bytes. */
+bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, uint8_t *samples,
+                        struct error *error);
 
-/* Wait for the decoder. *IS_DECODED is false where the data are damaged, or did not synchronise in time: the samples are
- * then worthless, and the CPU has to decode the file. */
+/* Wait for the decoder. *IS_DECODED is false if the data are damaged or unsupported, or did not synchronise in time: the
+ * samples are then worthless, and the CPU has to decode the file. */
 bool device_jpeg_decoded(struct device_jpeg *jpeg, bool *is_decoded, struct error *error);
 
 /* Queue the encoding of IMAGE, 8 bits and 1 to 4 channels in device memory, aligned to 16 bytes; alpha is dropped. The

@@ -26,14 +26,15 @@ struct encoder {
 };
 
 struct decoder {
-    struct jpeg_buffer data;         /* page-locked: tables, segments and the bytes of device_jpeg_reserve */
+    struct jpeg_buffer data;         /* page-locked: tables, segments and the bytes of the scan */
     struct jpeg_buffer result;       /* page-locked: are the data bad? */
     struct jpeg_buffer upload;       /* the same on the device */
     struct jpeg_buffer work;         /* states, sums and DC values */
     struct jpeg_buffer coefficients; /* of all blocks in the order of the scan */
     struct jpeg_buffer samples;      /* of all components */
     size_t starts_at, bytes_at;      /* of segments and bytes in the data */
-    bool is_refused;                 /* nothing was queued, because the CPU has to decode the file */
+    size_t segments, size;           /* of the scan: restart segments; bytes without stuffing and restart markers */
+    bool is_unsupported;             /* nothing is queued, because the CPU has to decode the file */
 };
 
 struct device_jpeg {

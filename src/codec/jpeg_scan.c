@@ -3,9 +3,6 @@
 
 #include "codec/codec_internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* The codec with a twin on GPUs. NULL: it was not built in, or SETTINGS name another. */
 static const struct codec *find_codec(const struct codec_settings *settings)
 {
@@ -41,15 +38,14 @@ const struct codec *codec_plan_scan(const struct format *format, const struct im
 bool codec_wrap_scan(const struct jpeg_layout *layout, const uint8_t *data, size_t size, uint8_t **bytes,
                      size_t *file_size, struct error *error)
 {
-    uint8_t headers[JPEG_HEADERS_MOST];
-    const size_t head = jpeg_write_headers(layout, headers);
-    *file_size = head + size + JPEG_END_BYTES;
-    *bytes = malloc(*file_size);
-    if (*bytes == NULL)
-        return error_set(error, ERROR_WORK, "there is not enough memory for a JPEG of %zu bytes; close other programs",
-                         *file_size);
-    memcpy(*bytes, headers, head);
-    memcpy(*bytes + head, data, size);
-    jpeg_write_end(*bytes + head + size);
-    return true;
+    struct blob file = {0};
+    bool done = jpeg_append_headers(&file, layout);
+    *file_size = file.size + size + JPEG_SOI_BYTES; /* EOI has as many */
+    done = done && blob_append(&file, data, size) && jpeg_append_end(&file);
+    *bytes = file.bytes;
+    if (done)
+        return true;
+    blob_free(&file);
+    return error_set(error, ERROR_WORK, "there is not enough memory for a JPEG of %zu bytes; close other programs",
+                     *file_size);
 }

@@ -74,11 +74,9 @@ bool parallel_jpeg_writer_open(struct codec_writer *writer, int threads, struct 
     writer->sink.encode = encode_rows;
     writer->sink.write = write_rows;
     encoding->bands = calloc((size_t)layout.mcus_down, sizeof *encoding->bands);
-    uint8_t *headers = blob_extend(&encoding->file.blob, JPEG_HEADERS_MOST);
-    if (encoding->encoder == NULL || encoding->bands == NULL || headers == NULL)
-        return report_memory(writer, error);
-    encoding->file.blob.size = jpeg_write_headers(&layout, headers);
-    return true;
+    return (encoding->encoder != NULL && encoding->bands != NULL &&
+            jpeg_append_headers(&encoding->file.blob, &layout)) ||
+           report_memory(writer, error);
 }
 
 bool parallel_jpeg_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)

@@ -245,12 +245,7 @@ bool jpeg_file_append(struct jpeg_file *file, const struct jpeg_encoder *encoder
 
 bool jpeg_file_end(struct jpeg_file *file)
 {
-    uint8_t *to = blob_extend(&file->blob, 2 + JPEG_END_BYTES);
-    if (to == NULL)
-        return false;
-    if (file->held_count > 0) /* ones fill the last byte */
-        to = put_byte(to, (file->held << (8 - file->held_count) | 0xff >> file->held_count) & 255);
-    jpeg_write_end(to);
-    file->blob.size = (size_t)(to + JPEG_END_BYTES - file->blob.bytes);
-    return true;
+    const uint8_t ones = 0xff; /* fill the last byte */
+    return (file->held_count == 0 || jpeg_file_append_bits(file, &ones, 8 - (unsigned)file->held_count)) &&
+           jpeg_append_end(&file->blob);
 }

@@ -144,18 +144,10 @@ void jpeg_convert_band(const struct jpeg_index *index, int first, int rows, cons
 
 /* ---- Encoding ---- */
 
-/* No headers are longer, and so many bytes end the file. */
-enum { JPEG_HEADERS_MOST = 1024, JPEG_END_BYTES = 2 };
-
-/* Write all up to the data of the scan. LAYOUT is one for writing. Returns the number of bytes. */
-size_t jpeg_write_headers(const struct jpeg_layout *layout, uint8_t out[JPEG_HEADERS_MOST]);
-
-/* Write what follows the data. */
-static inline void jpeg_write_end(uint8_t out[JPEG_END_BYTES])
-{
-    out[0] = 0xff;
-    out[1] = JPEG_MARKER_EOI;
-}
+/* Append what comes before the data of a scan, and what follows them. LAYOUT is one for writing. Both return false if there
+ * is not enough memory. */
+bool jpeg_append_headers(struct blob *out, const struct jpeg_layout *layout);
+bool jpeg_append_end(struct blob *out);
 
 /* The tables and the instruction set of an encoder. */
 struct jpeg_encoder;
@@ -170,7 +162,7 @@ struct jpeg_band;
  * many channels as the layout components. Release the band with free. NULL: there is not enough memory. */
 struct jpeg_band *jpeg_band_encode(const struct jpeg_encoder *encoder, const struct image *rows);
 
-/* A file whose headers are written. The struct owns the bytes. */
+/* A file. The struct owns the bytes, and those of the headers are there. */
 struct jpeg_file {
     struct blob blob;
     uint64_t held; /* the last HELD_COUNT bits, 0 to 7, are not in the blob yet */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "jpeg/jpeg.h"
 
-#include <string.h>
-
 /* ---- The tables ---- */
 
 /* T.81, tables K.1 and K.2, row by row. */
@@ -74,75 +72,55 @@ void jpeg_layout_for_writing(struct jpeg_layout *layout, int width, int height, 
 
 /* ---- The headers ---- */
 
-static uint8_t *put16(uint8_t *out, int value)
-{
-    *out++ = (uint8_t)(value >> 8);
-    *out++ = (uint8_t)value;
-    return out;
-}
-
-/* Begin a segment of SIZE bytes without its marker's two. */
-static uint8_t *put_marker(uint8_t *out, enum jpeg_marker marker, int size)
-{
-    return put16(put16(out, 0xff00 | (int)marker), size);
-}
-
-static uint8_t *put_quantisers(uint8_t *out, const struct jpeg_layout *layout, int table)
+static bool append_quantisers(struct blob *out, const struct jpeg_layout *layout, int table)
 {
     static const uint8_t order[JPEG_BLOCK] = JPEG_NATURAL_ORDER;
-    out = put_marker(out, JPEG_MARKER_DQT, 3 + JPEG_BLOCK);
-    *out++ = (uint8_t)table;
+    uint8_t data[1 + JPEG_BLOCK] = {(uint8_t)table};
     for (int i = 0; i < JPEG_BLOCK; i++)
-        *out++ = (uint8_t)layout->tables.quantisers[table][order[i]];
-    return out;
+        data[1 + i] = (uint8_t)layout->tables.quantisers[table][order[i]];
+    return jpeg_segment_append(out, JPEG_MARKER_DQT, data, sizeof data, NULL, 0);
 }
 
 /* TABLE is the class, 0 or 16, plus the number. */
-static uint8_t *put_huffman(uint8_t *out, const struct jpeg_huffman *huffman, int table)
+static bool append_huffman(struct blob *out, const struct jpeg_huffman *huffman, int table)
 {
-    int symbols = 0;
+    uint8_t head[17] = {(uint8_t)table};
+    size_t symbols = 0;
     for (int i = 1; i <= 16; i++)
-        symbols += huffman->counts[i];
-    out = put_marker(out, JPEG_MARKER_DHT, 19 + symbols);
-    *out++ = (uint8_t)table;
-    memcpy(out, huffman->counts + 1, 16);
-    memcpy(out + 16, huffman->symbols, (size_t)symbols);
-    return out + 16 + symbols;
+        symbols += head[i] = huffman->counts[i];
+    return jpeg_segment_append(out, JPEG_MARKER_DHT, head, sizeof head, huffman->symbols, symbols);
 }
 
-size_t jpeg_write_headers(const struct jpeg_layout *layout, uint8_t out[JPEG_HEADERS_MOST])
+bool jpeg_append_headers(struct blob *out, const struct jpeg_layout *layout)
 {
     /* JFIF 1.1, pixels without a size, no thumbnail. */
     static const uint8_t jfif[] = {'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0};
+    static const uint8_t coefficients[] = {0, JPEG_BLOCK - 1, 0}; /* first, last, bits */
     const int components = layout->components, tables = components > 1 ? 2 : 1;
-    uint8_t *next = put16(out, 0xff00 | JPEG_MARKER_SOI);
-    next = put_marker(next, JPEG_MARKER_APP0, 2 + (int)sizeof jfif);
-    memcpy(next, jfif, sizeof jfif);
-    next += sizeof jfif;
-    for (int i = 0; i < tables; i++)
-        next = put_quantisers(next, layout, i);
-    next = put_marker(next, JPEG_MARKER_SOF0, 8 + 3 * components);
-    *next++ = 8;
-    next = put16(put16(next, layout->height), layout->width);
-    *next++ = (uint8_t)components;
+    const int height = layout->height, width = layout->width;
+    uint8_t frame[6 + 3 * JPEG_COMPONENTS_MOST] = {
+        8, (uint8_t)(height >> 8), (uint8_t)height, (uint8_t)(width >> 8), (uint8_t)width, (uint8_t)components};
+    uint8_t scan[1 + 2 * JPEG_COMPONENTS_MOST] = {(uint8_t)components};
     for (int i = 0; i < components; i++) {
         const struct jpeg_part *part = &layout->parts[i];
-        *next++ = (uint8_t)(i + 1);
-        *next++ = (uint8_t)(part->horizontal << 4 | part->vertical);
-        *next++ = (uint8_t)part->quantiser;
+        frame[6 + 3 * i] = scan[1 + 2 * i] = (uint8_t)(i + 1);
+        frame[7 + 3 * i] = (uint8_t)(part->horizontal << 4 | part->vertical);
+        frame[8 + 3 * i] = (uint8_t)part->quantiser;
+        scan[2 + 2 * i] = (uint8_t)(part->dc << 4 | part->ac);
     }
-    for (int i = 0; i < tables; i++) {
-        next = put_huffman(next, &layout->tables.dc[i], i);
-        next = put_huffman(next, &layout->tables.ac[i], 16 | i);
-    }
-    next = put_marker(next, JPEG_MARKER_SOS, 6 + 2 * components);
-    *next++ = (uint8_t)components;
-    for (int i = 0; i < components; i++) {
-        *next++ = (uint8_t)(i + 1);
-        *next++ = (uint8_t)(layout->parts[i].dc << 4 | layout->parts[i].ac);
-    }
-    *next++ = 0;
-    *next++ = JPEG_BLOCK - 1;
-    *next++ = 0;
-    return (size_t)(next - out);
+    bool done = blob_append(out, "\xff\xd8", JPEG_SOI_BYTES) &&
+                jpeg_segment_append(out, JPEG_MARKER_APP0, jfif, sizeof jfif, NULL, 0);
+    for (int i = 0; i < tables; i++)
+        done = done && append_quantisers(out, layout, i);
+    done = done && jpeg_segment_append(out, JPEG_MARKER_SOF0, frame, 6 + 3 * (size_t)components, NULL, 0);
+    for (int i = 0; i < tables; i++)
+        done =
+            done && append_huffman(out, &layout->tables.dc[i], i) && append_huffman(out, &layout->tables.ac[i], 16 | i);
+    return done && jpeg_segment_append(out, JPEG_MARKER_SOS, scan, 1 + 2 * (size_t)components, coefficients,
+                                       sizeof coefficients);
+}
+
+bool jpeg_append_end(struct blob *out)
+{
+    return blob_append(out, "\xff\xd9", 2);
 }

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "image/linear.h"
-#include "jpeg/jpeg.h"
 #include "kernels/device/device.h"
 #include "kernels/jpeg/jpeg.h"
 
@@ -216,21 +215,12 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
 static bool decode_scan(struct pipeline *pipeline, struct jpeg_ends *ends, const struct workspace *workspace,
                         struct error *error)
 {
-    const struct jpeg_layout *layout = ends->in;
-    struct jpeg_data data = {.segment_count = jpeg_segment_count(layout)};
-    uint8_t *bytes;
-    uint32_t *starts;
-    bool is_decoded = false;
-    if (jpeg_scan_holds(&ends->scan, data.segment_count)) {
-        if (!device_jpeg_reserve(pipeline->jpeg, ends->scan.size, data.segment_count, &bytes, &starts, error))
-            return false;
-        data.bytes = bytes;
-        data.segments = starts;
-        if (jpeg_copy_scan(&ends->scan, data.segment_count, bytes, &data.size, starts) &&
-            !(device_jpeg_decode(pipeline->jpeg, layout, &data, workspace->decoded.samples, error) &&
-              device_jpeg_decoded(pipeline->jpeg, &is_decoded, error)))
-            return false;
-    }
+    struct device_jpeg *jpeg = pipeline->jpeg;
+    bool is_decoded;
+    if (!device_jpeg_load(jpeg, ends->in, &ends->scan, error) ||
+        !device_jpeg_decode(jpeg, ends->in, workspace->decoded.samples, error) ||
+        !device_jpeg_decoded(jpeg, &is_decoded, error))
+        return false;
     ends->is_handed_over = !is_decoded;
     return is_decoded &&
            (workspace->decoded.samples == workspace->image.samples ||

@@ -79,9 +79,8 @@ void check_encoder_beside(const struct options *options, struct place *place);
 void check_decoder(const struct options *options, struct place *place);
 void check_decoder_beside(const struct options *options, struct place *place);
 
-/* Put the data of a file into the decoder's memory, and fill LAYOUT and DATA. False: the file is not for it. */
-bool load_file(struct place *place, const uint8_t *file, size_t size, struct jpeg_layout *layout,
-               struct jpeg_data *data);
+/* Load the scan of a file, and fill LAYOUT. False: the file is not for this decoder. */
+bool load_file(struct place *place, const uint8_t *file, size_t size, struct jpeg_layout *layout);
 
 /* ---- decode_bench.c ---- */
 

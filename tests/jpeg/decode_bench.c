@@ -28,9 +28,8 @@ static void *run_stream(void *argument)
     struct error error = {0};
     struct place place;
     struct jpeg_layout layout;
-    struct jpeg_data data;
     place_open(&place);
-    if (!load_file(&place, run->file, run->size, &layout, &data))
+    if (!load_file(&place, run->file, run->size, &layout))
         fail("a file is not for this decoder");
     const size_t pixels = (size_t)layout.width * (size_t)layout.height;
     reserve_samples(&place, pixels * (size_t)layout.components);
@@ -41,8 +40,7 @@ static void *run_stream(void *argument)
             pthread_barrier_wait(run->barrier);
             begin = clock_milliseconds();
         }
-        must(device_mark(place.device, 0, &error) &&
-                 device_jpeg_decode(place.jpeg, &layout, &data, place.samples, &error) &&
+        must(device_mark(place.device, 0, &error) && device_jpeg_decode(place.jpeg, &layout, place.samples, &error) &&
                  device_mark(place.device, 1, &error) && device_jpeg_decoded(place.jpeg, &is_decoded, &error),
              &error);
         run->handed_over += !is_decoded;

@@ -16,23 +16,15 @@ enum { GUARD = 512, POISON = 0xa5 };
 
 enum outcome { DECLINED, HANDED_OVER, DECODED };
 
-bool load_file(struct place *place, const uint8_t *file, size_t size, struct jpeg_layout *layout,
-               struct jpeg_data *data)
+bool load_file(struct place *place, const uint8_t *file, size_t size, struct jpeg_layout *layout)
 {
     struct error error = {0};
     struct container_info info;
-    uint8_t *bytes;
-    uint32_t *starts;
     if (!jpeg_check(file, size, "file", &info, NULL) || !jpeg_layout_for_reading(layout, &info.jpeg))
         return false;
     const struct jpeg_scan scan = {file + info.jpeg.scan, info.jpeg.scan_size};
-    data->segment_count = jpeg_segment_count(layout);
-    if (!jpeg_scan_holds(&scan, data->segment_count))
-        return false;
-    must(device_jpeg_reserve(place->jpeg, scan.size, data->segment_count, &bytes, &starts, &error), &error);
-    data->bytes = bytes;
-    data->segments = starts;
-    return jpeg_copy_scan(&scan, data->segment_count, bytes, &data->size, starts);
+    must(device_jpeg_load(place->jpeg, layout, &scan, &error), &error);
+    return true;
 }
 
 /* Decode a file. *DECODED are the pixels, with guards before and behind; release them with free. */
@@ -40,16 +32,15 @@ static enum outcome decode(struct place *place, const uint8_t *file, size_t size
                            uint8_t **decoded)
 {
     struct error error = {0};
-    struct jpeg_data data;
     bool is_decoded;
     *decoded = NULL;
-    if (!load_file(place, file, size, layout, &data))
+    if (!load_file(place, file, size, layout))
         return DECLINED;
     const size_t pixels = (size_t)layout->width * (size_t)layout->height * (size_t)layout->components;
     reserve_samples(place, pixels + 2 * GUARD);
     uint8_t *samples = place->samples, *copy = *decoded = allocate(pixels + 2 * GUARD);
     must(device_fill(place->device, samples, POISON, pixels + 2 * GUARD, &error), &error);
-    must(device_jpeg_decode(place->jpeg, layout, &data, samples + GUARD, &error), &error);
+    must(device_jpeg_decode(place->jpeg, layout, samples + GUARD, &error), &error);
     must(device_jpeg_decoded(place->jpeg, &is_decoded, &error), &error);
     must(device_download(place->device, copy, samples, pixels + 2 * GUARD, &error), &error);
     must(device_wait(place->device, &error), &error);

@@ -11,11 +11,10 @@
 #include <string.h>
 
 struct device_jpeg {
-    uint8_t *data;
-    uint32_t *starts;
+    struct jpeg_scan loaded;
     bool is_decoded;
-    uint8_t *file; /* encoded */
-    struct jpeg_scan scan;
+    struct jpeg_scan encoded;
+    uint8_t *file; /* around it */
 };
 
 bool device_jpeg_open(struct device *device, struct device_jpeg **jpeg, struct error *error)
@@ -29,36 +28,19 @@ void device_jpeg_close(struct device_jpeg *jpeg)
 {
     if (jpeg == NULL)
         return;
-    free(jpeg->data);
-    free(jpeg->starts);
     free(jpeg->file);
     free(jpeg);
 }
 
-bool device_jpeg_reserve(struct device_jpeg *jpeg, size_t bytes, size_t segments, uint8_t **data, uint32_t **starts,
-                         struct error *error)
+bool device_jpeg_load(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct jpeg_scan *scan,
+                      struct error *error)
 {
-    free(jpeg->data);
-    free(jpeg->starts);
-    *data = jpeg->data = malloc(bytes + 16);
-    *starts = jpeg->starts = malloc(segments * sizeof **starts);
+    (void)layout;
+    jpeg->loaded = *scan;
     return stub_works_jpeg(error);
 }
 
-/* Stuff DATA, and put a file around them. Returns its size. */
-static size_t make_file(const struct jpeg_layout *layout, const struct jpeg_data *data, uint8_t *file)
-{
-    size_t size = jpeg_write_headers(layout, file);
-    for (size_t i = 0; i < data->size; i++) {
-        file[size++] = data->bytes[i];
-        if (data->bytes[i] == 0xff)
-            file[size++] = 0;
-    }
-    jpeg_write_end(file + size);
-    return size + JPEG_END_BYTES;
-}
-
-/* Can jpeg_write_headers say what LAYOUT says? */
+/* Can jpeg_append_headers say what LAYOUT says? */
 static bool is_writable(const struct jpeg_layout *layout)
 {
     bool is_small = layout->restart_interval == 0;
@@ -71,20 +53,21 @@ static bool is_writable(const struct jpeg_layout *layout)
     return is_small;
 }
 
-bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct jpeg_data *data,
-                        uint8_t *samples, struct error *error)
+bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, uint8_t *samples,
+                        struct error *error)
 {
     const struct codec_settings settings = {0};
     struct image image = {0};
     jpeg->is_decoded = false;
     if (is_writable(layout)) {
-        uint8_t *file = malloc(JPEG_HEADERS_MOST + 2 * data->size + JPEG_END_BYTES);
-        const size_t size = make_file(layout, data, file);
-        jpeg->is_decoded = codec_decode(file, size, "scan", &settings, &image, NULL, NULL);
+        struct blob file = {0};
+        jpeg->is_decoded = jpeg_append_headers(&file, layout) &&
+                           blob_append(&file, jpeg->loaded.bytes, jpeg->loaded.size) && jpeg_append_end(&file) &&
+                           codec_decode(file.bytes, file.size, "scan", &settings, &image, NULL, NULL);
         if (jpeg->is_decoded)
             memcpy(samples, image.samples, image_bytes(&image));
         image_free(&image);
-        free(file);
+        blob_free(&file);
     }
     return stub_works_jpeg(error);
 }
@@ -119,13 +102,13 @@ bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_layout *layo
     if (!codec_encode(image, format_of(FORMAT_JPEG), &settings, &jpeg->file, &size, error) ||
         !codec_inspect(jpeg->file, size, "scan", NULL, &info, error))
         return false;
-    jpeg->scan = (struct jpeg_scan){jpeg->file + info.jpeg.scan, info.jpeg.scan_size};
+    jpeg->encoded = (struct jpeg_scan){jpeg->file + info.jpeg.scan, info.jpeg.scan_size};
     return stub_works_jpeg(error);
 }
 
 bool device_jpeg_encoded(struct device_jpeg *jpeg, const uint8_t **bytes, size_t *size, struct error *error)
 {
-    *bytes = jpeg->scan.bytes;
-    *size = jpeg->scan.size;
+    *bytes = jpeg->encoded.bytes;
+    *size = jpeg->encoded.size;
     return stub_works_jpeg(error);
 }

@@ -96,9 +96,7 @@ static struct file encode_bands(const struct jpeg_encode_loops *loops, const str
     struct jpeg_encoder *encoder = jpeg_encoder_open(&layout);
     assert_non_null(encoder);
     encoder->loops = loops;
-    uint8_t *headers = blob_extend(&file.blob, JPEG_HEADERS_MOST);
-    assert_non_null(headers);
-    file.blob.size = jpeg_write_headers(&layout, headers);
+    assert_true(jpeg_append_headers(&file.blob, &layout));
     rows *= JPEG_SIDE * layout.vertical;
     for (int y = 0; y < image->height; y += rows) {
         const struct image part = image_rows(image, y, image->height - y < rows ? image->height - y : rows);
@@ -144,12 +142,13 @@ static void test_the_headers_are_libjpeg_turbos(void **state)
             for (int quality = 1; quality <= 100; quality++) {
                 struct image image = make_image(40, 23, channels, FLAT);
                 struct jpeg_layout layout;
-                uint8_t headers[JPEG_HEADERS_MOST];
+                struct blob headers = {0};
                 jpeg_layout_for_writing(&layout, 40, 23, channels, all_chroma[i], quality);
-                const size_t written = jpeg_write_headers(&layout, headers);
+                assert_true(jpeg_append_headers(&headers, &layout));
                 const struct file file = encode_by_codec("libjpeg-turbo", &image, all_chroma[i], quality, NULL);
-                assert_true(written < file.size);
-                assert_memory_equal(file.bytes, headers, written);
+                assert_true(headers.size < file.size);
+                assert_memory_equal(file.bytes, headers.bytes, headers.size);
+                blob_free(&headers);
                 free(file.bytes);
                 image_free(&image);
             }
