@@ -65,20 +65,6 @@ void make_tables(const struct jpeg_layout *layout, struct huffman_table *tables,
     }
 }
 
-/* After how many blocks the tables of the blocks of an MCU repeat. The walk cannot tell blocks with the same tables
- * apart. */
-uint32_t find_period(const struct scan *scan, int blocks)
-{
-    for (int period = 1; period < blocks; period++) {
-        bool repeats = blocks % period == 0;
-        for (int i = period; i < blocks; i++)
-            repeats &= scan->dc[i] == scan->dc[i - period] && scan->ac[i] == scan->ac[i - period];
-        if (repeats)
-            return (uint32_t)period;
-    }
-    return (uint32_t)blocks;
-}
-
 /* Number the subsequences of all segments. Returns false if a segment is empty, or if there are too many bytes. */
 bool number_subsequences(const struct decoder *decoder, uint32_t *starts, uint32_t *firsts, struct scan *scan)
 {
@@ -234,7 +220,7 @@ bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layo
                                                    (uint32_t *)(bytes + sizeof *header), &scan);
     if (decoder->is_unsupported)
         return true;
-    scan.period = find_period(&scan, layout->mcu_blocks);
+    scan.period = (uint32_t)jpeg_period(layout);
     for (int i = 0; i < JPEG_TABLES; i++)
         for (int j = 0; j < JPEG_BLOCK; j++)
             header->quantisers[i][j] = layout->tables.quantisers[i][j % JPEG_SIDE * JPEG_SIDE + j / JPEG_SIDE];

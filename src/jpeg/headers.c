@@ -46,6 +46,15 @@ static bool is_subsampling(const struct jpeg_headers *headers)
     return chroma.horizontal > 0 && chroma.horizontal * chroma.vertical <= 4;
 }
 
+/* The first table that says the same as number NUMBER: some files have all tables twice. */
+static int find_first(const struct jpeg_huffman *tables, int number)
+{
+    int first = 0;
+    while (memcmp(&tables[first], &tables[number], sizeof *tables) != 0)
+        first++;
+    return first;
+}
+
 bool jpeg_layout_for_reading(struct jpeg_layout *layout, const struct jpeg_headers *headers)
 {
     const int count = headers->count;
@@ -66,8 +75,8 @@ bool jpeg_layout_for_reading(struct jpeg_layout *layout, const struct jpeg_heade
         if (!has_tables(headers, component))
             return false;
         layout->parts[i].quantiser = component->quantiser;
-        layout->parts[i].dc = component->dc;
-        layout->parts[i].ac = component->ac;
+        layout->parts[i].dc = find_first(headers->tables.dc, component->dc);
+        layout->parts[i].ac = find_first(headers->tables.ac, component->ac);
     }
     return true;
 }

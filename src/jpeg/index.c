@@ -245,40 +245,25 @@ static bool make_restart_rows(struct index_builder *builder, struct thread_pool 
 
 /* ---- The index ---- */
 
-static bool is_equal(const struct jpeg_huffman *a, const struct jpeg_huffman *b)
-{
-    return memcmp(a, b, sizeof *a) == 0;
-}
-
 /* Make the lookups, one for each different pair of tables. */
 static bool make_lookups(struct jpeg_index *index)
 {
     const struct jpeg_layout *layout = &index->layout;
-    const struct jpeg_lookup *of_part[JPEG_COMPONENTS_MOST];
+    int of_part[JPEG_COMPONENTS_MOST];
     index->lookups = malloc((size_t)layout->components * sizeof *index->lookups);
     if (index->lookups == NULL)
         return false;
     for (int i = 0; i < layout->components; i++) {
-        const struct jpeg_huffman *dc = &layout->tables.dc[layout->parts[i].dc],
-                                  *ac = &layout->tables.ac[layout->parts[i].ac];
-        of_part[i] = NULL;
-        for (int j = 0; j < i && of_part[i] == NULL; j++)
-            if (is_equal(dc, &layout->tables.dc[layout->parts[j].dc]) &&
-                is_equal(ac, &layout->tables.ac[layout->parts[j].ac]))
-                of_part[i] = of_part[j];
-        if (of_part[i] == NULL)
-            jpeg_lookup_make(&index->lookups[i], dc, ac);
-        of_part[i] = of_part[i] == NULL ? &index->lookups[i] : of_part[i];
+        const struct jpeg_part *part = &layout->parts[i];
+        of_part[i] = 0;
+        while (!jpeg_shares_codes(layout, i, of_part[i]))
+            of_part[i]++;
+        if (of_part[i] == i)
+            jpeg_lookup_make(&index->lookups[i], &layout->tables.dc[part->dc], &layout->tables.ac[part->ac]);
     }
     for (int i = 0; i < layout->mcu_blocks; i++)
-        index->blocks[i] = of_part[layout->mcu_parts[i]];
-    for (index->period = 1; index->period < layout->mcu_blocks; index->period++) {
-        bool repeats = layout->mcu_blocks % index->period == 0;
-        for (int i = index->period; repeats && i < layout->mcu_blocks; i++)
-            repeats = index->blocks[i] == index->blocks[i - index->period];
-        if (repeats)
-            break;
-    }
+        index->blocks[i] = &index->lookups[of_part[layout->mcu_parts[i]]];
+    index->period = jpeg_period(layout);
     return true;
 }
 

@@ -75,6 +75,25 @@ static inline void jpeg_layout_derive(struct jpeg_layout *layout)
     }
 }
 
+/* Have the components A and B the same Huffman tables? */
+static inline bool jpeg_shares_codes(const struct jpeg_layout *layout, int a, int b)
+{
+    return layout->parts[a].dc == layout->parts[b].dc && layout->parts[a].ac == layout->parts[b].ac;
+}
+
+/* After how many blocks the Huffman tables of the blocks of an MCU repeat. A walk over the codes cannot tell blocks with
+ * the same tables apart. */
+static inline int jpeg_period(const struct jpeg_layout *layout)
+{
+    for (int period = 1;; period++) {
+        bool repeats = layout->mcu_blocks % period == 0;
+        for (int i = period; repeats && i < layout->mcu_blocks; i++)
+            repeats = jpeg_shares_codes(layout, layout->mcu_parts[i], layout->mcu_parts[i - period]);
+        if (repeats)
+            return period; /* at the latest, that of the MCU */
+    }
+}
+
 /* Fill LAYOUT from the headers of a file. False: unsupported. */
 bool jpeg_layout_for_reading(struct jpeg_layout *layout, const struct jpeg_headers *headers);
 
