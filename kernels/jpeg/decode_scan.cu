@@ -22,11 +22,17 @@ constexpr int sum_threads = 1024; /* of the one block that sums up totals */
 constexpr uint32_t entry_is_bad = 2 * entry_is_set;
 
 /* The place of each zigzag index in a block that is stored column by column. */
-__constant__ const uint8_t places[JPEG_BLOCK] = {
-    0,  8,  1,  2,  9,  16, 24, 17, 10, 3,  4,  11, 18, 25, 32, 40, 33, 26, 19, 12, 5,  6,
-    13, 20, 27, 34, 41, 48, 56, 49, 42, 35, 28, 21, 14, 7,  15, 22, 29, 36, 43, 50, 57, 58,
-    51, 44, 37, 30, 23, 31, 38, 45, 52, 59, 60, 53, 46, 39, 47, 54, 61, 62, 55, 63,
+struct column_order {
+    uint8_t places[JPEG_BLOCK];
+
+    constexpr column_order() : places()
+    {
+        constexpr uint8_t natural[JPEG_BLOCK] = JPEG_NATURAL_ORDER;
+        for (int i = 0; i < JPEG_BLOCK; i++)
+            places[i] = natural[i] % JPEG_SIDE * JPEG_SIDE + natural[i] / JPEG_SIDE;
+    }
 };
+__constant__ const column_order columns;
 
 /* ---- Sums ---- */
 
@@ -374,7 +380,7 @@ __global__ void __launch_bounds__(walk_threads)
     const uint32_t number = blockIdx.x * walk_threads + threadIdx.x;
     const struct walk_tables tables = load_tables(scan, shared, order);
     if (threadIdx.x < JPEG_BLOCK)
-        place[threadIdx.x] = places[threadIdx.x];
+        place[threadIdx.x] = columns.places[threadIdx.x];
     __syncthreads();
     if (number >= scan.subsequences)
         return;
