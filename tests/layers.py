@@ -16,6 +16,8 @@ import tempfile
 # From top to bottom.
 ROOMS = ["main.c", "app", "compare", "batch", "bench", "pipeline", "variants", "cpu", "kernels", "codec", "metadata",
          "jpeg", "container", "plan", "filter", "image", "base"]
+# A library inside the house: what includes its other headers is a part of it.
+HEADERS = {"jpeg": ("jpeg/jpeg.h", "kernels")}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
@@ -50,6 +52,8 @@ def check(root):
                 violations.append(f'{where}:{number}: "{name}" does not begin with a room, such as "base/error.h"')
             elif ROOMS.index(other) < ROOMS.index(room):
                 violations.append(f'{where}:{number}: {room} includes "{name}", but {other} is above {room}')
+            elif other in HEADERS and room != other and name != HEADERS[other][0] and room != HEADERS[other][1]:
+                violations.append(f'{where}:{number}: {room} includes "{name}"; include "{HEADERS[other][0]}" only')
             elif other != room:
                 edges[room, other] += 1
     return violations, edges
@@ -64,6 +68,7 @@ def self_test(root):
         ("src/image/deep/planted.c", '\n\n#include "filter/filter.h"\n', "src/image/deep/planted.c:3: image includes"),
         ("src/batch/planted.c", '#include "batch.h"\n', '"batch.h" does not begin with a room'),
         ("src/app/planted.c", '#include "../base/error.h"\n', '"../base/error.h" does not begin with a room'),
+        ("src/codec/planted.c", '#include "jpeg/lookup.h"\n', 'include "jpeg/jpeg.h" only'),
         ("src/attic/planted.c", "int planted;\n", "attic is not a room"),
         ("src/planted.c", "int planted;\n", "planted.c is not a room"),
     ]

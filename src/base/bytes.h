@@ -36,10 +36,16 @@ static inline void bytes_put_number(uint8_t *bytes, size_t count, bool big, uint
         bytes[big ? count - 1 - i : i] = (uint8_t)(value >> (8 * i));
 }
 
-/* Store VALUE in the 4 bytes at BYTES, big-endian. */
+/* Store VALUE in the 4 bytes, or 2, at BYTES, big-endian. */
 static inline void put_big32(uint8_t *bytes, uint32_t value)
 {
     bytes_put_number(bytes, 4, true, value);
+}
+
+static inline void put_big16(uint8_t *bytes, unsigned value)
+{
+    bytes[0] = (uint8_t)(value >> 8);
+    bytes[1] = (uint8_t)value;
 }
 
 /* Do the SIZE bytes at BYTES contain TEXT (without its NUL)? */

@@ -38,11 +38,10 @@ static void set_small_codes(struct jpeg_codes *codes)
 {
     for (int run = 0; run < 16; run++)
         for (int value = -JPEG_SMALL; value < JPEG_SMALL; value++) {
-            const unsigned magnitude = (unsigned)abs(value);
-            const int count = magnitude == 0 ? 0 : 32 - __builtin_clz(magnitude), symbol = run << 4 | count;
-            const uint32_t bits = (uint32_t)(value - (value < 0)) & ((1u << count) - 1);
+            const int count = count_bits(value);
+            const uint32_t code = codes->ac[run << 4 | count];
             codes->small[run][value + JPEG_SMALL] =
-                ((codes->ac[symbol] & 0xffff) << count | bits) << 8 | codes->ac[symbol] >> 16;
+                ((code & 0xffff) << count | value_bits(value, count)) << 8 | code >> 16;
         }
 }
 

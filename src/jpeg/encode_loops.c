@@ -375,18 +375,6 @@ INLINE struct jpeg_bits put(struct jpeg_bits bits, uint32_t value, int length)
     return bits;
 }
 
-/* The bits of a magnitude, and those that stand for VALUE (T.81, F.1.2.1). */
-INLINE int count_bits(int value)
-{
-    const unsigned magnitude = (unsigned)(value < 0 ? -value : value);
-    return magnitude == 0 ? 0 : 32 - __builtin_clz(magnitude);
-}
-
-INLINE uint32_t value_bits(int value, int count)
-{
-    return (uint32_t)(value - (value < 0)) & ((1u << count) - 1);
-}
-
 /* Append the code of a symbol, and the COUNT bits of VALUE that follow it. */
 INLINE struct jpeg_bits put_symbol(struct jpeg_bits bits, uint32_t code, int value, int count)
 {

@@ -54,6 +54,18 @@ struct jpeg_bits {
     int count;
 };
 
+/* The bits of a magnitude, and those that stand for VALUE (T.81, F.1.2.1). */
+static inline int count_bits(int value)
+{
+    const unsigned magnitude = (unsigned)(value < 0 ? -value : value);
+    return magnitude == 0 ? 0 : 32 - __builtin_clz(magnitude);
+}
+
+static inline uint32_t value_bits(int value, int count)
+{
+    return (uint32_t)(value - (value < 0)) & ((1u << count) - 1);
+}
+
 /* One instruction set. */
 struct jpeg_encode_loops {
     /* Convert, subsample, transform and quantise a tile. Returns the number of its MCUs. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What libjpeg-turbo makes of headers is in its jdmarker.c, jdinput.c, jdapimin.c (default_decompress_parms) and jdhuff.c
- * (jpeg_make_d_derived_tbl). */
+ * The layout of a file, and its headers. What libjpeg-turbo makes of headers is in its jdmarker.c, jdinput.c, jdapimin.c
+ * (default_decompress_parms) and jdhuff.c (jpeg_make_d_derived_tbl). */
 #include "jpeg/lookup.h"
 
 #include <string.h>
+
+/* ---- Reading ---- */
 
 /* Is the table right? The symbols of DC are at most 15. */
 static bool is_huffman(const struct jpeg_huffman *table, bool is_dc)
@@ -108,4 +110,126 @@ bool jpeg_copy_scan(const struct jpeg_scan *scan, size_t segments, uint8_t *data
     }
     *size = (size_t)(out - data);
     return count == segments;
+}
+
+/* ---- Writing ---- */
+
+/* T.81, tables K.1 and K.2, row by row. */
+static const uint8_t standard_quantisers[2][JPEG_BLOCK] = {
+    {16, 11,  10,  16, 24, 40, 51, 61, 12,  12,  14,  19,  26, 58, 60, 55,  14,  13,  16,  24, 40, 57,
+     69, 56,  14,  17, 22, 29, 51, 87, 80,  62,  18,  22,  37, 56, 68, 109, 103, 77,  24,  35, 55, 64,
+     81, 104, 113, 92, 49, 64, 78, 87, 103, 121, 120, 101, 72, 92, 95, 98,  112, 100, 103, 99},
+    {17, 18, 24, 47, 99, 99, 99, 99, 18, 21, 26, 66, 99, 99, 99, 99, 24, 26, 56, 99, 99, 99,
+     99, 99, 47, 66, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
+     99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99},
+};
+
+/* Tables K.3 to K.6. */
+static const struct jpeg_huffman standard_dc[2] = {
+    {.counts = {0, 0, 1, 5, 1, 1, 1, 1, 1, 1}, .symbols = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+    {.counts = {0, 0, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1}, .symbols = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+};
+static const struct jpeg_huffman standard_ac[2] = {
+    {.counts = {0, 0, 2, 1, 3, 3, 2, 4, 3, 5, 5, 4, 4, 0, 0, 1, 0x7d},
+     .symbols = {0x01, 0x02, 0x03, 0x00, 0x04, 0x11, 0x05, 0x12, 0x21, 0x31, 0x41, 0x06, 0x13, 0x51, 0x61, 0x07, 0x22,
+                 0x71, 0x14, 0x32, 0x81, 0x91, 0xa1, 0x08, 0x23, 0x42, 0xb1, 0xc1, 0x15, 0x52, 0xd1, 0xf0, 0x24, 0x33,
+                 0x62, 0x72, 0x82, 0x09, 0x0a, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x25, 0x26, 0x27, 0x28, 0x29, 0x2a, 0x34,
+                 0x35, 0x36, 0x37, 0x38, 0x39, 0x3a, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48, 0x49, 0x4a, 0x53, 0x54, 0x55,
+                 0x56, 0x57, 0x58, 0x59, 0x5a, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0x69, 0x6a, 0x73, 0x74, 0x75, 0x76,
+                 0x77, 0x78, 0x79, 0x7a, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x92, 0x93, 0x94, 0x95, 0x96,
+                 0x97, 0x98, 0x99, 0x9a, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xb2, 0xb3, 0xb4, 0xb5,
+                 0xb6, 0xb7, 0xb8, 0xb9, 0xba, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, 0xc8, 0xc9, 0xca, 0xd2, 0xd3, 0xd4,
+                 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xda, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8, 0xe9, 0xea, 0xf1,
+                 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9, 0xfa}},
+    {.counts = {0, 0, 2, 1, 2, 4, 4, 3, 4, 7, 5, 4, 4, 0, 1, 2, 0x77},
+     .symbols = {0x00, 0x01, 0x02, 0x03, 0x11, 0x04, 0x05, 0x21, 0x31, 0x06, 0x12, 0x41, 0x51, 0x07, 0x61, 0x71, 0x13,
+                 0x22, 0x32, 0x81, 0x08, 0x14, 0x42, 0x91, 0xa1, 0xb1, 0xc1, 0x09, 0x23, 0x33, 0x52, 0xf0, 0x15, 0x62,
+                 0x72, 0xd1, 0x0a, 0x16, 0x24, 0x34, 0xe1, 0x25, 0xf1, 0x17, 0x18, 0x19, 0x1a, 0x26, 0x27, 0x28, 0x29,
+                 0x2a, 0x35, 0x36, 0x37, 0x38, 0x39, 0x3a, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48, 0x49, 0x4a, 0x53, 0x54,
+                 0x55, 0x56, 0x57, 0x58, 0x59, 0x5a, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0x69, 0x6a, 0x73, 0x74, 0x75,
+                 0x76, 0x77, 0x78, 0x79, 0x7a, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x92, 0x93, 0x94,
+                 0x95, 0x96, 0x97, 0x98, 0x99, 0x9a, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xb2, 0xb3,
+                 0xb4, 0xb5, 0xb6, 0xb7, 0xb8, 0xb9, 0xba, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, 0xc8, 0xc9, 0xca, 0xd2,
+                 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xda, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8, 0xe9, 0xea,
+                 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9, 0xfa}},
+};
+
+void jpeg_layout_for_writing(struct jpeg_layout *layout, int width, int height, int components,
+                             struct chroma_subsampling chroma, int quality)
+{
+    /* Percent of the standard quantisers, as jpeg_quality_scaling has it. */
+    const int percent = quality < 50 ? 5000 / quality : 200 - 2 * quality;
+    if (chroma.horizontal == 0)
+        chroma.horizontal = chroma.vertical = quality <= 90 ? 2 : 1;
+    *layout = (struct jpeg_layout){
+        .width = width,
+        .height = height,
+        .components = components,
+        .horizontal = components == 1 ? 1 : chroma.horizontal,
+        .vertical = components == 1 ? 1 : chroma.vertical,
+    };
+    jpeg_layout_derive(layout);
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < JPEG_BLOCK; k++) {
+            const int quantiser = (standard_quantisers[i][k] * percent + 50) / 100;
+            layout->tables.quantisers[i][k] = (uint16_t)(quantiser < 1 ? 1 : quantiser > 255 ? 255 : quantiser);
+        }
+        layout->tables.dc[i] = standard_dc[i];
+        layout->tables.ac[i] = standard_ac[i];
+    }
+    for (int i = 1; i < components; i++)
+        layout->parts[i].quantiser = layout->parts[i].dc = layout->parts[i].ac = 1;
+}
+
+static bool append_quantisers(struct blob *out, const struct jpeg_layout *layout, int table)
+{
+    static const uint8_t order[JPEG_BLOCK] = JPEG_NATURAL_ORDER;
+    uint8_t data[1 + JPEG_BLOCK] = {(uint8_t)table};
+    for (int i = 0; i < JPEG_BLOCK; i++)
+        data[1 + i] = (uint8_t)layout->tables.quantisers[table][order[i]];
+    return jpeg_segment_append(out, JPEG_MARKER_DQT, data, sizeof data, NULL, 0);
+}
+
+/* TABLE is the class, 0 or 16, plus the number. */
+static bool append_huffman(struct blob *out, const struct jpeg_huffman *huffman, int table)
+{
+    uint8_t head[17] = {(uint8_t)table};
+    size_t symbols = 0;
+    for (int i = 1; i <= 16; i++)
+        symbols += head[i] = huffman->counts[i];
+    return jpeg_segment_append(out, JPEG_MARKER_DHT, head, sizeof head, huffman->symbols, symbols);
+}
+
+bool jpeg_append_headers(struct blob *out, const struct jpeg_layout *layout)
+{
+    /* JFIF 1.1, pixels without a size, no thumbnail. */
+    static const uint8_t jfif[] = {'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0};
+    static const uint8_t coefficients[] = {0, JPEG_BLOCK - 1, 0}; /* first, last, bits */
+    const int components = layout->components, tables = components > 1 ? 2 : 1;
+    uint8_t frame[6 + 3 * JPEG_COMPONENTS_MOST] = {8, [5] = (uint8_t)components};
+    uint8_t scan[1 + 2 * JPEG_COMPONENTS_MOST] = {(uint8_t)components};
+    for (int i = 0; i < components; i++) {
+        const struct jpeg_part *part = &layout->parts[i];
+        frame[6 + 3 * i] = scan[1 + 2 * i] = (uint8_t)(i + 1);
+        frame[7 + 3 * i] = (uint8_t)(part->horizontal << 4 | part->vertical);
+        frame[8 + 3 * i] = (uint8_t)part->quantiser;
+        scan[2 + 2 * i] = (uint8_t)(part->dc << 4 | part->ac);
+    }
+    put_big16(frame + 1, (unsigned)layout->height);
+    put_big16(frame + 3, (unsigned)layout->width);
+    bool done = blob_append(out, "\xff\xd8", JPEG_SOI_BYTES) &&
+                jpeg_segment_append(out, JPEG_MARKER_APP0, jfif, sizeof jfif, NULL, 0);
+    for (int i = 0; i < tables; i++)
+        done = done && append_quantisers(out, layout, i);
+    done = done && jpeg_segment_append(out, JPEG_MARKER_SOF0, frame, 6 + 3 * (size_t)components, NULL, 0);
+    for (int i = 0; i < tables; i++)
+        done =
+            done && append_huffman(out, &layout->tables.dc[i], i) && append_huffman(out, &layout->tables.ac[i], 16 | i);
+    return done && jpeg_segment_append(out, JPEG_MARKER_SOS, scan, 1 + 2 * (size_t)components, coefficients,
+                                       sizeof coefficients);
+}
+
+bool jpeg_append_end(struct blob *out)
+{
+    return blob_append(out, "\xff\xd9", 2);
 }

@@ -253,10 +253,8 @@ static void write_resolution(const struct resolution *resolution, uint8_t *data)
     if (unit == RESOLUTION_NONE || horizontal == 0 || vertical == 0 || horizontal > UINT16_MAX || vertical > UINT16_MAX)
         return;
     data[0] = unit == RESOLUTION_INCH ? 1 : unit == RESOLUTION_CENTIMETRE ? 2 : 0;
-    data[1] = (uint8_t)(horizontal >> 8);
-    data[2] = (uint8_t)horizontal;
-    data[3] = (uint8_t)(vertical >> 8);
-    data[4] = (uint8_t)vertical;
+    put_big16(data + 1, horizontal);
+    put_big16(data + 3, vertical);
 }
 
 bool metadata_write_jpeg(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
