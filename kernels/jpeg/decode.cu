@@ -186,8 +186,8 @@ bool device_jpeg_load(struct device_jpeg *jpeg, const struct jpeg_layout *layout
                       struct error *error)
 {
     struct decoder *decoder = &jpeg->decoder;
-    const size_t segments = decoder->segments = jpeg_segment_count(layout);
-    decoder->is_unsupported = !jpeg_scan_holds(scan, segments);
+    const size_t segments = decoder->segments = jpeg_count_segments(layout, scan);
+    decoder->is_unsupported = segments == 0;
     if (decoder->is_unsupported)
         return true;
     decoder->starts_at = sizeof(struct header) + (segments + 1) * sizeof(uint32_t);

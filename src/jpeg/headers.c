@@ -83,6 +83,14 @@ bool jpeg_layout_for_reading(struct jpeg_layout *layout, const struct jpeg_heade
     return true;
 }
 
+size_t jpeg_count_segments(const struct jpeg_layout *layout, const struct jpeg_scan *scan)
+{
+    const size_t mcus = (size_t)layout->mcus_across * (size_t)layout->mcus_down;
+    const size_t interval = layout->restart_interval > 0 ? (size_t)layout->restart_interval : mcus;
+    const size_t count = (mcus + interval - 1) / interval;
+    return count <= scan->size / 3 + 1 ? count : 0;
+}
+
 bool jpeg_copy_scan(const struct jpeg_scan *scan, size_t segments, uint8_t *data, size_t *size, uint32_t *starts)
 {
     const uint8_t *next = scan->bytes, *end = next + scan->size;

@@ -269,8 +269,8 @@ static bool make_lookups(struct jpeg_index *index)
 
 static bool copy_data(struct jpeg_index *index, const struct jpeg_scan *scan)
 {
-    const size_t count = index->segment_count = jpeg_segment_count(&index->layout);
-    if (!jpeg_scan_holds(scan, count))
+    const size_t count = index->segment_count = jpeg_count_segments(&index->layout, scan);
+    if (count == 0)
         return false;
     index->data = malloc(scan->size + JPEG_DATA_PADDING);
     index->segments = malloc((count + 1) * sizeof *index->segments);

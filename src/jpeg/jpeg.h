@@ -110,20 +110,9 @@ struct jpeg_scan {
     size_t size;
 };
 
-/* The restart segments of a picture of LAYOUT; 1 without restart markers. */
-static inline size_t jpeg_segment_count(const struct jpeg_layout *layout)
-{
-    const size_t mcus = (size_t)layout->mcus_across * (size_t)layout->mcus_down;
-    const size_t interval = layout->restart_interval > 0 ? (size_t)layout->restart_interval : mcus;
-    return (mcus + interval - 1) / interval;
-}
-
-/* Can SCAN hold so many segments? Check this before memory for them is reserved. Each has a byte at least, and a marker
- * before the next. */
-static inline bool jpeg_scan_holds(const struct jpeg_scan *scan, size_t segments)
-{
-    return segments <= scan->size / 3 + 1;
-}
+/* The restart segments of a picture of LAYOUT; 1 without restart markers. 0: unsupported, because SCAN is too short for
+ * them. Each has a byte at least, and a marker before the next. */
+size_t jpeg_count_segments(const struct jpeg_layout *layout, const struct jpeg_scan *scan);
 
 /* Copy the data of SCAN without stuffed bytes and restart markers to DATA, which has scan->size bytes. Set *SIZE, and in
  * STARTS the place of each of SEGMENTS segments. False: unsupported, because the restart markers are not those that

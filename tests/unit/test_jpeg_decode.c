@@ -61,7 +61,8 @@ static void test_headers_say_what_was_written(void **state)
         assert_int_equal(layout.tables.dc[0].counts[3], 5); /* table K.3 */
         assert_int_equal(layout.tables.ac[1].counts[16], 119);
         assert_ptr_equal(scan.bytes + scan.size, file + size - 2);
-        assert_true(jpeg_scan_holds(&scan, jpeg_segment_count(&layout)));
+        assert_int_equal(jpeg_count_segments(&layout, &scan),
+                         i == 0 ? 1 : (layout.mcus_across * layout.mcus_down + i - 1) / i);
         free(file);
     }
 }
