@@ -59,9 +59,9 @@ void make_tables(const struct jpeg_layout *layout, struct huffman_table *tables,
     int numbers[2][JPEG_TABLES];
     memset(numbers, -1, sizeof numbers);
     for (int i = 0; i < layout->mcu_blocks; i++) {
-        const struct jpeg_part *part = &layout->parts[layout->mcu_parts[i]];
-        scan->dc[i] = number_table(&layout->tables.dc[part->dc], true, &numbers[0][part->dc], tables, scan);
-        scan->ac[i] = number_table(&layout->tables.ac[part->ac], false, &numbers[1][part->ac], tables, scan);
+        const struct jpeg_component *from = &layout->components[layout->mcu_components[i]];
+        scan->dc[i] = number_table(&layout->tables.dc[from->dc], true, &numbers[0][from->dc], tables, scan);
+        scan->ac[i] = number_table(&layout->tables.ac[from->ac], false, &numbers[1][from->ac], tables, scan);
     }
 }
 
@@ -91,28 +91,28 @@ size_t describe_picture(const struct jpeg_layout *layout, const uint16_t *quanti
     size_t bytes = 0;
     int first = 0;
     memset(picture, 0, sizeof *picture);
-    picture->count = layout->components;
+    picture->count = layout->component_count;
     picture->width = layout->width;
     picture->height = layout->height;
     picture->mcus_across = (uint32_t)layout->mcus_across;
     picture->mcu_blocks = (uint32_t)layout->mcu_blocks;
     picture->segment_mcus = (uint32_t)layout->restart_interval;
     picture->quantisers = quantisers;
-    for (int i = 0; i < layout->components; i++) {
-        const struct jpeg_part *part = &layout->parts[i];
+    for (int i = 0; i < layout->component_count; i++) {
+        const struct jpeg_component *from = &layout->components[i];
         struct component *component = &picture->components[i];
         component->samples = (uint8_t *)bytes;
-        component->pitch = round_up((size_t)part->blocks_across * JPEG_SIDE, 128);
-        component->width = part->width;
-        component->height = part->height;
-        component->blocks_across = part->blocks_across;
-        component->blocks_down = part->blocks_down;
-        component->horizontal = part->horizontal == 4 ? 2 : part->horizontal - 1;
-        component->vertical = part->vertical - 1;
+        component->pitch = round_up((size_t)from->blocks_across * JPEG_SIDE, 128);
+        component->width = from->width;
+        component->height = from->height;
+        component->blocks_across = from->blocks_across;
+        component->blocks_down = from->blocks_down;
+        component->horizontal = from->horizontal == 4 ? 2 : from->horizontal - 1;
+        component->vertical = from->vertical - 1;
         component->first = first;
-        component->quantiser = part->quantiser;
-        first += part->horizontal * part->vertical;
-        bytes += component->pitch * (size_t)part->blocks_down * JPEG_SIDE;
+        component->quantiser = from->quantiser;
+        first += from->horizontal * from->vertical;
+        bytes += component->pitch * (size_t)from->blocks_down * JPEG_SIDE;
     }
     return bytes;
 }

@@ -450,7 +450,7 @@ bool decode_sum_dc(const struct walk *walk, uint32_t mcus, const struct jpeg_lay
                    struct error *error)
 {
     const uint32_t tiles = blocks_of(mcus, tile_mcus);
-    const int luma_blocks = layout->parts[0].horizontal * layout->parts[0].vertical;
+    const int luma_blocks = layout->components[0].horizontal * layout->components[0].vertical;
     sum_dc<<<tiles, tile_mcus, 0, stream>>>(walk->dc, walk->dc_totals, mcus, luma_blocks, layout->mcu_blocks);
     sum_totals<<<1, sum_threads, 0, stream>>>(walk->dc_totals, tiles);
     CUDA_TRY(cudaGetLastError(), error);

@@ -479,12 +479,12 @@ static bool upload_tables(struct device_jpeg *jpeg, const struct jpeg_layout *la
     struct encoder *encoder = &jpeg->encoder;
     struct tables tables;
     memset(&tables, 0, sizeof tables);
-    for (int i = 0; i < (layout->components == 1 ? 1 : 2); i++) {
-        const struct jpeg_part *part = &layout->parts[i];
-        jpeg_symbol_codes(&layout->tables.dc[part->dc], tables.dc[i], 16);
-        jpeg_symbol_codes(&layout->tables.ac[part->ac], tables.ac[i], 256);
+    for (int i = 0; i < (layout->component_count == 1 ? 1 : 2); i++) {
+        const struct jpeg_component *component = &layout->components[i];
+        jpeg_symbol_codes(&layout->tables.dc[component->dc], tables.dc[i], 16);
+        jpeg_symbol_codes(&layout->tables.ac[component->ac], tables.ac[i], 256);
         for (int k = 0; k < JPEG_BLOCK; k++)
-            tables.divisors[i][k] = jpeg_divisor_of(layout->tables.quantisers[part->quantiser][k]);
+            tables.divisors[i][k] = jpeg_divisor_of(layout->tables.quantisers[component->quantiser][k]);
     }
     const bool is_first = encoder->tables_sent.size == 0;
     if (!is_first && memcmp(encoder->tables_sent.bytes, &tables, sizeof tables) == 0)
@@ -507,7 +507,7 @@ static struct picture picture_of(const struct encoder *encoder)
     picture.width = image->width;
     picture.height = image->height;
     picture.channels = image->channels;
-    picture.components = layout->components;
+    picture.components = layout->component_count;
     picture.horizontal = layout->horizontal;
     picture.vertical = layout->vertical;
     picture.luma_across = (image->width + JPEG_SIDE - 1) / JPEG_SIDE;
@@ -549,7 +549,7 @@ bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_layout *layo
     jpeg->encoder.layout = *layout;
     jpeg->encoder.image = *image;
     /* A byte a sample is more than photographs need at the highest quality. */
-    const size_t capacity = (size_t)image->width * (size_t)image->height * (size_t)layout->components + 4096;
+    const size_t capacity = (size_t)image->width * (size_t)image->height * (size_t)layout->component_count + 4096;
     return upload_tables(jpeg, layout, error) && queue_encoding(jpeg, capacity, error);
 }
 

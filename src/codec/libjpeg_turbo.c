@@ -212,7 +212,7 @@ static void set_quantisers(struct jpeg_compress_struct *jpeg, const struct jpeg_
 {
     int numbers[JPEG_TABLES] = {-1, -1, -1, -1}, count = 0;
     for (int i = 0; i < jpeg->num_components; i++) {
-        const int from = headers->components[i < headers->count ? i : 0].quantiser;
+        const int from = headers->components[i < headers->component_count ? i : 0].quantiser;
         if (numbers[from] < 0) {
             unsigned values[DCTSIZE2];
             for (int k = 0; k < DCTSIZE2; k++)

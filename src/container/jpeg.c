@@ -88,7 +88,7 @@ struct chroma_subsampling jpeg_chroma_subsampling(const struct jpeg_headers *hea
 {
     const struct jpeg_frame_component *luma = headers->components;
     const int horizontal = luma->horizontal, vertical = luma->vertical;
-    bool is_known = headers->count == 3 && (horizontal == 1 || horizontal == 2 || horizontal == 4) &&
+    bool is_known = headers->component_count == 3 && (horizontal == 1 || horizontal == 2 || horizontal == 4) &&
                     (vertical == 1 || vertical == 2);
     for (int i = 1; i < 3; i++)
         is_known = is_known && luma[i].horizontal == 1 && luma[i].vertical == 1;

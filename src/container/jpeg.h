@@ -85,8 +85,8 @@ struct jpeg_frame_component {
 
 /* What the headers of a file say, up to the header of its first scan. jpeg_check makes this. */
 struct jpeg_headers {
-    unsigned frame;           /* its marker */
-    int width, height, count; /* of the frame; COUNT components */
+    unsigned frame; /* its marker */
+    int width, height, component_count;
     struct jpeg_frame_component components[JPEG_COMPONENTS_IN_FRAME];
     struct jpeg_tables tables;
     unsigned quantisers, dc, ac; /* a bit for each table that is there */

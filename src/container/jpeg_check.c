@@ -169,7 +169,7 @@ static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *s
     if (components != 1 && components != 3 && components != 4)
         return DAMAGED(state, "it claims %u channels", components);
     headers->frame = segment->marker;
-    headers->count = (int)components;
+    headers->component_count = (int)components;
     for (unsigned i = 0; i < components; i++) {
         const uint8_t *of = data + 6 + 3 * (size_t)i;
         headers->components[i] = (struct jpeg_frame_component){
@@ -193,7 +193,7 @@ static uint64_t count_blocks(int64_t size, unsigned factor, unsigned most)
 static uint64_t count_component_blocks(const struct jpeg_frame_component *component, const struct jpeg_headers *headers)
 {
     unsigned horizontal = 1, vertical = 1;
-    for (int i = 0; i < headers->count; i++) {
+    for (int i = 0; i < headers->component_count; i++) {
         const struct jpeg_frame_component *other = &headers->components[i];
         horizontal = other->horizontal > horizontal ? other->horizontal : horizontal;
         vertical = other->vertical > vertical ? other->vertical : vertical;
@@ -206,7 +206,7 @@ static uint64_t count_component_blocks(const struct jpeg_frame_component *compon
  * in a scan is the next with that number. TAKEN has a bit for each component that the scan has already. */
 static int find_component(const struct jpeg_headers *headers, unsigned id, unsigned *taken)
 {
-    for (int i = 0; i < headers->count; i++)
+    for (int i = 0; i < headers->component_count; i++)
         if (headers->components[i].id == id && !(*taken >> i & 1)) {
             *taken |= 1u << i;
             return i;
@@ -218,7 +218,7 @@ static int find_component(const struct jpeg_headers *headers, unsigned id, unsig
 static void read_first_scan(const uint8_t *data, size_t size, struct jpeg_state *state)
 {
     struct jpeg_headers *headers = &state->info.jpeg;
-    const size_t count = (size_t)headers->count;
+    const size_t count = (size_t)headers->component_count;
     headers->has_quantisers = count == 1 || count == 3;
     state->is_unusual |= size != 4 + 2 * count || data[0] != count || data[1 + 2 * count] != 0 ||
                          data[2 + 2 * count] != JPEG_BLOCK - 1 || data[3 + 2 * count] != 0;
@@ -334,7 +334,7 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct cont
     if (found->width == 0 || state.scans == 0)
         return DAMAGED(&state, "it holds no %s", state.scans > 0 ? "frame header" : "picture");
     note_data(from, segment.at - from, &state);
-    for (int i = 0; i < found->jpeg.count; i++)
+    for (int i = 0; i < found->jpeg.component_count; i++)
         found->starved |= !state.components[i].filled;
     found->progressive = found->jpeg.frame == JPEG_MARKER_SOF2 || state.scans > 1;
     found->jpeg.is_sequential = !state.is_unusual && !found->progressive && state.last == JPEG_MARKER_SOS;

@@ -91,9 +91,9 @@ INLINE uint16_t decode_dc(struct reader *reader, const struct jpeg_lookup *looku
 }
 
 /* Transform the blocks that wait. */
-static void flush(struct row *row, int part, int kind)
+static void flush(struct row *row, int component, int kind)
 {
-    struct waiting *waiting = &row->waiting[part][kind];
+    struct waiting *waiting = &row->waiting[component][kind];
     const int16_t *coefficients[BLOCKS];
     if (waiting->count == 0)
         return;
@@ -104,9 +104,9 @@ static void flush(struct row *row, int part, int kind)
     for (int i = 0; i < BLOCKS; i++)
         coefficients[i] = waiting->slots[i]->coefficients;
     if (kind == 0)
-        inverse_few(coefficients, row->quantisers[part], waiting->to, row->stride[part]);
+        inverse_few(coefficients, row->quantisers[component], waiting->to, row->stride[component]);
     else
-        inverse(coefficients, row->quantisers[part], waiting->to, row->stride[part]);
+        inverse(coefficients, row->quantisers[component], waiting->to, row->stride[component]);
     for (unsigned i = 0; i < waiting->count; i++) {
         memset(waiting->slots[i]->coefficients, 0, JPEG_BLOCK * sizeof(int16_t));
         row->spare[row->spares++] = (uint8_t)(waiting->slots[i] - row->slots);
@@ -124,23 +124,23 @@ INLINE void fill_block(int16_t dc, uint16_t quantiser, uint8_t *to, size_t strid
         memcpy(to + (size_t)y * stride, &eight, sizeof eight);
 }
 
-static void decode_block(struct row *row, const struct jpeg_lookup *lookup, int part, uint8_t *to)
+static void decode_block(struct row *row, const struct jpeg_lookup *lookup, int component, uint8_t *to)
 {
     struct slot *slot = &row->slots[row->spare[row->spares - 1]];
-    row->dc[part] = (uint16_t)(row->dc[part] + decode_dc(&row->reader, lookup));
+    row->dc[component] = (uint16_t)(row->dc[component] + decode_dc(&row->reader, lookup));
     const unsigned steps = decode_coefficients(&row->reader, lookup, slot->coefficients);
     if (steps == 1) {
-        fill_block((int16_t)row->dc[part], row->quantisers[part][0], to, row->stride[part]);
+        fill_block((int16_t)row->dc[component], row->quantisers[component][0], to, row->stride[component]);
         return;
     }
-    slot->coefficients[0] = (int16_t)row->dc[part];
+    slot->coefficients[0] = (int16_t)row->dc[component];
     row->spares--;
     const int kind = steps > FEW;
-    struct waiting *waiting = &row->waiting[part][kind];
+    struct waiting *waiting = &row->waiting[component][kind];
     waiting->slots[waiting->count] = slot;
     waiting->to[waiting->count++] = to;
     if (waiting->count == BLOCKS)
-        flush(row, part, kind);
+        flush(row, component, kind);
 }
 
 void IN_SET(jpeg_decode_row)(const struct jpeg_index *index, int number, uint8_t *planes)
@@ -149,13 +149,13 @@ void IN_SET(jpeg_decode_row)(const struct jpeg_index *index, int number, uint8_t
     struct row row = {.reader.data = index->data, .spares = SLOTS};
     uint8_t *blocks[JPEG_MCU_BLOCKS_MOST]; /* where those of the next MCU go */
     int count = 0;
-    for (int i = 0; i < layout->components; i++) {
-        const struct jpeg_part *part = &layout->parts[i];
-        row.quantisers[i] = layout->tables.quantisers[part->quantiser];
-        row.stride[i] = (size_t)part->blocks_across * JPEG_SIDE;
+    for (int i = 0; i < layout->component_count; i++) {
+        const struct jpeg_component *component = &layout->components[i];
+        row.quantisers[i] = layout->tables.quantisers[component->quantiser];
+        row.stride[i] = (size_t)component->blocks_across * JPEG_SIDE;
         row.dc[i] = index->rows[number].dc[i];
-        for (int y = 0; y < part->vertical; y++, planes += JPEG_SIDE * row.stride[i])
-            for (int x = 0; x < part->horizontal; x++)
+        for (int y = 0; y < component->vertical; y++, planes += JPEG_SIDE * row.stride[i])
+            for (int x = 0; x < component->horizontal; x++)
                 blocks[count++] = planes + (size_t)x * JPEG_SIDE;
     }
     for (int i = 0; i < SLOTS; i++)
@@ -168,12 +168,12 @@ void IN_SET(jpeg_decode_row)(const struct jpeg_index *index, int number, uint8_t
             memset(row.dc, 0, sizeof row.dc);
         }
         for (int i = 0; i < count; i++) {
-            const int part = layout->mcu_parts[i];
-            decode_block(&row, index->blocks[i], part, blocks[i]);
-            blocks[i] += (size_t)layout->parts[part].horizontal * JPEG_SIDE;
+            const int component = layout->mcu_components[i];
+            decode_block(&row, index->blocks[i], component, blocks[i]);
+            blocks[i] += (size_t)layout->components[component].horizontal * JPEG_SIDE;
         }
     }
-    for (int i = 0; i < layout->components; i++)
+    for (int i = 0; i < layout->component_count; i++)
         for (int kind = 0; kind < KINDS; kind++)
             flush(&row, i, kind);
 }

@@ -21,17 +21,17 @@ struct source {
 };
 
 /* Row Y of the plane of component PART. */
-static const uint8_t *component_row(const struct source *source, int part, int64_t y)
+static const uint8_t *component_row(const struct source *source, int component, int64_t y)
 {
     const struct jpeg_layout *layout = source->layout;
-    const int64_t height = JPEG_SIDE * (int64_t)layout->parts[part].vertical, number = y / height;
+    const int64_t height = JPEG_SIDE * (int64_t)layout->components[component].vertical, number = y / height;
     const size_t row_bytes = jpeg_planes_bytes(layout);
     const uint8_t *at = number < source->first  ? source->planes->above - row_bytes
                         : number > source->last ? source->planes->below
                                                 : source->planes->data + (size_t)(number - source->first) * row_bytes;
-    for (int i = 0; i < part; i++)
-        at += (size_t)layout->parts[i].blocks_across * (size_t)layout->parts[i].vertical * JPEG_BLOCK;
-    return at + (size_t)(y % height) * (size_t)layout->parts[part].blocks_across * JPEG_SIDE;
+    for (int i = 0; i < component; i++)
+        at += (size_t)layout->components[i].blocks_across * (size_t)layout->components[i].vertical * JPEG_BLOCK;
+    return at + (size_t)(y % height) * (size_t)layout->components[component].blocks_across * JPEG_SIDE;
 }
 
 /* The rows of a component of chroma that make row Y of pixels: the nearest, and the next but one. */
@@ -41,15 +41,16 @@ struct chroma {
     int width;
 };
 
-static struct chroma find_chroma(const struct source *source, int part, int64_t y)
+static struct chroma find_chroma(const struct source *source, int component, int64_t y)
 {
     const struct jpeg_layout *layout = source->layout;
-    const struct jpeg_part *of = &layout->parts[part];
+    const struct jpeg_component *of = &layout->components[component];
     const int64_t near = y / layout->vertical;
     struct chroma chroma = {
-        .near = component_row(source, part, near), .width = of->width, .is_odd = y % layout->vertical > 0};
+        .near = component_row(source, component, near), .width = of->width, .is_odd = y % layout->vertical > 0};
     const int64_t far = near + (chroma.is_odd > 0 ? 1 : -1);
-    chroma.far = layout->vertical > 1 && far >= 0 && far < of->height ? component_row(source, part, far) : chroma.near;
+    chroma.far =
+        layout->vertical > 1 && far >= 0 && far < of->height ? component_row(source, component, far) : chroma.near;
     return chroma;
 }
 
@@ -138,9 +139,9 @@ void IN_SET(jpeg_convert)(const struct jpeg_layout *layout, int first, int rows,
 {
     const int mcu_height = JPEG_SIDE * layout->vertical;
     const struct source source = {layout, planes, first / mcu_height, (first + rows - 1) / mcu_height};
-    const size_t row_bytes = (size_t)layout->width * (size_t)layout->components;
+    const size_t row_bytes = (size_t)layout->width * (size_t)layout->component_count;
     for (int64_t y = first; y < (int64_t)first + rows; y++, samples += row_bytes) {
-        if (layout->components == 1)
+        if (layout->component_count == 1)
             memcpy(samples, component_row(&source, 0, y), row_bytes);
         else
             convert_row(&source, y, samples);

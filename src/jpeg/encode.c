@@ -55,11 +55,11 @@ struct jpeg_encoder *jpeg_encoder_open(const struct jpeg_layout *layout)
     encoder->layout = *layout;
     encoder->loops = jpeg_encode_loops_for(set);
     for (int i = 0; i < 2; i++) {
-        const struct jpeg_part *part = &layout->parts[i < layout->components ? i : 0];
+        const struct jpeg_component *component = &layout->components[i < layout->component_count ? i : 0];
         struct jpeg_codes *codes = &encoder->codes[i];
-        set_divisors(layout->tables.quantisers[part->quantiser], &encoder->divisors[i]);
-        jpeg_symbol_codes(&layout->tables.dc[part->dc], codes->dc, 16);
-        jpeg_symbol_codes(&layout->tables.ac[part->ac], codes->ac, 256);
+        set_divisors(layout->tables.quantisers[component->quantiser], &encoder->divisors[i]);
+        jpeg_symbol_codes(&layout->tables.dc[component->dc], codes->dc, 16);
+        jpeg_symbol_codes(&layout->tables.ac[component->ac], codes->ac, 256);
         set_small_codes(codes);
     }
     return encoder;
@@ -116,7 +116,7 @@ static void keep_first(const struct jpeg_layout *layout, const struct jpeg_block
     for (int i = 0; i < layout->mcu_blocks; i++) {
         memcpy(band->first[i], blocks->coefficients[i], sizeof band->first[i]);
         band->first_nonzero[i] = blocks->nonzero[i];
-        predictors[layout->mcu_parts[i]] = blocks->coefficients[i][0];
+        predictors[layout->mcu_components[i]] = blocks->coefficients[i][0];
     }
 }
 

@@ -317,8 +317,8 @@ static void fill_up(const struct jpeg_layout *layout, int mcus, int across, int 
 static void transform_row(const struct jpeg_layout *layout, int i, int y, int mcus,
                           const struct jpeg_divisors *divisors, const int16_t *samples, struct jpeg_blocks *blocks)
 {
-    const int horizontal = layout->parts[i].horizontal;
-    const int before = i == 0 ? y * horizontal : layout->mcu_blocks - layout->components + i;
+    const int horizontal = layout->components[i].horizontal;
+    const int before = i == 0 ? y * horizontal : layout->mcu_blocks - layout->component_count + i;
     for (int x = 0; x < mcus * horizontal; x += BLOCKS) {
         int at[BLOCKS];
         for (int k = 0; k < BLOCKS; k++)
@@ -337,7 +337,7 @@ static int transform(const struct jpeg_layout *layout, const struct jpeg_divisor
     struct planes planes;
     assert(tile->rows > 0 && tile->columns > 0);
     convert_rows(tile, &planes);
-    for (int i = 0; i < layout->components; i++) {
+    for (int i = 0; i < layout->component_count; i++) {
         int16_t(*rows)[JPEG_TILE] = planes.rows[i];
         if (i == 0) {
             repeat_row(rows, tile->rows - 1, JPEG_SIDE * down);
@@ -438,10 +438,10 @@ static void encode(const struct jpeg_layout *layout, const struct jpeg_codes cod
     int at = first * layout->mcu_blocks;
     for (int mcu = first; mcu < last; mcu++)
         for (int i = 0; i < layout->mcu_blocks; i++, at++) {
-            const int part = layout->mcu_parts[i];
+            const int component = layout->mcu_components[i];
             const int16_t *coefficients = blocks->coefficients[at];
-            bits = put_block(bits, &codes[part > 0], coefficients, blocks->nonzero[at], predictors[part]);
-            predictors[part] = coefficients[0];
+            bits = put_block(bits, &codes[component > 0], coefficients, blocks->nonzero[at], predictors[component]);
+            predictors[component] = coefficients[0];
         }
     for (; bits.count >= 8; bits.count -= 8)
         *bits.next++ = (uint8_t)(bits.held >> (bits.count - 8));

@@ -31,7 +31,7 @@ static bool has_tables(const struct jpeg_headers *headers, const struct jpeg_fra
 static bool is_luma_chroma(const struct jpeg_headers *headers)
 {
     const struct jpeg_frame_component *components = headers->components;
-    if (headers->has_jfif || headers->count == 1)
+    if (headers->has_jfif || headers->component_count == 1)
         return true;
     if (headers->has_adobe)
         return headers->adobe_transform == 1;
@@ -43,7 +43,7 @@ static bool is_subsampling(const struct jpeg_headers *headers)
 {
     const struct jpeg_frame_component *first = headers->components;
     const struct chroma_subsampling chroma = jpeg_chroma_subsampling(headers);
-    if (headers->count == 1)
+    if (headers->component_count == 1)
         return first->horizontal >= 1 && first->horizontal <= 4 && first->vertical >= 1 && first->vertical <= 4;
     return chroma.horizontal > 0 && chroma.horizontal * chroma.vertical <= 4;
 }
@@ -59,13 +59,13 @@ static int find_first(const struct jpeg_huffman *tables, int number)
 
 bool jpeg_layout_for_reading(struct jpeg_layout *layout, const struct jpeg_headers *headers)
 {
-    const int count = headers->count;
+    const int count = headers->component_count;
     if (!headers->is_sequential || (count != 1 && count != 3) || !is_subsampling(headers) || !is_luma_chroma(headers))
         return false;
     *layout = (struct jpeg_layout){
         .width = headers->width,
         .height = headers->height,
-        .components = count,
+        .component_count = count,
         .horizontal = count == 1 ? 1 : headers->components[0].horizontal,
         .vertical = count == 1 ? 1 : headers->components[0].vertical,
         .tables = headers->tables,
@@ -76,9 +76,9 @@ bool jpeg_layout_for_reading(struct jpeg_layout *layout, const struct jpeg_heade
         const struct jpeg_frame_component *component = &headers->components[i];
         if (!has_tables(headers, component))
             return false;
-        layout->parts[i].quantiser = component->quantiser;
-        layout->parts[i].dc = find_first(headers->tables.dc, component->dc);
-        layout->parts[i].ac = find_first(headers->tables.ac, component->ac);
+        layout->components[i].quantiser = component->quantiser;
+        layout->components[i].dc = find_first(headers->tables.dc, component->dc);
+        layout->components[i].ac = find_first(headers->tables.ac, component->ac);
     }
     return true;
 }
@@ -172,7 +172,7 @@ void jpeg_layout_for_writing(struct jpeg_layout *layout, int width, int height, 
     *layout = (struct jpeg_layout){
         .width = width,
         .height = height,
-        .components = components,
+        .component_count = components,
         .horizontal = components == 1 ? 1 : chroma.horizontal,
         .vertical = components == 1 ? 1 : chroma.vertical,
     };
@@ -186,7 +186,7 @@ void jpeg_layout_for_writing(struct jpeg_layout *layout, int width, int height, 
         layout->tables.ac[i] = standard_ac[i];
     }
     for (int i = 1; i < components; i++)
-        layout->parts[i].quantiser = layout->parts[i].dc = layout->parts[i].ac = 1;
+        layout->components[i].quantiser = layout->components[i].dc = layout->components[i].ac = 1;
 }
 
 static bool append_quantisers(struct blob *out, const struct jpeg_layout *layout, int table)
@@ -213,15 +213,15 @@ bool jpeg_append_headers(struct blob *out, const struct jpeg_layout *layout)
     /* JFIF 1.1, pixels without a size, no thumbnail. */
     static const uint8_t jfif[] = {'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0};
     static const uint8_t coefficients[] = {0, JPEG_BLOCK - 1, 0}; /* first, last, bits */
-    const int components = layout->components, tables = components > 1 ? 2 : 1;
+    const int components = layout->component_count, tables = components > 1 ? 2 : 1;
     uint8_t frame[6 + 3 * JPEG_COMPONENTS_MOST] = {8, [5] = (uint8_t)components};
     uint8_t scan[1 + 2 * JPEG_COMPONENTS_MOST] = {(uint8_t)components};
     for (int i = 0; i < components; i++) {
-        const struct jpeg_part *part = &layout->parts[i];
+        const struct jpeg_component *component = &layout->components[i];
         frame[6 + 3 * i] = scan[1 + 2 * i] = (uint8_t)(i + 1);
-        frame[7 + 3 * i] = (uint8_t)(part->horizontal << 4 | part->vertical);
-        frame[8 + 3 * i] = (uint8_t)part->quantiser;
-        scan[2 + 2 * i] = (uint8_t)(part->dc << 4 | part->ac);
+        frame[7 + 3 * i] = (uint8_t)(component->horizontal << 4 | component->vertical);
+        frame[8 + 3 * i] = (uint8_t)component->quantiser;
+        scan[2 + 2 * i] = (uint8_t)(component->dc << 4 | component->ac);
     }
     put_big16(frame + 1, (unsigned)layout->height);
     put_big16(frame + 3, (unsigned)layout->width);

@@ -92,7 +92,7 @@ static void guess_chunk(void *context, int64_t number, int thread)
 static void add_sums(const struct jpeg_layout *layout, const uint16_t *sums, int turn, uint16_t *dc)
 {
     for (int i = 0; i < layout->mcu_blocks; i++) {
-        uint16_t *to = &dc[layout->mcu_parts[(i + turn) % layout->mcu_blocks]];
+        uint16_t *to = &dc[layout->mcu_components[(i + turn) % layout->mcu_blocks]];
         *to = (uint16_t)(*to + sums[i]);
     }
 }
@@ -249,20 +249,20 @@ static bool make_restart_rows(struct index_builder *builder, struct thread_pool 
 static bool make_lookups(struct jpeg_index *index)
 {
     const struct jpeg_layout *layout = &index->layout;
-    int of_part[JPEG_COMPONENTS_MOST];
-    index->lookups = malloc((size_t)layout->components * sizeof *index->lookups);
+    int of_component[JPEG_COMPONENTS_MOST];
+    index->lookups = malloc((size_t)layout->component_count * sizeof *index->lookups);
     if (index->lookups == NULL)
         return false;
-    for (int i = 0; i < layout->components; i++) {
-        const struct jpeg_part *part = &layout->parts[i];
-        of_part[i] = 0;
-        while (!jpeg_shares_codes(layout, i, of_part[i]))
-            of_part[i]++;
-        if (of_part[i] == i)
-            jpeg_lookup_make(&index->lookups[i], &layout->tables.dc[part->dc], &layout->tables.ac[part->ac]);
+    for (int i = 0; i < layout->component_count; i++) {
+        const struct jpeg_component *component = &layout->components[i];
+        of_component[i] = 0;
+        while (!jpeg_shares_codes(layout, i, of_component[i]))
+            of_component[i]++;
+        if (of_component[i] == i)
+            jpeg_lookup_make(&index->lookups[i], &layout->tables.dc[component->dc], &layout->tables.ac[component->ac]);
     }
     for (int i = 0; i < layout->mcu_blocks; i++)
-        index->blocks[i] = &index->lookups[of_part[layout->mcu_parts[i]]];
+        index->blocks[i] = &index->lookups[of_component[layout->mcu_components[i]]];
     index->period = jpeg_period(layout);
     return true;
 }

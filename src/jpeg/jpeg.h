@@ -34,7 +34,7 @@ enum {
 
 /* A component of the picture. A single component has the factors 1 x 1, whatever the file says, because its scan is not
  * interleaved (A.2.2). */
-struct jpeg_part {
+struct jpeg_component {
     int horizontal, vertical;       /* sampling factors: its blocks in an MCU */
     int width, height;              /* in samples: ceil(width of the picture x factor / largest factor) (A.1.1) */
     int blocks_across, blocks_down; /* with those that fill the last MCUs */
@@ -45,40 +45,41 @@ struct jpeg_part {
  * components have the factors 1 x 1, and luma 1 x 1, 2 x 1, 2 x 2, 1 x 2 or 4 x 1; in a written picture also 4 x 2. */
 struct jpeg_layout {
     int width, height;        /* in pixels, at least 1 */
-    int components;           /* 1 or 3 */
+    int component_count;      /* 1 or 3 */
     int horizontal, vertical; /* the largest factors: those of the first component */
-    struct jpeg_part parts[JPEG_COMPONENTS_MOST];
+    struct jpeg_component components[JPEG_COMPONENTS_MOST];
     int mcus_across, mcus_down;
-    int mcu_blocks;                          /* blocks of an MCU */
-    uint8_t mcu_parts[JPEG_MCU_BLOCKS_MOST]; /* the component of each block of an MCU */
+    int mcu_blocks;                               /* blocks of an MCU */
+    uint8_t mcu_components[JPEG_MCU_BLOCKS_MOST]; /* the component of each block of an MCU */
     struct jpeg_tables tables;
     int restart_interval; /* in MCUs; 0: none */
 };
 
-/* Fill what follows from width, height, components, horizontal and vertical: the parts but their tables, and the MCUs. */
+/* Fill what follows from width, height, component_count, horizontal and vertical: the components but their tables, and the
+ * MCUs. */
 static inline void jpeg_layout_derive(struct jpeg_layout *layout)
 {
     const int mcu_width = JPEG_SIDE * layout->horizontal, mcu_height = JPEG_SIDE * layout->vertical;
     layout->mcus_across = (layout->width + mcu_width - 1) / mcu_width;
     layout->mcus_down = (layout->height + mcu_height - 1) / mcu_height;
     layout->mcu_blocks = 0;
-    for (int i = 0; i < layout->components; i++) {
-        struct jpeg_part *part = &layout->parts[i];
-        part->horizontal = i == 0 ? layout->horizontal : 1;
-        part->vertical = i == 0 ? layout->vertical : 1;
-        part->width = (layout->width * part->horizontal + layout->horizontal - 1) / layout->horizontal;
-        part->height = (layout->height * part->vertical + layout->vertical - 1) / layout->vertical;
-        part->blocks_across = layout->mcus_across * part->horizontal;
-        part->blocks_down = layout->mcus_down * part->vertical;
-        for (int j = 0; j < part->horizontal * part->vertical; j++)
-            layout->mcu_parts[layout->mcu_blocks++] = (uint8_t)i;
+    for (int i = 0; i < layout->component_count; i++) {
+        struct jpeg_component *component = &layout->components[i];
+        component->horizontal = i == 0 ? layout->horizontal : 1;
+        component->vertical = i == 0 ? layout->vertical : 1;
+        component->width = (layout->width * component->horizontal + layout->horizontal - 1) / layout->horizontal;
+        component->height = (layout->height * component->vertical + layout->vertical - 1) / layout->vertical;
+        component->blocks_across = layout->mcus_across * component->horizontal;
+        component->blocks_down = layout->mcus_down * component->vertical;
+        for (int j = 0; j < component->horizontal * component->vertical; j++)
+            layout->mcu_components[layout->mcu_blocks++] = (uint8_t)i;
     }
 }
 
 /* Have the components A and B the same Huffman tables? */
 static inline bool jpeg_shares_codes(const struct jpeg_layout *layout, int a, int b)
 {
-    return layout->parts[a].dc == layout->parts[b].dc && layout->parts[a].ac == layout->parts[b].ac;
+    return layout->components[a].dc == layout->components[b].dc && layout->components[a].ac == layout->components[b].ac;
 }
 
 /* After how many blocks the Huffman tables of the blocks of an MCU repeat. A walk over the codes cannot tell blocks with
@@ -88,7 +89,7 @@ static inline int jpeg_period(const struct jpeg_layout *layout)
     for (int period = 1;; period++) {
         bool repeats = layout->mcu_blocks % period == 0;
         for (int i = period; repeats && i < layout->mcu_blocks; i++)
-            repeats = jpeg_shares_codes(layout, layout->mcu_parts[i], layout->mcu_parts[i - period]);
+            repeats = jpeg_shares_codes(layout, layout->mcu_components[i], layout->mcu_components[i - period]);
         if (repeats)
             return period; /* at the latest, that of the MCU */
     }

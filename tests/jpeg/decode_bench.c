@@ -32,7 +32,7 @@ static void *run_stream(void *argument)
     if (!load_file(&place, run->file, run->size, &layout))
         fail("a file is not for this decoder");
     const size_t pixels = (size_t)layout.width * (size_t)layout.height;
-    reserve_samples(&place, pixels * (size_t)layout.components);
+    reserve_samples(&place, pixels * (size_t)layout.component_count);
     double begin = 0;
     for (int i = 0; i < WARM_IMAGES + IMAGES; i++) {
         bool is_decoded;

@@ -36,7 +36,7 @@ static enum outcome decode(struct place *place, const uint8_t *file, size_t size
     *decoded = NULL;
     if (!load_file(place, file, size, layout))
         return DECLINED;
-    const size_t pixels = (size_t)layout->width * (size_t)layout->height * (size_t)layout->components;
+    const size_t pixels = (size_t)layout->width * (size_t)layout->height * (size_t)layout->component_count;
     reserve_samples(place, pixels + 2 * GUARD);
     uint8_t *samples = place->samples, *copy = *decoded = allocate(pixels + 2 * GUARD);
     must(device_fill(place->device, samples, POISON, pixels + 2 * GUARD, &error), &error);
@@ -65,7 +65,7 @@ static enum outcome check_file(struct place *place, const uint8_t *file, size_t 
     uint8_t *expected = decode_jpeg(file, size, &width, &height, &components);
     if (expected == NULL)
         fail("%s: libjpeg-turbo refuses what the GPU decodes", what);
-    if (width != layout.width || height != layout.height || components != layout.components)
+    if (width != layout.width || height != layout.height || components != layout.component_count)
         fail("%s: libjpeg-turbo decodes %d x %d pixels of %d bytes", what, width, height, components);
     const size_t row = (size_t)width * (size_t)components;
     for (size_t i = 0; i < row * (size_t)height; i++)

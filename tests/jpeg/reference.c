@@ -22,19 +22,19 @@ static void fill_layout(const struct jpeg_compress_struct *jpeg, struct jpeg_lay
     memset(layout, 0, sizeof *layout);
     layout->width = (int)jpeg->image_width;
     layout->height = (int)jpeg->image_height;
-    layout->components = jpeg->num_components;
+    layout->component_count = jpeg->num_components;
     layout->horizontal = jpeg->num_components == 1 ? 1 : jpeg->comp_info[0].h_samp_factor;
     layout->vertical = jpeg->num_components == 1 ? 1 : jpeg->comp_info[0].v_samp_factor;
     jpeg_layout_derive(layout);
     for (int i = 0; i < jpeg->num_components; i++) {
-        struct jpeg_part *part = &layout->parts[i];
-        part->quantiser = jpeg->comp_info[i].quant_tbl_no;
-        part->dc = jpeg->comp_info[i].dc_tbl_no;
-        part->ac = jpeg->comp_info[i].ac_tbl_no;
-        memcpy(layout->tables.quantisers[part->quantiser], jpeg->quant_tbl_ptrs[part->quantiser]->quantval,
+        struct jpeg_component *component = &layout->components[i];
+        component->quantiser = jpeg->comp_info[i].quant_tbl_no;
+        component->dc = jpeg->comp_info[i].dc_tbl_no;
+        component->ac = jpeg->comp_info[i].ac_tbl_no;
+        memcpy(layout->tables.quantisers[component->quantiser], jpeg->quant_tbl_ptrs[component->quantiser]->quantval,
                sizeof layout->tables.quantisers[0]);
-        copy_huffman(jpeg->dc_huff_tbl_ptrs[part->dc], &layout->tables.dc[part->dc]);
-        copy_huffman(jpeg->ac_huff_tbl_ptrs[part->ac], &layout->tables.ac[part->ac]);
+        copy_huffman(jpeg->dc_huff_tbl_ptrs[component->dc], &layout->tables.dc[component->dc]);
+        copy_huffman(jpeg->ac_huff_tbl_ptrs[component->ac], &layout->tables.ac[component->ac]);
     }
 }
 

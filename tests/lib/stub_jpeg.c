@@ -44,11 +44,11 @@ bool device_jpeg_load(struct device_jpeg *jpeg, const struct jpeg_layout *layout
 static bool is_writable(const struct jpeg_layout *layout)
 {
     bool is_small = layout->restart_interval == 0;
-    for (int i = 0; i < layout->components; i++) {
-        const struct jpeg_part *part = &layout->parts[i];
-        is_small = is_small && part->quantiser < 2 && part->dc < 2 && part->ac < 2;
+    for (int i = 0; i < layout->component_count; i++) {
+        const struct jpeg_component *component = &layout->components[i];
+        is_small = is_small && component->quantiser < 2 && component->dc < 2 && component->ac < 2;
         for (int k = 0; k < JPEG_BLOCK; k++)
-            is_small = is_small && layout->tables.quantisers[part->quantiser][k] < 256;
+            is_small = is_small && layout->tables.quantisers[component->quantiser][k] < 256;
     }
     return is_small;
 }
@@ -84,7 +84,7 @@ static int find_quality(const struct jpeg_layout *layout)
     struct jpeg_layout other;
     int quality = 100;
     do
-        jpeg_layout_for_writing(&other, layout->width, layout->height, layout->components,
+        jpeg_layout_for_writing(&other, layout->width, layout->height, layout->component_count,
                                 (struct chroma_subsampling){layout->horizontal, layout->vertical}, quality);
     while (memcmp(other.tables.quantisers, layout->tables.quantisers, sizeof other.tables.quantisers) != 0 &&
            --quality > 1);

@@ -51,7 +51,7 @@ static void test_headers_say_what_was_written(void **state)
         assert_true(read_headers(file, size, &layout, &scan));
         assert_int_equal(layout.width, recipe.width);
         assert_int_equal(layout.height, recipe.height);
-        assert_int_equal(layout.components, 3);
+        assert_int_equal(layout.component_count, 3);
         assert_int_equal(layout.horizontal, recipe.horizontal);
         assert_int_equal(layout.vertical, recipe.vertical);
         assert_int_equal(layout.restart_interval, i);
@@ -149,7 +149,7 @@ static uint8_t *decode(const uint8_t *file, size_t size, const struct way *way)
     struct jpeg_index *index = jpeg_index_build(&layout, &scan, jpeg_decode_loops_for(all[way->set % sets]),
                                                 &way->chunking, way->pool);
     if (index != NULL) {
-        const size_t row_bytes = (size_t)layout.width * (size_t)layout.components;
+        const size_t row_bytes = (size_t)layout.width * (size_t)layout.component_count;
         const int rows = way->band * JPEG_SIDE * layout.vertical;
         samples = malloc(row_bytes * (size_t)layout.height);
         for (int y = 0; y < layout.height; y += rows)
