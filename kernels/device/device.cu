@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 namespace
 {
@@ -81,6 +82,16 @@ int device_driver_version(void)
         return 0;
     }
     return version;
+}
+
+bool device_may_exist(void)
+{
+    /* On a PC, in WSL, and on Tegra. */
+    static const char *const files[] = {"/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu"};
+    for (const char *file : files)
+        if (access(file, F_OK) == 0)
+            return true;
+    return false;
 }
 
 bool device_count(int *count, struct error *error)

@@ -41,6 +41,9 @@ struct device_peaks {
 /* Points in time on the device's stream. */
 enum { DEVICE_MARKS = 16 };
 
+/* May this machine have a CUDA device? It looks for the files of NVIDIA's drivers, because to ask CUDA takes long. */
+bool device_may_exist(void);
+
 /* Set *COUNT to the number of CUDA devices of this machine. Fails with the reason if there is no driver, an old driver,
  * or no device. */
 bool device_count(int *count, struct error *error);

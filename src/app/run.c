@@ -7,13 +7,11 @@
 #include "app/progress.h"
 #include "base/file.h"
 #include "base/signals.h"
-#include "base/vector/instruction_sets.h"
 #include "batch/batch.h"
 #include "batch/collisions.h"
 #include "batch/file_list.h"
 #include "batch/report.h"
 #include "image/linear.h"
-#include "kernels/device/device.h"
 #include "variants/choose.h"
 
 #include <inttypes.h>
@@ -38,10 +36,8 @@ static const char *plural(int count)
     return count == 1 ? "" : "s";
 }
 
-static void on_decoded(void *context, const struct job_result *result)
+static void print_input(const struct job_result *result)
 {
-    struct output *output = context;
-    progress_clear(&output->progress);
     print_detail("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s", file_input_name(result->job->input),
                  result->input_format->name, result->decoder->name, result->width, result->height, result->channels,
                  plural(result->channels), result->input_bits > 8 ? " of 16 bits" : "");
@@ -62,19 +58,12 @@ static void print_variant(const struct pipeline *pipeline, size_t number)
                  filter->height, filter->separable ? "separable" : "not separable");
 }
 
-static void on_planned(void *context, const struct pipeline *pipeline)
+static void print_plan(const struct pipeline *pipeline)
 {
-    struct output *output = context;
-    progress_clear(&output->progress);
+    char hardware[300];
     print_detail("backend", "%s: %s", backend_name(pipeline->backend), pipeline->why.message);
-    const struct device_info *facts = pipeline_gpu_facts(pipeline);
-    if (facts != NULL)
-        print_detail("device", "%d: %s, compute capability %d.%d", pipeline->request->device, facts->name,
-                     facts->capability / 10, facts->capability % 10);
-    struct error error;
-    enum instruction_set set;
-    if (pipeline->backend == BACKEND_CPU && instruction_set_find(&set, &error)) /* only `reference` works without one */
-        print_detail("cpu", "instruction set %s", instruction_set_name(set));
+    if (pipeline_describe_hardware(pipeline, hardware, sizeof hardware))
+        print_detail(pipeline->backend == BACKEND_CUDA ? "device" : "cpu", "%s", hardware);
     for (size_t i = 0; i < pipeline->request->count; i++)
         print_variant(pipeline, i);
 }
@@ -105,9 +94,8 @@ static void print_result(const struct options *options, const struct job_result 
                      stages_total(&result->stages), job->output, result->output_bytes);
 }
 
-static void on_result(void *context, const struct job_result *result)
+static void print_end(struct output *output, const struct job_result *result)
 {
-    struct output *output = context;
     const struct options *options = output->options;
     const struct job *job = result->job;
     struct error missing;
@@ -141,9 +129,8 @@ static void on_result(void *context, const struct job_result *result)
         print_result(options, result);
 }
 
-static void on_written(void *context, const struct job_result *result)
+static void append_result(struct output *output, const struct job_result *result)
 {
-    struct output *output = context;
     struct error error;
     if (report_append(&output->report, result, &error))
         return;
@@ -151,11 +138,23 @@ static void on_written(void *context, const struct job_result *result)
     print_error_line(&error);
 }
 
-static void on_fallback(void *context, const struct error *reason)
+static void on_report(void *context, const struct job_result *result, enum job_event event)
 {
     struct output *output = context;
-    progress_clear(&output->progress);
-    print_warning(output->options, reason->message, "; the CPU takes over");
+    const struct options *options = output->options;
+    const bool prints_details = options->verbose && options->pair;
+    if (event == JOB_GPU_FAILED || (prints_details && (event == JOB_INPUT_KNOWN || event == JOB_PLANNED)))
+        progress_clear(&output->progress);
+    if (event == JOB_INPUT_KNOWN && prints_details)
+        print_input(result);
+    else if (event == JOB_PLANNED && prints_details)
+        print_plan(result->pipeline);
+    else if (event == JOB_GPU_FAILED)
+        print_warning(options, result->pipeline->fallback.message, "; the CPU takes over");
+    else if (event == JOB_WRITTEN && options->report != NULL)
+        append_result(output, result);
+    else if (event == JOB_ENDED)
+        print_end(output, result);
 }
 
 static void on_progress(void *context, const struct batch_totals *totals)
@@ -216,15 +215,10 @@ static int run_jobs(const struct options *options, const struct batch_request *r
         .request = request->request,
         .progress = {.wanted = shows_progress(options)},
     };
-    const bool details = options->verbose && options->pair;
     const struct batch_callbacks callbacks = {
         .context = &output,
-        .on_written = options->report != NULL ? on_written : NULL,
-        .on_result = on_result,
-        .on_fallback = on_fallback,
+        .report = on_report,
         .on_progress = output.progress.wanted ? on_progress : NULL,
-        .on_decoded = details ? on_decoded : NULL,
-        .on_planned = details ? on_planned : NULL,
     };
     struct batch_totals totals;
     struct batch_request batch = *request;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A batch: what its workers do, the choice of the backend, and the totals. */
+ * A batch: what its workers do and report, and the totals. */
 #include "batch/batch.h"
 
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "base/workers.h"
 #include "batch/outputs.h"
-#include "variants/choose.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,17 +16,9 @@
 
 struct batch;
 
-struct gpu {
-    struct gpu_start *start;
-    struct constant_memory constant_memory;
-    atomic_bool warned;     /* its failure has been reported */
-    atomic_flag is_awaited; /* a worker waits for its start */
-};
-
 /* A thread, and what it keeps from job to job. */
 struct worker {
     struct batch *batch;
-    struct gpu *gpu;                 /* NULL: there is none; or there is one job, whose pipeline opens the GPU itself */
     _Atomic(const struct job *) job; /* the last that it has begun */
     struct job_worker tools;
 };
@@ -37,133 +28,23 @@ struct batch {
     const struct batch_callbacks *callbacks;
     struct workers workers;
     struct outputs outputs;
-    struct gpu *gpus;
     struct worker *list; /* the workers, by their numbers */
     int worker_count;    /* workers wanted */
     int threads;         /* of the CPU for one image; 0: one for each processor */
-    bool takes_all;      /* the workers take all processors */
-    double bytes;        /* of all inputs */
 
-    pthread_mutex_t choosing;
-    enum choice choice;        /* CHOICE_AUTO: the first image of each kind decides for the kind */
-    enum choice choices[2][2]; /* by job_shape's is_decoded and is_encoded; CHOICE_AUTO: not yet decided */
-    bool uses_gpus;            /* some kind, or all, goes to the GPUs */
+    enum choice choice;               /* of the backend, for all images */
+    struct batch_choice batch_choice; /* for CHOICE_AUTO */
 
     struct batch_totals totals;
     double start;
 };
 
-/* A batch of one job leaves the choice of the backend to the pipeline, which knows what starting up costs. */
 static bool is_single(const struct batch *batch)
 {
     return batch->request->count == 1;
 }
 
-/* ---- Where to filter ---- */
-
-static void open_gpus(struct batch *batch)
-{
-    for (size_t i = 0; i < batch->request->gpu_count; i++)
-        gpu_start_begin(batch->gpus[i].start);
-}
-
-/* Choose the backend of all images like this one. Their estimated number is the bytes of all files divided by the bytes
- * of its file. */
-static enum choice choose_for_kind(struct batch *batch, const struct job *job, const struct job_shape *shape)
-{
-    const struct request *request = batch->request->request;
-    const struct image *image = &shape->image;
-    const struct batch_work work = {
-        .image = {.width = image->width,
-                  .height = image->height,
-                  .planes = pipeline_planes(request, image),
-                  .sample = pipeline_sample(request, image),
-                  .threads = batch->threads},
-        .images = job->bytes > 0 ? batch->bytes / (double)job->bytes : (double)batch->request->count,
-        .workers = batch->worker_count,
-        .gpus = (int)batch->request->gpu_count,
-        .is_decoded = shape->is_decoded,
-        .is_encoded = shape->is_encoded,
-    };
-    const double cpu = cost_batch_cpu_seconds(request->filters, request->count, &work);
-    const double cuda = cost_batch_cuda_seconds(request->filters, request->count, &work);
-    if (cuda >= cpu) {
-        if (!batch->uses_gpus && pipeline_may_have_gpu())
-            error_set(&batch->totals.why, ERROR_NONE,
-                      "a GPU would be expected to take %.2f s of the batch with its start-up, the CPU takes %.2f s",
-                      cuda, cpu);
-        return CHOICE_CPU;
-    }
-    error_set(&batch->totals.why, ERROR_NONE,
-              "a GPU is expected to take %.2f s of the batch with its start-up, the CPU %.2f s", cuda, cpu);
-    batch->uses_gpus = true;
-    open_gpus(batch);
-    return CHOICE_CUDA;
-}
-
-/* Does the CPU have to work because a GPU is not ready? The start of a GPU needs a processor. Where the workers take all
- * of them, one worker waits. */
-static bool is_starting(struct batch *batch, struct gpu *gpu)
-{
-    if (atomic_load(&gpu->start->step) == GPU_CONTEXT)
-        return false;
-    return !batch->takes_all || atomic_flag_test_and_set(&gpu->is_awaited) ||
-           !gpu_start_wait(gpu->start, GPU_CONTEXT, NULL);
-}
-
-/* Choose the backend of one image. With the automatic choice the CPU works until a GPU is ready. */
-static enum choice choose_for_image(void *context, const struct job *job, const struct job_shape *shape)
-{
-    struct worker *worker = context;
-    struct batch *batch = worker->batch;
-    const enum choice wanted = batch->request->request->choice;
-    if (is_single(batch))
-        return wanted;
-    if (batch->choice != CHOICE_AUTO)
-        return batch->choice;
-    pthread_mutex_lock(&batch->choosing);
-    enum choice *of_kind = &batch->choices[shape->is_decoded][shape->is_encoded];
-    if (*of_kind == CHOICE_AUTO)
-        *of_kind = choose_for_kind(batch, job, shape);
-    const enum choice choice = *of_kind;
-    pthread_mutex_unlock(&batch->choosing);
-    return choice == CHOICE_CUDA && is_starting(batch, worker->gpu) ? CHOICE_CPU : choice;
-}
-
-/* ---- The hooks of a job ---- */
-
-static void forward_decoded(void *context, const struct job_result *result)
-{
-    struct batch *batch = ((struct worker *)context)->batch;
-    if (!is_single(batch) || batch->callbacks->on_decoded == NULL)
-        return;
-    pthread_mutex_lock(&batch->workers.reporting);
-    batch->callbacks->on_decoded(batch->callbacks->context, result);
-    pthread_mutex_unlock(&batch->workers.reporting);
-}
-
-static void forward_planned(void *context, const struct pipeline *pipeline)
-{
-    struct batch *batch = ((struct worker *)context)->batch;
-    if (!is_single(batch))
-        return;
-    pthread_mutex_lock(&batch->workers.reporting);
-    batch->totals.why = pipeline->why;
-    if (batch->callbacks->on_planned != NULL)
-        batch->callbacks->on_planned(batch->callbacks->context, pipeline);
-    pthread_mutex_unlock(&batch->workers.reporting);
-}
-
-static void warn_once(void *context, const struct error *reason)
-{
-    struct worker *worker = context;
-    struct batch *batch = worker->batch;
-    if (batch->callbacks->on_fallback == NULL || (worker->gpu != NULL && atomic_exchange(&worker->gpu->warned, true)))
-        return;
-    pthread_mutex_lock(&batch->workers.reporting);
-    batch->callbacks->on_fallback(batch->callbacks->context, reason);
-    pthread_mutex_unlock(&batch->workers.reporting);
-}
+/* ---- What a job reports ---- */
 
 /* Call with `reporting` held. */
 static void count_result(struct worker *worker, const struct job_result *result)
@@ -183,48 +64,22 @@ static void count_result(struct worker *worker, const struct job_result *result)
     atomic_store(&worker->tools.step, JOB_STEP_NONE); /* it is no longer under way, for report_progress */
 }
 
-static void report_result(void *context, const struct job_result *result)
+/* Count what a job reports, and pass it on. Only a single image reports its steps. A failed GPU is reported once. */
+static void report(void *context, const struct job_result *result, enum job_event event)
 {
     struct worker *worker = context;
     struct batch *batch = worker->batch;
+    if ((event == JOB_INPUT_KNOWN || event == JOB_PLANNED) && !is_single(batch))
+        return;
+    if (event == JOB_GPU_FAILED && atomic_flag_test_and_set(&worker->tools.request.start->is_warned))
+        return;
     pthread_mutex_lock(&batch->workers.reporting);
-    count_result(worker, result);
-    if (batch->callbacks->on_written != NULL)
-        batch->callbacks->on_written(batch->callbacks->context, result);
+    if (event == JOB_PLANNED)
+        batch->totals.why = result->pipeline->why;
+    if (event == JOB_WRITTEN)
+        count_result(worker, result);
+    batch->callbacks->report(batch->callbacks->context, result, event);
     pthread_mutex_unlock(&batch->workers.reporting);
-}
-
-static const struct job_hooks hooks = {
-    .decoded = forward_decoded,
-    .choose = choose_for_image,
-    .planned = forward_planned,
-    .fell_back = warn_once,
-    .report = report_result,
-};
-
-/* ---- The work ---- */
-
-/* Do jobs until there are no more. */
-static void do_jobs(void *context, int number)
-{
-    struct batch *batch = context;
-    const struct batch_callbacks *callbacks = batch->callbacks;
-    struct worker *worker = &batch->list[number];
-    size_t index;
-    while (workers_next(&batch->workers, &index)) {
-        const struct job *job = &batch->request->jobs[index];
-        struct job_result result;
-        atomic_store(&worker->job, job);
-        job_run(&worker->tools, job, &result);
-        if (result.outcome == JOB_FAILED && batch->request->fail_fast)
-            workers_stop(&batch->workers);
-        if (callbacks->on_result == NULL || workers_interrupted(&batch->workers))
-            continue;
-        pthread_mutex_lock(&batch->workers.reporting);
-        callbacks->on_result(callbacks->context, &result);
-        pthread_mutex_unlock(&batch->workers.reporting);
-    }
-    job_worker_close(&worker->tools);
 }
 
 /* Report the progress, with that of the jobs under way. No job ends meanwhile. */
@@ -247,6 +102,27 @@ static void report_progress(void *context)
     batch->callbacks->on_progress(batch->callbacks->context, &totals);
 }
 
+/* ---- The work ---- */
+
+/* Do jobs until there are no more. */
+static void do_jobs(void *context, int number)
+{
+    struct batch *batch = context;
+    struct worker *worker = &batch->list[number];
+    size_t index;
+    while (workers_next(&batch->workers, &index)) {
+        const struct job *job = &batch->request->jobs[index];
+        struct job_result result;
+        atomic_store(&worker->job, job);
+        job_run(&worker->tools, job, &result);
+        if (result.outcome == JOB_FAILED && batch->request->fail_fast)
+            workers_stop(&batch->workers);
+        if (!workers_interrupted(&batch->workers))
+            report(worker, &result, JOB_ENDED);
+    }
+    job_worker_close(&worker->tools);
+}
+
 /* ---- The whole ---- */
 
 /* Prepare worker INDEX, which is all zeros. */
@@ -258,20 +134,18 @@ static bool prepare_worker(struct batch *batch, int index, struct error *error)
     worker->batch = batch;
     tools->settings = request->settings;
     tools->workers = &batch->workers;
-    tools->budget = &batch->workers.budget;
     tools->outputs = &batch->outputs;
-    tools->hooks = &hooks;
+    tools->report = report;
     tools->context = worker;
     tools->request = *request->request;
+    tools->request.choice = batch->choice;
+    tools->request.batch = is_single(batch) ? NULL : &batch->batch_choice;
     tools->threads = batch->threads;
-    tools->is_cpu_only = batch->choice == CHOICE_CPU || !pipeline_has_cuda;
+    tools->is_cpu_only = batch->choice == CHOICE_CPU || request->gpu_count == 0;
     if (request->gpu_count > 0) {
         tools->request.start = &request->gpus[(size_t)index % request->gpu_count];
         tools->request.device = tools->request.start->device;
-    }
-    if (request->gpu_count > 0 && !is_single(batch)) {
-        worker->gpu = &batch->gpus[(size_t)index % request->gpu_count];
-        tools->request.constant_memory = &worker->gpu->constant_memory;
+        tools->request.constant_memory = is_single(batch) ? NULL : &tools->request.start->constant_memory;
     }
     tools->request.page_locked = !is_single(batch);
     return job_worker_open(tools, error);
@@ -301,7 +175,27 @@ static void choose_worker_counts(struct batch *batch)
     batch->worker_count = few ? (int)request->count : wanted;
     batch->threads = request->threads > 0 ? request->threads : few ? wanted / batch->worker_count : 1;
     batch->worker_count = workers_limit(batch->worker_count);
-    batch->takes_all = batch->worker_count >= processors;
+    batch->batch_choice.takes_all = batch->worker_count >= processors;
+}
+
+/* Prepare the choice of the backend. For a single image the pipeline chooses, which knows what a start costs. */
+static void prepare_choice(struct batch *batch)
+{
+    const struct batch_request *request = batch->request;
+    struct batch_choice *choice = &batch->batch_choice;
+    batch->choice = request->request->choice;
+    choice->images = request->count;
+    for (size_t i = 0; i < request->count; i++)
+        choice->bytes += (double)request->jobs[i].bytes;
+    choice->workers = batch->worker_count;
+    choice->gpus = request->gpus;
+    choice->gpu_count = request->gpu_count;
+    choice->uses_gpus = batch->choice == CHOICE_CUDA;
+    error_set(&choice->why, ERROR_NONE, "%s", batch->choice == CHOICE_AUTO ? "cpu" : "asked for");
+    batch->totals.why = choice->why;
+    if (batch->choice == CHOICE_AUTO && request->gpu_count == 0 && !is_single(batch))
+        batch->choice = CHOICE_CPU;
+    pthread_mutex_init(&choice->mutex, NULL);
 }
 
 static bool prepare_batch(struct batch *batch, struct error *error)
@@ -322,24 +216,10 @@ static bool prepare_batch(struct batch *batch, struct error *error)
     bool done = workers_open(&batch->workers, &workers, error);
     batch->totals =
         (struct batch_totals){.count = request->count, .workers = batch->worker_count, .work = batch->workers.all_work};
-    for (size_t i = 0; i < request->count; i++)
-        batch->bytes += (double)request->jobs[i].bytes;
-    batch->choice = request->request->choice;
-    batch->uses_gpus = batch->choice == CHOICE_CUDA;
-    error_set(&batch->totals.why, ERROR_NONE, "%s", batch->choice == CHOICE_AUTO ? "cpu" : "asked for");
-    if (batch->choice == CHOICE_AUTO && request->gpu_count == 0)
-        batch->choice = CHOICE_CPU;
-    pthread_mutex_init(&batch->choosing, NULL);
-
-    batch->gpus = calloc(request->gpu_count + 1, sizeof *batch->gpus);
+    prepare_choice(batch);
     batch->list = calloc((size_t)batch->worker_count, sizeof *batch->list);
-    if (batch->gpus == NULL || batch->list == NULL)
-        return error_set(error, ERROR_WORK, "there is not enough memory for %d workers; give fewer --jobs",
-                         batch->worker_count);
-    for (size_t i = 0; i < request->gpu_count; i++) {
-        batch->gpus[i].start = &request->gpus[i];
-        constant_memory_open(&batch->gpus[i].constant_memory);
-    }
+    if (done && batch->list == NULL)
+        done = error_no_memory(error, "%d workers", batch->worker_count);
     done = done && outputs_open(&batch->outputs, request->count, request->report, error);
     for (int i = 0; done && i < batch->worker_count; i++)
         done = prepare_worker(batch, i, error);
@@ -348,34 +228,40 @@ static bool prepare_batch(struct batch *batch, struct error *error)
 
 static void release_batch(struct batch *batch)
 {
-    for (size_t i = 0; batch->gpus != NULL && i < batch->request->gpu_count; i++)
-        constant_memory_close(&batch->gpus[i].constant_memory);
     for (int i = 0; batch->list != NULL && i < batch->worker_count; i++)
         job_worker_close(&batch->list[i].tools);
     outputs_close(&batch->outputs);
     workers_close(&batch->workers);
-    pthread_mutex_destroy(&batch->choosing);
-    free(batch->gpus);
+    pthread_mutex_destroy(&batch->batch_choice.mutex);
     free(batch->list);
     free(batch);
+}
+
+/* Note why the backend did the work, or why a GPU was never ready that was chosen automatically. */
+static void explain_choice(struct batch *batch)
+{
+    const struct batch_choice *choice = &batch->batch_choice;
+    struct error reason;
+    batch->totals.why = choice->why;
+    if (batch->choice == CHOICE_AUTO && choice->uses_gpus && !gpu_start_wait(choice->gpus, GPU_CONTEXT, &reason))
+        error_set(&batch->totals.why, ERROR_NONE, "%s", pipeline_may_have_gpu() ? reason.message : "cpu");
 }
 
 bool batch_run(const struct batch_request *request, const struct batch_callbacks *callbacks,
                struct batch_totals *totals, struct error *error)
 {
-    struct error reason;
     *totals = (struct batch_totals){0};
     if (request->count == 0)
         return true;
     struct batch *batch = calloc(1, sizeof *batch);
     if (batch == NULL)
-        return error_set(error, ERROR_WORK, "there is not enough memory to begin; free some");
+        return error_no_memory(error, "the batch");
     batch->request = request;
     batch->callbacks = callbacks;
     batch->start = clock_milliseconds();
     bool done = prepare_batch(batch, error);
-    if (done && batch->uses_gpus && !is_single(batch))
-        open_gpus(batch);
+    for (size_t i = 0; done && batch->choice == CHOICE_CUDA && !is_single(batch) && i < request->gpu_count; i++)
+        gpu_start_begin(&request->gpus[i]);
     done = done && workers_run(&batch->workers, error);
     if (batch->workers.signal != 0) { /* workers still use the batch */
         if (!batch->workers.hangs)
@@ -383,10 +269,8 @@ bool batch_run(const struct batch_request *request, const struct batch_callbacks
         totals->signal = batch->workers.signal;
         return true;
     }
-    /* Why was a GPU never ready that was chosen automatically? */
-    if (done && !is_single(batch) && request->request->choice == CHOICE_AUTO && batch->uses_gpus &&
-        !gpu_start_wait(batch->gpus[0].start, GPU_CONTEXT, &reason))
-        error_set(&batch->totals.why, ERROR_NONE, "%s", pipeline_may_have_gpu() ? reason.message : "cpu");
+    if (done && !is_single(batch))
+        explain_choice(batch);
     batch->totals.milliseconds = clock_milliseconds() - batch->start;
     *totals = batch->totals;
     release_batch(batch);

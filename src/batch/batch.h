@@ -26,8 +26,7 @@ struct batch_request {
     bool fail_fast;              /* begin no job after one has failed */
     const struct report *report; /* no output may be this open file */
     /* Do the only job on the calling thread, and leave the signals alone: a signal then ends the program at once, and
-     * the output is whole or missing. Not for a batch with on_written, which must hear of every output, or with
-     * on_progress. */
+     * the output is whole or missing. Not for a batch that must hear of every output, or with on_progress. */
     bool on_this_thread;
 };
 
@@ -42,17 +41,13 @@ struct batch_totals {
     struct error why; /* its message says why this backend did the work */
 };
 
-/* Callbacks. Only one runs at a time. Each may be NULL. */
+/* Callbacks. Only one runs at a time. */
 struct batch_callbacks {
     void *context;
-    /* For the report. No signal ends the batch between the writing of an output and this call. */
-    void (*on_written)(void *context, const struct job_result *result);
-    void (*on_result)(void *context, const struct job_result *result);
-    void (*on_fallback)(void *context, const struct error *reason);        /* a GPU has failed; called once for each */
-    void (*on_progress)(void *context, const struct batch_totals *totals); /* about ten times a second */
-    /* Only for a batch of one job: its image is decoded; its variants are chosen. */
-    void (*on_decoded)(void *context, const struct job_result *result);
-    void (*on_planned)(void *context, const struct pipeline *pipeline);
+    /* A job has come so far. JOB_INPUT_KNOWN and JOB_PLANNED are reported in a batch of one job only. JOB_GPU_FAILED is
+     * reported once for each GPU. */
+    void (*report)(void *context, const struct job_result *result, enum job_event event);
+    void (*on_progress)(void *context, const struct batch_totals *totals); /* about ten times a second. May be NULL. */
 };
 
 /* Do all jobs. Fails only if it cannot begin; failed jobs are counted. The signals that end a program are blocked

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The steps of one job. */
+ * One job: read, plan, convert, write. */
 #include "batch/job.h"
 
 #include "base/file.h"
+#include "batch/job_internal.h"
 #include "batch/outputs.h"
-#include "batch/passage.h"
 #include "container/extras.h"
 
 #include <errno.h>
@@ -19,76 +19,62 @@
 
 static void release_image(struct job_worker *worker)
 {
-    budget_release(worker->budget, worker->reserved);
+    budget_release(&worker->workers->budget, worker->reserved);
     worker->reserved = 0;
 }
 
-void job_release_buffers(struct job_worker *worker)
+/* Reserve memory for what is known of the file. If it is this job's turn, wait for the memory. Otherwise set
+ * passage->lacks_memory and fail without an error if there is too little now. */
+static bool reserve(struct job_worker *worker, struct passage *passage, struct job_memory need)
 {
-    pipeline_shrink(&worker->pipeline);
-    budget_release(worker->budget, worker->kept);
-    worker->kept = 0;
-}
-
-/* Reserve NEED bytes for the file and what is read from it. WAIT and RESERVED are as below. */
-static bool reserve_file(struct job_worker *worker, const struct passage *passage, size_t need, bool wait,
-                         bool *reserved, struct error *error)
-{
-    struct memory_budget *budget = worker->budget;
-    const size_t more = need > worker->reserved ? need - worker->reserved : 0;
-    *reserved = false;
-    if (!budget_check(budget, need, file_input_name(passage->job->input), error))
+    struct memory_budget *budget = &worker->workers->budget;
+    const size_t image = need.image > worker->reserved ? need.image : worker->reserved;
+    const size_t all = image < SIZE_MAX - need.kept ? image + need.kept : SIZE_MAX;
+    if (!budget_check(budget, all, file_input_name(passage->job->input), &passage->result->error))
         return false;
-    if (wait)
+    const size_t growth = need.kept > worker->kept ? need.kept - worker->kept : 0;
+    const size_t more = image + growth - worker->reserved;
+    if (passage->has_turn)
         budget_wait(budget, more, worker->reserved);
-    else if (!budget_try(budget, more, worker->reserved))
-        return true;
-    worker->reserved += more;
-    *reserved = true;
+    else if (!budget_try(budget, more, worker->reserved)) {
+        passage->lacks_memory = true;
+        return false;
+    }
+    worker->reserved = image;
+    worker->kept += growth;
     return true;
 }
 
+/* ---- The input ---- */
+
+/* Complete passage->codec with what --quality keep takes from the input, which is inspected. */
+static void keep_quality(struct passage *passage)
+{
+    struct codec_settings *codec = &passage->codec;
+    if (codec->quality != CODEC_QUALITY_KEEP)
+        return;
+    codec->quality = CODEC_QUALITY; /* of an input that has none */
+    if (!passage->info.jpeg.has_quantisers)
+        return;
+    codec->quality = 100; /* no quantisers make a larger file */
+    codec->quantisers = &passage->info.jpeg;
+    codec->jpeg_options |= JPEG_OPTION_QUANTISERS;
+}
+
 /* Read the metadata of the file. What its parts have inflated is not known before, so reserve more and more. */
-static bool read_metadata(struct job_worker *worker, struct passage *passage, bool wait, bool *reserved,
-                          struct error *error)
+static bool read_metadata(struct job_worker *worker, struct passage *passage)
 {
     enum { FIRST = 1 << 14 };
+    struct error *error = &passage->result->error;
     for (size_t most = FIRST;; most *= 4) {
         const size_t other = passage->size - passage->info.data;
-        if (!reserve_file(worker, passage, passage->size + 4 * (other + most), wait, reserved, error))
-            return false;
-        if (!*reserved)
-            return true;
-        if (!passage->info.format->read_metadata(passage->bytes, passage->size, most, &passage->metadata, error))
+        if (!reserve(worker, passage, (struct job_memory){.image = passage->size + 4 * (other + most)}) ||
+            !passage->info.format->read_metadata(passage->bytes, passage->size, most, &passage->metadata, error))
             return false;
         if (!passage->metadata.starved)
             return true;
         metadata_free(&passage->metadata);
     }
-}
-
-/* Reserve memory for the image of a file of SIZE bytes. With WAIT, which says that it is this job's turn, wait for the
- * memory. Without, *RESERVED becomes false if there is too little memory now. */
-static bool reserve_image(struct job_worker *worker, const struct passage *passage, size_t size, bool wait,
-                          bool *reserved, struct error *error)
-{
-    struct memory_budget *budget = worker->budget;
-    const struct passage_need needs = passage_need(worker, passage, size);
-    const size_t need = needs.image, kept = needs.kept;
-    const size_t image = need > worker->reserved ? need : worker->reserved;
-    *reserved = false;
-    if (!budget_check(budget, image + kept, file_input_name(passage->job->input), error))
-        return false;
-    const size_t growth = kept > worker->kept ? kept - worker->kept : 0;
-    const size_t more = image + growth - worker->reserved;
-    if (wait)
-        budget_wait(budget, more, worker->reserved);
-    else if (!budget_try(budget, more, worker->reserved))
-        return true;
-    worker->reserved = image;
-    worker->kept += growth;
-    *reserved = true;
-    return true;
 }
 
 /* Can the result replace the input without a loss that no filter asks for? */
@@ -110,58 +96,67 @@ static bool check_in_place(const struct job_settings *settings, const struct pas
                                       "is CMYK, and --in-place would make it RGB; write the result to another file");
 }
 
-/* Reserve memory for the file, read it, inspect it and reserve memory for its image. WAIT and RESERVED are as above. */
-static bool read_input(struct job_worker *worker, struct passage *passage, bool wait, bool *reserved)
+/* Inspect the file, and note what the next steps ask. */
+static bool inspect_input(struct job_worker *worker, struct passage *passage)
+{
+    struct error *error = &passage->result->error;
+    const char *name = file_input_name(passage->job->input);
+    struct codec_info *info = &passage->info;
+    if (!codec_inspect(passage->bytes, passage->size, name, &passage->codec, info, error) ||
+        !codec_choose_reader(info, &passage->codec, name, error))
+        return false;
+    keep_quality(passage);
+    const bool is_named = passage->job->format != NULL && !worker->settings->keep_format;
+    passage->result->output_format = is_named ? passage->job->format : info->format;
+    passage->image = (struct image){.width = info->width,
+                                    .height = info->height,
+                                    .channels = info->channels,
+                                    .bits = codec_bits(info, &passage->codec)};
+    return check_in_place(worker->settings, passage, error);
+}
+
+/* Reserve memory for the file, read it, inspect it and reserve memory for its image. Fails as `reserve` does. */
+static bool read_input(struct job_worker *worker, struct passage *passage)
 {
     const struct job *job = passage->job;
     struct stages *stages = &passage->result->stages;
-    struct error *error = &passage->result->error;
-    const struct memory_budget *budget = worker->budget;
+    const struct memory_budget *budget = &worker->workers->budget;
     const size_t expected = job->bytes < budget->file_most ? (size_t)job->bytes : budget->file_most;
-    if (!reserve_file(worker, passage, expected, wait, reserved, error))
+    if (!reserve(worker, passage, (struct job_memory){.image = expected}))
         return false;
-    if (!*reserved)
-        return true;
-    if (wait)
+    if (passage->has_turn)
         stages_end(stages, STAGE_WAIT);
 
-    bool done =
-        file_read(job->input, budget_input_most(budget), &passage->bytes, &passage->size, &passage->facts, error);
+    bool done = file_read(job->input, budget_input_most(budget), &passage->bytes, &passage->size, &passage->facts,
+                          &passage->result->error);
     stages_end(stages, STAGE_READ);
-    done = done && codec_inspect(passage->bytes, passage->size, file_input_name(job->input), &passage->codec,
-                                 &passage->info, error);
-    done = done && codec_choose_reader(&passage->info, &passage->codec, file_input_name(job->input), error);
-    if (done)
-        passage_keep_quality(passage);
-    done = done && check_in_place(worker->settings, passage, error) &&
-           read_metadata(worker, passage, wait, reserved, error);
+    done = done && inspect_input(worker, passage) && read_metadata(worker, passage);
     stages_end(stages, STAGE_DECODE);
     /* A file that has grown since it was listed counts as it is now. */
-    done = done && (!*reserved || reserve_image(worker, passage, passage->size > expected ? passage->size : expected,
-                                                wait, reserved, error));
-    if (wait)
+    const size_t size = passage->size > expected ? passage->size : expected;
+    done = done && reserve(worker, passage, job_estimate_memory(worker, passage, size));
+    if (passage->has_turn)
         stages_end(stages, STAGE_WAIT);
-    if (!done || !*reserved) {
+    return done;
+}
+
+/* Read the input within the memory budget, and decode it unless that waits for the filters. A job that lacks memory
+ * gives back all that it holds, and begins again when it is its turn. */
+static bool job_read(struct job_worker *worker, struct passage *passage)
+{
+    bool done = read_input(worker, passage);
+    if (passage->lacks_memory) {
         metadata_free(&passage->metadata);
         free(passage->bytes);
         passage->bytes = NULL;
         release_image(worker);
-    }
-    return done;
-}
-
-/* Read the input within the memory budget. */
-static bool read_within_budget(struct job_worker *worker, struct passage *passage)
-{
-    bool reserved;
-    bool done = read_input(worker, passage, false, &reserved);
-    if (done && !reserved) {
         job_release_buffers(worker);
-        budget_begin_wait(worker->budget);
-        done = read_input(worker, passage, true, &reserved);
-        budget_end_wait(worker->budget);
+        budget_begin_wait(&worker->workers->budget);
+        passage->has_turn = true;
+        done = read_input(worker, passage);
+        budget_end_wait(&worker->workers->budget);
     }
-    return done;
+    return done && job_decode(worker, passage);
 }
 
 /* ---- The output ---- */
@@ -178,7 +173,7 @@ static bool make_folder(const char *path, struct error *error)
 }
 
 /* Write the output, if there is one, and report the result. */
-static void write_output(struct job_worker *worker, const struct passage *passage)
+static void job_write(struct job_worker *worker, const struct passage *passage)
 {
     struct job_result *result = passage->result;
     const char *path = passage->job->output;
@@ -196,7 +191,7 @@ static void write_output(struct job_worker *worker, const struct passage *passag
     stages_end(&result->stages, STAGE_WRITE);
     if (result->outcome == JOB_FAILED)
         error_add_subject(&result->error, file_input_name(passage->job->input));
-    worker->hooks->report(worker->context, result);
+    worker->report(worker->context, result, JOB_WRITTEN);
     workers_end_output(worker->workers);
 }
 
@@ -220,9 +215,10 @@ struct job_progress job_find_progress(const struct job_worker *worker)
     const int step = atomic_load(&worker->step);
     const double first = steps[step].first, last = steps[step].last;
     struct job_progress progress = {.word = steps[step].word, .done = first, .is_rough = true, .rows = -1};
-    const int passed = last > first ? atomic_load(&worker->pipeline.passed) : -1; /* before, it is of another job */
-    if (passed >= 0) {
-        progress.rows = passed / 1e3;
+    /* Before these steps, it is of another job. */
+    const int permille = last > first ? atomic_load(&worker->pipeline.progress_permille) : -1;
+    if (permille >= 0) {
+        progress.rows = permille / 1e3;
         progress.is_rough = last < 1;
         progress.done = first + (last - first) * progress.rows;
     }
@@ -241,7 +237,11 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
 {
     struct passage passage = {.job = job, .result = result, .codec = worker->settings->codec};
     struct stat facts;
-    *result = (struct job_result){.job = job, .outcome = JOB_FAILED, .device = -1, .input_bytes = (size_t)job->bytes};
+    *result = (struct job_result){.job = job,
+                                  .outcome = JOB_FAILED,
+                                  .pipeline = &worker->pipeline,
+                                  .device = -1,
+                                  .input_bytes = (size_t)job->bytes};
     passage.codec.pool = &worker->pool;
     stages_begin(&result->stages);
     atomic_store(&worker->step, JOB_STEP_READ);
@@ -249,10 +249,14 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
         error_about(&result->error, ERROR_WORK, job->input, "%s", job->problem);
     else if (worker->settings->skip_existing && output_exists(job->output, &facts))
         result->outcome = outputs_check(worker->outputs, job, &facts, &result->error) ? JOB_SKIPPED : JOB_FAILED;
-    else if (read_within_budget(worker, &passage) && passage_run(worker, &passage))
+    else if (job_read(worker, &passage) && job_plan(worker, &passage) && job_convert(worker, &passage))
         result->outcome = JOB_DONE;
-    write_output(worker, &passage);
-    passage_free(&passage);
+    if (worker->pipeline.fallback.code != ERROR_NONE)
+        worker->report(worker->context, result, JOB_GPU_FAILED);
+    if (result->outcome != JOB_DONE)
+        result->encoder = NULL;
+    job_write(worker, &passage);
+    job_free(&passage);
     release_image(worker);
 }
 
@@ -269,7 +273,7 @@ void job_worker_close(struct job_worker *worker)
         return;
     pipeline_close(&worker->pipeline);
     thread_pool_close(&worker->pool);
-    budget_release(worker->budget, worker->kept);
+    budget_release(&worker->workers->budget, worker->kept);
     worker->kept = 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One image, from file to file. job_run does a single photo and each file of a batch alike. Hooks report what happens;
- * nothing here prints. */
+ * One image, from file to file. job_run does a single photo and each file of a batch alike. A callback reports what
+ * happens; nothing here prints. */
 #ifndef GPUCONV_JOB_H
 #define GPUCONV_JOB_H
 
@@ -53,6 +53,7 @@ enum job_outcome { JOB_DONE, JOB_SKIPPED, JOB_FAILED };
 /* The result of a job. */
 struct job_result {
     const struct job *job;
+    const struct pipeline *pipeline; /* of the worker, planned from JOB_PLANNED on; it changes with the next job */
     enum job_outcome outcome;
     struct error error;                    /* JOB_FAILED */
     bool unwritten;                        /* JOB_FAILED, and what failed was the writing of the output */
@@ -76,26 +77,14 @@ struct job_result {
     uint32_t dropped_on_write;             /* metadata that the output's format does not hold */
 };
 
-/* What the choice of a backend depends on. */
-struct job_shape {
-    struct image image; /* without samples */
-    bool is_decoded;    /* a GPU can decode the input, a JPEG */
-    bool is_encoded;    /* a GPU can encode the output, likewise */
-};
-
-/* What a job calls while it runs, on its thread. Each may be NULL. */
-struct job_hooks {
-    /* The file is inspected. Its image is decoded, or will be while it is filtered. */
-    void (*decoded)(void *context, const struct job_result *result);
-    /* Choose the backend for an image of this shape, which is not decoded yet. NULL: the request chooses. */
-    enum choice (*choose)(void *context, const struct job *job, const struct job_shape *shape);
-    /* The backend and the variants are chosen. */
-    void (*planned)(void *context, const struct pipeline *pipeline);
-    /* A GPU failed for this reason, and the CPU has taken over. */
-    void (*fell_back)(void *context, const struct error *reason);
-    /* The output is written, or the job was skipped or has failed. The result is final, and no signal ends the work between
-     * the writing of the output and this call. */
-    void (*report)(void *context, const struct job_result *result);
+/* When a result is reported. Its fields are known as far as the job has come. */
+enum job_event {
+    JOB_INPUT_KNOWN, /* the file is inspected. Its image is decoded, or will be while it is filtered */
+    JOB_PLANNED,     /* the backend and the variants are chosen */
+    JOB_GPU_FAILED,  /* for the reason pipeline->fallback, and the CPU has taken over, for this job or an earlier one */
+    JOB_WRITTEN,     /* the output is written, or the job was skipped or has failed. The result is final. No signal ends
+                        the work between the writing of the output and this report */
+    JOB_ENDED,       /* the same, afterwards; a batch reports it */
 };
 
 /* What a job is doing. */
@@ -117,24 +106,23 @@ struct job_progress {
     double rows;      /* the share of the rows that have passed the filters; below 0 where that is not known */
 };
 
-/* What one thread keeps from job to job. The caller sets the first nine fields and leaves the others 0. The objects that
+/* What one thread keeps from job to job. The caller sets the first eight fields and leaves the others 0. The objects that
  * the fields point to must outlive the worker. */
 struct job_worker {
     const struct job_settings *settings;
-    struct workers *workers;      /* of which this is one */
-    struct memory_budget *budget; /* that all threads share */
-    struct outputs *outputs;      /* likewise */
-    const struct job_hooks *hooks;
-    void *context; /* the hooks' */
-    struct request request;
-    int threads;      /* of the CPU for one image; 0: one for each processor */
-    bool is_cpu_only; /* no image will need memory for a GPU */
+    struct workers *workers;                                                              /* of which this is one */
+    struct outputs *outputs;                                                              /* that all workers share */
+    void (*report)(void *context, const struct job_result *result, enum job_event event); /* on the job's thread */
+    void *context;                                                                        /* of `report` */
+    struct request request; /* for this worker; const once it is open */
+    int threads;            /* of the CPU for one image; 0: one for each processor */
+    bool is_cpu_only;       /* no image will need memory for a GPU */
 
     struct thread_pool pool;
     struct pipeline pipeline;
     size_t kept;     /* bytes reserved for the buffers of the pipeline */
     size_t reserved; /* bytes reserved for this image */
-    atomic_int step; /* enum job_step; report may set it to JOB_STEP_NONE */
+    atomic_int step; /* enum job_step; `report` may set it to JOB_STEP_NONE */
 };
 
 /* Open the pipeline of a worker, and its pool, which starts no thread yet. Release with job_worker_close, also after a
@@ -144,15 +132,12 @@ bool job_worker_open(struct job_worker *worker, struct error *error);
 /* Release the pipeline, the pool and the reserved memory. Does nothing to a worker of zeros. */
 void job_worker_close(struct job_worker *worker);
 
-/* Do one job: wait for memory, read, inspect, decode, orient, convolve, encode, add the metadata, write. RESULT
- * receives everything, also a failure, whose error has a subject. */
+/* Do one job: read and decode within the memory budget, plan, filter and encode, write. RESULT receives everything, and
+ * the error of a failure, which has a subject. Reports all events but JOB_ENDED. */
 void job_run(struct job_worker *worker, const struct job *job, struct job_result *result);
 
 /* How far the worker's job is. Any thread may ask, while the worker is open. */
 struct job_progress job_find_progress(const struct job_worker *worker);
-
-/* Give back the buffers that the worker's pipeline keeps. */
-void job_release_buffers(struct job_worker *worker);
 
 /* Can PATH be written? This finds before the work the errors that file_write would find after it: a terminal, a folder,
  * a path whose folder does not exist. */

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: MIT */
-#include "batch/passage.h"
+/* SPDX-License-Identifier: MIT
+ *
+ * One image from the bytes of its file to the bytes of another: the steps of a job between reading and writing. */
+#include "batch/job_internal.h"
 
 #include "base/file.h"
 #include "codec/jpeg_scan.h"
@@ -7,47 +9,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The image as it is decoded, without samples. */
-static struct image image_shape(const struct passage *passage)
-{
-    const struct codec_info *info = &passage->info;
-    return (struct image){.width = info->width,
-                          .height = info->height,
-                          .channels = info->channels,
-                          .bits = codec_bits(info, &passage->codec)};
-}
-
-static const struct format *output_format(const struct job_settings *settings, const struct passage *passage)
-{
-    return passage->job->format != NULL && !settings->keep_format ? passage->job->format : passage->info.format;
-}
-
-/* Does the image stay as the file turns it? Else it must be whole. */
-static bool stays_upright(const struct job_worker *worker, const struct passage *passage)
-{
-    return worker->settings->keep_orientation || passage->metadata.orientation <= 1;
-}
-
 /* ---- Memory ---- */
 
-/* The codec that will surely write the rows as they are filtered. NULL: it may be that the image must be whole, as for a
- * GPU. */
+/* The codec that will surely write the rows as they are filtered. NULL: the image may have to be whole, for a GPU or to
+ * turn it upright. */
 static const struct codec *find_streaming_writer(const struct job_worker *worker, const struct passage *passage)
 {
-    const struct image shape = image_shape(passage);
     const struct codec *encoder =
-        codec_find_writer(output_format(worker->settings, passage), &shape, &passage->codec, NULL);
-    const bool streams = worker->is_cpu_only && codec_reads_rows(&passage->info) && stays_upright(worker, passage) &&
-                         encoder != NULL && encoder->writer_open != NULL;
+        codec_find_writer(passage->result->output_format, &passage->image, &passage->codec, NULL);
+    const bool stays = worker->settings->keep_orientation || passage->metadata.orientation <= 1;
+    const bool streams = worker->is_cpu_only && codec_reads_rows(&passage->info) && stays && encoder != NULL &&
+                         encoder->writer_open != NULL;
     return streams ? encoder : NULL;
 }
 
-/* The bands of an image of SHAPE that streams, whether or not the chosen codec declines it. Rows that change their depth
+/* The bands of an image that streams, whether or not the chosen codec declines it. Rows that change their depth
  * count as fetched. */
-static size_t bands_need(const struct job_worker *worker, const struct passage *passage, const struct image *shape)
+static size_t bands_need(const struct job_worker *worker, const struct passage *passage)
 {
     const struct codec_info *info = &passage->info;
-    const struct format *format = output_format(worker->settings, passage);
+    const struct image *shape = &passage->image;
+    const struct format *format = passage->result->output_format;
     const size_t row = (size_t)shape->width * image_pixel_bytes(shape), most = CODEC_BAND_BYTES;
     const size_t converted = info->bits != shape->bits || format->most_bits < shape->bits ? 2 * row : 0;
     const struct row_source in_order = {.multiple = 1, .raw_bytes = codec_raw_bytes(info) + converted};
@@ -81,30 +63,37 @@ enum { THREAD_BYTES = 1 << 19 };
  *
  * Metadata are held while all these steps run, in a buffer of up to twice their size. Written, they have at most twice
  * their size, as hexadecimal digits: as a chunk and among all chunks, while the latter's buffer grows. */
-struct passage_need passage_need(const struct job_worker *worker, const struct passage *passage, size_t size)
+struct job_memory job_estimate_memory(const struct job_worker *worker, const struct passage *passage, size_t size)
 {
     const struct codec_info *info = &passage->info;
-    const struct image shape = image_shape(passage);
+    const struct image *shape = &passage->image;
     const struct codec *encoder = find_streaming_writer(worker, passage);
     const size_t threads = (size_t)thread_pool_threads(&worker->pool);
-    struct passage_need need = {
+    struct job_memory need = {
         .image = size + 8 * metadata_bytes(&passage->metadata) + threads * THREAD_BYTES,
-        .kept = worker->is_cpu_only ? 0 : image_bytes(&shape),
+        .kept = worker->is_cpu_only ? 0 : image_bytes(shape),
     };
     if (encoder != NULL) {
-        need.image += codec_reader_need(info) + bands_need(worker, passage, &shape) +
-                      codec_writer_need(encoder, &shape, output_format(worker->settings, passage), &passage->codec);
+        need.image += codec_reader_need(info) + bands_need(worker, passage) +
+                      codec_writer_need(encoder, shape, passage->result->output_format, &passage->codec);
         return need;
     }
-    const size_t samples = (shape.bits > 8 || info->bits > 8 ? 2 : 1) * (size_t)info->width * (size_t)info->height *
+    const size_t samples = (shape->bits > 8 || info->bits > 8 ? 2 : 1) * (size_t)info->width * (size_t)info->height *
                            (size_t)info->channels;
-    const struct row_source image = {.image = &shape};
+    const struct row_source image = {.image = shape};
     const struct row_sink sink = {.multiple = 1};
     const size_t raw = info->codec->any_order ? codec_raw_bytes(info) * ((size_t)info->height + CODEC_UNIT_ROWS) : 0;
     need.image += size + 4 * samples + (raw > 2 * samples ? raw - 2 * samples : 0) +
                   (passage->codec.compression > CODEC_COMPRESSION ? samples / 2 : 0) +
-                  pipeline_stream_need(&worker->request, &shape, &image, &sink);
+                  pipeline_stream_need(&worker->request, shape, &image, &sink);
     return need;
+}
+
+void job_release_buffers(struct job_worker *worker)
+{
+    pipeline_shrink(&worker->pipeline);
+    budget_release(&worker->workers->budget, worker->kept);
+    worker->kept = 0;
 }
 
 /* ---- Decoding ---- */
@@ -151,19 +140,6 @@ static bool decode_image(struct passage *passage)
     return done;
 }
 
-void passage_keep_quality(struct passage *passage)
-{
-    struct codec_settings *codec = &passage->codec;
-    if (codec->quality != CODEC_QUALITY_KEEP)
-        return;
-    codec->quality = CODEC_QUALITY; /* of an input that has none */
-    if (!passage->info.jpeg.has_quantisers)
-        return;
-    codec->quality = 100; /* no quantisers make a larger file */
-    codec->quantisers = &passage->info.jpeg;
-    codec->jpeg_options |= JPEG_OPTION_QUANTISERS;
-}
-
 /* The chroma subsampling J:a:b of three digits. Of J = 4 samples in a row, a have a colour in the first row and b in the
  * second; 0 there: the two rows share it. */
 static struct chroma_subsampling chroma_of(int digits)
@@ -185,31 +161,24 @@ static bool orient_shape(const struct job_settings *settings, struct passage *pa
     return done;
 }
 
-/* What a GPU can decode and encode of an image: the scans of JPEGs. */
-struct scans {
-    struct jpeg_ends ends;
-    struct jpeg_layout in, out;
-    const struct codec *decoder, *encoder; /* that would make the same of them */
-};
-
-static void find_scans(const struct passage *passage, struct scans *scans)
+/* Note what a GPU could decode and encode. */
+static void find_gpu_codecs(struct passage *passage)
 {
     const struct codec_input input = codec_input(passage);
-    struct jpeg_ends *ends = &scans->ends;
-    scans->decoder = codec_find_scan(&input, &scans->in, &ends->scan);
-    scans->encoder = codec_plan_scan(passage->result->output_format, &passage->image, &passage->codec, &scans->out);
-    ends->orientation = passage->orientation;
-    ends->in = scans->decoder != NULL ? &scans->in : NULL;
-    ends->out = scans->encoder != NULL ? &scans->out : NULL;
+    struct gpu_codecs *gpu = &passage->gpu;
+    struct gpu_jpeg_io *io = &gpu->io;
+    gpu->decoder = codec_find_scan(&input, &gpu->in, &io->scan);
+    gpu->encoder = codec_plan_scan(passage->result->output_format, &passage->image, &passage->codec, &gpu->out);
+    io->orientation = passage->orientation;
+    io->in = gpu->decoder != NULL ? &gpu->in : NULL;
+    io->out = gpu->encoder != NULL ? &gpu->out : NULL;
 }
 
-/* Note the facts of the input, which is decoded, or will be while it is filtered. */
-static void describe_input(struct job_worker *worker, struct passage *passage)
+/* Note what is known of the input, which is decoded, or will be while it is filtered. */
+static void describe_input(struct passage *passage)
 {
     struct job_result *result = passage->result;
     const struct codec_info *info = &passage->info;
-    if (worker->settings->strip)
-        metadata_free(&passage->metadata);
     result->width = passage->image.width;
     result->height = passage->image.height;
     result->channels = passage->image.channels;
@@ -220,23 +189,46 @@ static void describe_input(struct job_worker *worker, struct passage *passage)
     result->extras = info->extras;
     result->dropped_on_read = passage->metadata.dropped;
     result->decoder = info->codec;
-    if (worker->hooks->decoded != NULL)
-        worker->hooks->decoded(worker->context, result);
+}
+
+/* Choose the backend, where alpha takes part as ALPHA says. */
+static void choose_backend(struct job_worker *worker, struct passage *passage, enum alpha alpha)
+{
+    passage->planned = (struct pipeline_input){
+        .shape = passage->image,
+        .alpha = alpha,
+        .bytes = passage->job->bytes,
+        .gpu_decodes = passage->gpu.decoder != NULL,
+        .gpu_encodes = passage->gpu.encoder != NULL,
+    };
+    passage->backend = pipeline_choose(&worker->pipeline, &passage->planned, &passage->result->stages);
+}
+
+bool job_decode(struct job_worker *worker, struct passage *passage)
+{
+    struct job_result *result = passage->result;
+    result->input_bytes = passage->size;
+    if (!orient_shape(worker->settings, passage))
+        return false;
+    if (!worker->is_cpu_only)
+        find_gpu_codecs(passage);
+    choose_backend(worker, passage, worker->request.alpha);
+    /* A GPU takes the whole image. Unless it decodes it, the CPU does, while the GPU starts. */
+    const bool decodes = passage->backend == BACKEND_CPU || passage->gpu.decoder == NULL;
+    if (decodes && !open_input(passage))
+        return false;
+    passage->streams =
+        passage->backend == BACKEND_CPU && passage->orientation <= 1 && passage->reader.source.read != NULL;
+    if (decodes && !passage->streams && !decode_image(passage))
+        return false;
+    if (worker->settings->strip)
+        metadata_free(&passage->metadata);
+    describe_input(passage);
+    worker->report(worker->context, result, JOB_INPUT_KNOWN);
+    return true;
 }
 
 /* ---- Filtering ---- */
-
-/* Choose the backend and the variants. */
-static bool plan_image(struct job_worker *worker, struct passage *passage)
-{
-    const struct job_hooks *hooks = worker->hooks;
-    struct job_result *result = passage->result;
-    if (!pipeline_plan(&worker->pipeline, &passage->image, &result->stages, &result->error))
-        return false;
-    if (hooks->planned != NULL)
-        hooks->planned(worker->context, &worker->pipeline);
-    return true;
-}
 
 static void note_variants(const struct pipeline *pipeline, struct job_result *result)
 {
@@ -248,17 +240,20 @@ static void note_variants(const struct pipeline *pipeline, struct job_result *re
     result->device = pipeline->backend == BACKEND_CUDA ? pipeline->request->device : -1;
 }
 
-/* Filter the image as a whole. On a GPU, decode and encode it there where ENDS says so. */
-static bool filter_image(struct job_worker *worker, struct passage *passage, struct jpeg_ends *ends)
+/* Filter the image as a whole. On a GPU, decode and encode it there, too, where that is possible. */
+static bool filter_image(struct job_worker *worker, struct passage *passage)
 {
     struct pipeline *pipeline = &worker->pipeline;
+    struct gpu_jpeg_io *io = &passage->gpu.io;
     struct error *error = &passage->result->error;
-    bool done = ends->in != NULL || passage->image.samples != NULL || decode_image(passage);
+    if (pipeline->backend != BACKEND_CUDA)
+        io->in = io->out = NULL;
+    bool done = io->in != NULL || passage->image.samples != NULL || decode_image(passage);
     atomic_store(&worker->step, JOB_STEP_FILTER);
-    done = done && pipeline_run(pipeline, &passage->image, ends, &passage->filtered, error);
-    if (!done && ends->is_handed_over) {
-        ends->in = NULL;
-        done = decode_image(passage) && pipeline_run(pipeline, &passage->image, ends, &passage->filtered, error);
+    done = done && pipeline_run(pipeline, &passage->image, io, &passage->filtered, error);
+    if (!done && io->needs_cpu_decode) {
+        io->in = NULL;
+        done = decode_image(passage) && pipeline_run(pipeline, &passage->image, io, &passage->filtered, error);
     }
     drop_input(passage);
     if (done && passage->filtered.samples != passage->image.samples)
@@ -280,14 +275,19 @@ static bool close_output(struct passage *passage, size_t size)
 }
 
 /* Encode the filtered image, or put a file around the scan that a GPU has encoded. */
-static bool encode_image(struct job_worker *worker, struct passage *passage, const struct jpeg_ends *ends)
+static bool encode_image(struct job_worker *worker, struct passage *passage)
 {
     struct job_result *result = passage->result;
+    const struct gpu_jpeg_io *io = &passage->gpu.io;
     struct error *error = &result->error;
     size_t size = 0;
-    const bool is_encoded = ends->out != NULL;
+    const bool is_encoded = io->out != NULL;
     atomic_store(&worker->step, JOB_STEP_ENCODE);
-    bool done = !is_encoded || codec_wrap_scan(ends->out, ends->data, ends->data_size, &passage->output, &size, error);
+    if (io->in != NULL)
+        result->decoder = passage->gpu.decoder;
+    if (is_encoded)
+        result->encoder = passage->gpu.encoder;
+    bool done = !is_encoded || codec_wrap_scan(io->out, io->data, io->data_size, &passage->output, &size, error);
     if (!worker->request.page_locked) { /* a single image: encoding can use the memory */
         pipeline_leave_gpu(&worker->pipeline);
         job_release_buffers(worker);
@@ -295,22 +295,6 @@ static bool encode_image(struct job_worker *worker, struct passage *passage, con
     done = done && (is_encoded || codec_encode(&passage->filtered, result->output_format, &passage->codec,
                                                &passage->output, &size, error));
     return done && close_output(passage, size);
-}
-
-/* Filter and encode the image as a whole. SCANS are what a GPU can decode and encode. */
-static bool pass_whole(struct job_worker *worker, struct passage *passage, struct scans *scans)
-{
-    struct job_result *result = passage->result;
-    struct jpeg_ends *ends = &scans->ends;
-    if (worker->pipeline.backend != BACKEND_CUDA)
-        ends->in = ends->out = NULL;
-    if (!filter_image(worker, passage, ends))
-        return false;
-    if (ends->in != NULL)
-        result->decoder = scans->decoder;
-    if (ends->out != NULL)
-        result->encoder = scans->encoder;
-    return encode_image(worker, passage, ends);
 }
 
 /* ---- Streaming ---- */
@@ -346,111 +330,81 @@ static bool stream_image(struct job_worker *worker, struct passage *passage)
     return done && close_output(passage, size);
 }
 
-/* ---- Alpha ---- */
+/* ---- The plan ---- */
 
-/* Where alpha would weigh the colours of an opaque image, plain filters give the same bytes sooner. Is this such an image?
- * Of rows that stream, expect it. */
-static void expect_opaque(struct job_worker *worker, struct passage *passage)
+/* Filtering an opaque image without premultiplying is faster and gives the same bytes. Is this such an image? Rows that
+ * stream are assumed to be opaque, until one is not. */
+static bool is_opaque(const struct job_worker *worker, const struct passage *passage)
 {
-    const bool decoded = passage->image.samples != NULL;
-    if (worker->request.alpha != ALPHA_PREMULTIPLY || !image_has_alpha(&passage->image) ||
-        (decoded && !image_is_opaque(&passage->image)))
-        return;
-    worker->request.alpha = ALPHA_KEEP;
-    passage->expects_opaque = !decoded;
+    return worker->request.alpha == ALPHA_PREMULTIPLY && image_has_alpha(&passage->image) &&
+           (passage->image.samples == NULL || image_is_opaque(&passage->image));
+}
+
+/* Plan the filters, where alpha takes part as ALPHA says. The cost depends on that, so choose the backend again. */
+static bool plan_filters(struct job_worker *worker, struct passage *passage, enum alpha alpha)
+{
+    struct job_result *result = passage->result;
+    if (alpha != passage->planned.alpha)
+        choose_backend(worker, passage, alpha);
+    passage->planned.shape = passage->image;
+    return pipeline_plan(&worker->pipeline, &passage->planned, passage->backend, &result->stages, &result->error);
 }
 
 /* The rows, or the image that had to be decoded after all, are not opaque: plan again, and begin again. */
-static bool expect_alpha(struct job_worker *worker, struct passage *passage)
+static bool plan_translucent(struct job_worker *worker, struct passage *passage)
 {
-    struct job_result *result = passage->result;
-    worker->request.alpha = ALPHA_PREMULTIPLY;
     passage->expects_opaque = false;
     if (atomic_exchange(&passage->translucent, false)) {
         codec_reader_close(&passage->reader);
         if (!open_input(passage))
             return false;
     }
-    return pipeline_plan(&worker->pipeline, &passage->image, &result->stages, &result->error);
+    return plan_filters(worker, passage, worker->request.alpha);
+}
+
+bool job_plan(struct job_worker *worker, struct passage *passage)
+{
+    struct job_result *result = passage->result;
+    const struct format *format = result->output_format;
+    result->encoder = codec_find_writer(format, &passage->image, &passage->codec, &result->error);
+    result->alpha_dropped = !format->holds_alpha && image_has_alpha(&passage->image);
+    result->reduced = result->bits > format->most_bits;
+    const bool opaque = is_opaque(worker, passage);
+    passage->expects_opaque = opaque && passage->image.samples == NULL;
+    if (result->encoder == NULL || !plan_filters(worker, passage, opaque ? ALPHA_KEEP : worker->request.alpha))
+        return false;
+    worker->report(worker->context, result, JOB_PLANNED);
+    return true;
 }
 
 /* ---- All steps ---- */
 
-/* Ask for the backend. Will a GPU filter the image, unless it fails? */
-static bool choose_backend(struct job_worker *worker, const struct passage *passage, const struct scans *scans)
-{
-    const struct job_hooks *hooks = worker->hooks;
-    const struct job_shape shape = {
-        .image = passage->image,
-        .is_decoded = scans->ends.in != NULL,
-        .is_encoded = scans->ends.out != NULL,
-    };
-    if (hooks->choose != NULL)
-        worker->request.choice = hooks->choose(worker->context, passage->job, &shape);
-    return pipeline_expects_gpu(&worker->pipeline, &passage->image, &passage->result->stages);
-}
-
-/* Filter and encode as planned. */
-static bool convert_image(struct job_worker *worker, struct passage *passage, struct scans *scans, bool streams)
+static bool convert_image(struct job_worker *worker, struct passage *passage)
 {
     const struct codec *encoder = passage->result->encoder;
     if (worker->pipeline.backend == BACKEND_CPU && encoder->writer_open != NULL)
-        return (streams || passage->image.samples != NULL || decode_image(passage)) && stream_image(worker, passage);
-    if (passage->expects_opaque && !decode_image(passage)) /* whether it is must be known before */
+        return (passage->streams || passage->image.samples != NULL || decode_image(passage)) &&
+               stream_image(worker, passage);
+    if (passage->expects_opaque && /* a whole image is filtered once, so it must be known before */
+        !(decode_image(passage) && (image_is_opaque(&passage->image) || plan_translucent(worker, passage))))
         return false;
-    if (passage->expects_opaque && !image_is_opaque(&passage->image) && !expect_alpha(worker, passage))
-        return false;
-    return pass_whole(worker, passage, scans);
+    return filter_image(worker, passage) && encode_image(worker, passage);
 }
 
-bool passage_run(struct job_worker *worker, struct passage *passage)
+bool job_convert(struct job_worker *worker, struct passage *passage)
 {
-    const struct job_hooks *hooks = worker->hooks;
-    struct job_result *result = passage->result;
-    struct pipeline *pipeline = &worker->pipeline;
-    const struct format *format = output_format(worker->settings, passage);
-    struct scans scans = {0};
-    result->input_bytes = passage->size;
-    result->output_format = format;
-    passage->image = image_shape(passage);
-    if (!orient_shape(worker->settings, passage))
-        return false;
-    if (!worker->is_cpu_only)
-        find_scans(passage, &scans);
-    /* A GPU takes the whole image. Unless it decodes it, the CPU does, while the GPU starts. */
-    const bool expects_gpu = choose_backend(worker, passage, &scans);
-    const bool decodes = !expects_gpu || scans.ends.in == NULL;
-    if (decodes && !open_input(passage))
-        return false;
-    const bool streams = !expects_gpu && passage->orientation <= 1 && passage->reader.source.read != NULL;
-    if (decodes && !streams && !decode_image(passage))
-        return false;
-    describe_input(worker, passage);
-    result->encoder = codec_find_writer(format, &passage->image, &passage->codec, &result->error);
-    result->alpha_dropped = !format->holds_alpha && image_has_alpha(&passage->image);
-    result->reduced = result->bits > format->most_bits;
-
-    const enum alpha alpha = worker->request.alpha;
-    expect_opaque(worker, passage);
-    bool done =
-        result->encoder != NULL && plan_image(worker, passage) && convert_image(worker, passage, &scans, streams);
+    bool done = convert_image(worker, passage);
     if (!done && atomic_load(&passage->translucent))
-        done = expect_alpha(worker, passage) && convert_image(worker, passage, &scans, streams);
-    worker->request.alpha = alpha;
-    if (pipeline->fallback.code != ERROR_NONE && hooks->fell_back != NULL)
-        hooks->fell_back(worker->context, &pipeline->fallback);
+        done = plan_translucent(worker, passage) && convert_image(worker, passage);
     if (done)
-        note_variants(pipeline, result);
-    else
-        result->encoder = NULL;
+        note_variants(&worker->pipeline, passage->result);
     return done;
 }
 
-void passage_free(struct passage *passage)
+void job_free(struct passage *passage)
 {
-    codec_reader_close(&passage->reader);
+    drop_input(passage);
     image_free(&passage->image);
     metadata_free(&passage->metadata);
-    free(passage->bytes);
     free(passage->output);
 }

@@ -16,13 +16,6 @@ const bool pipeline_has_cuda = true;
 
 /* ---- GPUs ---- */
 
-int pipeline_gpus(void)
-{
-    int count;
-    struct error error;
-    return device_count(&count, &error) ? count : 0;
-}
-
 bool pipeline_count_gpus(int *count, struct error *error)
 {
     return device_count(count, error);
@@ -33,9 +26,9 @@ bool pipeline_describe_gpu(int index, struct device_info *facts, struct error *e
     return device_describe(index, facts, error);
 }
 
-const struct device_info *pipeline_gpu_facts(const struct pipeline *pipeline)
+bool pipeline_may_have_gpu(void)
 {
-    return pipeline->device != NULL ? device_facts(pipeline->device) : NULL;
+    return device_may_exist();
 }
 
 bool gpu_check(const struct request *request, struct error *error)
@@ -52,15 +45,6 @@ bool gpu_check(const struct request *request, struct error *error)
 bool gpu_open(struct pipeline *pipeline, struct error *error)
 {
     const struct request *request = pipeline->request;
-    if (pipeline->device == NULL) {
-        if (!gpu_check(request, error))
-            return false;
-        stages_end(pipeline->stages, STAGE_DRIVER);
-    }
-    pipeline->backend = BACKEND_CUDA;
-    if (!pipeline_make_plans(pipeline, error))
-        return false;
-    stages_end(pipeline->stages, STAGE_PLAN);
     if (pipeline->device == NULL) {
         if (!gpu_start_wait(request->start, GPU_CONTEXT, error) ||
             !device_open(request->device, &pipeline->device, error))
@@ -81,24 +65,19 @@ bool gpu_open(struct pipeline *pipeline, struct error *error)
     return true;
 }
 
-void gpu_close(struct pipeline *pipeline)
+void gpu_close(struct pipeline *pipeline, bool is_last)
 {
-    gpu_buffers_release(pipeline);
+    if (is_last && pipeline->device != NULL && pipeline->request->start != NULL)
+        device_abandon(pipeline->device);
+    pipeline_shrink(pipeline);
     device_close(pipeline->device);
     pipeline->device = NULL;
     pipeline->has_taps = false;
 }
 
-void gpu_leave(struct pipeline *pipeline)
-{
-    if (pipeline->device != NULL && pipeline->request->start != NULL)
-        device_abandon(pipeline->device);
-    gpu_close(pipeline);
-}
-
 /* ---- Buffers ---- */
 
-void gpu_buffers_release(struct pipeline *pipeline)
+void pipeline_shrink(struct pipeline *pipeline)
 {
     if (pipeline->device == NULL)
         return;
@@ -156,27 +135,27 @@ static bool upload_linear(struct pipeline *pipeline, struct error *error)
 }
 
 /* The image that the JPEG's decoder makes, or that its encoder takes: 8 bits, and at the input not yet upright. */
-static struct image jpeg_image(const struct image *image, const struct jpeg_ends *ends)
+static struct image jpeg_image(const struct image *image, const struct gpu_jpeg_io *io)
 {
     struct image jpeg = *image;
     jpeg.bits = 8;
-    if (ends->in != NULL) {
-        jpeg.width = ends->in->width;
-        jpeg.height = ends->in->height;
+    if (io->in != NULL) {
+        jpeg.width = io->in->width;
+        jpeg.height = io->in->height;
     }
     return jpeg;
 }
 
 /* Reserve what JPEGs need besides. */
-static bool reserve_jpeg(struct pipeline *pipeline, const struct image *image, const struct jpeg_ends *ends,
+static bool reserve_jpeg(struct pipeline *pipeline, const struct image *image, const struct gpu_jpeg_io *io,
                          struct workspace *workspace, struct error *error)
 {
     struct image *decoded = &workspace->decoded;
-    *decoded = jpeg_image(image, ends);
+    *decoded = jpeg_image(image, io);
     decoded->samples = workspace->image.samples;
-    if (ends->in == NULL && ends->out == NULL)
+    if (io->in == NULL && io->out == NULL)
         return true;
-    if (image->bits > 8 || (ends->in != NULL && ends->orientation > 1)) {
+    if (image->bits > 8 || (io->in != NULL && io->orientation > 1)) {
         if (!grow_device(pipeline->device, &pipeline->device_decoded, image_bytes(decoded), device_allocate,
                          device_release, error))
             return false;
@@ -185,13 +164,13 @@ static bool reserve_jpeg(struct pipeline *pipeline, const struct image *image, c
     return pipeline->jpeg != NULL || device_jpeg_open(pipeline->device, &pipeline->jpeg, error);
 }
 
-static bool reserve_workspace(struct pipeline *pipeline, const struct image *image, const struct jpeg_ends *ends,
+static bool reserve_workspace(struct pipeline *pipeline, const struct image *image, const struct gpu_jpeg_io *io,
                               struct workspace *workspace, struct error *error)
 {
     struct device *device = pipeline->device;
-    const int count = pipeline_planes(pipeline->request, image);
-    const enum sample sample = pipeline_sample(pipeline->request, image);
-    const bool has_samples = ends->in == NULL || ends->out == NULL;
+    const int count = pipeline->work.planes;
+    const enum sample sample = pipeline->work.sample;
+    const bool has_samples = io->in == NULL || io->out == NULL;
     bool done = upload_linear(pipeline, error) && grow_device(device, &pipeline->device_samples, image_bytes(image),
                                                               device_allocate, device_release, error);
     for (int i = 0; done && i < 2; i++) {
@@ -203,41 +182,41 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
     workspace->image = *image;
     workspace->image.samples = pipeline->device_samples.data;
     workspace->linear = pipeline->device_linear.data;
-    return done && reserve_jpeg(pipeline, image, ends, workspace, error) &&
+    return done && reserve_jpeg(pipeline, image, io, workspace, error) &&
            (!pipeline->request->page_locked || !has_samples ||
             grow_device(device, &pipeline->page_locked, image_bytes(image), device_allocate_locked,
                         device_release_locked, error));
 }
 
-/* ---- Both ends ---- */
+/* ---- JPEG input and output ---- */
 
-/* Decode the scan of ENDS to the workspace's image. If that cannot be done, ENDS says so, and there is no error. */
-static bool decode_scan(struct pipeline *pipeline, struct jpeg_ends *ends, const struct workspace *workspace,
+/* Decode the scan of IO to the workspace's image. If that cannot be done, IO says so, and there is no error. */
+static bool decode_scan(struct pipeline *pipeline, struct gpu_jpeg_io *io, const struct workspace *workspace,
                         struct error *error)
 {
     struct device_jpeg *jpeg = pipeline->jpeg;
     bool is_decoded;
-    if (!device_jpeg_load(jpeg, ends->in, &ends->scan, error) ||
-        !device_jpeg_decode(jpeg, ends->in, workspace->decoded.samples, error) ||
+    if (!device_jpeg_load(jpeg, io->in, &io->scan, error) ||
+        !device_jpeg_decode(jpeg, io->in, workspace->decoded.samples, error) ||
         !device_jpeg_decoded(jpeg, &is_decoded, error))
         return false;
-    ends->is_handed_over = !is_decoded;
+    io->needs_cpu_decode = !is_decoded;
     return is_decoded &&
            (workspace->decoded.samples == workspace->image.samples ||
-            device_orient(pipeline->device, &workspace->decoded, ends->orientation, &workspace->image, error));
+            device_orient(pipeline->device, &workspace->decoded, io->orientation, &workspace->image, error));
 }
 
 /* Queue the image's way to the device. */
 static bool queue_input(struct pipeline *pipeline, const struct image *image, const void *samples,
-                        struct jpeg_ends *ends, const struct workspace *workspace, struct error *error)
+                        struct gpu_jpeg_io *io, const struct workspace *workspace, struct error *error)
 {
-    return ends->in != NULL
-               ? decode_scan(pipeline, ends, workspace, error)
+    return io->in != NULL
+               ? decode_scan(pipeline, io, workspace, error)
                : device_upload(pipeline->device, workspace->image.samples, samples, image_bytes(image), error);
 }
 
 /* Encode the workspace's image. */
-static bool encode_scan(struct pipeline *pipeline, const struct workspace *workspace, struct jpeg_ends *ends,
+static bool encode_scan(struct pipeline *pipeline, const struct workspace *workspace, struct gpu_jpeg_io *io,
                         struct error *error)
 {
     struct image image = workspace->image;
@@ -247,8 +226,8 @@ static bool encode_scan(struct pipeline *pipeline, const struct workspace *works
         if (!device_orient(pipeline->device, &workspace->image, 1, &image, error))
             return false;
     }
-    return device_jpeg_encode(pipeline->jpeg, ends->out, &image, error) &&
-           device_jpeg_encoded(pipeline->jpeg, &ends->data, &ends->data_size, error);
+    return device_jpeg_encode(pipeline->jpeg, io->out, &image, error) &&
+           device_jpeg_encoded(pipeline->jpeg, &io->data, &io->data_size, error);
 }
 
 /* ---- Filters ---- */
@@ -264,21 +243,22 @@ static bool queue_filters(struct pipeline *pipeline, const struct image *image, 
 {
     const struct request *request = pipeline->request;
     struct device *device = pipeline->device;
+    const bool merges = request_merges_between(request, pipeline->effective_alpha, image);
+    enum alpha last = ALPHA_KEEP; /* of the filter before */
     *in = 0;
     for (size_t i = 0; i < request->count; i++, *in = !*in) {
         struct plan *plan = &pipeline->plans[i];
-        const enum alpha alpha = pipeline_alpha(request, i);
+        const enum alpha alpha = request_alpha(request, pipeline->effective_alpha, i);
         struct plane *from = &workspace->planes[*in];
-        if (i > 0 && request_merges_between(request, image) &&
-            !device_merge(device, from, pipeline_alpha(request, i - 1), workspace->linear, &workspace->image, error))
+        if (i > 0 && merges && !device_merge(device, from, last, workspace->linear, &workspace->image, error))
             return false;
         from->count = workspace->planes[!*in].count = image_planes(image, alpha);
-        if (i > 0 && request_merges_between(request, image) &&
-            !device_split(device, &workspace->image, alpha, workspace->linear, from, error))
+        if (i > 0 && merges && !device_split(device, &workspace->image, alpha, workspace->linear, from, error))
             return false;
         if ((uploads && !variant_prepare(plan, device, error)) ||
             !plan->variant->launch(plan, device, from, &workspace->planes[!*in], error))
             return false;
+        last = alpha;
     }
     return true;
 }
@@ -328,14 +308,15 @@ static bool run_filters(struct pipeline *pipeline, const struct image *image, st
 
 /* Queue all but the way back. */
 static bool queue_image(struct pipeline *pipeline, const struct image *image, const void *samples,
-                        struct jpeg_ends *ends, struct workspace *workspace, struct error *error)
+                        struct gpu_jpeg_io *io, struct workspace *workspace, struct error *error)
 {
     const struct request *request = pipeline->request;
-    const enum alpha first = pipeline_alpha(request, 0), last = pipeline_alpha(request, request->count - 1);
+    const enum alpha first = request_alpha(request, pipeline->effective_alpha, 0);
+    const enum alpha last = request_alpha(request, pipeline->effective_alpha, request->count - 1);
     struct device *device = pipeline->device;
     int in;
     workspace->planes[0].count = image_planes(image, first);
-    return device_mark(device, MARK_BEGIN, error) && queue_input(pipeline, image, samples, ends, workspace, error) &&
+    return device_mark(device, MARK_BEGIN, error) && queue_input(pipeline, image, samples, io, workspace, error) &&
            device_mark(device, MARK_INPUT, error) &&
            device_split(device, &workspace->image, first, workspace->linear, &workspace->planes[0], error) &&
            device_mark(device, MARK_SPLIT, error) && run_filters(pipeline, image, workspace, &in, error) &&
@@ -344,26 +325,26 @@ static bool queue_image(struct pipeline *pipeline, const struct image *image, co
 }
 
 /* Bring the result back: to SAMPLES, or encoded. */
-static bool fetch_output(struct pipeline *pipeline, void *samples, struct jpeg_ends *ends,
+static bool fetch_output(struct pipeline *pipeline, void *samples, struct gpu_jpeg_io *io,
                          const struct workspace *workspace, struct error *error)
 {
     struct device *device = pipeline->device;
     const struct image *image = &workspace->image;
-    return (ends->out != NULL ? encode_scan(pipeline, workspace, ends, error)
-                              : device_download(device, samples, image->samples, image_bytes(image), error)) &&
+    return (io->out != NULL ? encode_scan(pipeline, workspace, io, error)
+                            : device_download(device, samples, image->samples, image_bytes(image), error)) &&
            device_mark(device, MARK_OUTPUT, error) && device_wait(device, error);
 }
 
 /* Add the times of the stages on the device, by the device's own clock. */
-static bool add_device_times(struct pipeline *pipeline, const struct jpeg_ends *ends, struct error *error)
+static bool add_device_times(struct pipeline *pipeline, const struct gpu_jpeg_io *io, struct error *error)
 {
     const enum stage stages[MARK_COUNT] = {
-        [MARK_INPUT] = ends->in != NULL ? STAGE_DECODE : STAGE_UPLOAD,
+        [MARK_INPUT] = io->in != NULL ? STAGE_DECODE : STAGE_UPLOAD,
         [MARK_SPLIT] = STAGE_SPLIT,
         [MARK_LOCK] = STAGE_WAIT,
         [MARK_CONVOLVE] = STAGE_CONVOLVE,
         [MARK_MERGE] = STAGE_MERGE,
-        [MARK_OUTPUT] = ends->out != NULL ? STAGE_ENCODE : STAGE_DOWNLOAD,
+        [MARK_OUTPUT] = io->out != NULL ? STAGE_ENCODE : STAGE_DOWNLOAD,
     };
     for (int mark = MARK_INPUT; mark <= MARK_OUTPUT; mark++) {
         if (mark == MARK_LOCK && pipeline->request->constant_memory == NULL)
@@ -383,35 +364,34 @@ static bool report_memory(const struct image *image, struct error *error)
                      image->width, image->height);
 }
 
-bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct jpeg_ends *ends, struct image *result,
+bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_jpeg_io *io, struct image *result,
                 bool *intact, struct error *error)
 {
     struct device *device = pipeline->device;
     const struct request *request = pipeline->request;
     uint8_t *aside = NULL; /* the result, where it must not overwrite the image */
     struct workspace workspace = {0};
-    struct jpeg_ends none = {0};
-    ends = ends != NULL ? ends : &none;
+    struct gpu_jpeg_io none = {0};
+    io = io != NULL ? io : &none;
     *intact = true;
-    bool done = reserve_workspace(pipeline, image, ends, &workspace, error);
+    bool done = reserve_workspace(pipeline, image, io, &workspace, error);
     stages_end(pipeline->stages, STAGE_BUFFERS);
-    if (done && request->page_locked && (ends->in == NULL || ends->out == NULL)) {
+    if (done && request->page_locked && (io->in == NULL || io->out == NULL)) {
         result->samples = pipeline->page_locked.data;
-        if (ends->in == NULL)
+        if (io->in == NULL)
             memcpy(result->samples, image->samples, image_bytes(image));
         stages_end(pipeline->stages, STAGE_UPLOAD);
     }
     /* A kernel that fails shows at the wait, before the download overwrites the image. */
-    done = done && queue_image(pipeline, image, result->samples, ends, &workspace, error) && device_wait(device, error);
+    done = done && queue_image(pipeline, image, result->samples, io, &workspace, error) && device_wait(device, error);
     if (done) {
-        if (ends->out == NULL && !request->page_locked && (ends->in != NULL || request->choice == CHOICE_AUTO))
+        if (io->out == NULL && !request->page_locked && (io->in != NULL || request->choice == CHOICE_AUTO))
             aside = malloc(image_bytes(image));
         if (aside != NULL)
             result->samples = aside;
-        *intact = ends->out != NULL || result->samples != image->samples;
-        done = (ends->out != NULL || result->samples != NULL || report_memory(image, error)) &&
-               fetch_output(pipeline, result->samples, ends, &workspace, error) &&
-               add_device_times(pipeline, ends, error);
+        *intact = io->out != NULL || result->samples != image->samples;
+        done = (io->out != NULL || result->samples != NULL || report_memory(image, error)) &&
+               fetch_output(pipeline, result->samples, io, &workspace, error) && add_device_times(pipeline, io, error);
     }
     /* The caller may free the image now: wait for what still reads it. */
     if (!done)

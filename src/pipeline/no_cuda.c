@@ -10,11 +10,6 @@ static bool no_cuda(struct error *error)
     return error_set(error, ERROR_WORK, "this gpuconv was built without CUDA");
 }
 
-int pipeline_gpus(void)
-{
-    return 0;
-}
-
 bool pipeline_count_gpus(int *count, struct error *error)
 {
     *count = 0;
@@ -27,10 +22,9 @@ bool pipeline_describe_gpu(int index, struct device_info *facts, struct error *e
     return no_cuda(error);
 }
 
-const struct device_info *pipeline_gpu_facts(const struct pipeline *pipeline)
+bool pipeline_may_have_gpu(void)
 {
-    (void)pipeline;
-    return NULL;
+    return false;
 }
 
 void gpu_start_begin(struct gpu_start *start)
@@ -66,25 +60,20 @@ bool gpu_open(struct pipeline *pipeline, struct error *error)
     return no_cuda(error);
 }
 
-void gpu_buffers_release(struct pipeline *pipeline)
+void pipeline_shrink(struct pipeline *pipeline)
 {
     (void)pipeline;
 }
 
-void gpu_close(struct pipeline *pipeline)
+void gpu_close(struct pipeline *pipeline, bool is_last)
 {
-    (void)pipeline;
+    (void)pipeline, (void)is_last;
 }
 
-void gpu_leave(struct pipeline *pipeline)
-{
-    (void)pipeline;
-}
-
-bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct jpeg_ends *ends, struct image *result,
+bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_jpeg_io *io, struct image *result,
                 bool *intact, struct error *error)
 {
-    (void)pipeline, (void)image, (void)ends, (void)result;
+    (void)pipeline, (void)image, (void)io, (void)result;
     *intact = true;
     return no_cuda(error);
 }

@@ -4,58 +4,25 @@
  * work. */
 #include "pipeline/pipeline_internal.h"
 
-#include "base/parallel.h"
+#include "base/vector/instruction_sets.h"
+#include "kernels/device/device.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-
-bool request_merges_between(const struct request *request, const struct image *image)
-{
-    return request->linear != NULL || (request->alpha == ALPHA_PREMULTIPLY && image_has_alpha(image));
-}
-
-enum alpha pipeline_alpha(const struct request *request, size_t number)
-{
-    const struct filter *filter = filter_of_depth(&request->filters[number], true); /* premultiplied alpha is deep */
-    if (request->alpha != ALPHA_PREMULTIPLY)
-        return request->alpha;
-    const bool alone = filter->width == 1 && filter->height == 1;
-    if (filter_is_shift(filter) && (alone || request->border != BORDER_ZERO)) /* moves pixels, also hidden colours */
-        return ALPHA_FILTER;
-    if (filter_grids(filter) > 1 || filter->tap_sum != filter->scale || filter->offset_numerator != 0 ||
-        filter->absolute || request->border == BORDER_ZERO)
-        return ALPHA_BLACK;
-    return filter->absolute_sum == filter->tap_sum ? ALPHA_PREMULTIPLY : ALPHA_HEADROOM;
-}
-
-enum sample pipeline_sample(const struct request *request, const struct image *shape)
-{
-    bool fine = shape->bits > 8 || request->linear != NULL; /* 8 bits would be too coarse for low alpha */
-    for (size_t i = 0; !fine && image_has_alpha(shape) && i < request->count; i++)
-        fine = pipeline_alpha(request, i) == ALPHA_PREMULTIPLY || pipeline_alpha(request, i) == ALPHA_HEADROOM;
-    return fine ? SAMPLE_U16 : SAMPLE_U8;
-}
-
-int pipeline_planes(const struct request *request, const struct image *shape)
-{
-    int most = 0;
-    for (size_t i = 0; i < request->count; i++) {
-        const int planes = image_planes(shape, pipeline_alpha(request, i));
-        most = planes > most ? planes : most;
-    }
-    return most;
-}
 
 /* ---- Plans ---- */
 
-bool pipeline_make_plans(struct pipeline *pipeline, struct error *error)
+/* Make the plans for pipeline->work on BACKEND. A plan of the last image is kept where its variant and sample type are
+ * the same: all else comes from the request. */
+static bool make_plans(struct pipeline *pipeline, enum backend backend, struct error *error)
 {
     const struct request *request = pipeline->request;
     /* A CPU that took over from a GPU makes its own choice. */
-    const bool named = request->variant != NULL && request->variant->backend == pipeline->backend;
+    const bool named = request->variant != NULL && request->variant->backend == backend;
+    pipeline->backend = backend;
     for (size_t i = 0; i < request->count; i++) {
         const struct filter *filter = &request->filters[i];
-        const struct variant *variant =
-            named ? request->variant : variant_choose(filter, pipeline->backend, &pipeline->work);
+        const struct variant *variant = named ? request->variant : variant_choose(filter, backend, &pipeline->work);
         struct plan *plan = &pipeline->plans[i];
         if (plan->variant == variant && plan->sample == pipeline->work.sample)
             continue;
@@ -85,7 +52,8 @@ static bool check_named_variant(const struct request *request, enum sample sampl
 
 bool pipeline_check(const struct request *request, struct error *error)
 {
-    return check_named_variant(request, pipeline_sample(request, &(struct image){.channels = 3, .bits = 8}), error);
+    const struct image shape = {.channels = 3, .bits = 8};
+    return check_named_variant(request, request_work(request, request->alpha, &shape).sample, error);
 }
 
 bool pipeline_check_gpu(const struct request *request, struct error *error)
@@ -99,77 +67,111 @@ bool pipeline_check_gpu(const struct request *request, struct error *error)
                      reason.message);
 }
 
-/* ---- Constant memory ---- */
-
-/* Pipelines read it nearly all the time, so one that must write goes first. */
-void constant_memory_open(struct constant_memory *memory)
+int pipeline_gpus(void)
 {
-    pthread_rwlockattr_t attributes;
-    *memory = (struct constant_memory){0};
-    pthread_rwlockattr_init(&attributes);
-    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-    pthread_rwlock_init(&memory->lock, &attributes);
-    pthread_rwlockattr_destroy(&attributes);
-}
-
-void constant_memory_close(struct constant_memory *memory)
-{
-    pthread_rwlock_destroy(&memory->lock);
+    int count;
+    struct error error;
+    return pipeline_count_gpus(&count, &error) ? count : 0;
 }
 
 /* ---- The choice of the backend ---- */
 
-/* Note what the choices depend on. */
-static void note_work(struct pipeline *pipeline, const struct image *image)
+/* How long the work is expected to take. In a batch, it is the work of all images; their number is estimated as if all
+ * files had the size of this one. */
+static struct backend_seconds expected_seconds(const struct request *request, const struct pipeline_input *input)
 {
-    const struct request *request = pipeline->request;
-    pipeline->work = (struct work){
-        .width = image->width,
-        .height = image->height,
-        .planes = pipeline_planes(request, image),
-        .sample = pipeline_sample(request, image),
-        .threads = thread_pool_threads(request->pool),
+    const struct batch_choice *batch = request->batch;
+    struct total_work work = {
+        .image = request_work(request, input->alpha, &input->shape),
+        .gpu_decodes = input->gpu_decodes,
+        .gpu_encodes = input->gpu_encodes,
     };
-}
-
-bool pipeline_expects_gpu(struct pipeline *pipeline, const struct image *image, struct stages *stages)
-{
-    const struct request *request = pipeline->request;
-    if (pipeline->fallback.code != ERROR_NONE || request->choice == CHOICE_CPU)
-        return false;
-    if (request->choice == CHOICE_CUDA) {
-        gpu_start_begin(request->start);
-        return true;
+    if (batch != NULL) {
+        work.images = input->bytes > 0 ? batch->bytes / (double)input->bytes : (double)batch->images;
+        work.workers = batch->workers;
+        work.gpus = (int)batch->gpu_count;
     }
-    note_work(pipeline, image);
-    if (cost_cpu_seconds(request->filters, request->count, &pipeline->work) <=
-        cost_cuda_seconds(request->filters, request->count, &pipeline->work))
-        return false;
-    gpu_start_begin(request->start);
-    const bool there = gpu_check(request, NULL);
-    stages_end(stages, there || pipeline_may_have_gpu() ? STAGE_DRIVER : STAGE_PLAN);
-    return there;
+    return cost_backends(request->filters, request->count, &work);
 }
 
-/* Choose the backend by the expected times. Where the CPU is expected to be faster, CUDA is not started at all. */
-static bool choose_backend(struct pipeline *pipeline, struct error *error)
+/* Choose for a single image. Where the CPU is expected to be faster, CUDA is not started at all. */
+static bool choose_for_image(struct pipeline *pipeline, const struct pipeline_input *input, struct stages *stages)
 {
     const struct request *request = pipeline->request;
-    const double cpu = 1e3 * cost_cpu_seconds(request->filters, request->count, &pipeline->work);
-    const double cuda = 1e3 * cost_cuda_seconds(request->filters, request->count, &pipeline->work);
-    if (cpu > cuda && gpu_open(pipeline, &pipeline->why)) {
+    const struct backend_seconds seconds = expected_seconds(request, input);
+    const double cpu = 1e3 * seconds.cpu, cuda = 1e3 * seconds.cuda;
+    const bool is_faster = cuda < cpu;
+    bool uses_gpu = false;
+    if (is_faster) {
+        gpu_start_begin(request->start);
+        uses_gpu = gpu_check(request, &pipeline->why);
+        stages_end(stages, uses_gpu || pipeline_may_have_gpu() ? STAGE_DRIVER : STAGE_PLAN);
+    }
+    if (uses_gpu)
         error_set(&pipeline->why, ERROR_NONE, "a GPU is expected to take %.1f ms with its start-up, the CPU %.1f ms",
                   cuda, cpu);
-        return true;
-    }
-    if (!pipeline_may_have_gpu())
+    else if (!pipeline_may_have_gpu())
         error_set(&pipeline->why, ERROR_NONE, "the CPU is expected to take %.1f ms", cpu);
-    else if (cpu <= cuda) /* else gpu_open has said why */
+    else if (!is_faster) /* else gpu_check has said why */
         error_set(&pipeline->why, ERROR_NONE, "the CPU is expected to take %.1f ms, a GPU %.1f ms with its start-up",
                   cpu, cuda);
-    gpu_close(pipeline);
-    pipeline->backend = BACKEND_CPU;
-    return pipeline_make_plans(pipeline, error);
+    return uses_gpu;
+}
+
+/* Choose for all images of a batch that are like this one. Call with batch->mutex held. */
+static enum choice choose_for_kind(const struct request *request, const struct pipeline_input *input)
+{
+    struct batch_choice *batch = request->batch;
+    const struct backend_seconds seconds = expected_seconds(request, input);
+    if (seconds.cuda >= seconds.cpu) {
+        if (!batch->uses_gpus && pipeline_may_have_gpu())
+            error_set(&batch->why, ERROR_NONE,
+                      "a GPU would be expected to take %.2f s of the batch with its start-up, the CPU takes %.2f s",
+                      seconds.cuda, seconds.cpu);
+        return CHOICE_CPU;
+    }
+    error_set(&batch->why, ERROR_NONE,
+              "a GPU is expected to take %.2f s of the batch with its start-up, the CPU %.2f s", seconds.cuda,
+              seconds.cpu);
+    batch->uses_gpus = true;
+    for (size_t i = 0; i < batch->gpu_count; i++)
+        gpu_start_begin(&batch->gpus[i]);
+    return CHOICE_CUDA;
+}
+
+/* Has the worker's GPU started, so that the CPU need not do its work? The start needs a processor. Where the workers
+ * take all of them, one worker waits. */
+static bool is_ready(const struct batch_choice *batch, struct gpu_start *start)
+{
+    if (atomic_load(&start->step) == GPU_CONTEXT)
+        return true;
+    return batch->takes_all && !atomic_flag_test_and_set(&start->is_awaited) &&
+           gpu_start_wait(start, GPU_CONTEXT, NULL);
+}
+
+/* Choose for one image of a batch. */
+static bool choose_in_batch(const struct request *request, const struct pipeline_input *input)
+{
+    struct batch_choice *batch = request->batch;
+    pthread_mutex_lock(&batch->mutex);
+    enum choice *kind = &batch->kinds[input->gpu_decodes][input->gpu_encodes];
+    if (*kind == CHOICE_AUTO)
+        *kind = choose_for_kind(request, input);
+    const bool uses_gpu = *kind == CHOICE_CUDA;
+    pthread_mutex_unlock(&batch->mutex);
+    return uses_gpu && is_ready(batch, request->start);
+}
+
+enum backend pipeline_choose(struct pipeline *pipeline, const struct pipeline_input *input, struct stages *stages)
+{
+    const struct request *request = pipeline->request;
+    bool uses_gpu = request->choice != CHOICE_CPU && pipeline->fallback.code == ERROR_NONE;
+    error_set(&pipeline->why, ERROR_NONE, "asked for");
+    if (uses_gpu && request->choice == CHOICE_CUDA)
+        gpu_start_begin(request->start);
+    else if (uses_gpu)
+        uses_gpu = request->batch != NULL ? choose_in_batch(request, input) : choose_for_image(pipeline, input, stages);
+    return uses_gpu ? BACKEND_CUDA : BACKEND_CPU;
 }
 
 /* Can a GPU take an image as large as this? Kernels count its samples in int. */
@@ -183,14 +185,33 @@ static bool check_gpu_size(const struct image *image, struct error *error)
                      image->width, image->height, image->channels, most);
 }
 
+/* May the CPU take over from a GPU? */
+static bool may_fall_back(const struct request *request)
+{
+    return request->choice == CHOICE_AUTO || request->cpu_fallback;
+}
+
+/* Make the plans while the GPU starts, and open it. */
+static bool plan_for_gpu(struct pipeline *pipeline, struct error *error)
+{
+    if (pipeline->device == NULL) {
+        if (!gpu_check(pipeline->request, error))
+            return false;
+        stages_end(pipeline->stages, STAGE_DRIVER);
+    }
+    if (!make_plans(pipeline, BACKEND_CUDA, error))
+        return false;
+    stages_end(pipeline->stages, STAGE_PLAN);
+    return gpu_open(pipeline, error);
+}
+
 /* Let the CPU take over from the GPU, which failed for the reason in ERROR. */
 static bool fall_back_to_cpu(struct pipeline *pipeline, struct error *error)
 {
     pipeline->fallback = *error;
-    gpu_close(pipeline);
-    pipeline->backend = BACKEND_CPU;
+    gpu_close(pipeline, false);
     stages_end(pipeline->stages, STAGE_CONTEXT);
-    return pipeline_make_plans(pipeline, error);
+    return make_plans(pipeline, BACKEND_CPU, error);
 }
 
 /* ---- A pipeline ---- */
@@ -205,13 +226,15 @@ bool pipeline_open(struct pipeline *pipeline, const struct request *request, str
     return true;
 }
 
-bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct stages *stages, struct error *error)
+bool pipeline_plan(struct pipeline *pipeline, const struct pipeline_input *input, enum backend backend,
+                   struct stages *stages, struct error *error)
 {
     const struct request *request = pipeline->request;
+    const struct image *image = &input->shape;
     pipeline->stages = stages;
-    atomic_store(&pipeline->passed, -1);
-    note_work(pipeline, image);
-    error_set(&pipeline->why, ERROR_NONE, "asked for");
+    atomic_store(&pipeline->progress_permille, -1);
+    pipeline->effective_alpha = input->alpha;
+    pipeline->work = request_work(request, input->alpha, image);
     if (!check_named_variant(request, pipeline->work.sample, error)) { /* not even the CPU may take over */
         if (image->bits == 8 && request->linear == NULL && check_named_variant(request, SAMPLE_U8, NULL))
             error_set(
@@ -224,39 +247,57 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
     bool done = false;
     if (request->choice != CHOICE_CPU && !check_gpu_size(image, &pipeline->why)) { /* the next image may be smaller */
         *error = pipeline->why;
-        pipeline->backend = BACKEND_CPU;
-        done = (request->choice == CHOICE_AUTO || request->cpu_fallback) && pipeline_make_plans(pipeline, error);
-    } else if (pipeline->fallback.code != ERROR_NONE || request->choice == CHOICE_CPU) {
-        pipeline->backend = BACKEND_CPU;
-        done = pipeline_make_plans(pipeline, error);
-    } else if (request->choice == CHOICE_AUTO) {
-        done = choose_backend(pipeline, error);
+        done = may_fall_back(request) && make_plans(pipeline, BACKEND_CPU, error);
+    } else if (backend == BACKEND_CPU) {
+        done = make_plans(pipeline, BACKEND_CPU, error);
+    } else if (plan_for_gpu(pipeline, error)) {
+        done = true;
+    } else if (request->choice == CHOICE_AUTO && request->batch == NULL) { /* this is no failure of the image */
+        pipeline->why = *error;
+        gpu_close(pipeline, false);
+        done = make_plans(pipeline, BACKEND_CPU, error);
     } else {
-        done = gpu_open(pipeline, error) || (request->cpu_fallback && fall_back_to_cpu(pipeline, error));
+        done = may_fall_back(request) && fall_back_to_cpu(pipeline, error);
     }
     stages_end(stages, STAGE_PLAN);
     return done;
 }
 
-bool pipeline_run(struct pipeline *pipeline, struct image *image, struct jpeg_ends *ends, struct image *result,
+bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, size_t size)
+{
+    struct device_info info;
+    struct error error;
+    enum instruction_set set;
+    const int device = pipeline->request->device;
+    if (pipeline->backend == BACKEND_CUDA && pipeline_describe_gpu(device, &info, &error))
+        snprintf(text, size, "%d: %s, compute capability %d.%d", device, info.name, info.capability / 10,
+                 info.capability % 10);
+    else if (pipeline->backend == BACKEND_CPU &&
+             instruction_set_find(&set, &error)) /* only `reference` works without one */
+        snprintf(text, size, "instruction set %s", instruction_set_name(set));
+    else
+        return false;
+    return true;
+}
+
+bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_jpeg_io *io, struct image *result,
                   struct error *error)
 {
     const struct request *request = pipeline->request;
     bool intact = true;
     *result = *image;
-    if (ends != NULL)
-        ends->is_handed_over = false;
-    if (pipeline->backend == BACKEND_CUDA && run_on_gpu(pipeline, image, ends, result, &intact, error))
+    if (io != NULL)
+        io->needs_cpu_decode = false;
+    if (pipeline->backend == BACKEND_CUDA && run_on_gpu(pipeline, image, io, result, &intact, error))
         return true;
-    if (ends != NULL && ends->is_handed_over)
+    if (io != NULL && io->needs_cpu_decode)
         return false;
-    const bool may_fall_back = intact && (request->choice == CHOICE_AUTO || request->cpu_fallback);
-    if (pipeline->backend == BACKEND_CUDA && !(may_fall_back && fall_back_to_cpu(pipeline, error)))
+    if (pipeline->backend == BACKEND_CUDA && !(intact && may_fall_back(request) && fall_back_to_cpu(pipeline, error)))
         return false;
-    if (ends != NULL)
-        ends->out = NULL;
-    if (ends != NULL && ends->in != NULL) {
-        ends->is_handed_over = true;
+    if (io != NULL)
+        io->out = NULL;
+    if (io != NULL && io->in != NULL) {
+        io->needs_cpu_decode = true;
         return false;
     }
     const bool done = run_on_cpu(pipeline, image, error);
@@ -264,20 +305,15 @@ bool pipeline_run(struct pipeline *pipeline, struct image *image, struct jpeg_en
     return done;
 }
 
-void pipeline_shrink(struct pipeline *pipeline)
-{
-    gpu_buffers_release(pipeline);
-}
-
 void pipeline_leave_gpu(struct pipeline *pipeline)
 {
-    gpu_leave(pipeline);
+    gpu_close(pipeline, true);
     gpu_start_release(pipeline->request->start);
 }
 
 void pipeline_close(struct pipeline *pipeline)
 {
-    gpu_leave(pipeline);
+    gpu_close(pipeline, true);
     for (size_t i = 0; pipeline->plans != NULL && i < pipeline->request->count; i++)
         plan_free(&pipeline->plans[i]);
     free(pipeline->plans);

@@ -4,7 +4,7 @@
  * that the request does not insist on, the CPU takes over. A pipeline takes one image after another and keeps its
  * buffers between them. Nothing here knows files or options.
  *
- * A pipeline belongs to one thread. Others may read `passed`. */
+ * A pipeline belongs to one thread. Others may read `progress_permille`. */
 #ifndef GPUCONV_PIPELINE_H
 #define GPUCONV_PIPELINE_H
 
@@ -13,52 +13,22 @@
 #include "image/image.h"
 #include "image/rows.h"
 #include "jpeg/jpeg.h"
+#include "pipeline/request.h"
 #include "pipeline/stages.h"
-#include "pipeline/start.h"
 #include "plan/plan.h"
 #include "variants/choose.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct device;
 struct device_info;
 struct device_jpeg;
 
-/* Who decides on the backend. */
-enum choice { CHOICE_AUTO, CHOICE_CUDA, CHOICE_CPU };
-
-/* The taps in a GPU's constant memory, which all pipelines on that GPU share. Pipelines whose filter is there read it at
- * the same time. Those that upload another wait until nobody reads it. */
-struct constant_memory {
-    pthread_rwlock_t lock;
-    const struct variant *variant; /* that holds the request's filter; NULL: unknown */
-    enum sample sample;
-};
-
-/* What to do to an image. Everything that it points to must outlive the pipeline. */
-struct request {
-    const struct filter *filters; /* applied in turn; the same bytes as one run for each filter */
-    size_t count;
-    enum border border;
-    enum alpha alpha;
-    const struct linear *linear;   /* filter in linear light by these tables; NULL: filter the samples as they are */
-    enum choice choice;            /* where a variant is named, its backend or CHOICE_AUTO */
-    const struct variant *variant; /* NULL: the fastest canonical one for each filter, as far as the model knows */
-    int device;                    /* index of the GPU */
-    struct gpu_start *start;       /* of that GPU; NULL: it starts when a pipeline opens it */
-    struct thread_pool *pool;      /* of the CPU; NULL: the calling thread only */
-
-    /* For batches. */
-    bool page_locked;  /* keep page-locked memory for copies to and from the GPU; it pays off after a few images */
-    bool cpu_fallback; /* the CPU takes over from a GPU that fails, even with CHOICE_CUDA */
-    struct constant_memory *constant_memory; /* of the GPU; NULL: no other pipeline uses it */
-};
-
-/* JPEG data in the place of samples, at either end of a pipeline on a GPU. Only they cross the bus. */
-struct jpeg_ends {
+/* JPEG data in the place of samples, as the input or the output of a pipeline on a GPU. Only they cross the bus. */
+struct gpu_jpeg_io {
     /* The image before the filters is the scan of a JPEG. */
     const struct jpeg_layout *in; /* NULL: the image has samples */
     struct jpeg_scan scan;
@@ -69,7 +39,7 @@ struct jpeg_ends {
     const uint8_t *data;           /* receives the data of the scan, which are valid until the next call */
     size_t data_size;
 
-    bool is_handed_over; /* the input was not decoded: decode it on the CPU, and call again without `in` */
+    bool needs_cpu_decode; /* the GPU has not decoded the input: decode it on the CPU, and call again without `in` */
 };
 
 /* Memory that is kept from image to image. It only grows. */
@@ -78,14 +48,27 @@ struct buffer {
     size_t capacity; /* bytes */
 };
 
+/* An image, for the choice of its backend. It need not be decoded yet. */
+struct pipeline_input {
+    struct image shape; /* its samples do not matter */
+    enum alpha alpha;   /* the request's, or ALPHA_KEEP where plain filters give the same bytes */
+    uint64_t bytes;     /* of the file; 0: not known */
+    bool gpu_decodes;   /* a GPU can decode the file, a JPEG */
+    bool gpu_encodes;   /* a GPU can encode the output, a JPEG */
+};
+
 struct pipeline {
     const struct request *request;
-    struct stages *stages; /* of the image at work */
+    struct error why; /* its message says why this backend was chosen */
+
+    /* The plan for the image at work. pipeline_plan makes it. */
+    struct stages *stages;
+    enum alpha effective_alpha; /* as in struct pipeline_input */
     enum backend backend;
-    struct work work;   /* what the variants were chosen for */
-    struct error why;   /* its message says why this backend was chosen */
-    struct plan *plans; /* one for each filter */
-    atomic_int passed;  /* thousandths of the planned image's rows that pipeline_stream has done; -1: unknown */
+    struct work work;             /* what the variants were chosen for */
+    struct plan *plans;           /* one for each filter */
+    atomic_int progress_permille; /* thousandths of the image's rows that pipeline_stream has done; -1: unknown */
+
     /* Its code is set once the GPU has failed and the CPU has taken over, for this image and all later ones. */
     struct error fallback;
     struct device *device; /* NULL on the CPU */
@@ -104,8 +87,8 @@ extern const bool pipeline_has_cuda;
 
 /* ---- GPUs ---- */
 
-/* May this machine have a GPU, and this program use it? This is for messages: where there is none, the automatic choice
- * says nothing of GPUs. To ask CUDA takes long. */
+/* May this machine have a GPU, and this program use it? It looks for the files of a driver, because to ask CUDA takes
+ * long. This is for messages: where there is no GPU, the automatic choice does not mention GPUs. */
 bool pipeline_may_have_gpu(void);
 
 /* The number of GPUs; 0 where there is no GPU or no driver. */
@@ -117,24 +100,7 @@ bool pipeline_count_gpus(int *count, struct error *error);
 /* Set *FACTS to those of GPU INDEX, without a context on it. */
 bool pipeline_describe_gpu(int index, struct device_info *facts, struct error *error);
 
-/* The facts of the pipeline's open GPU; NULL if it has none. They live as long as the device. */
-const struct device_info *pipeline_gpu_facts(const struct pipeline *pipeline);
-
-/* Open and close what the pipelines of one GPU share. */
-void constant_memory_open(struct constant_memory *memory);
-void constant_memory_close(struct constant_memory *memory);
-
 /* ---- A pipeline ---- */
-
-/* How the alpha channel takes part in filter NUMBER. Where alpha weighs the colours, that depends on the filter: one that
- * keeps brightness, its taps summing to 1, filters alpha as well, and the colours are divided by the new alpha. Where its
- * taps are negative in part, sums need headroom. Any other filter, such as for edges, sees the picture on black, as does
- * every filter with the border zero, which would make the picture's rim transparent. */
-enum alpha pipeline_alpha(const struct request *request, size_t number);
-
-/* The sample type and the most planes for images of SHAPE. */
-enum sample pipeline_sample(const struct request *request, const struct image *shape);
-int pipeline_planes(const struct request *request, const struct image *shape);
 
 /* Check what does not depend on the image: the named variant accepts the filters. */
 bool pipeline_check(const struct request *request, struct error *error);
@@ -145,20 +111,26 @@ bool pipeline_check_gpu(const struct request *request, struct error *error);
 /* Open a pipeline for REQUEST. Release with pipeline_close, also after a failure. */
 bool pipeline_open(struct pipeline *pipeline, const struct request *request, struct error *error);
 
-/* Will a GPU filter images like this one, unless it fails? If so, let it start. With CHOICE_AUTO wait until the driver
- * says that there is one. */
-bool pipeline_expects_gpu(struct pipeline *pipeline, const struct image *image, struct stages *stages);
+/* Choose who filters INPUT, by the request, the costs and the state of the GPU. If a GPU does, let it start. With
+ * CHOICE_AUTO, a single image waits until the driver says that there is a GPU. In a batch, the first image of each kind
+ * decides for the kind, and the CPU works until the GPU is ready. Sets pipeline->why. */
+enum backend pipeline_choose(struct pipeline *pipeline, const struct pipeline_input *input, struct stages *stages);
 
-/* Prepare for images like this one: choose the backend, make the plans, open the device unless it is open. STAGES
- * receives the times until the next call. */
-bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct stages *stages, struct error *error);
+/* Plan the filters for INPUT on BACKEND, which pipeline_choose has chosen: make the plans, and open the device unless
+ * it is open. If the GPU cannot be opened, the CPU may take over. STAGES receives the times until the next call. */
+bool pipeline_plan(struct pipeline *pipeline, const struct pipeline_input *input, enum backend backend,
+                   struct stages *stages, struct error *error);
+
+/* Write to TEXT what a planned pipeline works on: the GPU's name and compute capability, or the CPU's instruction set.
+ * Returns false if that is not known: the variant `reference` needs no instruction set. */
+bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, size_t size);
 
 /* Apply the planned filters to IMAGE. RESULT becomes a view of the samples: read it until the next call, do not free
- * it. They are in IMAGE, or, with request->page_locked and a GPU, in the pipeline's own memory. ENDS may be NULL, and is
- * for plans on a GPU. With ends->in, IMAGE is the shape of the upright image; if the GPU cannot decode it, the function
- * fails without an error and sets ends->is_handed_over. With ends->out, ends->data are the result, and RESULT has no
- * samples; if the CPU takes over, ends->out becomes NULL. */
-bool pipeline_run(struct pipeline *pipeline, struct image *image, struct jpeg_ends *ends, struct image *result,
+ * it. They are in IMAGE, or, with request->page_locked and a GPU, in the pipeline's own memory. IO may be NULL, and is
+ * for plans on a GPU. With io->in, IMAGE is the shape of the upright image; if the GPU cannot decode it, the function
+ * fails without an error and sets io->needs_cpu_decode. With io->out, io->data are the result, and RESULT has no
+ * samples; if the CPU takes over, io->out becomes NULL. */
+bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_jpeg_io *io, struct image *result,
                   struct error *error);
 
 /* Apply the filters of a pipeline that is planned for the CPU to an image of SHAPE, whose samples do not matter. Reading,
@@ -167,7 +139,7 @@ bool pipeline_run(struct pipeline *pipeline, struct image *image, struct jpeg_en
 bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const struct row_source *source,
                      const struct row_sink *sink, struct error *error);
 
-/* Bytes of memory that pipeline_stream needs. SIZE_MAX: too many to count. */
+/* Bytes of memory that pipeline_stream needs, however alpha takes part. SIZE_MAX: too many to count. */
 size_t pipeline_stream_need(const struct request *request, const struct image *shape, const struct row_source *source,
                             const struct row_sink *sink);
 

@@ -48,6 +48,16 @@ static void *run_gpu(void *context)
     return NULL;
 }
 
+/* Pipelines read it nearly all the time, so one that must write goes first. */
+static void open_constant_memory(struct constant_memory *memory)
+{
+    pthread_rwlockattr_t attributes;
+    pthread_rwlockattr_init(&attributes);
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&memory->lock, &attributes);
+    pthread_rwlockattr_destroy(&attributes);
+}
+
 /* The threads that CUDA starts inherit the blocked signals, so signals go to the main thread, which blocks them while it
  * writes a file (file_write). */
 void gpu_start_begin(struct gpu_start *start)
@@ -60,6 +70,7 @@ void gpu_start_begin(struct gpu_start *start)
         device_expect_one_stream();
     pthread_mutex_init(&start->mutex, NULL);
     pthread_cond_init(&start->changed, NULL);
+    open_constant_memory(&start->constant_memory);
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     start->is_running = pthread_create(&start->thread, NULL, run_gpu, start) == 0;
@@ -102,4 +113,5 @@ void gpu_start_end(struct gpu_start *start)
     start->is_asked = start->is_running = false;
     pthread_mutex_destroy(&start->mutex);
     pthread_cond_destroy(&start->changed);
+    pthread_rwlock_destroy(&start->constant_memory.lock);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A GPU starts and ends on a thread of its own, beside other work: the driver and the context take about 0.1 s each, and
- * the end of the context nearly as much. In a build without CUDA these functions do nothing. */
+ * What the pipelines of a GPU share, and its start. A GPU starts and ends on a thread of its own, beside other work: the
+ * driver and the context take about 0.1 s each, and the end of the context nearly as much. In a build without CUDA these
+ * functions do nothing. */
 #ifndef GPUCONV_START_H
 #define GPUCONV_START_H
 
 #include "base/error.h"
+#include "image/image.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,6 +15,16 @@
 
 /* What has started, in this order. */
 enum gpu_step { GPU_NONE, GPU_DRIVER, GPU_CONTEXT };
+
+struct variant;
+
+/* The taps in a GPU's constant memory, which all pipelines on that GPU share. Pipelines whose filter is there read it at
+ * the same time. Those that upload another wait until nobody reads it. */
+struct constant_memory {
+    pthread_rwlock_t lock;
+    const struct variant *variant; /* that holds the request's filter; NULL: unknown */
+    enum sample sample;
+};
 
 /* The caller sets the first two fields and leaves the others 0. */
 struct gpu_start {
@@ -28,6 +40,11 @@ struct gpu_start {
     bool has_failed;     /* in the next one */
     struct error reason; /* of that */
     bool is_released;    /* nobody needs the context any more */
+
+    /* For a batch. */
+    struct constant_memory constant_memory;
+    atomic_flag is_awaited; /* a worker has waited for the start, or does */
+    atomic_flag is_warned;  /* its failure has been reported */
 };
 
 /* Let the GPU start, unless it has begun to. Only one thread at a time may call this. If the system refuses a thread, the

@@ -92,6 +92,12 @@ static struct plane plane_span(const struct plane *planes, int top, struct span 
     return part;
 }
 
+/* How the alpha channel takes part in filter NUMBER. */
+static enum alpha alpha_of(const struct filtering *filtering, size_t number)
+{
+    return request_alpha(filtering->pipeline->request, filtering->pipeline->effective_alpha, number);
+}
+
 /* Split the rows of SPAN into planes that begin with its first row. */
 static void split_span(const struct filtering *filtering, struct span span, const struct plane *planes)
 {
@@ -99,7 +105,7 @@ static void split_span(const struct filtering *filtering, struct span span, cons
     for (int y = span.first; y < span.last;) {
         const struct image rows = stream_rows(&filtering->stream, y, span.last);
         const struct plane part = plane_span(planes, span.first, (struct span){y, y + rows.height});
-        image_split(&rows, pipeline_alpha(request, 0), request->linear, &part);
+        image_split(&rows, alpha_of(filtering, 0), request->linear, &part);
         y += rows.height;
     }
 }
@@ -117,7 +123,7 @@ static void copy_unfiltered(const struct stream *stream, struct span span, const
 /* A view of PLANES with those that filter NUMBER has. */
 static struct plane filter_planes(const struct filtering *filtering, size_t number, struct plane planes)
 {
-    planes.count = image_planes(&filtering->stream.shape, pipeline_alpha(filtering->pipeline->request, number));
+    planes.count = image_planes(&filtering->stream.shape, alpha_of(filtering, number));
     return planes;
 }
 
@@ -136,11 +142,12 @@ static void round_between(const struct filtering *filtering, const struct band_w
     struct image rows = merged_rows(worker, &worker->planes[in], &planes);
     const struct plane from = filter_planes(filtering, number - 1, planes),
                        to = filter_planes(filtering, number, planes);
-    image_merge(&from, pipeline_alpha(request, number - 1), request->linear, &rows);
-    image_split(&rows, pipeline_alpha(request, number), request->linear, &to);
+    image_merge(&from, alpha_of(filtering, number - 1), request->linear, &rows);
+    image_split(&rows, alpha_of(filtering, number), request->linear, &to);
 }
 
-/* Apply all filters to the planes of worker->planes[0], which hold the rows NEEDED for outputs of SPAN. *RESULT becomes the planes with these outputs, from the same row on. */
+/* Apply all filters to the planes of worker->planes[0], which hold the rows NEEDED for outputs of SPAN. *RESULT becomes
+ * the planes with these outputs, from the same row on. */
 static bool convolve_band(const struct filtering *filtering, struct band_worker *worker, struct span needed,
                           struct span span, struct plane *result, struct error *error)
 {
@@ -154,7 +161,7 @@ static bool convolve_band(const struct filtering *filtering, struct band_worker 
         const struct span made = span_extend(stream, span, halo_of(request, i + 1, pipeline->work.sample));
         struct plane from = plane_span(&worker->planes[in], needed.first, held);
         struct plane to = plane_span(&worker->planes[!in], needed.first, held);
-        if (i > 0 && request_merges_between(request, &stream->shape))
+        if (i > 0 && worker->merged.samples != NULL)
             round_between(filtering, worker, i, in, from);
         from = filter_planes(filtering, i, from);
         to = filter_planes(filtering, i, to);
@@ -172,13 +179,14 @@ static bool convolve_band(const struct filtering *filtering, struct band_worker 
 /* Reserve the planes of a thread. Stores that bypass the caches need 64 bytes of alignment, which they have. */
 static bool worker_open(const struct filtering *filtering, struct band_worker *worker, struct error *error)
 {
-    const struct request *request = filtering->pipeline->request;
+    const struct pipeline *pipeline = filtering->pipeline;
+    const struct work *work = &pipeline->work;
     const struct image *shape = &filtering->stream.shape;
-    const int rows = plane_rows(&filtering->stream), count = pipeline_planes(request, shape);
+    const int rows = plane_rows(&filtering->stream);
     for (int i = 0; i < 2; i++)
-        if (!plane_allocate(&worker->planes[i], pipeline_sample(request, shape), shape->width, rows, count, error))
+        if (!plane_allocate(&worker->planes[i], work->sample, shape->width, rows, work->planes, error))
             return false;
-    return !request_merges_between(request, shape) ||
+    return !request_merges_between(pipeline->request, pipeline->effective_alpha, shape) ||
            image_allocate(&worker->merged, shape->width, rows, shape->channels, shape->bits, error);
 }
 
@@ -214,19 +222,19 @@ static bool filter_rows(void *context, int thread, int first, struct image *made
         memcpy(made->samples, image_row(&worker->merged, wanted.first - needed.first), image_bytes(made));
     else if (result.count < made->channels)
         copy_unfiltered(stream, wanted, made);
-    image_merge(&result, pipeline_alpha(request, request->count - 1), request->linear, made);
+    image_merge(&result, alpha_of(filtering, request->count - 1), request->linear, made);
     stages_end(&worker->watch, STAGE_MERGE);
     return true;
 }
 
 /* ---- An image ---- */
 
-/* Plan the stream of images like SHAPE through the filters of REQUEST, on at most THREADS threads. FILTERING stays where it
- * is. */
-static void plan_stream(struct filtering *filtering, const struct request *request, const struct image *shape,
-                        const struct row_source *source, const struct row_sink *sink, int threads)
+/* Plan the stream of images like SHAPE, which are WORK, through the filters of REQUEST, on at most THREADS threads.
+ * FILTERING stays where it is. */
+static void plan_stream(struct filtering *filtering, const struct request *request, const struct work *work,
+                        const struct image *shape, const struct row_source *source, const struct row_sink *sink,
+                        int threads)
 {
-    const enum sample sample = pipeline_sample(request, shape);
     *filtering = (struct filtering){
         .stream =
             {
@@ -237,8 +245,8 @@ static void plan_stream(struct filtering *filtering, const struct request *reque
                 .threads = threads,
                 .make = filter_rows,
                 .context = filtering,
-                .row_bytes = (size_t)shape->width * (size_t)pipeline_planes(request, shape) * sample_bytes(sample),
-                .halo = halo_of(request, 0, sample),
+                .row_bytes = (size_t)shape->width * (size_t)work->planes * sample_bytes(work->sample),
+                .halo = halo_of(request, 0, work->sample),
                 .is_whole = request->border == BORDER_WRAP,
             },
     };
@@ -250,17 +258,15 @@ bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const
 {
     struct stages *stages = pipeline->stages;
     struct filtering filtering;
-    plan_stream(&filtering, pipeline->request, shape, source, sink, repaid_threads(pipeline, source, sink));
+    plan_stream(&filtering, pipeline->request, &pipeline->work, shape, source, sink,
+                repaid_threads(pipeline, source, sink));
     const int threads = filtering.stream.bands.threads;
     filtering.pipeline = pipeline;
-    filtering.stream.passed = &pipeline->passed;
+    filtering.stream.passed = &pipeline->progress_permille;
     filtering.workers = calloc((size_t)threads, sizeof *filtering.workers);
     const bool done = filtering.workers != NULL && stream_run(&filtering.stream, error);
     if (filtering.workers == NULL || filtering.stream.lacks_memory)
-        error_set(error, ERROR_WORK,
-                  "there is not enough memory for bands of %d rows of %d pixels; close other programs, or lower "
-                  "--threads",
-                  filtering.stream.bands.rows, shape->width);
+        error_no_memory(error, "bands of %d rows of %d pixels", filtering.stream.bands.rows, shape->width);
     stages->milliseconds[STAGE_DECODE] += filtering.stream.decoding;
     stages->milliseconds[STAGE_ENCODE] += filtering.stream.encoding;
     for (int i = 0; filtering.workers != NULL && i < threads; i++) {
@@ -292,15 +298,15 @@ bool run_on_cpu(struct pipeline *pipeline, struct image *image, struct error *er
 size_t pipeline_stream_need(const struct request *request, const struct image *shape, const struct row_source *source,
                             const struct row_sink *sink)
 {
+    const struct work work = request_work(request, request->alpha, shape);
     struct filtering filtering;
-    plan_stream(&filtering, request, shape, source, sink, thread_pool_threads(request->pool));
+    plan_stream(&filtering, request, &work, shape, source, sink, work.threads);
     const struct stream *stream = &filtering.stream;
     const size_t threads = (size_t)stream->bands.threads, rows = (size_t)plane_rows(stream);
     struct plane planes;
     size_t size;
-    if (!plane_layout(&planes, pipeline_sample(request, shape), shape->width, (int)rows,
-                      pipeline_planes(request, shape), &size, NULL))
+    if (!plane_layout(&planes, work.sample, shape->width, (int)rows, work.planes, &size, NULL))
         return SIZE_MAX;
     return stream_need(stream) + threads * 2 * size +
-           (request_merges_between(request, shape) ? threads * rows * image_row_bytes(shape) : 0);
+           (request_merges_between(request, request->alpha, shape) ? threads * rows * image_row_bytes(shape) : 0);
 }

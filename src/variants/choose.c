@@ -65,24 +65,25 @@ double cost_cpu_seconds(const struct filter *filters, size_t count, const struct
     return work_samples(work) * image / threads + chosen_seconds(filters, count, BACKEND_CPU, work);
 }
 
-double cost_cuda_seconds(const struct filter *filters, size_t count, const struct work *work)
+/* A GPU from a cold start: create the context, copy, run the kernels. */
+static double image_cuda_seconds(const struct filter *filters, size_t count, const struct work *work)
 {
     const double transfer = 2 / 9e9; /* to move a byte of pageable memory up and down */
     return context_seconds + work_samples(work) * (double)sample_bytes(work->sample) * transfer +
            chosen_seconds(filters, count, BACKEND_CUDA, work);
 }
 
-double cost_batch_cpu_seconds(const struct filter *filters, size_t count, const struct batch_work *batch)
+static double batch_cpu_seconds(const struct filter *filters, size_t count, const struct total_work *batch)
 {
     /* Seconds for a pixel of a JPEG on a busy core. */
-    const double decode = batch->is_decoded ? 4.5e-9 : 0, encode = batch->is_encoded ? 2.5e-9 : 0;
+    const double decode = batch->gpu_decodes ? 4.5e-9 : 0, encode = batch->gpu_encodes ? 2.5e-9 : 0;
     const double pixels = (double)batch->image.width * batch->image.height;
     const int threads = batch->image.threads > 0 ? batch->image.threads : 1;
     return batch->images * (cost_cpu_seconds(filters, count, &batch->image) + pixels * (decode + encode) / threads) /
            batch->workers;
 }
 
-double cost_batch_cuda_seconds(const struct filter *filters, size_t count, const struct batch_work *batch)
+static double batch_cuda_seconds(const struct filter *filters, size_t count, const struct total_work *batch)
 {
     const double locking = 0.43e-9;              /* to page-lock a byte, once for each worker */
     const double copy = 0.1e-9, move = 1 / 50e9; /* to copy a byte to page-locked memory; then over the bus */
@@ -91,13 +92,22 @@ double cost_batch_cuda_seconds(const struct filter *filters, size_t count, const
     const struct work *image = &batch->image;
     const double bytes = work_samples(image) * (double)sample_bytes(image->sample);
     const double pixels = (double)image->width * image->height;
-    const bool is_moved = !batch->is_decoded || !batch->is_encoded;
+    const bool is_moved = !batch->gpu_decodes || !batch->gpu_encodes;
     /* The workers filter while a GPU starts. On an H200, the part of its start and shutdown that does not overlap took
      * 0.2 s (benchmarks/backends.py). The GPU filters one image after the other; the workers copy theirs meanwhile. */
     const double start = 0.2 + (is_moved ? batch->workers * bytes * locking : 0);
-    const double gpu = (batch->is_decoded ? pixels * decode : bytes * move) +
-                       (batch->is_encoded ? pixels * encode : bytes * move) +
+    const double gpu = (batch->gpu_decodes ? pixels * decode : bytes * move) +
+                       (batch->gpu_encodes ? pixels * encode : bytes * move) +
                        chosen_seconds(filters, count, BACKEND_CUDA, image);
     const double core = is_moved ? bytes * copy : pixels * host;
     return start + batch->images * fmax(gpu / batch->gpus, core / batch->workers);
+}
+
+struct backend_seconds cost_backends(const struct filter *filters, size_t count, const struct total_work *work)
+{
+    if (work->images == 0)
+        return (struct backend_seconds){.cpu = cost_cpu_seconds(filters, count, &work->image),
+                                        .cuda = image_cuda_seconds(filters, count, &work->image)};
+    return (struct backend_seconds){.cpu = batch_cpu_seconds(filters, count, work),
+                                    .cuda = batch_cuda_seconds(filters, count, work)};
 }

@@ -20,21 +20,23 @@ double cost_variant_seconds(const struct variant *variant, const struct filter *
 /* The expected seconds on the CPU for all FILTERS one after the other, from image to image. */
 double cost_cpu_seconds(const struct filter *filters, size_t count, const struct work *work);
 
-/* The same on a GPU from a cold start: create the context, copy, run the kernels. */
-double cost_cuda_seconds(const struct filter *filters, size_t count, const struct work *work);
-
-/* A batch of images like one. */
-struct batch_work {
+/* One image, or a batch of images like one. */
+struct total_work {
     struct work image;
-    double images;
-    int workers; /* with image.threads threads each */
-    int gpus;    /* each starts once */
-    /* A GPU can decode the input, or encode the output: it is a JPEG. All other decoding and encoding does not count. */
-    bool is_decoded, is_encoded;
+    double images; /* of the batch; 0: there is only one image, and the GPU has not started */
+    int workers;   /* of the batch, with image.threads threads each */
+    int gpus;      /* likewise; each starts once */
+    /* A GPU can decode the inputs, or encode the outputs: they are JPEGs. All other decoding and encoding does not
+     * count. */
+    bool gpu_decodes, gpu_encodes;
 };
 
-/* The expected seconds of a batch on the CPU, and on GPUs. */
-double cost_batch_cpu_seconds(const struct filter *filters, size_t count, const struct batch_work *batch);
-double cost_batch_cuda_seconds(const struct filter *filters, size_t count, const struct batch_work *batch);
+/* The expected seconds on each backend. */
+struct backend_seconds {
+    double cpu, cuda;
+};
+
+/* How long all FILTERS, one after the other, take on each backend: from image to image, with the start of the GPU. */
+struct backend_seconds cost_backends(const struct filter *filters, size_t count, const struct total_work *work);
 
 #endif

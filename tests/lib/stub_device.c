@@ -11,7 +11,6 @@
 #include "tests/lib/stub_device.h"
 #include "cpu/cpu.h"
 #include "kernels/device/device.h"
-#include "pipeline/pipeline.h"
 #include "plan/plan.h"
 
 #include <stdatomic.h>
@@ -76,7 +75,7 @@ static bool works(enum call call, struct error *error)
     return error_set(error, ERROR_WORK, "the GPU failed in %s", call_names[call]);
 }
 
-bool pipeline_may_have_gpu(void)
+bool device_may_exist(void)
 {
     return gpus() > 0;
 }

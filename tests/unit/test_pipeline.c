@@ -64,7 +64,7 @@ static void filter_image(struct pipeline *pipeline, int bits, size_t *allocated,
     struct image image = make_image(bits), result;
     stages_begin(&stages);
     const size_t before = allocations, launched = scratches;
-    assert_true(pipeline_plan(pipeline, &image, &stages, NULL));
+    assert_true(pipeline_plan(pipeline, &(struct pipeline_input){.shape = image}, BACKEND_CPU, &stages, NULL));
     assert_true(pipeline_run(pipeline, &image, NULL, &result, NULL));
     *allocated = allocations - before;
     *launches = scratches - launched;

@@ -36,10 +36,10 @@ static bool plan_image(struct pipeline *pipeline, const struct request *request,
                        struct error *error)
 {
     static struct stages stages;
-    const struct image image = shape(side, side, bits);
+    const struct pipeline_input input = {.shape = shape(side, side, bits), .alpha = request->alpha};
     stages_begin(&stages);
     assert_true(pipeline_open(pipeline, request, error));
-    return pipeline_plan(pipeline, &image, &stages, error);
+    return pipeline_plan(pipeline, &input, pipeline_choose(pipeline, &input, &stages), &stages, error);
 }
 
 static void test_a_small_image_stays_on_the_cpu(void **state)
@@ -54,7 +54,7 @@ static void test_a_small_image_stays_on_the_cpu(void **state)
     assert_int_equal(pipeline.backend, BACKEND_CPU);
     assert_non_null(strstr(pipeline.why.message, "the CPU is expected to take"));
     assert_int_equal(pipeline.plans[0].variant->backend, BACKEND_CPU);
-    assert_null(pipeline_gpu_facts(&pipeline));
+    assert_null(pipeline.device);
     pipeline_close(&pipeline);
 }
 
@@ -70,7 +70,7 @@ static void test_a_large_image_goes_to_a_gpu(void **state)
     assert_true(plan_image(&pipeline, &request, 30000, 8, &error));
     assert_int_equal(pipeline.backend, pipeline_gpus() > 0 ? BACKEND_CUDA : BACKEND_CPU);
     assert_int_equal(pipeline.plans[0].variant->backend, pipeline.backend);
-    assert_true((pipeline_gpu_facts(&pipeline) != NULL) == (pipeline.backend == BACKEND_CUDA));
+    assert_true((pipeline.device != NULL) == (pipeline.backend == BACKEND_CUDA));
     assert_null(strstr(pipeline.why.message, "the CPU is expected to take"));
     assert_int_equal(pipeline.fallback.code, ERROR_NONE);
     pipeline_close(&pipeline);
@@ -128,7 +128,9 @@ static void test_the_cpu_takes_over_for_this_and_all_later_images(void **state)
         assert_true(image_allocate(&image, 64, 64, 3, bits, &error));
         memset(image.samples, 77, image_bytes(&image));
         stages_begin(&stages);
-        assert_true(pipeline_plan(&pipeline, &image, &stages, &error));
+        const struct pipeline_input input = {.shape = image};
+        const enum backend backend = pipeline_choose(&pipeline, &input, &stages);
+        assert_true(pipeline_plan(&pipeline, &input, backend, &stages, &error));
         assert_true(pipeline_run(&pipeline, &image, NULL, &result, &error));
         assert_int_equal(pipeline.backend, BACKEND_CPU);
         assert_ptr_equal(result.samples, image.samples);

@@ -56,30 +56,29 @@ static struct filter make_column(int height, int anchor)
 /* Apply the filters to whole planes, one launch each. */
 static void filter_whole(const struct request *request, struct image *image)
 {
-    const enum sample sample = pipeline_sample(request, image);
+    const struct work work = request_work(request, request->alpha, image);
     const bool rounds = request->linear != NULL || (request->alpha == ALPHA_PREMULTIPLY && image_has_alpha(image));
     struct plane planes[2];
     int in = 0;
     for (int i = 0; i < 2; i++)
-        assert_true(
-            plane_allocate(&planes[i], sample, image->width, image->height, pipeline_planes(request, image), NULL));
-    planes[0].count = image_planes(image, pipeline_alpha(request, 0));
-    image_split(image, pipeline_alpha(request, 0), request->linear, &planes[0]);
+        assert_true(plane_allocate(&planes[i], work.sample, image->width, image->height, work.planes, NULL));
+    planes[0].count = image_planes(image, request_alpha(request, request->alpha, 0));
+    image_split(image, request_alpha(request, request->alpha, 0), request->linear, &planes[0]);
     for (size_t i = 0; i < request->count; i++, in = !in) {
         struct plan plan;
         if (i > 0 && rounds) {
-            image_merge(&planes[in], pipeline_alpha(request, i - 1), request->linear, image);
-            planes[in].count = image_planes(image, pipeline_alpha(request, i));
-            image_split(image, pipeline_alpha(request, i), request->linear, &planes[in]);
+            image_merge(&planes[in], request_alpha(request, request->alpha, i - 1), request->linear, image);
+            planes[in].count = image_planes(image, request_alpha(request, request->alpha, i));
+            image_split(image, request_alpha(request, request->alpha, i), request->linear, &planes[in]);
         }
         planes[!in].count = planes[in].count;
         assert_true(
-            variant_plan(&plan, &request->filters[i], request->border, sample, variant_find("cpu", NULL), NULL));
+            variant_plan(&plan, &request->filters[i], request->border, work.sample, variant_find("cpu", NULL), NULL));
         assert_true(variant_prepare(&plan, NULL, NULL));
         assert_true(plan.variant->launch(&plan, NULL, &planes[in], &planes[!in], NULL));
         plan_free(&plan);
     }
-    image_merge(&planes[in], pipeline_alpha(request, request->count - 1), request->linear, image);
+    image_merge(&planes[in], request_alpha(request, request->alpha, request->count - 1), request->linear, image);
     plane_free(&planes[0]);
     plane_free(&planes[1]);
 }
@@ -230,7 +229,8 @@ static void open_pipeline(struct pipeline *pipeline, const struct request *reque
 {
     stages_begin(stages);
     assert_true(pipeline_open(pipeline, request, NULL));
-    assert_true(pipeline_plan(pipeline, image, stages, NULL));
+    const struct pipeline_input input = {.shape = *image, .alpha = request->alpha};
+    assert_true(pipeline_plan(pipeline, &input, BACKEND_CPU, stages, NULL));
 }
 
 /* Stream IMAGE by functions. ROWS says what fails. */

@@ -210,9 +210,11 @@ static void test_model_prefers_the_cpu_for_small_work(void **state)
     struct error error;
     if (!filter_find("disk:31", &large, NULL, &error))
         fail_msg("%s", error.message);
-    const struct work photo = {1920, 1080, 3, SAMPLE_U8, 2}, huge = {16384, 16384, 3, SAMPLE_U8, 16};
-    assert_true(cost_cpu_seconds(&small, 1, &photo) < cost_cuda_seconds(&small, 1, &photo));
-    assert_true(cost_cpu_seconds(&large, 1, &huge) > cost_cuda_seconds(&large, 1, &huge));
+    const struct total_work photo = {.image = {1920, 1080, 3, SAMPLE_U8, 2}};
+    const struct total_work huge = {.image = {16384, 16384, 3, SAMPLE_U8, 16}};
+    const struct backend_seconds quick = cost_backends(&small, 1, &photo), slow = cost_backends(&large, 1, &huge);
+    assert_true(quick.cpu < quick.cuda);
+    assert_true(slow.cpu > slow.cuda);
 }
 
 /* One row is the reference, wherever it stands in the table. It accepts everything, and is named so. */

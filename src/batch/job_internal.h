@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the steps of a job share. job.c reads and writes; job_convert.c does what is between. */
+#ifndef GPUCONV_JOB_INTERNAL_H
+#define GPUCONV_JOB_INTERNAL_H
+
+#include "batch/job.h"
+#include "codec/codec.h"
+#include "image/image.h"
+#include "metadata/metadata.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+/* What a GPU can decode and encode of an image: JPEGs. */
+struct gpu_codecs {
+    struct gpu_jpeg_io io;
+    struct jpeg_layout in, out;
+    const struct codec *decoder, *encoder; /* that would make the same of them; NULL: the GPU cannot */
+};
+
+/* The image at work. */
+struct passage {
+    const struct job *job;
+    struct job_result *result;
+    struct codec_settings codec; /* with this image's pool, chroma subsampling and quantisers */
+
+    /* The input. */
+    bool lacks_memory; /* there was too little for it; then the job waits for its turn */
+    bool has_turn;     /* to wait for memory */
+    struct codec_info info;
+    uint8_t *bytes; /* of the input's file; NULL once they are decoded */
+    size_t size;
+    struct stat facts;          /* of the input's file, before it was read */
+    struct codec_reader reader; /* of these bytes, until they are decoded */
+    struct metadata metadata;
+    int orientation;    /* how decoding turns the samples upright; the metadata and the image's shape are upright */
+    struct image image; /* decoded; its samples are NULL where the rows stream, or a GPU will decode them */
+    struct gpu_codecs gpu;
+
+    /* The plan. */
+    struct pipeline_input planned; /* what the backend was chosen for */
+    enum backend backend;          /* that is expected to filter the image, unless a GPU fails */
+    bool streams;                  /* the reader can feed the filters row by row */
+    bool expects_opaque;           /* rows are filtered as if all pixels were opaque, until one is not */
+    atomic_bool translucent;       /* one is not */
+
+    /* The output. */
+    struct image filtered; /* the same samples as the image's, or the pipeline's own */
+    uint8_t *output;       /* result->output_bytes of them */
+};
+
+/* Upper bounds of host memory in bytes. */
+struct job_memory {
+    size_t image; /* until the image is done */
+    size_t kept;  /* by the pipeline, for this image and later ones */
+};
+
+/* The memory for an image whose file of SIZE bytes is inspected. */
+struct job_memory job_estimate_memory(const struct job_worker *worker, const struct passage *passage, size_t size);
+
+/* Give back the buffers that the worker's pipeline keeps. */
+void job_release_buffers(struct job_worker *worker);
+
+/* Choose the backend for an image whose file is inspected and whose metadata are read. Decode it and turn it upright,
+ * unless a GPU decodes it or its rows stream. Reports JOB_INPUT_KNOWN. */
+bool job_decode(struct job_worker *worker, struct passage *passage);
+
+/* Choose the codec for the output, and plan the filters. Reports JOB_PLANNED. */
+bool job_plan(struct job_worker *worker, struct passage *passage);
+
+/* Filter and encode as planned. Where codecs and filters can, rows stream through all steps. */
+bool job_convert(struct job_worker *worker, struct passage *passage);
+
+/* Release everything. */
+void job_free(struct passage *passage);
+
+#endif

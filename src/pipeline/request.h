@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What to do to images, and what follows from that for an image of one shape. Nothing here changes a request. */
+#ifndef GPUCONV_REQUEST_H
+#define GPUCONV_REQUEST_H
+
+#include "base/error.h"
+#include "filter/filter.h"
+#include "image/image.h"
+#include "pipeline/start.h"
+#include "plan/plan.h"
+#include "variants/choose.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Who decides on the backend. */
+enum choice { CHOICE_AUTO, CHOICE_CUDA, CHOICE_CPU };
+
+/* The automatic choice of the backend for the images of a batch. The workers share it. The batch owns it, and sets the
+ * first six fields before the workers start. The others begin with 0; `mutex` guards them. */
+struct batch_choice {
+    size_t images;          /* of the batch */
+    double bytes;           /* of all their files */
+    int workers;            /* images at a time */
+    bool takes_all;         /* the workers take all processors */
+    struct gpu_start *gpus; /* for the workers, in turn */
+    size_t gpu_count;       /* at least 1 */
+
+    pthread_mutex_t mutex;
+    enum choice kinds[2][2]; /* by what a GPU can decode and encode; CHOICE_AUTO: not yet decided */
+    bool uses_gpus;          /* GPUs filter some kind of images, or all images */
+    struct error why;        /* its message says why this backend does the work */
+};
+
+/* What to do to an image. It does not change while a pipeline uses it. Everything that it points to must outlive the
+ * pipeline. */
+struct request {
+    const struct filter *filters; /* applied in turn; the same bytes as one run for each filter */
+    size_t count;
+    enum border border;
+    enum alpha alpha;
+    const struct linear *linear;   /* filter in linear light by these tables; NULL: filter the samples as they are */
+    enum choice choice;            /* where a variant is named, its backend or CHOICE_AUTO */
+    const struct variant *variant; /* NULL: the fastest canonical one for each filter, as far as the model knows */
+    int device;                    /* index of the GPU */
+    struct gpu_start *start;       /* of that GPU; NULL: it starts when a pipeline opens it */
+    struct thread_pool *pool;      /* of the CPU; NULL: the calling thread only */
+
+    /* For batches. */
+    bool page_locked;  /* keep page-locked memory for copies to and from the GPU; it pays off after a few images */
+    bool cpu_fallback; /* the CPU takes over from a GPU that fails, even with CHOICE_CUDA */
+    struct constant_memory *constant_memory; /* of the GPU; NULL: no other pipeline uses it */
+    struct batch_choice *batch;              /* for CHOICE_AUTO; NULL: there is only one image */
+};
+
+/* How the alpha channel takes part in filter NUMBER of an image where it takes part as ALPHA. With ALPHA_PREMULTIPLY
+ * it depends on the filter. One that keeps brightness, its taps summing to 1, filters alpha as well, and the colours
+ * are divided by the new alpha. Where its taps are negative in part, sums need headroom. Any other filter, such as
+ * for edges, sees the picture on black. So does every filter with the border zero, which would make the picture's rim
+ * transparent. */
+enum alpha request_alpha(const struct request *request, enum alpha alpha, size_t number);
+
+/* The work of the request on an image of SHAPE: the sample type and the most planes that a filter needs. */
+struct work request_work(const struct request *request, enum alpha alpha, const struct image *shape);
+
+/* Must planes become an image and planes again between two filters? With premultiplied colours or in linear light, the
+ * merge rounds. A chain must round in the same places to give the bytes of one run for each filter. */
+bool request_merges_between(const struct request *request, enum alpha alpha, const struct image *shape);
+
+#endif
