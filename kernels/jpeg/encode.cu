@@ -15,6 +15,7 @@
 #include "jpeg/lookup.h"
 #include "kernels/jpeg/workspace.cuh"
 #include "kernels/shared/prefix.cuh"
+#include "kernels/shared/quads.cuh"
 
 namespace
 {
