@@ -43,7 +43,7 @@ struct device_jpeg {
     struct decoder decoder;
 };
 
-/* Make BUFFER at least SIZE bytes long. What it held is lost if it grows, which waits for the kernels that use it.
+/* Make BUFFER at least SIZE bytes long. If it grows, its content is lost, and the call waits for the kernels that use it.
  * (jpeg.cu) */
 bool jpeg_buffer_reserve(struct device_jpeg *jpeg, struct jpeg_buffer *buffer, size_t size, struct error *error);
 

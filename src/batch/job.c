@@ -61,7 +61,7 @@ static void keep_quality(struct passage *passage)
     codec->jpeg_options |= JPEG_OPTION_QUANTISERS;
 }
 
-/* Read the metadata of the file. What its parts have inflated is not known before, so reserve more and more. */
+/* Read the metadata of the file. The size of its inflated parts is not known in advance, so reserve more and more. */
 static bool read_metadata(struct job_worker *worker, struct passage *passage)
 {
     enum { FIRST = 1 << 14 };

@@ -11,7 +11,7 @@
 
 /* ---- Memory ---- */
 
-/* The codec that will surely write the rows as they are filtered. NULL: the image may have to be whole, for a GPU or to
+/* The codec that will surely write the rows as they are filtered. NULL if the image may have to be whole, for a GPU or to
  * turn it upright. */
 static const struct codec *find_streaming_writer(const struct job_worker *worker, const struct passage *passage)
 {
@@ -23,8 +23,8 @@ static const struct codec *find_streaming_writer(const struct job_worker *worker
     return streams ? encoder : NULL;
 }
 
-/* The bands of an image that streams, whether or not the chosen codec declines it. Rows that change their depth
- * count as fetched. */
+/* The bands of an image that streams, also if the chosen codec does not support it. Rows that change their depth count
+ * as fetched. */
 static size_t bands_need(const struct job_worker *worker, const struct passage *passage)
 {
     const struct codec_info *info = &passage->info;
@@ -47,9 +47,9 @@ static size_t bands_need(const struct job_worker *worker, const struct passage *
 /* Bytes of the program's own stack, and of a variant's rows, for each thread. */
 enum { THREAD_BYTES = 1 << 19 };
 
-/* A stream holds the file, what the codecs say, and bands. A whole image holds more. The file then counts twice, as a
- * decoder may copy it. Of the samples, S bytes at the file's depth or at the image's, whichever is larger, the steps hold
- * at most:
+/* A stream needs the file, what the codecs say, and bands. A whole image needs more. The file then counts twice, as a
+ * decoder may copy it. Let S be the bytes of the samples at the file's depth or at the image's, whichever is larger. The
+ * steps need at most:
  *
  *   decode a PNG                      S, and S inflated
  *   decode a progressive JPEG         S, and 3 S coefficients

@@ -139,7 +139,7 @@ bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_jpe
 bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const struct row_source *source,
                      const struct row_sink *sink, struct error *error);
 
-/* Bytes of memory that pipeline_stream needs, however alpha takes part. SIZE_MAX: too many to count. */
+/* Bytes of memory that pipeline_stream needs, however alpha takes part. SIZE_MAX if they are too many to count. */
 size_t pipeline_stream_need(const struct request *request, const struct image *shape, const struct row_source *source,
                             const struct row_sink *sink);
 

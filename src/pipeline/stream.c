@@ -55,8 +55,8 @@ static int plane_rows(const struct stream *stream)
     return rows < stream->shape.height ? (int)rows : stream->shape.height;
 }
 
-/* The threads of the pool that the work repays. A thread that is faster than a step which takes one strip or band at a
- * time only waits. */
+/* The number of threads that make the work faster. Some steps take one strip or band at a time: more threads than feed
+ * such a step only wait. */
 static int repaid_threads(const struct pipeline *pipeline, const struct row_source *source, const struct row_sink *sink)
 {
     /* Seconds for a pixel on one thread, measured on photos: decode a JPEG or a PNG; filter and compress PNG rows; write
