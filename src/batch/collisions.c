@@ -11,23 +11,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool no_memory(struct error *error)
-{
-    return error_set(error, ERROR_WORK, "not enough memory for the list of files; give fewer at a time");
-}
+/* ---- Files ---- */
 
-/* ---- Places ---- */
-
-/* A file that may not exist yet. */
-struct place {
+/* A file, which may not exist yet. */
+struct file_id {
     dev_t device;
-    ino_t inode;  /* of the deepest folder on the way to it that exists */
-    char *rest;   /* the path from there */
+    ino_t inode;  /* of the file; or of the deepest folder on the way to it that exists */
+    char *rest;   /* the path from that folder; NULL: the file exists */
     size_t index; /* of the job */
 };
 
-/* Find the place of a path whose last part is no link. */
-static bool find_place(const char *path, struct place *place)
+/* Find the file of a path whose last part is no link. */
+static bool find_file_id(const char *path, struct file_id *id)
 {
     struct stat facts = {0};
     size_t length = 0; /* of the folder's name in PATH */
@@ -39,57 +34,71 @@ static bool find_place(const char *path, struct place *place)
         if (stat(length > 0 ? folder : ".", &facts) == 0 || slash == folder)
             break;
     }
-    place->device = facts.st_dev;
-    place->inode = facts.st_ino;
-    place->rest = folder != NULL ? strdup(path + length + strspn(path + length, "/")) : NULL;
+    id->device = facts.st_dev;
+    id->inode = facts.st_ino;
+    id->rest = folder != NULL ? strdup(path + length + strspn(path + length, "/")) : NULL;
     free(folder);
-    return place->rest != NULL;
+    return id->rest != NULL;
 }
 
-static int compare_places(const void *a, const void *b)
+/* Files that exist are compared with such files only, and others with others. */
+static int compare_files(const void *a, const void *b)
 {
-    const struct place *p = a, *q = b;
+    const struct file_id *p = a, *q = b;
     if (p->device != q->device)
         return p->device < q->device ? -1 : 1;
     if (p->inode != q->inode)
         return p->inode < q->inode ? -1 : 1;
-    const int order = strcmp(p->rest, q->rest);
-    return order != 0 ? order : p->index < q->index ? -1 : 1;
+    return p->rest != NULL ? strcmp(p->rest, q->rest) : 0;
 }
 
-static bool same_places(const struct place *p, const struct place *q)
+/* The same, and then by the job. */
+static int compare_file_ids(const void *a, const void *b)
 {
-    return p->device == q->device && p->inode == q->inode && strcmp(p->rest, q->rest) == 0;
+    const struct file_id *p = a, *q = b;
+    const int order = compare_files(p, q);
+    return order != 0 ? order : p->index < q->index ? -1 : p->index > q->index;
 }
 
-/* No two jobs may write the same place. */
+static struct file_id *make_file_ids(const struct file_list *list, struct error *error)
+{
+    struct file_id *ids = calloc(list->count + 1, sizeof *ids);
+    if (ids == NULL)
+        error_no_memory(error, "the list of files");
+    return ids;
+}
+
+/* ---- Outputs ---- */
+
+/* Find the file that JOB will write; its last part may be a link. */
+static bool find_output_id(const struct job *job, struct file_id *id)
+{
+    struct stat facts;
+    errno = 0;
+    char *real = lstat(job->output, &facts) == 0 && S_ISLNK(facts.st_mode) ? realpath(job->output, NULL) : NULL;
+    const bool done = (real != NULL || errno != ENOMEM) && find_file_id(real != NULL ? real : job->output, id);
+    free(real);
+    return done;
+}
+
+/* No two jobs may write the same file. */
 static bool check_outputs(const struct file_list *list, bool in_place, struct error *error)
 {
-    struct place *places = calloc(list->count + 1, sizeof *places);
+    struct file_id *ids = make_file_ids(list, error);
     size_t count = 0;
-    bool done = places != NULL;
+    bool done = ids != NULL;
     for (size_t i = 0; done && i < list->count; i++) {
         if (list->jobs[i].output == NULL)
             continue;
-        struct stat facts;
-        errno = 0;
-        char *real = lstat(list->jobs[i].output, &facts) == 0 && S_ISLNK(facts.st_mode)
-                         ? realpath(list->jobs[i].output, NULL)
-                         : NULL;
-        places[count].index = i;
-        done =
-            (real != NULL || errno != ENOMEM) && find_place(real != NULL ? real : list->jobs[i].output, &places[count]);
+        ids[count].index = i;
+        done = find_output_id(&list->jobs[i], &ids[count]) || error_no_memory(error, "the list of files");
         count += done;
-        free(real);
     }
-    if (!done)
-        no_memory(error);
-    else
-        qsort(places, count, sizeof *places, compare_places);
+    if (done)
+        qsort(ids, count, sizeof *ids, compare_file_ids);
     for (size_t i = 1; done && i < count; i++) {
-        const struct place *p = &places[i - 1], *q = &places[i];
-        const struct job *a = &list->jobs[p->index], *b = &list->jobs[q->index];
-        if (same_places(p, q))
+        const struct job *a = &list->jobs[ids[i - 1].index], *b = &list->jobs[ids[i].index];
+        if (compare_files(&ids[i - 1], &ids[i]) == 0)
             done = error_set(error, ERROR_USAGE,
                              in_place ? "%s and %s are the same file, which would be filtered twice; leave one out"
                                       : "%s and %s would both be written to %s; leave one out, or give the folder that "
@@ -97,109 +106,87 @@ static bool check_outputs(const struct file_list *list, bool in_place, struct er
                              a->input, b->input, b->output);
     }
     for (size_t i = 0; i < count; i++)
-        free(places[i].rest);
-    free(places);
+        free(ids[i].rest);
+    free(ids);
     return done;
 }
 
 /* ---- Outputs and inputs ---- */
 
-static int compare_inputs(const void *a, const void *b)
+/* JOB writes the file that OTHER reads. That is right for one job in place. */
+static bool check_pair(const struct job *job, const struct job *other, bool in_place, struct error *error)
 {
-    const struct job *p = *(struct job *const *)a, *q = *(struct job *const *)b;
-    if (p->device != q->device)
-        return p->device < q->device ? -1 : 1;
-    if (p->inode != q->inode)
-        return p->inode < q->inode ? -1 : 1;
-    return p < q ? -1 : p > q;
+    if (other == job && in_place)
+        return true;
+    if (other == job)
+        return error_set(error, ERROR_USAGE,
+                         "%s is the same file as %s; name another folder for --output, or give --in-place to "
+                         "replace the files",
+                         job->output, job->input);
+    if (in_place)
+        return error_set(error, ERROR_USAGE,
+                         "%s and %s are the same file, which would be filtered twice; leave one out", job->input,
+                         other->input);
+    return error_set(error, ERROR_USAGE,
+                     "%s would be written to %s, which is the same file as the input %s; name another folder for "
+                     "--output, or leave that input out",
+                     job->input, job->output, other->input);
 }
 
 /* No job may write what any job reads, except its own input in place. Notes which outputs exist. */
 static bool check_inputs(struct file_list *list, bool in_place, struct error *error)
 {
-    const struct job **inputs = calloc(list->count + 1, sizeof *inputs);
+    struct file_id *inputs = make_file_ids(list, error);
     if (inputs == NULL)
-        return no_memory(error);
+        return false;
     for (size_t i = 0; i < list->count; i++)
-        inputs[i] = &list->jobs[i];
-    qsort(inputs, list->count, sizeof *inputs, compare_inputs);
+        inputs[i] = (struct file_id){.device = list->jobs[i].device, .inode = list->jobs[i].inode, .index = i};
+    qsort(inputs, list->count, sizeof *inputs, compare_file_ids);
 
     bool done = true;
     for (size_t i = 0; done && i < list->count; i++) {
-        const struct job *job = &list->jobs[i];
+        struct job *job = &list->jobs[i];
         struct stat facts;
         if (job->output == NULL || !file_find_output(job->output, &facts))
             continue;
-        list->jobs[i].output_device = facts.st_dev;
-        list->jobs[i].output_inode = facts.st_ino;
-        size_t low = 0, high = list->count; /* the first input that is not before the output */
-        while (low < high) {
-            const size_t middle = (low + high) / 2;
-            const struct job *other = inputs[middle];
-            if (other->device < facts.st_dev || (other->device == facts.st_dev && other->inode < facts.st_ino))
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        for (; done && low < list->count; low++) {
-            const struct job *other = inputs[low];
-            if (other->device != facts.st_dev || other->inode != facts.st_ino)
-                break;
-            if (other == job && !in_place)
-                done = error_set(error, ERROR_USAGE,
-                                 "%s is the same file as %s; name another folder for --output, or give --in-place to "
-                                 "replace the files",
-                                 job->output, job->input);
-            else if (other != job && in_place)
-                done = error_set(error, ERROR_USAGE,
-                                 "%s and %s are the same file, which would be filtered twice; "
-                                 "leave one out",
-                                 job->input, other->input);
-            else if (other != job)
-                done = error_set(error, ERROR_USAGE,
-                                 "%s would be written to %s, which is the same file as the input %s; name another "
-                                 "folder for --output, or leave that input out",
-                                 job->input, job->output, other->input);
-        }
+        job->output_device = facts.st_dev;
+        job->output_inode = facts.st_ino;
+        const struct file_id output = {.device = facts.st_dev, .inode = facts.st_ino};
+        const struct file_id *end = inputs + list->count;
+        const struct file_id *input = bsearch(&output, inputs, list->count, sizeof *inputs, compare_files);
+        while (input != NULL && input > inputs && compare_files(input - 1, &output) == 0)
+            input--;
+        for (; done && input != NULL && input < end && compare_files(input, &output) == 0; input++)
+            done = check_pair(job, &list->jobs[input->index], in_place, error);
     }
     free(inputs);
     return done;
-}
-
-static int compare_existing_outputs(const void *a, const void *b)
-{
-    const struct job *p = *(struct job *const *)a, *q = *(struct job *const *)b;
-    if (p->output_device != q->output_device)
-        return p->output_device < q->output_device ? -1 : 1;
-    if (p->output_inode != q->output_inode)
-        return p->output_inode < q->output_inode ? -1 : 1;
-    return p < q ? -1 : p > q;
 }
 
 /* No two outputs may be one file with a single name: an earlier run wrote it, in a folder that takes several names for
  * one. Hard links are several files as soon as one of them is replaced. */
 static bool check_existing_outputs(const struct file_list *list, struct error *error)
 {
-    const struct job **jobs = calloc(list->count + 1, sizeof *jobs);
+    struct file_id *ids = make_file_ids(list, error);
     size_t count = 0;
-    if (jobs == NULL)
-        return no_memory(error);
+    if (ids == NULL)
+        return false;
     for (size_t i = 0; i < list->count; i++)
         if (list->jobs[i].output_inode != 0)
-            jobs[count++] = &list->jobs[i];
-    qsort(jobs, count, sizeof *jobs, compare_existing_outputs);
+            ids[count++] = (struct file_id){
+                .device = list->jobs[i].output_device, .inode = list->jobs[i].output_inode, .index = i};
+    qsort(ids, count, sizeof *ids, compare_file_ids);
     bool done = true;
     for (size_t i = 1; done && i < count; i++) {
-        const struct job *a = jobs[i - 1], *b = jobs[i];
+        const struct job *a = &list->jobs[ids[i - 1].index], *b = &list->jobs[ids[i].index];
         struct stat facts;
-        if (a->output_device == b->output_device && a->output_inode == b->output_inode &&
-            file_find_output(a->output, &facts) && facts.st_nlink == 1)
+        if (compare_files(&ids[i - 1], &ids[i]) == 0 && file_find_output(a->output, &facts) && facts.st_nlink == 1)
             done = error_set(error, ERROR_USAGE,
                              "%s and %s would both be written to one file, because the folder takes %s and %s for one "
                              "name; rename one, or write them to two folders",
                              a->input, b->input, a->output, b->output);
     }
-    free(jobs);
+    free(ids);
     return done;
 }
 
@@ -217,17 +204,17 @@ static bool refuse_same(const char *what, const char *name, const struct other_f
                      what, other->path, other->role);
 }
 
-/* Would OUTPUT, which does not exist, be made at the place of OTHER, which does not either? */
-static bool same_place(const char *output, const struct other_file *other, bool *same)
+/* Are OUTPUT and OTHER, neither of which exists, the same file? */
+static bool same_file(const char *output, const struct other_file *other, bool *same)
 {
-    struct place a = {0}, b = {0};
+    struct file_id a = {0}, b = {0};
     const char *output_slash = strrchr(output, '/'), *other_slash = strrchr(other->path, '/');
     *same = strcmp(output_slash != NULL ? output_slash + 1 : output,
                    other_slash != NULL ? other_slash + 1 : other->path) == 0;
     if (!*same) /* the usual case needs no look at folders */
         return true;
-    const bool done = find_place(output, &a) && find_place(other->path, &b);
-    *same = done && same_places(&a, &b);
+    const bool done = find_file_id(output, &a) && find_file_id(other->path, &b);
+    *same = done && compare_files(&a, &b) == 0;
     free(a.rest);
     free(b.rest);
     return done;
@@ -245,8 +232,8 @@ static bool check_other(const struct job *job, const struct other_file *other, s
         return true;
     if (there)
         same = other->device == job->output_device && other->inode == job->output_inode;
-    else if (other->written && job->output_inode == 0 && !same_place(job->output, other, &same))
-        return no_memory(error);
+    else if (other->written && job->output_inode == 0 && !same_file(job->output, other, &same))
+        return error_no_memory(error, "the list of files");
     return !same || refuse_same("an output", file_output_name(job->output), other, error);
 }
 

@@ -42,11 +42,6 @@ struct list_builder {
     struct error *error;
 };
 
-static bool no_memory(struct error *error)
-{
-    return error_set(error, ERROR_WORK, "not enough memory for the list of files; give fewer at a time");
-}
-
 /* ---- Names ---- */
 
 /* The path of NAME in FOLDER; NAME itself where FOLDER is empty. */
@@ -119,7 +114,7 @@ static bool add_problem(struct list_builder *builder, const char *path, const ch
 {
     struct job *job = add_job(builder);
     if (job == NULL || (job->input = strdup(path)) == NULL || asprintf(&job->problem, "%s%s", reason, detail) < 0)
-        return no_memory(builder->error);
+        return error_no_memory(builder->error, "the list of files");
     job->name = find_name(job->input, relative);
     return true;
 }
@@ -143,7 +138,7 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
                            "--in-place keeps the name, whose suffix is not one of --format's; leave one out");
     struct job *job = add_job(builder);
     if (job == NULL)
-        return no_memory(error);
+        return error_no_memory(error, "the list of files");
     *job = (struct job){
         .input = strdup(path),
         .output = request->in_place ? strdup(path) : output_path(request, relative),
@@ -153,7 +148,7 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
         .inode = facts->st_ino,
     };
     if (job->input == NULL || job->output == NULL)
-        return no_memory(error);
+        return error_no_memory(error, "the list of files");
     job->name = find_name(job->input, relative);
     return true;
 }
@@ -167,14 +162,14 @@ static bool add_to_tree(struct list_builder *builder, const char *path, const ch
         const size_t capacity = tree->capacity > 0 ? 2 * tree->capacity : 64;
         struct listed_file *larger = realloc(tree->files, capacity * sizeof *larger);
         if (larger == NULL)
-            return no_memory(builder->error);
+            return error_no_memory(builder->error, "the list of files");
         tree->files = larger;
         tree->capacity = capacity;
     }
     struct listed_file *file = &tree->files[tree->count++];
     *file = (struct listed_file){.path = strdup(path)};
     if (file->path == NULL || (facts == NULL && asprintf(&file->problem, "cannot be read: %s", reason) < 0))
-        return no_memory(builder->error);
+        return error_no_memory(builder->error, "the list of files");
     file->name = relative[0] != '\0' ? find_name(file->path, relative) : file->path;
     file->bytes = facts != NULL && S_ISREG(facts->st_mode) ? (uint64_t)facts->st_size : 0;
     return true;
@@ -182,51 +177,14 @@ static bool add_to_tree(struct list_builder *builder, const char *path, const ch
 
 /* ---- Folders ---- */
 
-static int compare_names(const void *a, const void *b)
+static int is_visible(const struct dirent *entry)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return entry->d_name[0] != '.';
 }
 
-static void free_names(char **names, size_t count)
+static int compare_names(const struct dirent **a, const struct dirent **b)
 {
-    for (size_t i = 0; i < count; i++)
-        free(names[i]);
-    free(names);
-}
-
-/* The sorted names in a folder, without hidden ones. Returns false where there is no memory; a folder that cannot be
- * read sets *READABLE to false, and errno. */
-static bool read_folder(const char *path, char ***names, size_t *count, bool *readable)
-{
-    DIR *folder = opendir(path);
-    size_t capacity = 0;
-    bool done = true;
-    *names = NULL;
-    *count = 0;
-    *readable = folder != NULL;
-    if (folder == NULL)
-        return true;
-    errno = 0;
-    for (struct dirent *entry; done && (entry = readdir(folder)) != NULL;) {
-        if (entry->d_name[0] == '.')
-            continue;
-        if (*count == capacity) {
-            capacity = capacity > 0 ? 2 * capacity : 64;
-            char **larger = realloc(*names, capacity * sizeof *larger);
-            done = larger != NULL;
-            *names = done ? larger : *names;
-        }
-        done = done && ((*names)[*count] = strdup(entry->d_name)) != NULL;
-        *count += done;
-        errno = 0;
-    }
-    *readable = errno == 0;
-    const int reason = errno;
-    closedir(folder);
-    errno = reason;
-    if (done && *count > 0)
-        qsort(*names, *count, sizeof **names, compare_names);
-    return done;
+    return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 /* Note that the file NAME is left out. Returns true. */
@@ -239,13 +197,13 @@ static bool count_other(struct others *others, const char *name)
         suffix[i] = dot[i] >= 'A' && dot[i] <= 'Z' ? (char)(dot[i] - 'A' + 'a') : dot[i];
         if (suffix[i] != '\0')
             continue;
-        int place = 0;
-        while (place < others->suffix_count && strcmp(others->suffixes[place], suffix) != 0)
-            place++;
-        if (place == (int)(sizeof others->suffixes / sizeof *others->suffixes))
+        int index = 0;
+        while (index < others->suffix_count && strcmp(others->suffixes[index], suffix) != 0)
+            index++;
+        if (index == (int)(sizeof others->suffixes / sizeof *others->suffixes))
             break;
-        memcpy(others->suffixes[place], suffix, i + 1);
-        others->suffix_count += place == others->suffix_count;
+        memcpy(others->suffixes[index], suffix, i + 1);
+        others->suffix_count += index == others->suffix_count;
         return true;
     }
     others->more = true;
@@ -288,7 +246,7 @@ static bool add_entry(struct list_builder *builder, const char *folder, const ch
          *relative = folder_relative[0] != '\0' ? join_path(folder_relative, name) : strdup(name);
     bool done = path != NULL && relative != NULL;
     if (!done) {
-        no_memory(builder->error);
+        error_no_memory(builder->error, "the list of files");
     } else if (stat(path, &facts) != 0) {
         done = !image || builder->add(builder, path, relative, NULL);
     } else if (S_ISREG(facts.st_mode)) {
@@ -311,15 +269,17 @@ static bool add_entry(struct list_builder *builder, const char *folder, const ch
 /* Add a folder's images. RELATIVE is its path below the folder that the user named. The folder is closed meanwhile. */
 static bool add_folder(struct list_builder *builder, const char *path, const char *relative)
 {
-    char **names;
-    size_t count;
-    bool readable;
-    bool done = read_folder(path, &names, &count, &readable) || no_memory(builder->error);
-    if (done && !readable)
-        done = builder->add(builder, path, relative, NULL);
-    for (size_t i = 0; done && i < count; i++)
-        done = add_entry(builder, path, relative, names[i]);
-    free_names(names, count);
+    struct dirent **entries;
+    const int count = scandir(path, &entries, is_visible, compare_names);
+    if (count < 0)
+        return errno == ENOMEM ? error_no_memory(builder->error, "the list of files")
+                               : builder->add(builder, path, relative, NULL);
+    bool done = true;
+    for (int i = 0; i < count; i++) {
+        done = done && add_entry(builder, path, relative, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
     return done;
 }
 /* NOLINTEND(misc-no-recursion) */
@@ -435,10 +395,10 @@ bool file_list_make_pair(const char *input, const char *output, const struct for
                          file_output_name(output), file_input_name(input));
     struct job *job = add_job(&builder);
     if (job == NULL)
-        return no_memory(error);
+        return error_no_memory(error, "the list of files");
     *job = (struct job){.input = strdup(input), .output = strdup(output), .format = format};
     if (job->input == NULL || job->output == NULL)
-        return no_memory(error);
+        return error_no_memory(error, "the list of files");
     job->name = last_part(job->input);
     /* Reading says what is wrong with an input that is not there. */
     if ((file_is_standard(input) ? fstat(STDIN_FILENO, &facts) : stat(input, &facts)) == 0) {
