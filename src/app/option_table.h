@@ -54,7 +54,6 @@ enum use {
     USE_MANY,    /* filtering many images: with --output or --in-place */
     USE_BENCH,   /* --bench */
     USE_COMPARE, /* --compare */
-    USE_ANSWER,  /* all but filtering */
 };
 
 struct option {
