@@ -101,7 +101,7 @@ static bool check_folders(const struct options *options, struct error *error)
     return true;
 }
 
-/* Find out before the work, not after it, that a report has no place. */
+/* Check before the work starts that the reports can be written. */
 static bool check_reports(const struct options *options, struct error *error)
 {
     const char *const paths[] = {options->report, options->compare.junit, options->compare.html};
@@ -132,7 +132,7 @@ static bool make_rows(struct comparison *comparison, struct error *error)
     return check_folders(options, error) && pairs_make(&request, &comparison->rows, error);
 }
 
-/* Fill in how to compare, and read the mask. */
+/* Fill in the settings, and read the mask. */
 static bool make_settings(struct comparison *comparison, struct error *error)
 {
     const struct options *options = comparison->options;
@@ -143,7 +143,7 @@ static bool make_settings(struct comparison *comparison, struct error *error)
                                           .picture = comparison->folders ? NULL : options->picture,
                                           .picture_format = options->list.format,
                                           .thumbnails = options->compare.html != NULL};
-    if (settings->codec.quality == CODEC_QUALITY_KEEP) /* a picture of differences has no input */
+    if (settings->codec.quality == CODEC_QUALITY_KEEP) /* a picture of differences has no input to copy it from */
         settings->codec.quality = CODEC_QUALITY;
     if (options->compare.mask == NULL)
         return true;
@@ -172,11 +172,12 @@ static void warn_row(const struct options *options, const struct compare_row *ro
 static void print_problem(const struct compare_row *row)
 {
     fputs("gpuconv: ", stderr);
-    text_print_escaped(stderr, row->problem != NULL ? row->problem : "not enough memory for the reason of a failure");
+    text_print_escaped(stderr,
+                       row->problem != NULL ? row->problem : "there is not enough memory for the reason of a failure");
     fputc('\n', stderr);
 }
 
-/* Print the line of a row: of two files what was found, of folders the kind and the name too. */
+/* Print the line of a row: the result, and for folders also its kind and its name. */
 static void print_row(const struct comparison *comparison, const struct compare_row *row)
 {
     const struct options *options = comparison->options;
@@ -230,12 +231,7 @@ static bool write_report(const struct comparison *comparison, struct error *erro
         FILE *file = text_open(&line);
         if (file != NULL)
             row_print_json(file, &comparison->rows.rows[i], &comparison->settings.rules);
-        if (file == NULL || !text_close(file, &line)) {
-            done = error_set(error, ERROR_WORK, "not enough memory for a line of the report; free some");
-            break;
-        }
-        done = report_append_bytes(&report, line.bytes, line.size, error);
-        free(line.bytes);
+        done = report_append_text(&report, file, &line, error);
     }
     struct error unreported;
     if (!report_close(&report, done ? error : &unreported))
@@ -265,7 +261,7 @@ static void on_progress(void *context, const struct batch_totals *totals)
     progress_draw(&comparison->progress, totals);
 }
 
-/* Compare, and do not return if a signal comes. */
+/* Compare. A signal ends the program here. */
 static bool compare_all(struct comparison *comparison, struct error *error)
 {
     const struct options *options = comparison->options;
@@ -293,7 +289,7 @@ static bool compare_all(struct comparison *comparison, struct error *error)
     return done;
 }
 
-/* Has no signal come yet? Those that end a program are blocked. */
+/* Has no signal arrived? Signals that end a program are blocked. */
 static bool may_update(void *context)
 {
     struct comparison *comparison = context;
@@ -305,7 +301,7 @@ static bool may_update(void *context)
     return comparison->updates.signal == 0;
 }
 
-/* Make what is expected of what is actual. A signal ends this between two files. Returns the exit status. */
+/* Copy the actual files to the expected ones. A signal stops this between two files. Returns the exit status. */
 static int update(struct comparison *comparison)
 {
     const struct update_request request = {.expected = comparison->folders ? comparison->options->expected : NULL,
@@ -331,7 +327,7 @@ static int update(struct comparison *comparison)
     return !done ? (int)error.code : kept > 0 ? ERROR_WORK : 0;
 }
 
-/* Print and write what was found. Returns the exit status. */
+/* Print and write the results. Returns the exit status. */
 static int answer(struct comparison *comparison)
 {
     const struct options *options = comparison->options;

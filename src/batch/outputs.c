@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The check of an output at the last moment, and the outputs that are there. */
+ * Check each output right before it is written, and record it. */
 #include "batch/outputs.h"
 
 #include "base/file.h"
@@ -16,8 +16,7 @@ bool outputs_open(struct outputs *outputs, size_t count, const struct report *re
     pthread_mutex_init(&outputs->lock, NULL);
     outputs->capacity = 2 * count + 1; /* at most half full */
     outputs->slots = calloc(outputs->capacity, sizeof *outputs->slots);
-    return outputs->slots != NULL ||
-           error_set(error, ERROR_WORK, "there is not enough memory for %zu files; give fewer at a time", count);
+    return outputs->slots != NULL || error_no_memory(error, "%zu files", count);
 }
 
 void outputs_close(struct outputs *outputs)
@@ -90,8 +89,8 @@ static bool check_unchanged(const struct writing *writing, const struct stat *no
                        now == NULL ? "removed" : "changed or replaced");
 }
 
-/* An output that was not there when the run began, and is there now: is it at least the same? Then another process does
- * the same work. Otherwise it does other work, or a shard whose name for an output the folder takes for this one. */
+/* If an output has appeared since the run began, does it have the same bytes? Then another process does the same work.
+ * If not, that process does other work, or is a shard and the folder uses one file for its output and this one. */
 static bool check_made(const struct writing *writing, struct error *error)
 {
     uint8_t *bytes;
@@ -106,7 +105,7 @@ static bool check_made(const struct writing *writing, struct error *error)
                                "other names");
 }
 
-/* The lock is held from before the look at the file until it is replaced: outputs are replaced one after the other. */
+/* Hold the lock from the check of the file until it is replaced, so that outputs are replaced one at a time. */
 static void begin(void *context)
 {
     const struct writing *writing = context;

@@ -4,14 +4,12 @@
 #include "batch/report.h"
 
 #include "base/file.h"
-#include "base/text.h"
 #include "container/extras.h"
 #include "metadata/metadata.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -86,7 +84,7 @@ static void print_start(FILE *file, double milliseconds)
         fprintf(file, ",\"start\":\"%s.%03dZ\"", text, (int)(then % 1000));
 }
 
-/* What is known of the run, not of the image. */
+/* Print the members about the run, not the image. */
 static void print_run(FILE *file, const struct report *report)
 {
     const struct report_run *run = &report->run;
@@ -146,22 +144,20 @@ static void print_line(FILE *file, const struct report *report, const struct job
     fputs("}\n", file);
 }
 
-/* Write the line by one call, so that lines which several programs append to one file stay whole. */
-static bool append_line(const struct report *report, const char *bytes, size_t size, struct error *error)
+bool report_append_text(struct report *report, FILE *file, struct text_buffer *line, struct error *error)
 {
-    const ssize_t wrote = write(report->descriptor, bytes, size);
-    if (wrote == (ssize_t)size)
-        return true;
-    return error_about(error, ERROR_WORK, report->path,
-                       "the report cannot be written: %s; make room or choose another file",
-                       wrote < 0 ? strerror(errno) : "it takes only a part of a line");
-}
-
-bool report_append_bytes(struct report *report, const char *bytes, size_t size, struct error *error)
-{
-    if (report->descriptor < 0 || report->failed)
-        return true;
-    report->failed = !append_line(report, bytes, size, error);
+    if (file == NULL || !text_close(file, line)) {
+        report->failed = true;
+        return error_no_memory(error, "a line of the report %s", report->path);
+    }
+    /* One call writes the line, so that the lines of several programs that append to one file stay whole. */
+    const ssize_t wrote = write(report->descriptor, line->bytes, line->size);
+    report->failed = wrote != (ssize_t)line->size;
+    if (report->failed)
+        error_about(error, ERROR_WORK, report->path,
+                    "the report cannot be written: %s; make room or choose another file",
+                    wrote < 0 ? strerror(errno) : "it takes only a part of a line");
+    free(line->bytes);
     return !report->failed;
 }
 
@@ -171,14 +167,7 @@ bool report_append(struct report *report, const struct job_result *result, struc
         return true;
     struct text_buffer line;
     FILE *file = text_open(&line);
-    bool done = file != NULL;
-    if (done)
+    if (file != NULL)
         print_line(file, report, result);
-    if (!done || !text_close(file, &line)) {
-        report->failed = true;
-        return error_set(error, ERROR_WORK, "not enough memory for a line of the report %s; free some", report->path);
-    }
-    done = report_append_bytes(report, line.bytes, line.size, error);
-    free(line.bytes);
-    return done;
+    return report_append_text(report, file, &line, error);
 }

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * The report: the result of each job, as one JSON object a line, appended to a file. Bytes of names that are not UTF-8
- * become lone surrogates, DC80 to DCFF, as in Python's surrogateescape, which os.fsencode turns back. */
+ * The report: the result of each job, as one JSON object per line, appended to a file. Bytes of names that are not
+ * UTF-8 become lone surrogates, DC80 to DCFF, as in Python's surrogateescape, which os.fsencode turns back. */
 #ifndef GPUCONV_REPORT_H
 #define GPUCONV_REPORT_H
 
 #include "base/error.h"
+#include "base/text.h"
 #include "batch/job.h"
 #include "batch/shard.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
-/* What all lines of a run say. */
+/* The members that all lines of a run share. */
 struct report_run {
     const char *filter, *options; /* as given; the options that can change a picture */
     struct shard shard;
@@ -32,14 +34,16 @@ struct report {
     bool failed; /* a line is missing from it */
 };
 
-/* Open the file at PATH to append lines about RUN. PATH NULL: there is no report, and the functions below do nothing. */
+/* Open the file at PATH to append lines about RUN. If PATH is NULL, there is no report, and
+ * report_append and report_close do nothing. */
 bool report_open(struct report *report, const char *path, const struct report_run *run, struct error *error);
 
 /* Append a job's line. Only the first failure returns false: after it no line is written. */
 bool report_append(struct report *report, const struct job_result *result, struct error *error);
 
-/* Append the SIZE bytes of a line that is made elsewhere, in the same way. */
-bool report_append_bytes(struct report *report, const char *bytes, size_t size, struct error *error);
+/* Close FILE, which text_open has opened for LINE, and append the line, which is released. The report is open. FILE
+ * NULL: text_open has failed. */
+bool report_append_text(struct report *report, FILE *file, struct text_buffer *line, struct error *error);
 
 /* Close the file. Returns false if that fails, which means that lines are missing; but not after an earlier failure. */
 bool report_close(struct report *report, struct error *error);
