@@ -5,6 +5,7 @@
 
 #include "app/messages.h"
 #include "app/option_table.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static void warn_option(const struct options *options, const char *name, const c
     print_warning(options, text, "");
 }
 
-/* The options of FILTER, CPU or GPU and files that a question uses, each between two blanks. */
+/* The filter, backend and file options that a question uses, each between two blanks. */
 static const char *options_of_question(const struct options *options)
 {
     switch ((enum mode)options->mode) {
@@ -82,23 +83,13 @@ static bool needs_background(const struct format *format)
     return !format->holds_alpha;
 }
 
-/* May an output of the list have a format that TAKES an option? A job without a format writes that of its input. */
+/* May an output of the list have a format that TAKES an option? A job without a format writes its input's format. */
 static bool may_write(const struct file_list *list, bool (*takes)(const struct format *format))
 {
     for (size_t i = 0; i < list->count; i++)
         if (list->jobs[i].problem == NULL && (list->jobs[i].format == NULL || takes(list->jobs[i].format)))
             return true;
     return false;
-}
-
-/* Write the names of the formats that TAKE an option to TEXT: "JPEG". */
-static void join_formats(bool (*takes)(const struct format *format), char *text, size_t size)
-{
-    size_t count, used = 0;
-    const struct format *all = formats(&count);
-    for (size_t i = 0; i < count && used < size; i++)
-        if (takes(&all[i]))
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? " or " : "", all[i].name);
 }
 
 void warn_unused_by_files(const struct options *options, const struct file_list *list)
@@ -111,11 +102,15 @@ void warn_unused_by_files(const struct options *options, const struct file_list 
                 {"progressive", has_quality},
                 {"background", needs_background},
                 {"compression", has_compression}};
+    size_t count;
+    const struct format *all = formats(&count);
     for (size_t i = 0; list->count > 0 && i < sizeof rows / sizeof *rows; i++) {
         char names[32] = "", reason[64];
         if (!options_given(options, rows[i].name) || may_write(list, rows[i].takes))
             continue;
-        join_formats(rows[i].takes, names, sizeof names);
+        for (const struct format *format = all; format < all + count; format++)
+            if (rows[i].takes(format))
+                text_add_word(names, sizeof names, format->name, " or ");
         snprintf(reason, sizeof reason, ": no output is a %s", names);
         warn_option(options, rows[i].name, reason);
     }
@@ -126,10 +121,10 @@ void warn_unused_device(const struct options *options)
     const struct device_choice *choice = &options->devices;
     int largest = 0;
     if (options->request.choice != CHOICE_AUTO || (!choice->all && choice->count == 0))
-        return; /* a GPU that is asked for must be there */
+        return; /* --backend cuda reports a missing GPU as an error */
     for (size_t i = 0; i < choice->count; i++)
         largest = choice->list[i] > largest ? choice->list[i] : largest;
-    /* GPU 0 need not be looked for: the run finds out, and CUDA starts slowly. */
+    /* Do not look for GPU 0: CUDA starts slowly, and the run will find out. */
     if (pipeline_has_cuda && (largest == 0 || largest < pipeline_gpus()))
         return;
     char reason[64] = ": there is no GPU that gpuconv could use";

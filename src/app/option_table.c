@@ -4,13 +4,13 @@
 #include "app/option_table.h"
 
 #include "base/parallel.h"
+#include "base/text.h"
 #include "codec/codec.h"
 #include "image/image.h"
 #include "plan/border.h"
 #include "variants/table.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 /* ---- Words ---- */
 
@@ -77,8 +77,8 @@ static_assert(sizeof(enum choice) == sizeof(int) && sizeof(enum border) == sizeo
                   sizeof(enum alpha) == sizeof(int),
               "the parser writes enums as ints");
 
-/* A row: the name of an option, its group, and its field of struct options or its mode. The help and the columns that few
- * rows need come last. */
+/* A row: the name of an option, its group, and its field of struct options or its mode. The help and the columns that
+ * few rows need come last. */
 #define FLAG(name_, group_, field_, ...)                                                                               \
     {                                                                                                                  \
         .name = (name_), .group = (group_), .kind = KIND_FLAG, .field = offsetof(struct options, field_),              \
@@ -224,9 +224,7 @@ int option_next_word(const struct option *o, int value)
 
 void option_join_words(const struct option *o, char *text, size_t size)
 {
-    size_t used = 0;
-    for (int i = o->low; o->word(i) != NULL && used < size; i = option_next_word(o, i)) {
-        const char *joint = i == o->low ? "" : o->word(option_next_word(o, i)) != NULL ? ", " : " or ";
-        used += (size_t)snprintf(text + used, size - used, "%s%s", joint, o->word(i));
-    }
+    text[0] = '\0';
+    for (int i = o->low; o->word(i) != NULL; i = option_next_word(o, i))
+        text_add_word(text, size, o->word(i), o->word(option_next_word(o, i)) == NULL ? " or " : NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * THE TABLE of options. The parser, --help and the suggestion of the nearest name walk it. An option is one row, which
+ * THE TABLE of options. The parser, --help and the suggestion of the nearest name walk it. One row is one option. It
  * sets one field of struct options or of a module's settings inside it. */
 #ifndef GPUCONV_OPTION_TABLE_H
 #define GPUCONV_OPTION_TABLE_H
@@ -47,9 +47,9 @@ enum kind {
     KIND_AREA,        /* one more rectangle; the areas of a struct compare_rules */
 };
 
-/* Which runs an option goes with. */
+/* The runs that accept an option. */
 enum use {
-    USE_ANY,     /* all; a run that has no use for it ignores it */
+    USE_ANY,     /* all; a run that does not need it ignores it */
     USE_RUN,     /* filtering, of one image or many */
     USE_MANY,    /* filtering many images: with --output or --in-place */
     USE_BENCH,   /* --bench */
@@ -62,7 +62,7 @@ struct option {
     const char *argument;
     enum group group;
     enum use use;
-    bool compares; /* USE_RUN and USE_MANY: it goes with --compare too */
+    bool compares; /* USE_RUN and USE_MANY: --compare accepts it, too */
     const char *help;
     enum kind kind;
     size_t field;                   /* its offset in struct options */
@@ -75,7 +75,7 @@ struct option {
 extern const struct option option_table[];
 extern const size_t option_count;
 
-/* The value of each option that is not given. */
+/* The values of options that are not given. */
 extern const struct options option_defaults;
 
 /* The value of the word that follows VALUE. */

@@ -83,7 +83,7 @@ static bool parse_word(const struct option *o, const char *value, int *field, st
     const char *nearest = NULL;
     for (size_t i = 0; o->meant != NULL && o->meant[i][0] != NULL; i++)
         nearest = strcmp(o->meant[i][0], value) == 0 ? o->meant[i][1] : nearest;
-    if (nearest == NULL && value[strspn(value, "0123456789")] != '\0') /* a number is no mistyped one */
+    if (nearest == NULL && value[strspn(value, "0123456789")] != '\0') /* a number is not a mistyped word */
         nearest = error_nearest(value, words, count);
     if (nearest != NULL)
         return error_set(error, ERROR_USAGE, "--%s takes %s, not \"%s\"; did you mean %s?", o->name, text, value,
@@ -101,25 +101,14 @@ static bool parse_format(const struct option *o, const char *value, const struct
 static bool parse_number(const struct option *o, const char *value, int *field, struct error *error)
 {
     const char *end = value;
-    int number;
-    if (!text_read_number(&end, o->low, o->high, &number) || *end != '\0')
-        return error_set(error, ERROR_USAGE, "--%s takes a number from %d to %d, not \"%s\"", o->name, o->low, o->high,
-                         value);
-    *field = number;
-    return true;
-}
-
-static bool parse_quality(const struct option *o, const char *value, int *field, struct error *error)
-{
-    if (strcmp(value, "keep") == 0) {
+    if (o->kind == KIND_QUALITY && strcmp(value, "keep") == 0) {
         *field = CODEC_QUALITY_KEEP;
         return true;
     }
-    const char *end = value;
     if (text_read_number(&end, o->low, o->high, field) && *end == '\0')
         return true;
-    return error_set(error, ERROR_USAGE, "--%s takes a number from %d to %d, or keep, not \"%s\"", o->name, o->low,
-                     o->high, value);
+    return error_set(error, ERROR_USAGE, "--%s takes a number from %d to %d%s, not \"%s\"", o->name, o->low, o->high,
+                     o->kind == KIND_QUALITY ? ", or keep" : "", value);
 }
 
 static bool parse_subsampling(const struct option *o, const char *value, int *field, struct error *error)
@@ -173,8 +162,8 @@ static bool parse_devices(const struct option *o, const char *value, struct devi
     return true;
 }
 
-/* Read a number above 0, times BASE, its square and so on for K, M, G, T. Returns 0 for anything else, and for a number
- * that is too large. */
+/* Read a number above 0. A K, M, G or T after it multiplies it by BASE, its square and so on. Returns 0 for any other
+ * text, and for a number that is too large. */
 static size_t parse_count(const char *value, size_t base)
 {
     static const char units[] = "KMGT";
@@ -305,11 +294,10 @@ static bool set_option(const struct option *o, const char *value, struct options
     case KIND_MODE:
         return set_mode(options, o->low, error);
     case KIND_NUMBER:
+    case KIND_QUALITY:
         return parse_number(o, value, field, error);
     case KIND_WORD:
         return parse_word(o, value, field, error);
-    case KIND_QUALITY:
-        return parse_quality(o, value, field, error);
     case KIND_SUBSAMPLING:
         return parse_subsampling(o, value, field, error);
     case KIND_COLOUR:
@@ -430,6 +418,28 @@ static bool validate_uses(const struct options *options, struct error *error)
     return true;
 }
 
+/* Refuse an option that contradicts another, or lacks one that it needs. */
+static bool validate_pairs(const struct options *options, struct error *error)
+{
+    static const struct {
+        const char *name, *other;
+        bool needed; /* else the other must not be given */
+        const char *sentence;
+    } rules[] = {
+        {"verbose", "quiet", false, "--verbose and --quiet contradict each other; leave one out"},
+        {"json", "csv", false, "--json and --csv contradict each other; leave one out"},
+        {"output", "in-place", false, "--output and --in-place contradict each other; leave one out"},
+        {"suffix", "in-place", false, "--suffix and --in-place contradict each other; leave one out"},
+        {"skip-existing", "in-place", false, "--skip-existing and --in-place contradict each other; leave one out"},
+        {"null", "files-from", true, "--null says how --files-from separates its names; give both or neither"},
+        {"delete", "update", true, "--delete goes with --update; give both or neither"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (options_given(options, rules[i].name) && options_given(options, rules[i].other) != rules[i].needed)
+            return error_set(error, ERROR_USAGE, "%s", rules[i].sentence);
+    return true;
+}
+
 /* --variant chooses the backend too; variants of both backends choose both. --backend must agree with all of them. */
 static bool validate_variants(struct options *options, struct error *error)
 {
@@ -468,17 +478,11 @@ static bool validate_backend(struct options *options, struct error *error)
     return true;
 }
 
-static bool validate_bench(const struct options *options, struct error *error)
+/* Any other mode takes no operands. */
+static bool validate_question(int count, const struct options *options, struct error *error)
 {
     if (options->mode == MODE_BENCH && (options->devices.all || options->devices.count > 1))
         return error_set(error, ERROR_USAGE, "--device names several GPUs, and --bench measures one GPU; name one");
-    if (options->json && options->bench.csv)
-        return error_set(error, ERROR_USAGE, "--json and --csv contradict each other; leave one out");
-    return true;
-}
-
-static bool validate_no_operands(int count, const struct options *options, struct error *error)
-{
     if (count == 0)
         return true;
     return error_set(error, ERROR_USAGE, "--%s stands alone, but \"%s\" was given", options_mode_name(options->mode),
@@ -498,28 +502,14 @@ bool options_check_suffix(const struct options *options, const char *path, bool 
                        bare ? ", or a folder with -o " : "", bare ? path : "");
 }
 
-static bool validate_null(const struct list_request *list, struct error *error)
-{
-    if (list->null_separated && list->files_from == NULL)
-        return error_set(error, ERROR_USAGE, "--null says how --files-from separates its names; give both or neither");
-    return true;
-}
-
 /* Refuse options of a run that contradict each other. */
 static bool validate_run_options(const struct options *options, struct error *error)
 {
     const struct list_request *list = &options->list;
     const struct option *many = first_given(options, USE_MANY);
-    if (!validate_null(list, error))
-        return false;
     if (list->output == NULL && !list->in_place && many != NULL)
         return error_set(error, ERROR_USAGE,
                          "--%s is for many files; say where they go with --output DIR, or --in-place", many->name);
-    if (list->output != NULL && list->in_place)
-        return error_set(error, ERROR_USAGE, "--output and --in-place contradict each other; leave one out");
-    if (list->in_place && (list->suffix != NULL || options->job.skip_existing))
-        return error_set(error, ERROR_USAGE, "--%s and --in-place contradict each other; leave one out",
-                         list->suffix != NULL ? "suffix" : "skip-existing");
     if (list->in_place && options->shard.count > 1)
         return error_set(error, ERROR_USAGE,
                          "--shard and --in-place contradict each other: a shard that is started again would filter its "
@@ -614,7 +604,7 @@ static bool validate_run(int count, struct options *options, struct error *error
     return options->pair ? validate_pair(count, options, error) : validate_many(options, error);
 }
 
-/* Files that --compare writes must not look like images, which might be those to compare, and are different files. */
+/* Files that --compare writes must be different files. None may have the name of an image, which it might overwrite. */
 static bool validate_text_files(const struct options *options, struct error *error)
 {
     static const char *const names[] = {"json", "report", "junit", "html"};
@@ -650,8 +640,6 @@ static bool validate_compare(int count, struct options *options, struct error *e
         standard += inputs[i] != NULL && file_is_standard(inputs[i]);
     if (standard > 1)
         return error_set(error, ERROR_USAGE, "standard input holds one image or list; name a file for the other");
-    if (options->compare.removes && !options->compare.update)
-        return error_set(error, ERROR_USAGE, "--delete goes with --update; give both or neither");
     if (options->compare.update && (file_is_standard(options->expected) || file_is_standard(options->actual)))
         return error_set(error, ERROR_USAGE, "--update copies files, and standard input is none; name a file");
     if (options->picture != NULL && file_is_standard(options->picture))
@@ -659,15 +647,13 @@ static bool validate_compare(int count, struct options *options, struct error *e
                          "--compare prints its answer on standard output; name a file for the difference picture");
     if (options->json && options->report != NULL && file_is_standard(options->report))
         return error_set(error, ERROR_USAGE, "--json and --report - print the same lines; leave one out");
-    return validate_null(&options->list, error) && validate_text_files(options, error);
+    return validate_text_files(options, error);
 }
 
-/* All options are parsed: give the operands their meaning, and check that everything agrees. */
+/* Assign the operands, and check that they and all options agree. */
 static bool validate(int count, struct options *options, struct error *error)
 {
-    if (options->verbose && options->quiet)
-        return error_set(error, ERROR_USAGE, "--verbose and --quiet contradict each other; leave one out");
-    if (!validate_backend(options, error) || !validate_uses(options, error) || !validate_bench(options, error))
+    if (!validate_backend(options, error) || !validate_uses(options, error) || !validate_pairs(options, error))
         return false;
     switch (options->mode) {
     case MODE_RUN:
@@ -675,7 +661,7 @@ static bool validate(int count, struct options *options, struct error *error)
     case MODE_COMPARE:
         return validate_compare(count, options, error);
     default:
-        return validate_no_operands(count, options, error);
+        return validate_question(count, options, error);
     }
 }
 
@@ -696,7 +682,7 @@ bool options_parse(int argc, char *const argv[], struct options *options, struct
     }
     char **operands = malloc((size_t)argc * sizeof *operands);
     if (operands == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory for %d arguments; free some", argc);
+        return error_no_memory(error, "%d arguments", argc);
 
     options->operands = operands;
     int count = 0;
@@ -713,7 +699,7 @@ bool options_parse(int argc, char *const argv[], struct options *options, struct
             done = parse_long(argc, argv, &i, options, error);
         else
             done = parse_letters(argc, argv, &i, options, error);
-        /* Whoever asks for help gets it, whatever else follows or is missing. */
+        /* Ignore the rest: a user who asks for help gets it. */
         if (done && (options->mode == MODE_HELP || options->mode == MODE_VERSION))
             return true;
     }

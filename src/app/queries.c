@@ -16,7 +16,7 @@
 
 /* ---- JSON ---- */
 
-/* What stands before an object of an array. COUNT of them are printed already. */
+/* The text that separates the next object of an array from the COUNT objects that are already printed. */
 static const char *json_joint(size_t count)
 {
     return count == 0 ? "[" : ",\n ";
@@ -42,7 +42,7 @@ bool find_filters(const struct options *options, const char *named, filter_finde
     return true;
 }
 
-/* --list: the columns of its text, and the filters that are printed already. */
+/* --list: its format, the width of its first column, and the number of filters that are already printed. */
 struct filter_list {
     bool json;
     int name_width;
@@ -74,7 +74,7 @@ static void list_filter(struct filter_list *list, const char *name, const struct
     putchar('\n');
 }
 
-/* List the filters of NAMES. One on the search path that cannot be read gets a warning instead. */
+/* List the filters of NAMES. If a file on the search path cannot be read, print a warning instead. */
 static void list_named(const struct options *options, char *const *names, size_t count, struct filter_list *list,
                        struct filter *filter)
 {
@@ -100,7 +100,7 @@ static int list_filters(const struct options *options)
     struct filter *filter = malloc(sizeof *filter);
     if (filter == NULL) {
         free(names);
-        error_set(&error, ERROR_WORK, "not enough memory for a filter; free some");
+        error_no_memory(&error, "a filter");
         return print_error_line(&error);
     }
     size_t width = 0;
@@ -181,24 +181,16 @@ static int list_variants(const struct options *options)
     return 0;
 }
 
-/* Write the names of the formats that CODEC reads or writes to TEXT, with JOINT between them. */
-static void join_formats(const struct codec *codec, const char *joint, char *text, size_t size)
-{
-    size_t count;
-    const struct format *known = formats(&count);
-    text[0] = '\0';
-    for (const struct format *format = known; format < known + count; format++)
-        if (codec_reads(codec, format) || codec_writes(codec, format))
-            snprintf(text + strlen(text), size - strlen(text), "%s%s", text[0] != '\0' ? joint : "", format->name);
-}
-
 static int list_codecs(const struct options *options)
 {
-    size_t count;
+    size_t count, format_count;
     const struct codec *table = codecs(&count);
+    const struct format *known = formats(&format_count);
     for (const struct codec *codec = table; codec < table + count; codec++) {
-        char names[32];
-        join_formats(codec, options->json ? "\",\"" : ", ", names, sizeof names);
+        char names[32] = "";
+        for (const struct format *format = known; format < known + format_count; format++)
+            if (codec_reads(codec, format) || codec_writes(codec, format))
+                text_add_word(names, sizeof names, format->name, options->json ? "\",\"" : NULL);
         if (!options->json) {
             printf("%-13s  %-9s  reads %2d bits, writes %2d  %s%s\n", codec->name, names, codec->read_bits,
                    codec->write_bits, codec->summary, codec_is_built_in(codec) ? "" : " (not built in)");
@@ -231,7 +223,7 @@ static int show_filters(const struct options *options)
     for (size_t i = 0; !options->json && status == 0 && i < count; i++) {
         char *text = filter_describe(&filters[i]);
         if (text == NULL) {
-            error_set(&error, ERROR_WORK, "not enough memory to describe %s; free some", filters[i].name);
+            error_no_memory(&error, "the description of %s", filters[i].name);
             status = print_error_line(&error);
             continue;
         }
@@ -280,7 +272,7 @@ static int list_devices(const struct options *options)
         return 0;
     }
     struct device_info *gpus = calloc((size_t)count, sizeof *gpus);
-    bool done = gpus != NULL || error_set(&error, ERROR_WORK, "not enough memory for a list of GPUs; free some");
+    bool done = gpus != NULL || error_no_memory(&error, "a list of GPUs");
     for (int i = 0; done && i < count; i++)
         done = pipeline_describe_gpu(i, &gpus[i], &error);
     if (done)
@@ -296,7 +288,7 @@ static int print_help(const struct options *options)
     char *text = help_text(options->help_of);
     if (text == NULL) {
         struct error error;
-        error_set(&error, ERROR_WORK, "not enough memory for the help; free some");
+        error_no_memory(&error, "the help");
         return print_error_line(&error);
     }
     fputs(text, stdout);
