@@ -16,10 +16,10 @@ void warn_filters(const struct options *options, const struct filter *filters, s
 /* Warn about options that a mode other than MODE_RUN does not use. */
 void warn_unused_by_question(const struct options *options);
 
-/* Warn about options for a format that no file of the list is written as. */
+/* Warn about options for a format that no output of the list has. */
 void warn_unused_by_files(const struct options *options, const struct file_list *list);
 
-/* Warn about a --device that is not there, where the CPU takes its place. */
+/* Warn about a --device that does not exist, if the CPU replaces it. */
 void warn_unused_device(const struct options *options);
 
 #endif

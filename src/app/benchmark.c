@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Where the benchmark's rows go. */
+/* The output of the benchmark's rows. */
 struct bench_output {
     struct bench_writer writer;
     bool progress; /* say on standard error what is running */
@@ -20,7 +20,7 @@ struct bench_output {
 static void show_progress(void *context, const char *what)
 {
     (void)context;
-    fputs("\r\033[K", stderr); /* over the line before */
+    fputs("\r\033[K", stderr); /* overwrite the previous line */
     text_print_escaped(stderr, what);
     fflush(stderr);
 }
@@ -32,7 +32,7 @@ static void print_row(void *context, const struct bench_row *row)
         show_progress(NULL, "");
     bench_write_row(&output->writer, row);
     if (ferror(stdout) != 0)
-        end_if_unread(); /* before the next row takes its time */
+        end_if_unread(); /* do not measure the next row */
 }
 
 /* Measure and print; the benchmark is open. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the program says on standard error: errors, warnings and the lines of --verbose. Names are printed so that they
- * cannot move the cursor or change the terminal. */
+ * The output on standard error: errors, warnings and the lines of --verbose. Names are escaped, so that they cannot
+ * move the cursor or change the terminal. */
 #ifndef GPUCONV_MESSAGES_H
 #define GPUCONV_MESSAGES_H
 
@@ -16,17 +16,17 @@ struct format;
 /* Print an error. Returns its exit status. */
 int print_error_line(const struct error *error);
 
-/* Print a warning: NAME, which is a file or a sentence, and right behind it TEXT. With --quiet, print nothing. */
+/* Print a warning: NAME, which is a file or a sentence, directly followed by TEXT. With --quiet, print nothing. */
 void print_warning(const struct options *options, const char *name, const char *text);
 
 /* Warn about metadata that are not carried over. DROPPED has the bits of struct metadata; 0 prints nothing. */
 void warn_dropped_metadata(const struct options *options, const char *name, uint32_t dropped);
 
-/* Warn about what the file NAME holds besides its first picture, unless --first-picture is given. EXTRAS has the bits of
- * struct codec_info; 0 prints nothing. */
+/* Warn about the pictures in the file NAME besides its first one, unless --first-picture is given. EXTRAS has the bits
+ * of struct codec_info; 0 prints nothing. */
 void warn_extras(const struct options *options, const char *name, unsigned extras);
 
-/* Warn about what FORMAT cannot hold of the image that is written to NAME: its alpha channel, its 16 bits a sample. */
+/* Warn if the image that is written to NAME loses its alpha channel or its 16 bits per sample, which FORMAT lacks. */
 void warn_losses(const struct options *options, const char *name, const struct format *format, bool alpha_dropped,
                  bool reduced);
 
@@ -37,7 +37,7 @@ void print_detail(const char *word, const char *format, ...) ERROR_PRINTF(2, 3);
  * nothing, as other programs do. Returns if the reader is there, or if the program's parent ignores SIGPIPE. */
 void end_if_unread(void);
 
-/* Flush standard output. Returns STATUS, or the status of a failure: a full disk shows here at the latest. */
+/* Flush standard output. Returns STATUS, or the status of a failure: a full disk is noticed here at the latest. */
 int flush_output(int status);
 
 #endif

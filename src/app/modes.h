@@ -14,7 +14,7 @@
 /* Filter one image or many (run.c). */
 int run_images(const struct options *options);
 
-/* Compare two images (compare.c). */
+/* Compare two images or folders (compare.c). */
 int run_compare(const struct options *options);
 
 /* Check, then time, the variants (benchmark.c). */

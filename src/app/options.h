@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command line: argv to struct options, and the texts of --help and of the short usage. One table of options is
- * behind all of them. Nothing here prints, exits or looks at a file. */
+ * The command line: argv becomes struct options. The parser, --help and the short usage use the same table of options.
+ * Nothing here prints, exits or looks at a file. */
 #ifndef GPUCONV_OPTIONS_H
 #define GPUCONV_OPTIONS_H
 
@@ -34,10 +34,10 @@ enum mode {
     MODE_NOTHING, /* no arguments at all */
 };
 
-/* No machine has as many GPUs. */
+/* More GPUs than a machine has. */
 enum { DEVICES_MOST = 64 };
 
-/* The GPUs of --device: COUNT indices in LIST, or all. Count 0: no GPU is named. */
+/* The GPUs of --device: all, or COUNT indices in LIST. Without --device, COUNT is 0. */
 struct device_choice {
     int list[DEVICES_MOST];
     size_t count;
@@ -62,15 +62,15 @@ struct compare_options {
     bool new_fails, update, removes;
 };
 
-/* The strings are argv's. Options set fields of the modules' own settings. The mode fills in the fields that no option
- * sets. */
+/* The strings belong to argv. Many options set a field of a module's own settings. The mode fills in the fields that no
+ * option sets. */
 struct options {
     int mode;               /* enum mode */
     uint64_t given;         /* 1 << row for each row of the option table that was given */
-    const char *values[64]; /* of these rows, as given; NULL for a flag */
+    const char *values[64]; /* the values of these rows, as given; NULL for a flag */
 
     const char *filter; /* MODE_RUN and MODE_SHOW */
-    int threads;        /* of the CPU for one image; 0: all */
+    int threads;        /* CPU threads for one image; 0: all */
     bool flip, absolute, linear;
     struct request request; /* choice: set by --backend or by the named variant */
     struct device_choice devices;
@@ -87,16 +87,16 @@ struct options {
     struct bench_options bench;              /* MODE_BENCH */
 
     bool verbose, quiet;
-    bool json;       /* the answer of any other mode is JSON */
-    int help_of;     /* MODE_HELP: the mode before it, MODE_BENCH or MODE_COMPARE for help about that */
+    bool json;   /* the other modes answer in JSON */
+    int help_of; /* MODE_HELP: the mode that was asked for before; MODE_BENCH and MODE_COMPARE have their own help */
     char **operands; /* list.inputs points into it; options_free releases it */
 };
 
 /* Fill OPTIONS from argv. Check that the options agree, and that the operands fit the mode. All errors are usage
- * errors, except that there is too little memory. */
+ * errors, except a lack of memory. */
 bool options_parse(int argc, char *const argv[], struct options *options, struct error *error);
 
-/* Was the option of that name given? */
+/* Was the option NAME given? */
 bool options_given(const struct options *options, const char *name);
 
 /* The name of the option that asks for MODE, which is not MODE_RUN or MODE_NOTHING. */
@@ -109,11 +109,12 @@ char *options_text(const struct options *options);
 /* Release OPTIONS, also after a failure of options_parse. */
 void options_free(struct options *options);
 
-/* Can an image be written to PATH? Without --format, its suffix must name a format. With OR_FOLDER, the error for a name
- * without a suffix suggests that it means a folder. */
+/* Can an image be written to PATH? Without --format, its suffix must name a format. With OR_FOLDER, the error for a
+ * name without a suffix suggests that it means a folder. */
 bool options_check_suffix(const struct options *options, const char *path, bool or_folder, struct error *error);
 
-/* The text of --help, or about MODE_BENCH or MODE_COMPARE. Release it with free. NULL if there is too little memory. */
+/* The text of --help for MODE_BENCH, for MODE_COMPARE, or for all other modes. Release it with free. NULL if there is
+ * too little memory. */
 char *help_text(int mode);
 
 /* The short usage, a few lines, for a call without arguments. */

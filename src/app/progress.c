@@ -20,7 +20,7 @@ static void print_time(double seconds, char *text, size_t size)
         snprintf(text, size, "%ld:%02ld", total / 60, total % 60);
 }
 
-/* Write how far the files are, or the rows of the only image. */
+/* Write the progress of the files, or of the rows of a single image. */
 static void print_words(const struct batch_totals *totals, char *text, size_t size)
 {
     const struct job_progress *only = &totals->only;
@@ -101,5 +101,5 @@ void print_interrupted(const struct batch_totals *totals, const char *unit, cons
     const int size = snprintf(text, sizeof text, "gpuconv: interrupted: %zu of %zu %s%s %s%s%s\n", totals->done,
                               totals->count, unit, totals->count == 1 ? "" : "s", verb, skipped, hint);
     if (poll(&reader, 1, 0) == 1 && (reader.revents & POLLOUT) != 0 && write(STDERR_FILENO, text, (size_t)size) < size)
-        return; /* there is nobody to tell */
+        return; /* nobody reads it */
 }

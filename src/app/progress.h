@@ -13,11 +13,11 @@ struct progress {
     bool drawn;  /* the line is on the screen */
 };
 
-/* Write the line to TEXT, of SIZE bytes. It has a bar of the work, where that fits; of a batch the files and the speed, of
- * one image its step and its rows; and the remaining time, as soon as it can be estimated. */
+/* Write the line to TEXT, of SIZE bytes: a bar of the work if it fits; the files and the speed of a batch, or the step
+ * and the rows of one image; and the remaining time, as soon as it can be estimated. */
 void progress_print(const struct batch_totals *totals, char *text, size_t size);
 
-/* Draw the line, of one image only after a second. A process in the background draws nothing. */
+/* Draw the line; for one image, only after a second. A process in the background draws nothing. */
 void progress_draw(struct progress *progress, const struct batch_totals *totals);
 
 /* Clear the line if it is drawn, so that something else can be printed. */
@@ -26,8 +26,8 @@ void progress_clear(struct progress *progress);
 /* Print the summary, one line. */
 void print_summary(const struct batch_totals *totals);
 
-/* Print the last line of work that a signal ended: "interrupted: 3 of 8 files done", with UNIT "file" and VERB "done", and
- * then HINT. It neither waits for a reader nor takes a lock, because workers may hang. */
+/* Print the last line of work that a signal ended: "interrupted: 3 of 8 files done", with UNIT "file" and VERB "done",
+ * and then HINT. It neither waits for a reader nor takes a lock, because workers may hang. */
 void print_interrupted(const struct batch_totals *totals, const char *unit, const char *verb, const char *hint);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two outputs are the same file if the device and inode of their folders and their last parts are equal. So neither links
- * nor a second path to the same folder hides a collision. */
+ * Two outputs are the same file if the device and inode of their folders and their last parts are equal. So neither
+ * links nor a second path to the same folder hides a collision. */
 #include "batch/collisions.h"
 
 #include "base/file.h"

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* No two jobs may write one place, and no job may write what another reads; IN_PLACE, it may write its own input. Notes
- * in LIST which outputs exist. */
+/* No two jobs may write the same file, and no job may write a file that another reads; IN_PLACE, it may write its own
+ * input. Notes in LIST which outputs exist. */
 bool collisions_check(struct file_list *list, bool in_place, struct error *error);
 
 /* A file besides the images that a run reads, or appends to if WRITTEN. */
@@ -23,7 +23,7 @@ struct other_file {
     ino_t inode; /* 0: there is no regular file yet */
 };
 
-/* A file that is written must be neither an image of the list nor another of the OTHERS; no output may be one of them. */
+/* A file that is written must not be an image of the list or another of the OTHERS. No output may be one of OTHERS. */
 bool collisions_check_others(const struct file_list *list, const struct other_file *others, size_t count,
                              struct error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From names to jobs. */
+ * Make jobs from names. */
 #include "batch/file_list.h"
 
 #include "base/file.h"
@@ -17,10 +17,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bytes of a list of files, at most: some ten million names. */
+/* The most bytes of a list of files: about ten million names. */
 #define LIST_LIMIT ((size_t)1 << 30)
 
-/* The files of other kinds in folders. */
+/* The files in folders that are no images. */
 struct others {
     size_t count;
     char suffixes[8][12]; /* the first ones that differ, in small letters, with the dot */
@@ -28,11 +28,11 @@ struct others {
     bool more; /* there are other suffixes, or files without one */
 };
 
-/* A list of jobs, or a tree, while it is made. */
+/* Builds a list of jobs or a tree. */
 struct list_builder {
     const struct list_request *request;
-    /* Add the file at PATH. RELATIVE is the end of it, below the folder that the user named. FACTS is NULL for a file or
-     * folder that cannot be read, for the reason in errno. */
+    /* Add the file at PATH. RELATIVE is the end of it, below the folder that the user named. FACTS is NULL for
+     * a file or folder that cannot be read, for the reason in errno. */
     bool (*add)(struct list_builder *builder, const char *path, const char *relative, const struct stat *facts);
     struct file_list *list;
     struct file_tree *tree;
@@ -44,7 +44,7 @@ struct list_builder {
 
 /* ---- Names ---- */
 
-/* The path of NAME in FOLDER; NAME itself where FOLDER is empty. */
+/* The path of NAME in FOLDER; NAME itself if FOLDER is empty. */
 static char *join_path(const char *folder, const char *name)
 {
     char *path;
@@ -69,8 +69,8 @@ static size_t stem_length(const char *name)
     return dot != NULL && format_find_by_path(name) != NULL ? (size_t)(dot - name) : strlen(name);
 }
 
-/* The path of the output for the input at RELATIVE, a path below the folder that the user named: its name with --suffix
- * added, and with another format's suffix where --format asks for one. */
+/* The path of the output for the input at RELATIVE, a path below the folder that the user named. --suffix is added to
+ * its name, and --format may replace the format's suffix. */
 static char *output_path(const struct list_request *request, const char *relative)
 {
     const size_t stem = stem_length(last_part(relative)) + (size_t)(last_part(relative) - relative);
@@ -102,7 +102,7 @@ static struct job *add_job(struct list_builder *builder)
     return &list->jobs[list->count++];
 }
 
-/* The copy at PATH of a path that ends in RELATIVE, from there on. */
+/* The end of PATH that equals RELATIVE. PATH is a copy of a path that ends in RELATIVE. */
 static const char *find_name(const char *path, const char *relative)
 {
     return path + (strlen(path) - strlen(relative));
@@ -215,7 +215,7 @@ static int compare_suffixes(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* Say which files were left out. */
+/* Warn about the files that were left out. */
 static void warn_others(const struct list_request *request, struct others *others)
 {
     char text[256];
@@ -236,8 +236,8 @@ static void warn_others(const struct list_request *request, struct others *other
 /* NOLINTBEGIN(misc-no-recursion) */
 static bool add_folder(struct list_builder *builder, const char *path, const char *relative);
 
-/* Add the entry NAME of a folder: an image, or with -r a folder. Skip all else, among it links to folders, which may
- * lead in a circle. */
+/* Add the entry NAME of a folder: an image, or with -r a folder. Skip everything else, also links to folders, which may
+ * form a circle. */
 static bool add_entry(struct list_builder *builder, const char *folder, const char *folder_relative, const char *name)
 {
     const bool image = format_find_by_path(name) != NULL;
@@ -266,7 +266,7 @@ static bool add_entry(struct list_builder *builder, const char *folder, const ch
     return done;
 }
 
-/* Add a folder's images. RELATIVE is its path below the folder that the user named. The folder is closed meanwhile. */
+/* Add a folder's images. RELATIVE is its path below the folder that the user named. The folder is already closed. */
 static bool add_folder(struct list_builder *builder, const char *path, const char *relative)
 {
     struct dirent **entries;
@@ -400,7 +400,7 @@ bool file_list_make_pair(const char *input, const char *output, const struct for
     if (job->input == NULL || job->output == NULL)
         return error_no_memory(error, "the list of files");
     job->name = last_part(job->input);
-    /* Reading says what is wrong with an input that is not there. */
+    /* If the input is missing, reading it reports the error. */
     if ((file_is_standard(input) ? fstat(STDIN_FILENO, &facts) : stat(input, &facts)) == 0) {
         job->bytes = S_ISREG(facts.st_mode) ? (uint64_t)facts.st_size : 0;
         job->device = facts.st_dev;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the names of files and folders to a list of jobs: one input and one output each, checked so that no two write
- * the same file and none writes what another reads. And from a folder to a tree: its files, without outputs. Looks at names,
- * never into images. */
+ * Make a list of jobs from the names of files and folders. Each job has one input and one output. No two jobs write the
+ * same file, and none writes a file that another reads. Or list the files of a folder as a tree, without outputs. No
+ * image is opened. */
 #ifndef GPUCONV_FILE_LIST_H
 #define GPUCONV_FILE_LIST_H
 
@@ -25,10 +25,9 @@ struct file_list {
 /* A file in a folder, or in a folder inside it. */
 struct listed_file {
     char *path;
-    const char
-        *name;      /* the end of it: the path below the folder; of the folder itself, which cannot be read, the path */
-    char *problem;  /* NULL, or the sentence that says why this file or folder cannot be read */
-    uint64_t bytes; /* 0 where it is no regular file */
+    const char *name; /* the part of the path below the folder; for the unreadable folder itself, the whole path */
+    char *problem;    /* NULL, or the sentence that says why this file or folder cannot be read */
+    uint64_t bytes;   /* 0 if it is no regular file */
 };
 
 struct file_tree {
@@ -40,23 +39,23 @@ struct list_request {
     char *const *inputs; /* files and folders */
     size_t input_count;
     const char *files_from; /* NULL, or a file that lists more of them, "-" for standard input */
-    bool null_separated;    /* by NUL bytes, not by the ends of lines */
+    bool null_separated;    /* its names are separated by NUL bytes, not by line ends */
     bool recursive;
     bool in_place;
     const char *output;          /* the folder; NULL in place */
     const char *suffix;          /* what to add to each name; NULL: nothing */
-    const struct format *format; /* NULL: what each name's suffix says */
+    const struct format *format; /* NULL: the format that each name's suffix names */
 
     /* Called for each input that is left out; may be NULL. */
     void (*warn)(const void *context, const char *name, const char *text);
     const void *context;
 };
 
-/* Fill LIST with many files; release it with file_list_free, also after a failure. Nothing is written or created. */
+/* Fill LIST with the jobs of REQUEST; release it with file_list_free, also after a failure. Nothing is created. */
 bool file_list_make(const struct list_request *request, struct file_list *list, struct error *error);
 
-/* Call EACH for each name in the file FROM, "-" for standard input, until it fails: one a line, or each behind the NUL of
- * the one before it. */
+/* Call EACH for each name in the file FROM, "-" for standard input, until it fails. The names are one per line, or
+ * separated by NUL bytes. */
 bool file_list_read_names(const char *from, bool null_separated,
                           bool (*each)(void *context, const char *name, struct error *error), void *context,
                           struct error *error);
@@ -79,7 +78,7 @@ void file_list_free(struct file_list *list);
  * failure. */
 bool file_tree_make(const char *folder, struct file_tree *tree, struct error *error);
 
-/* Release the tree, which becomes empty. A path that is NULL has another owner. */
+/* Release the tree, which becomes empty. A path that another owner took is NULL. */
 void file_tree_free(struct file_tree *tree);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The outputs that a batch has written, by device and inode. A folder may take two names for one file, because it ignores
- * case or normalises Unicode. Only the first output under such names is written. */
+ * The outputs that a batch has written, by device and inode. A folder may use one file for two names, because it
+ * ignores case or normalises Unicode. Only the first output under such names is written. */
 #ifndef GPUCONV_OUTPUTS_H
 #define GPUCONV_OUTPUTS_H
 
@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* An output that is there: a slot of a hash table. */
+/* An existing output: a slot of a hash table. */
 struct output {
     const struct job *job; /* NULL: the slot is free */
     dev_t device;
@@ -23,7 +23,7 @@ struct output {
 };
 
 struct outputs {
-    pthread_mutex_t lock; /* held from the check of an output to its note */
+    pthread_mutex_t lock; /* held from the check of an output until it is recorded */
     struct output *slots;
     size_t capacity;
     const struct report *report;
@@ -37,9 +37,9 @@ void outputs_close(struct outputs *outputs);
 /* Fail if the file that FACTS describes is the output of another job, or the report. */
 bool outputs_check(struct outputs *outputs, const struct job *job, const struct stat *facts, struct error *error);
 
-/* Write the output of JOB, of SIZE bytes, unless it is that of another job, or another process has made another one
- * since the list was made. READ is NULL, or for a file that is replaced in place what it was when it was read: if it is
- * no longer that, it stays as it is. */
+/* Write the output of JOB, of SIZE bytes. Fails if it is the output of another job, or if another process has written
+ * other bytes since the list was made. READ is NULL, or in place the status of the file when it was read: if the file
+ * has changed since, it stays as it is. */
 bool outputs_write(struct outputs *outputs, const struct job *job, const struct stat *read, const uint8_t *bytes,
                    size_t size, struct error *error);
 

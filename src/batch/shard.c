@@ -178,7 +178,7 @@ uint64_t shard_mix(uint64_t hash)
     return hash ^ hash >> 31;
 }
 
-/* FNV-1a, whose low bits know little of each other, then mixed. */
+/* FNV-1a, then mixed, because its low bits alone are a poor hash. */
 uint64_t shard_hash(const char *name)
 {
     uint64_t hash = 0xcbf29ce484222325;

@@ -16,7 +16,7 @@ struct shard {
     int index, count; /* 0 <= index < count */
 };
 
-/* The most shards: nine digits fit in an int, and no engine starts more processes. */
+/* The largest number of shards: nine digits fit in an int, and no engine starts more processes. */
 #define SHARD_MAX 999999999
 
 /* Read `I/N`, or both numbers from the environment where TEXT is `auto`. The first engine below whose variables are
@@ -38,11 +38,12 @@ bool shard_parse(const char *text, struct shard *shard, struct error *error);
 /* The hash of a file's NAME, which is the same on every machine. */
 uint64_t shard_hash(const char *name);
 
-/* The shard, from 0 to COUNT - 1, that does the file of this name: its hash modulo COUNT. Nothing else counts. So a file
- * that comes, goes or grows moves no other one, and processes that see different listings lose none. */
+/* The shard, from 0 to COUNT - 1, that does the file of this name: its hash modulo COUNT. It depends on nothing else.
+ * So a file that appears, disappears or grows moves no other file, and processes that see different listings lose none.
+ * */
 int shard_of(const char *name, int count);
 
-/* HASH with every bit of it in every bit of the result. */
+/* Mix HASH: each of its bits changes all bits of the result. */
 uint64_t shard_mix(uint64_t hash);
 
 #endif
