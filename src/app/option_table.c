@@ -39,7 +39,8 @@ static const char *alpha_word(int value)
 
 static const char *depth_word(int value)
 {
-    return value == 8 ? "8" : value == 16 ? "16" : NULL;
+    static const char *const words[] = {"8", "16"};
+    return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
 }
 
 static const char *format_word(int value)
@@ -116,8 +117,8 @@ const struct option option_table[] = {
 
     VALUE("format", "FORMAT", GROUP_FILE, KIND_FORMAT, list.format, "write this format, whatever the suffix says",
           .word = format_word),
-    VALUE("depth", "BITS", GROUP_FILE, KIND_WORD, job.codec.bits, "convert the samples to this many bits", .low = 8,
-          .step = 8, .word = depth_word),
+    VALUE("depth", "BITS", GROUP_FILE, KIND_BITS, job.codec.bits, "convert the samples to this many bits",
+          .word = depth_word),
     VALUE("quality", "N", GROUP_FILE, KIND_QUALITY, job.codec.quality, "JPEG quality from 1 to 100, or keep", .low = 1,
           .high = 100),
     VALUE("subsampling", "RATIO", GROUP_FILE, KIND_SUBSAMPLING, job.subsampling, "JPEG colour resolution",
@@ -168,7 +169,8 @@ const struct option option_table[] = {
     MODE("list", GROUP_QUERY, MODE_LIST, "list the filters"),
     MODE("list-variants", GROUP_QUERY, MODE_LIST_VARIANTS, "list the variants"),
     MODE("list-codecs", GROUP_QUERY, MODE_LIST_CODECS, "list the codecs"),
-    VALUE("show", "FILTER", GROUP_QUERY, KIND_SHOW, filter, "print the taps and properties of FILTER"),
+    VALUE("show", "FILTER", GROUP_QUERY, KIND_SHOW, filter, "print the taps and properties of FILTER",
+          .low = MODE_SHOW),
     MODE("devices", GROUP_QUERY, MODE_DEVICES, "list the GPUs"),
     MODE("compare", GROUP_QUERY, MODE_COMPARE, "compare images or folders; see --compare --help"),
     MODE("bench", GROUP_QUERY, MODE_BENCH, "check and time every variant; see --bench --help"),
@@ -217,14 +219,9 @@ const struct options option_defaults = {
     .bench = {.sample = -1},
 };
 
-int option_next_word(const struct option *o, int value)
-{
-    return value + (o->step > 0 ? o->step : 1);
-}
-
 void option_join_words(const struct option *o, char *text, size_t size)
 {
     text[0] = '\0';
-    for (int i = o->low; o->word(i) != NULL; i = option_next_word(o, i))
-        text_add_word(text, size, o->word(i), o->word(option_next_word(o, i)) == NULL ? " or " : NULL);
+    for (int i = 0; o->word(i) != NULL; i++)
+        text_add_word(text, size, o->word(i), o->word(i + 1) == NULL ? " or " : NULL);
 }

@@ -30,7 +30,8 @@ enum kind {
     KIND_NUMBER,      /* an int from low to high */
     KIND_WORD,        /* one of the words; an int or an enum */
     KIND_QUALITY,     /* an int from low to high, or "keep" for CODEC_QUALITY_KEEP */
-    KIND_SUBSAMPLING, /* one of the words; an int, their number or 0 for the first */
+    KIND_BITS,        /* one of the words, which are numbers; an int */
+    KIND_SUBSAMPLING, /* likewise, with or without colons; 0 for the first word */
     KIND_COLOUR,      /* white, black, #RGB or #RRGGBB; three bytes */
     KIND_FORMAT,      /* one of the words; a pointer to the format's row */
     KIND_VARIANT,     /* a variant's name; a pointer to its row */
@@ -65,9 +66,8 @@ struct option {
     bool compares; /* USE_RUN and USE_MANY: --compare accepts it, too */
     const char *help;
     enum kind kind;
-    size_t field;                   /* its offset in struct options */
-    int low, high;                  /* KIND_WORD: low is the first word's value */
-    int step;                       /* KIND_WORD: from one word's value to the next; 0 is 1 */
+    size_t field; /* its offset in struct options */
+    int low, high;
     const char *(*word)(int value); /* the word for a value; NULL beyond the last */
     const char *const (*meant)[2];  /* KIND_WORD: words of other programs, and ours; NULL ends them */
 };
@@ -77,9 +77,6 @@ extern const size_t option_count;
 
 /* The values of options that are not given. */
 extern const struct options option_defaults;
-
-/* The value of the word that follows VALUE. */
-int option_next_word(const struct option *o, int value);
 
 /* "auto", "cuda" or "cpu". */
 const char *choice_name(enum choice choice);

@@ -71,7 +71,7 @@ static bool parse_word(const struct option *o, const char *value, int *field, st
 {
     const char *words[16]; /* no option has as many */
     size_t count = 0;
-    for (int i = o->low; o->word(i) != NULL && count < sizeof words / sizeof *words; i = option_next_word(o, i)) {
+    for (int i = 0; o->word(i) != NULL && count < sizeof words / sizeof *words; i++) {
         if (strcmp(o->word(i), value) == 0) {
             *field = i;
             return true;
@@ -111,19 +111,25 @@ static bool parse_number(const struct option *o, const char *value, int *field, 
                      o->kind == KIND_QUALITY ? ", or keep" : "", value);
 }
 
-static bool parse_subsampling(const struct option *o, const char *value, int *field, struct error *error)
+/* One of the words, as a number; "keep" is 0. */
+static bool parse_number_word(const struct option *o, const char *value, int *field, struct error *error)
 {
     int row;
+    if (!parse_word(o, value, &row, error))
+        return false;
+    *field = atoi(o->word(row));
+    return true;
+}
+
+static bool parse_subsampling(const struct option *o, const char *value, int *field, struct error *error)
+{
     char digits[8];
     size_t length = 0; /* 4:2:0 is 420 */
     for (const char *at = value; *at != '\0' && length < sizeof digits - 1; at++)
         if (*at != ':')
             digits[length++] = *at;
     digits[length] = '\0';
-    if (!parse_word(o, strlen(value) < sizeof digits ? digits : value, &row, error))
-        return false;
-    *field = row == 0 ? 0 : atoi(o->word(row));
-    return true;
+    return parse_number_word(o, strlen(value) < sizeof digits ? digits : value, field, error);
 }
 
 static bool parse_colour(const struct option *o, const char *value, uint8_t *rgb, struct error *error)
@@ -260,10 +266,8 @@ static bool parse_variants(const char *value, struct options *options, struct er
 
 const char *options_mode_name(int mode)
 {
-    if (mode == MODE_SHOW)
-        return "show";
     for (const struct option *o = option_table; o < option_table + option_count; o++)
-        if (o->kind == KIND_MODE && o->low == mode)
+        if ((o->kind == KIND_MODE || o->kind == KIND_SHOW) && o->low == mode)
             return o->name;
     return NULL;
 }
@@ -298,6 +302,8 @@ static bool set_option(const struct option *o, const char *value, struct options
         return parse_number(o, value, field, error);
     case KIND_WORD:
         return parse_word(o, value, field, error);
+    case KIND_BITS:
+        return parse_number_word(o, value, field, error);
     case KIND_SUBSAMPLING:
         return parse_subsampling(o, value, field, error);
     case KIND_COLOUR:
@@ -311,7 +317,7 @@ static bool set_option(const struct option *o, const char *value, struct options
         return options->job.codec.codec != NULL;
     case KIND_SHOW:
         options->filter = value;
-        return set_mode(options, MODE_SHOW, error);
+        return set_mode(options, o->low, error);
     case KIND_PATH:
         if (value[0] == '\0')
             return error_set(error, ERROR_USAGE,

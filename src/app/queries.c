@@ -138,45 +138,34 @@ static int list_bench_filters(const struct options *options)
 
 /* ---- Tables ---- */
 
-static void list_variants_json(const struct variant *table, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct variant *v = &table[i];
-        printf("%s{\"name\":\"%s\",\"backend\":\"%s\",\"capability\":", json_joint(i), v->name,
-               backend_name(v->backend));
-        if (v->backend == BACKEND_CUDA)
-            printf("%d", v->capability);
-        else
-            printf("null");
-        printf(",\"bits\":[8%s]", v->samples & 1u << SAMPLE_U16 ? ",16" : "");
-        text_print_json_member(stdout, "filters", accepts_name(v->accepts));
-        text_print_json_member(stdout, "summary", v->summary);
-        printf(",\"built_in\":%s}", v->launch != NULL ? "true" : "false");
-    }
-    fputs(json_end, stdout);
-}
-
 static int list_variants(const struct options *options)
 {
     size_t count;
     const struct variant *table = variants(&count);
-    if (options->json) {
-        list_variants_json(table, count);
-        return 0;
-    }
     int width = 0;
     for (size_t i = 0; i < count; i++)
         width = (int)strlen(table[i].name) > width ? (int)strlen(table[i].name) : width;
 
-    for (size_t i = 0; i < count; i++) {
-        const struct variant *v = &table[i];
-        char gpu[32] = "-";
+    for (const struct variant *v = table; v < table + count; v++) {
+        char gpu[32];
         if (v->backend == BACKEND_CUDA)
-            snprintf(gpu, sizeof gpu, "sm_%d", v->capability);
+            snprintf(gpu, sizeof gpu, "%s%d", options->json ? "" : "sm_", v->capability);
+        else
+            snprintf(gpu, sizeof gpu, "%s", options->json ? "null" : "-");
+        if (options->json) {
+            printf("%s{\"name\":\"%s\",\"backend\":\"%s\",\"capability\":%s,\"bits\":[8%s]",
+                   json_joint((size_t)(v - table)), v->name, backend_name(v->backend), gpu,
+                   v->samples & 1u << SAMPLE_U16 ? ",16" : "");
+            text_print_json_member(stdout, "filters", accepts_name(v->accepts));
+            text_print_json_member(stdout, "summary", v->summary);
+            printf(",\"built_in\":%s}", v->launch != NULL ? "true" : "false");
+            continue;
+        }
         printf("%-*s  %-4s  %-5s  %-8s  %-14s  %s\n", width, v->name, backend_name(v->backend), gpu,
                v->samples & 1u << SAMPLE_U16 ? "8/16 bit" : "8 bit", accepts_name(v->accepts), v->summary);
     }
-    if (!pipeline_has_cuda)
+    fputs(options->json ? json_end : "", stdout);
+    if (!options->json && !pipeline_has_cuda)
         puts("This gpuconv was built without CUDA: the variants of the backend cuda cannot run.");
     return 0;
 }
