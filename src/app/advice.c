@@ -68,51 +68,37 @@ void warn_unused_by_question(const struct options *options)
     }
 }
 
-static bool has_quality(const struct format *format)
+/* Does the option NAME change how files of FORMAT are written? */
+static bool takes(const struct format *format, const char *name)
 {
-    return format->is_lossy;
+    if (strcmp(name, "background") == 0)
+        return !format->holds_alpha;
+    return strcmp(name, "compression") == 0 ? !format->is_lossy : format->is_lossy;
 }
 
-static bool has_compression(const struct format *format)
-{
-    return !format->is_lossy;
-}
-
-static bool needs_background(const struct format *format)
-{
-    return !format->holds_alpha;
-}
-
-/* May an output of the list have a format that TAKES an option? A job without a format writes its input's format. */
-static bool may_write(const struct file_list *list, bool (*takes)(const struct format *format))
+/* May an output of the list take the option NAME? A job without a format writes the format of its input. */
+static bool may_use(const struct file_list *list, const char *name)
 {
     for (size_t i = 0; i < list->count; i++)
-        if (list->jobs[i].problem == NULL && (list->jobs[i].format == NULL || takes(list->jobs[i].format)))
+        if (list->jobs[i].problem == NULL && (list->jobs[i].format == NULL || takes(list->jobs[i].format, name)))
             return true;
     return false;
 }
 
 void warn_unused_by_files(const struct options *options, const struct file_list *list)
 {
-    static const struct {
-        const char *name;
-        bool (*takes)(const struct format *format);
-    } rows[] = {{"quality", has_quality},
-                {"subsampling", has_quality},
-                {"progressive", has_quality},
-                {"background", needs_background},
-                {"compression", has_compression}};
+    static const char *const names[] = {"quality", "subsampling", "progressive", "background", "compression"};
     size_t count;
     const struct format *all = formats(&count);
-    for (size_t i = 0; list->count > 0 && i < sizeof rows / sizeof *rows; i++) {
-        char names[32] = "", reason[64];
-        if (!options_given(options, rows[i].name) || may_write(list, rows[i].takes))
+    for (size_t i = 0; list->count > 0 && i < sizeof names / sizeof *names; i++) {
+        char words[32] = "", reason[64];
+        if (!options_given(options, names[i]) || may_use(list, names[i]))
             continue;
         for (const struct format *format = all; format < all + count; format++)
-            if (rows[i].takes(format))
-                text_add_word(names, sizeof names, format->name, " or ");
-        snprintf(reason, sizeof reason, ": no output is a %s", names);
-        warn_option(options, rows[i].name, reason);
+            if (takes(format, names[i]))
+                text_add_word(words, sizeof words, format->name, " or ");
+        snprintf(reason, sizeof reason, ": no output is a %s", words);
+        warn_option(options, names[i], reason);
     }
 }
 

@@ -3,7 +3,6 @@
  * --bench: rows go to standard output as they are measured. What is being measured goes to standard error. */
 #include "app/messages.h"
 #include "app/modes.h"
-#include "base/parallel.h"
 #include "base/text.h"
 #include "bench/bench.h"
 

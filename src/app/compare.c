@@ -41,11 +41,6 @@ struct comparison {
 
 /* ---- What to compare ---- */
 
-static bool is_standard(const char *path)
-{
-    return path != NULL && file_is_standard(path);
-}
-
 static bool is_folder(const char *path)
 {
     struct stat facts;
@@ -102,11 +97,15 @@ static bool check_folders(const struct options *options, struct error *error)
 }
 
 /* Check before the work starts that the reports can be written. */
-static bool check_reports(const struct options *options, struct error *error)
+static bool check_reports(struct comparison *comparison, struct error *error)
 {
+    const struct options *options = comparison->options;
     const char *const paths[] = {options->report, options->compare.junit, options->compare.html};
+    comparison->silent = options->json;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        if (paths[i] != NULL && !file_is_standard(paths[i]) && !job_check_output(paths[i], error))
+        if (paths[i] != NULL && file_is_standard(paths[i]))
+            comparison->silent = true;
+        else if (paths[i] != NULL && !job_check_output(paths[i], error))
             return false;
     return true;
 }
@@ -357,13 +356,10 @@ static int answer(struct comparison *comparison)
 int run_compare(const struct options *options)
 {
     struct comparison comparison = {.options = options,
-                                    .folders = is_folder(options->expected) || is_folder(options->actual),
-                                    .silent = options->json || is_standard(options->report) ||
-                                              is_standard(options->compare.junit) ||
-                                              is_standard(options->compare.html)};
+                                    .folders = is_folder(options->expected) || is_folder(options->actual)};
     struct error error;
     const bool done =
-        check_reports(options, &error) && make_settings(&comparison, &error) && make_rows(&comparison, &error) &&
+        check_reports(&comparison, &error) && make_settings(&comparison, &error) && make_rows(&comparison, &error) &&
         pictures_remove_old(&comparison.settings, &comparison.rows, &error) && compare_all(&comparison, &error);
     const int status = done ? answer(&comparison) : print_error_line(&error);
     rows_free(&comparison.rows);

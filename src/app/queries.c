@@ -204,23 +204,20 @@ static int show_filters(const struct options *options)
     if (!find_filters(options, options->filter, filter_find, &filters, &count, &error))
         return print_error_line(&error);
     int status = 0;
-    for (size_t i = 0; options->json && i < count; i++) {
-        fputs(json_joint(i), stdout);
-        filter_print_json(stdout, &filters[i]);
-    }
-    fputs(options->json ? json_end : "", stdout);
-    for (size_t i = 0; !options->json && status == 0 && i < count; i++) {
-        char *text = filter_describe(&filters[i]);
-        if (text == NULL) {
+    for (size_t i = 0; status == 0 && i < count; i++) {
+        char *text = options->json ? NULL : filter_describe(&filters[i]);
+        if (options->json) {
+            fputs(json_joint(i), stdout);
+            filter_print_json(stdout, &filters[i]);
+        } else if (text == NULL) {
             error_no_memory(&error, "the description of %s", filters[i].name);
             status = print_error_line(&error);
-            continue;
+        } else {
+            printf("%s%s", i > 0 ? "\n" : "", text);
         }
-        if (i > 0)
-            putchar('\n');
-        fputs(text, stdout);
         free(text);
     }
+    fputs(options->json ? json_end : "", stdout);
     free(filters);
     return status;
 }

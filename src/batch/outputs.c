@@ -25,7 +25,7 @@ void outputs_close(struct outputs *outputs)
     free(outputs->slots);
 }
 
-/* The slot of a file, or the free one where it belongs. */
+/* The slot of a file, or the free slot for it. */
 static struct output *find_slot(const struct outputs *outputs, const struct stat *facts)
 {
     size_t i = ((size_t)facts->st_ino + 31 * (size_t)facts->st_dev) % outputs->capacity;

@@ -19,7 +19,7 @@ struct shard {
 /* The largest number of shards: nine digits fit in an int, and no engine starts more processes. */
 #define SHARD_MAX 999999999
 
-/* Read `I/N`, or both numbers from the environment where TEXT is `auto`. The first engine below whose variables are
+/* Read `I/N`, or both numbers from the environment if TEXT is `auto`. The first engine below whose variables are
  * set, and which has more than one process, counts. If each has one process, so has the batch. The innermost engine
  * comes first: mpirun may run inside a Slurm job.
  *
