@@ -211,7 +211,7 @@ static bool tiff_copy(const struct tiff *tiff, enum exif_directory directory, si
     return true;
 }
 
-/* Build a block from the entries of another that are kept. Returns false if there is not enough memory. */
+/* Build a block from the entries of another that are kept. */
 static bool tiff_rebuild(const struct tiff *tiff, struct blob *out)
 {
     size_t places[DIRECTORIES] = {[DIRECTORY_IMAGE] = 4};
@@ -224,8 +224,9 @@ static bool tiff_rebuild(const struct tiff *tiff, struct blob *out)
     return true;
 }
 
-/* The entry of TAG in a block from tiff_rebuild, or NULL. */
-static uint8_t *find_entry(const struct blob *exif, enum exif_directory directory, unsigned tag)
+/* The value of TAG in a block from tiff_rebuild, if it is one number of a type from FIRST to LAST; else NULL. */
+static uint8_t *find_number(const struct blob *exif, enum exif_directory directory, unsigned tag, enum exif_type first,
+                            enum exif_type last)
 {
     struct tiff tiff;
     struct walk walk;
@@ -235,18 +236,22 @@ static uint8_t *find_entry(const struct blob *exif, enum exif_directory director
     walk_begin(&walk, &tiff, directory);
     while (walk_next(&walk, &entry))
         if (entry.tag == tag)
-            return exif->bytes + walk.at - ENTRY;
+            return entry.type >= first && entry.type <= last && entry.count == 1
+                       ? exif->bytes + (entry.value - exif->bytes)
+                       : NULL;
     return NULL;
 }
 
-/* The number that the tag Orientation holds; -1 where there is none. */
+static bool is_big(const struct blob *exif)
+{
+    return exif->bytes[0] == 'M';
+}
+
+/* The number that the tag Orientation holds; -1 if there is none. */
 static int read_orientation(const struct blob *exif)
 {
-    const uint8_t *entry = find_entry(exif, DIRECTORY_IMAGE, TAG_ORIENTATION);
-    const bool big = entry != NULL && exif->bytes[0] == 'M';
-    if (entry == NULL || bytes_number(entry + 2, 2, big) != TYPE_SHORT || bytes_number(entry + 4, 4, big) != 1)
-        return -1;
-    return (int)bytes_number(entry + 8, 2, big);
+    const uint8_t *value = find_number(exif, DIRECTORY_IMAGE, TAG_ORIENTATION, TYPE_SHORT, TYPE_SHORT);
+    return value != NULL ? (int)bytes_number(value, 2, is_big(exif)) : -1;
 }
 
 int exif_orientation(const struct blob *exif)
@@ -255,31 +260,25 @@ int exif_orientation(const struct blob *exif)
     return value >= 1 && value <= 8 ? value : 1;
 }
 
-/* Set a tag to VALUE, if the block has it and it holds one number. */
-static void set_number(struct blob *exif, enum exif_directory directory, unsigned tag, unsigned type, uint32_t value)
+/* Set a tag to NUMBER of TYPE, if the block has it and it holds one number. */
+static void set_number(struct blob *exif, enum exif_directory directory, unsigned tag, enum exif_type type,
+                       uint32_t number)
 {
-    uint8_t *entry = find_entry(exif, directory, tag);
-    const bool big = entry != NULL && exif->bytes[0] == 'M';
-    const unsigned had = entry != NULL ? bytes_number(entry + 2, 2, big) : 0;
-    if ((had != TYPE_SHORT && had != TYPE_LONG) || bytes_number(entry + 4, 4, big) != 1)
+    uint8_t *value = find_number(exif, directory, tag, TYPE_SHORT, TYPE_LONG);
+    if (value == NULL)
         return;
-    bytes_put_number(entry + 2, 2, big, type);
-    memset(entry + 8, 0, 4);
-    bytes_put_number(entry + 8, type == TYPE_SHORT ? 2 : 4, big, value);
+    bytes_put_number(value - 6, 2, is_big(exif), type); /* it is in the entry itself, after a type and a count */
+    memset(value, 0, 4);
+    bytes_put_number(value, type == TYPE_SHORT ? 2 : 4, is_big(exif), number);
 }
 
 /* Swap the values of two tags, if the block has both and each is one rational number. */
 static void swap_rationals(struct blob *exif, enum exif_directory directory, unsigned a, unsigned b)
 {
-    const uint8_t *p = find_entry(exif, directory, a), *q = find_entry(exif, directory, b);
-    const bool big = p != NULL && exif->bytes[0] == 'M';
-    for (int i = 0; i < 2; i++) {
-        const uint8_t *entry = i == 0 ? p : q;
-        if (entry == NULL || bytes_number(entry + 2, 2, big) != TYPE_RATIONAL || bytes_number(entry + 4, 4, big) != 1)
-            return;
-    }
-    uint8_t *first = exif->bytes + bytes_number(p + 8, 4, big), *second = exif->bytes + bytes_number(q + 8, 4, big),
-            kept[8];
+    uint8_t *first = find_number(exif, directory, a, TYPE_RATIONAL, TYPE_RATIONAL);
+    uint8_t *second = find_number(exif, directory, b, TYPE_RATIONAL, TYPE_RATIONAL), kept[8];
+    if (first == NULL || second == NULL)
+        return;
     memcpy(kept, first, sizeof kept);
     memcpy(first, second, sizeof kept);
     memcpy(second, kept, sizeof kept);
@@ -288,13 +287,11 @@ static void swap_rationals(struct blob *exif, enum exif_directory directory, uns
 bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *exif, bool *unknown)
 {
     struct tiff tiff;
-    struct blob built = {0};
-    const bool done = !tiff_open(bytes, size, turned, &tiff) || tiff_rebuild(&tiff, &built);
-    if (!done) {
-        blob_free(&built);
+    *exif = (struct blob){0};
+    if (tiff_open(bytes, size, turned, &tiff) && !tiff_rebuild(&tiff, exif)) {
+        blob_free(exif);
         return false;
     }
-    *exif = built;
     *unknown = tiff.unknown;
     const int orientation = read_orientation(exif);
     if (orientation == 0 || orientation > 8) /* it means nothing, and readers differ in how they take it */

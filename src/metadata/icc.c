@@ -57,13 +57,13 @@ static void clear_gaps(uint8_t *profile, size_t size, size_t count)
     }
 }
 
-bool metadata_add_icc(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error)
+bool metadata_add_icc(struct metadata *metadata, const uint8_t *bytes, size_t size)
 {
     const size_t own = size >= ICC_TABLE ? big32(bytes) : 0;
     if (own < ICC_TABLE || own > size || memcmp(bytes + ICC_SIGNATURE, "acsp", 4) != 0 ||
         !tags_fit(bytes, own, big32(bytes + ICC_TAGS)))
         return metadata_drop(metadata, METADATA_ICC, METADATA_DAMAGED);
-    if (!metadata_add(metadata, METADATA_ICC, &metadata->icc, bytes, own, error))
+    if (!metadata_add(metadata, METADATA_ICC, &metadata->icc, bytes, own))
         return false;
     if (metadata->icc.size > 0)
         clear_gaps(metadata->icc.bytes, own, big32(bytes + ICC_TAGS));

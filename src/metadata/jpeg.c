@@ -47,19 +47,17 @@ static void note_profile_piece(struct pieces *pieces, const uint8_t *data, size_
     pieces->profile[number].size = size - 2;
 }
 
-static bool join_profile(struct metadata *metadata, const struct pieces *pieces, struct error *error)
+static bool join_profile(struct metadata *metadata, const struct pieces *pieces)
 {
     struct blob profile = {0};
-    bool done = true, whole = !pieces->damaged && pieces->claimed > 0;
+    bool done = true, whole = !pieces->damaged;
     for (unsigned i = 1; whole && i <= pieces->claimed; i++)
         whole = pieces->profile[i].bytes != NULL;
-    for (unsigned i = 1; done && whole && i <= pieces->claimed; i++)
-        done = blob_append(&profile, pieces->profile[i].bytes, pieces->profile[i].size) ||
-               error_no_memory(error, "metadata");
-    if (done && whole)
-        done = metadata_add_icc(metadata, profile.bytes, profile.size, error);
-    else if (done && (pieces->damaged || pieces->claimed > 0))
-        metadata_drop(metadata, METADATA_ICC, METADATA_DAMAGED);
+    if (!whole)
+        return metadata_drop(metadata, METADATA_ICC, METADATA_DAMAGED);
+    for (unsigned i = 1; done && i <= pieces->claimed; i++)
+        done = blob_append(&profile, pieces->profile[i].bytes, pieces->profile[i].size);
+    done = done && (pieces->claimed == 0 || metadata_add_icc(metadata, profile.bytes, profile.size));
     blob_free(&profile);
     return done;
 }
@@ -73,7 +71,7 @@ static bool is_ascii(const uint8_t *text, size_t size)
 }
 
 /* Turn a comment into a text chunk. No comment declares its character set: tEXt is for Latin-1, iTXt for UTF-8. */
-static bool read_comment(struct metadata *metadata, const uint8_t *text, size_t size, struct error *error)
+static bool read_comment(struct metadata *metadata, const uint8_t *text, size_t size)
 {
     static const char latin_head[] = "Comment", utf8_head[] = "Comment\0\0\0\0"; /* each literal adds a NUL */
     struct blob data = {0}, chunk = {0};
@@ -84,11 +82,10 @@ static bool read_comment(struct metadata *metadata, const uint8_t *text, size_t 
     if (!plain_text_is(text, size))
         return metadata_drop(metadata, METADATA_TEXT, METADATA_UNKNOWN);
     const bool utf8 = !is_ascii(text, size) && text_is_utf8(text, size); /* Latin-1 almost never is */
-    bool done =
-        (blob_append(&data, utf8 ? utf8_head : latin_head, utf8 ? sizeof utf8_head : sizeof latin_head) &&
-         blob_append(&data, text, size) && png_chunk_append(&chunk, utf8 ? "iTXt" : "tEXt", data.bytes, data.size)) ||
-        error_no_memory(error, "metadata");
-    done = done && metadata_add(metadata, METADATA_TEXT, &metadata->texts, chunk.bytes, chunk.size, error);
+    const bool done = blob_append(&data, utf8 ? utf8_head : latin_head, utf8 ? sizeof utf8_head : sizeof latin_head) &&
+                      blob_append(&data, text, size) &&
+                      png_chunk_append(&chunk, utf8 ? "iTXt" : "tEXt", data.bytes, data.size) &&
+                      metadata_add(metadata, METADATA_TEXT, &metadata->texts, chunk.bytes, chunk.size);
     blob_free(&data);
     blob_free(&chunk);
     return done;
@@ -114,8 +111,7 @@ static void read_resolution(struct metadata *metadata, const uint8_t *data)
     };
 }
 
-static bool read_segment(struct metadata *metadata, struct pieces *pieces, const struct jpeg_segment *segment,
-                         struct error *error)
+static bool read_segment(struct metadata *metadata, struct pieces *pieces, const struct jpeg_segment *segment)
 {
     const uint8_t *data = segment->data;
     const size_t size = segment->size;
@@ -126,18 +122,17 @@ static bool read_segment(struct metadata *metadata, struct pieces *pieces, const
         return true;
     case JPEG_MARKER_APP1:
         if (bytes_begin(data, size, XMP_HEAD, sizeof XMP_HEAD))
-            return metadata_add_xmp(metadata, data + sizeof XMP_HEAD, size - sizeof XMP_HEAD, error);
-        return !bytes_begin(data, size, EXIF_HEAD, sizeof EXIF_HEAD) || metadata_add_exif(metadata, data, size, error);
+            return metadata_add_xmp(metadata, data + sizeof XMP_HEAD, size - sizeof XMP_HEAD);
+        return !bytes_begin(data, size, EXIF_HEAD, sizeof EXIF_HEAD) || metadata_add_exif(metadata, data, size);
     case JPEG_MARKER_APP2:
         if (bytes_begin(data, size, ICC_HEAD, sizeof ICC_HEAD) && size >= sizeof ICC_HEAD + 2)
             note_profile_piece(pieces, data + sizeof ICC_HEAD, size - sizeof ICC_HEAD);
         return true;
     case JPEG_MARKER_APP13:
         return !bytes_begin(data, size, PHOTOSHOP_HEAD, sizeof PHOTOSHOP_HEAD) ||
-               blob_append(&pieces->resources, data + sizeof PHOTOSHOP_HEAD, size - sizeof PHOTOSHOP_HEAD) ||
-               error_no_memory(error, "metadata");
+               blob_append(&pieces->resources, data + sizeof PHOTOSHOP_HEAD, size - sizeof PHOTOSHOP_HEAD);
     case JPEG_MARKER_COM:
-        return read_comment(metadata, data, size, error);
+        return read_comment(metadata, data, size);
     default:
         return true;
     }
@@ -151,12 +146,11 @@ bool metadata_read_jpeg(const uint8_t *bytes, size_t size, size_t most, struct m
     bool done = true;
     *metadata = (struct metadata){.orientation = 1, .most = most};
     while (done && jpeg_walk_headers(&walk, &segment))
-        done = read_segment(metadata, &pieces, &segment, error);
-    done = done && join_profile(metadata, &pieces, error) &&
-           metadata_add_resources(metadata, pieces.resources.bytes, pieces.resources.size, error);
+        done = read_segment(metadata, &pieces, &segment);
+    done = done && join_profile(metadata, &pieces) &&
+           metadata_add_resources(metadata, pieces.resources.bytes, pieces.resources.size);
     blob_free(&pieces.resources);
-    metadata_reconcile(metadata);
-    return done;
+    return metadata_read_end(done, metadata, error);
 }
 
 /* ---- Writing ---- */

@@ -17,7 +17,7 @@ bool bytes_begin(const uint8_t *bytes, size_t size, const char *head, size_t hea
     return size >= head_size && memcmp(bytes, head, head_size) == 0;
 }
 
-/* ---- Dropped parts and errors ---- */
+/* ---- Dropped parts ---- */
 
 uint32_t metadata_bit(enum metadata_part part, enum metadata_reason reason)
 {
@@ -57,7 +57,7 @@ bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum meta
 /* ---- Reading ---- */
 
 bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const uint8_t *bytes, size_t *size,
-                      size_t most, struct blob *out, struct error *error)
+                      size_t most, struct blob *out)
 {
     const size_t left = METADATA_MOST - metadata->inflated;
     if (left == 0)
@@ -70,18 +70,17 @@ bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const 
         return true;
     blob_free(out);
     metadata_drop(metadata, part, result == ZLIB_TOO_LARGE ? METADATA_TOO_LARGE : METADATA_DAMAGED);
-    return result != ZLIB_NO_MEMORY || error_no_memory(error, "metadata");
+    return result != ZLIB_NO_MEMORY;
 }
 
-bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blob *blob, const void *bytes, size_t size,
-                  struct error *error)
+bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blob *blob, const void *bytes, size_t size)
 {
     if (size > METADATA_PART_MOST || size > METADATA_MOST - metadata_bytes(metadata))
         return metadata_drop(metadata, part, METADATA_TOO_LARGE);
-    return blob_append(blob, bytes, size) || error_no_memory(error, "metadata");
+    return blob_append(blob, bytes, size);
 }
 
-bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error)
+bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size)
 {
     struct blob exif = {0};
     bool unknown = false;
@@ -93,24 +92,25 @@ bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t s
     }
     if (size > METADATA_PART_MOST)
         return metadata_drop(metadata, METADATA_EXIF, METADATA_TOO_LARGE);
-    bool done = exif_rebuild(bytes, size, false, &exif, &unknown) || error_no_memory(error, "metadata");
+    bool done = exif_rebuild(bytes, size, false, &exif, &unknown);
     if (unknown)
         metadata_drop(metadata, METADATA_EXIF, METADATA_UNKNOWN);
     else if (done && exif.size == 0)
         metadata_drop(metadata, METADATA_EXIF, METADATA_DAMAGED);
-    done = done && metadata_add(metadata, METADATA_EXIF, &metadata->exif, exif.bytes, exif.size, error);
+    done = done && metadata_add(metadata, METADATA_EXIF, &metadata->exif, exif.bytes, exif.size);
     blob_free(&exif);
     metadata->orientation = exif_orientation(&metadata->exif);
     return done;
 }
 
-void metadata_reconcile(struct metadata *metadata)
+bool metadata_read_end(bool done, struct metadata *metadata, struct error *error)
 {
     const struct resolution *r = &metadata->resolution;
     metadata->has_srgb = metadata->has_srgb && metadata->icc.size == 0; /* a file may have only one of the two */
     if (r->horizontal == 0 || r->vertical == 0 || r->horizontal > INT32_MAX || r->vertical > INT32_MAX ||
         (r->unit == RESOLUTION_ASPECT && r->horizontal == r->vertical)) /* square pixels, which is the default */
         metadata->resolution = (struct resolution){RESOLUTION_NONE, 0, 0};
+    return done || error_no_memory(error, "metadata");
 }
 
 /* ---- Turning ---- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Shared by the files of this room. A file is not trusted: each length is checked against the size of the file. Each
- * part is copied only once, so the time is proportional to the file's size. */
+ * part is copied only once, so the time is proportional to the file's size. Functions that return bool fail only if there
+ * is not enough memory; metadata_read_end and metadata_insert report that. */
 #ifndef GPUCONV_METADATA_INTERNAL_H
 #define GPUCONV_METADATA_INTERNAL_H
 
@@ -21,24 +22,23 @@ uint32_t metadata_bit(enum metadata_part part, enum metadata_reason reason);
 bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum metadata_reason reason);
 
 /* Inflate *SIZE bytes into OUT, up to MOST and to what is left of METADATA's bound for a file. *SIZE becomes the size
- * of the stream itself. If that fails, OUT has no bytes and PART is dropped. Release OUT with blob_free. This function
- * and the next six return false if there is not enough memory. */
+ * of the stream itself. If that fails, OUT has no bytes and PART is dropped. Release OUT with blob_free. */
 bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const uint8_t *bytes, size_t *size,
-                      size_t most, struct blob *out, struct error *error);
+                      size_t most, struct blob *out);
 
 /* Append a copy of SIZE bytes to BLOB, which belongs to METADATA, or drop the part if it is too large. */
-bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blob *blob, const void *bytes, size_t size,
-                  struct error *error);
+bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blob *blob, const void *bytes,
+                  size_t size);
 
 /* Add SIZE bytes to METADATA, or drop them: a profile, EXIF with or without EXIF_HEAD, an XMP packet, or several of
  * Photoshop's resources. Only the first EXIF and the first packet count. */
-bool metadata_add_icc(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error);
-bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error);
-bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error);
-bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error);
+bool metadata_add_icc(struct metadata *metadata, const uint8_t *bytes, size_t size);
+bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size);
+bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t size);
+bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, size_t size);
 
-/* Make the parts of METADATA agree with each other, once the whole file is read. */
-void metadata_reconcile(struct metadata *metadata);
+/* End reading: make the parts of METADATA agree with each other. If DONE is false, report the error. */
+bool metadata_read_end(bool done, struct metadata *metadata, struct error *error);
 
 /* Remove a property from the packet, or set it to one digit, at each place where it occurs. */
 void xmp_remove(struct blob *xmp, const char *name);

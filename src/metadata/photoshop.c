@@ -84,30 +84,29 @@ struct resource {
 
 /* Add a resource of SIZE bytes of DATA, under the number and the name of RESOURCE. */
 static bool append_resource(struct metadata *metadata, const struct resource *resource, const uint8_t *data,
-                            size_t size, struct error *error)
+                            size_t size)
 {
     struct blob whole = {0};
     uint8_t count[4];
     put_big32(count, (uint32_t)size);
-    bool done = (blob_append(&whole, resource->head, resource->head_size - sizeof count) &&
-                 blob_append(&whole, count, sizeof count) && blob_append(&whole, data, size) &&
-                 blob_append(&whole, "", size & 1)) ||
-                error_no_memory(error, "metadata");
-    done = done && metadata_add(metadata, METADATA_IPTC, &metadata->iptc, whole.bytes, whole.size, error);
+    const bool done = blob_append(&whole, resource->head, resource->head_size - sizeof count) &&
+                      blob_append(&whole, count, sizeof count) && blob_append(&whole, data, size) &&
+                      blob_append(&whole, "", size & 1) &&
+                      metadata_add(metadata, METADATA_IPTC, &metadata->iptc, whole.bytes, whole.size);
     blob_free(&whole);
     return done;
 }
 
 /* Add a resource if it is one of those that are kept. *CHANGED says whether IPTC was cut, so its digest is wrong. */
-static bool add_resource(struct metadata *metadata, const struct resource *resource, bool *changed, struct error *error)
+static bool add_resource(struct metadata *metadata, const struct resource *resource, bool *changed)
 {
     struct blob iptc = {0};
     bool done = true, known = true;
     switch (big16(resource->head + 4)) {
     case RESOURCE_IPTC:
-        done = filter_iptc(metadata, resource->data, resource->size, &iptc) || error_no_memory(error, "metadata");
+        done = filter_iptc(metadata, resource->data, resource->size, &iptc);
         *changed = *changed || iptc.size < resource->size;
-        done = done && (iptc.size == 0 || append_resource(metadata, resource, iptc.bytes, iptc.size, error));
+        done = done && (iptc.size == 0 || append_resource(metadata, resource, iptc.bytes, iptc.size));
         blob_free(&iptc);
         return done;
     case RESOURCE_DIGEST:
@@ -126,10 +125,10 @@ static bool add_resource(struct metadata *metadata, const struct resource *resou
     }
     if (!known)
         return metadata_drop(metadata, METADATA_IPTC, METADATA_UNKNOWN);
-    return append_resource(metadata, resource, resource->data, resource->size, error);
+    return append_resource(metadata, resource, resource->data, resource->size);
 }
 
-bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error)
+bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, size_t size)
 {
     bool changed = false;
     while (size >= RESOURCE_LEAST && memcmp(bytes, "8BIM", 4) == 0) {
@@ -141,7 +140,7 @@ bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, siz
         if (data > size - head)
             break;
         const struct resource resource = {.head = bytes, .data = bytes + head, .head_size = head, .size = data};
-        if (!add_resource(metadata, &resource, &changed, error))
+        if (!add_resource(metadata, &resource, &changed))
             return false;
         const size_t whole = head + data + ((data & 1) && data < size - head);
         bytes += whole;

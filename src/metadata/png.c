@@ -33,7 +33,7 @@ static size_t keyword_length(const uint8_t *data, size_t size)
 }
 
 /* Read iCCP: a name, 0 for the only compression method, and a profile. */
-static bool read_icc(struct metadata *metadata, const uint8_t *data, size_t size, struct error *error)
+static bool read_icc(struct metadata *metadata, const uint8_t *data, size_t size)
 {
     const size_t name = keyword_length(data, size);
     struct blob profile = {0};
@@ -43,8 +43,8 @@ static bool read_icc(struct metadata *metadata, const uint8_t *data, size_t size
         return metadata_drop(metadata, METADATA_ICC, METADATA_DAMAGED);
     size_t packed = size - name - 1;
     const bool done =
-        metadata_inflate(metadata, METADATA_ICC, data + name + 1, &packed, METADATA_PART_MOST, &profile, error) &&
-        (profile.bytes == NULL || metadata_add_icc(metadata, profile.bytes, profile.size, error));
+        metadata_inflate(metadata, METADATA_ICC, data + name + 1, &packed, METADATA_PART_MOST, &profile) &&
+        (profile.bytes == NULL || metadata_add_icc(metadata, profile.bytes, profile.size));
     if (metadata->icc.size > 0)
         memcpy(metadata->icc_name, data, name);
     blob_free(&profile);
@@ -55,7 +55,7 @@ static bool read_icc(struct metadata *metadata, const uint8_t *data, size_t size
 
 /* Decode a raw profile, as ImageMagick writes it: a line end, a name, the number of bytes, the bytes in hexadecimal.
  * BYTES stays empty if the text is no raw profile or is damaged. Returns false if there is not enough memory. */
-static bool decode_raw(const uint8_t *text, size_t size, struct blob *bytes, struct error *error)
+static bool decode_raw(const uint8_t *text, size_t size, struct blob *bytes)
 {
     size_t at = 0, count = 0, filled = 0;
     int high = -1;
@@ -68,7 +68,7 @@ static bool decode_raw(const uint8_t *text, size_t size, struct blob *bytes, str
     if (count == 0 || count > METADATA_PART_MOST || count > size / 2)
         return true;
     if (blob_extend(bytes, count) == NULL)
-        return error_no_memory(error, "metadata");
+        return false;
     for (; at < size && filled < count; at++) {
         const char *hit = memchr(digits, tolower(text[at]), sizeof digits - 1);
         if (hit == NULL)
@@ -84,20 +84,20 @@ static bool decode_raw(const uint8_t *text, size_t size, struct blob *bytes, str
 }
 
 /* Read a raw profile whose keyword ends in NAME. An unknown one is ignored, because it may be a picture. */
-static bool read_raw(struct metadata *metadata, const char *name, const uint8_t *text, size_t size, struct error *error)
+static bool read_raw(struct metadata *metadata, const char *name, const uint8_t *text, size_t size)
 {
     struct blob raw = {0};
-    bool done = decode_raw(text, size, &raw, error);
+    bool done = decode_raw(text, size, &raw);
     if (!done || raw.size == 0)
         ;
     else if (bytes_begin(raw.bytes, raw.size, EXIF_HEAD, sizeof EXIF_HEAD) || strcmp(name, "exif") == 0)
-        done = metadata_add_exif(metadata, raw.bytes, raw.size, error);
+        done = metadata_add_exif(metadata, raw.bytes, raw.size);
     else if (bytes_begin(raw.bytes, raw.size, XMP_HEAD, sizeof XMP_HEAD))
-        done = metadata_add_xmp(metadata, raw.bytes + sizeof XMP_HEAD, raw.size - sizeof XMP_HEAD, error);
+        done = metadata_add_xmp(metadata, raw.bytes + sizeof XMP_HEAD, raw.size - sizeof XMP_HEAD);
     else if (strcmp(name, "xmp") == 0)
-        done = metadata_add_xmp(metadata, raw.bytes, raw.size, error);
+        done = metadata_add_xmp(metadata, raw.bytes, raw.size);
     else if (metadata->iptc.size == 0 && (strcmp(name, "iptc") == 0 || strcmp(name, "8bim") == 0))
-        done = metadata_add_resources(metadata, raw.bytes, raw.size, error);
+        done = metadata_add_resources(metadata, raw.bytes, raw.size);
     blob_free(&raw);
     return done;
 }
@@ -132,25 +132,23 @@ static bool is_raw(const char *keyword)
 }
 
 /* Read the inflated text of a chunk. A text that is no other metadata is kept as the chunk that holds it. */
-static bool read_plain(struct metadata *metadata, const struct png_chunk *chunk, const uint8_t *text, size_t size,
-                       struct error *error)
+static bool read_plain(struct metadata *metadata, const struct png_chunk *chunk, const uint8_t *text, size_t size)
 {
     const char *keyword = (const char *)chunk->data;
     if (strcmp(keyword, xmp_keyword) == 0)
-        return metadata_add_xmp(metadata, text, size, error);
+        return metadata_add_xmp(metadata, text, size);
     if (is_raw(keyword))
-        return read_raw(metadata, keyword + strlen(raw_keyword), text, size, error);
+        return read_raw(metadata, keyword + strlen(raw_keyword), text, size);
     if (size > METADATA_TEXT_MOST)
         return metadata_drop(metadata, METADATA_TEXT, METADATA_TOO_LARGE);
     if (png_chunk_is(chunk, "iTXt") && !text_is_utf8(text, size))
         return metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
     if (!plain_text_is(text, size))
         return metadata_drop(metadata, METADATA_TEXT, METADATA_UNKNOWN);
-    return metadata_add(metadata, METADATA_TEXT, &metadata->texts, chunk->head, PNG_CHUNK_OVERHEAD + chunk->size,
-                        error);
+    return metadata_add(metadata, METADATA_TEXT, &metadata->texts, chunk->head, PNG_CHUNK_OVERHEAD + chunk->size);
 }
 
-static bool read_text(struct metadata *metadata, const struct png_chunk *chunk, struct error *error)
+static bool read_text(struct metadata *metadata, const struct png_chunk *chunk)
 {
     enum { HEAD_MOST = 512 }; /* bytes before the text: its keyword, a language, the keyword in that language */
     const char *keyword = (const char *)chunk->data;
@@ -161,16 +159,16 @@ static bool read_text(struct metadata *metadata, const struct png_chunk *chunk, 
     const uint8_t *text = chunk->data + start;
     const size_t size = chunk->size - start;
     if (!compressed)
-        return read_plain(metadata, chunk, text, size, error);
+        return read_plain(metadata, chunk, text, size);
     const bool xmp = strcmp(keyword, xmp_keyword) == 0, wrapped = xmp || is_raw(keyword);
     struct blob inflated = {0};
     size_t packed = size;
     bool done = metadata_inflate(metadata, xmp ? METADATA_XMP : METADATA_TEXT, text, &packed,
-                                 wrapped ? METADATA_PART_MOST : METADATA_TEXT_MOST, &inflated, error);
+                                 wrapped ? METADATA_PART_MOST : METADATA_TEXT_MOST, &inflated);
     if (done && inflated.bytes != NULL && packed < size && !wrapped) /* bytes after the stream would be kept, too */
         metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
     else if (done && inflated.bytes != NULL)
-        done = read_plain(metadata, chunk, inflated.bytes, inflated.size, error);
+        done = read_plain(metadata, chunk, inflated.bytes, inflated.size);
     blob_free(&inflated);
     return done;
 }
@@ -186,15 +184,15 @@ static void read_fixed(const struct png_chunk *chunk, const char *type, size_t s
     memcpy(field, chunk->data, size);
 }
 
-static bool read_chunk(struct metadata *metadata, const struct png_chunk *chunk, struct error *error)
+static bool read_chunk(struct metadata *metadata, const struct png_chunk *chunk)
 {
     const uint8_t *data = chunk->data;
     if (png_chunk_is(chunk, "iCCP"))
-        return read_icc(metadata, data, chunk->size, error);
+        return read_icc(metadata, data, chunk->size);
     if (png_chunk_is(chunk, "eXIf"))
-        return metadata_add_exif(metadata, data, chunk->size, error);
+        return metadata_add_exif(metadata, data, chunk->size);
     if (png_chunk_is(chunk, "tEXt") || png_chunk_is(chunk, "zTXt") || png_chunk_is(chunk, "iTXt"))
-        return read_text(metadata, chunk, error);
+        return read_text(metadata, chunk);
     read_fixed(chunk, "gAMA", sizeof metadata->gamma, metadata->gamma, &metadata->has_gamma);
     read_fixed(chunk, "cHRM", sizeof metadata->chromaticities, metadata->chromaticities, &metadata->has_chromaticities);
     read_fixed(chunk, "cICP", sizeof metadata->coding, metadata->coding, &metadata->has_coding);
@@ -216,9 +214,8 @@ bool metadata_read_png(const uint8_t *bytes, size_t size, size_t most, struct me
     bool done = true;
     *metadata = (struct metadata){.orientation = 1, .most = most};
     while (done && png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK)
-        done = read_chunk(metadata, &chunk, error);
-    metadata_reconcile(metadata);
-    return done;
+        done = read_chunk(metadata, &chunk);
+    return metadata_read_end(done, metadata, error);
 }
 
 /* ---- Writing ---- */

@@ -158,13 +158,15 @@ static bool read_characters(struct filter_state *state, size_t end, bool referen
     return true;
 }
 
-/* Is a value plain text? Letters that may be a row of a picture are counted. */
+/* Is a value plain text? Otherwise it is noted as unknown. Letters that may be a row of a picture are counted. */
 static bool is_value(struct filter_state *state, const struct plain_text *text)
 {
     if (text->longest >= CODE_LEAST)
         state->codes += text->longest;
-    return text->size <= VALUE_MOST && plain_text_holds(text) &&
-           (text->longest < CODE_LEAST || state->codes <= CODES_MOST);
+    const bool known = text->size <= VALUE_MOST && plain_text_holds(text) &&
+                       (text->longest < CODE_LEAST || state->codes <= CODES_MOST);
+    state->unknown = state->unknown || !known;
+    return known;
 }
 
 /* ---- Names that are left out ---- */
@@ -273,8 +275,7 @@ static bool read_attributes(struct filter_state *state, bool copied)
                 return false;
             continue;
         }
-        const bool known = declares || is_value(state, &text), kept = known && (declares || !is_left_out(state, name));
-        state->unknown = state->unknown || !known;
+        const bool kept = declares || (is_value(state, &text) && !is_left_out(state, name));
         if (kept && !copy(state, (struct span){before, state->at}))
             return false;
     }
@@ -285,11 +286,9 @@ static bool read_attributes(struct filter_state *state, bool copied)
 static void close_element(struct filter_state *state)
 {
     struct element *element = &state->open[--state->depth];
-    const bool known = element->left_out || is_value(state, &element->text);
-    state->unknown = state->unknown || !known;
-    if (element->left_out || !known)
+    state->is_empty = element->left_out || !is_value(state, &element->text); /* what counts is the root, the last one */
+    if (state->is_empty)
         state->out->size = element->begin;
-    state->is_empty = element->left_out || !known; /* what counts is the root, the last one */
 }
 
 static bool read_start_tag(struct filter_state *state)
@@ -341,9 +340,7 @@ static bool read_aside(struct filter_state *state, const char *end)
     state->at = start;
     if (!read_characters(state, after, false, &text))
         return false;
-    const bool known = is_value(state, &text);
-    state->unknown = state->unknown || !known;
-    return !known || copy(state, (struct span){start, after});
+    return !is_value(state, &text) || copy(state, (struct span){start, after});
 }
 
 /* Read what stands between tags: characters, or a CDATA section. Outside of the root there may only be blanks. */
@@ -402,7 +399,7 @@ static bool filter_packet(struct metadata *metadata, const uint8_t *bytes, size_
     return true;
 }
 
-bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t size, struct error *error)
+bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t size)
 {
     struct blob packet = {0};
     while (size > 0 && bytes[size - 1] == 0)
@@ -411,8 +408,8 @@ bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t si
         return true;
     if (size > METADATA_PART_MOST)
         return metadata_drop(metadata, METADATA_XMP, METADATA_TOO_LARGE);
-    const bool done = (filter_packet(metadata, bytes, size, &packet) || error_no_memory(error, "metadata")) &&
-                      metadata_add(metadata, METADATA_XMP, &metadata->xmp, packet.bytes, packet.size, error);
+    const bool done = filter_packet(metadata, bytes, size, &packet) &&
+                      metadata_add(metadata, METADATA_XMP, &metadata->xmp, packet.bytes, packet.size);
     blob_free(&packet);
     return done;
 }
