@@ -21,6 +21,12 @@ void *bytes_allocate(size_t size)
     return bytes;
 }
 
+void *array_grow(void *items, size_t count, size_t size)
+{
+    const bool full = (count & (count - 1)) == 0; /* its capacity is the next power of 2 */
+    return full ? realloc(items, (count > 0 ? 2 * count : 1) * size) : items;
+}
+
 /* The capacity to reserve for SIZE bytes, a power of 2: so appending takes constant time per byte on average. All sizes
  * are far below 2^63. */
 static size_t capacity_of(size_t size)

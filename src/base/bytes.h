@@ -55,6 +55,10 @@ bool bytes_contain(const uint8_t *bytes, size_t size, const char *text);
  * of the time that decoding it takes. */
 void *bytes_allocate(size_t size);
 
+/* Make room for one more item of SIZE bytes in an array of COUNT items, which only this function has allocated. Returns the
+ * array, which may have moved, or NULL if there is not enough memory. */
+void *array_grow(void *items, size_t count, size_t size);
+
 /* A buffer that grows. The struct owns the bytes; all zero is an empty one. */
 struct blob {
     uint8_t *bytes; /* NULL if size is 0 */

@@ -3,6 +3,7 @@
  * Make jobs from names. */
 #include "batch/file_list.h"
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "batch/collisions.h"
@@ -88,14 +89,10 @@ static char *output_path(const struct list_request *request, const char *relativ
 static struct job *add_job(struct list_builder *builder)
 {
     struct file_list *list = builder->list;
-    if (list->count == list->capacity) {
-        const size_t capacity = list->capacity > 0 ? 2 * list->capacity : 64;
-        struct job *larger = realloc(list->jobs, capacity * sizeof *larger);
-        if (larger == NULL)
-            return NULL;
-        list->jobs = larger;
-        list->capacity = capacity;
-    }
+    struct job *larger = array_grow(list->jobs, list->count, sizeof *larger);
+    if (larger == NULL)
+        return NULL;
+    list->jobs = larger;
     list->jobs[list->count] = (struct job){0};
     return &list->jobs[list->count++];
 }
@@ -156,14 +153,10 @@ static bool add_to_tree(struct list_builder *builder, const char *path, const ch
 {
     const char *reason = strerror(errno);
     struct file_tree *tree = builder->tree;
-    if (tree->count == tree->capacity) {
-        const size_t capacity = tree->capacity > 0 ? 2 * tree->capacity : 64;
-        struct listed_file *larger = realloc(tree->files, capacity * sizeof *larger);
-        if (larger == NULL)
-            return error_no_memory(builder->error, "the list of files");
-        tree->files = larger;
-        tree->capacity = capacity;
-    }
+    struct listed_file *larger = array_grow(tree->files, tree->count, sizeof *larger);
+    if (larger == NULL)
+        return error_no_memory(builder->error, "the list of files");
+    tree->files = larger;
     struct listed_file *file = &tree->files[tree->count++];
     *file = (struct listed_file){.path = strdup(path)};
     if (file->path == NULL || (facts == NULL && asprintf(&file->problem, "cannot be read: %s", reason) < 0))

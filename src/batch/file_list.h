@@ -17,7 +17,7 @@
 
 struct file_list {
     struct job *jobs; /* in the order of their outputs: the same on every machine that sees the same files */
-    size_t count, capacity;
+    size_t count;
     size_t listed;    /* jobs of all shards */
     uint64_t listing; /* a fingerprint of their names and sizes, in any order */
 };
@@ -32,7 +32,7 @@ struct listed_file {
 
 struct file_tree {
     struct listed_file *files; /* sorted by name */
-    size_t count, capacity;
+    size_t count;
 };
 
 struct list_request {

@@ -3,6 +3,7 @@
  * Match the files of two folders. */
 #include "compare/pairs.h"
 
+#include "base/bytes.h"
 #include "base/file.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 static bool no_memory(struct error *error)
 {
-    return error_set(error, ERROR_WORK, "not enough memory for the list of pairs; compare fewer files at a time");
+    return error_no_memory(error, "the list of pairs");
 }
 
 /* ---- Rows ---- */
@@ -58,6 +59,12 @@ static int compare_rows_by_name(const void *a, const void *b)
     return order != 0 ? order : (q->expected.path != NULL) - (p->expected.path != NULL);
 }
 
+static void sort_rows(struct compare_rows *rows)
+{
+    if (rows->count > 0)
+        qsort(rows->rows, rows->count, sizeof *rows->rows, compare_rows_by_name);
+}
+
 /* ---- Matching ---- */
 
 /* The length of a relative path without its suffix. */
@@ -81,20 +88,20 @@ static int compare_files_by_stem(const void *a, const void *b)
     return order != 0 ? order : strcmp(p->name, q->name);
 }
 
-/* Files without a partner yet. */
+/* Files without a partner yet, sorted by name or by stem. */
 struct left {
     struct listed_file **files;
     size_t count;
 };
 
-static bool find_left(const struct file_tree *list, struct left *left)
+static bool find_left(const struct file_tree *list, bool by_stem, struct left *left)
 {
     left->count = 0;
     left->files = calloc(list->count + 1, sizeof(struct listed_file *));
     for (size_t i = 0; left->files != NULL && i < list->count; i++)
         if (list->files[i].path != NULL) /* a row has taken the others' */
             left->files[left->count++] = &list->files[i];
-    if (left->count > 0)
+    if (by_stem && left->count > 0)
         qsort(left->files, left->count, sizeof *left->files, compare_files_by_stem);
     return left->files != NULL;
 }
@@ -150,38 +157,28 @@ static void keep_unreadable(struct compare_rows *rows)
 static bool match(const struct file_tree *expected, const struct file_tree *actual, struct compare_rows *rows,
                   struct error *error)
 {
-    const struct file_tree *const lists[2] = {expected, actual};
-    struct left all[2] = {{0}, {0}}, left[2] = {{0}, {0}};
     bool done = true;
-    for (int i = 0; i < 2; i++) {
-        all[i].files = calloc(lists[i]->count + 1, sizeof(struct listed_file *));
-        done = done && all[i].files != NULL;
-        for (; done && all[i].count < lists[i]->count; all[i].count++)
-            all[i].files[all[i].count] = &lists[i]->files[all[i].count];
-    }
-    done = done || no_memory(error);
-    done = done && join(all[0], all[1], strcmp, true, rows, error);
-    for (int i = 0; done && i < 2; i++)
-        done = find_left(lists[i], &left[i]) || no_memory(error);
-    done = done && join(left[0], left[1], compare_stems, false, rows, error);
-    for (int i = 0; i < 2; i++) {
-        free(all[i].files);
-        free(left[i].files);
+    for (int by_stem = 0; done && by_stem < 2; by_stem++) {
+        struct left a = {0}, b = {0};
+        done = (find_left(expected, by_stem, &a) && find_left(actual, by_stem, &b)) || no_memory(error);
+        done = done && join(a, b, by_stem ? compare_stems : strcmp, !by_stem, rows, error);
+        free(a.files);
+        free(b.files);
     }
     keep_unreadable(rows);
-    if (done && rows->count > 0)
-        qsort(rows->rows, rows->count, sizeof *rows->rows, compare_rows_by_name);
+    sort_rows(rows);
     return done;
 }
 
 /* ---- Parts of the list ---- */
 
-/* Keep the KEPT rows, of rows->count flags. */
-static void keep_rows(struct compare_rows *rows, const bool *kept)
+/* Keep the rows that IS_WANTED wants. */
+static void keep_rows(struct compare_rows *rows, bool (*is_wanted)(const struct compare_row *row, void *context),
+                      void *context)
 {
     size_t count = 0;
     for (size_t i = 0; i < rows->count; i++) {
-        if (kept[i]) {
+        if (is_wanted(&rows->rows[i], context)) {
             rows->rows[count++] = rows->rows[i];
             continue;
         }
@@ -194,9 +191,11 @@ static void keep_rows(struct compare_rows *rows, const bool *kept)
 
 /* The names of --files-from. */
 struct names {
-    char **names;
-    size_t count, capacity;
-    bool *found;
+    struct name {
+        char *text; /* NULL: a row owns it by now */
+        bool found;
+    } * names;
+    size_t count;
 };
 
 /* file_list_read_names' function: add NAME, without "./" before it and slashes behind it. */
@@ -210,21 +209,17 @@ static bool add_name(void *context, const char *name, struct error *error)
         length--;
     if (length == 0)
         return true;
-    if (names->count == names->capacity) {
-        const size_t capacity = names->capacity > 0 ? 2 * names->capacity : 64;
-        char **larger = realloc(names->names, capacity * sizeof *larger);
-        if (larger == NULL)
-            return no_memory(error);
-        names->names = larger;
-        names->capacity = capacity;
-    }
-    names->names[names->count] = strndup(name, length);
-    return names->names[names->count++] != NULL || no_memory(error);
+    struct name *larger = array_grow(names->names, names->count, sizeof *larger);
+    if (larger == NULL)
+        return no_memory(error);
+    names->names = larger;
+    larger[names->count] = (struct name){.text = strndup(name, length)};
+    return larger[names->count++].text != NULL || no_memory(error);
 }
 
-static int compare_texts(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
 }
 
 /* Is RELATIVE, or a folder that it is in, among the sorted names? */
@@ -238,73 +233,69 @@ static bool is_named(struct names *names, const char *relative)
     for (char *slash = path; slash != NULL; slash = strrchr(path, '/')) {
         if (slash != path)
             *slash = '\0';
-        const char *key = path;
-        char *const *name = bsearch(&key, names->names, names->count, sizeof *names->names, compare_texts);
+        const struct name key = {.text = path};
+        struct name *name =
+            names->count == 0 ? NULL : bsearch(&key, names->names, names->count, sizeof key, compare_names);
         if (name != NULL)
-            found = names->found[name - names->names] = true;
+            found = name->found = true;
         if (path[0] == '/')
             break;
     }
     return found;
 }
 
+/* keep_rows' function: is one of the row's files named? Both are looked up, so that the names count as found. */
+static bool is_row_named(const struct compare_row *row, void *names)
+{
+    const bool expected = is_named(names, row->expected.relative);
+    return is_named(names, row->actual.relative) || expected;
+}
+
+/* Add a row for each name that is in neither folder. A name may occur several times. */
+static bool add_unknown(struct names *names, struct compare_rows *rows, struct error *error)
+{
+    const char *before = "";
+    for (size_t i = 0; i < names->count; i++) {
+        struct name *name = &names->names[i];
+        const bool is_known = name->found || strcmp(name->text, before) == 0;
+        before = name->text;
+        if (is_known)
+            continue;
+        struct error problem;
+        struct compare_row *row = rows_add(rows);
+        if (row == NULL)
+            return no_memory(error);
+        error_about(&problem, ERROR_WORK, name->text, "is in neither folder; name a file below one of them");
+        *row = (struct compare_row){.kind = ROW_UNREADABLE, .expected = {.path = name->text}};
+        row->name = row->expected.relative = row->expected.path;
+        row_set_problem(row, &problem);
+        name->text = NULL;
+    }
+    return true;
+}
+
 /* Keep the rows that the list names. A name that is in neither folder is a row that cannot be read. */
 static bool keep_named(const struct pairs_request *request, struct compare_rows *rows, struct error *error)
 {
     struct names names = {0};
-    bool *kept = calloc(rows->count + 1, sizeof *kept);
-    bool done = kept != NULL || no_memory(error);
-    done = done && file_list_read_names(request->files_from, request->null_separated, add_name, &names, error);
+    bool done = file_list_read_names(request->files_from, request->null_separated, add_name, &names, error);
     if (done && names.count > 0)
-        qsort(names.names, names.count, sizeof *names.names, compare_texts);
-    names.found = calloc(names.count + 1, sizeof *names.found);
-    done = done && (names.found != NULL || no_memory(error));
-    for (size_t i = 0; done && i < rows->count; i++) {
-        const bool expected = is_named(&names, rows->rows[i].expected.relative);
-        kept[i] = is_named(&names, rows->rows[i].actual.relative) || expected;
-    }
+        qsort(names.names, names.count, sizeof *names.names, compare_names);
     if (done)
-        keep_rows(rows, kept);
-    const char *before = ""; /* the name before, which its row may own by now */
-    for (size_t i = 0; done && i < names.count; i++) {
-        struct error problem;
-        const bool is_known = names.found[i] || strcmp(names.names[i], before) == 0;
-        before = names.names[i];
-        if (is_known)
-            continue;
-        struct compare_row *row = rows_add(rows);
-        done = row != NULL || no_memory(error);
-        if (!done)
-            break;
-        error_about(&problem, ERROR_WORK, names.names[i], "is in neither folder; name a file below one of them");
-        *row = (struct compare_row){.kind = ROW_UNREADABLE, .expected = {.path = names.names[i]}};
-        row->name = row->expected.relative = row->expected.path;
-        row_set_problem(row, &problem);
-        names.names[i] = NULL;
-    }
+        keep_rows(rows, is_row_named, &names);
+    done = done && add_unknown(&names, rows, error);
     for (size_t i = 0; i < names.count; i++)
-        free(names.names[i]);
+        free(names.names[i].text);
     free(names.names);
-    free(names.found);
-    free(kept);
-    if (done && rows->count > 0)
-        qsort(rows->rows, rows->count, sizeof *rows->rows, compare_rows_by_name);
+    sort_rows(rows);
     return done;
 }
 
-/* Every process that sees the pair finds the same shard for it, whatever other files it sees. */
-static bool keep_shard(const struct shard *shard, struct compare_rows *rows, struct error *error)
+/* keep_rows' function: every process that sees the pair finds the same shard for it, whatever other files it sees. */
+static bool is_in_shard(const struct compare_row *row, void *context)
 {
-    if (shard->count <= 1 || rows->count == 0)
-        return true;
-    bool *mine = calloc(rows->count, sizeof *mine);
-    if (mine == NULL)
-        return no_memory(error);
-    for (size_t i = 0; i < rows->count; i++)
-        mine[i] = shard_of(rows->rows[i].name, shard->count) == shard->index;
-    keep_rows(rows, mine);
-    free(mine);
-    return true;
+    const struct shard *shard = context;
+    return shard_of(row->name, shard->count) == shard->index;
 }
 
 /* ---- The whole ---- */
@@ -315,8 +306,10 @@ bool pairs_make(const struct pairs_request *request, struct compare_rows *rows, 
     const bool none = request->expected_may_miss && access(request->expected, F_OK) != 0;
     const bool done = (none || file_tree_make(request->expected, &expected, error)) &&
                       file_tree_make(request->actual, &actual, error) && match(&expected, &actual, rows, error) &&
-                      (request->files_from == NULL || keep_named(request, rows, error)) &&
-                      keep_shard(&request->shard, rows, error);
+                      (request->files_from == NULL || keep_named(request, rows, error));
+    struct shard shard = request->shard;
+    if (done && shard.count > 1)
+        keep_rows(rows, is_in_shard, &shard);
     file_tree_free(&expected);
     file_tree_free(&actual);
     return done;

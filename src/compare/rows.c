@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "compare/rows.h"
 
+#include "base/bytes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,14 +18,10 @@ const char *row_kind_name(enum row_kind kind)
 
 struct compare_row *rows_add(struct compare_rows *rows)
 {
-    if (rows->count == rows->capacity) {
-        const size_t capacity = rows->capacity > 0 ? 2 * rows->capacity : 64;
-        struct compare_row *larger = realloc(rows->rows, capacity * sizeof *larger);
-        if (larger == NULL)
-            return NULL;
-        rows->rows = larger;
-        rows->capacity = capacity;
-    }
+    struct compare_row *larger = array_grow(rows->rows, rows->count, sizeof *larger);
+    if (larger == NULL)
+        return NULL;
+    rows->rows = larger;
     rows->rows[rows->count] = (struct compare_row){0};
     return &rows->rows[rows->count++];
 }

@@ -50,7 +50,7 @@ struct compare_row {
 
 struct compare_rows {
     struct compare_row *rows; /* sorted by name, byte by byte */
-    size_t count, capacity;
+    size_t count;
     size_t counts[ROW_KINDS]; /* rows of each kind */
 };
 
