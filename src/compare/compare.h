@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct thread_pool;
+
 /* The most rectangles of pixels to ignore. */
 enum { COMPARE_AREAS_MOST = 64 };
 
@@ -47,7 +49,7 @@ struct difference {
     int largest;             /* the largest absolute difference of two samples that were not ignored */
     int largest_of[4];       /* the same, by channel */
     double psnr;             /* 10 log10(peak^2 / mean square error) in dB, peak 255 or 65535; INFINITY if equal */
-    double ssim;             /* as in ssim.h; NAN where it is not defined or was not computed */
+    double ssim;             /* of ssim_compute; NAN if it is not defined or was not computed */
 };
 
 /* Copy the pixels of EXPECTED that RULES ignore over those of ACTUAL, so that they are equal from now on. *IGNORED
@@ -62,6 +64,15 @@ void compare_images(const struct image *expected, const struct image *actual, in
 
 /* How many pixels may be beyond the tolerance. */
 uint64_t compare_allowed(const struct compare_rules *rules, const struct difference *difference);
+
+/* The side of the window of the SSIM. Smaller images have none. */
+enum { SSIM_WINDOW = 11 };
+
+/* Set *SSIM to the structural similarity of the luma of two images of one shape: 0.299 red + 0.587 green + 0.114 blue
+ * (ITU-R BT.601), or the grey level. Alpha does not count. NAN if the images are smaller than the window. The result does
+ * not depend on the number of threads. POOL may be NULL. Fails if there is not enough memory. */
+bool ssim_compute(const struct image *expected, const struct image *actual, struct thread_pool *pool, double *ssim,
+                  struct error *error);
 
 /* Set PICTURE to an image that shows where and how much two images of one shape differ. It is grey or RGB with 8 bits,
  * and black where the images are equal. Elsewhere each colour is the absolute difference, scaled so that the largest

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: MIT */
-#include "compare/describe.h"
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows as text, JSON and JUnit's XML. */
+#include "compare/report.h"
 
 #include "base/file.h"
 #include "base/text.h"

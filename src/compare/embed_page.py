@@ -27,7 +27,7 @@ def main():
     lines = "".join(f"    {literal(line)},\n" for line in page.encode().splitlines(keepends=True))
     pathlib.Path(sys.argv[3]).write_text(
         "/* Written by src/compare/embed_page.py from page.html; do not edit. */\n"
-        f'#include "compare/page.h"\n\nconst char *const page_template[] = {{\n{lines}    NULL,\n}};\n', encoding="ascii")
+        f'#include "compare/report.h"\n\nconst char *const page_template[] = {{\n{lines}    NULL,\n}};\n', encoding="ascii")
 
 
 main()

@@ -1,9 +1,11 @@
-/* SPDX-License-Identifier: MIT */
-#include "compare/page.h"
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows as a page of HTML. */
+#include "compare/report.h"
 
 #include "base/file.h"
 #include "base/text.h"
-#include "compare/describe.h"
+#include "compare/compare_internal.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * The stages of one pair. */
-#include "compare/pair.h"
+#include "compare/compare_internal.h"
 
 #include "base/file.h"
 #include "codec/format.h"
-#include "compare/picture.h"
-#include "compare/ssim.h"
 #include "metadata/metadata.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* One of the two files. */
 struct side {
@@ -21,7 +17,7 @@ struct side {
     size_t size;
     struct codec_info info;
     struct codec_reader reader;
-    struct image image;
+    struct image image, small; /* SMALL is for a thumbnail; it may be shrunk before pixels were ignored */
     struct metadata metadata;
     struct error error; /* of the stage that failed */
     bool failed;
@@ -33,7 +29,6 @@ struct pair {
     struct codec_settings codec[2];
     struct side sides[2];
     struct thumbnails *thumbnails; /* NULL: none are wanted */
-    struct image small;            /* the actual image, shrunk before pixels of it were ignored */
     void (*stage)(struct pair *pair, int side);
 };
 
@@ -148,47 +143,14 @@ static bool run_both(struct pair *pair, void (*stage)(struct pair *, int), struc
 
 /* ---- The picture ---- */
 
-/* No picture takes the place of another file in the folder. Those of an earlier run are gone by now. */
-static bool check_free(const struct compare_settings *settings, const char *path, struct error *error)
+/* Make a thumbnail of IMAGE from SMALL, or shrink it to SMALL first. */
+static void make_thumbnail(struct pair *pair, const struct image *image, enum shrink shrink, struct image *small,
+                           struct thumbnail *thumbnail)
 {
-    struct stat facts;
-    if (settings->picture != NULL || lstat(path, &facts) != 0)
-        return true;
-    return error_about(error, ERROR_WORK, path,
-                       "is there already, and not from an earlier comparison; move it, or name another folder");
-}
-
-static bool write_picture(const struct pair *pair, const struct image *picture, const char *path,
-                          const struct format *format, struct error *error)
-{
-    struct pair_worker *worker = pair->worker;
-    uint8_t *bytes = NULL;
-    size_t size;
-    bool done = codec_encode(picture, format, &pair->codec[0], &bytes, &size, error) &&
-                picture_mark(format, &bytes, &size, error);
-    if (done && workers_begin_output(worker->workers)) {
-        char *folder = worker->settings->picture == NULL ? file_folder(path) : NULL;
-        done = (folder == NULL || file_make_folders(folder, error)) && check_free(worker->settings, path, error) &&
-               file_write(path, bytes, size, NULL, error);
-        free(folder);
-        workers_end_output(worker->workers);
-    }
-    free(bytes);
-    return done;
-}
-
-/* Write the picture to the place that the settings name. */
-static bool save_picture(struct pair *pair, const struct image *picture, struct error *error)
-{
-    const struct compare_settings *settings = pair->worker->settings;
-    char *path = picture_path(settings, pair->row);
-    const bool done = path != NULL ? write_picture(pair, picture, path, picture_format(settings), error)
-                                   : error_set(error, ERROR_WORK, "not enough memory for a path; free some");
-    if (done)
-        pair->row->picture = path;
-    else
-        free(path);
-    return done;
+    struct error unreported;
+    if (!((small->samples != NULL || image_shrink(image, shrink, small, &unreported)) &&
+          thumbnail_encode(small, thumbnail)))
+        pair->row->thumbnails_lost = true;
 }
 
 /* Draw the difference, for a file and for a thumbnail. */
@@ -198,14 +160,15 @@ static bool draw_picture(struct pair *pair, struct error *error)
     const struct difference *difference = &pair->row->difference;
     const bool saves = pair->row->kind == ROW_DIFFERENT && difference->pixels > 0 &&
                        (settings->pictures != NULL || settings->picture != NULL);
-    struct image picture = {0};
+    struct image picture = {0}, small = {0};
     if (!saves && (pair->thumbnails == NULL || difference->largest == 0))
         return true;
     bool done = difference_picture(&pair->sides[0].image, &pair->sides[1].image, &picture, error);
-    if (done && pair->thumbnails != NULL && !thumbnail_make(&picture, SHRINK_LARGEST, &pair->thumbnails->difference))
-        pair->row->thumbnails_lost = true;
-    done = done && (!saves || save_picture(pair, &picture, error));
+    if (done && pair->thumbnails != NULL)
+        make_thumbnail(pair, &picture, SHRINK_LARGEST, &small, &pair->thumbnails->difference);
+    done = done && (!saves || picture_save(pair->worker, &pair->codec[0], &picture, pair->row, error));
     image_free(&picture);
+    image_free(&small);
     return done;
 }
 
@@ -217,9 +180,8 @@ static bool run_one(struct pair *pair, void (*stage)(struct pair *, int), int i)
     return !pair->sides[i].failed;
 }
 
-/* Decode the only file of a row. A failure leaves no image. The row says what it says without thumbnails: nothing of what
- * the file holds. */
-static void decode_lone(struct pair *pair, int i)
+/* Decode the only file of a row. If this fails, there is no image, and the row is as without thumbnails. */
+static void decode_single(struct pair *pair, int i)
 {
     struct error unreported;
     struct row_file *file = pair->sides[i].file, seen = *file;
@@ -230,18 +192,16 @@ static void decode_lone(struct pair *pair, int i)
     pair->sides[i].file = file;
 }
 
-/* Make the thumbnail of a side, if that is decoded. SMALL is its image, if that was shrunk before; else it has no
- * samples. */
-static void show_side(struct pair *pair, int i, const struct image *small, struct thumbnail *thumbnail)
+/* Make the thumbnail of a side, if that is decoded. */
+static void show_side(struct pair *pair, int i, struct thumbnail *thumbnail)
 {
     struct error unreported;
     struct side *side = &pair->sides[i];
     struct metadata metadata = {0};
     if (side->image.samples == NULL)
         return;
-    if (!(small->samples != NULL ? thumbnail_encode(small, thumbnail)
-                                 : thumbnail_make(&side->image, SHRINK_MEAN, thumbnail)) ||
-        !side->info.format->read_metadata(side->bytes, side->size, METADATA_TEXT_MOST, &metadata, &unreported))
+    make_thumbnail(pair, &side->image, SHRINK_MEAN, &side->small, thumbnail);
+    if (!side->info.format->read_metadata(side->bytes, side->size, METADATA_TEXT_MOST, &metadata, &unreported))
         pair->row->thumbnails_lost = true;
     thumbnail->orientation = metadata.orientation;
     metadata_free(&metadata);
@@ -255,11 +215,11 @@ static void make_thumbnails(struct pair *pair)
     if (pair->thumbnails == NULL || kind == ROW_EQUAL || kind == ROW_UNREADABLE)
         return;
     if (kind == ROW_MISSING || kind == ROW_NEW)
-        decode_lone(pair, kind == ROW_NEW);
+        decode_single(pair, kind == ROW_NEW);
     else if (kind == ROW_SHAPE && reserve(pair, side_need(pair, 0) + side_need(pair, 1), &unreported))
         run_both(pair, decode_side, &unreported);
-    show_side(pair, 0, &(struct image){0}, &pair->thumbnails->expected);
-    show_side(pair, 1, &pair->small, &pair->thumbnails->actual);
+    show_side(pair, 0, &pair->thumbnails->expected);
+    show_side(pair, 1, &pair->thumbnails->actual);
     pair->worker->thumbnails = pair->thumbnails;
     pair->thumbnails = NULL;
 }
@@ -279,7 +239,7 @@ static bool compare_sides(struct pair *pair, struct error *error)
     struct side *a = &pair->sides[0], *b = &pair->sides[1];
     const bool ignores = rules->area_count > 0 || rules->mask != NULL || rules->ignores_transparent;
     uint64_t ignored, hidden;
-    if (pair->thumbnails != NULL && ignores && !image_shrink(&b->image, SHRINK_MEAN, &pair->small, error))
+    if (pair->thumbnails != NULL && ignores && !image_shrink(&b->image, SHRINK_MEAN, &b->small, error))
         return false;
     if (!compare_ignore(&a->image, &b->image, rules, &ignored, &hidden, error))
         return false;
@@ -320,7 +280,8 @@ void pair_compare(struct pair_worker *worker, struct compare_row *row)
     struct error error;
     struct pair *pair = calloc(1, sizeof *pair);
     if (pair == NULL) {
-        error_about(&error, ERROR_WORK, row->name, "not enough memory to compare it; free some");
+        error_no_memory(&error, "the comparison");
+        error_add_subject(&error, row->name);
         row->kind = ROW_UNREADABLE;
         row_set_problem(row, &error);
         return;
@@ -342,9 +303,9 @@ void pair_compare(struct pair_worker *worker, struct compare_row *row)
     }
     make_thumbnails(pair);
     thumbnails_free(pair->thumbnails); /* of a pair that has none */
-    image_free(&pair->small);
     for (int i = 0; i < 2; i++) {
         image_free(&pair->sides[i].image);
+        image_free(&pair->sides[i].small);
         metadata_free(&pair->sides[i].metadata);
         free(pair->sides[i].bytes);
     }

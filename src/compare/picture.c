@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: MIT */
-#include "compare/picture.h"
+/* SPDX-License-Identifier: MIT
+ *
+ * Pictures of differences as files: their names, and the mark that a later run looks for. */
+#include "compare/compare_internal.h"
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -15,7 +17,8 @@
 /* A comment of either format. */
 static const char mark[] = "Comment\0difference, by gpuconv --compare";
 
-const struct format *picture_format(const struct compare_settings *settings)
+/* The format of the pictures. */
+static const struct format *picture_format(const struct compare_settings *settings)
 {
     const struct format *format = settings->picture_format;
     if (format == NULL && settings->picture != NULL)
@@ -23,7 +26,9 @@ const struct format *picture_format(const struct compare_settings *settings)
     return format != NULL ? format : format_of(FORMAT_PNG);
 }
 
-char *picture_path(const struct compare_settings *settings, const struct compare_row *row)
+/* The path of a row's picture: the row's name below the folder, with the suffix of the pictures' format added unless it
+ * has that. Release it with free. NULL: there is not enough memory, or SETTINGS want no pictures. */
+static char *picture_path(const struct compare_settings *settings, const struct compare_row *row)
 {
     const struct format *format = picture_format(settings);
     char *path;
@@ -36,7 +41,8 @@ char *picture_path(const struct compare_settings *settings, const struct compare
                : path;
 }
 
-bool picture_mark(const struct format *format, uint8_t **bytes, size_t *size, struct error *error)
+/* Put the mark into the encoded picture of *SIZE bytes at *BYTES, which a larger allocation replaces. */
+static bool add_mark(const struct format *format, uint8_t **bytes, size_t *size, struct error *error)
 {
     struct metadata metadata = {0};
     uint32_t dropped;
@@ -44,6 +50,41 @@ bool picture_mark(const struct format *format, uint8_t **bytes, size_t *size, st
                           ? format->write_metadata(&metadata, bytes, size, &dropped, error)
                           : error_no_memory(error, "a comment");
     metadata_free(&metadata);
+    return done;
+}
+
+/* No picture takes the place of another file in the folder. Those of an earlier run are gone by now. */
+static bool check_free(const struct compare_settings *settings, const char *path, struct error *error)
+{
+    struct stat facts;
+    if (settings->picture != NULL || lstat(path, &facts) != 0)
+        return true;
+    return error_about(error, ERROR_WORK, path,
+                       "is there already, and not from an earlier comparison; move it, or name another folder");
+}
+
+bool picture_save(const struct pair_worker *worker, const struct codec_settings *codec, const struct image *picture,
+                  struct compare_row *row, struct error *error)
+{
+    const struct compare_settings *settings = worker->settings;
+    const struct format *format = picture_format(settings);
+    char *path = picture_path(settings, row);
+    uint8_t *bytes = NULL;
+    size_t size;
+    bool done = path != NULL || error_no_memory(error, "a path");
+    done = done && codec_encode(picture, format, codec, &bytes, &size, error) && add_mark(format, &bytes, &size, error);
+    if (done && workers_begin_output(worker->workers)) {
+        char *folder = settings->picture == NULL ? file_folder(path) : NULL;
+        done = (folder == NULL || file_make_folders(folder, error)) && check_free(settings, path, error) &&
+               file_write(path, bytes, size, NULL, error);
+        free(folder);
+        workers_end_output(worker->workers);
+    }
+    free(bytes);
+    if (done)
+        row->picture = path;
+    else
+        free(path);
     return done;
 }
 

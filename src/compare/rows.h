@@ -7,11 +7,12 @@
 
 #include "base/error.h"
 #include "compare/compare.h"
-#include "compare/thumbnail.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct thumbnails;
 
 enum row_kind {
     ROW_EQUAL,      /* the same samples, or even the same bytes */
@@ -62,6 +63,9 @@ struct compare_row *rows_add(struct compare_rows *rows);
 
 /* Set the problem of a row to the text of ERROR. */
 void row_set_problem(struct compare_row *row, const struct error *error);
+
+/* Release the thumbnails, each from malloc; NULL is allowed. */
+void thumbnails_free(struct thumbnails *thumbnails);
 
 /* Release all rows. */
 void rows_free(struct compare_rows *rows);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Which pairs are compared, and which of them keep their thumbnails. */
-#include "compare/run.h"
+#include "compare/compare_internal.h"
 
 #include "base/clock.h"
 #include "base/workers.h"
@@ -125,7 +125,7 @@ bool compare_run(const struct compare_request *request, struct compare_rows *row
     *totals = (struct batch_totals){0};
     struct run *run = calloc(1, sizeof *run + rows->count * sizeof *run->pairs); /* threads may outlive this call */
     if (run == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory for %zu pairs; compare fewer at a time", rows->count);
+        return error_no_memory(error, "%zu pairs", rows->count);
     run->request = request;
     run->start = clock_milliseconds();
     choose_pairs(run, rows);

@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * All pairs, on all cores. */
+ * How pairs are compared, and the comparison of all of them on all cores. */
 #ifndef GPUCONV_COMPARE_RUN_H
 #define GPUCONV_COMPARE_RUN_H
 
 #include "base/error.h"
 #include "batch/batch.h"
-#include "compare/pair.h"
+#include "codec/codec.h"
 #include "compare/rows.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* How all pairs are compared. */
+struct compare_settings {
+    struct codec_settings codec; /* its pool is set for each file */
+    struct compare_rules rules;
+    const char *pictures;                /* the folder for pictures of differences; NULL: draw none */
+    const char *picture;                 /* for a lone pair instead: the file */
+    const struct format *picture_format; /* NULL: what the picture's suffix says, else PNG */
+    bool thumbnails;                     /* make those of all rows that are not equal */
+};
 
 struct compare_request {
     const struct compare_settings *settings;
@@ -31,5 +41,9 @@ enum { COMPARE_THUMBNAILS_MAX = 2000 };
  * begin. */
 bool compare_run(const struct compare_request *request, struct compare_rows *rows, struct batch_totals *totals,
                  struct error *error);
+
+/* Remove the pictures of an earlier run: the files at the paths of these rows' pictures, if they have the mark. Any other
+ * file stays. Fails if one cannot be removed. */
+bool pictures_remove_old(const struct compare_settings *settings, const struct compare_rows *rows, struct error *error);
 
 #endif

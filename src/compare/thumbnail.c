@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "compare/thumbnail.h"
+#include "compare/compare_internal.h"
 
 #include "base/inline.h"
 #include "codec/codec.h"
@@ -90,15 +90,6 @@ bool thumbnail_encode(const struct image *small, struct thumbnail *thumbnail)
         codec_encode(small, thumbnail->format, &settings, &thumbnail->bytes, &thumbnail->size, &unreported);
     if (!done)
         *thumbnail = (struct thumbnail){0};
-    return done;
-}
-
-bool thumbnail_make(const struct image *image, enum shrink shrink, struct thumbnail *thumbnail)
-{
-    struct error unreported;
-    struct image small;
-    const bool done = image_shrink(image, shrink, &small, &unreported) && thumbnail_encode(&small, thumbnail);
-    image_free(&small);
     return done;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows as text for people, as lines of JSON, and as JUnit's XML. */
-#ifndef GPUCONV_DESCRIBE_H
-#define GPUCONV_DESCRIBE_H
+ * The reports of a comparison: text for people, lines of JSON, JUnit's XML, and a page of HTML. */
+#ifndef GPUCONV_COMPARE_REPORT_H
+#define GPUCONV_COMPARE_REPORT_H
 
 #include "base/error.h"
 #include "compare/rows.h"
@@ -24,5 +24,19 @@ bool row_fails(const struct compare_row *row, bool new_fails);
 /* Write all rows to the file at PATH, as JUnit's XML: a test case each. */
 bool rows_write_junit(const char *path, const struct compare_rows *rows, const struct compare_rules *rules,
                       bool new_fails, struct error *error);
+
+/* The contents of the page. */
+struct page_request {
+    const char *expected, *actual; /* as the user named them */
+    const struct compare_rows *rows;
+    const struct compare_rules *rules;
+};
+
+/* The lines of page.html, made by embed_page.py; NULL ends them. */
+extern const char *const page_template[];
+
+/* Write a page of HTML, which browsers open from disk, to the file at PATH: all rows that are not equal, with their
+ * thumbnails in it. The pictures themselves are links, relative to the folder of PATH. */
+bool page_write(const char *path, const struct page_request *request, struct error *error);
 
 #endif

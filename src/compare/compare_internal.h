@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared by the files of this room: how a worker compares a pair, the picture of a difference, and thumbnails. */
+#ifndef GPUCONV_COMPARE_INTERNAL_H
+#define GPUCONV_COMPARE_INTERNAL_H
+
+#include "base/parallel.h"
+#include "base/workers.h"
+#include "codec/format.h"
+#include "compare/run.h"
+
+/* ---- pair.c ---- */
+
+/* What one thread keeps from pair to pair. The caller sets the first two fields, and may set the third for each pair. */
+struct pair_worker {
+    const struct compare_settings *settings;
+    struct workers *workers; /* of which this is one */
+    bool wants_thumbnails;
+    struct thumbnails *thumbnails;    /* of the last pair, which the caller takes; NULL: none */
+    struct thread_pool both, each[2]; /* for the two files beside each other, and for each of them */
+    size_t reserved;                  /* bytes of the budget */
+};
+
+/* Prepare a worker that uses THREADS threads. Release with pair_worker_close. */
+void pair_worker_open(struct pair_worker *worker, int threads);
+void pair_worker_close(struct pair_worker *worker);
+
+/* Compare the two files of ROW, and set its kind and all that follows. Files of the same bytes are not decoded. A row of
+ * one file keeps its kind and may get a thumbnail. */
+void pair_compare(struct pair_worker *worker, struct compare_row *row);
+
+/* ---- picture.c ---- */
+
+/* Write PICTURE, encoded as CODEC says, to the file that the settings name for ROW, and note its path there. It gets the
+ * mark that a later run looks for. If a signal came, no file is written. */
+bool picture_save(const struct pair_worker *worker, const struct codec_settings *codec, const struct image *picture,
+                  struct compare_row *row, struct error *error);
+
+/* ---- thumbnail.c ---- */
+
+/* The longest side, in pixels. */
+enum { THUMBNAIL_SIDE = 160 };
+
+/* A picture in a file of 8 bits a sample and without alpha. */
+struct thumbnail {
+    const struct format *format; /* NULL: there is none */
+    uint8_t *bytes;
+    size_t size;
+    int width, height;
+    int orientation; /* of the original's EXIF, which browsers follow and thumbnails do not; 0: there is none */
+};
+
+/* The thumbnails of a row. */
+struct thumbnails {
+    struct thumbnail expected, actual, difference;
+};
+
+/* How many pixels become one. */
+enum shrink {
+    SHRINK_MEAN,    /* their mean, weighed by alpha, over a chequered ground */
+    SHRINK_LARGEST, /* the largest of each channel, so that one different pixel stays visible; no alpha */
+};
+
+/* Set SMALL to IMAGE with 8 bits a sample and without alpha, and both sides divided by the smallest whole number that
+ * makes them fit. Release it with image_free. Fails if there is not enough memory. */
+bool image_shrink(const struct image *image, enum shrink shrink, struct image *small, struct error *error);
+
+/* Encode SMALL, a shrunk image: one of a few pixels exactly, others as a JPEG. Release its bytes with free. Fails if
+ * there is not enough memory. */
+bool thumbnail_encode(const struct image *small, struct thumbnail *thumbnail);
+
+#endif
