@@ -3,9 +3,7 @@
  * The block of EXIF: directories of entries, in the form of TIFF (EXIF 2.32, 4.5 and 4.6; TIFF 6.0, section 2). It may
  * be damaged, so each place and length is checked against the block's size, and directories are only followed
  * downwards. */
-#include "metadata/exif.h"
-
-#include "metadata/exif_tags.h"
+#include "metadata/metadata_internal.h"
 
 #include <string.h>
 
@@ -89,10 +87,10 @@ static bool entry_judge(struct walk *walk, struct entry *entry)
         (entry->tag == TAG_SUBJECT_AREA || entry->tag == TAG_SUBJECT_LOCATION))
         return false;
     const uint32_t count = entry->count;
-    const enum exif_fate fate = exif_judge(walk->directory, entry->tag, entry->type, &entry->count, entry->value);
+    const enum exif_action action = exif_judge(walk->directory, entry->tag, entry->type, &entry->count, entry->value);
     entry->size = (size_t)entry->count * exif_type_size(entry->type);
-    walk->unknown = walk->unknown || fate == EXIF_UNKNOWN || entry->count < count;
-    return fate == EXIF_CARRIED;
+    walk->unknown = walk->unknown || action == EXIF_UNKNOWN || entry->count < count;
+    return action == EXIF_CARRIED;
 }
 
 /* Read the entry at BYTES. Returns false if it cannot be kept. */

@@ -3,9 +3,7 @@
  * The tables of tags: TIFF 6.0, sections 4 to 8 and 20 to 22; EXIF 2.32 and 3.0, 4.6.4 to 4.6.8; the tags that Windows
  * writes (Rating, XPTitle and the like) and those of TIFF/EP, as ExifTool's documentation lists them. Counts are those
  * of the standards. They are small if a standard allows any number, or if writers differ. */
-#include "metadata/exif_tags.h"
-
-#include "metadata/plain_text.h"
+#include "metadata/metadata_internal.h"
 
 #include <string.h>
 
@@ -211,8 +209,8 @@ static bool is_coded(const uint8_t *value, uint32_t *count)
     return is_text(value, count);
 }
 
-enum exif_fate exif_judge(enum exif_directory directory, unsigned tag, unsigned type, uint32_t *count,
-                          const uint8_t *value)
+enum exif_action exif_judge(enum exif_directory directory, unsigned tag, unsigned type, uint32_t *count,
+                            const uint8_t *value)
 {
     const struct tags *known = find_tag(directory, tag);
     if (known == NULL)

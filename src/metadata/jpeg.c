@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "container/png.h"
-#include "metadata/plain_text.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
 
 #include "base/text.h"
 #include "container/zlib.h"
-#include "metadata/exif.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -55,4 +55,71 @@ bool metadata_insert(bool done, struct blob *added, size_t place, uint8_t **byte
  * *COMPRESSED says whether the text is compressed. */
 size_t png_text_start(const char *type, const uint8_t *data, size_t size, bool *compressed);
 
+/* ---- Plain text: is a value text that somebody may read, or a picture in disguise? ---- */
+
+/* The properties of a text that are measured. All zero at first. */
+struct plain_text {
+    uint64_t window;           /* the last eight characters */
+    size_t word, run, longest; /* letters of this word, and of long words in a row; the most in a row */
+    size_t size;               /* characters that are not blank */
+    size_t digits, others;     /* hexadecimal digits; characters that are in no list of them */
+    size_t controls;           /* control characters that no text needs */
+    bool shows_a_picture;      /* the first bytes of one were met */
+};
+
+/* Add a CHARACTER, a byte or a code point. NUL counts for nothing. */
+void plain_text_add(struct plain_text *text, uint32_t character);
+
+/* Are all characters that were added plain text? */
+bool plain_text_holds(const struct plain_text *text);
+
+/* Add SIZE bytes in UTF-8, or else in any other superset of ASCII. */
+void plain_text_add_bytes(struct plain_text *text, const uint8_t *bytes, size_t size);
+
+/* Are the SIZE bytes plain text? */
+bool plain_text_is(const uint8_t *bytes, size_t size);
+
+/* Are the SIZE bytes plain text in UTF-16, of either byte order? */
+bool plain_text_is_utf16(const uint8_t *bytes, size_t size);
+
+/* ---- EXIF: a block that says how and when a picture was taken ---- */
+
+/* Rebuild EXIF from the known tags of the block of SIZE bytes, at most 16 MiB. The result is empty if there are none,
+ * or if BYTES are no such block. TURNED drops tags that give a place in the picture. *UNKNOWN says whether an unknown
+ * tag, or an unfit value, was left out. Release EXIF with blob_free. Returns false if there is not enough memory. */
+bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *exif, bool *unknown);
+
+/* The tag Orientation, 1 to 8, of a block from exif_rebuild or an empty one. 1 if it has no valid value. */
+int exif_orientation(const struct blob *exif);
+
+/* Change such a block: the picture is upright, or has so many pixels, or its horizontal and vertical resolutions are
+ * swapped. Tags that the block lacks are not added. */
+void exif_set_upright(struct blob *exif);
+void exif_set_sides(struct blob *exif, int width, int height);
+void exif_swap_resolutions(struct blob *exif);
+
+/* ---- The tags of EXIF that are carried: those that are known to hold a few numbers or a text ---- */
+
+/* The directories of EXIF. Each is reached by a tag of a directory further up in this list, so no file can make a
+ * loop. */
+enum exif_directory { DIRECTORY_IMAGE, DIRECTORY_EXIF, DIRECTORY_GPS, DIRECTORY_INTEROP, DIRECTORIES };
+
+/* The types of values (TIFF 6.0, section 2; EXIF 3.0, 4.6.2). */
+enum exif_type { TYPE_SHORT = 3, TYPE_LONG = 4, TYPE_RATIONAL = 5, TYPE_IFD = 13, TYPE_UTF8 = 129 };
+
+/* The action for a tag. */
+enum exif_action {
+    EXIF_CARRIED,
+    EXIF_SILENT, /* left out of every file: pictures, maker's notes, and how and where the file was stored */
+    EXIF_UNKNOWN /* left out with a warning: an unknown tag, or a value that is not as the tag's should be */
+};
+
+/* The bytes of one value of a type, or 0 for an unknown type. */
+size_t exif_type_size(unsigned type);
+
+/* Judge a value of COUNT times TYPE, of which all bytes are at VALUE. *COUNT becomes smaller if only the text at its
+ * beginning is carried. The tags that refer to directories are unknown here. */
+enum exif_action exif_judge(enum exif_directory directory, unsigned tag, unsigned type, uint32_t *count,
+                            const uint8_t *value);
+
 #endif

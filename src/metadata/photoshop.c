@@ -5,8 +5,6 @@
  * Photoshop File Formats). */
 #include "metadata/metadata_internal.h"
 
-#include "metadata/plain_text.h"
-
 #include <string.h>
 
 enum {

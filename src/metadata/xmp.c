@@ -8,7 +8,6 @@
 #include "metadata/metadata_internal.h"
 
 #include "base/text.h"
-#include "metadata/plain_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * Two images side by side: how they differ, and the picture of that. */
 #include "base/parallel.h"
 #include "compare/compare.h"
-#include "compare/ssim.h"
 
 #include <math.h>
 #include <setjmp.h>

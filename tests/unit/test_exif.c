@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "metadata/exif.h"
+#include "metadata/metadata_internal.h"
 
 enum { SHORT = 3, LONG = 4, RATIONAL = 5, ASCII = 2, UNDEFINED = 7 };
 enum { ORIENTATION = 0x112, WIDTH = 0x100, X_RESOLUTION = 0x11a, Y_RESOLUTION = 0x11b, MAKE = 0x10f, EXIF = 0x8769 };
