@@ -131,7 +131,7 @@ static bool copy_rows(struct bench_case *c, struct error *error)
         struct bench_row row = new_row(c, backend == BACKEND_CUDA ? "(copy)" : "(memcpy)", backend);
         if (!wanted[backend])
             continue;
-        if (!(is_cuda(&row) ? bench_gpu_time(c, NULL, false, &row, error) : time_cpu(c, NULL, 0, &row, error)))
+        if (!(is_cuda(&row) ? bench_gpu.time(c, NULL, false, &row, error) : time_cpu(c, NULL, 0, &row, error)))
             return false;
         c->copy_ms[backend] = row.median_ms;
         set_rates(c, NULL, &row);
@@ -180,7 +180,7 @@ static bool measure_plan(struct bench_case *c, struct plan *plan, bool image, co
     row.chosen = !image && variant_choose(filter, variant->backend, work) == variant;
     memset(c->actual.data, 0xff, c->bytes); /* poison; for floats NaN */
     const double start = clock_milliseconds();
-    if (!(is_cuda(&row) ? bench_gpu_run(c, plan, image, error)
+    if (!(is_cuda(&row) ? bench_gpu.run(c, plan, image, error)
                         : variant->launch(plan, NULL, &c->in, &c->actual, error)))
         return false;
     const double first_ms = clock_milliseconds() - start;
@@ -190,7 +190,7 @@ static bool measure_plan(struct bench_case *c, struct plan *plan, bool image, co
     row.different = difference.different;
     row.wrong = difference.wrong > 0;
     if (!row.wrong &&
-        !(is_cuda(&row) ? bench_gpu_time(c, plan, image, &row, error) : time_cpu(c, plan, first_ms, &row, error)))
+        !(is_cuda(&row) ? bench_gpu.time(c, plan, image, &row, error) : time_cpu(c, plan, first_ms, &row, error)))
         return false;
     set_rates(c, image ? NULL : variant, &row);
     deliver_row(c, &row);
@@ -210,24 +210,17 @@ static bool measure_row(struct bench_case *c, const struct variant *variant, con
 }
 
 /* The variant of the row (image): the chosen one or, where variants are named, the first of them that works on the GPU.
- * NULL if there is none. */
+ * NULL if there is none, or the planes make no image. */
 static const struct variant *image_variant(const struct bench_case *c, const struct filter *filter,
                                            const struct work *work)
 {
     size_t count;
     const struct variant *table = variants(&count), *chosen = variant_choose(filter, BACKEND_CUDA, work);
-    for (const struct variant *row = table; row < table + count; row++)
+    for (const struct variant *row = table; c->images != NULL && row < table + count; row++)
         if ((c->bench->request->variants != 0 ? row->backend == BACKEND_CUDA : row == chosen) &&
             is_wanted(c->bench, row, filter, c->sample))
             return row;
     return NULL;
-}
-
-static bool measure_image(struct bench_case *c, const struct filter *filter, const struct work *work,
-                          struct error *error)
-{
-    const struct variant *variant = image_variant(c, filter, work);
-    return c->images == NULL || variant == NULL || measure_row(c, variant, filter, true, work, error);
 }
 
 /* Would the reference take too long? If the user named it, it is timed anyway. */
@@ -277,13 +270,14 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
         if (is_wanted(bench, &table[i], filter, c->sample) && !is_too_slow(c, &table[i], filter) &&
             !measure_row(c, &table[i], filter, false, &work, error))
             return false;
-    return measure_image(c, filter, &work, error);
+    const struct variant *variant = image_variant(c, filter, &work);
+    return variant == NULL || measure_row(c, variant, filter, true, &work, error);
 }
 
 static bool measure_case(struct bench_case *c, struct error *error)
 {
     report_progress(c, "samples", NULL);
-    if (!case_reserve(c, error) || (c->bench->device != NULL && !bench_gpu_reserve(c, error)) || !copy_rows(c, error))
+    if (!case_reserve(c, error) || (c->bench->device != NULL && !bench_gpu.reserve(c, error)) || !copy_rows(c, error))
         return false;
     const struct bench_request *request = c->bench->request;
     for (size_t i = 0; i < request->filter_count; i++)
@@ -301,7 +295,8 @@ bool bench_run(struct bench *bench, const struct bench_listener *listener, size_
                 continue;
             struct bench_case c = {.bench = bench, .listener = listener, .size = bench->sizes[i], .sample = sample};
             const bool done = measure_case(&c, error);
-            bench_gpu_release(&c);
+            if (bench->device != NULL)
+                bench_gpu.release(&c);
             case_release(&c);
             *wrong += c.wrong_rows;
             if (!done)
@@ -356,26 +351,19 @@ static bool check_named(const struct bench *bench, const struct variant *variant
     return variant_plan(&plan, &request->filters[0], request->border, first, variant, error);
 }
 
-static bool check_all_named(const struct bench *bench, struct error *error)
+bool bench_open(struct bench *bench, const struct bench_request *request, struct error *error)
 {
+    *bench = (struct bench){.request = request};
+    thread_pool_open(&bench->pool, request->threads);
+    if (request->cuda && !bench_gpu.open(bench, &bench->no_device) && !request->cpu)
+        return error_set(error, ERROR_WORK, "there is no GPU to work on: %s; --backend cpu works everywhere",
+                         bench->no_device.message);
     size_t count;
     const struct variant *table = variants(&count);
     for (const struct variant *row = table; row < table + count; row++)
         if (is_named(bench, row) && !check_named(bench, row, error))
             return false;
-    return true;
-}
-
-bool bench_open(struct bench *bench, const struct bench_request *request, struct error *error)
-{
-    *bench = (struct bench){.request = request};
-    thread_pool_open(&bench->pool, request->threads);
-    if (request->cuda && !bench_open_gpu(bench, &bench->no_device) && !request->cpu)
-        return error_set(error, ERROR_WORK, "there is no GPU to work on: %s; --backend cpu works everywhere",
-                         bench->no_device.message);
-    if (!check_all_named(bench, error))
-        return false;
-    if (bench->device != NULL && !bench_measure_gpu(bench, error))
+    if (bench->device != NULL && !bench_gpu.measure(bench, error))
         return false;
     read_cpu_name(bench->cpu, sizeof bench->cpu);
     if (request->cpu && !bench_measure_cpu(&bench->pool, &bench->cpu_peak, error))
@@ -386,6 +374,7 @@ bool bench_open(struct bench *bench, const struct bench_request *request, struct
 
 void bench_close(struct bench *bench)
 {
-    bench_close_gpu(bench);
+    if (bench->device != NULL)
+        bench_gpu.close(bench);
     thread_pool_close(&bench->pool);
 }

@@ -163,12 +163,11 @@ struct bench_writer {
     size_t rows;
 
     /* For the table, whose rows are in groups of one size, sample type and filter. */
-    struct bench_row last;           /* in the current group */
-    double chosen_ms[2], best_ms[2]; /* of the group, by backend; 0: none yet */
-    const char *chosen_name[2], *best_name[2];
-    int cases, near;           /* automatic choices, and those within 10% of the fastest */
-    bool some_variants;        /* the request names some, so the choice cannot be judged */
-    struct text_buffer misses; /* a line for each choice that was not near the fastest */
+    struct bench_row last;               /* in the current group */
+    struct bench_row chosen[2], best[2]; /* of the group, by backend; no runs: none yet */
+    int cases, near;                     /* automatic choices, and those within 10% of the fastest */
+    bool some_variants;                  /* the request names some, so the choice cannot be judged */
+    struct text_buffer misses;           /* a line for each choice that was not near the fastest */
     FILE *misses_file;
 };
 

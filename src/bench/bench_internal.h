@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared by the files of the benchmark. cuda.c and no_cuda.c implement the same functions; Meson picks one. */
+ * Shared by the files of the benchmark. cuda.c and no_cuda.c define the same table of functions; Meson picks one. */
 #ifndef GPUCONV_BENCH_INTERNAL_H
 #define GPUCONV_BENCH_INTERNAL_H
 
@@ -72,31 +72,32 @@ bool hides_errors(const struct plane *plane);
 
 /* ---- cuda.c, no_cuda.c ---- */
 
-/* Open the GPU of the request and note its facts. */
-bool bench_open_gpu(struct bench *bench, struct error *error);
+/* The GPU's part. Without a GPU only `open`, which fails, and `plane_layout` may be called. */
+struct bench_gpu {
+    /* Open the GPU of the request and note its facts. Close it again. */
+    bool (*open)(struct bench *bench, struct error *error);
+    void (*close)(struct bench *bench);
 
-/* Close the GPU, if it is open. */
-void bench_close_gpu(struct bench *bench);
+    /* Measure the GPU's peaks. */
+    bool (*measure)(struct bench *bench, struct error *error);
 
-/* Measure the GPU's peaks. */
-bool bench_measure_gpu(struct bench *bench, struct error *error);
+    /* Lay out planes as the GPU wants them, so that one copy moves all of them. Returns their bytes; SIZE_MAX if size_t
+     * is too small. */
+    size_t (*plane_layout)(const struct bench_size *size, enum sample sample, struct plane *plane);
 
-/* Lay out planes as the GPU wants them, so that one copy moves all of them. Returns their bytes; SIZE_MAX where size_t
- * is too small. */
-size_t bench_plane_layout(const struct bench_size *size, enum sample sample, struct plane *plane);
+    /* Reserve the pairs and the images on the GPU, time the transfers, and fill each pair's input. Release them, if there
+     * are any. */
+    bool (*reserve)(struct bench_case *c, struct error *error);
+    void (*release)(struct bench_case *c);
 
-/* Reserve the pairs and the images on the GPU, time the transfers, and fill each pair's input. */
-bool bench_gpu_reserve(struct bench_case *c, struct error *error);
+    /* Run PLAN once and bring its output to c->actual. With IMAGE, run it from the first pair's interleaved image to that
+     * image; the input is merged into the image before, and the output is split from it. The output buffer is
+     * poisoned. */
+    bool (*run)(struct bench_case *c, struct plan *plan, bool image, struct error *error);
 
-/* Release the pairs and the images on the GPU, if there are any. */
-void bench_gpu_release(struct bench_case *c);
-
-/* Run PLAN once and bring its output to c->actual. With IMAGE, run it from the first pair's interleaved image to that
- * image; the input is merged into the image before, and the output is split from it. The output buffer is poisoned. */
-bool bench_gpu_run(struct bench_case *c, struct plan *plan, bool image, struct error *error);
-
-/* Time PLAN, prepared, or a copy of the same bytes where PLAN is NULL. With IMAGE, time it with a split and a merge. */
-bool bench_gpu_time(struct bench_case *c, const struct plan *plan, bool image, struct bench_row *row,
-                    struct error *error);
+    /* Time PLAN, prepared, or a copy of the same bytes if PLAN is NULL. With IMAGE, time it with a split and a merge. */
+    bool (*time)(struct bench_case *c, const struct plan *plan, bool image, struct bench_row *row, struct error *error);
+};
+extern const struct bench_gpu bench_gpu;
 
 #endif

@@ -50,7 +50,7 @@ static bool fits_memory(const struct bench *bench, const struct bench_size *size
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++) {
         struct plane plane;
-        const double bytes = (double)bench_plane_layout(size, sample, &plane);
+        const double bytes = (double)bench_gpu.plane_layout(size, sample, &plane);
         if (bench->request->samples[sample] &&
             ((pages > 0 && 3 * bytes > 0.9 * (double)pages * (double)page) ||
              (bench->device != NULL && 6 * bytes > 0.9 * (double)bench->facts.memory)))
@@ -160,7 +160,7 @@ bool case_reserve(struct bench_case *c, struct error *error)
 {
     struct plane *const planes[] = {&c->in, &c->expected, &c->actual};
     for (size_t i = 0; i < sizeof planes / sizeof planes[0]; i++) {
-        c->bytes = bench_plane_layout(&c->size, c->sample, planes[i]);
+        c->bytes = bench_gpu.plane_layout(&c->size, c->sample, planes[i]);
         planes[i]->data = malloc(c->bytes);
         if (planes[i]->data == NULL)
             return error_no_memory(error, "%d x %d x %d samples", c->size.width, c->size.height, c->size.planes);
@@ -174,7 +174,6 @@ void case_release(struct bench_case *c)
     free(c->in.data);
     free(c->expected.data);
     free(c->actual.data);
-    c->in.data = c->expected.data = c->actual.data = NULL;
 }
 
 /* ---- Plans ---- */

@@ -10,7 +10,7 @@
 
 /* ---- The GPU ---- */
 
-bool bench_open_gpu(struct bench *bench, struct error *error)
+static bool open_gpu(struct bench *bench, struct error *error)
 {
     if (!device_open(bench->request->device, &bench->device, error))
         return false;
@@ -19,18 +19,17 @@ bool bench_open_gpu(struct bench *bench, struct error *error)
     return true;
 }
 
-void bench_close_gpu(struct bench *bench)
+static void close_gpu(struct bench *bench)
 {
     device_close(bench->device);
-    bench->device = NULL;
 }
 
-bool bench_measure_gpu(struct bench *bench, struct error *error)
+static bool measure_gpu(struct bench *bench, struct error *error)
 {
     return device_peaks(bench->device, &bench->peaks, error);
 }
 
-size_t bench_plane_layout(const struct bench_size *size, enum sample sample, struct plane *plane)
+static size_t gpu_plane_layout(const struct bench_size *size, enum sample sample, struct plane *plane)
 {
     return device_plane_layout(sample, size->width, size->height, size->planes, 0, plane);
 }
@@ -97,8 +96,8 @@ static bool fill_inputs(struct bench_case *c, struct error *error)
     return device_wait(device, error);
 }
 
-bool bench_gpu_time(struct bench_case *c, const struct plan *plan, bool image, struct bench_row *row,
-                    struct error *error)
+static bool time_gpu(struct bench_case *c, const struct plan *plan, bool image, struct bench_row *row,
+                     struct error *error)
 {
     const double batch_ms = 0.1; /* 200 times the resolution of a mark */
     double each, milliseconds[BENCH_RUNS];
@@ -117,7 +116,7 @@ bool bench_gpu_time(struct bench_case *c, const struct plan *plan, bool image, s
     return !image || fill_inputs(c, error); /* the splits have overwritten them */
 }
 
-bool bench_gpu_run(struct bench_case *c, struct plan *plan, bool image, struct error *error)
+static bool run_gpu(struct bench_case *c, struct plan *plan, bool image, struct error *error)
 {
     struct device *device = c->bench->device;
     const struct plane *in = &c->device_in, *out = &c->device_out;
@@ -133,7 +132,7 @@ bool bench_gpu_run(struct bench_case *c, struct plan *plan, bool image, struct e
 
 /* ---- Buffers ---- */
 
-void bench_gpu_release(struct bench_case *c)
+static void release_gpu(struct bench_case *c)
 {
     if (c->memory == NULL)
         return;
@@ -173,7 +172,7 @@ static bool time_transfers(struct bench_case *c, struct error *error)
     return true;
 }
 
-bool bench_gpu_reserve(struct bench_case *c, struct error *error)
+static bool reserve_gpu(struct bench_case *c, struct error *error)
 {
     enum { IMAGE_ALIGNMENT = 512 };
     struct device *device = c->bench->device;
@@ -190,3 +189,14 @@ bool bench_gpu_reserve(struct bench_case *c, struct error *error)
         return false;
     return time_transfers(c, error) && fill_inputs(c, error);
 }
+
+const struct bench_gpu bench_gpu = {
+    .open = open_gpu,
+    .close = close_gpu,
+    .measure = measure_gpu,
+    .plane_layout = gpu_plane_layout,
+    .reserve = reserve_gpu,
+    .release = release_gpu,
+    .run = run_gpu,
+    .time = time_gpu,
+};

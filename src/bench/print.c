@@ -23,21 +23,15 @@ static void print_date(char *text, size_t size)
 /* Write a name, which may hold any bytes: control characters are escaped, quotation marks are doubled. */
 static void csv_text(FILE *file, const char *text)
 {
-    const bool quoted = strpbrk(text, ",\"") != NULL;
-    if (quoted)
-        fputc('"', file);
-    for (const char *part = text;; part++) {
-        char copy[sizeof((struct filter *)NULL)->name]; /* the longest text of a row */
-        const size_t length = strcspn(part, "\"");
-        snprintf(copy, sizeof copy, "%.*s", (int)length, part);
-        text_print_escaped(file, copy);
-        part += length;
-        if (*part == '\0')
-            break;
-        fputs("\"\"", file);
-    }
-    if (quoted)
-        fputc('"', file);
+    char doubled[2 * sizeof((struct filter *)NULL)->name], *to = doubled; /* no text of a row is longer than a name */
+    const char *quote = strpbrk(text, ",\"") != NULL ? "\"" : "";
+    for (const char *c = text; *c != '\0'; *to++ = *c++)
+        if (*c == '"')
+            *to++ = '"';
+    *to = '\0';
+    fputs(quote, file);
+    text_print_escaped(file, doubled);
+    fputs(quote, file);
 }
 
 /* The destination of the fields of a row. */
@@ -230,20 +224,20 @@ static void judge_group(struct bench_writer *writer)
 {
     const struct bench_row *row = &writer->last;
     for (int backend = 0; backend < 2; backend++) {
-        const double chosen = writer->chosen_ms[backend], best = writer->best_ms[backend];
-        writer->chosen_ms[backend] = writer->best_ms[backend] = 0;
-        if (chosen <= 0 || best <= 0)
+        const struct bench_row chosen = writer->chosen[backend], best = writer->best[backend];
+        writer->chosen[backend].runs = writer->best[backend].runs = 0;
+        if (chosen.runs == 0)
             continue;
         writer->cases++;
-        if (chosen <= 1.1 * best) {
+        if (chosen.median_ms <= 1.1 * best.median_ms) {
             writer->near++;
             continue;
         }
         fprintf(writer->misses_file, "  %dx%dx%d %s ", row->size.width, row->size.height, row->size.planes,
                 sample_name(row->sample));
         text_print_escaped(writer->misses_file, row->filter->name);
-        fprintf(writer->misses_file, ": %s took %.4f ms, %s %.4f ms (%.2f times as long)\n",
-                writer->chosen_name[backend], chosen, writer->best_name[backend], best, chosen / best);
+        fprintf(writer->misses_file, ": %s took %.4f ms, %s %.4f ms (%.2f times as long)\n", chosen.variant,
+                chosen.median_ms, best.variant, best.median_ms, chosen.median_ms / best.median_ms);
     }
 }
 
@@ -253,14 +247,10 @@ static void note_choice(struct bench_writer *writer, const struct bench_row *row
     const int backend = (int)row->backend;
     if (row->filter == NULL || row->runs == 0 || !row->canonical)
         return;
-    if (row->chosen) {
-        writer->chosen_ms[backend] = row->median_ms;
-        writer->chosen_name[backend] = row->variant;
-    }
-    if (writer->best_ms[backend] <= 0 || row->median_ms < writer->best_ms[backend]) {
-        writer->best_ms[backend] = row->median_ms;
-        writer->best_name[backend] = row->variant;
-    }
+    if (row->chosen)
+        writer->chosen[backend] = *row;
+    if (writer->best[backend].runs == 0 || row->median_ms < writer->best[backend].median_ms)
+        writer->best[backend] = *row;
 }
 
 static void table_row(struct bench_writer *writer, const struct bench_row *row)
