@@ -8,43 +8,25 @@
 /* Names are short, so a longer word is no mistyped name. The limit also bounds the rows of distances. */
 #define LONGEST_WORD 64
 
-#undef error_set /* error.h makes macros of these for static analysers */
-#undef error_about
+#undef error_about /* error.h makes macros of these for static analysers */
 #undef error_no_memory
 
-/* Fill ERROR. The texts are formatted aside, because an argument may be a part of *ERROR. Only the texts are copied: the
- * struct is large, and errors that carry a reason for --verbose are set in every run. */
-static void fill(struct error *error, enum error_code code, const char *subject, const char *format, va_list arguments)
-    ERROR_PRINTF(4, 0);
-
-static void fill(struct error *error, enum error_code code, const char *subject, const char *format, va_list arguments)
+/* The texts are formatted aside, because an argument may be a part of *ERROR. Only the texts are copied: the struct is
+ * large, and errors that carry a reason for --verbose are set in every run. */
+bool error_about(struct error *error, enum error_code code, const char *subject, const char *format, ...)
 {
+    va_list arguments;
     if (error == NULL)
-        return;
+        return false;
     char new_subject[sizeof error->subject], message[sizeof error->message];
+    va_start(arguments, format);
     if (vsnprintf(message, sizeof message, format, arguments) < 0)
         message[0] = '\0';
+    va_end(arguments);
     snprintf(new_subject, sizeof new_subject, "%s", subject);
     error->code = code;
     memcpy(error->subject, new_subject, strlen(new_subject) + 1);
     memcpy(error->message, message, strlen(message) + 1);
-}
-
-bool error_set(struct error *error, enum error_code code, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fill(error, code, "", format, arguments);
-    va_end(arguments);
-    return false;
-}
-
-bool error_about(struct error *error, enum error_code code, const char *subject, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fill(error, code, subject, format, arguments);
-    va_end(arguments);
     return false;
 }
 

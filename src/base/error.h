@@ -33,20 +33,20 @@ struct error {
 #define ERROR_PRINTF(text, first)
 #endif
 
-/* Fill ERROR, without a subject, and return false, so that a function can `return error_set(error, ...)`. ERROR may be
- * NULL: the reason is then dropped. The sentence has no final newline. An argument may be a part of *ERROR. */
-bool error_set(struct error *error, enum error_code code, const char *format, ...) ERROR_PRINTF(3, 4);
-
-/* The same, for an error of the file SUBJECT. The sentence does not repeat the name. */
+/* Fill ERROR, and return false, so that a function can `return error_about(error, ...)`. SUBJECT is the file that failed,
+ * whose name the sentence does not repeat. ERROR may be NULL: the reason is then dropped. The sentence has no final
+ * newline. An argument may be a part of *ERROR. */
 bool error_about(struct error *error, enum error_code code, const char *subject, const char *format, ...)
     ERROR_PRINTF(4, 5);
+
+/* The same, without a subject. */
+#define error_set(error, code, ...) error_about(error, code, "", __VA_ARGS__)
 
 /* Fill ERROR: there is not enough memory for WHAT, such as "an image of 3 x 2 pixels". Returns false. */
 bool error_no_memory(struct error *error, const char *what, ...) ERROR_PRINTF(2, 3);
 
 /* Static analysers see one file at a time. Without these they would assume that the functions can return true. */
 #ifdef __clang_analyzer__
-#define error_set(...) (error_set(__VA_ARGS__), false)
 #define error_about(...) (error_about(__VA_ARGS__), false)
 #define error_no_memory(...) (error_no_memory(__VA_ARGS__), false)
 #endif

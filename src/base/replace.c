@@ -43,16 +43,21 @@ static bool write_all(int fd, const uint8_t *bytes, size_t size)
     return true;
 }
 
+/* Close FD, unless it is -1. Returns DONE, or false if the file cannot be closed. errno is that of the first failure. */
+static bool close_after(int fd, bool done)
+{
+    const int reason = errno;
+    if (fd >= 0 && close(fd) != 0 && done)
+        return false;
+    errno = reason;
+    return done;
+}
+
 /* Write to a pipe, a terminal or a device. */
 static bool write_direct(const char *path, const uint8_t *bytes, size_t size, struct error *error)
 {
     const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    bool done = fd >= 0 && write_all(fd, bytes, size);
-    if (!done)
-        write_failed(path, error);
-    if (fd >= 0 && close(fd) != 0 && done)
-        done = write_failed(path, error);
-    return done;
+    return close_after(fd, fd >= 0 && write_all(fd, bytes, size)) || write_failed(path, error);
 }
 
 /* The name of a temporary file, hidden and random. */
@@ -105,10 +110,7 @@ static int temporary_open(int folder, mode_t mode, struct temporary *temporary)
 static bool folder_flush(int folder)
 {
     const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool done = fd < 0 || fsync(fd) == 0 || errno == EINVAL;
-    if (fd >= 0)
-        close(fd);
-    return done;
+    return close_after(fd, fd < 0 || fsync(fd) == 0 || errno == EINVAL);
 }
 
 /* ---- What a replaced file keeps ---- */
@@ -185,14 +187,8 @@ static bool write_temporary(const struct target *target, const uint8_t *bytes, s
     bool done = fd >= 0 && write_all(fd, bytes, size) &&
                 (!target->exists || (keep_attributes(old, &facts, fd) && (fsync(fd) == 0 || errno == EINVAL))) &&
                 (temporary->name[0] != '\0' || temporary_name(folder, 0, fd, temporary) >= 0);
-    int reason = errno;
-    if (fd >= 0 && close(fd) != 0 && done) {
-        reason = errno;
-        done = false;
-    }
-    if (old >= 0)
-        close(old);
-    errno = reason;
+    done = close_after(fd, done);
+    close_after(old, false); /* it was only read */
     return done;
 }
 
@@ -226,15 +222,11 @@ static bool write_renamed(const struct target *target, const uint8_t *bytes, siz
     pthread_sigmask(SIG_BLOCK, &all, &before);
     bool done =
         write_temporary(target, bytes, size, &temporary) && rename_guarded(target, &temporary, guard, refused, error);
-    int reason = errno;
-    if (!done && temporary.name[0] != '\0')
-        unlinkat(target->folder, temporary.name, 0);
-    if (done && target->exists && !folder_flush(target->folder)) {
-        reason = errno;
-        done = false;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = reason;
+    const int reason = errno;
+    if (!done && temporary.name[0] != '\0' && unlinkat(target->folder, temporary.name, 0) != 0)
+        errno = reason;
+    done = done && (!target->exists || folder_flush(target->folder));
+    pthread_sigmask(SIG_SETMASK, &before, NULL); /* it does not set errno */
     return done;
 }
 
