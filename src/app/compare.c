@@ -15,7 +15,6 @@
 #include "compare/report.h"
 #include "compare/rows.h"
 #include "compare/run.h"
-#include "compare/update.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -31,6 +30,7 @@ struct comparison {
     bool folders;                /* not two files */
     bool silent;                 /* standard output is for one of the reports */
     struct batch_totals updates; /* count, done and signal */
+    size_t kept;                 /* expected files that stay, although they are missing */
     struct compare_settings settings;
     struct image mask;
     struct compare_rows rows;
@@ -241,6 +241,7 @@ static void print_step(void *context, enum update_step step, const struct compar
     static const char *const words[] = {"replaced", "added", "removed", "kept"};
     struct comparison *comparison = context;
     comparison->updates.done++;
+    comparison->kept += step == UPDATE_KEPT;
     if (comparison->silent)
         return;
     printf("%-10s ", words[step]);
@@ -309,19 +310,18 @@ static int update(struct comparison *comparison)
                                            .context = comparison};
     const size_t *counts = comparison->rows.counts;
     struct error error;
-    size_t kept;
     sigset_t signals;
     signals_find_ending(&signals);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     comparison->updates.count = counts[ROW_DIFFERENT] + counts[ROW_SHAPE] + counts[ROW_MISSING] + counts[ROW_NEW];
-    const bool done = rows_update(&comparison->rows, &request, &kept, &error);
+    const bool done = rows_update(&comparison->rows, &request, &error);
     if (!done)
         print_error_line(&error);
     if (!may_update(comparison)) {
         print_interrupted(&comparison->updates, "pair", "updated", "; run it again for the others");
         return 128 + comparison->updates.signal;
     }
-    return !done ? (int)error.code : kept > 0 ? ERROR_WORK : 0;
+    return !done ? (int)error.code : comparison->kept > 0 ? ERROR_WORK : 0;
 }
 
 /* Print and write the results. Returns the exit status. */

@@ -51,8 +51,8 @@ static inline void put_big16(uint8_t *bytes, unsigned value)
 /* Do the SIZE bytes at BYTES contain TEXT (without its NUL)? */
 bool bytes_contain(const uint8_t *bytes, size_t size, const char *text);
 
-/* malloc, with large pages where the block is large and the system has them: a fault for each 4 KiB of a photo takes a tenth
- * of the time that decoding it takes. */
+/* malloc, with large pages if the block is large and the system has them: a page fault for each 4 KiB of a photo would
+ * take a tenth of its decoding time. */
 void *bytes_allocate(size_t size);
 
 /* Make room for one more item of SIZE bytes in an array of COUNT items, which only this function has allocated. Returns the

@@ -24,7 +24,7 @@ const char *file_output_name(const char *path);
 
 /* Read a file of at most LIMIT bytes. Release *BYTES with free; it is NULL after an error. Folders and missing, empty
  * and too large files are errors, whose subject is the path. A pipe is read to its end. Unless NULL, FACTS receives
- * what the file was before its first byte was read. */
+ * the status of the file before its first byte was read. */
 bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *facts, struct error *error);
 
 /* The same for text. It may be empty. A NUL that *SIZE does not count follows the last byte. */

@@ -113,7 +113,7 @@ size_t budget_input_most(const struct memory_budget *budget)
     return budget->file_most < budget->most ? budget->file_most : budget->most;
 }
 
-/* What LIMIT leaves, if so many PAGES count for it already. */
+/* The bytes that LIMIT leaves, if so many PAGES count for it already. */
 static size_t limit_leaves(const struct rlimit *limit, unsigned long pages)
 {
     const size_t used = pages * (size_t)sysconf(_SC_PAGE_SIZE);

@@ -11,7 +11,7 @@
  *   - any other job holds nothing, or all that it needs; in the latter case it ends and gives that back.
  * So the job that has its turn gets its memory at last, and there is no deadlock.
  *
- * Where `ulimit -v` or `ulimit -d` limits the process, the budget is at most half of what that leaves. A job that needs
+ * If `ulimit -v` or `ulimit -d` limits the process, the budget is at most half of what that leaves. A job that needs
  * more is no error, because such needs are upper bounds: it runs alone. */
 #ifndef GPUCONV_MEMORY_H
 #define GPUCONV_MEMORY_H

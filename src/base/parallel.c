@@ -84,7 +84,7 @@ static void *run_thread(void *argument)
  * them. */
 static void start_threads(struct thread_pool *pool, int count)
 {
-    /* Small stacks leave address space to images where `ulimit -v` limits it. The deepest frames, those of codecs, need
+    /* Small stacks leave address space to images if `ulimit -v` limits it. The deepest frames, those of codecs, need
      * far less. */
     enum { STACK_BYTES = 1 << 20 };
     sigset_t all, before;

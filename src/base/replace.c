@@ -113,7 +113,7 @@ static bool folder_flush(int folder)
     return close_after(fd, fd < 0 || fsync(fd) == 0 || errno == EINVAL);
 }
 
-/* ---- What a replaced file keeps ---- */
+/* ---- Attributes of a replaced file ---- */
 
 /* The access control list, as the kernel gives it. */
 static const char access_list[] = "system.posix_acl_access";

@@ -22,7 +22,7 @@ uint32_t text_code_point(const uint8_t *text, int length);
 bool text_is_utf8(const uint8_t *text, size_t size);
 
 /* Print TEXT, such as a file's name, for people. Bytes that are not UTF-8 become \x9b; so do the bytes of characters that
- * can change other text: control characters, separators of lines, and what orders text from right to left; and those of
+ * can change other text: control characters, separators of lines, marks that order text from right to left; and those of
  * U+FFFE and U+FFFF, which are no characters. A line end
  * becomes \n, a tab \t. */
 void text_print_escaped(FILE *file, const char *text);

@@ -15,7 +15,7 @@ enum {
     PROGRESS_MILLISECONDS = 100,  /* between two calls of on_progress */
     SHUTDOWN_MILLISECONDS = 5000, /* after a signal, the longest wait for outputs that are being written */
     POLL_MILLISECONDS = 10,       /* between two looks at these outputs */
-    /* The signal that tells the calling thread of the last worker's end. Nothing else sends it, and it does no harm where
+    /* The signal that tells the calling thread of the last worker's end. Nothing else sends it, and it does no harm if
      * nobody waits for it. Unlike a signal of real time, it needs no place in a queue that may be full. */
     SIGNAL_ENDED = SIGURG,
 };
@@ -199,8 +199,7 @@ bool workers_open(struct workers *workers, const struct workers_request *request
     workers->work = calloc(request->count, sizeof *workers->work);
     workers->threads = calloc((size_t)request->workers, sizeof *workers->threads);
     if (workers->order == NULL || workers->work == NULL || workers->threads == NULL)
-        return error_set(error, ERROR_WORK, "there is not enough memory for %zu files; give fewer at a time",
-                         request->count);
+        return error_no_memory(error, "%zu files", request->count);
     order_jobs(workers);
     return true;
 }

@@ -19,11 +19,10 @@
 #include <stddef.h>
 
 struct workers_request {
-    size_t count;  /* jobs */
-    int workers;   /* at most; the system may refuse to start all, but at least one starts */
-    size_t memory; /* bytes that all jobs in progress may use together; 0: no limit */
-    bool
-        on_this_thread; /* the calling thread is the only worker; signals are left alone, and no progress is reported */
+    size_t count;        /* jobs */
+    int workers;         /* at most; the system may refuse to start all, but at least one starts */
+    size_t memory;       /* bytes that all jobs in progress may use together; 0: no limit */
+    bool on_this_thread; /* the only worker is the calling thread, which leaves signals alone and reports no progress */
     void *context;
     double (*estimate)(void *context, size_t job); /* about how long it takes, in any unit; 0: that is not known */
     void (*run)(void *context, int worker);        /* on the worker's thread: do each job that workers_next gives */
@@ -38,7 +37,7 @@ struct workers {
     int signal; /* that ended the work; 0: none */
     bool hangs; /* and a report that had begun did not end */
 
-    double *work;    /* of each job, as estimated; the mean of the others where it is not known */
+    double *work;    /* of each job, as estimated; the mean of the others if it is not known */
     double all_work; /* their sum */
     size_t *order;   /* the jobs as they begin */
     atomic_size_t next;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The reference is not timed where a launch would take longer. Its time is proportional to samples times taps, so
+/* The reference is not timed if a launch would take longer. Its time is proportional to samples times taps, so
  * larger cases show nothing new. */
 static const double longest_reference_seconds = 0.5;
 
@@ -42,7 +42,7 @@ void bench_statistics(double *milliseconds, int runs, struct bench_row *row)
     row->spread = (milliseconds[runs - 1 - runs / 4] - milliseconds[runs / 4]) / row->median_ms;
 }
 
-/* Time a plan of the CPU, or a copy where PLAN is NULL. FIRST_MS is the time of an earlier launch. */
+/* Time a plan of the CPU, or a copy if PLAN is NULL. FIRST_MS is the time of an earlier launch. */
 static bool time_cpu(struct bench_case *c, const struct plan *plan, double first_ms, struct bench_row *row,
                      struct error *error)
 {
@@ -67,7 +67,7 @@ static bool is_cuda(const struct bench_row *row)
     return row->backend == BACKEND_CUDA;
 }
 
-/* The peak rate of the arithmetic that VARIANT uses, in multiply-adds a second. */
+/* The peak rate of the arithmetic that VARIANT uses, in multiply-adds per second. */
 static double peak_of(const struct bench *bench, const struct variant *variant, enum sample sample)
 {
     if (variant->backend == BACKEND_CPU)
@@ -209,7 +209,7 @@ static bool measure_row(struct bench_case *c, const struct variant *variant, con
     return done;
 }
 
-/* The variant of the row (image): the chosen one or, where variants are named, the first of them that works on the GPU.
+/* The variant of the row (image): the chosen one or, if variants are named, the first of them that works on the GPU.
  * NULL if there is none, or the planes make no image. */
 static const struct variant *image_variant(const struct bench_case *c, const struct filter *filter,
                                            const struct work *work)
@@ -307,20 +307,15 @@ bool bench_run(struct bench *bench, const struct bench_listener *listener, size_
 
 /* ---- Opening ---- */
 
-static void read_cpu_name(char *name, size_t size)
+static void read_cpu_name(char name[128])
 {
     char line[256];
-    snprintf(name, size, "unknown");
+    strcpy(name, "unknown");
     FILE *file = fopen("/proc/cpuinfo", "r");
     if (file == NULL)
         return;
-    while (fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, "model name", strlen("model name")) == 0 && strchr(line, ':') != NULL) {
-            const char *value = strchr(line, ':') + 1;
-            value += strspn(value, " \t");
-            snprintf(name, size, "%.*s", (int)strcspn(value, "\n"), value);
-            break;
-        }
+    while (fgets(line, sizeof line, file) != NULL && sscanf(line, "model name : %127[^\n]", name) != 1)
+        ;
     fclose(file);
 }
 
@@ -365,7 +360,7 @@ bool bench_open(struct bench *bench, const struct bench_request *request, struct
             return false;
     if (bench->device != NULL && !bench_gpu.measure(bench, error))
         return false;
-    read_cpu_name(bench->cpu, sizeof bench->cpu);
+    read_cpu_name(bench->cpu);
     if (request->cpu && !bench_measure_cpu(&bench->pool, &bench->cpu_peak, error))
         return false;
     bench_set_sizes(bench);

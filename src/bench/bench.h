@@ -93,7 +93,7 @@ struct bench_row {
     double tmac_s;                    /* 10^12 multiply-adds per second: all taps for each sample; for a
                                          variant of ACCEPTS_RANK_1, a row and a column of taps. A variant that saves
                                          some (zeros, two passes) may exceed its peak. */
-    double intensity;                 /* operations a byte; a multiply-add is 2 operations */
+    double intensity;                 /* operations per byte; a multiply-add is 2 operations */
     double x_copy, percent_copy;      /* median / copy's median, and the inverse in percent */
     double percent_peak;              /* tmac_s in percent of the measured peak of the unit that the variant uses */
     bool memory_bound;                /* at this intensity, the speed of a copy is a lower limit than that peak */
@@ -104,13 +104,13 @@ struct bench_row {
     uint64_t different;               /* samples that differ at all from the expected ones */
 };
 
-/* A benchmark: everything that is known before the first row. */
+/* A benchmark, as it is before the first row. */
 struct bench {
     const struct bench_request *request;
     struct bench_size sizes[BENCH_SIZES];
     size_t size_count;
     size_t omitted_sizes;   /* default sizes that do not fit into memory; all others are smaller */
-    struct error no_device; /* its code is set where CUDA was requested and there is no GPU; the message says why */
+    struct error no_device; /* set if CUDA was requested and there is no GPU; the message says why */
     struct device *device;  /* NULL: none */
     struct device_info facts;
     int driver;    /* of device_driver_version */
@@ -127,14 +127,14 @@ struct bench_listener {
     void (*on_progress)(void *context, const char *what);       /* WHAT starts now; may be NULL */
 };
 
-/* Open the device where the request has CUDA, and measure the peaks. A missing GPU is an error only if the request has
+/* Open the device if the request has CUDA, and measure the peaks. A missing GPU is an error only if the request has
  * no CPU. Release with bench_close, also after a failure. */
 bool bench_open(struct bench *bench, const struct bench_request *request, struct error *error);
 
 /* Measure all rows and pass each to LISTENER. *WRONG becomes the number of wrong rows. */
 bool bench_run(struct bench *bench, const struct bench_listener *listener, size_t *wrong, struct error *error);
 
-/* Release what the benchmark holds. */
+/* Close the device and the threads. */
 void bench_close(struct bench *bench);
 
 /* The number of samples that differ at all, and of those that differ by more than allowed or are NaN. */
@@ -167,18 +167,18 @@ struct bench_writer {
     struct bench_row chosen[2], best[2]; /* of the group, by backend; no runs: none yet */
     int cases, near;                     /* automatic choices, and those within 10% of the fastest */
     bool some_variants;                  /* the request names some, so the choice cannot be judged */
-    struct text_buffer misses;           /* a line for each choice that was not near the fastest */
+    struct text_buffer misses;           /* one line per choice that was not near the fastest */
     FILE *misses_file;
 };
 
-/* Begin to write to FILE: what comes before the rows. Fails only if there is too little memory. */
+/* Begin to write to FILE: the text before the rows. Fails only if there is too little memory. */
 bool bench_write_begin(struct bench_writer *writer, FILE *file, enum bench_format format, const struct bench *bench,
                        struct error *error);
 
 /* Write a row and flush the file. */
 void bench_write_row(struct bench_writer *writer, const struct bench_row *row);
 
-/* Write what comes after the rows, and release what the writer holds. */
+/* Write the text after the rows, and release the writer. */
 void bench_write_end(struct bench_writer *writer);
 
 #endif

@@ -25,7 +25,7 @@ struct bench_case {
     int pairs;                          /* of input and output buffers */
     void *memory;                       /* all pairs; NULL: there is no GPU */
     struct plane device_in, device_out; /* the first pair */
-    void *images;                       /* one interleaved image for each pair; NULL where the planes make none */
+    void *images;                       /* one interleaved image for each pair; NULL if the planes make none */
     size_t image_bytes;                 /* from one image to the next */
     double upload_ms, download_ms;
 };

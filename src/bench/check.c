@@ -21,18 +21,6 @@ static inline double sample_at(const void *row, enum sample sample, int x)
                                   : (double)((const float *)row)[x];
 }
 
-static struct bench_difference compare_rows(const void *expected, const void *actual, enum sample sample, int width,
-                                            double allowed)
-{
-    struct bench_difference difference = {0};
-    for (int x = 0; x < width; x++) {
-        const double e = sample_at(expected, sample, x), a = sample_at(actual, sample, x);
-        difference.different += !(e == a);
-        difference.wrong += !(fabs(e - a) <= allowed); /* NaN is wrong */
-    }
-    return difference;
-}
-
 enum { COMPARED_ROWS = 16 }; /* a thread compares so many at a time */
 
 struct comparison {
@@ -48,6 +36,7 @@ static void compare_some_rows(void *context, int64_t index, int thread)
     const struct plane *expected = comparison->expected;
     const int64_t rows = (int64_t)expected->height * expected->count;
     const int64_t first = index * COMPARED_ROWS;
+    uint64_t different = 0, wrong = 0;
     (void)thread;
     for (int64_t i = first; i < rows && i < first + COMPARED_ROWS; i++) {
         const int channel = (int)(i / expected->height), y = (int)(i % expected->height);
@@ -55,10 +44,14 @@ static void compare_some_rows(void *context, int64_t index, int thread)
         if (expected->sample != SAMPLE_F32 &&
             memcmp(e, a, (size_t)expected->width * sample_bytes(expected->sample)) == 0)
             continue;
-        const struct bench_difference row = compare_rows(e, a, expected->sample, expected->width, comparison->allowed);
-        atomic_fetch_add(&comparison->different, row.different);
-        atomic_fetch_add(&comparison->wrong, row.wrong);
+        for (int x = 0; x < expected->width; x++) {
+            const double p = sample_at(e, expected->sample, x), q = sample_at(a, expected->sample, x);
+            different += !(p == q);
+            wrong += !(fabs(p - q) <= comparison->allowed); /* NaN is wrong */
+        }
     }
+    atomic_fetch_add(&comparison->different, different);
+    atomic_fetch_add(&comparison->wrong, wrong);
 }
 
 struct bench_difference bench_compare(const struct plane *expected, const struct plane *actual, double allowed,
@@ -119,19 +112,16 @@ static bool check_part(struct bench_case *c, const struct plan *reference, const
                        uint64_t *wrong, struct error *error)
 {
     const struct filter *filter = reference->filter;
-    struct plane window, result;
-    if (!plane_allocate(&window, c->sample, part->width + filter->width - 1, part->height + filter->height - 1, 1,
-                        error))
-        return false;
-    if (!plane_allocate(&result, c->sample, window.width, window.height, 1, error)) {
-        plane_free(&window);
-        return false;
+    const int width = part->width + filter->width - 1, height = part->height + filter->height - 1;
+    struct plane window = {0}, result = {0};
+    bool done = plane_allocate(&window, c->sample, width, height, 1, error) &&
+                plane_allocate(&result, c->sample, width, height, 1, error);
+    if (done) {
+        copy_window(c, filter, part, &window);
+        const double start = clock_milliseconds();
+        done = reference->variant->launch(reference, NULL, &window, &result, error);
+        c->tap_seconds = (clock_milliseconds() - start) / 1e3 / ((double)width * height * filter_multiply_adds(filter));
     }
-    copy_window(c, filter, part, &window);
-    const double start = clock_milliseconds();
-    const bool done = reference->variant->launch(reference, NULL, &window, &result, error);
-    c->tap_seconds =
-        (clock_milliseconds() - start) / 1e3 / ((double)window.width * window.height * filter_multiply_adds(filter));
     if (done) {
         const struct plane expected = part_of_plane(&c->expected, part);
         const struct plane actual =
@@ -157,7 +147,7 @@ static bool check_with_plan(struct bench_case *c, const struct plan *reference, 
         *wrong = bench_compare(&c->expected, &c->actual, allowed, &c->bench->pool).wrong;
         return true;
     }
-    /* Parts are as wide as the image where that leaves at least 4 rows, else narrower and 4 rows high. The reference
+    /* Parts are as wide as the image if that leaves at least 4 rows, else narrower and 4 rows high. The reference
      * computes their halo too. */
     const double samples = check_parts / 3 / filter_multiply_adds(filter);
     const int width = clamp_to_int(samples / (4 + filter->height - 1) - (filter->width - 1), 64, c->size.width);

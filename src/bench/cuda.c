@@ -47,7 +47,7 @@ static struct image image_of(const struct bench_case *c, size_t pair)
                           .samples = (uint8_t *)c->images + pair * c->image_bytes};
 }
 
-/* Queue a launch, or a copy where PLAN is NULL, on pair NUMBER modulo c->pairs. With IMAGE, queue it between a split of
+/* Queue a launch, or a copy if PLAN is NULL, on pair NUMBER modulo c->pairs. With IMAGE, queue it between a split of
  * the pair's interleaved image and a merge into it. */
 static bool queue_launch(struct bench_case *c, const struct plan *plan, bool image, int number, struct error *error)
 {

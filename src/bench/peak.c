@@ -45,14 +45,14 @@ static const struct {
 
 /* The measurement of one thread. */
 struct thread_rate {
-    double calls; /* of the loop, a second */
+    double calls; /* of the loop, per second */
     float result; /* of the loop */
 };
 
 struct measurement {
     size_t loop;
     double milliseconds;
-    struct thread_rate *rates; /* one a thread */
+    struct thread_rate *rates; /* one per thread */
 };
 
 /* Call the loop on this thread. If a thread starts so late that another one has taken its index, it counts as idle. */

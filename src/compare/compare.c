@@ -13,7 +13,7 @@ static int sample_difference(const struct image *a, const struct image *b, size_
     return p < q ? q - p : p - q;
 }
 
-/* ---- What is ignored ---- */
+/* ---- Ignored pixels ---- */
 
 /* Mark with 1 the pixels of row Y that an area or the mask ignores. FLAGS has WIDTH bytes of 0. */
 static void mark_ignored(const struct compare_rules *rules, int y, int width, uint8_t *flags)

@@ -17,7 +17,7 @@ struct pair_worker {
     struct workers *workers; /* of which this is one */
     bool wants_thumbnails;
     struct thumbnails *thumbnails;    /* of the last pair, which the caller takes; NULL: none */
-    struct thread_pool both, each[2]; /* for the two files beside each other, and for each of them */
+    struct thread_pool both, each[2]; /* for the two files at the same time, and for each of them */
     size_t reserved;                  /* bytes of the budget */
 };
 
@@ -41,7 +41,7 @@ bool picture_save(const struct pair_worker *worker, const struct codec_settings 
 /* The longest side, in pixels. */
 enum { THUMBNAIL_SIDE = 160 };
 
-/* A picture in a file of 8 bits a sample and without alpha. */
+/* A picture in a file, with 8 bits per sample and without alpha. */
 struct thumbnail {
     const struct format *format; /* NULL: there is none */
     uint8_t *bytes;
@@ -61,7 +61,7 @@ enum shrink {
     SHRINK_LARGEST, /* the largest of each channel, so that one different pixel stays visible; no alpha */
 };
 
-/* Set SMALL to IMAGE with 8 bits a sample and without alpha, and both sides divided by the smallest whole number that
+/* Set SMALL to IMAGE with 8 bits per sample and without alpha, and both sides divided by the smallest whole number that
  * makes them fit. Release it with image_free. Fails if there is not enough memory. */
 bool image_shrink(const struct image *image, enum shrink shrink, struct image *small, struct error *error);
 

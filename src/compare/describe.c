@@ -77,7 +77,7 @@ static void describe_pixels(FILE *file, const struct compare_row *row, const str
                 (unsigned long long)d->hidden, (unsigned long long)d->ignored);
 }
 
-/* Only the sentence of a problem holds characters that PRINT escapes. */
+/* Only the sentence of a problem contains characters that PRINT escapes. */
 void row_describe(FILE *file, const struct compare_row *row, const struct compare_rules *rules,
                   void (*print)(FILE *file, const char *text))
 {

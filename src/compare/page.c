@@ -36,7 +36,7 @@ static char *absolute_path(struct page *page, const char *path)
         page->failed = true;
         return NULL;
     }
-    char *end = whole; /* of the result, never behind `at`: each name has a slash before it */
+    char *end = whole; /* of the result; it never overtakes `at`, because each name follows a slash */
     for (const char *at = whole; *at != '\0';) {
         at += strspn(at, "/");
         const size_t length = strcspn(at, "/");
@@ -80,7 +80,7 @@ static void print_href(struct page *page, const char *path)
     char *real = whole == NULL ? realpath(path, NULL) : NULL;
     if (whole != NULL) {
         const char *folder = page->folder;
-        size_t common = 0, i = 0; /* where the slash behind the last common folder is */
+        size_t common = 0, i = 0; /* the place of the slash after the last common folder */
         for (; folder[i] != '\0' && folder[i] == whole[i]; i++)
             common = folder[i] == '/' ? i : common;
         if (folder[i] == '\0' && whole[i] == '/')
@@ -177,7 +177,7 @@ static void print_row(struct page *page, const struct compare_row *row)
     page->failed = page->failed || row->thumbnails_lost;
 }
 
-/* ---- What stands above them ---- */
+/* ---- The summary and the template ---- */
 
 static void print_rules(FILE *file, const struct compare_rules *rules)
 {
@@ -219,7 +219,7 @@ static void print_filter(FILE *file, const char *kind, size_t count)
             count == 0 ? " disabled" : "", kind, count);
 }
 
-/* Print the line of the template, or what stands in its place. */
+/* Print the line of the template, or the text that replaces it. */
 static void print_line(struct page *page, const char *line)
 {
     const struct compare_rows *rows = page->request->rows;

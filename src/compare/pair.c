@@ -29,7 +29,7 @@ struct pair {
     struct codec_settings codec[2];
     struct side sides[2];
     struct thumbnails *thumbnails; /* NULL: none are wanted */
-    void (*stage)(struct pair *pair, int side);
+    bool (*stage)(struct pair *pair, int side);
 };
 
 /* ---- Memory ---- */
@@ -65,29 +65,30 @@ static size_t side_need(const struct pair *pair, int i)
 
 /* ---- Stages of a file ---- */
 
-static void read_side(struct pair *pair, int i)
+static bool read_side(struct pair *pair, int i)
 {
     struct side *side = &pair->sides[i];
-    side->failed = !file_read(side->file->path, budget_input_most(&pair->worker->workers->budget), &side->bytes,
-                              &side->size, NULL, &side->error);
-    if (!side->failed)
-        side->file->bytes = side->size;
+    const size_t most = budget_input_most(&pair->worker->workers->budget);
+    if (!file_read(side->file->path, most, &side->bytes, &side->size, NULL, &side->error))
+        return false;
+    side->file->bytes = side->size;
+    return true;
 }
 
-static void inspect_side(struct pair *pair, int i)
+static bool inspect_side(struct pair *pair, int i)
 {
     struct side *side = &pair->sides[i];
     struct row_file *file = side->file;
     const char *name = file_input_name(file->path);
-    side->failed = !codec_inspect(side->bytes, side->size, name, &pair->codec[i], &side->info, &side->error) ||
-                   !codec_choose_reader(&side->info, &pair->codec[i], name, &side->error);
-    if (side->failed)
-        return;
+    if (!codec_inspect(side->bytes, side->size, name, &pair->codec[i], &side->info, &side->error) ||
+        !codec_choose_reader(&side->info, &pair->codec[i], name, &side->error))
+        return false;
     file->width = side->info.width;
     file->height = side->info.height;
     file->channels = side->info.channels;
     file->bits = codec_bits(&side->info, &pair->codec[i]);
     file->extras = side->info.extras;
+    return true;
 }
 
 /* Read what --metadata compares. A damaged profile is dropped, and is neither equal to another one nor to none. */
@@ -102,7 +103,7 @@ static bool read_metadata(struct side *side, struct error *error)
                      "has a profile that is damaged or too large; repair it, or leave --metadata out");
 }
 
-static void decode_side(struct pair *pair, int i)
+static bool decode_side(struct pair *pair, int i)
 {
     struct side *side = &pair->sides[i];
     const struct codec_input input = {.bytes = side->bytes,
@@ -110,23 +111,22 @@ static void decode_side(struct pair *pair, int i)
                                       .name = file_input_name(side->file->path),
                                       .info = &side->info,
                                       .settings = &pair->codec[i]};
-    side->failed = !codec_reader_open(&side->reader, &input, &side->error) ||
-                   !codec_reader_decode(&side->reader, &side->image, &side->error);
+    const bool done = codec_reader_open(&side->reader, &input, &side->error) &&
+                      codec_reader_decode(&side->reader, &side->image, &side->error);
     codec_reader_close(&side->reader);
-    if (!side->failed && pair->worker->settings->rules.takes_metadata)
-        side->failed = !read_metadata(side, &side->error);
+    return done && (!pair->worker->settings->rules.takes_metadata || read_metadata(side, &side->error));
 }
 
 static void run_stage(void *context, int64_t index, int thread)
 {
     struct pair *pair = context;
     (void)thread;
-    pair->stage(pair, (int)index);
+    pair->sides[index].failed = !pair->stage(pair, (int)index);
 }
 
-/* Run a stage for both files, beside each other where the worker has threads for that. Fails with the error of the
+/* Run a stage for both files, at the same time if the worker has threads for that. Fails with the error of the
  * expected file, if both fail. */
-static bool run_both(struct pair *pair, void (*stage)(struct pair *, int), struct error *error)
+static bool run_both(struct pair *pair, bool (*stage)(struct pair *, int), struct error *error)
 {
     pair->stage = stage;
     parallel_for(&pair->worker->both, 2, 2, run_stage, pair);
@@ -174,21 +174,14 @@ static bool draw_picture(struct pair *pair, struct error *error)
 
 /* ---- Thumbnails ---- */
 
-static bool run_one(struct pair *pair, void (*stage)(struct pair *, int), int i)
-{
-    stage(pair, i);
-    return !pair->sides[i].failed;
-}
-
 /* Decode the only file of a row. If this fails, there is no image, and the row is as without thumbnails. */
 static void decode_single(struct pair *pair, int i)
 {
     struct error unreported;
     struct row_file *file = pair->sides[i].file, seen = *file;
     pair->sides[i].file = &seen;
-    if (reserve(pair, seen.bytes, &unreported) && run_one(pair, read_side, i) && run_one(pair, inspect_side, i) &&
-        reserve(pair, side_need(pair, i), &unreported))
-        decode_side(pair, i);
+    (void)(reserve(pair, seen.bytes, &unreported) && read_side(pair, i) && inspect_side(pair, i) &&
+           reserve(pair, side_need(pair, i), &unreported) && decode_side(pair, i));
     pair->sides[i].file = file;
 }
 

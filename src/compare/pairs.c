@@ -123,7 +123,8 @@ static bool join(struct left expected, struct left actual, int (*compare)(const 
     return done;
 }
 
-/* Is the relative path NAME below FOLDER? What has its whole path for a relative one is the folder of that side. */
+/* Is the relative path NAME below FOLDER? If the relative path of FOLDER is its whole path, it is that side's own folder,
+ * and all names are below it. */
 static bool is_below(const char *name, const struct row_file *folder)
 {
     if (folder->path == NULL || folder->relative == folder->path)
@@ -132,8 +133,8 @@ static bool is_below(const char *name, const struct row_file *folder)
     return strncmp(name, folder->relative, length) == 0 && name[length] == '/';
 }
 
-/* A file whose partner may be in a folder that could not be read is not missing, and not new: --update must not delete or
- * replace it. So its row has the folder's problem. */
+/* If a file's partner may be in a folder that could not be read, the file is neither missing nor new: --update must not
+ * delete or replace it. So its row has the folder's problem. */
 static void keep_unreadable(struct compare_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
@@ -198,7 +199,7 @@ struct names {
     size_t count;
 };
 
-/* file_list_read_names' function: add NAME, without "./" before it and slashes behind it. */
+/* file_list_read_names' function: add NAME, without "./" at its beginning and slashes at its end. */
 static bool add_name(void *context, const char *name, struct error *error)
 {
     struct names *names = context;

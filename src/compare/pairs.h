@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From two folders to pairs of files: by their relative paths, and what is left by its names without suffixes. */
+ * From two folders to pairs of files: by their relative paths; the others by their paths without suffixes. */
 #ifndef GPUCONV_PAIRS_H
 #define GPUCONV_PAIRS_H
 
@@ -20,7 +20,7 @@ struct pairs_request {
 };
 
 /* Fill ROWS, which is empty, with a row for each pair, sorted by name. Its kind is ROW_MISSING, ROW_NEW or
- * ROW_UNREADABLE, or ROW_EQUAL where there are two files to compare. Folders inside the folders count; hidden files and
+ * ROW_UNREADABLE, or ROW_EQUAL if there are two files to compare. Folders inside the folders count; hidden files and
  * links to folders do not. Release ROWS with rows_free, also after a failure. */
 bool pairs_make(const struct pairs_request *request, struct compare_rows *rows, struct error *error);
 

@@ -88,7 +88,7 @@ bool picture_save(const struct pair_worker *worker, const struct codec_settings 
     return done;
 }
 
-/* Is the file, of at most MOST bytes, a picture of a difference? What cannot be read is none. */
+/* Is the file, of at most MOST bytes, a picture of a difference? An unreadable file is none. */
 static bool is_marked(const char *path, size_t most)
 {
     struct error unread;

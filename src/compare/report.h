@@ -21,7 +21,7 @@ void row_print_json(FILE *file, const struct compare_row *row, const struct comp
 /* Is the row a reason for the exit status 1? New files are one if NEW_FAILS. */
 bool row_fails(const struct compare_row *row, bool new_fails);
 
-/* Write all rows to the file at PATH, as JUnit's XML: a test case each. */
+/* Write all rows to the file at PATH, as JUnit's XML, one test case per row. */
 bool rows_write_junit(const char *path, const struct compare_rows *rows, const struct compare_rules *rules,
                       bool new_fails, struct error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The results of a comparison: one row for each pair of files, with its kind and its numbers, sorted by name. All
- * reports are made from these rows. */
+ * reports are made from these rows, and so is the update of the expected files. */
 #ifndef GPUCONV_COMPARE_ROWS_H
 #define GPUCONV_COMPARE_ROWS_H
 
@@ -30,9 +30,9 @@ struct row_file {
     char *path;           /* NULL: there is none; "-" is standard input */
     const char *relative; /* the part of the path below the folder that the user named; the path of a lone file */
     uint64_t bytes;
-    int width, height, channels, bits; /* of the image; 0 where no decoding was needed, or it failed */
-    int orientation;                   /* of EXIF, 1 to 8; 0 where metadata were not compared */
-    unsigned extras;                   /* what the file holds besides the image, as in container/extras.h */
+    int width, height, channels, bits; /* of the image; 0 if no decoding was needed, or it failed */
+    int orientation;                   /* of EXIF, 1 to 8; 0 if metadata were not compared */
+    unsigned extras;                   /* other contents of the file, as in container/extras.h */
 };
 
 struct compare_row {
@@ -69,5 +69,22 @@ void thumbnails_free(struct thumbnails *thumbnails);
 
 /* Release all rows. */
 void rows_free(struct compare_rows *rows);
+
+enum update_step { UPDATE_REPLACED, UPDATE_ADDED, UPDATE_REMOVED, UPDATE_KEPT };
+
+struct update_request {
+    const char *expected; /* the folder; NULL for two files */
+    bool removes;         /* delete expected files that are missing */
+    size_t file_most;     /* bytes of the largest file that is copied */
+    /* Called for each step that is done. WHY is the reason of UPDATE_KEPT, else NULL. */
+    void (*on_step)(void *context, enum update_step step, const struct compare_row *row, const char *why);
+    /* Asked before each step; false: stop. */
+    bool (*may_go_on)(void *context);
+    void *context;
+};
+
+/* Copy actual files over the expected ones: the different and the new ones, not the tolerated ones. Each copy is
+ * atomic. Fails before the first step if a row has a problem, and at the first file that cannot be written. */
+bool rows_update(const struct compare_rows *rows, const struct update_request *request, struct error *error);
 
 #endif

@@ -10,7 +10,7 @@
 enum {
     EXACT_PIXELS = 64 * 64, /* a picture of at most so many is a PNG: at most 12 KB and its headers */
     QUALITY = 80,           /* of the JPEGs */
-    SQUARE = 8,             /* pixels of a thumbnail, a side of a square of the ground */
+    SQUARE = 8,             /* the side of a square of the ground, in pixels of a thumbnail */
 };
 
 /* The sums of one block. A sample times its alpha is below 2^32, so 64 bits hold the sum of 2^31 pixels. Blocks of more

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: MIT */
-#include "compare/update.h"
+/* SPDX-License-Identifier: MIT
+ *
+ * Accept: what is expected becomes what is actual. */
+#include "compare/rows.h"
 
 #include "base/file.h"
 #include "codec/format.h"
@@ -23,10 +25,17 @@ static bool copy_file(const char *from, const char *to, size_t most, struct erro
     return done;
 }
 
+/* Tell of a step. Returns true. */
+static bool report_step(const struct update_request *request, enum update_step step, const struct compare_row *row,
+                        const char *why)
+{
+    request->on_step(request->context, step, row, why);
+    return true;
+}
+
 /* Copy the actual file of a row to where it belongs. A file of another format takes the place of the expected one only if
  * that may be deleted: else both would stay. */
-static bool accept_row(const struct compare_row *row, const struct update_request *request, size_t *kept,
-                       struct error *error)
+static bool accept_row(const struct compare_row *row, const struct update_request *request, struct error *error)
 {
     const struct row_file *expected = &row->expected, *actual = &row->actual;
     const bool added = expected->path == NULL;
@@ -35,12 +44,9 @@ static bool accept_row(const struct compare_row *row, const struct update_reques
     if (moved && request->expected == NULL)
         return error_about(error, ERROR_USAGE, expected->path,
                            "and %s have names of different formats; copy the file by hand", actual->path);
-    if (moved && !request->removes) {
-        ++*kept;
-        request->on_step(request->context, UPDATE_KEPT, row,
-                         "the actual file has another format; give --delete to replace it");
-        return true;
-    }
+    if (moved && !request->removes)
+        return report_step(request, UPDATE_KEPT, row,
+                           "the actual file has another format; give --delete to replace it");
     if (!added && !moved)
         path = strdup(expected->path);
     else if (asprintf(&path, "%s/%s", request->expected, actual->relative) < 0)
@@ -49,30 +55,19 @@ static bool accept_row(const struct compare_row *row, const struct update_reques
         path != NULL ? copy_file(actual->path, path, request->file_most, error) : error_no_memory(error, "a path");
     done = done && (!moved || file_remove(expected->path, error));
     free(path);
-    if (done)
-        request->on_step(request->context, added ? UPDATE_ADDED : UPDATE_REPLACED, row, NULL);
-    return done;
+    return done && report_step(request, added ? UPDATE_ADDED : UPDATE_REPLACED, row, NULL);
 }
 
-static bool remove_row(const struct compare_row *row, const struct update_request *request, size_t *kept,
-                       struct error *error)
+static bool remove_row(const struct compare_row *row, const struct update_request *request, struct error *error)
 {
-    if (!request->removes) {
-        ++*kept;
-        request->on_step(request->context, UPDATE_KEPT, row, "give --delete to remove it");
-        return true;
-    }
-    if (!file_remove(row->expected.path, error))
-        return false;
-    request->on_step(request->context, UPDATE_REMOVED, row, NULL);
-    return true;
+    if (!request->removes)
+        return report_step(request, UPDATE_KEPT, row, "give --delete to remove it");
+    return file_remove(row->expected.path, error) && report_step(request, UPDATE_REMOVED, row, NULL);
 }
 
-bool rows_update(const struct compare_rows *rows, const struct update_request *request, size_t *kept,
-                 struct error *error)
+bool rows_update(const struct compare_rows *rows, const struct update_request *request, struct error *error)
 {
     size_t problems = 0;
-    *kept = 0;
     for (size_t i = 0; i < rows->count; i++)
         problems += rows->rows[i].kind == ROW_UNREADABLE || rows->rows[i].problem != NULL;
     if (problems > 0)
@@ -85,9 +80,9 @@ bool rows_update(const struct compare_rows *rows, const struct update_request *r
         if (!request->may_go_on(request->context))
             break;
         if (row->kind == ROW_MISSING)
-            done = remove_row(row, request, kept, error);
+            done = remove_row(row, request, error);
         else if (row->kind == ROW_DIFFERENT || row->kind == ROW_SHAPE || row->kind == ROW_NEW)
-            done = accept_row(row, request, kept, error);
+            done = accept_row(row, request, error);
     }
     return done;
 }

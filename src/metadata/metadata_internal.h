@@ -21,7 +21,7 @@ uint32_t metadata_bit(enum metadata_part part, enum metadata_reason reason);
 /* Note that a part is dropped. Returns true: this is no failure. */
 bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum metadata_reason reason);
 
-/* Inflate *SIZE bytes into OUT, up to MOST and to what is left of METADATA's bound for a file. *SIZE becomes the size
+/* Inflate *SIZE bytes into OUT, up to MOST and to the rest of METADATA's bound for a file. *SIZE becomes the size
  * of the stream itself. If that fails, OUT has no bytes and PART is dropped. Release OUT with blob_free. */
 bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const uint8_t *bytes, size_t *size,
                       size_t most, struct blob *out);
@@ -60,7 +60,7 @@ size_t png_text_start(const char *type, const uint8_t *data, size_t size, bool *
 /* The properties of a text that are measured. All zero at first. */
 struct plain_text {
     uint64_t window;           /* the last eight characters */
-    size_t word, run, longest; /* letters of this word, and of long words in a row; the most in a row */
+    size_t word, run, longest; /* letters of this word, and of consecutive long words; the most of these */
     size_t size;               /* characters that are not blank */
     size_t digits, others;     /* hexadecimal digits; characters that are in no list of them */
     size_t controls;           /* control characters that no text needs */

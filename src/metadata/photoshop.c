@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Photoshop's image resources, which hold IPTC. A resource is "8BIM", a number in 2 bytes, a name, the size in 4 bytes,
- * and the data, padded to an even size. The name begins with a byte for its length and has an even size with it (Adobe
+ * and the data, padded to an even size. The name begins with a byte for its length; both together have an even size (Adobe
  * Photoshop File Formats). */
 #include "metadata/metadata_internal.h"
 
@@ -99,31 +99,23 @@ static bool append_resource(struct metadata *metadata, const struct resource *re
 static bool add_resource(struct metadata *metadata, const struct resource *resource, bool *changed)
 {
     struct blob iptc = {0};
-    bool done = true, known = true;
-    switch (big16(resource->head + 4)) {
-    case RESOURCE_IPTC:
-        done = filter_iptc(metadata, resource->data, resource->size, &iptc);
+    const unsigned number = big16(resource->head + 4);
+    if (number == RESOURCE_IPTC) {
+        bool done = filter_iptc(metadata, resource->data, resource->size, &iptc);
         *changed = *changed || iptc.size < resource->size;
         done = done && (iptc.size == 0 || append_resource(metadata, resource, iptc.bytes, iptc.size));
         blob_free(&iptc);
         return done;
-    case RESOURCE_DIGEST:
-        known = resource->size == DIGEST_BYTES;
-        if (known && *changed)
-            return true;
-        break;
-    case RESOURCE_COPYRIGHT:
-        known = resource->size <= FLAG_MOST;
-        break;
-    case RESOURCE_ADDRESS:
-        known = plain_text_is(resource->data, resource->size);
-        break;
-    default:
-        return true;
     }
+    if (number != RESOURCE_DIGEST && number != RESOURCE_COPYRIGHT && number != RESOURCE_ADDRESS)
+        return true;
+    const bool known = number == RESOURCE_DIGEST      ? resource->size == DIGEST_BYTES
+                       : number == RESOURCE_COPYRIGHT ? resource->size <= FLAG_MOST
+                                                      : plain_text_is(resource->data, resource->size);
     if (!known)
         return metadata_drop(metadata, METADATA_IPTC, METADATA_UNKNOWN);
-    return append_resource(metadata, resource, resource->data, resource->size);
+    return (number == RESOURCE_DIGEST && *changed) ||
+           append_resource(metadata, resource, resource->data, resource->size);
 }
 
 bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, size_t size)

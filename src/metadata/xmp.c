@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * XMP: a packet of XML (XML 1.0, without document types). The filter walks over it, checks that it is well-formed, and
- * copies it. It leaves out a value that is no plain text, with the attribute or the element that directly holds it. The
+ * copies it. It leaves out a value that is no plain text, with the attribute or the element that directly contains it. The
  * copy stays well-formed, because only whole attributes, elements, comments and processing instructions are left out.
  *
  * Later a few properties of the copy are changed in place, without a parser, so that the rest stays as it is. */
@@ -30,7 +30,7 @@ struct span {
 struct element {
     struct span name;
     size_t begin;           /* its place in the output */
-    struct plain_text text; /* that it directly holds */
+    struct plain_text text; /* of its own */
     bool left_out;
 };
 
@@ -70,22 +70,26 @@ static bool is_blank(uint8_t byte)
     return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
 }
 
+/* The place of the first byte from AT on that is not blank. */
+static size_t blanks_end(const uint8_t *bytes, size_t size, size_t at)
+{
+    while (at < size && is_blank(bytes[at]))
+        at++;
+    return at;
+}
+
 static bool skip_blank(struct filter_state *state)
 {
     const size_t before = state->at;
-    while (state->at < state->size && is_blank(state->bytes[state->at]))
-        state->at++;
+    state->at = blanks_end(state->bytes, state->size, state->at);
     return state->at > before;
 }
 
-/* Step to the place after TEXT. */
-static bool skip_past(struct filter_state *state, const char *text)
+/* The place after the next TEXT, or 0 if there is none. */
+static size_t find_past(const struct filter_state *state, const char *text)
 {
     const uint8_t *hit = memmem(state->bytes + state->at, state->size - state->at, text, strlen(text));
-    if (hit == NULL)
-        return false;
-    state->at = (size_t)(hit - state->bytes) + strlen(text);
-    return true;
+    return hit != NULL ? (size_t)(hit - state->bytes) + strlen(text) : 0;
 }
 
 static bool is_name_byte(uint8_t byte, bool first)
@@ -280,8 +284,7 @@ static bool read_attributes(struct filter_state *state, bool copied)
     }
 }
 
-/* Close the innermost element. It disappears from the output if it is left out, or if what it directly holds is no
- * plain text. */
+/* Close the innermost element. It disappears from the output if it is left out, or if its own text is no plain text. */
 static void close_element(struct filter_state *state)
 {
     struct element *element = &state->open[--state->depth];
@@ -331,15 +334,10 @@ static bool read_end_tag(struct filter_state *state)
 /* Read a comment or a processing instruction up to END. It is kept if it is plain text. */
 static bool read_aside(struct filter_state *state, const char *end)
 {
-    const size_t start = state->at;
+    const size_t start = state->at, after = find_past(state, end);
     struct plain_text text = {0};
-    if (!skip_past(state, end))
-        return false;
-    const size_t after = state->at;
-    state->at = start;
-    if (!read_characters(state, after, false, &text))
-        return false;
-    return !is_value(state, &text) || copy(state, (struct span){start, after});
+    return after > 0 && read_characters(state, after, false, &text) &&
+           (!is_value(state, &text) || copy(state, (struct span){start, after}));
 }
 
 /* Read what stands between tags: characters, or a CDATA section. Outside of the root there may only be blanks. */
@@ -348,14 +346,9 @@ static bool read_content(struct filter_state *state, bool cdata)
     const size_t start = state->at;
     struct plain_text outside = {0}, *text = state->depth > 0 ? &state->open[state->depth - 1].text : &outside;
     const uint8_t *tag = memchr(state->bytes + start, '<', state->size - start);
-    size_t end = tag != NULL ? (size_t)(tag - state->bytes) : state->size;
-    if (cdata) {
-        if (state->depth == 0 || !skip_past(state, "]]>"))
-            return false;
-        end = state->at;
-        state->at = start;
-    }
-    return read_characters(state, end, !cdata, text) && outside.size == 0 && copy(state, (struct span){start, end});
+    const size_t end = cdata ? find_past(state, "]]>") : tag != NULL ? (size_t)(tag - state->bytes) : state->size;
+    return end > 0 && (!cdata || state->depth > 0) && read_characters(state, end, !cdata, text) && outside.size == 0 &&
+           copy(state, (struct span){start, end});
 }
 
 static bool read_packet(struct filter_state *state)
@@ -421,25 +414,18 @@ struct property {
     size_t start, end;       /* of all of it */
 };
 
-static size_t skip_space(const struct blob *text, size_t at)
-{
-    while (at < text->size && is_blank(text->bytes[at]))
-        at++;
-    return at;
-}
-
 /* Find the property NAME from *AT on, and move *AT past it. */
 static bool find_property(const struct blob *xmp, const char *name, size_t *at, struct property *found)
 {
     const size_t length = strlen(name);
     const uint8_t *hit;
     while (*at < xmp->size && (hit = memmem(xmp->bytes + *at, xmp->size - *at, name, length)) != NULL) {
-        const size_t start = (size_t)(hit - xmp->bytes), next = skip_space(xmp, start + length);
+        const size_t start = (size_t)(hit - xmp->bytes), next = blanks_end(xmp->bytes, xmp->size, start + length);
         *at = start + length;
         if (start == 0 || next == xmp->size)
             continue;
         const bool element = xmp->bytes[start - 1] == '<' && xmp->bytes[next] == '>';
-        const size_t quote = skip_space(xmp, next + 1);
+        const size_t quote = blanks_end(xmp->bytes, xmp->size, next + 1);
         if (!element && (!is_blank(xmp->bytes[start - 1]) || xmp->bytes[next] != '=' || quote == xmp->size ||
                          (xmp->bytes[quote] != '"' && xmp->bytes[quote] != '\'')))
             continue;
