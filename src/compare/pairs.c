@@ -191,11 +191,13 @@ static void keep_rows(struct compare_rows *rows, bool (*is_wanted)(const struct 
 }
 
 /* The names of --files-from. */
+struct name {
+    char *text; /* NULL: a row owns it by now */
+    bool found;
+};
+
 struct names {
-    struct name {
-        char *text; /* NULL: a row owns it by now */
-        bool found;
-    } * names;
+    struct name *names;
     size_t count;
 };
 
