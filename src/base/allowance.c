@@ -124,8 +124,8 @@ static int slurm_tasks(void)
     return 1;
 }
 
-/* How many processes of this program the same engine has started on this machine; at least 1. Only srun's own tasks have
- * SLURM_UMASK: a batch script may inherit the other variables of a step. */
+/* How many processes of this program the same engine has started on this machine; at least 1. Only srun's own tasks
+ * have SLURM_UMASK: a batch script may inherit the other variables of a step. */
 static int local_processes(void)
 {
     const int open_mpi = read_variable("OMPI_COMM_WORLD_LOCAL_SIZE"), mpich = read_variable("MPI_LOCALNRANKS");

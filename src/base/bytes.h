@@ -55,8 +55,8 @@ bool bytes_contain(const uint8_t *bytes, size_t size, const char *text);
  * take a tenth of its decoding time. */
 void *bytes_allocate(size_t size);
 
-/* Make room for one more item of SIZE bytes in an array of COUNT items, which only this function has allocated. Returns the
- * array, which may have moved, or NULL if there is not enough memory. */
+/* Make room for one more item of SIZE bytes in an array of COUNT items, which only this function has allocated. Returns
+ * the array, which may have moved, or NULL if there is not enough memory. */
 void *array_grow(void *items, size_t count, size_t size);
 
 /* A buffer that grows. The struct owns the bytes; all zero is an empty one. */

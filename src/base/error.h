@@ -33,9 +33,9 @@ struct error {
 #define ERROR_PRINTF(text, first)
 #endif
 
-/* Fill ERROR, and return false, so that a function can `return error_about(error, ...)`. SUBJECT is the file that failed,
- * whose name the sentence does not repeat. ERROR may be NULL: the reason is then dropped. The sentence has no final
- * newline. An argument may be a part of *ERROR. */
+/* Fill ERROR, and return false, so that a function can `return error_about(error, ...)`. SUBJECT is the file that
+ * failed, whose name the sentence does not repeat. ERROR may be NULL: the reason is then dropped. The sentence has no
+ * final newline. An argument may be a part of *ERROR. */
 bool error_about(struct error *error, enum error_code code, const char *subject, const char *format, ...)
     ERROR_PRINTF(4, 5);
 

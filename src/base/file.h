@@ -57,7 +57,7 @@ bool file_remove(const char *path, struct error *error);
 /* Make the folder PATH and its missing parents. */
 bool file_make_folders(const char *path, struct error *error);
 
-/* Is there a regular file at PATH, as an input or as an output? Then FACTS describe it. A standard stream may be one. */
+/* Is there a regular file at PATH, as an input or as an output? Then FACTS describe it. It may be a standard stream. */
 bool file_find_input(const char *path, struct stat *facts);
 bool file_find_output(const char *path, struct stat *facts);
 

@@ -53,7 +53,7 @@ void budget_wait(struct memory_budget *budget, size_t size, size_t held);
 /* End the caller's turn; the next job gets its own. */
 void budget_end_wait(struct memory_budget *budget);
 
-/* Let a job that holds *RESERVED bytes hold at least NEED. If they are not free now, give back all and wait for them. */
+/* Let a job that holds *RESERVED bytes hold at least NEED. If they are not free now, give all back and wait. */
 void budget_raise(struct memory_budget *budget, size_t need, size_t *reserved);
 
 /* Give back SIZE bytes. */

@@ -43,7 +43,7 @@ static bool write_all(int fd, const uint8_t *bytes, size_t size)
     return true;
 }
 
-/* Close FD, unless it is -1. Returns DONE, or false if the file cannot be closed. errno is that of the first failure. */
+/* Close FD, unless it is -1. Returns DONE, or false if the file cannot be closed. errno is of the first failure. */
 static bool close_after(int fd, bool done)
 {
     const int reason = errno;
@@ -151,8 +151,8 @@ static bool copy_attributes(int from, int to, bool with_access_list)
     return done;
 }
 
-/* Give the file TO, which nobody else may read yet, the rights and attributes of the file FROM. FACTS is of FROM; FROM is
- * -1 if it cannot be read. The set-ID bits would run new content with another's rights. If the group, or an access
+/* Give the file TO, which nobody else may read yet, the rights and attributes of the file FROM. FACTS is of FROM; FROM
+ * is -1 if it cannot be read. The set-ID bits would run new content with another's rights. If the group, or an access
  * control list, cannot be kept, the bits of the group would let others in: then the group may do what everybody may. */
 static bool keep_attributes(int from, const struct stat *facts, int to)
 {

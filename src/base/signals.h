@@ -9,8 +9,8 @@
 /* Fill SET with the signals that end a program and are not ignored. */
 void signals_find_ending(sigset_t *set);
 
-/* Wait for a signal of SET, all of which are blocked, for some MILLISECONDS; below 0: for any time. Returns its number, or
- * 0 if none came or another signal was handled meanwhile. */
+/* Wait for a signal of SET, all of which are blocked, for some MILLISECONDS; below 0: for any time. Returns its number,
+ * or 0 if none came or another signal was handled meanwhile. */
 int signals_wait(const sigset_t *set, int milliseconds);
 
 /* End the program by signal NUMBER, as if nothing had handled it: a shell then ends its loop, too. */

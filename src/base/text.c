@@ -49,8 +49,8 @@ bool text_is_utf8(const uint8_t *text, size_t size)
 
 /* ---- Printing ---- */
 
-/* Can the character CODE end the line, command a terminal, or change the order of the text around it? Or is it none that
- * XML allows? */
+/* Can the character CODE end the line, command a terminal, or change the order of the text around it? Or is it none
+ * that XML allows? */
 static bool changes_other_text(uint32_t code)
 {
     return code < ' ' || (code >= 0x7f && code <= 0x9f) || /* control characters: Unicode's category Cc */

@@ -21,14 +21,13 @@ uint32_t text_code_point(const uint8_t *text, int length);
 /* Are the SIZE bytes at TEXT UTF-8? */
 bool text_is_utf8(const uint8_t *text, size_t size);
 
-/* Print TEXT, such as a file's name, for people. Bytes that are not UTF-8 become \x9b; so do the bytes of characters that
- * can change other text: control characters, separators of lines, marks that order text from right to left; and those of
- * U+FFFE and U+FFFF, which are no characters. A line end
- * becomes \n, a tab \t. */
+/* Print TEXT, such as a file's name, for people. Bytes that are not UTF-8 become \x9b; so do the bytes of characters
+ * that can change other text: control characters, separators of lines, marks that order text from right to left; and
+ * those of U+FFFE and U+FFFF, which are no characters. A line end becomes \n, a tab \t. */
 void text_print_escaped(FILE *file, const char *text);
 
-/* Print TEXT, escaped as for people, because XML 1.0 has no control characters, and then for XML and HTML: between tags,
- * or as an attribute's value in double quotation marks. */
+/* Print TEXT, escaped as for people, because XML 1.0 has no control characters, and then for XML and HTML: between
+ * tags, or as an attribute's value in double quotation marks. */
 void text_print_xml(FILE *file, const char *text);
 
 /* Print TEXT as a JSON string with its quotation marks. The same characters become \u009b. A byte that is not UTF-8
@@ -38,8 +37,8 @@ void text_print_json(FILE *file, const char *text);
 /* Print a comma, NAME and TEXT: one more member of a JSON object. NAME needs no escapes. */
 void text_print_json_member(FILE *file, const char *name, const char *text);
 
-/* Add WORD to the list "a, b and c" in TEXT, of SIZE bytes. TEXT is empty before the first word. JOINT stands before the
- * last word instead of a comma: " and ". It is NULL for the other words. Longer text is cut. */
+/* Add WORD to the list "a, b and c" in TEXT, of SIZE bytes. TEXT is empty before the first word. JOINT stands before
+ * the last word instead of a comma: " and ". It is NULL for the other words. Longer text is cut. */
 void text_add_word(char *text, size_t size, const char *word, const char *joint);
 
 /* Step over the byte order mark that some editors write before UTF-8, at the beginning of the text from *TEXT to END.

@@ -155,8 +155,8 @@ static int wait_for_threads(struct workers *workers)
     }
 }
 
-/* Stop all writing. Wait for outputs that are being written, but not for long, and not after another signal: even then a
- * file is whole or missing. Both locks stay locked. */
+/* Stop all writing. Wait for outputs that are being written, but not for long, and not after another signal: even then
+ * a file is whole or missing. Both locks stay locked. */
 static void stop_writing(struct workers *workers)
 {
     atomic_store(&workers->state, STATE_INTERRUPTED);

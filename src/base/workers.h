@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workers: threads that do jobs, one after another, while the calling thread waits for signals and reports progress. Here
- * a job is a number. The user of the workers knows what it stands for, and keeps what each worker needs.
+ * Workers: threads that do jobs, one after another, while the calling thread waits for signals and reports progress.
+ * Here a job is a number. The user of the workers knows what it stands for, and keeps what each worker needs.
  *
- * The signals that end a program are blocked from workers_open to workers_close. If one comes, no job begins any more and
- * no output is written any more. Outputs that are being written are waited for, but not for long: an output may be a pipe
- * that nobody reads, or its disk may be gone. */
+ * The signals that end a program are blocked from workers_open to workers_close. If one comes, no job begins any more
+ * and no output is written any more. Outputs that are being written are waited for, but not for long: an output may be
+ * a pipe that nobody reads, or its disk may be gone. */
 #ifndef GPUCONV_BASE_WORKERS_H
 #define GPUCONV_BASE_WORKERS_H
 
@@ -55,9 +55,9 @@ struct workers {
  * quarter of it at most. Call this before there are other threads. */
 int workers_limit(int wanted);
 
-/* Prepare for the jobs of REQUEST, and block signals for all threads that start later. With several workers the jobs that
- * take the longest begin first, so that no worker is left alone with one at the end; else they keep their order. Release
- * with workers_close, also after a failure. */
+/* Prepare for the jobs of REQUEST, and block signals for all threads that start later. With several workers the jobs
+ * that take the longest begin first, so that no worker is left alone with one at the end; else they keep their order.
+ * Release with workers_close, also after a failure. */
 bool workers_open(struct workers *workers, const struct workers_request *request, struct error *error);
 
 /* Start the workers, and return when they have ended. Fails if no thread can be started. If a signal ends the work,

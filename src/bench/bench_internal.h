@@ -85,17 +85,17 @@ struct bench_gpu {
      * is too small. */
     size_t (*plane_layout)(const struct bench_size *size, enum sample sample, struct plane *plane);
 
-    /* Reserve the pairs and the images on the GPU, time the transfers, and fill each pair's input. Release them, if there
-     * are any. */
+    /* Reserve the pairs and the images on the GPU, time the transfers, and fill each pair's input. Release them, if
+     * there are any. */
     bool (*reserve)(struct bench_case *c, struct error *error);
     void (*release)(struct bench_case *c);
 
-    /* Run PLAN once and bring its output to c->actual. With IMAGE, run it from the first pair's interleaved image to that
-     * image; the input is merged into the image before, and the output is split from it. The output buffer is
+    /* Run PLAN once and bring its output to c->actual. With IMAGE, run it from the first pair's interleaved image to
+     * that image; the input is merged into the image before, and the output is split from it. The output buffer is
      * poisoned. */
     bool (*run)(struct bench_case *c, struct plan *plan, bool image, struct error *error);
 
-    /* Time PLAN, prepared, or a copy of the same bytes if PLAN is NULL. With IMAGE, time it with a split and a merge. */
+    /* Time PLAN, prepared, or a copy of the same bytes if PLAN is NULL. With IMAGE, include a split and a merge. */
     bool (*time)(struct bench_case *c, const struct plan *plan, bool image, struct bench_row *row, struct error *error);
 };
 extern const struct bench_gpu bench_gpu;

@@ -11,7 +11,7 @@
 
 /* ---- pair.c ---- */
 
-/* What one thread keeps from pair to pair. The caller sets the first two fields, and may set the third for each pair. */
+/* What one thread keeps from pair to pair. The caller sets the first two fields, and may set the third per pair. */
 struct pair_worker {
     const struct compare_settings *settings;
     struct workers *workers; /* of which this is one */
@@ -25,14 +25,14 @@ struct pair_worker {
 void pair_worker_open(struct pair_worker *worker, int threads);
 void pair_worker_close(struct pair_worker *worker);
 
-/* Compare the two files of ROW, and set its kind and all that follows. Files of the same bytes are not decoded. A row of
- * one file keeps its kind and may get a thumbnail. */
+/* Compare the two files of ROW, and set its kind and all that follows. Files of the same bytes are not decoded. A row
+ * of one file keeps its kind and may get a thumbnail. */
 void pair_compare(struct pair_worker *worker, struct compare_row *row);
 
 /* ---- picture.c ---- */
 
-/* Write PICTURE, encoded as CODEC says, to the file that the settings name for ROW, and note its path there. It gets the
- * mark that a later run looks for. If a signal came, no file is written. */
+/* Write PICTURE, encoded as CODEC says, to the file that the settings name for ROW, and note its path there. It gets
+ * the mark that a later run looks for. If a signal came, no file is written. */
 bool picture_save(const struct pair_worker *worker, const struct codec_settings *codec, const struct image *picture,
                   struct compare_row *row, struct error *error);
 

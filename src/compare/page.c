@@ -117,7 +117,7 @@ static void print_base64(FILE *file, const uint8_t *bytes, size_t size)
     }
 }
 
-/* Print the link to one of a row's pictures. PATH may be NULL; so may THUMBNAIL. SIZED gives the size of the picture. */
+/* Print the link to one of a row's pictures. PATH may be NULL; so may THUMBNAIL. SIZED has the size of the picture. */
 static void print_picture(struct page *page, const char *side, const char *path, const struct row_file *sized,
                           const struct thumbnail *thumbnail)
 {

@@ -123,8 +123,8 @@ static bool join(struct left expected, struct left actual, int (*compare)(const 
     return done;
 }
 
-/* Is the relative path NAME below FOLDER? If the relative path of FOLDER is its whole path, it is that side's own folder,
- * and all names are below it. */
+/* Is the relative path NAME below FOLDER? If the relative path of FOLDER is its whole path, it is that side's own
+ * folder, and all names are below it. */
 static bool is_below(const char *name, const struct row_file *folder)
 {
     if (folder->path == NULL || folder->relative == folder->path)

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Print what the comparison found, without the name: "equal", or "2 of 8 pixels (25%) differ, first at ...". It contains
- * all numbers that decided. No line end follows. PRINT is text_print_escaped or text_print_xml. */
+/* Print what the comparison found, without the name: "equal", or "2 of 8 pixels (25%) differ, first at ...". It
+ * contains all numbers that decided. No line end follows. PRINT is text_print_escaped or text_print_xml. */
 void row_describe(FILE *file, const struct compare_row *row, const struct compare_rules *rules,
                   void (*print)(FILE *file, const char *text));
 

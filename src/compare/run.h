@@ -36,14 +36,14 @@ enum { COMPARE_THUMBNAILS_MAX = 2000 };
 
 /* Compare each pair of ROWS that has two readable files, and count the kinds. Each pair takes one thread, largest files
  * first. If there are fewer pairs than threads, a pair takes several. TOTALS receives the pairs, and their bytes as
- * work. Signals that end a program are blocked meanwhile. If one comes, no picture is written any more, and totals->signal
- * is set: threads may still use everything, so the caller must release nothing and call _exit. Fails only if it cannot
- * begin. */
+ * work. Signals that end a program are blocked meanwhile. If one comes, no picture is written any more, and
+ * totals->signal is set: threads may still use everything, so the caller must release nothing and call _exit. Fails
+ * only if it cannot begin. */
 bool compare_run(const struct compare_request *request, struct compare_rows *rows, struct batch_totals *totals,
                  struct error *error);
 
-/* Remove the pictures of an earlier run: the files at the paths of these rows' pictures, if they have the mark. Any other
- * file stays. Fails if one cannot be removed. */
+/* Remove the pictures of an earlier run: the files at the paths of these rows' pictures, if they have the mark. Any
+ * other file stays. Fails if one cannot be removed. */
 bool pictures_remove_old(const struct compare_settings *settings, const struct compare_rows *rows, struct error *error);
 
 #endif

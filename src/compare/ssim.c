@@ -2,9 +2,9 @@
  *
  * The structural similarity of two images: Z. Wang, A. C. Bovik, H. R. Sheikh, E. P. Simoncelli, "Image quality
  * assessment: from error visibility to structural similarity", IEEE Transactions on Image Processing 13 (4), 2004. As
- * there, the window is a Gaussian of 11 x 11 pixels with sigma 1.5, K1 is 0.01 and K2 is 0.03. The result is the mean of
- * all windows that lie inside the image. It is computed by rows of windows: weighted sums down the columns first, then
- * along the row. */
+ * there, the window is a Gaussian of 11 x 11 pixels with sigma 1.5, K1 is 0.01 and K2 is 0.03. The result is the mean
+ * of all windows that lie inside the image. It is computed by rows of windows: weighted sums down the columns first,
+ * then along the row. */
 #include "compare/compare.h"
 
 #include "base/clones.h"

@@ -33,8 +33,8 @@ static bool report_step(const struct update_request *request, enum update_step s
     return true;
 }
 
-/* Copy the actual file of a row to where it belongs. A file of another format takes the place of the expected one only if
- * that may be deleted: else both would stay. */
+/* Copy the actual file of a row to where it belongs. A file of another format takes the place of the expected one only
+ * if that may be deleted: else both would stay. */
 static bool accept_row(const struct compare_row *row, const struct update_request *request, struct error *error)
 {
     const struct row_file *expected = &row->expected, *actual = &row->actual;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Shared by the files of this room. A file is not trusted: each length is checked against the size of the file. Each
- * part is copied only once, so the time is proportional to the file's size. Functions that return bool fail only if there
- * is not enough memory; metadata_read_end and metadata_insert report that. */
+ * part is copied only once, so the time is proportional to the file's size. Functions that return bool fail only if
+ * there is not enough memory; metadata_read_end and metadata_insert report that. */
 #ifndef GPUCONV_METADATA_INTERNAL_H
 #define GPUCONV_METADATA_INTERNAL_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Photoshop's image resources, which hold IPTC. A resource is "8BIM", a number in 2 bytes, a name, the size in 4 bytes,
- * and the data, padded to an even size. The name begins with a byte for its length; both together have an even size (Adobe
- * Photoshop File Formats). */
+ * and the data, padded to an even size. The name begins with a byte for its length; both together have an even size
+ * (Adobe Photoshop File Formats). */
 #include "metadata/metadata_internal.h"
 
 #include <string.h>

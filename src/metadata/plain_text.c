@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A picture may be written as text in base64 or in hexadecimal digits, or its bytes may be taken for characters. So a text
- * is measured, character by character. A language has short words, so many long ones in a row are base64. */
+ * A picture may be written as text in base64 or in hexadecimal digits, or its bytes may be taken for characters. So a
+ * text is measured, character by character. A language has short words, so many long ones in a row are base64. */
 #include "metadata/metadata_internal.h"
 
 #include "base/text.h"

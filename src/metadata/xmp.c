@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * XMP: a packet of XML (XML 1.0, without document types). The filter walks over it, checks that it is well-formed, and
- * copies it. It leaves out a value that is no plain text, with the attribute or the element that directly contains it. The
- * copy stays well-formed, because only whole attributes, elements, comments and processing instructions are left out.
+ * copies it. It leaves out a value that is no plain text, with the attribute or the element that directly contains it.
+ * The copy stays well-formed, because only whole attributes, elements, comments and processing instructions are left
+ * out.
  *
  * Later a few properties of the copy are changed in place, without a parser, so that the rest stays as it is. */
 #include "metadata/metadata_internal.h"
