@@ -238,9 +238,8 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
     const enum target target = pass->target;
     const bool high_low = target == TARGET_HIGH_LOW || target == TARGET_PAIRS_HIGH_LOW;
     const size_t output_bytes = bytes_of(target);
-    const enum layout layout = arithmetic == ARITHMETIC_BYTES   ? LAYOUT_FOURS
-                               : arithmetic == ARITHMETIC_WORDS ? LAYOUT_TWOS
-                                                                : pass->layout;
+    const bool samples = arithmetic == ARITHMETIC_BYTES || arithmetic == ARITHMETIC_WORDS;
+    const enum layout layout = samples ? sums_layout(arithmetic) : pass->layout;
     const struct finish finish =
         pass->finish; /* a copy, because a compiler must assume that a store may change the pass */
     char *to[2 * GROUP];

@@ -69,6 +69,14 @@ enum layout {
     LAYOUT_FOURS,    /* 4 l + v: lanes of four columns, loaded at four places */
 };
 
+/* The layout of the sums of samples. */
+static inline enum layout sums_layout(enum arithmetic arithmetic)
+{
+    return arithmetic == ARITHMETIC_BYTES   ? LAYOUT_FOURS
+           : arithmetic == ARITHMETIC_WORDS ? LAYOUT_TWOS
+                                            : LAYOUT_STRAIGHT;
+}
+
 /* A sum of 32 bits, or one, two or four taps. */
 union cell {
     float f;

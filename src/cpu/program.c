@@ -48,17 +48,6 @@ static int part_bits(enum arithmetic arithmetic)
     return arithmetic == ARITHMETIC_BYTES ? 8 : arithmetic == ARITHMETIC_WORDS ? 16 : 0;
 }
 
-/* Make a pass with room for so many COLUMNS. Each step has a column, or begins a part of the taps. */
-static bool pass_allocate(struct pass **pass, size_t columns)
-{
-    *pass = calloc(1, sizeof **pass);
-    if (*pass == NULL)
-        return false;
-    (*pass)->columns = malloc(columns * sizeof *(*pass)->columns);
-    (*pass)->steps = malloc((columns + TAP_PARTS_MAX) * sizeof *(*pass)->steps);
-    return (*pass)->columns != NULL && (*pass)->steps != NULL;
-}
-
 static void pass_free(struct pass *pass)
 {
     if (pass == NULL)
@@ -143,21 +132,62 @@ static void add_step(struct pass *pass, const struct weights *w, int part, int r
 }
 
 /* Write all steps of the pass, from the highest part of the taps to the lowest. */
-static void pass_fill(struct pass *pass, const struct weights *w)
+static bool pass_fill(struct pass *pass, const struct weights *w)
 {
     const int bits = part_bits(pass->arithmetic);
     const int unit = pass->arithmetic == ARITHMETIC_PAIRS ? 2 : 1;
     pass->row_count = (w->height + pass->group - 1 + unit - 1) / unit;
     const int parts = bits > 0 ? weights_parts(w, bits) : 1;
+    /* Each step has a column, or begins a part of the taps. */
+    const size_t columns = (size_t)(parts * pass->row_count) * (size_t)w->width;
+    pass->columns = malloc(columns * sizeof *pass->columns);
+    pass->steps = malloc((columns + (size_t)parts) * sizeof *pass->steps);
+    if (pass->columns == NULL || pass->steps == NULL)
+        return false;
     for (int part = parts - 1; part >= 0; part--) {
         if (part < parts - 1)
             pass->steps[pass->step_count++] = (struct step){.range = STEP_NEXT_PART};
         for (int r = 0; r < pass->row_count; r++)
             add_step(pass, w, part, r);
     }
+    return true;
+}
+
+/* Make a pass over rows for ARITHMETIC, with the steps of W, or with none if W is NULL. Returns NULL if there is not
+ * enough memory. */
+static struct pass *pass_make(const struct loops *loops, enum arithmetic arithmetic, enum target target,
+                              const struct weights *w)
+{
+    struct pass *pass = calloc(1, sizeof *pass);
+    if (pass == NULL)
+        return NULL;
+    pass->arithmetic = arithmetic;
+    pass->target = target;
+    pass->group = loops->group;
+    if (w == NULL || pass_fill(pass, w))
+        return pass;
+    pass_free(pass);
+    return NULL;
+}
+
+/* Rows of sums in PARTS rows each, for a second pass with ARITHMETIC. */
+static enum target sums_target(enum arithmetic arithmetic, int parts)
+{
+    if (arithmetic == ARITHMETIC_FLOATS)
+        return TARGET_FLOATS;
+    if (arithmetic == ARITHMETIC_PAIRS)
+        return parts == 2 ? TARGET_PAIRS_HIGH_LOW : TARGET_PAIRS;
+    return parts == 2 ? TARGET_HIGH_LOW : TARGET_INTS;
+}
+
+static enum target output_target(enum sample sample)
+{
+    return sample == SAMPLE_U8 ? TARGET_U8 : sample == SAMPLE_U16 ? TARGET_U16 : TARGET_F32;
 }
 
 /* Choose the first enum finish_way that is exact for the plan.
+ *
+ * FINISH_SHIFT: the sum plus the bias does not wrap, and SSE2 can pack it (see pack_unsigned in x86.h).
  *
  * FINISH_FLOAT: let t = S + B. The output is floor((t + 1/2) / D), and (t + 1/2) / D is at least 1 / 2D away from any
  * integer. The float result is S * fl(1/D) + fl((B + 1/2) / D). Each of its four roundings errs by at most u = 2^-24 of
@@ -167,31 +197,43 @@ static void pass_fill(struct pass *pass, const struct weights *w)
 static void finish_make(const struct plan *plan, struct finish *finish)
 {
     const struct filter *f = plan->filter;
-    const int64_t most = f->absolute_sum * 255, bias = f->bias < 0 ? -f->bias : f->bias;
-    *finish = (struct finish){.way = FINISH_MULTIPLY, .absolute = f->absolute, .rounding = plan->rounding};
-    if (plan->rounding.wide) {
-        finish->way = FINISH_EACH;
-    } else if ((f->scale & (f->scale - 1)) == 0 && most + bias <= INT32_MAX) {
+    const bool words = plan->sample == SAMPLE_U16;
+    const int64_t bias = words ? f->bias16 : f->bias, distance = bias < 0 ? -bias : bias;
+    const int64_t largest = f->absolute_sum * (words ? 65535 : 255);
+    *finish = (struct finish){
+        .way = words                 ? FINISH_DOUBLE
+               : plan->rounding.wide ? FINISH_EACH
+                                     : FINISH_MULTIPLY,
+        .absolute = f->absolute,
+        .rounding = plan->rounding,
+        .rounding16 = plan->rounding16,
+    };
+    if (finish->way == FINISH_EACH)
+        return;
+    if ((f->scale & (f->scale - 1)) == 0 && largest + distance <= INT32_MAX - (words ? 32768 : 0)) {
         finish->way = FINISH_SHIFT;
-        finish->bias = (int32_t)f->bias;
+        finish->bias = (int32_t)bias;
         while (1 << finish->shift < f->scale)
             finish->shift++;
-    } else if (2 * most + bias + 1 + 300 * (int64_t)f->scale < 1 << 23) {
+    } else if (!words && 2 * largest + distance + 1 + 300 * (int64_t)f->scale < 1 << 23) {
         finish->way = FINISH_FLOAT;
         finish->factor = (float)(1.0 / f->scale);
-        finish->term = (float)(((double)f->bias + 0.5) / f->scale);
+        finish->term = (float)(((double)bias + 0.5) / f->scale);
     }
 }
 
-/* The arithmetic that takes fewer multiply-adds of samples of uint8_t for these taps. */
+/* The arithmetic that takes fewer multiply-adds of samples for these taps. */
 static enum arithmetic sample_arithmetic(const struct plan *plan, const struct program *program,
                                          const struct weights *w)
 {
+    if (plan->sample == SAMPLE_F32)
+        return ARITHMETIC_FLOATS;
     if (!program->loops->words)
-        return plan->float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
+        return sums_fit_float(plan->filter, plan->sample) ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
+    if (plan->sample == SAMPLE_U16 || !program->loops->bytes)
+        return ARITHMETIC_WORDS;
     const int bytes = weights_parts(w, 8) * ((w->width + 3) / 4), words = weights_parts(w, 16) * ((w->width + 1) / 2);
-    return program->loops->bytes && bytes <= words && weights_parts(w, 8) <= TAP_PARTS_MAX ? ARITHMETIC_BYTES
-                                                                                           : ARITHMETIC_WORDS;
+    return bytes <= words && weights_parts(w, 8) <= TAP_PARTS_MAX ? ARITHMETIC_BYTES : ARITHMETIC_WORDS;
 }
 
 /* Multiply-adds for one vector of outputs. */
@@ -200,85 +242,6 @@ static double pass_cost(enum arithmetic arithmetic, const struct weights *w)
     const int bits = part_bits(arithmetic), lane = lane_taps(arithmetic);
     return (double)w->height * ((w->width + lane - 1) / lane) * (bits > 0 ? weights_parts(w, bits) : 1);
 }
-
-/* Do the row pass's sums fit in 16 bits after their midpoint is subtracted? *START is the value that the sums start
- * with. */
-static bool fits_pairs(const struct filter *f, int32_t *start)
-{
-    int64_t negative = 0, positive = 0;
-    for (int j = 0; j < f->width; j++)
-        *(f->row[j] < 0 ? &negative : &positive) += (int64_t)f->row[j] * 255;
-    *start = (int32_t)(INT16_MIN - negative);
-    bool fits = positive - negative <= UINT16_MAX;
-    for (int i = 0; i < f->height; i++)
-        fits &= f->column[i] >= -INT16_MAX && f->column[i] <= INT16_MAX;
-    return fits;
-}
-
-/* Are all taps equal, and so many that running sums are cheaper than multiply-adds? */
-static bool is_window(const struct filter *f)
-{
-    bool equal = f->width > 1;
-    for (int i = 1; i < f->width * f->height; i++)
-        equal &= f->taps[i] == f->taps[0];
-    return equal && f->width * f->height >= WINDOW_TAPS;
-}
-
-/* Make one pass for each of the two grids, over the same rows of samples. Then make the join of their sums. */
-static bool make_grids(const struct plan *plan, struct program *program)
-{
-    const struct filter *f = plan->filter;
-    const bool planes = plan->sample == SAMPLE_F32;
-    const double divisor = planes ? f->scale : 1;
-    const struct weights both = {f->width, 2 * f->height, f->taps, divisor};
-    const enum arithmetic arithmetic = planes ? ARITHMETIC_FLOATS : sample_arithmetic(plan, program, &both);
-    const size_t columns = (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width;
-    struct pass **const passes[] = {&program->last, &program->second};
-    for (int grid = 0; grid < 2; grid++) {
-        const struct weights w = {f->width, f->height, f->taps + grid * f->width * f->height, divisor};
-        if (!pass_allocate(passes[grid], (planes ? 1 : TAP_PARTS_MAX) * columns))
-            return false;
-        struct pass *pass = *passes[grid];
-        pass->group = program->loops->group;
-        pass->arithmetic = arithmetic;
-        pass->target = arithmetic == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
-        pass_fill(pass, &w);
-    }
-    program->first = program->last;
-    program->joined_rows = 2;
-
-    struct join *join = &program->join;
-    *join = (struct join){
-        .combine = f->combine,
-        .is_float = arithmetic == ARITHMETIC_FLOATS,
-        .target = planes ? TARGET_F32 : TARGET_U8,
-        .layout = arithmetic == ARITHMETIC_BYTES   ? LAYOUT_FOURS
-                  : arithmetic == ARITHMETIC_WORDS ? LAYOUT_TWOS
-                                                   : LAYOUT_STRAIGHT,
-        .offset = plan->offset,
-        .steps = f->steps,
-    };
-    finish_make(plan, &join->finish);
-    if (f->combine != COMBINE_MAGNITUDE || planes)
-        return true;
-    /* The join of a magnitude gives levels. The finish leaves them: it shifts by 0, or rounds with D = 1 and B = 0. */
-    join->finish = (struct finish){.way = FINISH_SHIFT,
-                                   .rounding = {.scale = 1, .high = 255, .bias = 1, .multiplier = UINT32_MAX}};
-    /* N is at most 2^24 here, so sqrt(N) / D <= 2^12, and (O + 1/2) is at most that too. At most seven roundings by
-     * u = 2^-24 give an error below 7 * 2^-12 < 2^-8. Adding 2^-8 makes sure that the level is not too low. */
-    join->in_float = plan->root_in_float;
-    join->factor = (float)(1.0 / f->scale);
-    join->term = (float)(plan->twice_bias / (2.0 * f->scale) + 1.0 / 256);
-    join->scale = f->scale;
-    join->twice_bias = plan->twice_bias;
-    return true;
-}
-
-/* ---- Samples of uint16_t ---- */
-
-/* The largest sum|q| for which 32 bits hold the sums of samples of uint16_t. Each tap then fits in 16 bits. */
-enum { NARROW_SUM = INT16_MAX };
-static_assert((int64_t)NARROW_SUM * 65535 <= INT32_MAX, "32 bits hold the sums");
 
 static int64_t absolute_sum(const int32_t *taps, int count)
 {
@@ -296,32 +259,47 @@ static int64_t plain_sum(const int32_t *taps, int count)
     return sum;
 }
 
-/* The start of sums of samples less 32768, modulo 2^32: it adds the 32768 sum(q) that are missing. */
-static int32_t centred_start(const struct weights *w)
+/* The value that sums of PART of the samples start with. For samples less 32768, it is the 32768 sum(q) that are
+ * missing, modulo 2^32. */
+static int32_t part_start(enum sample_part part, const struct weights *w)
 {
-    return (int32_t)(uint32_t)(uint64_t)(plain_sum(w->taps, w->width * w->height) * 32768);
+    const int64_t missing = plain_sum(w->taps, w->width * w->height) * 32768;
+    return part == PART_CENTRED ? (int32_t)(uint32_t)(uint64_t)missing : 0;
 }
 
-/* Choose the finish for outputs of uint16_t. A shift is allowed where the sum plus the bias does not wrap and SSE2 can
- * pack it (see pack_words in vector_sse2.h). */
-static void finish16_make(const struct plan *plan, struct finish *finish)
+/* ---- One pass for each grid ---- */
+
+/* Derive how the sums of two grids are joined, for samples of uint8_t and float. */
+static void join_make(const struct plan *plan, enum arithmetic arithmetic, struct join *join)
 {
     const struct filter *f = plan->filter;
-    const int64_t bias = f->bias16 < 0 ? -f->bias16 : f->bias16;
-    *finish = (struct finish){.way = FINISH_DOUBLE, .absolute = f->absolute, .rounding16 = plan->rounding16};
-    if ((f->scale & (f->scale - 1)) == 0 && f->absolute_sum * 65535 + bias <= INT32_MAX - 32768) {
-        finish->way = FINISH_SHIFT;
-        finish->bias = (int32_t)f->bias16;
-        while (1 << finish->shift < f->scale)
-            finish->shift++;
-    }
+    *join = (struct join){
+        .combine = f->combine,
+        .is_float = arithmetic == ARITHMETIC_FLOATS,
+        .target = output_target(plan->sample),
+        .layout = sums_layout(arithmetic),
+        .offset = plan->offset,
+        .steps = f->steps,
+    };
+    finish_make(plan, &join->finish);
+    if (f->combine != COMBINE_MAGNITUDE || plan->sample == SAMPLE_F32)
+        return;
+    /* The join of a magnitude gives levels. The finish leaves them: it shifts by 0, or rounds with D = 1 and B = 0. */
+    join->finish = (struct finish){.way = FINISH_SHIFT,
+                                   .rounding = {.scale = 1, .high = 255, .bias = 1, .multiplier = UINT32_MAX}};
+    /* N is at most 2^24 here, so sqrt(N) / D <= 2^12, and (O + 1/2) is at most that too. At most seven roundings by
+     * u = 2^-24 give an error below 7 * 2^-12 < 2^-8. Adding 2^-8 makes sure that the level is not too low. */
+    join->in_float = plan->root_in_float;
+    join->factor = (float)(1.0 / f->scale);
+    join->term = (float)(plan->twice_bias / (2.0 * f->scale) + 1.0 / 256);
+    join->scale = f->scale;
+    join->twice_bias = plan->twice_bias;
 }
 
 /* Derive how sums are joined to outputs of uint16_t. */
 static void join16_make(const struct plan *plan, struct program *program, bool is_float)
 {
     const struct filter *f = plan->filter;
-    program->joined_rows = program->sum_parts * filter_grids(f);
     program->join16 = (struct join16){
         .combine = f->combine,
         .layout = program->loops->words ? LAYOUT_TWOS : LAYOUT_STRAIGHT,
@@ -333,179 +311,188 @@ static void join16_make(const struct plan *plan, struct program *program, bool i
     program->is_root16 = f->combine == COMBINE_MAGNITUDE && !plan->root16.is_exact;
 }
 
-/* The pass of one grid. If JOINED, it leaves rows of sums for join16. */
-static bool make_grid16(const struct plan *plan, struct program *program, enum arithmetic arithmetic, int grid,
-                        bool joined, struct pass **made)
+/* Make one pass for each grid, over the same rows of samples. Where 32 bits do not hold the sums of samples of uint16_t,
+ * it reads their high and their low bytes in turn. Then make the join of the sums, if there are several. */
+static bool make_at_once(const struct plan *plan, struct program *program, enum arithmetic arithmetic)
 {
     const struct filter *f = plan->filter;
-    const struct weights w = {f->width, f->height, f->taps + grid * f->width * f->height, 1};
-    if (!pass_allocate(made, TAP_PARTS_MAX * (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width))
-        return false;
-    struct pass *pass = *made;
-    pass->group = program->loops->group;
-    pass->arithmetic = arithmetic;
-    pass->target = !joined ? TARGET_U16 : arithmetic == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
-    pass->start = program->sample_parts[0] == PART_CENTRED ? centred_start(&w) : 0;
-    finish16_make(plan, &pass->finish);
-    pass_fill(pass, &w);
-    return true;
-}
-
-/* One pass for each grid. It reads whole samples or, where 32 bits do not hold the sums, their high and their low bytes
- * in turn. */
-static bool make_at_once16(const struct plan *plan, struct program *program, enum arithmetic arithmetic)
-{
-    const bool grids = plan->filter->combine != COMBINE_NONE, joined = program->sum_parts == 2 || grids;
+    const int grids = filter_grids(f);
+    const bool joined = grids == 2 || program->sum_parts == 2;
+    struct pass **const passes[] = {&program->last, &program->second};
     if (program->sum_parts == 2) {
         program->sample_parts[0] = PART_HIGH;
         program->sample_parts[1] = PART_LOW;
     }
-    if (!make_grid16(plan, program, arithmetic, 0, joined, &program->last) ||
-        (grids && !make_grid16(plan, program, arithmetic, 1, joined, &program->second)))
-        return false;
+    for (int grid = 0; grid < grids; grid++) {
+        const struct weights w = {f->width, f->height, f->taps + grid * f->width * f->height,
+                                  plan->sample == SAMPLE_F32 ? f->scale : 1};
+        struct pass *pass = pass_make(program->loops, arithmetic,
+                                      joined ? sums_target(arithmetic, 1) : output_target(plan->sample), &w);
+        *passes[grid] = pass;
+        if (pass == NULL)
+            return false;
+        pass->start = part_start(program->sample_parts[0], &w);
+        pass->offset = plan->offset;
+        pass->absolute = f->absolute;
+        finish_make(plan, &pass->finish);
+    }
     program->first = program->last;
-    if (joined)
+    program->joined_rows = joined ? program->sum_parts * grids : 0;
+    if (joined && plan->sample == SAMPLE_U16)
         join16_make(plan, program, arithmetic == ARITHMETIC_FLOATS);
+    else if (joined)
+        join_make(plan, arithmetic, &program->join);
     return true;
 }
 
-/* A row pass, whose sums 32 bits hold, and then a column pass. The column pass uses floats where they hold all sums.
- * Otherwise, unless 32-bit integers do, it runs twice: over the high and over the low halves of the row's sums. */
-static bool make_passes16(const struct plan *plan, struct program *program, enum arithmetic across,
-                          enum arithmetic down)
+/* ---- A row pass and a column pass ---- */
+
+/* The two passes of a separable filter. */
+struct rank_1 {
+    struct weights row, column;
+    enum arithmetic across, down; /* of the row pass and the column pass */
+    int32_t row_start, column_start;
+    int sum_parts;
+};
+
+/* The largest sum|q| for which 32 bits hold the sums of samples of uint16_t. Each tap then fits in 16 bits. */
+enum { NARROW_SUM = INT16_MAX };
+static_assert((int64_t)NARROW_SUM * 65535 <= INT32_MAX, "32 bits hold the sums");
+
+/* Do the row pass's sums fit in 16 bits after their midpoint is subtracted? *START is the value that the sums start
+ * with. */
+static bool fits_pairs(const struct filter *f, int32_t *start)
+{
+    int64_t negative = 0, positive = 0;
+    for (int j = 0; j < f->width; j++)
+        *(f->row[j] < 0 ? &negative : &positive) += (int64_t)f->row[j] * 255;
+    *start = (int32_t)(INT16_MIN - negative);
+    bool fits = positive - negative <= UINT16_MAX;
+    for (int i = 0; i < f->height; i++)
+        fits &= f->column[i] >= -INT16_MAX && f->column[i] <= INT16_MAX;
+    return fits;
+}
+
+/* Choose the arithmetic of the column pass for samples of uint8_t: pairs that are centred by START, floats where they
+ * hold all sums, or integers. */
+static void choose_down(const struct plan *plan, const struct program *program, struct rank_1 *two)
+{
+    int32_t start;
+    two->down = plan->float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
+    if (!program->loops->words || !fits_pairs(plan->filter, &start))
+        return;
+    two->down = ARITHMETIC_PAIRS;
+    two->row_start = start;
+    two->column_start = (int32_t)(uint32_t)(uint64_t)(-start * plain_sum(two->column.taps, two->column.height));
+}
+
+/* The same for samples of uint16_t, for a row pass whose sums 32 bits hold. The column pass in pairs runs twice: over
+ * the high and over the low halves of the row's sums. Returns false if the taps are too large. */
+static bool choose_down16(const struct plan *plan, const struct program *program, struct rank_1 *two)
 {
     const struct filter *f = plan->filter;
-    const struct weights row = {f->width, 1, f->row, 1}, column = {1, f->height, f->column, 1};
-    if (!pass_allocate(&program->first, TAP_PARTS_MAX * GROUP_MAX * (size_t)f->width) ||
-        !pass_allocate(&program->last, TAP_PARTS_MAX * (size_t)(f->height + GROUP_MAX - 1)))
+    two->down = sums_fit_float(f, SAMPLE_U16) ? ARITHMETIC_FLOATS
+                : program->loops->words       ? ARITHMETIC_PAIRS
+                                              : ARITHMETIC_INTS;
+    two->row_start = part_start(program->sample_parts[0], &two->row);
+    two->sum_parts = two->down == ARITHMETIC_PAIRS ? 2 : program->sum_parts;
+    return absolute_sum(f->row, f->width) <= NARROW_SUM && absolute_sum(f->column, f->height) <= NARROW_SUM;
+}
+
+/* Choose two passes if the filter is separable and they cost less than one pass with the arithmetic ONCE over ALL. */
+static bool choose_rank_1(const struct plan *plan, const struct program *program, enum arithmetic once,
+                          const struct weights *all, struct rank_1 *two)
+{
+    const struct filter *f = plan->filter;
+    if (!f->separable || f->width == 1 || f->height == 1)
         return false;
-    struct pass *first = program->first, *last = program->last;
-    first->group = last->group = program->loops->group;
-    first->arithmetic = across;
-    first->start = program->sample_parts[0] == PART_CENTRED ? centred_start(&row) : 0;
-    first->target = down == ARITHMETIC_FLOATS  ? TARGET_FLOATS
-                    : program->sum_parts == 1  ? TARGET_INTS
-                    : down == ARITHMETIC_PAIRS ? TARGET_PAIRS_HIGH_LOW
-                                               : TARGET_HIGH_LOW;
-    pass_fill(first, &row);
-    last->arithmetic = down;
-    last->target = program->sum_parts == 1 ? TARGET_U16 : TARGET_INTS;
-    last->layout = across == ARITHMETIC_WORDS ? LAYOUT_TWOS : LAYOUT_STRAIGHT;
-    finish16_make(plan, &last->finish);
-    pass_fill(last, &column);
-    if (program->sum_parts == 2) {
-        join16_make(plan, program, false);
-        program->join16.unit = 65536;
-        program->join16.base = down == ARITHMETIC_PAIRS ? 32768.0 * (double)plain_sum(f->column, f->height) : 0;
-    }
-    return true;
-}
-
-/* The filter only moves the image: copy rows, in the arithmetic that does not change them. */
-static bool make_shift16(struct program *program)
-{
-    if (!pass_allocate(&program->last, 1))
+    *two = (struct rank_1){
+        .row = {f->width, 1, f->row, 1},
+        .column = {1, f->height, f->column, all->divisor},
+        .down = once,
+        .sum_parts = 1,
+    };
+    two->across = sample_arithmetic(plan, program, &two->row);
+    if (plan->sample == SAMPLE_U8)
+        choose_down(plan, program, two);
+    else if (plan->sample == SAMPLE_U16 && !choose_down16(plan, program, two))
         return false;
-    program->first = program->last;
-    program->last->arithmetic = ARITHMETIC_WORDS;
-    program->last->group = program->loops->group;
-    program->last->row_count = 1; /* of scratch; tiles_choose fits the tiles to it */
-    return true;
+    const bool halves = two->down == ARITHMETIC_PAIRS && two->sum_parts == 1;
+    const double down_cost = halves ? (f->height + 1) / 2 : f->height;
+    return 3 * pass_cost(two->across, &two->row) + down_cost + 6 < program->sum_parts * pass_cost(once, all);
 }
 
-/* Choose the arithmetic for samples of uint16_t, and make the passes. */
-static bool make_program16(const struct plan *plan, struct program *program)
+static bool make_rank_1(const struct plan *plan, struct program *program, const struct rank_1 *two)
 {
-    const struct filter *f = plan->filter;
-    const bool words = program->loops->words, float_exact = sums_fit_float(f, SAMPLE_U16);
-    const bool narrow = f->absolute_sum <= NARROW_SUM;
-    program->is_shift = filter_is_shift(f);
-    if (program->is_shift)
-        return make_shift16(program);
-    const enum arithmetic once = words ? ARITHMETIC_WORDS : float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
-    program->sample_parts[0] = words ? PART_CENTRED : PART_ALL;
-    program->sum_parts = narrow ? 1 : 2;
-    if (f->separable && f->width > 1 && f->height > 1 && absolute_sum(f->row, f->width) <= NARROW_SUM &&
-        absolute_sum(f->column, f->height) <= NARROW_SUM) {
-        const struct weights all = {f->width, f->height, f->taps, 1}, row = {f->width, 1, f->row, 1};
-        if (3 * pass_cost(once, &row) + f->height + 6 < program->sum_parts * pass_cost(once, &all)) {
-            const enum arithmetic down = float_exact ? ARITHMETIC_FLOATS : words ? ARITHMETIC_PAIRS : ARITHMETIC_INTS;
-            program->sum_parts = down == ARITHMETIC_PAIRS ? 2 : program->sum_parts;
-            return make_passes16(plan, program, once, down);
-        }
-    }
-    return make_at_once16(plan, program, once);
-}
-
-/* Make two passes of a separable filter: FIRST sums along the rows, LAST down the columns. START is the value that
- * fits_pairs gives the sums of FIRST. */
-static void fill_two_passes(const struct weights *row, enum arithmetic across, const struct weights *column,
-                            enum arithmetic down, int32_t start, struct pass *first, struct pass *last)
-{
-    first->group = last->group;
-    first->arithmetic = across;
-    first->target = down == ARITHMETIC_PAIRS ? TARGET_PAIRS : down == ARITHMETIC_FLOATS ? TARGET_FLOATS : TARGET_INTS;
-    pass_fill(first, row);
-    last->arithmetic = down;
-    last->layout = across == ARITHMETIC_BYTES   ? LAYOUT_FOURS
-                   : across == ARITHMETIC_WORDS ? LAYOUT_TWOS
-                                                : LAYOUT_STRAIGHT;
-    if (down == ARITHMETIC_PAIRS) {
-        first->start = start;
-        last->start = (int32_t)(uint32_t)(uint64_t)(-start * plain_sum(column->taps, column->height));
-    }
-    pass_fill(last, column);
-}
-
-/* Make the passes for samples of uint8_t or float, of one grid. */
-static bool make_passes(const struct plan *plan, struct program *program)
-{
-    const struct filter *f = plan->filter;
-    const bool planes = plan->sample == SAMPLE_F32;
-    const struct weights all = {f->width, f->height, f->taps, planes ? f->scale : 1};
-    const struct weights row = {f->width, 1, f->row, 1}, column = {1, f->height, f->column, all.divisor};
-    const enum arithmetic once = planes ? ARITHMETIC_FLOATS : sample_arithmetic(plan, program, &all);
-    enum arithmetic across = once, down = once;
-    int32_t start = 0;
-    program->is_shift = filter_is_shift(f);
-    program->is_window = !program->is_shift && !planes && is_window(f);
-    bool passes = f->separable && f->width > 1 && f->height > 1 && !program->is_shift && !program->is_window;
-    if (passes && !planes) {
-        across = sample_arithmetic(plan, program, &row);
-        down = plan->float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
-        if (program->loops->words && fits_pairs(f, &start))
-            down = ARITHMETIC_PAIRS;
-    }
-    if (passes) {
-        const double down_cost = down == ARITHMETIC_PAIRS ? (f->height + 1) / 2 : f->height;
-        passes = 3 * pass_cost(across, &row) + down_cost + 6 < pass_cost(once, &all);
-    }
-
-    const size_t columns = (size_t)(f->height + GROUP_MAX - 1) * (size_t)f->width;
-    const size_t parts = planes ? 1 : TAP_PARTS_MAX;
-    if (!pass_allocate(&program->last, parts * columns) ||
-        (passes && !pass_allocate(&program->first, parts * GROUP_MAX * (size_t)f->width)))
+    program->sum_parts = two->sum_parts;
+    program->first = pass_make(program->loops, two->across, sums_target(two->down, two->sum_parts), &two->row);
+    program->last = pass_make(program->loops, two->down,
+                              two->sum_parts == 1 ? output_target(plan->sample) : TARGET_INTS, &two->column);
+    if (program->first == NULL || program->last == NULL)
         return false;
     struct pass *last = program->last;
-    last->group = program->loops->group;
-    last->target = planes ? TARGET_F32 : TARGET_U8;
+    program->first->start = two->row_start;
+    last->start = two->column_start;
+    last->layout = sums_layout(two->across);
     last->offset = plan->offset;
-    last->absolute = f->absolute;
+    last->absolute = plan->filter->absolute;
     finish_make(plan, &last->finish);
-    if (program->is_shift || program->is_window) {
-        program->first = last;
-        last->arithmetic = planes ? ARITHMETIC_FLOATS : ARITHMETIC_BYTES; /* it leaves rows as they are */
-        last->row_count = WINDOW_ROWS;
+    if (two->sum_parts == 1)
         return true;
-    }
-    if (!passes) {
-        program->first = last;
-        last->arithmetic = once;
-        pass_fill(last, &all);
-        return true;
-    }
-    fill_two_passes(&row, across, &column, down, start, program->first, last);
+    program->joined_rows = 2;
+    join16_make(plan, program, false);
+    program->join16.unit = 65536;
+    program->join16.base =
+        two->down == ARITHMETIC_PAIRS ? 32768.0 * (double)plain_sum(two->column.taps, two->column.height) : 0;
     return true;
+}
+
+/* ---- Filters that need no multiply-adds ---- */
+
+/* Are all taps equal, and so many that running sums are cheaper than multiply-adds? */
+static bool is_window(const struct filter *f)
+{
+    bool equal = f->combine == COMBINE_NONE && f->width > 1;
+    for (int i = 1; i < f->width * f->height; i++)
+        equal &= f->taps[i] == f->taps[0];
+    return equal && f->width * f->height >= WINDOW_TAPS;
+}
+
+/* Make a pass without steps, in the arithmetic that leaves rows as they are. It needs so many ROWS of scratch, to which
+ * tiles_choose fits the tiles. */
+static bool make_plain(const struct plan *plan, struct program *program, int rows)
+{
+    static const enum arithmetic arithmetics[] = {
+        [SAMPLE_U8] = ARITHMETIC_BYTES, [SAMPLE_U16] = ARITHMETIC_WORDS, [SAMPLE_F32] = ARITHMETIC_FLOATS};
+    program->first = program->last =
+        pass_make(program->loops, arithmetics[plan->sample], output_target(plan->sample), NULL);
+    if (program->last == NULL)
+        return false;
+    program->last->row_count = rows;
+    finish_make(plan, &program->last->finish);
+    return true;
+}
+
+/* Choose the arithmetic of a filter that is a grid or two, and make the passes. */
+static bool make_grids(const struct plan *plan, struct program *program)
+{
+    const struct filter *f = plan->filter;
+    program->is_shift = filter_is_shift(f);
+    if (program->is_shift)
+        return make_plain(plan, program, 1);
+    program->is_window = plan->sample == SAMPLE_U8 && is_window(f);
+    if (program->is_window)
+        return make_plain(plan, program, WINDOW_ROWS);
+    if (plan->sample == SAMPLE_U16) {
+        program->sample_parts[0] = program->loops->words ? PART_CENTRED : PART_ALL;
+        program->sum_parts = f->absolute_sum <= NARROW_SUM ? 1 : 2;
+    }
+    const struct weights all = {f->width, filter_grids(f) * f->height, f->taps,
+                                plan->sample == SAMPLE_F32 ? f->scale : 1};
+    const enum arithmetic once = sample_arithmetic(plan, program, &all);
+    struct rank_1 two;
+    return choose_rank_1(plan, program, once, &all, &two) ? make_rank_1(plan, program, &two)
+                                                          : make_at_once(plan, program, once);
 }
 
 /* ---- Filters in two passes ---- */
@@ -515,26 +502,30 @@ static bool make_passes(const struct plan *plan, struct program *program)
  *
  * Pairs hold m - C in 16 bits, where C is half of the least power of two above all m. So the row's sums start with half
  * of a unit less C units, and the column's sums with C times its taps. */
-static void fill_shifted(const struct plan *plan, const struct program *program, const struct weights *row,
+static bool make_shifted(const struct plan *plan, struct program *program, const struct weights *row,
                          const struct weights *column)
 {
     const struct passes *p = &plan->passes;
     const bool words = program->loops->words;
-    struct pass *first = program->first, *last = program->last;
+    struct pass *first = pass_make(program->loops, words ? ARITHMETIC_WORDS : ARITHMETIC_INTS,
+                                   words ? TARGET_SHIFTED_PAIRS : TARGET_SHIFTED_INTS, row);
+    struct pass *last = pass_make(program->loops, words ? ARITHMETIC_PAIRS : ARITHMETIC_INTS,
+                                  p->amount != 0 ? TARGET_U16 : TARGET_U8, column);
+    program->first = first;
+    program->last = last;
+    if (first == NULL || last == NULL)
+        return false;
     int64_t centre = 0;
     if (words)
         for (centre = 1; 2 * centre <= passes_row(p, 255 * plain_sum(row->taps, row->width));)
             centre *= 2;
-    first->arithmetic = words ? ARITHMETIC_WORDS : ARITHMETIC_INTS;
-    first->target = words ? TARGET_SHIFTED_PAIRS : TARGET_SHIFTED_INTS;
     first->start = (int32_t)(p->row_half - (centre << p->row_shift));
     first->finish.shift = p->row_shift;
-    last->arithmetic = words ? ARITHMETIC_PAIRS : ARITHMETIC_INTS;
-    last->layout = words ? LAYOUT_TWOS : LAYOUT_STRAIGHT;
     const int finer = p->amount != 0 ? UNSHARP_LEVEL_BITS : 0; /* bits of the blur below one level */
+    last->layout = sums_layout(first->arithmetic);
     last->start = (int32_t)(uint32_t)(uint64_t)(centre * plain_sum(column->taps, column->height) + (p->half >> finer));
-    last->target = p->amount != 0 ? TARGET_U16 : TARGET_U8;
     last->finish = (struct finish){.way = FINISH_UNSIGNED, .shift = p->scale_shift - finer};
+    return true;
 }
 
 /* Digit PART of a tap with PARTS digits of BITS bits, from the lowest up. All but the highest are from -2^(bits - 1) to
@@ -590,7 +581,6 @@ static bool make_row_parts(const struct plan *plan, const struct weights *row, s
     assert(p->parts <= ROW_PARTS_MAX);
     p->shift = plan->passes.row_shift - p->bits * (p->parts - 1);
     pass->row_count = pass->group;
-    pass->target = TARGET_INTS;
     p->taps = malloc((size_t)(p->count * p->parts) * sizeof *p->taps);
     for (int j = 0; j < p->count && p->taps != NULL; j++)
         for (int part = 0; part < p->parts; part++) {
@@ -629,16 +619,19 @@ static bool make_double_column(const struct plan *plan, int64_t centre, const st
 }
 
 /* Passes for sums beyond 32 bits. */
-static bool make_deep_passes(const struct plan *plan, struct program *program, const struct weights *row,
-                             const struct weights *column)
+static bool make_beyond_32_bits(const struct plan *plan, struct program *program, const struct weights *row,
+                                const struct weights *column)
 {
     const bool words = program->loops->words, bytes = plan->sample == SAMPLE_U8, masks = plan->passes.amount != 0;
-    struct pass *first = program->first, *last = program->last;
+    const enum target blur = bytes ? TARGET_U16 : TARGET_INTS;
+    struct pass *first = pass_make(program->loops, words ? ARITHMETIC_WORDS : ARITHMETIC_INTS, TARGET_INTS, NULL);
+    struct pass *last = pass_make(program->loops, ARITHMETIC_INTS, masks ? blur : output_target(plan->sample), NULL);
+    program->first = first;
+    program->last = last;
+    if (first == NULL || last == NULL)
+        return false;
     program->sample_parts[0] = bytes ? PART_ALL : PART_CENTRED;
-    first->arithmetic = words ? ARITHMETIC_WORDS : ARITHMETIC_INTS;
-    last->arithmetic = ARITHMETIC_INTS;
-    last->layout = words ? LAYOUT_TWOS : LAYOUT_STRAIGHT;
-    last->target = bytes ? (masks ? TARGET_U16 : TARGET_U8) : (masks ? TARGET_INTS : TARGET_U16);
+    last->layout = sums_layout(first->arithmetic);
     last->group = program->loops->column_group;
     /* Taps that are shifted sum to a power of two, so the centre is an integer. */
     const int64_t centre = bytes ? 0 : plain_sum(row->taps, row->width) * 32768 >> plan->passes.row_shift;
@@ -661,12 +654,6 @@ static bool is_wide_window(const struct filter *f)
  * below 2^16, and its two roundings err by less than 2^-36. */
 static bool make_wide_window(const struct plan *plan, struct program *program)
 {
-    if (!pass_allocate(&program->last, 1))
-        return false;
-    program->first = program->last;
-    program->last->group = program->loops->group;
-    program->last->arithmetic = plan->sample == SAMPLE_U8 ? ARITHMETIC_BYTES : ARITHMETIC_WORDS; /* rows as they are */
-    program->last->row_count = WINDOW_ROWS;
     program->is_wide_window = true;
     program->wide_window = (struct wide_window){
         .sample = plan->sample,
@@ -674,7 +661,7 @@ static bool make_wide_window(const struct plan *plan, struct program *program)
         .term = (double)plan->passes.half + 0.5,
         .factor = 1.0 / (double)plan->passes.scale,
     };
-    return true;
+    return make_plain(plan, program, WINDOW_ROWS);
 }
 
 /* Make the passes of a filter in two passes. */
@@ -685,34 +672,14 @@ static bool make_two_pass(const struct plan *plan, struct program *program)
         return make_wide_window(plan, program);
     const struct weights row = {f->width, 1, f->row, ldexp(1, f->row_shift)};
     const struct weights column = {1, f->height, f->column, (double)f->pass_scale};
-    if (!pass_allocate(&program->first, GROUP_MAX * (size_t)f->width) ||
-        !pass_allocate(&program->last, (size_t)(f->height + GROUP_MAX - 1)))
-        return false;
-    struct pass *first = program->first, *last = program->last;
-    first->group = last->group = program->loops->group;
     program->joined_rows = f->amount != 0 ? 1 : 0;
-    if (plan->sample == SAMPLE_U16 || (plan->sample == SAMPLE_U8 && f->row_shift == 0))
-        return make_deep_passes(plan, program, &row, &column);
-    if (plan->sample == SAMPLE_U8) {
-        fill_shifted(plan, program, &row, &column);
-    } else {
-        first->arithmetic = last->arithmetic = ARITHMETIC_FLOATS;
-        first->target = TARGET_FLOATS;
-        last->target = TARGET_F32;
-    }
-    pass_fill(first, &row);
-    pass_fill(last, &column);
-    return true;
-}
-
-/* Choose the arithmetic, and make the passes. */
-static bool fill_program(const struct plan *plan, struct program *program)
-{
-    if (plan->filter->two_pass)
-        return make_two_pass(plan, program);
-    if (plan->sample == SAMPLE_U16)
-        return make_program16(plan, program);
-    return plan->filter->combine != COMBINE_NONE ? make_grids(plan, program) : make_passes(plan, program);
+    if (plan->sample == SAMPLE_U8 && f->row_shift != 0)
+        return make_shifted(plan, program, &row, &column);
+    if (plan->sample != SAMPLE_F32)
+        return make_beyond_32_bits(plan, program, &row, &column);
+    program->first = pass_make(program->loops, ARITHMETIC_FLOATS, TARGET_FLOATS, &row);
+    program->last = pass_make(program->loops, ARITHMETIC_FLOATS, TARGET_F32, &column);
+    return program->first != NULL && program->last != NULL;
 }
 
 void program_free(struct program *program)
@@ -733,7 +700,7 @@ struct program *program_make(const struct plan *plan, const struct loops *loops)
         return NULL;
     program->loops = loops;
     program->sum_parts = 1;
-    if (fill_program(plan, program))
+    if (plan->filter->two_pass ? make_two_pass(plan, program) : make_grids(plan, program))
         return program;
     program_free(program);
     return NULL;
