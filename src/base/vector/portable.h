@@ -29,18 +29,6 @@ ZIP(zip_last32, 4, 5, 12, 13, 6, 7, 14, 15)
 ZIP(zip_first64, 0, 1, 2, 3, 8, 9, 10, 11)
 ZIP(zip_last64, 4, 5, 6, 7, 12, 13, 14, 15)
 
-INLINE ints larger(ints a, ints b)
-{
-    const ints mask = a > b;
-    return (a & mask) | (b & ~mask);
-}
-
-INLINE ints smaller(ints a, ints b)
-{
-    const ints mask = a < b;
-    return (a & mask) | (b & ~mask);
-}
-
 INLINE shorts pack_small(ints a, ints b)
 {
     enum { LOW = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 1 };
@@ -96,11 +84,6 @@ INLINE ints multiply_high(ints a, ints b)
     for (int l = 0; l < LANES; l++)
         a[l] = (int32_t)((uint64_t)(uint32_t)a[l] * (uint32_t)b[l] >> 32);
     return a;
-}
-
-INLINE ints gather_quarters(ints value)
-{
-    return value;
 }
 
 INLINE ints prefix_sums(ints value)
@@ -172,16 +155,6 @@ INLINE void store_past(void *to, ints value)
 
 INLINE void fence_past(void)
 {
-}
-
-INLINE ints gather_halves(ints value)
-{
-    return value;
-}
-
-INLINE shorts load_quad(const void *from)
-{
-    return load_shorts(from);
 }
 
 #endif

@@ -151,6 +151,38 @@ INLINE floats magnitude_floats(floats a)
     return (floats)((ints)a & INT32_MAX);
 }
 
+/* The words of x86.h that need no instructions of their own where a vector is one quad. */
+#if VECTOR == 16
+
+INLINE ints larger(ints a, ints b)
+{
+    const ints mask = a > b;
+    return (a & mask) | (b & ~mask);
+}
+
+INLINE ints smaller(ints a, ints b)
+{
+    const ints mask = a < b;
+    return (a & mask) | (b & ~mask);
+}
+
+INLINE ints gather_halves(ints value)
+{
+    return value;
+}
+
+INLINE ints gather_quarters(ints value)
+{
+    return value;
+}
+
+INLINE shorts load_quad(const void *from)
+{
+    return load_shorts(from);
+}
+
+#endif
+
 #if defined(GPUCONV_PORTABLE) || !defined(__x86_64__)
 #include "base/vector/portable.h"
 #else

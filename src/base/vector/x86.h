@@ -264,21 +264,6 @@ INLINE __m128i quad(shorts value, int number)
 
 #else
 
-INLINE ints select_lanes(ints mask, ints a, ints b)
-{
-    return (a & mask) | (b & ~mask);
-}
-
-INLINE ints larger(ints a, ints b)
-{
-    return select_lanes(a > b, a, b);
-}
-
-INLINE ints smaller(ints a, ints b)
-{
-    return select_lanes(a < b, a, b);
-}
-
 INLINE ints odd_lanes(ints even, ints odd)
 {
     return even | (odd & (ints){0, -1, 0, -1});
@@ -324,21 +309,6 @@ INLINE shorts pack_unsigned(ints a, ints b)
 {
     const ints middle = repeat(32768);
     return pack(subtract(a, middle), subtract(b, middle)) ^ INT16_MIN;
-}
-
-INLINE ints gather_halves(ints value)
-{
-    return value;
-}
-
-INLINE ints gather_quarters(ints value)
-{
-    return value;
-}
-
-INLINE shorts load_quad(const void *from)
-{
-    return load_shorts(from);
 }
 
 INLINE shorts load_quads(const void *const from[QUADS])
