@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The variant `cpu`: prepare and launch. It comes from the reference (reference.c) in these steps.
+ * The variant `cpu`: prepare and tiling. It comes from the reference (reference.c) in these steps.
  *
  * 1. The border leaves the inner loop. The image is cut into tiles, and each input row of a tile is copied once, with
  *    its halo and what stands outside the image (tiles.c).
@@ -77,7 +77,7 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
                 struct error *error)
 {
     (void)device;
-    struct launch launch = {
+    struct tiling tiling = {
         .plan = plan,
         .program = plan->prepared,
         .in = in,
@@ -86,19 +86,19 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
         .last_row = plan->last_row > 0 ? plan->last_row : in->height,
         .past_caches = goes_past_caches(out),
     };
-    assert(launch.program != NULL);
+    assert(tiling.program != NULL);
     const double work = (double)in->width * in->height * in->count * filter_multiply_adds(plan->filter);
     int threads = thread_pool_threads(plan->pool);
     threads = work / THREAD_WORK < threads ? (int)(work / THREAD_WORK) + 1 : threads;
-    tiles_choose(&launch, threads);
-    const int64_t tiles = (int64_t)launch.tiles_x * launch.tiles_y * in->count;
+    tiles_choose(&tiling, threads);
+    const int64_t tiles = (int64_t)tiling.tiles_x * tiling.tiles_y * in->count;
     threads = tiles < threads ? (int)tiles : threads;
-    launch.scratch = aligned_alloc(SCRATCH_ALIGNMENT, (size_t)threads * launch.scratch_bytes);
-    if (launch.scratch == NULL)
+    tiling.scratch = aligned_alloc(SCRATCH_ALIGNMENT, (size_t)threads * tiling.scratch_bytes);
+    if (tiling.scratch == NULL)
         return no_memory(plan, error);
     /* Vectors read a little beyond a row, where the taps are 0. These bytes must be initialised. */
-    memset(launch.scratch, 0, (size_t)threads * launch.scratch_bytes);
-    parallel_for(plan->pool, threads, tiles, tile_convolve, &launch);
-    free(launch.scratch);
+    memset(tiling.scratch, 0, (size_t)threads * tiling.scratch_bytes);
+    parallel_for(plan->pool, threads, tiles, tile_convolve, &tiling);
+    free(tiling.scratch);
     return true;
 }

@@ -22,26 +22,26 @@ enum {
     IN_PLACE_WIDTHS = 8,       /* the narrow tiles at both ends are then at most a quarter of the image */
 };
 
-static void copy_samples(const struct launch *launch, enum sample_part part, const void *row, int x, int count,
+static void copy_samples(const struct tiling *tiling, enum sample_part part, const void *row, int x, int count,
                          char *to)
 {
-    const struct program *program = launch->program;
-    if (launch->plan->sample == SAMPLE_F32)
+    const struct program *program = tiling->program;
+    if (tiling->plan->sample == SAMPLE_F32)
         memcpy(to, (const float *)row + x, (size_t)count * sizeof(float));
-    else if (launch->plan->sample == SAMPLE_U16)
+    else if (tiling->plan->sample == SAMPLE_U16)
         program->loops->widen16(program->first->arithmetic, part, (const uint16_t *)row + x, count, to);
     else
         program->loops->widen(program->first->arithmetic, (const uint8_t *)row + x, count, to);
 }
 
 /* Write COUNT samples of 0. */
-static void copy_zeros(const struct launch *launch, enum sample_part part, int count, char *to)
+static void copy_zeros(const struct tiling *tiling, enum sample_part part, int count, char *to)
 {
-    const size_t size = column_bytes(launch->program->first->arithmetic);
+    const size_t size = column_bytes(tiling->program->first->arithmetic);
     const uint16_t zero = 0;
     if (part == PART_CENTRED)
         for (int k = 0; k < count; k++)
-            launch->program->loops->widen16(launch->program->first->arithmetic, part, &zero, 1, to + (size_t)k * size);
+            tiling->program->loops->widen16(tiling->program->first->arithmetic, part, &zero, 1, to + (size_t)k * size);
     else
         memset(to, 0, (size_t)count * size);
 }
@@ -55,22 +55,22 @@ static void copy_cell(char *to, const char *from, size_t size)
 }
 
 /* Make a row for the first pass, border included: to[k] = PART of in(y, x0 + k) for 0 <= k < COUNT. */
-static void load_row(const struct launch *launch, enum sample_part part, int channel, int y, int x0, int count,
+static void load_row(const struct tiling *tiling, enum sample_part part, int channel, int y, int x0, int count,
                      char *to)
 {
-    const enum border border = launch->plan->border;
-    const size_t size = column_bytes(launch->program->first->arithmetic);
-    const int from_y = border_index(y, launch->in->height, border);
+    const enum border border = tiling->plan->border;
+    const size_t size = column_bytes(tiling->program->first->arithmetic);
+    const int from_y = border_index(y, tiling->in->height, border);
     if (from_y < 0) {
-        copy_zeros(launch, part, count, to);
+        copy_zeros(tiling, part, count, to);
         return;
     }
-    const void *row = plane_row(launch->in, channel, from_y);
-    const int width = launch->in->width;
+    const void *row = plane_row(tiling->in, channel, from_y);
+    const int width = tiling->in->width;
     const int before = x0 < 0 ? (-x0 < count ? -x0 : count) : 0; /* columns left of the image */
     const int after = width - x0 < count ? width - x0 : count;   /* the first column right of it */
     if (after > before)
-        copy_samples(launch, part, row, x0 + before, after - before, to + (size_t)before * size);
+        copy_samples(tiling, part, row, x0 + before, after - before, to + (size_t)before * size);
     for (int k = before > 0 || after <= before ? 0 : after; k < count; k++) {
         if (k == before && after > before)
             k = after;
@@ -78,11 +78,11 @@ static void load_row(const struct launch *launch, enum sample_part part, int cha
             break;
         const int x = border_index(x0 + k, width, border);
         if (x < 0)
-            copy_zeros(launch, part, 1, to + (size_t)k * size);
+            copy_zeros(tiling, part, 1, to + (size_t)k * size);
         else if (x >= x0 + before && x < x0 + after) /* TO has it already */
             copy_cell(to + (size_t)k * size, to + (size_t)(x - x0) * size, size);
         else
-            copy_samples(launch, part, row, x, 1, to + (size_t)k * size);
+            copy_samples(tiling, part, row, x, 1, to + (size_t)k * size);
     }
 }
 
@@ -93,54 +93,50 @@ struct tile {
 
 /* Input row ROW of the tile for the first pass: PART of its samples. Returns a row of the plane if the pass reads
  * samples as they are and the row is all inside the image, and else a copy in TO. */
-static const void *tile_row(const struct launch *launch, enum sample_part part, const struct tile *tile, int row,
+static const void *tile_row(const struct tiling *tiling, enum sample_part part, const struct tile *tile, int row,
                             char *to)
 {
-    const struct filter *f = launch->plan->filter;
+    const struct filter *f = tiling->plan->filter;
     const int y = tile->y0 + row - f->anchor_y, x = tile->x0 - f->anchor_x;
     const int count = tile->x1 - tile->x0 + f->width - 1;
-    if (launch->in_place && x >= 0 && x + count + ROW_SLACK <= launch->in->width) {
-        const int from_y = border_index(y, launch->in->height, launch->plan->border);
+    if (tiling->in_place && x >= 0 && x + count + ROW_SLACK <= tiling->in->width) {
+        const int from_y = border_index(y, tiling->in->height, tiling->plan->border);
         if (from_y >= 0)
-            return (const char *)plane_row(launch->in, tile->channel, from_y) +
-                   (size_t)x * sample_bytes(launch->in->sample);
+            return (const char *)plane_row(tiling->in, tile->channel, from_y) +
+                   (size_t)x * sample_bytes(tiling->in->sample);
     }
-    load_row(launch, part, tile->channel, y, x, count, to);
+    load_row(tiling, part, tile->channel, y, x, count, to);
     return to;
 }
 
-/* The row of the plane at tile row ROW, clamped to the image: an address to prefetch. */
-static const void *row_ahead(const struct launch *launch, const struct tile *tile, int row)
+/* Row Y of a plane, from the first column of the tile on. */
+static void *row_in_tile(const struct plane *plane, const struct tile *tile, int y)
 {
-    const int y = tile->y0 + row - launch->plan->filter->anchor_y, last = launch->in->height - 1;
-    return (const char *)plane_row(launch->in, tile->channel, y < 0 ? 0 : y > last ? last : y) + tile->x0;
+    return (char *)plane_row(plane, tile->channel, y) + (size_t)tile->x0 * sample_bytes(plane->sample);
 }
 
 /* The rows of outputs of a group. Rows below the tile, and entries beyond the group, go to the spare row. */
-static void group_outs(const struct launch *launch, const struct tile *tile, int y, char *spare, void **outs)
+static void group_outs(const struct tiling *tiling, const struct tile *tile, int y, char *spare, void **outs)
 {
     for (int a = 0; a < OUTS_MAX; a++)
-        outs[a] = a < launch->program->last->group && y + a < tile->y1
-                      ? (char *)plane_row(launch->out, tile->channel, y + a) +
-                            (size_t)tile->x0 * sample_bytes(launch->out->sample)
-                      : spare;
+        outs[a] = a < tiling->program->last->group && y + a < tile->y1 ? row_in_tile(tiling->out, tile, y + a) : spare;
 }
 
 /* The rows of sums of a group, from FROM on. The entries beyond joined_rows are never read. */
-static void group_sums(const struct launch *launch, char *from, void *sums[JOINED_ROWS_MAX][OUTS_MAX])
+static void group_sums(const struct tiling *tiling, char *from, void *sums[JOINED_ROWS_MAX][OUTS_MAX])
 {
-    const int group = launch->program->last->group;
+    const int group = tiling->program->last->group;
     for (int sum = 0; sum < JOINED_ROWS_MAX; sum++)
         for (int a = 0; a < OUTS_MAX; a++)
             sums[sum][a] =
                 from +
-                (sum < launch->program->joined_rows && a < group ? (size_t)(sum * group + a) * launch->ring_bytes : 0);
+                (sum < tiling->program->joined_rows && a < group ? (size_t)(sum * group + a) * tiling->ring_bytes : 0);
 }
 
 /* The sum of column X in ROWS, for samples of uint16_t. */
-static int64_t sum_at(const struct launch *launch, void *const *rows, int x)
+static int64_t sum_at(const struct tiling *tiling, void *const *rows, int x)
 {
-    const struct program *program = launch->program;
+    const struct program *program = tiling->program;
     const int lanes = program->loops->lanes, k = x % (4 * lanes);
     if (program->join16.layout == LAYOUT_TWOS)
         x += (k / (2 * lanes) * 2 + k % 2) * lanes + k % (2 * lanes) / 2 - k;
@@ -152,61 +148,59 @@ static int64_t sum_at(const struct launch *launch, void *const *rows, int x)
 }
 
 /* Join to levels of COMBINE_MAGNITUDE, exactly. For filters whose levels doubles miss by one or two. */
-static void join_roots(const struct launch *launch, void *const *sums, int width, uint16_t *out)
+static void join_roots(const struct tiling *tiling, void *const *sums, int width, uint16_t *out)
 {
-    void *const *const second = launch->program->sum_parts == 1 ? sums + 1 : sums + 2;
+    void *const *const second = tiling->program->sum_parts == 1 ? sums + 1 : sums + 2;
     for (int x = 0; x < width; x++)
         out[x] =
-            root16_level(&launch->plan->root16, (double)sum_at(launch, sums, x), (double)sum_at(launch, second, x));
+            root16_level(&tiling->plan->root16, (double)sum_at(tiling, sums, x), (double)sum_at(tiling, second, x));
 }
 
 /* Join the rows of sums of a group to outputs. Y is the first row of the group; rows below the tile are left out. */
-static void join_group(const struct launch *launch, const struct tile *tile, int y,
+static void join_group(const struct tiling *tiling, const struct tile *tile, int y,
                        void *sums[JOINED_ROWS_MAX][OUTS_MAX], void *const *outs)
 {
-    const struct program *program = launch->program;
+    const struct program *program = tiling->program;
     const int width = tile->x1 - tile->x0;
     for (int a = 0; a < program->last->group && y + a < tile->y1; a++) {
         void *const of_row[JOINED_ROWS_MAX] = {sums[0][a], sums[1][a], sums[2][a], sums[3][a]};
-        if (launch->plan->filter->two_pass)
-            program->loops->unsharp(&launch->plan->passes, launch->plan->sample, of_row[0],
-                                    (const char *)plane_row(launch->in, tile->channel, y + a) +
-                                        (size_t)tile->x0 * sample_bytes(launch->in->sample),
-                                    width, outs[a]);
-        else if (launch->plan->sample != SAMPLE_U16)
-            program->loops->join(&program->join, of_row[0], of_row[1], width, launch->past_caches, outs[a]);
+        if (tiling->plan->filter->two_pass)
+            program->loops->unsharp(&tiling->plan->passes, tiling->plan->sample, of_row[0],
+                                    row_in_tile(tiling->in, tile, y + a), width, outs[a]);
+        else if (tiling->plan->sample != SAMPLE_U16)
+            program->loops->join(&program->join, of_row[0], of_row[1], width, tiling->past_caches, outs[a]);
         else if (program->is_root16)
-            join_roots(launch, of_row, width, outs[a]);
+            join_roots(tiling, of_row, width, outs[a]);
         else
-            program->loops->join16(&program->join16, of_row, width, launch->past_caches, outs[a]);
+            program->loops->join16(&program->join16, of_row, width, tiling->past_caches, outs[a]);
     }
 }
 
-static void convolve_at_once(const struct launch *launch, const struct tile *tile, char *scratch)
+static void convolve_at_once(const struct tiling *tiling, const struct tile *tile, char *scratch)
 {
-    const struct program *program = launch->program;
+    const struct program *program = tiling->program;
     const struct pass *pass = program->first;
     const int width = tile->x1 - tile->x0;
-    char *first_sum = scratch + (size_t)(launch->input_sets * launch->input_rows) * launch->input_bytes;
-    char *spare = first_sum + (size_t)launch->sum_rows * launch->ring_bytes;
+    char *first_sum = scratch + (size_t)(tiling->input_sets * tiling->input_rows) * tiling->input_bytes;
+    char *spare = first_sum + (size_t)tiling->sum_rows * tiling->ring_bytes;
     const void *ring[2][FILTER_MAX + GROUP_MAX], *rows[2][FILTER_MAX + GROUP_MAX];
     void *outs[OUTS_MAX], *sums[JOINED_ROWS_MAX][OUTS_MAX];
-    group_sums(launch, first_sum, sums);
+    group_sums(tiling, first_sum, sums);
     int loaded = 0;
     for (int y = tile->y0; y < tile->y1; y += pass->group) {
         const int top = y - tile->y0;
         for (; loaded < top + pass->row_count; loaded++)
-            for (int set = 0; set < launch->input_sets; set++) {
-                const int slot = loaded % launch->input_rows;
-                ring[set][slot] = tile_row(launch, program->sample_parts[set], tile, loaded,
-                                           scratch + (size_t)(set * launch->input_rows + slot) * launch->input_bytes);
+            for (int set = 0; set < tiling->input_sets; set++) {
+                const int slot = loaded % tiling->input_rows;
+                ring[set][slot] = tile_row(tiling, program->sample_parts[set], tile, loaded,
+                                           scratch + (size_t)(set * tiling->input_rows + slot) * tiling->input_bytes);
             }
-        for (int set = 0; set < launch->input_sets; set++)
+        for (int set = 0; set < tiling->input_sets; set++)
             for (int r = 0; r < pass->row_count; r++)
-                rows[set][r] = ring[set][(top + r) % launch->input_rows];
-        group_outs(launch, tile, y, spare, outs);
+                rows[set][r] = ring[set][(top + r) % tiling->input_rows];
+        group_outs(tiling, tile, y, spare, outs);
         if (program->joined_rows == 0) {
-            program->loops->run(pass, rows[0], width, launch->past_caches, outs);
+            program->loops->run(pass, rows[0], width, tiling->past_caches, outs);
             continue;
         }
         for (int part = 0; part < program->sum_parts; part++) {
@@ -214,7 +208,7 @@ static void convolve_at_once(const struct launch *launch, const struct tile *til
             if (program->second != NULL)
                 program->loops->run(program->second, rows[part], width, false, sums[program->sum_parts + part]);
         }
-        join_group(launch, tile, y, sums, outs);
+        join_group(tiling, tile, y, sums, outs);
     }
 }
 
@@ -224,19 +218,19 @@ static int rows_in_one(enum target target)
     return target == TARGET_PAIRS || target == TARGET_PAIRS_HIGH_LOW || target == TARGET_SHIFTED_PAIRS ? 2 : 1;
 }
 
-static void convolve_in_passes(const struct launch *launch, const struct tile *tile, char *scratch)
+static void convolve_in_passes(const struct tiling *tiling, const struct tile *tile, char *scratch)
 {
-    const struct program *program = launch->program;
+    const struct program *program = tiling->program;
     const struct pass *first = program->first, *last = program->last;
     const bool joined = program->joined_rows > 0;
     const int width = tile->x1 - tile->x0;
-    char *rings = scratch + (size_t)launch->input_rows * launch->input_bytes;
-    char *first_sum = rings + (size_t)(program->sum_parts * launch->ring_rows) * launch->ring_bytes;
-    char *spare = first_sum + (size_t)launch->sum_rows * launch->ring_bytes;
+    char *rings = scratch + (size_t)tiling->input_rows * tiling->input_bytes;
+    char *first_sum = rings + (size_t)(program->sum_parts * tiling->ring_rows) * tiling->ring_bytes;
+    char *spare = first_sum + (size_t)tiling->sum_rows * tiling->ring_bytes;
     const int unit = rows_in_one(first->target);
     const void *rows[FILTER_PASS_MAX + COLUMN_GROUP_MAX];
     void *outs[OUTS_MAX], *sums[JOINED_ROWS_MAX][OUTS_MAX];
-    group_sums(launch, first_sum, sums);
+    group_sums(tiling, first_sum, sums);
     for (int a = 0; a < OUTS_MAX; a++)
         outs[a] = spare;
     int summed = 0; /* rows of sums made so far */
@@ -244,167 +238,158 @@ static void convolve_in_passes(const struct launch *launch, const struct tile *t
         const int top = (y - tile->y0) / unit;
         while (summed < top + last->row_count) {
             for (int a = 0; a < first->group; a++)
-                rows[a] = tile_row(launch, program->sample_parts[0], tile, summed * unit + a,
-                                   scratch + (size_t)a * launch->input_bytes);
+                rows[a] = tile_row(tiling, program->sample_parts[0], tile, summed * unit + a,
+                                   scratch + (size_t)a * tiling->input_bytes);
             for (int a = 0; a < first->group / unit; a++)
                 for (int part = 0; part < program->sum_parts; part++)
                     outs[part * first->group + a] =
                         rings +
-                        (size_t)(part * launch->ring_rows + (summed + a) % launch->ring_rows) * launch->ring_bytes;
+                        (size_t)(part * tiling->ring_rows + (summed + a) % tiling->ring_rows) * tiling->ring_bytes;
             program->loops->run(first, rows, width, false, outs);
             summed += first->group / unit;
         }
-        group_outs(launch, tile, y, spare, outs);
+        group_outs(tiling, tile, y, spare, outs);
         for (int part = 0; part < program->sum_parts; part++) {
             for (int r = 0; r < last->row_count; r++)
                 rows[r] =
-                    rings + (size_t)(part * launch->ring_rows + (top + r) % launch->ring_rows) * launch->ring_bytes;
-            program->loops->run(last, rows, width, !joined && launch->past_caches, joined ? sums[part] : outs);
+                    rings + (size_t)(part * tiling->ring_rows + (top + r) % tiling->ring_rows) * tiling->ring_bytes;
+            program->loops->run(last, rows, width, !joined && tiling->past_caches, joined ? sums[part] : outs);
         }
         if (joined)
-            join_group(launch, tile, y, sums, outs);
+            join_group(tiling, tile, y, sums, outs);
     }
+}
+
+/* The row of the plane at tile row ROW, clamped to the image: an address to prefetch. */
+static const void *row_ahead(const struct tiling *tiling, const struct tile *tile, int row)
+{
+    const int y = tile->y0 + row - tiling->plan->filter->anchor_y, last = tiling->in->height - 1;
+    return row_in_tile(tiling->in, tile, y < 0 ? 0 : y > last ? last : y);
 }
 
 /* All taps are equal: the sums of the columns slide down, and the window slides along them. */
-static void convolve_window(const struct launch *launch, const struct tile *tile, char *scratch)
+static void convolve_window(const struct tiling *tiling, const struct tile *tile, char *scratch)
 {
-    const struct program *program = launch->program;
-    const struct filter *f = launch->plan->filter;
+    const struct program *program = tiling->program;
+    const struct loops *loops = program->loops;
+    const struct filter *f = tiling->plan->filter;
     const int width = tile->x1 - tile->x0, count = width + f->width - 1;
-    char *entering = scratch, *leaving = entering + launch->input_bytes;
-    uint16_t *columns = (uint16_t *)(void *)(leaving + launch->input_bytes);
-    const struct window window = {f->width, f->taps[0],
-                                  (int32_t *)(void *)(scratch + (size_t)launch->input_rows * launch->input_bytes)};
-    memset(columns, 0, 2 * launch->input_bytes);
-    memset(leaving, 0, launch->input_bytes);
+    char *entering = scratch, *leaving = entering + tiling->input_bytes;
+    void *columns = leaving + tiling->input_bytes;
+    void *prefixes = scratch + (size_t)tiling->input_rows * tiling->input_bytes;
+    const struct window window = {f->width, f->taps[0], prefixes};
+    struct wide_window wide = program->wide_window;
+    wide.prefixes = prefixes;
+    memset(columns, 0, 2 * tiling->input_bytes);
+    memset(leaving, 0, tiling->input_bytes);
     for (int row = 0; row < tile->y1 - tile->y0 + f->height - 1; row++) {
-        const uint8_t *in = tile_row(launch, PART_ALL, tile, row, entering);
-        const uint8_t *gone =
-            row < f->height ? (const void *)leaving : tile_row(launch, PART_ALL, tile, row - f->height, leaving);
-        program->loops->slide(in, gone, count, columns);
+        const void *in = tile_row(tiling, PART_ALL, tile, row, entering);
+        const void *gone = row < f->height ? NULL : tile_row(tiling, PART_ALL, tile, row - f->height, leaving);
         const int y = tile->y0 + row - (f->height - 1);
-        if (y >= tile->y0)
-            program->loops->slide_across(program->last, &window, columns, width, launch->past_caches,
-                                         row_ahead(launch, tile, row + 1), row_ahead(launch, tile, row + 1 - f->height),
-                                         (uint8_t *)plane_row(launch->out, tile->channel, y) + tile->x0);
-    }
-}
-
-/* The same for a wide window, in one row of column sums. */
-static void convolve_wide_window(const struct launch *launch, const struct tile *tile, char *scratch)
-{
-    const struct loops *loops = launch->program->loops;
-    const struct filter *f = launch->plan->filter;
-    const int width = tile->x1 - tile->x0, count = width + f->width - 1;
-    char *entering = scratch, *leaving = entering + launch->input_bytes, *sums = leaving + launch->input_bytes;
-    struct wide_window window = launch->program->wide_window;
-    window.prefixes = (uint64_t *)(void *)(scratch + (size_t)launch->input_rows * launch->input_bytes);
-    memset(sums, 0, launch->input_bytes);
-    for (int row = 0; row < tile->y1 - tile->y0 + f->height - 1; row++) {
-        const void *in = tile_row(launch, PART_ALL, tile, row, entering);
-        const void *gone = row < f->height ? NULL : tile_row(launch, PART_ALL, tile, row - f->height, leaving);
-        loops->slide_wide(window.sample, in, gone, count, (uint32_t *)(void *)sums);
-        const int y = tile->y0 + row - (f->height - 1);
-        if (y >= tile->y0)
-            loops->slide_across_wide(&window, (const uint32_t *)(const void *)sums, width,
-                                     (char *)plane_row(launch->out, tile->channel, y) +
-                                         (size_t)tile->x0 * sample_bytes(launch->out->sample));
+        if (program->is_wide_window)
+            loops->slide_wide(wide.sample, in, gone, count, columns);
+        else
+            loops->slide(in, gone != NULL ? gone : leaving, count, columns);
+        if (y < tile->y0)
+            continue;
+        if (program->is_wide_window)
+            loops->slide_across_wide(&wide, columns, width, row_in_tile(tiling->out, tile, y));
+        else
+            loops->slide_across(program->last, &window, columns, width, tiling->past_caches,
+                                row_ahead(tiling, tile, row + 1), row_ahead(tiling, tile, row + 1 - f->height),
+                                row_in_tile(tiling->out, tile, y));
     }
 }
 
 /* The filter only moves the image, or leaves it: every row of outputs is a row of samples, border included. */
-static void convolve_shift(const struct launch *launch, const struct tile *tile)
+static void convolve_shift(const struct tiling *tiling, const struct tile *tile)
 {
-    const int down = launch->plan->shift_y, right = launch->plan->shift_x;
+    const int down = tiling->plan->shift_y, right = tiling->plan->shift_x;
     for (int y = tile->y0; y < tile->y1; y++)
-        load_row(launch, PART_ALL, tile->channel, y + down, tile->x0 + right, tile->x1 - tile->x0,
-                 (char *)plane_row(launch->out, tile->channel, y) +
-                     (size_t)tile->x0 * sample_bytes(launch->out->sample));
+        load_row(tiling, PART_ALL, tile->channel, y + down, tile->x0 + right, tile->x1 - tile->x0,
+                 row_in_tile(tiling->out, tile, y));
 }
 
 void tile_convolve(void *context, int64_t index, int thread)
 {
-    const struct launch *launch = context;
-    const struct program *program = launch->program;
-    const int width = launch->in->width, last = launch->last_row;
-    const int column = (int)(index % launch->tiles_x);
-    const int x0 = column == 0 ? 0 : (column - 1) * launch->tile_width + launch->first_width;
-    const int y0 = launch->first_row + (int)(index / launch->tiles_x % launch->tiles_y) * launch->tile_height;
+    const struct tiling *tiling = context;
+    const struct program *program = tiling->program;
+    const int width = tiling->in->width, last = tiling->last_row;
+    const int column = (int)(index % tiling->tiles_x);
+    const int x0 = column == 0 ? 0 : (column - 1) * tiling->tile_width + tiling->first_width;
+    const int y0 = tiling->first_row + (int)(index / tiling->tiles_x % tiling->tiles_y) * tiling->tile_height;
     const struct tile tile = {
-        .channel = (int)(index / launch->tiles_x / launch->tiles_y),
+        .channel = (int)(index / tiling->tiles_x / tiling->tiles_y),
         .y0 = y0,
-        .y1 = last - y0 < launch->tile_height ? last : y0 + launch->tile_height,
+        .y1 = last - y0 < tiling->tile_height ? last : y0 + tiling->tile_height,
         .x0 = x0,
-        .x1 = column == 0                       ? launch->first_width
-              : width - x0 < launch->tile_width ? width
-                                                : x0 + launch->tile_width,
+        .x1 = column == 0                       ? tiling->first_width
+              : width - x0 < tiling->tile_width ? width
+                                                : x0 + tiling->tile_width,
     };
-    char *scratch = launch->scratch + (size_t)thread * launch->scratch_bytes;
+    char *scratch = tiling->scratch + (size_t)thread * tiling->scratch_bytes;
     if (program->is_shift)
-        convolve_shift(launch, &tile);
-    else if (program->is_window)
-        convolve_window(launch, &tile, scratch);
-    else if (program->is_wide_window)
-        convolve_wide_window(launch, &tile, scratch);
+        convolve_shift(tiling, &tile);
+    else if (program->is_window || program->is_wide_window)
+        convolve_window(tiling, &tile, scratch);
     else if (program->first == program->last)
-        convolve_at_once(launch, &tile, scratch);
+        convolve_at_once(tiling, &tile, scratch);
     else
-        convolve_in_passes(launch, &tile, scratch);
+        convolve_in_passes(tiling, &tile, scratch);
 }
 
-void tiles_choose(struct launch *launch, int threads)
+void tiles_choose(struct tiling *tiling, int threads)
 {
-    const struct program *program = launch->program;
-    const struct filter *f = launch->plan->filter;
+    const struct program *program = tiling->program;
+    const struct filter *f = tiling->plan->filter;
     const bool passes = program->first != program->last;
-    const int width = launch->in->width, height = launch->last_row - launch->first_row;
+    const int width = tiling->in->width, height = tiling->last_row - tiling->first_row;
     const int made = program->first->group /
                      rows_in_one(program->first->target); /* rows of sums that the first pass makes at once */
-    launch->input_sets = passes ? 1 : program->sum_parts;
-    launch->input_rows = program->first->row_count;
-    launch->ring_rows = passes ? (program->last->row_count + made - 1) / made * made : 0;
-    launch->sum_rows = program->joined_rows * program->last->group;
+    tiling->input_sets = passes ? 1 : program->sum_parts;
+    tiling->input_rows = program->first->row_count;
+    tiling->ring_rows = passes ? (program->last->row_count + made - 1) / made * made : 0;
+    tiling->sum_rows = program->joined_rows * program->last->group;
     const size_t sample = column_bytes(program->first->arithmetic);
-    const size_t column = (size_t)(launch->input_sets * launch->input_rows) * sample +
-                          (size_t)(program->sum_parts * launch->ring_rows + launch->sum_rows) * sizeof(union cell);
+    const size_t column = (size_t)(tiling->input_sets * tiling->input_rows) * sample +
+                          (size_t)(program->sum_parts * tiling->ring_rows + tiling->sum_rows) * sizeof(union cell);
     int most = (int)(TILE_BYTES / column);
     most = most < TILE_WIDTH_LEAST ? TILE_WIDTH_LEAST : most > TILE_WIDTH_MOST ? TILE_WIDTH_MOST : most;
     /* The narrow tiles at the left and the right border are not read in place. */
     const int narrow = (int)round_up((size_t)f->width + ROW_SLACK, BLOCK_MAX);
-    launch->in_place = (launch->plan->sample == SAMPLE_F32 || program->first->arithmetic == ARITHMETIC_BYTES) &&
+    tiling->in_place = (tiling->plan->sample == SAMPLE_F32 || program->first->arithmetic == ARITHMETIC_BYTES) &&
                        width >= IN_PLACE_WIDTHS * narrow;
-    const int edge = launch->in_place ? narrow : 0;
+    const int edge = tiling->in_place ? narrow : 0;
     const int inner = width - 2 * edge;
     const int columns_x = (inner + most - 1) / most;
-    launch->tile_width = (int)round_up((size_t)((inner + columns_x - 1) / columns_x), BLOCK_MAX);
-    launch->first_width = edge > 0 ? edge : launch->tile_width < width ? launch->tile_width : width;
-    launch->tiles_x = 1 + (width - launch->first_width + launch->tile_width - 1) / launch->tile_width;
+    tiling->tile_width = (int)round_up((size_t)((inner + columns_x - 1) / columns_x), BLOCK_MAX);
+    tiling->first_width = edge > 0 ? edge : tiling->tile_width < width ? tiling->tile_width : width;
+    tiling->tiles_x = 1 + (width - tiling->first_width + tiling->tile_width - 1) / tiling->tile_width;
 
     const int height_most = program->is_window || program->is_wide_window ? WINDOW_HEIGHT_MOST : TILE_HEIGHT_MOST;
     int tile_height = 4 * f->height > height_most ? 4 * f->height : height_most;
-    const int64_t columns = (int64_t)launch->tiles_x * launch->in->count;
+    const int64_t columns = (int64_t)tiling->tiles_x * tiling->in->count;
     const int64_t wanted = (threads > 1 ? (int64_t)TILES_A_THREAD * threads : 1) / columns + 1;
     if (height / wanted < tile_height)
         tile_height = (int)(height / wanted) > f->height ? (int)(height / wanted) : f->height;
-    launch->tile_height = (int)round_up((size_t)tile_height, GROUP_MAX);
-    launch->tiles_y = (height + launch->tile_height - 1) / launch->tile_height;
+    tiling->tile_height = (int)round_up((size_t)tile_height, GROUP_MAX);
+    tiling->tiles_y = (height + tiling->tile_height - 1) / tiling->tile_height;
 
-    const size_t reach = (size_t)(launch->tile_width + f->width - 1 + ROW_SLACK);
-    launch->input_bytes = round_up(reach * sample, SCRATCH_ALIGNMENT);
-    launch->ring_bytes = (size_t)(launch->tile_width + ROW_SLACK) * sizeof(union cell);
+    const size_t reach = (size_t)(tiling->tile_width + f->width - 1 + ROW_SLACK);
+    tiling->input_bytes = round_up(reach * sample, SCRATCH_ALIGNMENT);
+    tiling->ring_bytes = (size_t)(tiling->tile_width + ROW_SLACK) * sizeof(union cell);
     if (program->is_window) {
-        launch->input_bytes = round_up(reach + 2 * BLOCK_MAX, SCRATCH_ALIGNMENT);
-        launch->ring_rows = 1;
-        launch->ring_bytes = round_up(PREFIX_CELLS(reach), BLOCK_MAX) * sizeof(int32_t);
+        tiling->input_bytes = round_up(reach + 2 * BLOCK_MAX, SCRATCH_ALIGNMENT);
+        tiling->ring_rows = 1;
+        tiling->ring_bytes = round_up(PREFIX_CELLS(reach), BLOCK_MAX) * sizeof(int32_t);
     }
     if (program->is_wide_window) {
-        launch->input_bytes = round_up(reach * sizeof(uint32_t), SCRATCH_ALIGNMENT);
-        launch->ring_rows = 1;
-        launch->ring_bytes = round_up((reach + 1) * sizeof(uint64_t), SCRATCH_ALIGNMENT);
+        tiling->input_bytes = round_up(reach * sizeof(uint32_t), SCRATCH_ALIGNMENT);
+        tiling->ring_rows = 1;
+        tiling->ring_bytes = round_up((reach + 1) * sizeof(uint64_t), SCRATCH_ALIGNMENT);
     }
-    launch->spare_bytes = round_up((size_t)launch->tile_width * sample_bytes(launch->in->sample), SCRATCH_ALIGNMENT);
-    launch->scratch_bytes = (size_t)(launch->input_sets * launch->input_rows) * launch->input_bytes +
-                            (size_t)(program->sum_parts * launch->ring_rows + launch->sum_rows) * launch->ring_bytes +
-                            launch->spare_bytes;
+    tiling->spare_bytes = round_up((size_t)tiling->tile_width * sample_bytes(tiling->in->sample), SCRATCH_ALIGNMENT);
+    tiling->scratch_bytes = (size_t)(tiling->input_sets * tiling->input_rows) * tiling->input_bytes +
+                            (size_t)(program->sum_parts * tiling->ring_rows + tiling->sum_rows) * tiling->ring_bytes +
+                            tiling->spare_bytes;
 }

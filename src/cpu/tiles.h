@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A launch of the variant `cpu`: how it cuts planes into tiles and applies a program to a tile. */
+ * How the variant `cpu` cuts planes into tiles, and applies a program to a tile. */
 #ifndef GPUCONV_TILES_H
 #define GPUCONV_TILES_H
 
@@ -13,8 +13,8 @@
 
 enum { SCRATCH_ALIGNMENT = 64 }; /* a cache line, and the widest vector */
 
-/* One launch: what all its tiles share. */
-struct launch {
+/* What all tiles of one launch share. */
+struct tiling {
     const struct plan *plan;
     const struct program *program;
     const struct plane *in, *out;
@@ -32,9 +32,9 @@ struct launch {
 
 /* Choose the size of the tiles: as wide as a ring in L1 allows, and enough of them for THREADS. Sets the sizes of the
  * scratch too. */
-void tiles_choose(struct launch *launch, int threads);
+void tiles_choose(struct tiling *tiling, int threads);
 
-/* Convolve tile number INDEX of tiles_x * tiles_y * planes, in the scratch of THREAD. CONTEXT is a struct launch. A
+/* Convolve tile number INDEX of tiles_x * tiles_y * planes, in the scratch of THREAD. CONTEXT is a struct tiling. A
  * function for parallel_for. */
 void tile_convolve(void *context, int64_t index, int thread);
 
