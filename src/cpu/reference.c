@@ -27,47 +27,37 @@ static int64_t reference_sum(const struct plan *plan, int grid, const struct pla
     return sum;
 }
 
-static uint8_t reference_u8(const struct plan *plan, const struct plane *in, int channel, int y, int x)
+/* The greatest level whose step the sums of a filter of COMBINE_MAGNITUDE reach. */
+static int reference_root(const struct plan *plan, bool is_u8, int64_t first, int64_t second)
 {
-    const struct filter *f = plan->filter;
-    int64_t sum = reference_sum(plan, 0, in, channel, y, x);
-    if (f->combine != COMBINE_NONE) {
-        const int64_t first = llabs(sum), second = llabs(reference_sum(plan, 1, in, channel, y, x));
-        if (f->combine == COMBINE_MAGNITUDE) {
-            int level = 0;
-            while (level < FILTER_LEVELS - 1 && f->steps[level + 1] <= first * first + second * second)
-                level++;
-            return (uint8_t)level;
-        }
-        sum = f->combine == COMBINE_SUM ? first + second : first > second ? first : second;
-    }
-    if (f->absolute && sum < 0)
-        sum = -sum;
-    sum += f->bias;
-    const int64_t level = sum < 0 ? 0 : sum / f->scale; /* floor, because a negative sum becomes 0 anyway */
-    return (uint8_t)(level < 255 ? level : 255);
+    const uint128 squares = (uint128)first * (uint128)first + (uint128)second * (uint128)second;
+    int level = 0;
+    for (int half = is_u8 ? FILTER_LEVELS / 2 : 1 << 15; half > 0; half /= 2)
+        level += (is_u8 ? squares >= (uint128)plan->filter->steps[level + half]
+                        : root16_reaches(&plan->root16, squares, level + half))
+                     ? half
+                     : 0;
+    return level;
 }
 
-static uint16_t reference_u16(const struct plan *plan, const struct plane *in, int channel, int y, int x)
+/* The output of uint8_t or uint16_t. */
+static int reference_level(const struct plan *plan, const struct plane *in, int channel, int y, int x)
 {
     const struct filter *f = plan->filter;
+    const bool is_u8 = in->sample == SAMPLE_U8;
     int64_t sum = reference_sum(plan, 0, in, channel, y, x);
     if (f->combine != COMBINE_NONE) {
         const int64_t first = llabs(sum), second = llabs(reference_sum(plan, 1, in, channel, y, x));
-        if (f->combine == COMBINE_MAGNITUDE) {
-            const uint128 squares = (uint128)first * (uint128)first + (uint128)second * (uint128)second;
-            int level = 0;
-            for (int half = 1 << 15; half > 0; half /= 2)
-                level += root16_reaches(&plan->root16, squares, level + half) ? half : 0;
-            return (uint16_t)level;
-        }
+        if (f->combine == COMBINE_MAGNITUDE)
+            return reference_root(plan, is_u8, first, second);
         sum = f->combine == COMBINE_SUM ? first + second : first > second ? first : second;
     }
     if (f->absolute && sum < 0)
         sum = -sum;
-    sum += f->bias16;
-    const int64_t level = sum < 0 ? 0 : sum / f->scale;
-    return (uint16_t)(level < 65535 ? level : 65535);
+    sum += is_u8 ? f->bias : f->bias16;
+    const int64_t level = sum < 0 ? 0 : sum / f->scale; /* floor, because a negative sum becomes 0 anyway */
+    const int highest = is_u8 ? 255 : 65535;
+    return level < highest ? (int)level : highest;
 }
 
 static double reference_float_sum(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x)
@@ -209,9 +199,9 @@ static void reference_row(void *context, int64_t index, int thread)
         return;
     for (int x = 0; x < in->width; x++)
         if (in->sample == SAMPLE_U8)
-            ((uint8_t *)plane_row(out, channel, y))[x] = reference_u8(images->plan, in, channel, y, x);
+            ((uint8_t *)plane_row(out, channel, y))[x] = (uint8_t)reference_level(images->plan, in, channel, y, x);
         else if (in->sample == SAMPLE_U16)
-            ((uint16_t *)plane_row(out, channel, y))[x] = reference_u16(images->plan, in, channel, y, x);
+            ((uint16_t *)plane_row(out, channel, y))[x] = (uint16_t)reference_level(images->plan, in, channel, y, x);
         else
             ((float *)plane_row(out, channel, y))[x] = reference_f32(images->plan, in, channel, y, x);
 }
