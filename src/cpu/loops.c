@@ -22,18 +22,6 @@
 
 #include <string.h>
 
-/* TWICE unrolls the loop that follows by two. UNROLLED unrolls all of it. */
-#ifdef __clang__
-#define TWICE _Pragma("clang loop unroll_count(2)")
-#define UNROLLED _Pragma("clang loop unroll(full)")
-#else
-#define TWICE _Pragma("GCC unroll 2")
-#define UNROLLED _Pragma("GCC unroll 8")
-#endif
-
-/* For each I from FROM to END - 1: at most eight, all unrolled. */
-#define FOR_UNROLLED(i, from, end) UNROLLED for (int i = (from); i < (end); i++)
-
 /* samples * taps + sums. */
 INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, ints taps)
 {
@@ -74,14 +62,6 @@ INLINE ints finish_float(float offset, bool absolute, ints c)
     if (absolute)
         c &= INT32_MAX;
     return (ints)((floats)c + repeat_float(offset));
-}
-
-INLINE void store_row(union cell *to, ints c0, ints c1, ints c2, ints c3, bool past)
-{
-    store_output(to, c0, past);
-    store_output(to + LANES, c1, past);
-    store_output(to + 2 * LANES, c2, past);
-    store_output(to + 3 * LANES, c3, past);
 }
 
 INLINE ints pair(ints first, ints second)
@@ -167,8 +147,6 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
     }
 }
 
-#define FOUR(s) (s)[0], (s)[1], (s)[2], (s)[3]
-
 /* Turn the sums of a block into outputs or rows of sums at TO, as the target of the pass says. */
 INLINE void store_block(const struct pass *pass, const struct finish *finish, struct sums *sums, bool past,
                         const enum arithmetic arithmetic, enum layout layout, char *const *to)
@@ -178,11 +156,11 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
     switch (pass->target) {
     case TARGET_U8:
         FOR_UNROLLED (a, 0, GROUP)
-            finish_bytes(finish, is_float, FOUR(c[a]), layout, past, (uint8_t *)to[a]);
+            finish_bytes(finish, is_float, c[a], layout, past, (uint8_t *)to[a]);
         break;
     case TARGET_U16:
         FOR_UNROLLED (a, 0, GROUP)
-            finish_words(finish, is_float, FOUR(c[a]), layout, past, (uint16_t *)(void *)to[a]);
+            finish_words(finish, is_float, c[a], layout, past, (uint16_t *)(void *)to[a]);
         break;
     case TARGET_PAIRS:
         FOR_UNROLLED (p, 0, GROUP / 2)
@@ -519,13 +497,13 @@ NOT_INLINED static void join_each(const struct join *j, const int32_t *first, co
                                   uint8_t *out)
 {
     for (int k = 0; k < BLOCK; k++) {
-        const int place = block_position(j->layout, k / LANES, k % LANES);
+        const int position = block_position(j->layout, k / LANES, k % LANES);
         float a, b;
-        if (place >= count)
+        if (position >= count)
             continue;
         memcpy(&a, &first[k], sizeof a);
         memcpy(&b, &second[k], sizeof b);
-        out[place] =
+        out[position] =
             j->is_float ? root_level(j->steps, (int32_t)a, (int32_t)b) : root_level(j->steps, first[k], second[k]);
     }
 }
@@ -546,15 +524,14 @@ static void join(const struct join *from, const void *first, const void *second,
         }
         void *to = left >= BLOCK ? (char *)out + (size_t)x * output_bytes : (char *)rest;
         const bool past = past_caches && left >= BLOCK;
-        const ints c0 = join_vector(&j, load(a), load(b));
-        const ints c1 = join_vector(&j, load(a + LANES), load(b + LANES));
-        const ints c2 = join_vector(&j, load(a + 2 * LANES), load(b + 2 * LANES));
-        const ints c3 = join_vector(&j, load(a + 3 * LANES), load(b + 3 * LANES));
+        ints c[4];
+        FOR_UNROLLED (v, 0, 4)
+            c[v] = join_vector(&j, load(a + v * LANES), load(b + v * LANES));
         if (j.target == TARGET_U8)
-            finish_bytes(&j.finish, is_float, c0, c1, c2, c3, j.layout, past, to);
+            finish_bytes(&j.finish, is_float, c, j.layout, past, to);
         else
-            store_row(to, finish_float(j.offset, false, c0), finish_float(j.offset, false, c1),
-                      finish_float(j.offset, false, c2), finish_float(j.offset, false, c3), past);
+            FOR_UNROLLED (v, 0, 4)
+                store_output((char *)to + v * VECTOR, finish_float(j.offset, false, c[v]), past);
         if (left < BLOCK)
             memcpy((char *)out + (size_t)x * output_bytes, rest, (size_t)left * output_bytes);
     }

@@ -19,6 +19,18 @@ enum {
 static_assert((int)BLOCK <= (int)BLOCK_MAX, "rows have room for one block behind their end");
 static_assert((int)GROUP <= (int)GROUP_MAX, "a column has taps for every row of a group");
 
+/* TWICE unrolls the loop that follows by two. UNROLLED unrolls all of it. */
+#ifdef __clang__
+#define TWICE _Pragma("clang loop unroll_count(2)")
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define TWICE _Pragma("GCC unroll 2")
+#define UNROLLED _Pragma("GCC unroll 8")
+#endif
+
+/* For each I from FROM to END - 1: at most eight, all unrolled. */
+#define FOR_UNROLLED(i, from, end) UNROLLED for (int i = (from); i < (end); i++)
+
 INLINE void store_output(void *to, ints value, bool past)
 {
     if (past)
@@ -36,33 +48,23 @@ INLINE int block_position(enum layout layout, int v, int l)
 }
 
 /* FINISH_EACH: the rounding is too wide for vectors. */
-NOT_INLINED static void finish_each(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
-                                    enum layout layout, uint8_t *to)
+NOT_INLINED static void finish_each(const struct finish *finish, bool is_float, const ints sums[4], enum layout layout,
+                                    uint8_t *to)
 {
     const struct rounding r = finish->rounding;
-    int32_t sums[BLOCK];
-    if (is_float) {
-        c0 = __builtin_convertvector((floats)c0, ints);
-        c1 = __builtin_convertvector((floats)c1, ints);
-        c2 = __builtin_convertvector((floats)c2, ints);
-        c3 = __builtin_convertvector((floats)c3, ints);
-    }
-    store(sums, c0);
-    store(sums + LANES, c1);
-    store(sums + 2 * LANES, c2);
-    store(sums + 3 * LANES, c3);
     for (int k = 0; k < BLOCK; k++) {
-        const int place = block_position(layout, k / LANES, k % LANES);
+        const ints vector = sums[k / LANES];
+        const int32_t sum = is_float ? (int32_t)((floats)vector)[k % LANES] : vector[k % LANES];
         /* INT32_MIN only occurs beyond the end of a row. */
-        to[place] = rounding_apply(&r, sums[k] > INT32_MIN ? sums[k] : 0);
+        to[block_position(layout, k / LANES, k % LANES)] = rounding_apply(&r, sum > INT32_MIN ? sum : 0);
     }
 }
 
 /* Pack the sums of a block to bytes, in the order of the columns. */
-INLINE ints pack_bytes(ints c0, ints c1, ints c2, ints c3, enum layout layout)
+INLINE ints pack_bytes(const ints c[4], enum layout layout)
 {
 #if VECTOR == 16 /* no layout of fours, and no shuffle */
-    shorts first = pack(c0, c1), last = pack(c2, c3);
+    shorts first = pack(c[0], c[1]), last = pack(c[2], c[3]);
     if (layout == LAYOUT_TWOS) {
         first = alternate(first);
         last = alternate(last);
@@ -71,7 +73,8 @@ INLINE ints pack_bytes(ints c0, ints c1, ints c2, ints c3, enum layout layout)
 #else
     static const uint8_t fours[QUAD] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
     static const uint8_t twos[QUAD] = {0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15};
-    const shorts bytes = pack_shorts_unsigned(pack(c0, c1), pack(c2, c3)); /* in each quad, 4 of c0, 4 of c1, c2, c3 */
+    /* in each quad, 4 of c[0], 4 of c[1], c[2], c[3] */
+    const shorts bytes = pack_shorts_unsigned(pack(c[0], c[1]), pack(c[2], c[3]));
     if (layout == LAYOUT_FOURS)
         return (ints)shuffle(bytes, load_quad(fours));
     if (layout == LAYOUT_TWOS)
@@ -87,6 +90,14 @@ INLINE ints pack_words(ints c0, ints c1, enum layout layout)
     return layout == LAYOUT_TWOS ? (ints)alternate(words) : gather_halves((ints)words);
 }
 
+/* As rounding16_apply, but the result stays a double, from 0 to 65535. */
+INLINE doubles finish_double(const struct rounding16 *r, doubles value)
+{
+    const doubles zeros = {0}, white = 65535 - zeros;
+    const doubles size = r->absolute ? larger_doubles(value, -value) : value;
+    return smaller_doubles(larger_doubles(size * (r->factor - zeros) + (r->term - zeros), zeros), white);
+}
+
 INLINE ints finish_vector(const struct finish *f, enum finish_way way, bool is_float, bool absolute, ints c)
 {
     if (way == FINISH_FLOAT) {
@@ -97,6 +108,9 @@ INLINE ints finish_vector(const struct finish *f, enum finish_way way, bool is_f
     }
     if (is_float)
         c = __builtin_convertvector((floats)c, ints);
+    if (way == FINISH_DOUBLE)
+        return join_doubles(finish_double(&f->rounding16, first_doubles(c)),
+                            finish_double(&f->rounding16, last_doubles(c)));
     if (way == FINISH_UNSIGNED)
         return (ints)((uints)c >> f->shift);
     if (absolute)
@@ -108,69 +122,56 @@ INLINE ints finish_vector(const struct finish *f, enum finish_way way, bool is_f
     return multiply_high(c, repeat((int32_t)f->rounding.multiplier)) >> f->rounding.shift;
 }
 
-INLINE void finish_bytes(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
-                         enum layout layout, bool past, uint8_t *to)
+INLINE void finish_bytes_by(const struct finish *finish, enum finish_way way, bool is_float, bool absolute,
+                            const ints sums[4], enum layout layout, bool past, uint8_t *to)
 {
-#define FINISH_VECTORS(way, absolute)                                                                                  \
-    store_output(to,                                                                                                   \
-                 pack_bytes(finish_vector(finish, way, is_float, absolute, c0),                                        \
-                            finish_vector(finish, way, is_float, absolute, c1),                                        \
-                            finish_vector(finish, way, is_float, absolute, c2),                                        \
-                            finish_vector(finish, way, is_float, absolute, c3), layout),                               \
-                 past)
+    ints c[4];
+    FOR_UNROLLED (v, 0, 4)
+        c[v] = finish_vector(finish, way, is_float, absolute, sums[v]);
+    store_output(to, pack_bytes(c, layout), past);
+}
+
+INLINE void finish_bytes(const struct finish *finish, bool is_float, const ints sums[4], enum layout layout, bool past,
+                         uint8_t *to)
+{
     if (finish->way == FINISH_FLOAT && !finish->absolute)
-        FINISH_VECTORS(FINISH_FLOAT, false);
+        finish_bytes_by(finish, FINISH_FLOAT, is_float, false, sums, layout, past, to);
     else if (finish->way == FINISH_SHIFT && !finish->absolute)
-        FINISH_VECTORS(FINISH_SHIFT, false);
+        finish_bytes_by(finish, FINISH_SHIFT, is_float, false, sums, layout, past, to);
     else if (finish->way == FINISH_UNSIGNED)
-        FINISH_VECTORS(FINISH_UNSIGNED, false);
-    else if (finish->way == FINISH_EACH)
-        finish_each(finish, is_float, c0, c1, c2, c3, layout, to);
-    else
-        FINISH_VECTORS(finish->way, finish->absolute);
+        finish_bytes_by(finish, FINISH_UNSIGNED, is_float, false, sums, layout, past, to);
+    else if (finish->way != FINISH_EACH)
+        finish_bytes_by(finish, finish->way, is_float, finish->absolute, sums, layout, past, to);
+    else {
+        const ints copy[4] = {sums[0], sums[1], sums[2], sums[3]}; /* a pointer to SUMS would keep them in memory */
+        finish_each(finish, is_float, copy, layout, to);
+    }
 }
 
-/* As rounding16_apply, but the result stays a double, from 0 to 65535. */
-INLINE doubles finish_double(const struct rounding16 *r, doubles value)
+INLINE void store_words(const ints c[4], enum layout layout, bool past, uint16_t *to)
 {
-    const doubles zeros = {0}, white = 65535 - zeros;
-    const doubles size = r->absolute ? larger_doubles(value, -value) : value;
-    return smaller_doubles(larger_doubles(size * (r->factor - zeros) + (r->term - zeros), zeros), white);
+    store_output(to, pack_words(c[0], c[1], layout), past);
+    store_output(to + 2 * LANES, pack_words(c[2], c[3], layout), past);
 }
 
-INLINE ints finish16_vector(const struct finish *f, enum finish_way way, bool is_float, ints c)
+INLINE void finish_words_by(const struct finish *finish, enum finish_way way, bool is_float, const ints sums[4],
+                            enum layout layout, bool past, uint16_t *to)
 {
-    if (is_float)
-        c = __builtin_convertvector((floats)c, ints);
-    if (way == FINISH_DOUBLE)
-        return join_doubles(finish_double(&f->rounding16, first_doubles(c)),
-                            finish_double(&f->rounding16, last_doubles(c)));
-    if (way == FINISH_UNSIGNED)
-        return (ints)((uints)c >> f->shift);
-    if (f->absolute)
-        c = magnitude(c);
-    return add(c, repeat(f->bias)) >> f->shift;
+    ints c[4];
+    FOR_UNROLLED (v, 0, 4)
+        c[v] = finish_vector(finish, way, is_float, finish->absolute, sums[v]);
+    store_words(c, layout, past, to);
 }
 
-INLINE void store_words(ints c0, ints c1, ints c2, ints c3, enum layout layout, bool past, uint16_t *to)
+INLINE void finish_words(const struct finish *finish, bool is_float, const ints sums[4], enum layout layout, bool past,
+                         uint16_t *to)
 {
-    store_output(to, pack_words(c0, c1, layout), past);
-    store_output(to + 2 * LANES, pack_words(c2, c3, layout), past);
-}
-
-INLINE void finish_words(const struct finish *finish, bool is_float, ints c0, ints c1, ints c2, ints c3,
-                         enum layout layout, bool past, uint16_t *to)
-{
-#define FINISH_WORDS(way)                                                                                              \
-    store_words(finish16_vector(finish, way, is_float, c0), finish16_vector(finish, way, is_float, c1),                \
-                finish16_vector(finish, way, is_float, c2), finish16_vector(finish, way, is_float, c3), layout, past,  \
-                to)
     if (finish->way == FINISH_SHIFT)
-        FINISH_WORDS(FINISH_SHIFT);
+        finish_words_by(finish, FINISH_SHIFT, is_float, sums, layout, past, to);
     else if (finish->way == FINISH_UNSIGNED)
-        FINISH_WORDS(FINISH_UNSIGNED);
+        finish_words_by(finish, FINISH_UNSIGNED, is_float, sums, layout, past, to);
     else
-        FINISH_WORDS(FINISH_DOUBLE);
+        finish_words_by(finish, FINISH_DOUBLE, is_float, sums, layout, past, to);
 }
 
 /* The window's sum at column x is P[x + window - 1] - P[x - 1], where P[k] is the sum of all columns up to k. It is
@@ -198,14 +199,15 @@ static void slide_across(const struct pass *pass, const struct window *of, const
     const int32_t *even_to = window % 2 ? even + window / 2 : odd + window / 2 - 1;
     const int32_t *odd_to = window % 2 ? odd + window / 2 : even + window / 2;
     for (int x = 0; x < width; x += BLOCK) {
-        const int l = x / 2;
-        const ints c0 = multiply(subtract(load(even_to + l), load(odd + l - 1)), repeat(tap));
-        const ints c1 = multiply(subtract(load(odd_to + l), load(even + l)), repeat(tap));
-        const ints c2 = multiply(subtract(load(even_to + l + LANES), load(odd + l + LANES - 1)), repeat(tap));
-        const ints c3 = multiply(subtract(load(odd_to + l + LANES), load(even + l + LANES)), repeat(tap));
+        ints c[4];
+        FOR_UNROLLED (half, 0, 2) {
+            const int l = x / 2 + half * LANES;
+            c[2 * half] = multiply(subtract(load(even_to + l), load(odd + l - 1)), repeat(tap));
+            c[2 * half + 1] = multiply(subtract(load(odd_to + l), load(even + l)), repeat(tap));
+        }
         uint8_t rest[BLOCK];
         const bool whole = width - x >= BLOCK;
-        finish_bytes(&finish, false, c0, c1, c2, c3, LAYOUT_TWOS, past && whole, whole ? out + x : rest);
+        finish_bytes(&finish, false, c, LAYOUT_TWOS, past && whole, whole ? out + x : rest);
         if (!whole)
             memcpy(out + x, rest, (size_t)(width - x));
     }
@@ -240,20 +242,17 @@ INLINE doubles join16_half(const struct join16 *j, void *const *sums, int x, boo
     return finish_double(&j->rounding, value);
 }
 
-INLINE ints join16_vector(const struct join16 *j, void *const *sums, int x)
-{
-    return join_doubles(join16_half(j, sums, x, false), join16_half(j, sums, x, true));
-}
-
 static void join16(const struct join16 *from, void *const *sums, int width, bool past_caches, uint16_t *out)
 {
     const struct join16 j = *from; /* a copy, because a compiler must assume that a store may change it */
     for (int x = 0; x < width; x += BLOCK) {
         uint16_t rest[BLOCK] __attribute__((aligned(VECTOR)));
         const bool whole = width - x >= BLOCK;
-        store_words(join16_vector(&j, sums, x), join16_vector(&j, sums, x + LANES),
-                    join16_vector(&j, sums, x + 2 * LANES), join16_vector(&j, sums, x + 3 * LANES), j.layout,
-                    past_caches && whole, whole ? out + x : rest);
+        ints c[4];
+        FOR_UNROLLED (v, 0, 4)
+            c[v] =
+                join_doubles(join16_half(&j, sums, x + v * LANES, false), join16_half(&j, sums, x + v * LANES, true));
+        store_words(c, j.layout, past_caches && whole, whole ? out + x : rest);
         if (!whole)
             memcpy(out + x, rest, (size_t)(width - x) * sizeof *rest);
     }
