@@ -36,7 +36,7 @@ bool find_filters(const struct options *options, const char *named, filter_finde
         if (options->flip)
             filter_flip(filter);
         /* Sums of two grids, or of two passes, are never negative. */
-        for (; filter != NULL; filter = filter->deep)
+        for (; filter != NULL; filter = filter->filter16)
             filter->absolute |= options->absolute && filter_grids(filter) == 1 && !filter->two_pass;
     }
     return true;

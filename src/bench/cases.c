@@ -125,7 +125,7 @@ static bool make_filter(enum filter_kind kind, int side, struct filter *filter, 
     return done;
 }
 
-bool bench_find_filter(const char *spec, struct filter *filter, struct filter *deep, struct error *error)
+bool bench_find_filter(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
 {
     for (enum filter_kind kind = 0; kind < KIND_COUNT; kind++) {
         const size_t length = strlen(kind_names[kind]);
@@ -138,7 +138,7 @@ bool bench_find_filter(const char *spec, struct filter *filter, struct filter *d
         return error_set(error, ERROR_USAGE, "the benchmark's filters %s-N have %d to %d taps a side, not \"%s\"",
                          kind_names[kind], SMALLEST_SIDE, LARGEST_SIDE, spec + length + 1);
     }
-    return filter_find(spec, filter, deep, error);
+    return filter_find(spec, filter, filter16, error);
 }
 
 /* ---- Samples ---- */

@@ -171,7 +171,7 @@ char *filter_describe(const struct filter *filter)
     fputs(filter->title[0] != '\0' ? ": " : "", stream);
     text_print_escaped(stream, filter->title);
     fputc('\n', stream);
-    for (const struct filter *one = filter; one != NULL; one = one->deep) {
+    for (const struct filter *one = filter; one != NULL; one = one->filter16) {
         if (one != filter)
             fprintf(stream, "\n  For samples of more than 8 bits:\n");
         fprintf(stream, "  size       %d x %d%s, anchor %d %d\n", one->width, one->height,
@@ -194,7 +194,7 @@ static void print_array(FILE *file, const char *name, const int32_t *values, int
     fputc(']', file);
 }
 
-/* Print all members but the names and `deep`. */
+/* Print all members but the names and `filter16`. */
 static void print_members(FILE *file, const struct filter *filter)
 {
     fprintf(file, "\"width\":%d,\"height\":%d,\"anchor\":[%d,%d]", filter->width, filter->height, filter->anchor_x,
@@ -230,9 +230,9 @@ void filter_print_json(FILE *file, const struct filter *filter)
     fputc(',', file);
     print_members(file, filter);
     fputs(",\"deep\":", file);
-    if (filter->deep != NULL) {
+    if (filter->filter16 != NULL) {
         fputc('{', file);
-        print_members(file, filter->deep);
+        print_members(file, filter->filter16);
         fputc('}', file);
     } else {
         fputs("null", file);

@@ -126,13 +126,13 @@ struct filter {
     int32_t amount; /* A, below 2^27; 0: the filter is a blur, not an unsharp mask */
     int32_t threshold;
 
-    struct filter *deep; /* the same filter for samples of more than 8 bits, if it is another one; else NULL */
+    struct filter *filter16; /* the same filter for samples of more than 8 bits, if it is another one; else NULL */
 };
 
-/* The filter to apply to samples of more than 8 bits (DEEP), or of 8. */
-static inline const struct filter *filter_of_depth(const struct filter *filter, bool deep)
+/* The filter to apply to samples of more than 8 bits (IS_16_BIT), or of 8. */
+static inline const struct filter *filter_of_depth(const struct filter *filter, bool is_16_bit)
 {
-    return deep && filter->deep != NULL ? filter->deep : filter;
+    return is_16_bit && filter->filter16 != NULL ? filter->filter16 : filter;
 }
 
 /* The built-in filters, sorted by name. filters/embed.py writes them at build time. */
@@ -156,20 +156,20 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
  *   - a path without a slash, if no filter has that name.
  *
  * The search path is $GPUCONV_FILTERS (folders separated by colons), then $XDG_CONFIG_HOME/gpuconv/filters or
- * ~/.config/gpuconv/filters, then the installed folder. An unknown name is ERROR_USAGE, a bad file ERROR_WORK. DEEP is
- * room for the filter's `deep`, which must live as long as FILTER; if it is NULL, there is none. */
-bool filter_find(const char *spec, struct filter *filter, struct filter *deep, struct error *error);
+ * ~/.config/gpuconv/filters, then the installed folder. An unknown name is ERROR_USAGE, a bad file ERROR_WORK. FILTER16
+ * is memory for filter->filter16, and must live as long as FILTER; if it is NULL, there is none. */
+bool filter_find(const char *spec, struct filter *filter, struct filter *filter16, struct error *error);
 
 /* A function as filter_find. */
-typedef bool filter_finder(const char *spec, struct filter *filter, struct filter *deep, struct error *error);
+typedef bool filter_finder(const char *spec, struct filter *filter, struct filter *filter16, struct error *error);
 
-/* Split ARGUMENT at its commas and FIND each filter. *FILTERS is one allocation of *COUNT filters, with each `deep`
+/* Split ARGUMENT at its commas and FIND each filter. *FILTERS is one allocation of *COUNT filters, with each `filter16`
  * after them; release it with free. If ARGUMENT is the path of an existing file, it is one filter, even with commas. */
 bool filter_find_all(const char *argument, filter_finder *find, struct filter **filters, size_t *count,
                      struct error *error);
 
-/* Rotate the taps of each grid and the anchor by 180 degrees, also of the filter's `deep`. Correlation with the result is
- * true convolution with the original. */
+/* Rotate the taps of each grid and the anchor by 180 degrees, also of filter->filter16. Correlation with the
+ * result is true convolution with the original. */
 void filter_flip(struct filter *filter);
 
 /* The names of all filters, built in or on the search path, sorted, each once. *NAMES is one allocation; release it

@@ -36,11 +36,11 @@ struct generator {
     int optional;     /* how many of them, the last ones, may be missing; they are 0 then */
     const char *title;
     const char *usage;
-    bool has_deep; /* its filter for samples of more than 8 bits is another one, unless it is exact */
+    bool has_filter16; /* its filter for samples of more than 8 bits is another one, unless it is exact */
 
-    /* Make the filter for samples of more than 8 bits (DEEP) or of 8. FILTER is all zeros. Returns false if a parameter
-     * is out of range. */
-    bool (*make)(const struct number *parameters, bool deep, struct filter *filter);
+    /* Make the filter for samples of more than 8 bits (IS_16_BIT) or of 8. FILTER is all zeros. Returns false if a
+     * parameter is out of range. */
+    bool (*make)(const struct number *parameters, bool is_16_bit, struct filter *filter);
 };
 
 #define GENERATOR_COUNT 6
@@ -52,7 +52,8 @@ extern const struct generator generators[GENERATOR_COUNT];
 size_t generator_index(const char *spec, size_t length);
 
 /* Make the filter SPEC, such as `motion:15:30`, by the generator INDEX, whose name SPEC begins with.
- * DEEP is room for its `deep`, or NULL. */
-bool filter_generate(const char *spec, size_t index, struct filter *filter, struct filter *deep, struct error *error);
+ * FILTER16 is memory for filter->filter16, or NULL. */
+bool filter_generate(const char *spec, size_t index, struct filter *filter, struct filter *filter16,
+                     struct error *error);
 
 #endif

@@ -93,8 +93,8 @@ static bool refuse_parameters(const char *spec, const char *name, struct error *
                      forms);
 }
 
-/* Report that there is no filter SPEC, and suggest a name. FILTER and DEEP are for trying. */
-static bool fail_unknown(const char *spec, struct filter *filter, struct filter *deep, struct error *error)
+/* Report that there is no filter SPEC, and suggest a name. FILTER and FILTER16 are for trying. */
+static bool fail_unknown(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
 {
     char word[65] = ""; /* the part before the colon; error_nearest ignores longer words */
     const size_t length = strcspn(spec, ":");
@@ -122,7 +122,7 @@ static bool fail_unknown(const char *spec, struct filter *filter, struct filter 
         char tried[256];
         if (generator < GENERATOR_COUNT) {
             snprintf(tried, sizeof tried, "%s%s", nearest, spec + length); /* with these parameters, if they fit */
-            nearest = filter_generate(tried, generator, filter, deep, NULL) ? tried : filter_forms[generator][0];
+            nearest = filter_generate(tried, generator, filter, filter16, NULL) ? tried : filter_forms[generator][0];
         }
         error_unknown(error, "filter", spec, nearest, "--list");
     }
@@ -130,14 +130,14 @@ static bool fail_unknown(const char *spec, struct filter *filter, struct filter 
     return false;
 }
 
-bool filter_find(const char *spec, struct filter *filter, struct filter *deep, struct error *error)
+bool filter_find(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
 {
     if (*spec == '\0')
         return error_set(error, ERROR_USAGE, "a filter's name is empty; gpuconv --list shows all filters");
     const size_t word = strcspn(spec, ":");
     const size_t generator = generator_index(spec, word);
     if (generator < GENERATOR_COUNT && spec[word] == ':')
-        return filter_generate(spec, generator, filter, deep, error);
+        return filter_generate(spec, generator, filter, filter16, error);
     if (strchr(spec, '/'))
         return read_filter_file(spec, spec, filter, error);
 
@@ -148,9 +148,9 @@ bool filter_find(const char *spec, struct filter *filter, struct filter *deep, s
     if (is_file(spec))
         return read_filter_file(spec, spec, filter, error);
     if (generator < GENERATOR_COUNT)
-        return filter_generate(spec, generator, filter, deep,
+        return filter_generate(spec, generator, filter, filter16,
                                error); /* this fails and says which parameters are missing */
-    return fail_unknown(spec, filter, deep, error);
+    return fail_unknown(spec, filter, filter16, error);
 }
 
 bool filter_find_all(const char *argument, filter_finder *find, struct filter **filters, size_t *count,

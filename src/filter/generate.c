@@ -122,10 +122,10 @@ static double arcsine(double z)
  *
  * Taps of 7, 15 and 23 bits and a sign take one, two and three bytes. The least bytes whose error is small enough are
  * taken, filled as far as FILTER_MAX_SUM allows; but the least taps that are exact. */
-static void set_weights(struct filter *filter, const double *weights, int sum, double cut, bool deep)
+static void set_weights(struct filter *filter, const double *weights, int sum, double cut, bool is_16_bit)
 {
     const int count = filter->width * filter->height;
-    const double levels = deep ? 65535.0 : 255.0;
+    const double levels = is_16_bit ? 65535.0 : 255.0;
     double absolute_sum = 0.0, largest = 0.0;
     for (int i = 0; i < count; i++) {
         absolute_sum += fabs(weights[i]);
@@ -150,7 +150,7 @@ static void set_weights(struct filter *filter, const double *weights, int sum, d
             error += fabs((double)filter->taps[i] / filter->scale - weights[i]);
         filter->largest_error = levels / 2.0 * error;
         filter->exact = filter->largest_error < 1e-9; /* doubles err by less, and other taps by more */
-        if (filter->exact || (bits % 8 == 7 && filter->largest_error <= (deep ? FINE_16 : FINE_8)))
+        if (filter->exact || (bits % 8 == 7 && filter->largest_error <= (is_16_bit ? FINE_16 : FINE_8)))
             break;
     }
     if (filter->exact)
@@ -172,9 +172,9 @@ static_assert((int64_t)255 * FILTER_PASS_MAX * FILTER_PASS_MAX < (int64_t)1 << 3
 static_assert((int64_t)65535 * FILTER_PASS_MAX * FILTER_PASS_MAX < (int64_t)1 << 52, "s of 16 bits, the same");
 
 /* All sums of a box are exact, so one filter serves all depths. */
-static bool make_box(const struct number *parameters, bool deep, struct filter *filter)
+static bool make_box(const struct number *parameters, bool is_16_bit, struct filter *filter)
 {
-    (void)deep;
+    (void)is_16_bit;
     if (!number_is_integer(parameters[0], 0, MAX_PASS_RADIUS))
         return false;
     const int radius = (int)parameters[0].numerator, side = 2 * radius + 1;
@@ -266,12 +266,12 @@ static double round_weights(const double *weights, int radius, int unit_bits, in
  *
  * If the middle is all that is left, the filter is a grid of one tap. With two more taps, the middle is below 2^15 - 1
  * units of 2^-15 and 2^22 - 1 units of 2^-22, so it fits. */
-static void make_blur(double sigma, bool deep, struct filter *filter)
+static void make_blur(double sigma, bool is_16_bit, struct filter *filter)
 {
-    const double levels = deep ? 65535.0 : 255.0;
+    const double levels = is_16_bit ? 65535.0 : 255.0;
     double weights[MAX_PASS_RADIUS + 1] = {0};
     int radius;
-    infinite_weights(sigma, (deep ? 0.06 : 0.02) / levels / 2.0, weights, &radius);
+    infinite_weights(sigma, (is_16_bit ? 0.06 : 0.02) / levels / 2.0, weights, &radius);
     make_square(filter, radius, 1);
     filter->exact = false;
     if (radius == 0) {
@@ -280,8 +280,8 @@ static void make_blur(double sigma, bool deep, struct filter *filter)
         return;
     }
 
-    int finest = deep ? 31 : 23;
-    while (ldexp(weights[0], finest) + 1.0 >= 1 << (deep ? 22 : 15))
+    int finest = is_16_bit ? 31 : 23;
+    while (ldexp(weights[0], finest) + 1.0 >= 1 << (is_16_bit ? 22 : 15))
         finest--;
     int32_t vector[MAX_PASS_RADIUS + 1] = {0};
     const double row_error = round_weights(weights, radius, finest, vector);
@@ -289,9 +289,9 @@ static void make_blur(double sigma, bool deep, struct filter *filter)
         filter->row[i] = vector[abs(i - radius)];
 
     struct precision best = {.row_bits = finest};
-    for (int fraction_bits = deep ? 6 : 8; fraction_bits >= (deep ? 6 : 3); fraction_bits--) {
-        const int column_bits = deep || finest < 24 - fraction_bits ? finest : 24 - fraction_bits;
-        if (!deep && column_bits + fraction_bits < 23)
+    for (int fraction_bits = is_16_bit ? 6 : 8; fraction_bits >= (is_16_bit ? 6 : 3); fraction_bits--) {
+        const int column_bits = is_16_bit || finest < 24 - fraction_bits ? finest : 24 - fraction_bits;
+        if (!is_16_bit && column_bits + fraction_bits < 23)
             break;
         const double error = levels / 2.0 * (row_error + round_weights(weights, radius, column_bits, vector)) +
                              ldexp(0.5, -fraction_bits);
@@ -311,12 +311,12 @@ static void make_blur(double sigma, bool deep, struct filter *filter)
     filter->pass_scale = (int64_t)1 << (best.column_bits + best.fraction_bits);
 }
 
-static bool make_gaussian(const struct number *parameters, bool deep, struct filter *filter)
+static bool make_gaussian(const struct number *parameters, bool is_16_bit, struct filter *filter)
 {
     const double sigma = parameters[0].value;
     if (!(sigma > 0.0 && sigma <= MAX_SIGMA))
         return false;
-    make_blur(sigma, deep, filter);
+    make_blur(sigma, is_16_bit, filter);
     return true;
 }
 
@@ -327,28 +327,28 @@ static bool make_gaussian(const struct number *parameters, bool deep, struct fil
  *
  * and clamping makes that no larger. If |in - b| is that near to the threshold, one may be above it and the other not.
  * If the blur is one tap, the mask changes nothing. */
-static bool make_unsharp(const struct number *parameters, bool deep, struct filter *filter)
+static bool make_unsharp(const struct number *parameters, bool is_16_bit, struct filter *filter)
 {
     const double sigma = parameters[0].value, amount = parameters[1].value, threshold = parameters[2].value;
     if (!(sigma > 0.0 && sigma <= MAX_SIGMA && amount >= 1e-6 && amount <= 100.0 && threshold >= 0.0 &&
           threshold <= 255.0))
         return false;
-    make_blur(sigma, deep, filter);
+    make_blur(sigma, is_16_bit, filter);
     if (!filter->two_pass) {
         filter->largest_error *= amount;
         return true;
     }
     const double rounded = round(ldexp(amount, UNSHARP_AMOUNT_BITS));
-    const double step = ldexp(rounded, -UNSHARP_AMOUNT_BITS), levels = deep ? 65535.0 : 255.0;
+    const double step = ldexp(rounded, -UNSHARP_AMOUNT_BITS), levels = is_16_bit ? 65535.0 : 255.0;
     filter->amount = (int32_t)rounded;
-    filter->threshold = (int32_t)round(ldexp(threshold, UNSHARP_LEVEL_BITS)) * (deep ? 257 : 1);
+    filter->threshold = (int32_t)round(ldexp(threshold, UNSHARP_LEVEL_BITS)) * (is_16_bit ? 257 : 1);
     filter->absolute_sum = 1 + 2 * (int64_t)ceil(step);
     filter->largest_error =
         levels * fabs(step - amount) + step * (filter->largest_error + ldexp(0.5, -UNSHARP_LEVEL_BITS));
     return true;
 }
 
-static bool make_motion(const struct number *parameters, bool deep, struct filter *filter)
+static bool make_motion(const struct number *parameters, bool is_16_bit, struct filter *filter)
 {
     const double length = parameters[0].value, angle = parameters[1].value;
     if (!(length >= 1.0 && length <= FILTER_MAX && fabs(angle) <= 360.0))
@@ -371,7 +371,7 @@ static bool make_motion(const struct number *parameters, bool deep, struct filte
     }
     for (int i = 0; i < FILTER_MAX * FILTER_MAX; i++)
         weights[i] /= sum;
-    set_weights(filter, weights, 1, 0.0, deep);
+    set_weights(filter, weights, 1, 0.0, is_16_bit);
     return true;
 }
 
@@ -400,7 +400,7 @@ static double disk_weight(double radius, int x, int y)
                 0.0);
 }
 
-static bool make_disk(const struct number *parameters, bool deep, struct filter *filter)
+static bool make_disk(const struct number *parameters, bool is_16_bit, struct filter *filter)
 {
     const double radius = parameters[0].value;
     if (!(radius > 0.0 && radius <= MAX_RADIUS))
@@ -413,7 +413,7 @@ static bool make_disk(const struct number *parameters, bool deep, struct filter 
         sum += weights[i] = disk_weight(radius, i % filter->width - reach, i / filter->width - reach);
     for (int i = 0; i < filter->width * filter->width; i++)
         weights[i] /= sum;
-    set_weights(filter, weights, 1, 0.0, deep);
+    set_weights(filter, weights, 1, 0.0, is_16_bit);
     return true;
 }
 
@@ -425,7 +425,7 @@ static bool make_disk(const struct number *parameters, bool deep, struct filter 
  * Beyond a radius of 2 sigma the weights are positive. The outer ones, which move no output by more than a part of a
  * level, are left out. A smaller m makes the others sum to 0: it adds to them as much as was left
  * out, so both differences are equally large. */
-static bool make_log(const struct number *parameters, bool deep, struct filter *filter)
+static bool make_log(const struct number *parameters, bool is_16_bit, struct filter *filter)
 {
     const double sigma = parameters[0].value;
     if (!(sigma >= 0.2 && sigma <= 15.75)) /* below 0.2 only the middle is left; 4 * 15.75 is the largest radius */
@@ -445,7 +445,7 @@ static bool make_log(const struct number *parameters, bool deep, struct filter *
         squares += 2.0 * gaussian[radius] * (radius * radius);
         outside = -inside * (2.0 * squares - mean * inside) / (sigma * sigma);
     } while (radius < MAX_RADIUS &&
-             (radius < 2.0 * sigma || outside * (deep ? 65535.0 : 255.0) > (deep ? 0.06 : 0.03)));
+             (radius < 2.0 * sigma || outside * (is_16_bit ? 65535.0 : 255.0) > (is_16_bit ? 0.06 : 0.03)));
 
     make_square(filter, radius, 1);
     mean = 2.0 * squares / inside;
@@ -454,7 +454,7 @@ static bool make_log(const struct number *parameters, bool deep, struct filter *
         const int x = i % filter->width - radius, y = i / filter->width - radius;
         weights[i] = gaussian[abs(x)] * gaussian[abs(y)] * (x * x + y * y - mean) / (sigma * sigma);
     }
-    set_weights(filter, weights, 0, 2.0 * outside, deep);
+    set_weights(filter, weights, 0, 2.0 * outside, is_16_bit);
     return true;
 }
 
@@ -468,25 +468,25 @@ const struct generator generators[GENERATOR_COUNT] = {
      .parameters = 1,
      .title = "Gaussian blur",
      .usage = "takes one number above 0 and up to 170, for example gaussian:2.5",
-     .has_deep = true,
+     .has_filter16 = true,
      .make = make_gaussian},
     {.name = "motion",
      .parameters = 2,
      .title = "motion blur",
      .usage = "takes a length from 1 to 127 and an angle from -360 to 360 degrees, for example motion:15:30",
-     .has_deep = true,
+     .has_filter16 = true,
      .make = make_motion},
     {.name = "disk",
      .parameters = 1,
      .title = "mean of a disk",
      .usage = "takes one number above 0 and up to 63, for example disk:4.5",
-     .has_deep = true,
+     .has_filter16 = true,
      .make = make_disk},
     {.name = "log",
      .parameters = 1,
      .title = "Laplacian of Gaussian",
      .usage = "takes one number from 0.2 to 15.75, for example log:1.5",
-     .has_deep = true,
+     .has_filter16 = true,
      .make = make_log},
     {.name = "unsharp",
      .parameters = 3,
@@ -495,7 +495,7 @@ const struct generator generators[GENERATOR_COUNT] = {
      .usage =
          "takes a deviation above 0 and up to 170, an amount from 0.000001 to 100 and perhaps a threshold from 0 to "
          "255 levels, for example unsharp:2:0.5 or unsharp:2:0.5:3",
-     .has_deep = true,
+     .has_filter16 = true,
      .make = make_unsharp},
 };
 
@@ -510,12 +510,12 @@ size_t generator_index(const char *spec, size_t length)
     return i;
 }
 
-/* Make the filter SPEC with these parameters, for samples of more than 8 bits (DEEP) or of 8. */
-static bool generate(const char *spec, const struct generator *generator, const struct number *parameters, bool deep,
-                     struct filter *filter)
+/* Make the filter SPEC with these parameters, for samples of more than 8 bits (IS_16_BIT) or of 8. */
+static bool generate(const char *spec, const struct generator *generator, const struct number *parameters,
+                     bool is_16_bit, struct filter *filter)
 {
     memset(filter, 0, sizeof *filter);
-    if (!generator->make(parameters, deep, filter))
+    if (!generator->make(parameters, is_16_bit, filter))
         return false;
     filter_set_name(filter, spec);
     snprintf(filter->title, sizeof filter->title, "%s", generator->title);
@@ -532,7 +532,8 @@ static bool is_same_grid(const struct filter *a, const struct filter *b)
            memcmp(a->taps, b->taps, sizeof a->taps) == 0;
 }
 
-bool filter_generate(const char *spec, size_t index, struct filter *filter, struct filter *deep, struct error *error)
+bool filter_generate(const char *spec, size_t index, struct filter *filter, struct filter *filter16,
+                     struct error *error)
 {
     const struct generator *generator = &generators[index];
     const char *at = spec + strlen(generator->name);
@@ -549,8 +550,8 @@ bool filter_generate(const char *spec, size_t index, struct filter *filter, stru
         !generate(spec, generator, parameters, false, filter))
         return error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s %s", spec, filter_forms[index][0],
                          generator->usage);
-    if (deep != NULL && generator->has_deep && !filter->exact && generate(spec, generator, parameters, true, deep) &&
-        !is_same_grid(filter, deep))
-        filter->deep = deep;
+    if (filter16 != NULL && generator->has_filter16 && !filter->exact &&
+        generate(spec, generator, parameters, true, filter16) && !is_same_grid(filter, filter16))
+        filter->filter16 = filter16;
     return true;
 }

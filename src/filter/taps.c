@@ -280,8 +280,8 @@ static void flip(struct filter *filter)
 void filter_flip(struct filter *filter)
 {
     flip(filter);
-    if (filter->deep != NULL)
-        flip(filter->deep);
+    if (filter->filter16 != NULL)
+        flip(filter->filter16);
 }
 
 int filter_grids(const struct filter *filter)

@@ -32,7 +32,7 @@ struct thread_pool; /* base/parallel.h */
 /* The most taps of the variant sparse. At 8 bytes each, they fill CUDA's 64 KB of constant memory. */
 #define SPARSE_MAX 8192
 
-/* A plan points to its filter, which must outlive it. For planes of more than 8 bits this is the filter's `deep`. */
+/* A plan points to its filter, which must outlive it. For planes of more than 8 bits this is the filter's `filter16`. */
 struct plan {
     const struct filter *filter;
     enum border border;

@@ -71,21 +71,21 @@ static void check_error(const struct error *error)
 }
 
 /* No sum of a filter in two passes may overflow, whatever its parameters. */
-static void check_passes(const struct filter *filter, bool deep)
+static void check_passes(const struct filter *filter, bool is_16_bit)
 {
     int64_t row = 0, column = 0;
 
     CHECK(filter->width >= 1 && filter->width <= FILTER_PASS_MAX);
     CHECK(filter->height >= 1 && filter->height <= FILTER_PASS_MAX);
     for (int x = 0; x < filter->width; x++) {
-        CHECK(filter->row[x] >= 0 && filter->row[x] < 1 << (deep ? 22 : 15));
+        CHECK(filter->row[x] >= 0 && filter->row[x] < 1 << (is_16_bit ? 22 : 15));
         row += filter->row[x];
     }
     for (int y = 0; y < filter->height; y++) {
-        CHECK(filter->column[y] >= 0 && filter->column[y] < 1 << (deep ? 22 : 15));
+        CHECK(filter->column[y] >= 0 && filter->column[y] < 1 << (is_16_bit ? 22 : 15));
         column += filter->column[y];
     }
-    CHECK(((deep ? 65535 : 255) * row >> filter->row_shift) * column < (int64_t)1 << (deep ? 53 : 32));
+    CHECK(((is_16_bit ? 65535 : 255) * row >> filter->row_shift) * column < (int64_t)1 << (is_16_bit ? 53 : 32));
     CHECK(filter->pass_scale == row * column >> filter->row_shift);
     CHECK(filter->amount >= 0 && filter->amount < 1 << 27 && filter->threshold >= 0);
 }
@@ -94,8 +94,8 @@ static void check_filter(const struct filter *filter)
 {
     int64_t sum = 0, absolute = 0;
 
-    if (filter->deep && filter->deep->two_pass)
-        check_passes(filter->deep, true);
+    if (filter->filter16 && filter->filter16->two_pass)
+        check_passes(filter->filter16, true);
     if (filter->two_pass) {
         check_passes(filter, false);
         return;
@@ -153,7 +153,7 @@ static bool is_parametric(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct filter filter, again, deep, deep_again; /* too large for the stack of a thread */
+    static struct filter filter, again, filter16, filter16_again; /* too large for the stack of a thread */
     struct error error = {.code = ERROR_NONE};
     char *const text = malloc(size + 1);
 
@@ -171,8 +171,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (is_parametric(text)) {
         error = (struct error){.code = ERROR_NONE};
-        if (filter_find(text, &filter, &deep, &error)) {
-            CHECK(filter_find(text, &again, &deep_again, &error));
+        if (filter_find(text, &filter, &filter16, &error)) {
+            CHECK(filter_find(text, &again, &filter16_again, &error));
             check_use(&filter, &again);
         } else {
             check_error(&error);

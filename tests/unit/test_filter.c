@@ -55,8 +55,8 @@ static bool has_rank_one(const struct filter *filter)
     return true;
 }
 
-/* The invariants of a filter in two passes, for samples of 8 bits, or of 16 (DEEP): struct filter promises them. */
-static void check_passes(const struct filter *filter, bool deep)
+/* The invariants that struct filter promises for a filter in two passes, for samples of 8 bits, or of 16 (IS_16_BIT). */
+static void check_passes(const struct filter *filter, bool is_16_bit)
 {
     assert_in_range(filter->width, 1, FILTER_PASS_MAX);
     assert_in_range(filter->height, 1, FILTER_PASS_MAX);
@@ -64,23 +64,23 @@ static void check_passes(const struct filter *filter, bool deep)
     assert_in_range(filter->anchor_y, 0, filter->height - 1);
     int64_t row_sum = 0, column_sum = 0;
     for (int x = 0; x < filter->width; x++) {
-        assert_in_range(filter->row[x], 0, (1 << (deep ? 22 : 15)) - 1);
+        assert_in_range(filter->row[x], 0, (1 << (is_16_bit ? 22 : 15)) - 1);
         row_sum += filter->row[x];
     }
     for (int y = 0; y < filter->height; y++) {
-        assert_in_range(filter->column[y], 0, (1 << (deep ? 22 : 15)) - 1);
+        assert_in_range(filter->column[y], 0, (1 << (is_16_bit ? 22 : 15)) - 1);
         column_sum += filter->column[y];
     }
-    const int64_t unit = (int64_t)1 << filter->row_shift, levels = deep ? 65535 : 255;
+    const int64_t unit = (int64_t)1 << filter->row_shift, levels = is_16_bit ? 65535 : 255;
     const int64_t m = (levels * row_sum + unit / 2) / unit;
-    assert_true(m < (int64_t)1 << (filter->row_shift == 0 ? (deep ? 27 : 19) : (deep ? 22 : 16)));
-    assert_true(column_sum * m + filter->pass_scale / 2 < (int64_t)1 << (deep ? 53 : 32));
+    assert_true(m < (int64_t)1 << (filter->row_shift == 0 ? (is_16_bit ? 27 : 19) : (is_16_bit ? 22 : 16)));
+    assert_true(column_sum * m + filter->pass_scale / 2 < (int64_t)1 << (is_16_bit ? 53 : 32));
     assert_true(row_sum * column_sum % unit == 0 && row_sum * column_sum / unit == filter->pass_scale);
     assert_true((column_sum * m + filter->pass_scale / 2) / filter->pass_scale == levels); /* white stays white */
     if (filter->row_shift != 0) {
         assert_true((filter->pass_scale & (filter->pass_scale - 1)) == 0);
-        assert_true(filter->pass_scale >= (int64_t)1 << (deep ? 27 : 23));
-        assert_true(deep || filter->pass_scale <= (int64_t)1 << 24);
+        assert_true(filter->pass_scale >= (int64_t)1 << (is_16_bit ? 27 : 23));
+        assert_true(is_16_bit || filter->pass_scale <= (int64_t)1 << 24);
     }
     assert_true(filter->separable && !filter->absolute && filter->combine == COMBINE_NONE && filter->offset == 0);
     assert_int_equal(filter->tap_sum, 1);
@@ -92,8 +92,8 @@ static void check_passes(const struct filter *filter, bool deep)
 /* The invariants of every filter. */
 static void check_invariants(const struct filter *filter)
 {
-    if (filter->deep != NULL && filter->deep->two_pass)
-        check_passes(filter->deep, true);
+    if (filter->filter16 != NULL && filter->filter16->two_pass)
+        check_passes(filter->filter16, true);
     if (filter->two_pass) {
         check_passes(filter, false);
         return;
@@ -167,13 +167,13 @@ static void refuse(const char *text, const char *message)
     refuse_bytes(text, strlen(text), message);
 }
 
-/* The room for the `deep` of the filter that was found last. */
-static struct filter deep_room;
+/* The room for the `filter16` of the filter that was found last. */
+static struct filter filter16_room;
 
 static void find(const char *spec, struct filter *filter)
 {
     struct error error = {.code = ERROR_NONE};
-    if (!filter_find(spec, filter, &deep_room, &error))
+    if (!filter_find(spec, filter, &filter16_room, &error))
         fail_msg("%s", error.message);
     assert_string_equal(filter->name, spec);
     check_invariants(filter);
@@ -888,7 +888,7 @@ static void test_a_box_has_equal_taps(void **state)
     for (size_t i = 0; i < COUNT(wide); i++) {
         const int side = 2 * atoi(wide[i] + strlen("box:")) + 1;
         find(wide[i], &filter);
-        assert_true(filter.two_pass && filter.exact && filter.deep == NULL && filter_is_centred_square(&filter));
+        assert_true(filter.two_pass && filter.exact && filter.filter16 == NULL && filter_is_centred_square(&filter));
         assert_int_equal(filter.width, side);
         assert_int_equal(filter.pass_scale, (int64_t)side * side);
         assert_int_equal(filter.row_shift, 0);
@@ -897,9 +897,9 @@ static void test_a_box_has_equal_taps(void **state)
 }
 
 /* Compare a blur with the Gaussian of SIGMA, whose weights go on for ever, and its bound with its own taps. */
-static void check_gaussian(const struct filter *filter, double sigma, bool deep)
+static void check_gaussian(const struct filter *filter, double sigma, bool is_16_bit)
 {
-    const double levels = deep ? 65535.0 : 255.0;
+    const double levels = is_16_bit ? 65535.0 : 255.0;
     const int radius = filter->width / 2, far = (int)(12.0 * sigma) + radius + 2; /* e^-72 is left out */
     double sum = 1.0, row_sum = 0.0, column_sum = 0.0, error = 0.0;
     for (int x = 1; x <= far; x++)
@@ -926,7 +926,7 @@ static void check_gaussian(const struct filter *filter, double sigma, bool deep)
         assert_true(row_sum == exp2(floor(log2(row_sum))) && column_sum == exp2(floor(log2(column_sum))));
     }
     assert_false(filter->exact);
-    assert_true(filter->largest_error <= (deep ? 0.09 : 0.092));
+    assert_true(filter->largest_error <= (is_16_bit ? 0.09 : 0.092));
 }
 
 static void test_a_gaussian_has_the_weights_of_its_deviation(void **state)
@@ -940,19 +940,19 @@ static void test_a_gaussian_has_the_weights_of_its_deviation(void **state)
         sigma = strtod(spec + strlen("gaussian:"), NULL);
         find(spec, &filter);
         check_gaussian(&filter, sigma, false);
-        check_gaussian(filter.deep != NULL ? filter.deep : &filter, sigma, filter.deep != NULL);
+        check_gaussian(filter.filter16 != NULL ? filter.filter16 : &filter, sigma, filter.filter16 != NULL);
         sigma = i % 40 == 39 ? ceil(sigma * 4.0 + 0.001) / 4.0 : sigma * 1.02; /* also the round ones */
     }
     find("gaussian:170", &filter);
     check_gaussian(&filter, 170.0, false);
-    check_gaussian(filter.deep, 170.0, true);
-    assert_true(filter.deep->width > 1500);
+    check_gaussian(filter.filter16, 170.0, true);
+    assert_true(filter.filter16->width > 1500);
 
     find("gaussian:1e-200", &filter);
     check_taps(&filter, 1, 1, (const int32_t[]){1}, 1);
-    assert_true(filter_is_shift(&filter) && filter.deep == NULL);
+    assert_true(filter_is_shift(&filter) && filter.filter16 == NULL);
     find("gaussian:0.2", &filter); /* what is left out shows in 16 bits only */
-    assert_true(filter_is_shift(&filter) && filter.deep->width == 3);
+    assert_true(filter_is_shift(&filter) && filter.filter16->width == 3);
 }
 
 static void test_motion_draws_a_line_at_its_angle(void **state)
@@ -1048,12 +1048,12 @@ static void test_a_disk_has_the_area_of_its_radius(void **state)
         find(cases[i].spec, &filter);
         assert_int_equal(filter.width, cases[i].side);
         check_disk(&filter, cases[i].radius, 255.0, 0.1);
-        if (filter.deep != NULL)
-            check_disk(filter.deep, cases[i].radius, 65535.0, cases[i].bound);
+        if (filter.filter16 != NULL)
+            check_disk(filter.filter16, cases[i].radius, 65535.0, cases[i].bound);
     }
     find("disk:63", &filter);
     assert_int_equal(filter.width, 127);
-    assert_true(filter.largest_error < 0.1 && filter.deep->largest_error < 0.6);
+    assert_true(filter.largest_error < 0.1 && filter.filter16->largest_error < 0.6);
     find("disk:1.5", &filter); /* by hand: the corners' area is 0.5451, the edges' 0.9722 */
     assert_true(fabs(tap(&filter, 0, 0) / (double)tap(&filter, 1, 1) - 0.5451) < 1e-3);
 }
@@ -1089,7 +1089,7 @@ static void test_a_laplacian_of_gaussian_sums_to_zero(void **state)
     struct filter filter;
     static const struct {
         const char *spec;
-        double sigma, bound, deep_bound;
+        double sigma, bound, bound16;
     } cases[] = {{"log:0.2", 0.2, 0.1, 0.12},   {"log:0.48", 0.48, 0.1, 0.12}, {"log:1", 1, 0.1, 0.3},
                  {"log:1.4", 1.4, 0.1, 0.4},    {"log:5", 5, 0.1, 5},          {"log:12", 12, 0.1, 25},
                  {"log:15.75", 15.75, 0.7, 160}};
@@ -1097,12 +1097,12 @@ static void test_a_laplacian_of_gaussian_sums_to_zero(void **state)
         find(cases[i].spec, &filter);
         check_log(&filter, cases[i].sigma, 255.0);
         assert_true(filter.largest_error <= cases[i].bound);
-        if (filter.deep == NULL) {
-            assert_true(257.0 * filter.largest_error <= cases[i].deep_bound);
+        if (filter.filter16 == NULL) {
+            assert_true(257.0 * filter.largest_error <= cases[i].bound16);
             continue;
         }
-        check_log(filter.deep, cases[i].sigma, 65535.0);
-        assert_true(filter.deep->largest_error <= cases[i].deep_bound);
+        check_log(filter.filter16, cases[i].sigma, 65535.0);
+        assert_true(filter.filter16->largest_error <= cases[i].bound16);
     }
 
     /* The second derivative of x^2 is 2, here times sigma squared. */
@@ -1119,34 +1119,34 @@ static void test_an_unsharp_mask_is_a_blur_and_an_amount(void **state)
 {
     (void)state;
     struct filter filter, blur;
-    static struct filter blur_deep;
+    static struct filter blur16;
     find("gaussian:2", &blur);
-    blur_deep = *blur.deep;
+    blur16 = *blur.filter16;
     find("unsharp:2:1.1:2.5", &filter);
     assert_string_equal(filter.title, "unsharp mask");
     assert_int_equal(filter.row_shift, blur.row_shift);
     assert_int_equal(filter.pass_scale, blur.pass_scale);
     assert_memory_equal(filter.row, blur.row, sizeof blur.row);
-    assert_memory_equal(filter.deep->column, blur_deep.column, sizeof blur.column);
+    assert_memory_equal(filter.filter16->column, blur16.column, sizeof blur.column);
     assert_int_equal(filter.amount, 1153434); /* 1.1 * 2^20 = 1153433.6 */
-    assert_int_equal(filter.deep->amount, 1153434);
+    assert_int_equal(filter.filter16->amount, 1153434);
     assert_int_equal(filter.threshold, 640);
-    assert_int_equal(filter.deep->threshold, 640 * 257);
+    assert_int_equal(filter.filter16->threshold, 640 * 257);
     assert_int_equal(filter.absolute_sum, 5);
     const double step = 1153434.0 / 1048576.0;
     assert_true(fabs(filter.largest_error - 255.0 * (step - 1.1) - step * (blur.largest_error + 1.0 / 512)) < 1e-9);
-    assert_true(fabs(filter.deep->largest_error - 65535.0 * (step - 1.1) -
-                     step * (blur_deep.largest_error + 1.0 / 512)) < 1e-9);
+    assert_true(fabs(filter.filter16->largest_error - 65535.0 * (step - 1.1) -
+                     step * (blur16.largest_error + 1.0 / 512)) < 1e-9);
 
     find("unsharp:0.7:0.5", &filter);
     assert_int_equal(filter.threshold, 0);
     assert_int_equal(filter.absolute_sum, 3);
     find("unsharp:170:100:255", &filter);
-    assert_true(filter.amount == 100 << 20 && filter.deep->threshold == 65535 << 8);
+    assert_true(filter.amount == 100 << 20 && filter.filter16->threshold == 65535 << 8);
     find("unsharp:1:0.000001", &filter);
     assert_int_equal(filter.amount, 1);
     find("unsharp:0.01:100", &filter); /* its blur is the image */
-    assert_true(filter_is_shift(&filter) && filter.deep == NULL);
+    assert_true(filter_is_shift(&filter) && filter.filter16 == NULL);
     find("unsharp", &filter); /* the shipped one */
     assert_false(filter.two_pass);
     assert_int_equal(filter.width, 5);

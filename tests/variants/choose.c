@@ -12,7 +12,7 @@ int main(void)
 {
     char path[1024], sample[16];
     struct work work = {.threads = 1};
-    struct filter *filter = malloc(2 * sizeof *filter); /* and room for its `deep` */
+    struct filter *filter = malloc(2 * sizeof *filter); /* and room for its `filter16` */
     struct error error;
     while (filter && scanf("%1023s %15s %d %d %d", path, sample, &work.width, &work.height, &work.planes) == 5) {
         if (!filter_find(path, filter, filter + 1, &error)) {

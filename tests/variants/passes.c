@@ -19,7 +19,7 @@ struct pass_shape {
     int row_bits, column_bits, row_shift; /* the taps of the row sum to 2^row_bits; row_shift 0: taps are 1 to STEPS */
     int steps;
     int anchor_x, anchor_y;
-    bool deep; /* random taps for samples of uint16_t, else of uint8_t */
+    bool is_16_bit; /* random taps for samples of uint16_t, else of uint8_t */
     double amount;
     int threshold;
 };
@@ -63,7 +63,7 @@ static const struct pass_shape pass_shapes[] = {
      .row_shift = 16,
      .anchor_x = 1700,
      .anchor_y = 3},
-    {.width = 1, .height = 1, .row_bits = 21, .column_bits = 21, .row_shift = 15, .deep = true},
+    {.width = 1, .height = 1, .row_bits = 21, .column_bits = 21, .row_shift = 15, .is_16_bit = true},
     {.width = 7,
      .height = 40,
      .row_bits = 24,
@@ -71,7 +71,7 @@ static const struct pass_shape pass_shapes[] = {
      .row_shift = 18,
      .anchor_x = 6,
      .anchor_y = 39,
-     .deep = true},
+     .is_16_bit = true},
     {.width = 40,
      .height = 7,
      .row_bits = 26,
@@ -79,7 +79,7 @@ static const struct pass_shape pass_shapes[] = {
      .row_shift = 20,
      .anchor_x = 0,
      .anchor_y = 1,
-     .deep = true,
+     .is_16_bit = true,
      .amount = 3},
     {.width = 90,
      .height = 97,
@@ -88,7 +88,7 @@ static const struct pass_shape pass_shapes[] = {
      .row_shift = 22,
      .anchor_x = 88,
      .anchor_y = 90,
-     .deep = true},
+     .is_16_bit = true},
     {.width = 600,
      .height = 520,
      .row_bits = 31,
@@ -96,7 +96,7 @@ static const struct pass_shape pass_shapes[] = {
      .row_shift = 25,
      .anchor_x = 5,
      .anchor_y = 511,
-     .deep = true},
+     .is_16_bit = true},
     {.width = 520,
      .height = 600,
      .row_bits = 30,
@@ -104,7 +104,7 @@ static const struct pass_shape pass_shapes[] = {
      .row_shift = 24,
      .anchor_x = 260,
      .anchor_y = 300,
-     .deep = true,
+     .is_16_bit = true,
      .amount = 60,
      .threshold = 9999},
     {.width = 2,
@@ -114,7 +114,7 @@ static const struct pass_shape pass_shapes[] = {
      .row_shift = 17,
      .anchor_x = 1,
      .anchor_y = 0,
-     .deep = true,
+     .is_16_bit = true,
      .threshold = 0},
     {.width = 129, .height = 129, .steps = 1, .anchor_x = 64, .anchor_y = 64},
     {.width = 257, .height = 3, .steps = 1, .anchor_x = 0, .anchor_y = 2},
@@ -147,7 +147,7 @@ static void random_vector(int count, int bits, int32_t limit, uint64_t *state, i
 
 static void random_passes(const struct pass_shape *shape, uint64_t *state, struct filter *filter)
 {
-    const int32_t limit = (shape->deep ? 1 << 22 : 1 << 15) - 1;
+    const int32_t limit = (shape->is_16_bit ? 1 << 22 : 1 << 15) - 1;
     snprintf(filter->name, sizeof filter->name, "random");
     filter->width = shape->width;
     filter->height = shape->height;
@@ -173,20 +173,20 @@ static void random_passes(const struct pass_shape *shape, uint64_t *state, struc
     filter->pass_scale = row * column;
 }
 
-static void make_passes(const struct pass_shape *shape, uint64_t *state, struct filter *filter, struct filter *deep)
+static void make_passes(const struct pass_shape *shape, uint64_t *state, struct filter *filter, struct filter *filter16)
 {
     struct error error = {0};
     memset(filter, 0, sizeof *filter);
-    memset(deep, 0, sizeof *deep);
+    memset(filter16, 0, sizeof *filter16);
     if (shape->spec == NULL)
         random_passes(shape, state, filter);
-    else if (!filter_find(shape->spec, filter, deep, &error))
+    else if (!filter_find(shape->spec, filter, filter16, &error))
         fail("%s", error.message);
     if (!filter->two_pass)
         fail("%s is not a filter in two passes", filter->name);
-    for (struct filter *f = filter; f != NULL && shape->amount > 0; f = f->deep) {
+    for (struct filter *f = filter; f != NULL && shape->amount > 0; f = f->filter16) {
         f->amount = (int32_t)ceil(ldexp(shape->amount, UNSHARP_AMOUNT_BITS));
-        f->threshold = f == filter && !shape->deep ? shape->threshold : 257 * shape->threshold;
+        f->threshold = f == filter && !shape->is_16_bit ? shape->threshold : 257 * shape->threshold;
         f->absolute_sum = 1 + (int64_t)ceil(2 * shape->amount);
     }
 }
@@ -302,7 +302,7 @@ static void check_pass_case(const struct options *options, struct place *place, 
     struct guarded actual = guarded_make(sample, size[0], size[1], planes, number % 5 ? 0 : ROW_STEP);
     struct filter *filter = allocate(sizeof *filter);
     *filter = *original;
-    filter->deep = NULL;
+    filter->filter16 = NULL;
     if (flipped)
         filter_flip(filter);
     memset(in.memory, poison, in.size);
@@ -338,10 +338,10 @@ static const int pass_sizes[][2] = {{1, 1}, {5, 3}, {67, 1}, {2, 131}, {130, 65}
 void check_passes(const struct options *options, struct place *place, struct tally *tally)
 {
     uint64_t state = options->seed, number = 0;
-    struct filter *filter = allocate(sizeof *filter), *deep = allocate(sizeof *deep);
+    struct filter *filter = allocate(sizeof *filter), *filter16 = allocate(sizeof *filter16);
     for (size_t p = 0; p < sizeof pass_shapes / sizeof pass_shapes[0]; p++) {
         const struct pass_shape *shape = &pass_shapes[p];
-        make_passes(shape, &state, filter, deep);
+        make_passes(shape, &state, filter, filter16);
         for (size_t s = 0; s < sizeof pass_sizes / sizeof pass_sizes[0]; s++) {
             const int64_t work = (int64_t)pass_sizes[s][0] * pass_sizes[s][1] * (filter->width + filter->height);
             if (work > (options->quick ? 15000000 : 250000000)) /* for the reference */
@@ -350,7 +350,7 @@ void check_passes(const struct options *options, struct place *place, struct tal
                 for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++, number++) {
                     const bool any_depth = shape->spec != NULL || shape->row_shift == 0 || sample == SAMPLE_F32;
                     /* In floats, an e next to the threshold may fall on its other side. */
-                    if ((!any_depth && shape->deep != (sample == SAMPLE_U16)) ||
+                    if ((!any_depth && shape->is_16_bit != (sample == SAMPLE_U16)) ||
                         (sample == SAMPLE_F32 && shape->threshold > 0) || (options->quick && number % 7 != p % 7))
                         continue;
                     check_pass_case(options, place, filter_of_depth(filter, sample != SAMPLE_U8),
@@ -360,5 +360,5 @@ void check_passes(const struct options *options, struct place *place, struct tal
         }
     }
     free(filter);
-    free(deep);
+    free(filter16);
 }
