@@ -72,16 +72,16 @@ static const struct variant table[] = {
         .prepare = cpu_prepare,
         .launch = cpu_launch,
     },
-    TEXTBOOK("basic", basic, "a thread a pixel, taps in global memory"),
+    TEXTBOOK("basic", basic, "one thread per pixel, taps in global memory"),
     TEXTBOOK("constant", constant, "taps in constant memory, small sizes unrolled"),
     TEXTBOOK("coarsened", coarsened, "constant, each thread strides over several pixels"),
-    TEXTBOOK("tiled-input", tiled_input, "shared tile, a thread an input sample"),
-    TEXTBOOK("tiled-output", tiled_output, "shared tile, a thread an output"),
+    TEXTBOOK("tiled-input", tiled_input, "shared tile, one thread per input sample"),
+    TEXTBOOK("tiled-output", tiled_output, "shared tile, one thread per output"),
     TEXTBOOK("tiled-cached", tiled_cached, "interior in shared memory, halo through caches"),
     TEXTBOOK("texture", texture, "input through the texture path"),
     {
         .name = "register-tiled",
-        .summary = "a window of outputs in registers a thread",
+        .summary = "each thread has a window of outputs in registers",
         .samples = U8 | U16 | F32,
         .accepts = ACCEPTS_ONE_GRID,
         .seconds = register_tiled_cost,
@@ -125,7 +125,7 @@ static const struct variant table[] = {
     },
     {
         .name = "copy",
-        .summary = "16 bytes a thread, moved by the filter's one offset",
+        .summary = "16 bytes per thread, moved by the filter's one offset",
         .samples = U8 | U16 | F32,
         .accepts = ACCEPTS_SHIFT,
         .seconds = copy_cost,
@@ -141,7 +141,7 @@ static const struct variant table[] = {
     },
 #ifdef GPUCONV_EXERCISE
     TEXTBOOK("exercise", exercise, "the reader's: kernels/exercise.cu, at first a copy of basic"),
-    TEXTBOOK("registers", registers, "lesson: 4 x 8 outputs of a thread in registers"),
+    TEXTBOOK("registers", registers, "lesson: 4 x 8 outputs per thread in registers"),
     TEXTBOOK("rows-ahead", rows_ahead, "lesson: the same in a loop, the next row on its way"),
     TEXTBOOK("row-ring", row_ring, "lesson: rows by asynchronous copies into a ring"),
 #endif
