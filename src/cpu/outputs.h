@@ -140,8 +140,12 @@ INLINE void finish_bytes(const struct finish *finish, bool is_float, const ints 
         finish_bytes_by(finish, FINISH_SHIFT, is_float, false, sums, layout, past, to);
     else if (finish->way == FINISH_UNSIGNED)
         finish_bytes_by(finish, FINISH_UNSIGNED, is_float, false, sums, layout, past, to);
-    else if (finish->way != FINISH_EACH)
-        finish_bytes_by(finish, finish->way, is_float, finish->absolute, sums, layout, past, to);
+    else if (finish->way == FINISH_MULTIPLY)
+        finish_bytes_by(finish, FINISH_MULTIPLY, is_float, finish->absolute, sums, layout, past, to);
+    else if (finish->way == FINISH_FLOAT)
+        finish_bytes_by(finish, FINISH_FLOAT, is_float, true, sums, layout, past, to);
+    else if (finish->way == FINISH_SHIFT)
+        finish_bytes_by(finish, FINISH_SHIFT, is_float, true, sums, layout, past, to);
     else {
         const ints copy[4] = {sums[0], sums[1], sums[2], sums[3]}; /* a pointer to SUMS would keep them in memory */
         finish_each(finish, is_float, copy, layout, to);
