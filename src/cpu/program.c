@@ -243,27 +243,11 @@ static double pass_cost(enum arithmetic arithmetic, const struct weights *w)
     return (double)w->height * ((w->width + lane - 1) / lane) * (bits > 0 ? weights_parts(w, bits) : 1);
 }
 
-static int64_t absolute_sum(const int32_t *taps, int count)
-{
-    int64_t sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += taps[i] < 0 ? -(int64_t)taps[i] : taps[i];
-    return sum;
-}
-
-static int64_t plain_sum(const int32_t *taps, int count)
-{
-    int64_t sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += taps[i];
-    return sum;
-}
-
 /* The value that sums of PART of the samples start with. For samples less 32768, it is the 32768 sum(q) that are
  * missing, modulo 2^32. */
 static int32_t part_start(enum sample_part part, const struct weights *w)
 {
-    const int64_t missing = plain_sum(w->taps, w->width * w->height) * 32768;
+    const int64_t missing = taps_sum(w->taps, w->width * w->height) * 32768;
     return part == PART_CENTRED ? (int32_t)(uint32_t)(uint64_t)missing : 0;
 }
 
@@ -373,30 +357,27 @@ static bool fits_pairs(const struct filter *f, int32_t *start)
     return fits;
 }
 
-/* Choose the arithmetic of the column pass for samples of uint8_t: pairs that are centred by START, floats where they
- * hold all sums, or integers. */
-static void choose_down(const struct plan *plan, const struct program *program, struct rank_1 *two)
-{
-    int32_t start;
-    two->down = plan->float_exact ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
-    if (!program->loops->words || !fits_pairs(plan->filter, &start))
-        return;
-    two->down = ARITHMETIC_PAIRS;
-    two->row_start = start;
-    two->column_start = (int32_t)(uint32_t)(uint64_t)(-start * plain_sum(two->column.taps, two->column.height));
-}
-
-/* The same for samples of uint16_t, for a row pass whose sums 32 bits hold. The column pass in pairs runs twice: over
- * the high and over the low halves of the row's sums. Returns false if the taps are too large. */
-static bool choose_down16(const struct plan *plan, const struct program *program, struct rank_1 *two)
+/* Choose the arithmetic of the column pass: floats where they hold all sums, pairs, or integers. Pairs of sums of samples
+ * of uint8_t are centred. Those of uint16_t need two parts: the column pass runs over the high and over the low halves
+ * of the row's sums. Returns false if 32 bits do not hold the row's sums. */
+static bool choose_down(const struct plan *plan, const struct program *program, struct rank_1 *two)
 {
     const struct filter *f = plan->filter;
-    two->down = sums_fit_float(f, SAMPLE_U16) ? ARITHMETIC_FLOATS
-                : program->loops->words       ? ARITHMETIC_PAIRS
-                                              : ARITHMETIC_INTS;
+    const bool words = program->loops->words, is_float = sums_fit_float(f, plan->sample);
+    int32_t start;
+    two->down = is_float ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
+    if (plan->sample == SAMPLE_U8 && words && fits_pairs(f, &start)) {
+        two->down = ARITHMETIC_PAIRS;
+        two->row_start = start;
+        two->column_start = (int32_t)(uint32_t)(uint64_t)(-start * taps_sum(f->column, f->height));
+    }
+    if (plan->sample == SAMPLE_U8)
+        return true;
+    if (words && !is_float)
+        two->down = ARITHMETIC_PAIRS;
     two->row_start = part_start(program->sample_parts[0], &two->row);
     two->sum_parts = two->down == ARITHMETIC_PAIRS ? 2 : program->sum_parts;
-    return absolute_sum(f->row, f->width) <= NARROW_SUM && absolute_sum(f->column, f->height) <= NARROW_SUM;
+    return taps_absolute_sum(f->row, f->width) <= NARROW_SUM && taps_absolute_sum(f->column, f->height) <= NARROW_SUM;
 }
 
 /* Choose two passes if the filter is separable and they cost less than one pass with the arithmetic ONCE over ALL. */
@@ -413,9 +394,7 @@ static bool choose_rank_1(const struct plan *plan, const struct program *program
         .sum_parts = 1,
     };
     two->across = sample_arithmetic(plan, program, &two->row);
-    if (plan->sample == SAMPLE_U8)
-        choose_down(plan, program, two);
-    else if (plan->sample == SAMPLE_U16 && !choose_down16(plan, program, two))
+    if (plan->sample != SAMPLE_F32 && !choose_down(plan, program, two))
         return false;
     const bool halves = two->down == ARITHMETIC_PAIRS && two->sum_parts == 1;
     const double down_cost = halves ? (f->height + 1) / 2 : f->height;
@@ -443,7 +422,7 @@ static bool make_rank_1(const struct plan *plan, struct program *program, const 
     join16_make(plan, program, false);
     program->join16.unit = 65536;
     program->join16.base =
-        two->down == ARITHMETIC_PAIRS ? 32768.0 * (double)plain_sum(two->column.taps, two->column.height) : 0;
+        two->down == ARITHMETIC_PAIRS ? 32768.0 * (double)taps_sum(two->column.taps, two->column.height) : 0;
     return true;
 }
 
@@ -517,13 +496,13 @@ static bool make_shifted(const struct plan *plan, struct program *program, const
         return false;
     int64_t centre = 0;
     if (words)
-        for (centre = 1; 2 * centre <= passes_row(p, 255 * plain_sum(row->taps, row->width));)
+        for (centre = 1; 2 * centre <= passes_row(p, 255 * taps_sum(row->taps, row->width));)
             centre *= 2;
     first->start = (int32_t)(p->row_half - (centre << p->row_shift));
     first->finish.shift = p->row_shift;
     const int finer = p->amount != 0 ? UNSHARP_LEVEL_BITS : 0; /* bits of the blur below one level */
     last->layout = sums_layout(first->arithmetic);
-    last->start = (int32_t)(uint32_t)(uint64_t)(centre * plain_sum(column->taps, column->height) + (p->half >> finer));
+    last->start = (int32_t)(uint32_t)(uint64_t)(centre * taps_sum(column->taps, column->height) + (p->half >> finer));
     last->finish = (struct finish){.way = FINISH_UNSIGNED, .shift = p->scale_shift - finer};
     return true;
 }
@@ -560,7 +539,7 @@ static bool row_parts_fit(const struct weights *row, int64_t most, const struct 
         if (part < p->parts - 1 && bound > INT32_MAX)
             return false;
     }
-    return plain_sum(row->taps, row->width) * most >> below <= (int64_t)1 << 31;
+    return taps_sum(row->taps, row->width) * most >> below <= (int64_t)1 << 31;
 }
 
 /* The row pass of sums beyond 32 bits: the fewest digits that fit. Four always do: 2^27 bounds a row's rounded sum. */
@@ -606,7 +585,7 @@ static bool make_double_column(const struct plan *plan, int64_t centre, const st
     const int finer = p->amount != 0 ? UNSHARP_LEVEL_BITS : 0, height = column->height;
     struct double_column *c = &pass->double_column;
     *c = (struct double_column){
-        .start = (double)((p->half >> finer) + centre * plain_sum(column->taps, height)),
+        .start = (double)((p->half >> finer) + centre * taps_sum(column->taps, height)),
         .factor = ldexp(1, finer - p->scale_shift),
         .divisor = p->scale_shift > 0 ? 0 : (double)p->scale,
         .taps = calloc((size_t)height + 2 * (COLUMN_GROUP_MAX - 1), sizeof *c->taps),
@@ -634,7 +613,7 @@ static bool make_beyond_32_bits(const struct plan *plan, struct program *program
     last->layout = sums_layout(first->arithmetic);
     last->group = program->loops->column_group;
     /* Taps that are shifted sum to a power of two, so the centre is an integer. */
-    const int64_t centre = bytes ? 0 : plain_sum(row->taps, row->width) * 32768 >> plan->passes.row_shift;
+    const int64_t centre = bytes ? 0 : taps_sum(row->taps, row->width) * 32768 >> plan->passes.row_shift;
     return make_row_parts(plan, row, first) && make_double_column(plan, centre, column, last);
 }
 

@@ -20,19 +20,11 @@ static void print_vector(FILE *stream, const char *name, const int32_t *values, 
         fprintf(stream, " %d", values[i]);
 }
 
-static int64_t vector_sum(const int32_t *values, int count)
-{
-    int64_t sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += values[i];
-    return sum;
-}
-
 /* The sum of the taps of a grid, 0 or 1. */
 static int64_t grid_sum(const struct filter *filter, int grid)
 {
     const int count = filter->width * filter->height;
-    return vector_sum(filter->taps + (ptrdiff_t)grid * count, count);
+    return taps_sum(filter->taps + (ptrdiff_t)grid * count, count);
 }
 
 /* Print the sum of the taps, and its effect on an image of one colour. */
@@ -81,9 +73,9 @@ static void print_exactness(FILE *stream, const struct filter *filter, int level
     }
     fputs("rounded once to ", stream);
     if (filter->two_pass) {
-        print_unit(stream, vector_sum(filter->row, filter->width));
+        print_unit(stream, taps_sum(filter->row, filter->width));
         fputs(" and ", stream);
-        print_unit(stream, vector_sum(filter->column, filter->height));
+        print_unit(stream, taps_sum(filter->column, filter->height));
     } else {
         print_unit(stream, filter->scale);
     }
@@ -112,7 +104,7 @@ static void print_taps(FILE *stream, const struct filter *filter)
 /* How fine the sums of a row are: the shift takes them from units of the row's sum to these of a level. */
 static int64_t row_unit(const struct filter *filter)
 {
-    return vector_sum(filter->row, filter->width) >> filter->row_shift;
+    return taps_sum(filter->row, filter->width) >> filter->row_shift;
 }
 
 static void describe_passes(FILE *stream, const struct filter *filter, int levels)
@@ -128,7 +120,7 @@ static void describe_passes(FILE *stream, const struct filter *filter, int level
         fprintf(stream, "  mask       in + %.7g (in - blur), where |in - blur| is at least %.6g levels\n",
                 ldexp(filter->amount, -UNSHARP_AMOUNT_BITS), ldexp(filter->threshold, -UNSHARP_LEVEL_BITS));
     fprintf(stream, "  sum        %lld and %lld: a constant image stays as it is\n",
-            (long long)vector_sum(filter->row, filter->width), (long long)vector_sum(filter->column, filter->height));
+            (long long)taps_sum(filter->row, filter->width), (long long)taps_sum(filter->column, filter->height));
     print_exactness(stream, filter, levels);
     print_vector(stream, "  row       ", filter->row, filter->width);
     print_vector(stream, "\n  column    ", filter->column, filter->height);

@@ -182,6 +182,10 @@ extern const char *const filter_forms[][2];
 /* The word for COMBINE in a filter file. */
 const char *combine_name(enum combine combine);
 
+/* The sums of COUNT taps, and of their absolute values. */
+int64_t taps_sum(const int32_t *taps, int count);
+int64_t taps_absolute_sum(const int32_t *taps, int count);
+
 /* The number of grids: 1 or 2. */
 int filter_grids(const struct filter *filter);
 

@@ -49,11 +49,6 @@ struct number number_round(struct number number)
                          (struct number){.numerator = unit, .denominator = 1, .value = (double)unit});
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* The number DIGITS * 10^EXPONENT. IS_ROUNDED says that the text has more digits than DIGITS. */
 static struct number number_scaled(int64_t digits, long exponent, bool is_rounded)
 {

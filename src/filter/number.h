@@ -15,6 +15,11 @@ struct number {
 #define NUMBER_ZERO ((struct number){.numerator = 0, .denominator = 1, .value = 0.0})
 #define NUMBER_ONE ((struct number){.numerator = 1, .denominator = 1, .value = 1.0})
 
+static inline bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* The faults of the text of a number. */
 enum number_fault { NUMBER_FINE, NUMBER_MALFORMED, NUMBER_TOO_LARGE, NUMBER_OVER_ZERO };
 

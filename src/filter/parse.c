@@ -17,11 +17,6 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* The most lines: the first line of a libvips matrix and its rows, or the rows of two grids. */
 #define MAX_LINES (FILTER_MAX + 1 + FILTER_MAX)
 

@@ -12,6 +12,22 @@ __extension__ typedef __int128 int128;
 
 /* ---- Numbers derived from the taps ---- */
 
+int64_t taps_sum(const int32_t *taps, int count)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += taps[i];
+    return sum;
+}
+
+int64_t taps_absolute_sum(const int32_t *taps, int count)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += taps[i] < 0 ? -(int64_t)taps[i] : taps[i];
+    return sum;
+}
+
 /* Set column and row if the taps are their product. The row is the first row of taps that is not all zero, divided by
  * its greatest common divisor, with a sign that makes its first non-zero tap positive. Its entries have no common
  * divisor, so every integer row that is a multiple of it is an integer multiple: a factoring in integers is found if
@@ -95,13 +111,10 @@ void filter_derive(struct filter *filter, struct number offset)
         common = greatest_common_divisor(common, filter->taps[i]);
 
     filter->scale = (int32_t)(filter->scale / common);
-    filter->tap_sum = 0;
-    filter->absolute_sum = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         filter->taps[i] = (int32_t)(filter->taps[i] / common);
-        filter->tap_sum += i < filter->width * filter->height ? filter->taps[i] : 0;
-        filter->absolute_sum += filter->taps[i] < 0 ? -filter->taps[i] : filter->taps[i];
-    }
+    filter->tap_sum = taps_sum(filter->taps, filter->width * filter->height);
+    filter->absolute_sum = taps_absolute_sum(filter->taps, count);
 
     if (filter->combine != COMBINE_NONE && offset.denominator > 1 << 20)
         offset = number_round(offset); /* so that 128 bits are enough in set_steps */
@@ -132,19 +145,17 @@ static bool set_exact_taps(struct filter *filter, const struct number *taps)
             return false;
     }
 
-    int64_t sum = 0;
     for (int i = 0; i < count; i++) {
         int64_t tap;
         if (__builtin_mul_overflow(taps[i].numerator, scale / taps[i].denominator, &tap) || tap > FILTER_MAX_SUM ||
             tap < -FILTER_MAX_SUM)
             return false;
         filter->taps[i] = (int32_t)tap;
-        sum += tap < 0 ? -tap : tap;
     }
     filter->scale = (int32_t)scale;
     filter->exact = true;
     filter->largest_error = 0.0;
-    return sum <= FILTER_MAX_SUM;
+    return taps_absolute_sum(filter->taps, count) <= FILTER_MAX_SUM;
 }
 
 /* The error of a rounded tap. Its sign is that of the correction. */
@@ -191,11 +202,7 @@ static int64_t round_taps(const struct filter *filter, const struct number *taps
         qsort(remainders, (size_t)count, sizeof *remainders, compare_remainders);
     for (int i = 0; i < missing * step; i++)
         to[remainders[i].index] += step;
-
-    int64_t absolute_sum = 0;
-    for (int i = 0; i < count; i++)
-        absolute_sum += to[i] < 0 ? -to[i] : to[i];
-    return absolute_sum;
+    return taps_absolute_sum(to, count);
 }
 
 /* Round the taps once, to the finest power of two that FILTER_MAX_SUM allows. Each grid keeps its sum. With two grids
