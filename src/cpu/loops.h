@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Between the files that know filters, borders, tiles and threads, and loops.c, which knows one instruction set. They
- * share the pass: a list of multiply-adds over rows of memory, and what happens to the sums at its end. A filter is one
- * pass from samples to outputs, or two passes with rows of sums between them. */
+ * What program.c and tiles.c share with loops.c, which knows one instruction set. The pass is a list of multiply-adds
+ * over rows of memory, and says what happens to the sums at its end. A filter is one pass from samples to outputs, or
+ * two passes with rows of sums between them. */
 #ifndef GPUCONV_LOOPS_H
 #define GPUCONV_LOOPS_H
 

@@ -16,7 +16,7 @@ enum {
     COLUMN_GROUP = VECTOR == 64 ? 8 : 4, /* its sums fill half of the vector registers */
 };
 
-static_assert((int)BLOCK <= (int)BLOCK_MAX, "rows have room for one block behind their end");
+static_assert((int)BLOCK <= (int)BLOCK_MAX, "rows have memory for one block after their end");
 static_assert((int)GROUP <= (int)GROUP_MAX, "a column has taps for every row of a group");
 
 /* TWICE unrolls the loop that follows by two. UNROLLED unrolls all of it. */

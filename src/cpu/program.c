@@ -295,8 +295,8 @@ static void join16_make(const struct plan *plan, struct program *program, bool i
     program->is_root16 = f->combine == COMBINE_MAGNITUDE && !plan->root16.is_exact;
 }
 
-/* Make one pass for each grid, over the same rows of samples. Where 32 bits do not hold the sums of samples of uint16_t,
- * it reads their high and their low bytes in turn. Then make the join of the sums, if there are several. */
+/* Make one pass for each grid, over the same rows of samples. If 32 bits do not hold the sums of samples of uint16_t,
+ * the pass reads their high and their low bytes in turn. Then derive how the sums are joined, if there are several. */
 static bool make_at_once(const struct plan *plan, struct program *program, enum arithmetic arithmetic)
 {
     const struct filter *f = plan->filter;
@@ -357,9 +357,9 @@ static bool fits_pairs(const struct filter *f, int32_t *start)
     return fits;
 }
 
-/* Choose the arithmetic of the column pass: floats where they hold all sums, pairs, or integers. Pairs of sums of samples
- * of uint8_t are centred. Those of uint16_t need two parts: the column pass runs over the high and over the low halves
- * of the row's sums. Returns false if 32 bits do not hold the row's sums. */
+/* Choose the arithmetic of the column pass: floats, pairs or integers. For samples of uint8_t, the sums in pairs are
+ * centred. For samples of uint16_t, pairs need two parts: the column pass runs over the high and over the low halves of
+ * the row's sums. Returns false if 32 bits do not hold the row's sums. */
 static bool choose_down(const struct plan *plan, const struct program *program, struct rank_1 *two)
 {
     const struct filter *f = plan->filter;

@@ -74,8 +74,8 @@ const struct variant *variant_reference(void);
 /* The variant with that name. Fails with the nearest name in the message. */
 const struct variant *variant_find(const char *name, struct error *error);
 
-/* Does the variant accept this filter, and planes of this sample type? If the filter has a filter16, the one for the type
- * counts. Also true if this build lacks the variant: then its `launch` is NULL. */
+/* Does the variant accept this filter, and planes of this sample type? If the filter has a filter16, the one for
+ * the type counts. Also true if this build lacks the variant. Its `launch` is NULL then. */
 bool variant_accepts(const struct variant *variant, const struct filter *filter, enum sample sample);
 
 /* The word for BACKEND in options and results. */

@@ -135,7 +135,7 @@ INLINE ints shift_left(ints a, int by)
     return (ints)((uints)a << by);
 }
 
-/* Of two shorts in each lane, the second one in memory. */
+/* The second of the two shorts in each lane, in the order of memory. */
 INLINE ints second_shorts(ints a)
 {
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? a >> 16 : shift_left(a, 16) >> 16;
