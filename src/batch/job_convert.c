@@ -19,7 +19,7 @@ static const struct codec *find_streaming_writer(const struct job_worker *worker
         codec_find_writer(passage->result->output_format, &passage->image, &passage->codec, NULL);
     const bool stays = worker->settings->keep_orientation || passage->metadata.orientation <= 1;
     const bool streams = worker->is_cpu_only && codec_reads_rows(&passage->info) && stays && encoder != NULL &&
-                         encoder->writer_open != NULL;
+                         codec_writes_rows(encoder);
     return streams ? encoder : NULL;
 }
 
@@ -382,7 +382,7 @@ bool job_plan(struct job_worker *worker, struct passage *passage)
 static bool convert_image(struct job_worker *worker, struct passage *passage)
 {
     const struct codec *encoder = passage->result->encoder;
-    if (worker->pipeline.backend == BACKEND_CPU && encoder->writer_open != NULL)
+    if (worker->pipeline.backend == BACKEND_CPU && codec_writes_rows(encoder))
         return (passage->streams || passage->image.samples != NULL || decode_image(passage)) &&
                stream_image(worker, passage);
     if (passage->expects_opaque && /* a whole image is filtered once, so it must be known before */

@@ -31,14 +31,7 @@ static const struct codec table[] = {
         .limits = "65500 pixels on a side",
         .jpeg_options = JPEG_OPTION_SUBSAMPLING,
 #ifdef GPUCONV_LIBJPEG_TURBO
-        .reader_need = parallel_jpeg_reader_need,
-        .reader_repays = parallel_jpeg_reader_repays,
-        .reader_open = parallel_jpeg_reader_open,
-        .reader_close = parallel_jpeg_reader_close,
-        .writer_need = parallel_jpeg_writer_need,
-        .writer_open = parallel_jpeg_writer_open,
-        .writer_finish = parallel_jpeg_writer_finish,
-        .writer_close = parallel_jpeg_writer_close,
+        .functions = &parallel_jpeg,
 #endif
     },
     {
@@ -52,13 +45,7 @@ static const struct codec table[] = {
         .limits = "65500 pixels on a side",
         .jpeg_options = JPEG_OPTION_SUBSAMPLING | JPEG_OPTION_QUANTISERS | JPEG_OPTION_PROGRESSIVE,
 #ifdef GPUCONV_LIBJPEG_TURBO
-        .writer_need = libjpeg_turbo_writer_need,
-        .reader_need = libjpeg_turbo_reader_need,
-        .writer_open = libjpeg_turbo_writer_open,
-        .writer_finish = libjpeg_turbo_writer_finish,
-        .writer_close = libjpeg_turbo_writer_close,
-        .reader_open = libjpeg_turbo_reader_open,
-        .reader_close = libjpeg_turbo_reader_close,
+        .functions = &libjpeg_turbo,
 #endif
     },
     {
@@ -70,14 +57,7 @@ static const struct codec table[] = {
         .write_bits = 16,
         .takes_compression = true,
         .fetches = true,
-        .decode = png_decode,
-        .writer_need = png_writer_need,
-        .reader_need = png_reader_need,
-        .reader_open = png_reader_open,
-        .reader_close = png_reader_close,
-        .writer_open = png_writer_open,
-        .writer_finish = png_writer_finish,
-        .writer_close = png_writer_close,
+        .functions = &parallel_png,
     },
     {
         .name = "stb",
@@ -90,8 +70,7 @@ static const struct codec table[] = {
         .most_bytes = (size_t)1 << 30, /* stb computes sizes in int, with a filter byte for each row of a PNG */
         .most_file = INT_MAX - 1024,   /* stb counts bytes in int, and stb.c passes up to 1024 more */
         .limits = "2^30 samples, half as many of 16 bits, and files of 2 GiB",
-        .decode = stb_decode,
-        .encode = stb_encode,
+        .functions = &stb,
     },
 };
 
@@ -118,11 +97,6 @@ const struct codec *codec_find(const char *name, struct error *error)
     }
     error_unknown(error, "codec", name, error_nearest(name, names, CODECS), "--list-codecs");
     return NULL;
-}
-
-bool codec_is_built_in(const struct codec *codec)
-{
-    return codec->decode != NULL || codec->reader_open != NULL || codec->writer_open != NULL;
 }
 
 /* ---- The choice ---- */
@@ -175,16 +149,19 @@ static bool holds_file(const struct codec *codec, const struct codec_info *info)
     return holds_shape(codec, &shape) && (codec->most_file == 0 || info->size <= codec->most_file);
 }
 
+static bool is_worth_it(const struct codec *codec, const struct codec_info *info, const struct codec_settings *settings)
+{
+    return codec->functions->reader_repays == NULL || codec->functions->reader_repays(info, settings);
+}
+
 /* The first codec that reads this kind of file and is worth it. Or, without SETTINGS, the first that declines no file.
  * WHOLE: it reads this file. The last one, stb, reads all kinds. NULL: the file is too large for all. */
 static const struct codec *best_reader(const struct codec_info *info, const struct codec_settings *settings, bool whole)
 {
-    for (const struct codec *codec = table; codec < table + CODECS; codec++) {
-        const bool repays = codec->reader_repays == NULL || settings == NULL || codec->reader_repays(info, settings);
+    for (const struct codec *codec = table; codec < table + CODECS; codec++)
         if (codec_is_built_in(codec) && reads_kind(codec, info) && (!whole || holds_file(codec, info)) &&
-            (settings != NULL ? repays : !codec->may_decline))
+            (settings != NULL ? is_worth_it(codec, info, settings) : !codec->may_decline))
             return codec;
-    }
     return NULL;
 }
 
@@ -321,17 +298,6 @@ bool codec_report_damaged(const struct codec_input *input, const char *reason, s
         input->info->format->name, reason != NULL ? " (" : "", reason != NULL ? reason : "", reason != NULL ? ")" : "");
 }
 
-bool codec_report_decode_memory(const struct codec_input *input, struct error *error)
-{
-    return error_about(error, ERROR_WORK, input->name, "there is not enough memory to decode it");
-}
-
-bool codec_report_encode_memory(const struct image *image, const struct format *format, struct error *error)
-{
-    return error_set(error, ERROR_WORK, "there is not enough memory to encode %d x %d pixels as %s", image->width,
-                     image->height, format->name);
-}
-
 /* ---- Inspection ---- */
 
 /* Accept only sides up to FORMAT_SIDE_MOST, and at most MOST pixels, unless MOST is 0. */
@@ -406,20 +372,20 @@ static struct image held_shape(const struct image *shape, const struct format *f
 
 /* Set HELD to ROWS as a codec gets them. COPY is what the caller releases with image_free. */
 static bool hold_rows(const struct image *rows, const struct format *format, const struct codec_settings *settings,
-                      struct image *held, struct image *copy)
+                      struct image *held, struct image *copy, struct error *error)
 {
     const int bits = held_shape(rows, format, settings).bits;
     *held = *rows;
     *copy = (struct image){0};
     if (needs_background(rows, format)) {
-        if (!image_compose(rows, settings->background, copy, NULL))
+        if (!image_compose(rows, settings->background, copy, error))
             return false;
         *held = *copy;
     }
     if (held->bits == bits)
         return true;
     struct image composed = *copy;
-    const bool done = image_convert(held, bits, copy, NULL);
+    const bool done = image_convert(held, bits, copy, error);
     image_free(&composed);
     *held = *copy;
     return done;
@@ -429,7 +395,7 @@ size_t codec_writer_need(const struct codec *codec, const struct image *shape, c
                          const struct codec_settings *settings)
 {
     const struct image held = held_shape(shape, format, settings);
-    const size_t need = codec->writer_need(&held, settings, thread_pool_threads(settings->pool));
+    const size_t need = codec->functions->writer_need(&held, settings, thread_pool_threads(settings->pool));
     return need + (need < CODEC_COPIED_BYTES ? need : CODEC_COPIED_BYTES);
 }
 
@@ -438,8 +404,7 @@ static bool encode_converted(void *context, int thread, int first, const struct 
 {
     struct codec_writer *writer = context;
     struct image held, copy;
-    bool done = hold_rows(rows, writer->format, writer->settings, &held, &copy) ||
-                codec_report_encode_memory(&writer->shape, writer->format, error);
+    bool done = hold_rows(rows, writer->format, writer->settings, &held, &copy, error);
     if (done)
         done = writer->own.encode != NULL ? writer->own.encode(writer, thread, first, &held, error)
                                           : writer->own.write(writer, first, &held, error);
@@ -463,7 +428,8 @@ bool codec_writer_open(struct codec_writer *writer, const struct image *shape, c
         .settings = settings,
         .shape = held_shape(shape, format, settings),
     };
-    if (writer->codec == NULL || !writer->codec->writer_open(writer, thread_pool_threads(settings->pool), error))
+    if (writer->codec == NULL ||
+        !writer->codec->functions->writer_open(writer, thread_pool_threads(settings->pool), error))
         return false;
     if (writer->shape.channels == shape->channels && writer->shape.bits == shape->bits)
         return true;
@@ -477,13 +443,13 @@ bool codec_writer_open(struct codec_writer *writer, const struct image *shape, c
 
 bool codec_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
 {
-    return writer->codec->writer_finish(writer, bytes, size, error);
+    return writer->codec->functions->writer_finish(writer, bytes, size, error);
 }
 
 void codec_writer_close(struct codec_writer *writer)
 {
     if (writer->codec != NULL)
-        writer->codec->writer_close(writer);
+        writer->codec->functions->writer_close(writer);
     writer->codec = NULL;
 }
 
@@ -500,8 +466,7 @@ static bool write_image(const struct codec_writer *writer, const struct image *i
         .threads = writer->sink.encode != NULL ? thread_pool_threads(pool) : 1,
     };
     stream_plan(&stream);
-    const bool done = stream_run(&stream, error);
-    return done || !stream.lacks_memory ? done : codec_report_encode_memory(image, writer->format, error);
+    return stream_run(&stream, error);
 }
 
 /* Encode IMAGE at once, with the bits and channels that FORMAT holds. */
@@ -509,9 +474,8 @@ static bool encode_whole(const struct codec *codec, const struct image *image, c
                          const struct codec_settings *settings, uint8_t **bytes, size_t *size, struct error *error)
 {
     struct image held, copy;
-    const bool done = hold_rows(image, format, settings, &held, &copy)
-                          ? codec->encode(&held, format, settings, bytes, size, error)
-                          : codec_report_encode_memory(image, format, error);
+    const bool done = hold_rows(image, format, settings, &held, &copy, error) &&
+                      codec->functions->encode(&held, format, settings, bytes, size, error);
     image_free(&copy);
     return done;
 }
@@ -525,7 +489,7 @@ bool codec_encode(const struct image *image, const struct format *format, const 
     *size = 0;
     if (codec == NULL)
         return false;
-    if (codec->writer_open == NULL)
+    if (!codec_writes_rows(codec))
         return encode_whole(codec, image, format, settings, bytes, size, error);
     const bool done = codec_writer_open(&writer, image, format, settings, error) &&
                       write_image(&writer, image, error) && codec_writer_finish(&writer, bytes, size, error);

@@ -97,24 +97,10 @@ struct codec_writer {
     void *state;         /* of the codec */
 };
 
-/* A row of the table. `encode` and the writer's functions get images that the format holds: of at most most_bits, and with
- * alpha only if it holds_alpha. codec.c converts them before. */
-struct codec {
-    const char *name, *summary;
-    unsigned reads, writes;    /* 1 << format_id for each */
-    int read_bits, write_bits; /* the most bits a sample */
-    bool reads_cmyk;           /* it reads JPEGs of 4 channels */
-    unsigned jpeg_options;     /* bits of enum jpeg_option */
-    bool takes_compression;    /* it uses codec_settings.compression */
-    bool may_decline;          /* its reader_open may leave a file to another codec */
-    bool any_order;            /* its reader takes rows in any order */
-    bool fetches;              /* its reader fetches raw rows before it reads them */
-    bool has_twin;             /* kernels/jpeg/ reads and writes the same on a GPU */
-    int most_side;             /* its limits, 0 where it has none: pixels on a side */
-    size_t most_bytes;         /* of an image's samples in memory */
-    size_t most_file;          /* bytes of a file that it reads */
-    const char *limits;        /* the same in words; NULL if it has none */
-    bool (*decode)(const struct codec_input *input, struct image *image, struct error *error); /* NULL: not built in */
+/* The functions of a codec. `encode` and the writer's functions get images that the format holds: of at most most_bits, and
+ * with alpha only if it holds_alpha. codec.c converts them before. */
+struct codec_functions {
+    bool (*decode)(const struct codec_input *input, struct image *image, struct error *error);
     bool (*encode)(const struct image *image, const struct format *format, const struct codec_settings *settings,
                    uint8_t **bytes, size_t *size, struct error *error);
 
@@ -146,6 +132,26 @@ struct codec {
     void (*reader_close)(struct codec_reader *reader);
 };
 
+/* A row of the table. */
+struct codec {
+    const char *name, *summary;
+    unsigned reads, writes;    /* 1 << format_id for each */
+    int read_bits, write_bits; /* the most bits a sample */
+    bool reads_cmyk;           /* it reads JPEGs of 4 channels */
+    unsigned jpeg_options;     /* bits of enum jpeg_option */
+    bool takes_compression;    /* it uses codec_settings.compression */
+    bool may_decline;          /* its reader_open may leave a file to another codec */
+    bool any_order;            /* its reader takes rows in any order */
+    bool fetches;              /* its reader fetches raw rows before it reads them */
+    bool has_twin;             /* kernels/jpeg/ reads and writes the same on a GPU */
+    int most_side;             /* its limits, 0 where it has none: pixels on a side */
+    size_t most_bytes;         /* of an image's samples in memory */
+    size_t most_file;          /* bytes of a file that it reads */
+    const char *limits;        /* the same in words; NULL if it has none */
+
+    const struct codec_functions *functions; /* NULL: it is not built in */
+};
+
 /* All codecs. For each file, the first one that can read or write it, and is worth it, is the best. */
 const struct codec *codecs(size_t *count);
 
@@ -153,7 +159,16 @@ const struct codec *codecs(size_t *count);
 const struct codec *codec_find(const char *name, struct error *error);
 
 /* Is the codec built in? */
-bool codec_is_built_in(const struct codec *codec);
+static inline bool codec_is_built_in(const struct codec *codec)
+{
+    return codec->functions != NULL;
+}
+
+/* Does CODEC, which is built in, write row by row? */
+static inline bool codec_writes_rows(const struct codec *codec)
+{
+    return codec->functions->writer_open != NULL;
+}
 
 /* Does CODEC read, or write, files of FORMAT? It need not be built in. */
 bool codec_reads(const struct codec *codec, const struct format *format);

@@ -15,40 +15,23 @@ const struct codec *codec_find_substitute(const struct codec_input *input, struc
 /* Report that the data cannot be decoded. REASON is the library's message, or NULL. Returns false. */
 bool codec_report_damaged(const struct codec_input *input, const char *reason, struct error *error);
 
-/* Report that there is not enough memory to decode, or to encode. Returns false. */
-bool codec_report_decode_memory(const struct codec_input *input, struct error *error);
-bool codec_report_encode_memory(const struct image *image, const struct format *format, struct error *error);
+/* Report that there is not enough memory to encode. Returns false. */
+static inline bool report_memory(struct error *error)
+{
+    return error_no_memory(error, "the encoded image");
+}
 
 /* Check that the compressed rows of a PNG are whole: that they inflate to the rows of its size, or to a little more, and
  * that their checksum is right. */
 bool png_check_rows(const struct codec_input *input, struct error *error);
 
-/* The functions of the table's rows. png_decode reads interlaced files only. */
-bool png_decode(const struct codec_input *input, struct image *image, struct error *error);
-size_t png_reader_need(const struct codec_info *info);
-bool png_reader_open(struct codec_reader *reader, struct error *error);
-void png_reader_close(struct codec_reader *reader);
-size_t png_writer_need(const struct image *shape, const struct codec_settings *settings, int threads);
-bool png_writer_open(struct codec_writer *writer, int threads, struct error *error);
-bool png_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
-void png_writer_close(struct codec_writer *writer);
-size_t libjpeg_turbo_reader_need(const struct codec_info *info);
-bool libjpeg_turbo_reader_open(struct codec_reader *reader, struct error *error);
-void libjpeg_turbo_reader_close(struct codec_reader *reader);
-size_t libjpeg_turbo_writer_need(const struct image *shape, const struct codec_settings *settings, int threads);
-bool libjpeg_turbo_writer_open(struct codec_writer *writer, int threads, struct error *error);
-bool libjpeg_turbo_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
-void libjpeg_turbo_writer_close(struct codec_writer *writer);
-size_t parallel_jpeg_reader_need(const struct codec_info *info);
-bool parallel_jpeg_reader_repays(const struct codec_info *info, const struct codec_settings *settings);
-bool parallel_jpeg_reader_open(struct codec_reader *reader, struct error *error);
-void parallel_jpeg_reader_close(struct codec_reader *reader);
-size_t parallel_jpeg_writer_need(const struct image *shape, const struct codec_settings *settings, int threads);
-bool parallel_jpeg_writer_open(struct codec_writer *writer, int threads, struct error *error);
-bool parallel_jpeg_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
-void parallel_jpeg_writer_close(struct codec_writer *writer);
-bool stb_decode(const struct codec_input *input, struct image *image, struct error *error);
-bool stb_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
-                uint8_t **bytes, size_t *size, struct error *error);
+/* The most bytes of a JPEG file of SHAPE. Up to quality 90 a sample takes at most a byte. Above, a coefficient of 8 bits has
+ * a code of at most 10 bits. More of the 64 cannot be larger, because the sum of their squares is at most 64 x 128^2. */
+static inline size_t jpeg_file_bound(const struct image *shape, const struct codec_settings *settings)
+{
+    return settings->quality <= 90 ? image_bytes(shape) : 9 * image_bytes(shape) / 4;
+}
+
+extern const struct codec_functions parallel_jpeg, libjpeg_turbo, parallel_png, stb;
 
 #endif

@@ -14,7 +14,7 @@ static bool convert_bits(const struct codec_input *input, struct image *image, s
     struct image converted;
     if (image->bits == bits)
         return true;
-    const bool done = image_convert(image, bits, &converted, NULL) || codec_report_decode_memory(input, error);
+    const bool done = image_convert(image, bits, &converted, error);
     image_free(image);
     *image = converted;
     return done;
@@ -23,7 +23,7 @@ static bool convert_bits(const struct codec_input *input, struct image *image, s
 /* Does CODEC read this file row by row? */
 static bool reads_rows(const struct codec *codec, const struct codec_info *info)
 {
-    return codec->reader_open != NULL && !info->interlaced;
+    return codec->functions->reader_open != NULL && !info->interlaced;
 }
 
 /* The codec that reads the file if the chosen one declines it; NULL: none does. */
@@ -42,7 +42,7 @@ bool codec_reads_rows(const struct codec_info *info)
 
 static size_t reader_need(const struct codec *codec, const struct codec_info *info)
 {
-    return codec->reader_need != NULL ? codec->reader_need(info) : 0;
+    return codec->functions->reader_need != NULL ? codec->functions->reader_need(info) : 0;
 }
 
 size_t codec_reader_need(const struct codec_info *info)
@@ -69,8 +69,8 @@ static bool read_converted(void *context, int first, int rows, const struct rows
     const struct codec_reader *reader = context;
     const struct codec_info *info = reader->input.info;
     struct image read, converted;
-    if (!image_allocate(&read, info->width, rows, info->channels, info->bits, NULL))
-        return codec_report_decode_memory(&reader->input, error);
+    if (!image_allocate(&read, info->width, rows, info->channels, info->bits, error))
+        return false;
     const bool done = reader->own.read(context, first, rows, raw, read.samples, error);
     converted = read;
     converted.bits = codec_bits(info, reader->input.settings);
@@ -89,7 +89,7 @@ static bool open_reader(struct codec_reader *reader, const struct codec_input *i
     struct row_source *source = &reader->source;
     *reader = (struct codec_reader){
         .source = {.context = reader, .multiple = 1, .any_order = codec->any_order}, .input = *input, .codec = codec};
-    if (reads_rows(codec, info) && !codec->reader_open(reader, error))
+    if (reads_rows(codec, info) && !codec->functions->reader_open(reader, error))
         return false;
     if (source->read != NULL && codec_bits(info, input->settings) != info->bits) {
         reader->own = *source;
@@ -112,7 +112,7 @@ bool codec_reader_open(struct codec_reader *reader, const struct codec_input *in
 void codec_reader_close(struct codec_reader *reader)
 {
     if (reader->codec != NULL && reads_rows(reader->codec, reader->input.info))
-        reader->codec->reader_close(reader);
+        reader->codec->functions->reader_close(reader);
     *reader = (struct codec_reader){0};
 }
 
@@ -124,7 +124,7 @@ static bool decode_by_rows(const struct codec_reader *reader, struct image *imag
     const struct codec_input *input = &reader->input;
     const struct codec_info *info = input->info;
     if (!image_allocate(image, info->width, info->height, info->channels, codec_bits(info, input->settings), error))
-        return codec_report_decode_memory(input, error);
+        return false;
     const struct row_source *source = &reader->source;
     const struct row_sink sink = {.image = image, .multiple = 1};
     struct thread_pool *pool = input->settings->pool;
@@ -139,8 +139,6 @@ static bool decode_by_rows(const struct codec_reader *reader, struct image *imag
     };
     stream_plan(&stream);
     const bool done = stream_run(&stream, error);
-    if (stream.lacks_memory)
-        codec_report_decode_memory(input, error);
     if (!done)
         image_free(image);
     return done;
@@ -151,7 +149,7 @@ static bool decode_at_once(const struct codec_reader *reader, struct image *imag
 {
     const struct codec_input *input = &reader->input;
     const struct codec_info *info = input->info;
-    if (!reader->codec->decode(input, image, error)) {
+    if (!reader->codec->functions->decode(input, image, error)) {
         *image = (struct image){0};
         return false;
     }
@@ -185,6 +183,8 @@ bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const str
     const bool done = codec_reader_open(&reader, &input, error) && codec_reader_decode(&reader, image, error);
     found.codec = reader.codec;
     codec_reader_close(&reader);
+    if (!done)
+        error_add_subject(error, input.name);
     if (done && info != NULL)
         *info = found;
     return done;

@@ -2,7 +2,7 @@
  *
  * The codec `libjpeg-turbo`: JPEG through the interface of libjpeg. The library reports an error by calling a function
  * that must not return, so that function jumps back here. The jump loses local variables that have changed. So it goes
- * only to functions that have none: each call of the library has such a function around it. */
+ * only to `attempt`, which has none: it calls all functions that call the library. */
 #include "codec/codec_internal.h"
 
 #include <setjmp.h>
@@ -43,6 +43,15 @@ static void errors_print(j_common_ptr jpeg)
     (void)jpeg; /* only main prints */
 }
 
+/* Call CALL with STATE. Returns false after a jump. */
+static bool attempt(struct errors *errors, void (*call)(void *), void *state)
+{
+    if (setjmp(errors->back) != 0)
+        return false;
+    call(state);
+    return true;
+}
+
 static struct jpeg_error_mgr *errors_begin(struct errors *errors)
 {
     jpeg_std_error(&errors->manager);
@@ -72,6 +81,9 @@ static size_t coefficients_need(int width, int height, int channels)
 struct jpeg_reader {
     struct jpeg_decompress_struct jpeg;
     struct errors errors;
+    const struct codec_input *input;
+    uint8_t *samples; /* the next COUNT rows go here */
+    JDIMENSION count;
 };
 
 static bool read_failed(const struct codec_reader *reader, struct error *error)
@@ -79,13 +91,16 @@ static bool read_failed(const struct codec_reader *reader, struct error *error)
     struct jpeg_reader *state = reader->state;
     char reason[JMSG_LENGTH_MAX];
     if (state->errors.manager.msg_code == JERR_OUT_OF_MEMORY)
-        return codec_report_decode_memory(&reader->input, error);
+        return error_no_memory(error, "the decoder");
     state->errors.manager.format_message((j_common_ptr)&state->jpeg, reason);
     return codec_report_damaged(&reader->input, reason, error);
 }
 
-static void begin_reading(struct jpeg_decompress_struct *jpeg, const struct codec_input *input)
+static void begin_reading(void *context)
 {
+    struct jpeg_reader *state = context;
+    struct jpeg_decompress_struct *jpeg = &state->jpeg;
+    const struct codec_input *input = state->input;
     const struct codec_info *info = input->info;
     jpeg_create_decompress(jpeg);
     jpeg_mem_src(jpeg, input->bytes, (unsigned long)input->size);
@@ -97,63 +112,53 @@ static void begin_reading(struct jpeg_decompress_struct *jpeg, const struct code
         ERREXIT(jpeg, JERR_BAD_LENGTH); /* the container check has read other numbers */
 }
 
-static bool try_begin_reading(struct jpeg_reader *state, const struct codec_input *input)
-{
-    if (setjmp(state->errors.back) != 0)
-        return false;
-    begin_reading(&state->jpeg, input);
-    return true;
-}
-
-size_t libjpeg_turbo_reader_need(const struct codec_info *info)
+static size_t reader_need(const struct codec_info *info)
 {
     return rows_need(info->width, info->channels) +
            (info->progressive ? coefficients_need(info->width, info->height, info->channels) : 0);
 }
 
-static void read_scanlines(struct jpeg_decompress_struct *jpeg, JDIMENSION count, uint8_t *samples)
+static void read_scanlines(void *context)
 {
+    struct jpeg_reader *state = context;
+    struct jpeg_decompress_struct *jpeg = &state->jpeg;
     const size_t row_bytes = (size_t)jpeg->output_width * (size_t)jpeg->output_components;
-    const JDIMENSION first = jpeg->output_scanline, last = first + count;
+    const JDIMENSION first = jpeg->output_scanline, last = first + state->count;
     while (jpeg->output_scanline < last) {
         const JDIMENSION left = last - jpeg->output_scanline;
         JSAMPROW rows[ROWS];
         for (JDIMENSION i = 0; i < ROWS && i < left; i++)
-            rows[i] = samples + (jpeg->output_scanline - first + i) * row_bytes;
+            rows[i] = state->samples + (jpeg->output_scanline - first + i) * row_bytes;
         jpeg_read_scanlines(jpeg, rows, left < ROWS ? left : ROWS);
     }
     if (last == jpeg->output_height)
         jpeg_finish_decompress(jpeg);
 }
 
-static bool try_read(struct jpeg_reader *state, JDIMENSION count, uint8_t *samples)
-{
-    if (setjmp(state->errors.back) != 0)
-        return false;
-    read_scanlines(&state->jpeg, count, samples);
-    return true;
-}
-
 static bool read_rows(void *context, int first, int rows, const struct rows *raw, uint8_t *samples, struct error *error)
 {
     const struct codec_reader *reader = context;
+    struct jpeg_reader *state = reader->state;
     (void)first;
     (void)raw;
-    return try_read(reader->state, (JDIMENSION)rows, samples) || read_failed(reader, error);
+    state->samples = samples;
+    state->count = (JDIMENSION)rows;
+    return attempt(&state->errors, read_scanlines, state) || read_failed(reader, error);
 }
 
-bool libjpeg_turbo_reader_open(struct codec_reader *reader, struct error *error)
+static bool reader_open(struct codec_reader *reader, struct error *error)
 {
     struct jpeg_reader *state = calloc(1, sizeof *state);
     if (state == NULL)
-        return codec_report_decode_memory(&reader->input, error);
+        return error_no_memory(error, "the decoder");
     reader->state = state;
     reader->source.read = read_rows;
+    state->input = &reader->input;
     state->jpeg.err = errors_begin(&state->errors);
-    return try_begin_reading(state, &reader->input) || read_failed(reader, error);
+    return attempt(&state->errors, begin_reading, state) || read_failed(reader, error);
 }
 
-void libjpeg_turbo_reader_close(struct codec_reader *reader)
+static void reader_close(struct codec_reader *reader)
 {
     struct jpeg_reader *state = reader->state;
     if (state != NULL)
@@ -175,6 +180,8 @@ struct jpeg_writer {
     struct jpeg_compress_struct jpeg;
     struct errors errors;
     struct sink sink;
+    const struct codec_writer *writer;
+    const struct image *rows; /* the next ones */
 };
 
 static void sink_grow(j_compress_ptr jpeg, size_t capacity)
@@ -224,12 +231,13 @@ static void set_quantisers(struct jpeg_compress_struct *jpeg, const struct jpeg_
     }
 }
 
-static void begin_writing(struct jpeg_writer *state, const struct image *shape, const struct codec_settings *settings)
+static void begin_writing(void *context)
 {
+    struct jpeg_writer *state = context;
     struct jpeg_compress_struct *jpeg = &state->jpeg;
-    struct chroma_subsampling chroma = settings->chroma_subsampling;
-    if (chroma.horizontal == 0) /* as stb chooses */
-        chroma.horizontal = chroma.vertical = settings->quality <= 90 ? 2 : 1;
+    const struct image *shape = &state->writer->shape;
+    const struct codec_settings *settings = state->writer->settings;
+    const struct chroma_subsampling chroma = jpeg_chroma_for(settings->chroma_subsampling, settings->quality);
     jpeg_create_compress(jpeg);
     jpeg->dest = &state->sink.manager;
     jpeg->image_width = (JDIMENSION)shape->width;
@@ -249,34 +257,17 @@ static void begin_writing(struct jpeg_writer *state, const struct image *shape, 
     jpeg_start_compress(jpeg, TRUE);
 }
 
-static bool try_begin_writing(struct jpeg_writer *state, const struct image *shape,
-                              const struct codec_settings *settings)
-{
-    if (setjmp(state->errors.back) != 0)
-        return false;
-    begin_writing(state, shape, settings);
-    return true;
-}
-
-/* Only memory can be missing: codec.c has checked the sides. */
-static bool write_failed(const struct codec_writer *writer, struct error *error)
-{
-    return codec_report_encode_memory(&writer->shape, writer->format, error);
-}
-
-/* Up to quality 90 a sample takes at most a byte. Above, a coefficient of 8 bits has a code of at most 10 bits. More of
- * the 64 cannot be larger, because the sum of their squares is at most 64 x 128^2. */
-size_t libjpeg_turbo_writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
 {
     (void)threads;
-    const size_t bytes = image_bytes(shape);
     const size_t scans = settings->progressive ? coefficients_need(shape->width, shape->height, shape->channels) : 0;
-    return rows_need(shape->width, shape->channels) + (settings->quality <= 90 ? bytes : 9 * bytes / 4) + scans +
-           FIRST_CAPACITY;
+    return rows_need(shape->width, shape->channels) + jpeg_file_bound(shape, settings) + scans + FIRST_CAPACITY;
 }
 
-static void write_scanlines(struct jpeg_writer *state, const struct image *image)
+static void write_scanlines(void *context)
 {
+    struct jpeg_writer *state = context;
+    const struct image *image = state->rows;
     int next = 0;
     while (next < image->height) {
         JSAMPROW rows[ROWS]; /* the library does not write to them */
@@ -287,57 +278,56 @@ static void write_scanlines(struct jpeg_writer *state, const struct image *image
     }
 }
 
-static bool try_write(struct jpeg_writer *state, const struct image *rows)
+/* Call CALL for WRITER. Only memory can be missing: codec.c has checked the sides. */
+static bool call_library(const struct codec_writer *writer, void (*call)(void *), struct error *error)
 {
-    if (setjmp(state->errors.back) != 0)
-        return false;
-    write_scanlines(state, rows);
-    return true;
+    struct jpeg_writer *state = writer->state;
+    return attempt(&state->errors, call, state) || report_memory(error);
 }
 
 static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
 {
     const struct codec_writer *writer = context;
+    struct jpeg_writer *state = writer->state;
     (void)first;
-    return try_write(writer->state, rows) || write_failed(writer, error);
+    state->rows = rows;
+    return call_library(writer, write_scanlines, error);
 }
 
-bool libjpeg_turbo_writer_open(struct codec_writer *writer, int threads, struct error *error)
+static bool writer_open(struct codec_writer *writer, int threads, struct error *error)
 {
     (void)threads;
-    const struct image *shape = &writer->shape;
     struct jpeg_writer *state = calloc(1, sizeof *state);
     if (state == NULL)
-        return write_failed(writer, error);
+        return report_memory(error);
+    state->writer = writer;
     writer->state = state;
     writer->sink.multiple = ROWS;
     writer->sink.write = write_rows;
     state->jpeg.err = errors_begin(&state->errors);
     state->sink.manager = (struct jpeg_destination_mgr){
         .init_destination = sink_begin, .empty_output_buffer = sink_full, .term_destination = sink_end};
-    return try_begin_writing(state, shape, writer->settings) || write_failed(writer, error);
+    return call_library(writer, begin_writing, error);
 }
 
-static bool try_finish(struct jpeg_writer *state)
+static void finish_writing(void *context)
 {
-    if (setjmp(state->errors.back) != 0)
-        return false;
+    struct jpeg_writer *state = context;
     jpeg_finish_compress(&state->jpeg);
-    return true;
 }
 
-bool libjpeg_turbo_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
+static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
 {
     struct jpeg_writer *state = writer->state;
-    if (!try_finish(state))
-        return write_failed(writer, error);
+    if (!call_library(writer, finish_writing, error))
+        return false;
     *bytes = state->sink.bytes;
     *size = state->sink.capacity - state->sink.manager.free_in_buffer;
     state->sink.bytes = NULL;
     return true;
 }
 
-void libjpeg_turbo_writer_close(struct codec_writer *writer)
+static void writer_close(struct codec_writer *writer)
 {
     struct jpeg_writer *state = writer->state;
     if (state == NULL)
@@ -347,3 +337,13 @@ void libjpeg_turbo_writer_close(struct codec_writer *writer)
     free(state);
     writer->state = NULL;
 }
+
+const struct codec_functions libjpeg_turbo = {
+    .reader_need = reader_need,
+    .reader_open = reader_open,
+    .reader_close = reader_close,
+    .writer_need = writer_need,
+    .writer_open = writer_open,
+    .writer_finish = writer_finish,
+    .writer_close = writer_close,
+};

@@ -50,7 +50,7 @@ struct png_inflater *png_inflate_open(const struct codec_input *input, const str
 {
     struct png_inflater *inflater = malloc(sizeof *inflater);
     if (inflater == NULL) {
-        codec_report_decode_memory(input, error);
+        error_no_memory(error, "the decoder");
         return NULL;
     }
     inflater->input = input;

@@ -63,7 +63,7 @@ bool png_inflate_report(const struct codec_input *input, enum zlib_result result
         [ZLIB_TOO_LARGE] = "it goes on after the last row",
     };
     if (result == ZLIB_NO_MEMORY)
-        return codec_report_decode_memory(input, error);
+        return error_no_memory(error, "the decoder");
     return codec_report_damaged(input, reasons[result], error);
 }
 

@@ -21,6 +21,12 @@ struct png_picture {
     size_t stream_size; /* bytes of data in all IDAT chunks: a zlib stream */
 };
 
+/* The reader's functions, for the codec's row in png_write.c. png_decode reads interlaced files only. */
+bool png_decode(const struct codec_input *input, struct image *image, struct error *error);
+size_t png_reader_need(const struct codec_info *info);
+bool png_reader_open(struct codec_reader *reader, struct error *error);
+void png_reader_close(struct codec_reader *reader);
+
 /* Read the chunks up to the last IDAT. */
 void png_picture_read(const struct codec_input *input, struct png_picture *picture);
 

@@ -5,7 +5,7 @@
 #include "codec/codec_internal.h"
 
 #include "codec/deflate.h"
-#include "codec/png_filter.h"
+#include "codec/png_picture.h"
 #include "container/png.h"
 #include "container/zlib.h"
 
@@ -252,7 +252,7 @@ static bool encoding_open(struct encoding *encoding, int threads)
 
 /* A thread's rows are those of a band, at most BAND_BYTES or one row, as filtered and as compressed. From LIBDEFLATE_LEVEL
  * on, all filtered rows, and a second stream, are in memory, too. */
-size_t png_writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
 {
     enum { OTHER = 1 << 18 }; /* the compressor, and what deflate_bound adds */
     const size_t row = image_pixel_bytes(shape) * (size_t)shape->width + 1, rows = row * (size_t)shape->height;
@@ -275,7 +275,7 @@ static bool encode_rows(void *context, int thread, int first, const struct image
         const struct image band = image_rows(rows, y, left < encoding->band_rows ? left : encoding->band_rows);
         done = encode_band(encoding, *state, (first + y) / encoding->band_rows, &band);
     }
-    return done || codec_report_encode_memory(&writer->shape, writer->format, error);
+    return done || report_memory(error);
 }
 
 static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
@@ -286,7 +286,7 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
         const int left = encoding->shape.height - y;
         struct band *band = &encoding->results[y / encoding->band_rows];
         if (!append_data(encoding, band->bytes, band->size))
-            return codec_report_encode_memory(&writer->shape, writer->format, error);
+            return report_memory(error);
         free(band->bytes);
         band->bytes = NULL;
         encoding->adler =
@@ -296,14 +296,14 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
     return true;
 }
 
-bool png_writer_open(struct codec_writer *writer, int threads, struct error *error)
+static bool writer_open(struct codec_writer *writer, int threads, struct error *error)
 {
     const struct image *shape = &writer->shape;
     const size_t pixel = image_pixel_bytes(shape), row_bytes = (size_t)shape->width * pixel;
     const int fitting = row_bytes < BAND_BYTES ? (int)(BAND_BYTES / (row_bytes + 1)) : 1;
     struct encoding *encoding = malloc(sizeof *encoding);
     if (encoding == NULL)
-        return codec_report_encode_memory(shape, writer->format, error);
+        return report_memory(error);
     *encoding = (struct encoding){
         .shape = *shape, .pixel = pixel, .row_bytes = row_bytes, .level = writer->settings->compression, .adler = 1};
     encoding->band_rows = fitting < shape->height ? fitting : shape->height;
@@ -313,10 +313,10 @@ bool png_writer_open(struct codec_writer *writer, int threads, struct error *err
     writer->sink.encode = encode_rows;
     writer->sink.write = write_rows;
     writer->finishes_late = encoding->level >= LIBDEFLATE_LEVEL;
-    return encoding_open(encoding, threads) || codec_report_encode_memory(shape, writer->format, error);
+    return encoding_open(encoding, threads) || report_memory(error);
 }
 
-bool png_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
+static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
 {
     struct encoding *encoding = writer->state;
     struct blob *file = &encoding->file;
@@ -324,7 +324,7 @@ bool png_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *siz
     put_big32(adler, encoding->adler);
     if ((encoding->filtered != NULL && !compress_again(encoding)) || !append_data(encoding, adler, ZLIB_TAIL) ||
         blob_extend(file, 2 * PNG_CHUNK_OVERHEAD - PNG_CHUNK_HEAD) == NULL)
-        return codec_report_encode_memory(&writer->shape, writer->format, error);
+        return report_memory(error);
     const size_t data = file->size - 2 * PNG_CHUNK_OVERHEAD - encoding->chunk;
     uint8_t *end = png_chunk_close(file->bytes + encoding->chunk, "IDAT", data);
     *size = (size_t)(png_chunk_close(end, "IEND", 0) - file->bytes);
@@ -333,7 +333,7 @@ bool png_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *siz
     return true;
 }
 
-void png_writer_close(struct codec_writer *writer)
+static void writer_close(struct codec_writer *writer)
 {
     struct encoding *encoding = writer->state;
     if (encoding == NULL)
@@ -349,3 +349,14 @@ void png_writer_close(struct codec_writer *writer)
     free(encoding);
     writer->state = NULL;
 }
+
+const struct codec_functions parallel_png = {
+    .decode = png_decode,
+    .reader_need = png_reader_need,
+    .reader_open = png_reader_open,
+    .reader_close = png_reader_close,
+    .writer_need = writer_need,
+    .writer_open = writer_open,
+    .writer_finish = writer_finish,
+    .writer_close = writer_close,
+};

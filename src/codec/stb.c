@@ -26,7 +26,7 @@ static bool report_failure(const struct codec_input *input, struct error *error)
     if (stb_read_refused())
         return codec_report_damaged(input, "it holds far more data than its picture has", error);
     if (reason != NULL && strcmp(reason, "outofmem") == 0)
-        return codec_report_decode_memory(input, error);
+        return error_no_memory(error, "the decoded image");
     if (reason != NULL && (strcmp(reason, "unknown image type") == 0 || strcmp(reason, "bad png sig") == 0))
         return codec_report_damaged(input, NULL, error);
     return codec_report_damaged(input, reason, error);
@@ -100,7 +100,7 @@ static bool decode(const struct codec_input *input, const uint8_t *bytes, size_t
     return true;
 }
 
-bool stb_decode(const struct codec_input *input, struct image *image, struct error *error)
+static bool decode_file(const struct codec_input *input, struct image *image, struct error *error)
 {
     size_t size;
     /* stb reads no checksum, and reads zeros after a stream that ends too early. */
@@ -109,7 +109,8 @@ bool stb_decode(const struct codec_input *input, struct image *image, struct err
     if (!needs_patch(input))
         return decode(input, input->bytes, input->size, image, error);
     uint8_t *copy = patch_png_for_stb(input, &size);
-    const bool done = copy != NULL ? decode(input, copy, size, image, error) : codec_report_decode_memory(input, error);
+    const bool done =
+        copy != NULL ? decode(input, copy, size, image, error) : error_no_memory(error, "a copy of the file");
     free(copy);
     return done;
 }
@@ -127,8 +128,8 @@ static void sink_append(void *context, void *bytes, int size)
     sink->failed = sink->failed || !blob_append(&sink->file, bytes, (size_t)size);
 }
 
-bool stb_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
-                uint8_t **bytes, size_t *size, struct error *error)
+static bool encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
+                   uint8_t **bytes, size_t *size, struct error *error)
 {
     const int width = image->width, height = image->height, channels = image->channels;
     struct sink sink = {0};
@@ -138,9 +139,11 @@ bool stb_encode(const struct image *image, const struct format *format, const st
             : stbi_write_jpg_to_func(sink_append, &sink, width, height, channels, image->samples, settings->quality);
     if (done == 0 || sink.failed) {
         blob_free(&sink.file);
-        return codec_report_encode_memory(image, format, error);
+        return report_memory(error);
     }
     *bytes = sink.file.bytes;
     *size = sink.file.size;
     return true;
 }
+
+const struct codec_functions stb = {.decode = decode_file, .encode = encode};

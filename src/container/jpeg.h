@@ -138,6 +138,13 @@ bool jpeg_walk_headers(struct jpeg_walk *walk, struct jpeg_segment *segment);
 /* The chroma subsampling of three components; 0, 0 for others. */
 struct chroma_subsampling jpeg_chroma_subsampling(const struct jpeg_headers *headers);
 
+/* CHROMA or, if it is 0, 0, the subsampling for a file of QUALITY, as stb chooses it. */
+static inline struct chroma_subsampling jpeg_chroma_for(struct chroma_subsampling chroma, int quality)
+{
+    const int factor = quality <= 90 ? 2 : 1;
+    return chroma.horizontal != 0 ? chroma : (struct chroma_subsampling){factor, factor};
+}
+
 /* Is this the marker of a frame header? */
 bool jpeg_is_frame(unsigned marker);
 

@@ -397,7 +397,7 @@ bool stream_run(struct stream *stream, struct error *error)
     stream->lacks_memory = !reserve(stream);
     if (stream->lacks_memory) {
         release(stream);
-        return false;
+        return error_no_memory(error, "bands of %d rows of %d pixels", bands->rows, stream->shape.width);
     }
     note_passed(stream);
     pthread_mutex_init(&stream->mutex, NULL);

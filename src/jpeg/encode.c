@@ -53,6 +53,11 @@ struct jpeg_encoder *jpeg_encoder_open(const struct jpeg_layout *layout)
     if (encoder == NULL)
         return NULL;
     encoder->layout = *layout;
+    encoder->bands = calloc((size_t)layout->mcus_down, sizeof *encoder->bands);
+    if (encoder->bands == NULL || !jpeg_append_headers(&encoder->file.blob, layout)) {
+        jpeg_encoder_close(encoder);
+        return NULL;
+    }
     encoder->loops = jpeg_encode_loops_for(set);
     for (int i = 0; i < 2; i++) {
         const struct jpeg_component *component = &layout->components[i < layout->component_count ? i : 0];
@@ -65,9 +70,21 @@ struct jpeg_encoder *jpeg_encoder_open(const struct jpeg_layout *layout)
     return encoder;
 }
 
+void jpeg_encoder_close(struct jpeg_encoder *encoder)
+{
+    if (encoder == NULL)
+        return;
+    for (int i = 0; encoder->bands != NULL && i < encoder->layout.mcus_down; i++)
+        free(encoder->bands[i]);
+    free(encoder->bands);
+    blob_free(&encoder->file.blob);
+    free(encoder);
+}
+
 /* ---- Bands ---- */
 
-/* The DC values of the first MCU cannot be coded without the band above, so that MCU is not in the bits. */
+/* The bits of some rows of MCUs, which do not depend on other bands. The DC values of the first MCU cannot be coded
+ * without the band above, so that MCU is not in the bits. */
 struct jpeg_band {
     int16_t first[JPEG_MCU_BLOCKS_MOST][JPEG_BLOCK]; /* the blocks of the first MCU, as in struct jpeg_blocks */
     uint64_t first_nonzero[JPEG_MCU_BLOCKS_MOST];
@@ -145,26 +162,27 @@ static bool encode_row(const struct jpeg_encoder *encoder, const struct image *r
     return true;
 }
 
-struct jpeg_band *jpeg_band_encode(const struct jpeg_encoder *encoder, const struct image *rows)
+bool jpeg_encode_band(struct jpeg_encoder *encoder, int first, const struct image *rows)
 {
     const int mcu_height = JPEG_SIDE * encoder->layout.vertical;
     int predictors[JPEG_COMPONENTS_MOST] = {0};
     struct growth growth = {.capacity = image_bytes(rows) / 8};
     if (!reserve_tile(&growth))
-        return NULL;
+        return false;
     for (int y = 0; y < rows->height; y += mcu_height) {
         const int left = rows->height - y;
         const struct image row = image_rows(rows, y, left < mcu_height ? left : mcu_height);
         if (!encode_row(encoder, &row, y == 0, predictors, &growth)) {
             free(growth.band);
-            return NULL;
+            return false;
         }
     }
     struct jpeg_band *band = growth.band;
     memcpy(band->last_dc, predictors, sizeof predictors);
     band->bit_count = bits_end(&growth.bits, band->bits);
     struct jpeg_band *smaller = realloc(band, sizeof *band + (size_t)(band->bit_count / 8) + 1);
-    return smaller != NULL ? smaller : band;
+    encoder->bands[first / mcu_height] = smaller != NULL ? smaller : band;
+    return true;
 }
 
 /* ---- Joining ---- */
@@ -228,8 +246,9 @@ bool jpeg_file_append_bits(struct jpeg_file *file, const uint8_t *bits, uint64_t
     return true;
 }
 
-bool jpeg_file_append(struct jpeg_file *file, const struct jpeg_encoder *encoder, const struct jpeg_band *band)
+static bool write_band(struct jpeg_encoder *encoder, const struct jpeg_band *band)
 {
+    struct jpeg_file *file = &encoder->file;
     const size_t mcu_blocks = (size_t)encoder->layout.mcu_blocks;
     struct jpeg_blocks blocks;
     uint8_t first[JPEG_MCU_BLOCKS_MOST * JPEG_BLOCK_BYTES_MOST + 16] = {0};
@@ -242,9 +261,30 @@ bool jpeg_file_append(struct jpeg_file *file, const struct jpeg_encoder *encoder
            jpeg_file_append_bits(file, band->bits, band->bit_count);
 }
 
-bool jpeg_file_end(struct jpeg_file *file)
+bool jpeg_write_bands(struct jpeg_encoder *encoder, int first, int rows)
+{
+    const int mcu_height = JPEG_SIDE * encoder->layout.vertical;
+    for (int i = first / mcu_height; i <= (first + rows - 1) / mcu_height; i++) {
+        struct jpeg_band **band = &encoder->bands[i];
+        if (*band == NULL)
+            continue; /* a band of several rows of MCUs has begun above */
+        if (!write_band(encoder, *band))
+            return false;
+        free(*band);
+        *band = NULL;
+    }
+    return true;
+}
+
+bool jpeg_encoder_finish(struct jpeg_encoder *encoder, uint8_t **bytes, size_t *size)
 {
     const uint8_t ones = 0xff; /* fill the last byte */
-    return (file->held_count == 0 || jpeg_file_append_bits(file, &ones, 8 - (unsigned)file->held_count)) &&
-           jpeg_append_end(&file->blob);
+    struct jpeg_file *file = &encoder->file;
+    if ((file->held_count > 0 && !jpeg_file_append_bits(file, &ones, 8 - (unsigned)file->held_count)) ||
+        !jpeg_append_end(&file->blob))
+        return false;
+    *bytes = file->blob.bytes;
+    *size = file->blob.size;
+    file->blob = (struct blob){0};
+    return true;
 }

@@ -167,8 +167,7 @@ void jpeg_layout_for_writing(struct jpeg_layout *layout, int width, int height, 
 {
     /* Percent of the standard quantisers, as jpeg_quality_scaling has it. */
     const int percent = quality < 50 ? 5000 / quality : 200 - 2 * quality;
-    if (chroma.horizontal == 0)
-        chroma.horizontal = chroma.vertical = quality <= 90 ? 2 : 1;
+    chroma = jpeg_chroma_for(chroma, quality);
     *layout = (struct jpeg_layout){
         .width = width,
         .height = height,

@@ -5,7 +5,7 @@
  * reads this file. The terms are those of ITU-T T.81.
  *
  * To decode, make a layout of the file's headers and open an index of its scan. Then any thread decodes any rows. To
- * encode, make a layout and open an encoder. Any thread encodes any rows to a band, and one thread joins the bands.
+ * encode, make a layout and open an encoder. Any thread encodes any rows, and one thread writes them to the file.
  *
  * Rows are rows of pixels. A call takes whole rows of MCUs, JPEG_SIDE x the layout's vertical factor each, but for the
  * last ones of the picture. Functions that return false or NULL set no error. What the decoder does not support is what
@@ -149,7 +149,8 @@ void jpeg_decode_band(const struct jpeg_index *index, int first, int rows, uint8
 
 /* Convert ROWS rows of pixels, from row FIRST on, which begins a row of MCUs, to SAMPLES: 1 or 3 bytes each, row by row.
  * PLANES are what jpeg_decode_band has made of the same rows. */
-void jpeg_convert_band(const struct jpeg_index *index, int first, int rows, const struct rows *planes, uint8_t *samples);
+void jpeg_convert_band(const struct jpeg_index *index, int first, int rows, const struct rows *planes,
+                       uint8_t *samples);
 
 /* ---- Encoding ---- */
 
@@ -158,30 +159,26 @@ void jpeg_convert_band(const struct jpeg_index *index, int first, int rows, cons
 bool jpeg_append_headers(struct blob *out, const struct jpeg_layout *layout);
 bool jpeg_append_end(struct blob *out);
 
-/* The tables and the instruction set of an encoder. */
+/* An encoder of a picture. It owns the file, and the encoded bands that are not in the file yet. */
 struct jpeg_encoder;
 
-/* Prepare to encode a picture of LAYOUT, whose tables are set. Release it with free. NULL: there is not enough memory. */
+/* Begin the file of a picture of LAYOUT, whose tables are set. Release the encoder with jpeg_encoder_close. NULL, or false
+ * from the functions below: there is not enough memory. */
 struct jpeg_encoder *jpeg_encoder_open(const struct jpeg_layout *layout);
 
-/* The bits of some rows of MCUs, which do not depend on other bands. */
-struct jpeg_band;
+/* Encode a band: ROWS of the picture, of 8 bits, from row FIRST on. They begin and end where rows of MCUs do, or with the
+ * picture. They have as many channels as the layout components. Several threads may encode at a time. */
+bool jpeg_encode_band(struct jpeg_encoder *encoder, int first, const struct image *rows);
 
-/* Encode ROWS of the picture, of 8 bits. They begin and end where rows of MCUs do, or with the picture. They have as
- * many channels as the layout components. Release the band with free. NULL: there is not enough memory. */
-struct jpeg_band *jpeg_band_encode(const struct jpeg_encoder *encoder, const struct image *rows);
+/* Append the encoded bands of ROWS rows, from row FIRST on, to the file. The calls go from the top of the picture to its
+ * bottom. */
+bool jpeg_write_bands(struct jpeg_encoder *encoder, int first, int rows);
 
-/* A file. The struct owns the bytes, and those of the headers are there. */
-struct jpeg_file {
-    struct blob blob;
-    uint64_t held; /* the last HELD_COUNT bits, 0 to 7, are not in the blob yet */
-    int held_count;
-    int predictors[JPEG_COMPONENTS_MOST];
-};
+/* Finish the file, after the last rows. The caller releases *BYTES with free. */
+bool jpeg_encoder_finish(struct jpeg_encoder *encoder, uint8_t **bytes, size_t *size);
 
-/* Append bands, in their order, and at last the end of the file. Returns false if there is not enough memory. */
-bool jpeg_file_append(struct jpeg_file *file, const struct jpeg_encoder *encoder, const struct jpeg_band *band);
-bool jpeg_file_end(struct jpeg_file *file);
+/* NULL is allowed. */
+void jpeg_encoder_close(struct jpeg_encoder *encoder);
 
 #ifdef __cplusplus
 }

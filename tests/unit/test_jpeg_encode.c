@@ -91,23 +91,19 @@ static struct file encode_bands(const struct jpeg_encode_loops *loops, const str
                                 struct chroma_subsampling chroma, int quality, int rows)
 {
     struct jpeg_layout layout;
-    struct jpeg_file file = {.held_count = 0};
+    struct file file;
     jpeg_layout_for_writing(&layout, image->width, image->height, image->channels, chroma, quality);
     struct jpeg_encoder *encoder = jpeg_encoder_open(&layout);
     assert_non_null(encoder);
     encoder->loops = loops;
-    assert_true(jpeg_append_headers(&file.blob, &layout));
     rows *= JPEG_SIDE * layout.vertical;
     for (int y = 0; y < image->height; y += rows) {
         const struct image part = image_rows(image, y, image->height - y < rows ? image->height - y : rows);
-        struct jpeg_band *band = jpeg_band_encode(encoder, &part);
-        assert_non_null(band);
-        assert_true(jpeg_file_append(&file, encoder, band));
-        free(band);
+        assert_true(jpeg_encode_band(encoder, y, &part) && jpeg_write_bands(encoder, y, part.height));
     }
-    free(encoder);
-    assert_true(jpeg_file_end(&file));
-    return (struct file){file.blob.bytes, file.blob.size};
+    assert_true(jpeg_encoder_finish(encoder, &file.bytes, &file.size));
+    jpeg_encoder_close(encoder);
+    return file;
 }
 
 /* Release the ACTUAL file. */
@@ -246,7 +242,7 @@ static void test_divisions(void **state)
             const unsigned scaled = (x + divisors->bias[9]) * divisors->reciprocal[9] >> 16;
             assert_int_equal(scaled * divisors->scale[9] >> 16, (x + 4 * quantiser) / (8 * quantiser));
         }
-        free(encoder);
+        jpeg_encoder_close(encoder);
     }
 }
 

@@ -44,7 +44,7 @@ static uint8_t *read_rows(const uint8_t *bytes, size_t size, int rows, struct co
     struct codec_reader reader = {.source = {.context = &reader}, .input = {bytes, size, "x", info, &settings}};
     const size_t row = (size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8;
     uint8_t *samples = malloc(row * (size_t)info->height), *raw[2] = {NULL, NULL};
-    bool done = codec->reader_open(&reader, error);
+    bool done = codec->functions->reader_open(&reader, error);
     for (int i = 0; i < 2; i++)
         raw[i] = malloc(done ? reader.source.raw_bytes * (size_t)rows : 1);
     for (int y = -rows, i = 0; done && y < info->height; y += rows, i = !i) {
@@ -55,7 +55,7 @@ static uint8_t *read_rows(const uint8_t *bytes, size_t size, int rows, struct co
             done = reader.source.read(&reader, y, left < 0 ? rows + left : rows, &(struct rows){.data = raw[!i]},
                                       samples + row * (size_t)y, error);
     }
-    codec->reader_close(&reader);
+    codec->functions->reader_close(&reader);
     free(raw[0]);
     free(raw[1]);
     if (!done)

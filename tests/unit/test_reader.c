@@ -105,12 +105,12 @@ static void close_any(struct codec_reader *reader)
     atomic_fetch_add(&calls.closed, 1);
 }
 
+static const struct codec_functions any_functions = {.reader_open = open_any, .reader_close = close_any};
 static const struct codec any_order = {
     .name = "any",
     .reads = 1 << FORMAT_JPEG,
     .any_order = true,
-    .reader_open = open_any,
-    .reader_close = close_any,
+    .functions = &any_functions,
 };
 
 /* Decode on THREADS threads, and compare all samples. */
@@ -201,14 +201,14 @@ static size_t need_nothing(const struct codec_info *info)
 static void test_a_declined_file_is_read_by_another_codec(void **state)
 {
     (void)state;
+    const struct codec_functions functions = {
+        .reader_open = open_declined, .reader_close = close_any, .reader_need = need_nothing};
     const struct codec declining = {
         .name = "declining",
         .reads = 1 << FORMAT_JPEG,
         .may_decline = true,
         .any_order = true,
-        .reader_open = open_declined,
-        .reader_close = close_any,
-        .reader_need = need_nothing,
+        .functions = &functions,
     };
     const struct codec_settings settings = {.quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION};
     struct image image, expected;

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The codec `parallel-jpeg`: JPEG on all threads, by jpeg/jpeg.h. Another codec reads what that does not support. */
+#include "codec/codec_internal.h"
+
+#include "base/parallel.h"
+#include "jpeg/jpeg.h"
+
+/* ---- Reading ---- */
+
+static size_t reader_need(const struct codec_info *info)
+{
+    return jpeg_index_need(info->height, info->data);
+}
+
+/* On one thread libjpeg-turbo is faster, and a small picture is decoded before other threads have begun. */
+static bool reader_repays(const struct codec_info *info, const struct codec_settings *settings)
+{
+    enum { PIXELS = 1 << 19 };
+    return !info->progressive && !info->cmyk && thread_pool_threads(settings->pool) > 1 &&
+           (int64_t)info->width * info->height >= PIXELS;
+}
+
+static bool fetch_rows(void *context, int first, int rows, uint8_t *raw, struct error *error)
+{
+    const struct codec_reader *reader = context;
+    (void)error; /* the index has found all errors */
+    jpeg_decode_band(reader->state, first, rows, raw);
+    return true;
+}
+
+static bool read_rows(void *context, int first, int rows, const struct rows *raw, uint8_t *samples, struct error *error)
+{
+    const struct codec_reader *reader = context;
+    (void)error;
+    jpeg_convert_band(reader->state, first, rows, raw, samples);
+    return true;
+}
+
+static bool reader_open(struct codec_reader *reader, struct error *error)
+{
+    const struct codec_input *input = &reader->input;
+    const struct jpeg_headers *headers = &input->info->jpeg;
+    const struct jpeg_scan scan = {input->bytes + headers->scan, headers->scan_size};
+    struct jpeg_layout layout;
+    (void)error;
+    if (jpeg_layout_for_reading(&layout, headers))
+        reader->state = jpeg_index_open(&layout, &scan, input->settings->pool);
+    reader->declined = reader->state == NULL;
+    if (reader->declined)
+        return false;
+    struct row_source *source = &reader->source;
+    source->multiple = JPEG_SIDE * layout.vertical;
+    source->raw_bytes = jpeg_planes_bytes(&layout) / (size_t)source->multiple;
+    source->fetch = fetch_rows;
+    source->read = read_rows;
+    return true;
+}
+
+static void reader_close(struct codec_reader *reader)
+{
+    jpeg_index_free(reader->state);
+    reader->state = NULL;
+}
+
+/* ---- Writing ---- */
+
+/* Each thread makes one band, of at most a row or CODEC_BAND_BYTES. */
+static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+{
+    enum { OTHER = 1 << 18 };
+    const size_t row = image_bytes(shape) / (size_t)shape->height * 2 * JPEG_SIDE;
+    const size_t band = row < CODEC_BAND_BYTES ? CODEC_BAND_BYTES : row;
+    const size_t file = jpeg_file_bound(shape, settings);
+    return file + (size_t)threads * (band < file ? band : file) + OTHER;
+}
+
+static bool encode_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
+{
+    const struct codec_writer *writer = context;
+    (void)thread;
+    return jpeg_encode_band(writer->state, first, rows) || report_memory(error);
+}
+
+static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
+{
+    const struct codec_writer *writer = context;
+    return jpeg_write_bands(writer->state, first, rows->height) || report_memory(error);
+}
+
+static bool writer_open(struct codec_writer *writer, int threads, struct error *error)
+{
+    const struct image *shape = &writer->shape;
+    const struct codec_settings *settings = writer->settings;
+    struct jpeg_layout layout;
+    (void)threads;
+    jpeg_layout_for_writing(&layout, shape->width, shape->height, shape->channels, settings->chroma_subsampling,
+                            settings->quality);
+    writer->state = jpeg_encoder_open(&layout);
+    writer->sink.multiple = JPEG_SIDE * layout.vertical;
+    writer->sink.encode = encode_rows;
+    writer->sink.write = write_rows;
+    return writer->state != NULL || report_memory(error);
+}
+
+static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
+{
+    return jpeg_encoder_finish(writer->state, bytes, size) || report_memory(error);
+}
+
+static void writer_close(struct codec_writer *writer)
+{
+    jpeg_encoder_close(writer->state);
+    writer->state = NULL;
+}
+
+const struct codec_functions parallel_jpeg = {
+    .reader_need = reader_need,
+    .reader_repays = reader_repays,
+    .reader_open = reader_open,
+    .reader_close = reader_close,
+    .writer_need = writer_need,
+    .writer_open = writer_open,
+    .writer_finish = writer_finish,
+    .writer_close = writer_close,
+};
