@@ -416,7 +416,7 @@ __global__ void __launch_bounds__(threads_x *threads_y)
             if (c >= conversion.planes)
                 continue;
             if (sizeof(T) == 1 && conversion.alpha == ALPHA_HEADROOM && !conversion.linear)
-                to[c] = is_colour<CHANNELS>(c) ? unpremultiply_headroom(value[c], value[CHANNELS - 1])
+                to[c] = is_colour<CHANNELS>(c) ? (uint8_t)unpremultiply_sample(value[c], value[CHANNELS - 1])
                                                : reduce_headroom(value[c]);
             else
                 from_plane16(divides && is_colour<CHANNELS>(c) ? unpremultiply_sample16(value[c], value[CHANNELS - 1])

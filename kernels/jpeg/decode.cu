@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The decoder on the device: its memory, its tables, and the order of its stages. */
+#include "base/round.h"
 #include "jpeg/lookup.h"
 #include "kernels/jpeg/decode.cuh"
 
@@ -16,11 +17,6 @@ struct header {
 static_assert(sizeof(struct header) % 16 == 0, "quantisers and tables are read in words of 16 bytes");
 
 constexpr size_t padding = 64; /* behind the data: the last walk reads up to 16 bytes of it */
-
-size_t round_up(size_t value, size_t multiple)
-{
-    return (value + multiple - 1) / multiple * multiple;
-}
 
 /* Fill TABLE, whose codes are those of a prefix code: jpeg_layout_for_reading has checked them. */
 void make_table(const struct jpeg_huffman *huffman, bool is_dc, struct huffman_table *table)

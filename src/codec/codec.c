@@ -301,51 +301,37 @@ bool codec_report_damaged(const struct codec_input *input, const char *reason, s
 /* ---- Inspection ---- */
 
 /* Accept only sides up to FORMAT_SIDE_MOST, and at most MOST pixels, unless MOST is 0. */
-static bool check_size(const struct container_info *info, size_t most, const char *name, struct error *error)
+static bool check_size(const struct codec_info *info, size_t most, const char *name, struct error *error)
 {
     if (info->width > FORMAT_SIDE_MOST || info->height > FORMAT_SIDE_MOST)
         return error_about(error, ERROR_WORK, name,
-                           "%lld x %lld pixels are too many: at most %d on a side are read; cut it into pieces or "
+                           "%d x %d pixels are too many: at most %d on a side are read; cut it into pieces or "
                            "scale it down",
-                           (long long)info->width, (long long)info->height, FORMAT_SIDE_MOST);
-    if (most > 0 && (uint64_t)(info->width * info->height) > most)
+                           info->width, info->height, FORMAT_SIDE_MOST);
+    if (most > 0 && (size_t)info->width * (size_t)info->height > most)
         return error_about(error, ERROR_WORK, name,
-                           "%lld x %lld pixels are more than the %zu that --max-pixels allows; scale it down, or "
+                           "%d x %d pixels are more than the %zu that --max-pixels allows; scale it down, or "
                            "allow more",
-                           (long long)info->width, (long long)info->height, most);
+                           info->width, info->height, most);
     return true;
 }
 
 bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
                    struct codec_info *info, struct error *error)
 {
-    struct container_info found;
     name = file_input_name(name);
     const struct format *format = format_find_by_magic(bytes, size, name, error);
     if (format == NULL)
         return false;
-    if (!format->check(bytes, size, name, &found, error) ||
-        !check_size(&found, settings != NULL ? settings->most_pixels : 0, name, error))
+    if (!format->check(bytes, size, name, info, error) ||
+        !check_size(info, settings != NULL ? settings->most_pixels : 0, name, error))
         return false;
-    if (found.starved)
+    if (info->starved)
         return error_about(error, ERROR_WORK, name,
-                           "the %s file is damaged: its data are too few for %lld x %lld pixels; get an intact copy",
-                           format->name, (long long)found.width, (long long)found.height);
-    *info = (struct codec_info){
-        .format = format,
-        .size = size,
-        .data = found.data,
-        .width = (int)found.width,
-        .height = (int)found.height,
-        .channels = found.channels,
-        .bits = found.bits > 8 ? 16 : 8,
-        .cmyk = found.cmyk,
-        .interlaced = found.interlaced,
-        .progressive = found.progressive,
-        .extras = found.extras,
-        .chroma_subsampling = found.chroma_subsampling,
-        .jpeg = found.jpeg,
-    };
+                           "the %s file is damaged: its data are too few for %d x %d pixels; get an intact copy",
+                           format->name, info->width, info->height);
+    info->format = format;
+    info->size = size;
     return true;
 }
 
@@ -457,16 +443,7 @@ void codec_writer_close(struct codec_writer *writer)
 static bool write_image(const struct codec_writer *writer, const struct image *image, struct error *error)
 {
     const struct row_source source = {.image = image, .any_order = true};
-    struct thread_pool *pool = writer->settings->pool;
-    struct stream stream = {
-        .shape = *image,
-        .source = &source,
-        .sink = &writer->sink,
-        .pool = pool,
-        .threads = writer->sink.encode != NULL ? thread_pool_threads(pool) : 1,
-    };
-    stream_plan(&stream);
-    return stream_run(&stream, error);
+    return stream_move(image, &source, &writer->sink, writer->settings->pool, error);
 }
 
 /* Encode IMAGE at once, with the bits and channels that FORMAT holds. */

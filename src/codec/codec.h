@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "codec/format.h"
-#include "container/jpeg.h"
 #include "image/image.h"
 #include "image/rows.h"
 
@@ -17,21 +16,6 @@
 
 /* The most pixels of an image: as many as its sides allow. */
 #define CODEC_MAX_PIXELS ((size_t)FORMAT_SIDE_MOST * FORMAT_SIDE_MOST)
-
-/* The properties of a file and of its image. */
-struct codec_info {
-    const struct format *format;
-    size_t size, data;           /* bytes of the file, and of the compressed samples in it */
-    int width, height, channels; /* of the decoded image */
-    int bits;                    /* of its samples: 16 if the file has 16, else 8 */
-    bool cmyk;                   /* a JPEG of 4 channels; decoding converts it to RGB */
-    bool interlaced;             /* a PNG whose rows are in several passes */
-    bool progressive;            /* a JPEG in several scans: all of them are in memory before the first row is read */
-    unsigned extras;             /* what the file holds besides the image, as in container/extras.h */
-    struct chroma_subsampling chroma_subsampling;
-    struct jpeg_headers jpeg;  /* of a JPEG */
-    const struct codec *codec; /* by codec_choose_reader; after codec_decode, the one that has read the file */
-};
 
 struct thread_pool; /* base/parallel.h */
 

@@ -4,7 +4,6 @@
 #include "codec/codec_internal.h"
 
 #include "base/file.h"
-#include "base/parallel.h"
 #include "image/stream.h"
 
 /* Convert the decoded IMAGE to the wanted bits a sample. */
@@ -118,27 +117,15 @@ void codec_reader_close(struct codec_reader *reader)
 
 /* ---- Whole files ---- */
 
-/* Decode a file row by row. If the rows come in their order, one thread fetches and another reads. */
+/* Decode a file row by row. */
 static bool decode_by_rows(const struct codec_reader *reader, struct image *image, struct error *error)
 {
     const struct codec_input *input = &reader->input;
     const struct codec_info *info = input->info;
     if (!image_allocate(image, info->width, info->height, info->channels, codec_bits(info, input->settings), error))
         return false;
-    const struct row_source *source = &reader->source;
     const struct row_sink sink = {.image = image, .multiple = 1};
-    struct thread_pool *pool = input->settings->pool;
-    struct stream stream = {
-        .shape = *image,
-        .source = source,
-        .sink = &sink,
-        .pool = pool,
-        .threads = source->any_order       ? thread_pool_threads(pool)
-                   : source->fetch != NULL ? 2
-                                           : 1,
-    };
-    stream_plan(&stream);
-    const bool done = stream_run(&stream, error);
+    const bool done = stream_move(image, &reader->source, &sink, input->settings->pool, error);
     if (!done)
         image_free(image);
     return done;

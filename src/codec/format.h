@@ -32,8 +32,7 @@ struct format {
     bool holds_alpha;
     bool is_lossy; /* a file has a quality and quantisers; else a degree of compression */
     int unit_rows; /* rows that are encoded together, at most; 1: any number */
-    bool (*check)(const uint8_t *bytes, size_t size, const char *name, struct container_info *info,
-                  struct error *error);
+    bool (*check)(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
     bool (*read_metadata)(const uint8_t *bytes, size_t size, size_t most, struct metadata *metadata,
                           struct error *error);
     bool (*write_metadata)(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,

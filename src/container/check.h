@@ -14,24 +14,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The properties of the image, as the container states them. */
-struct container_info {
-    int64_t width, height; /* at least 1 */
-    int channels;          /* 1 to 4, as the codecs return them: 3 or 4 for a palette, 3 for CMYK */
-    int bits;              /* of a sample in the file */
-    bool cmyk;             /* a JPEG of 4 channels */
-    bool interlaced;       /* a PNG whose rows are in several passes */
-    bool progressive;      /* a JPEG in several scans */
-    bool starved;          /* no data of this length can fill a picture of this size */
-    size_t data;           /* bytes of compressed samples in the file */
-    unsigned extras;       /* what the file holds besides, as in extras.h */
+/* The properties of a file and of its image. A check sets all but the last three. */
+struct codec_info {
+    int width, height, channels; /* of the decoded image: 3 or 4 channels for a palette, 3 for CMYK */
+    int bits;                    /* of its samples: 16 if the file has 16, else 8 */
+    bool cmyk;                   /* a JPEG of 4 channels; decoding converts it to RGB */
+    bool interlaced;             /* a PNG whose rows are in several passes */
+    bool progressive;            /* a JPEG in several scans: all of them are in memory before the first row is read */
+    bool starved;                /* no data of this length can fill a picture of this size */
+    size_t data;                 /* bytes of the compressed samples in the file */
+    unsigned extras;             /* what the file holds besides the image, as in extras.h */
     struct chroma_subsampling chroma_subsampling;
     struct jpeg_headers jpeg; /* of a JPEG */
+
+    const struct format *format; /* by codec_inspect, as the next */
+    size_t size;                 /* bytes of the file */
+    const struct codec *codec;   /* by codec_choose_reader; after codec_decode, the one that has read the file */
 };
 
 /* Check the SIZE bytes of a PNG from its signature to IEND, or of a JPEG from SOI to EOI. Bytes after that are named in
  * INFO->extras and ignored. Fill INFO. NAME is the file's name, for the error. */
-bool png_check(const uint8_t *bytes, size_t size, const char *name, struct container_info *info, struct error *error);
-bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct container_info *info, struct error *error);
+bool png_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
+bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
 
 #endif

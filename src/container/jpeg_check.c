@@ -26,7 +26,7 @@ struct component_scans {
 struct jpeg_state {
     const char *name;
     struct error *error;
-    struct container_info info; /* width 0: no frame header yet */
+    struct codec_info info; /* width 0: no frame header yet */
     struct component_scans components[JPEG_COMPONENTS_IN_FRAME];
     bool is_unusual; /* the headers before the first scan have what few files have */
     unsigned last;   /* marker of the last segment */
@@ -140,7 +140,7 @@ static const char *name_unsupported(unsigned marker)
  * its horizontal and vertical factors in 4 bits each, its table of quantisers. */
 static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *state)
 {
-    struct container_info *info = &state->info;
+    struct codec_info *info = &state->info;
     struct jpeg_headers *headers = &info->jpeg;
     const char *unsupported = name_unsupported(segment->marker);
     const uint8_t *data = segment->data;
@@ -270,7 +270,7 @@ static bool check_scan(const struct jpeg_segment *segment, struct jpeg_state *st
 /* Note the SIZE bytes between a segment and the next, from byte AT on: they are the data of a scan, or nothing. */
 static void note_data(size_t at, size_t size, struct jpeg_state *state)
 {
-    struct container_info *info = &state->info;
+    struct codec_info *info = &state->info;
     info->data += size;
     info->starved |= 8 * (uint64_t)size < state->data_bits;
     state->data_bits = 0;
@@ -315,7 +315,7 @@ static bool report_jpeg_step(enum jpeg_step step, const struct jpeg_walk *walk, 
                        walk->size);
 }
 
-bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct container_info *info, struct error *error)
+bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
 {
     struct jpeg_state state = {.name = name, .error = error};
     struct jpeg_walk walk = jpeg_walk_begin(bytes, size);
@@ -330,7 +330,7 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct cont
     }
     if (step != JPEG_STEP_END)
         return report_jpeg_step(step, &walk, &segment, &state);
-    struct container_info *found = &state.info;
+    struct codec_info *found = &state.info;
     if (found->width == 0 || state.scans == 0)
         return DAMAGED(&state, "it holds no %s", state.scans > 0 ? "frame header" : "picture");
     note_data(from, segment.at - from, &state);

@@ -13,7 +13,7 @@
 struct png_state {
     const char *name;
     struct error *error;
-    struct container_info info;
+    struct codec_info info;
     unsigned colour;        /* type, as in PNG_PALETTE, PNG_COLOUR and PNG_ALPHA */
     uint32_t palette;       /* entries of PLTE; 0: no PLTE yet */
     bool transparency;      /* tRNS was met */
@@ -39,9 +39,9 @@ static bool check_header(const struct png_chunk *chunk, struct png_state *state)
     if (chunk->size != PNG_HEADER_DATA)
         return DAMAGED(state, "its IHDR chunk has %u bytes instead of 13", chunk->size);
     const struct png_header header = png_header_read(chunk->data);
-    state->info = (struct container_info){
-        .width = header.width,
-        .height = header.height,
+    state->info = (struct codec_info){
+        .width = (int)header.width,
+        .height = (int)header.height,
         .channels = (header.colour & PNG_COLOUR ? 3 : 1) + (header.colour & PNG_ALPHA ? 1 : 0),
         .bits = (int)header.bits,
         .interlaced = header.interlace != 0,
@@ -151,7 +151,7 @@ static bool is_starved(const struct png_state *state)
     return RATIO_MOST * state->data / height < 1 + width * channels * (uint64_t)state->info.bits / 8;
 }
 
-bool png_check(const uint8_t *bytes, size_t size, const char *name, struct container_info *info, struct error *error)
+bool png_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
 {
     struct png_state state = {.name = name, .error = error};
     struct png_chunk chunk;
@@ -167,6 +167,7 @@ bool png_check(const uint8_t *bytes, size_t size, const char *name, struct conta
     *info = state.info;
     info->channels += state.transparency;
     info->starved = is_starved(&state);
+    info->bits = info->bits > 8 ? 16 : 8;
     info->data = state.data;
     info->extras |= container_extras_behind(bytes, size, walk.at, &(struct jpeg_segment){0});
     return true;

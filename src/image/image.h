@@ -225,7 +225,7 @@ HOST_DEVICE static inline uint32_t compose_sample(uint32_t colour, uint32_t alph
     return (colour * alpha + ground * (white - alpha) + white / 2) / white;
 }
 
-/* colour * 255 / alpha, rounded to nearest and at most 255; 0 if alpha is 0. */
+/* colour * 255 / alpha, rounded to nearest and at most 255; 0 if alpha is 0. Both are 0 to 65535. */
 HOST_DEVICE static inline unsigned unpremultiply_sample(unsigned colour, unsigned alpha)
 {
     if (alpha == 0)
@@ -258,15 +258,6 @@ enum { HEADROOM_UNIT = 127, HEADROOM_WHITE = 255 * HEADROOM_UNIT };
 HOST_DEVICE static inline uint16_t premultiply_headroom(unsigned colour, unsigned alpha)
 {
     return (uint16_t)((2 * colour * alpha * HEADROOM_UNIT + 255) / 510);
-}
-
-/* The inverse, rounded to nearest and at most 255; 0 if alpha is 0. Both are 0 to 65535. */
-HOST_DEVICE static inline uint8_t unpremultiply_headroom(unsigned colour, unsigned alpha)
-{
-    if (alpha == 0)
-        return 0;
-    const unsigned value = (2 * colour * 255 + alpha) / (2 * alpha);
-    return (uint8_t)(value < 255 ? value : 255);
 }
 
 /* The alpha of 8 bits for one in planes with headroom. */

@@ -162,7 +162,7 @@ static void split_16(const struct image *image, enum alpha alpha, const struct l
 static void merge_headroom(const struct image *image, const uint16_t *row, const uint16_t *alphas, uint8_t *out)
 {
     for (int x = 0, i = 0; x < image->width; x++, i += image->channels)
-        out[i] = row != alphas ? unpremultiply_headroom(row[x], alphas[x]) : reduce_headroom(row[x]);
+        out[i] = row != alphas ? (uint8_t)unpremultiply_sample(row[x], alphas[x]) : reduce_headroom(row[x]);
 }
 
 static void merge_16(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image)

@@ -412,3 +412,20 @@ bool stream_run(struct stream *stream, struct error *error)
     release(stream);
     return !stream->has_failed;
 }
+
+bool stream_move(const struct image *shape, const struct row_source *source, const struct row_sink *sink,
+                 struct thread_pool *pool, struct error *error)
+{
+    const bool uses_all = source->image != NULL ? sink->encode != NULL : source->any_order;
+    struct stream stream = {
+        .shape = *shape,
+        .source = source,
+        .sink = sink,
+        .pool = pool,
+        .threads = uses_all                ? thread_pool_threads(pool)
+                   : source->fetch != NULL ? 2
+                                           : 1,
+    };
+    stream_plan(&stream);
+    return stream_run(&stream, error);
+}

@@ -3,7 +3,7 @@
  * Huffman codes to samples: a row of MCUs. Blocks wait until there are as many of a kind as vectors have lanes. */
 #include "base/vector/vector.h"
 #include "jpeg/bits.h"
-#include "jpeg/decode_set.h"
+#include "jpeg/decode_loops.h"
 
 #if HAS_PAIRS
 #include "jpeg/inverse_vectors.h"

@@ -2,7 +2,7 @@
  *
  * Planes to pixels: upsampling and conversion of colours, by tiles whose rows stay in the first cache. */
 #include "base/vector/vector.h"
-#include "jpeg/decode_set.h"
+#include "jpeg/decode_loops.h"
 #include "jpeg/samples.h"
 
 #if HAS_PAIRS

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "jpeg/bits.h"
-#include "jpeg/decode_set.h"
+#include "jpeg/decode_loops.h"
 
 /* Walk over one AC coefficient that the table does not hold, after STEPS steps. Returns the steps then, or 0: it is
  * damaged. */

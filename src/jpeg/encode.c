@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "jpeg/encode.h"
+#include "jpeg/encode_loops.h"
 
 #include "jpeg/lookup.h"
 

@@ -19,7 +19,7 @@ enum outcome { DECLINED, HANDED_OVER, DECODED };
 bool load_file(struct place *place, const uint8_t *file, size_t size, struct jpeg_layout *layout)
 {
     struct error error = {0};
-    struct container_info info;
+    struct codec_info info;
     if (!jpeg_check(file, size, "file", &info, NULL) || !jpeg_layout_for_reading(layout, &info.jpeg))
         return false;
     const struct jpeg_scan scan = {file + info.jpeg.scan, info.jpeg.scan_size};

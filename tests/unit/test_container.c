@@ -223,7 +223,7 @@ static void append_scan(struct blob *out, unsigned count, unsigned id, unsigned 
 
 static bool is_starved(struct blob *file)
 {
-    struct container_info info;
+    struct codec_info info;
     assert_true(jpeg_check(file->bytes, file->size, "x", &info, NULL));
     blob_free(file);
     return info.starved;
@@ -298,7 +298,7 @@ static void test_jpeg_scans_of_a_coefficient(void **state)
     (void)state;
     for (int scans = 14; scans <= 15; scans++) {
         struct blob file = begin_jpeg(JPEG_MARKER_SOF2, 1, (const uint8_t *)"\x11");
-        struct container_info info;
+        struct codec_info info;
         struct error error = {0};
         append_scan(&file, 1, 1, 0, 0, 2);
         for (int i = 0; i < scans; i++)
@@ -327,7 +327,7 @@ static void test_png_data_fill_the_picture(void **state)
                 0, 0, cases[i].width,     cases[i].width == 0, 0, 0, cases[i].height, 0, cases[i].bits, cases[i].colour,
                 0, 0, cases[i].interlaced};
             static const uint8_t zeros[10000];
-            struct container_info info;
+            struct codec_info info;
             struct blob file = {0};
             assert_true(blob_append(&file, png_signature, PNG_SIGNATURE));
             assert_true(png_chunk_append(&file, "IHDR", header, sizeof header));

@@ -23,7 +23,7 @@
 /* Read the headers of a file. False: unsupported. */
 static bool read_headers(const uint8_t *file, size_t size, struct jpeg_layout *layout, struct jpeg_scan *scan)
 {
-    struct container_info info = {0};
+    struct codec_info info = {0};
     const bool done = jpeg_check(file, size, "file", &info, NULL) && jpeg_layout_for_reading(layout, &info.jpeg);
     *scan = (struct jpeg_scan){file + info.jpeg.scan, info.jpeg.scan_size};
     return done;
@@ -146,8 +146,8 @@ static uint8_t *decode(const uint8_t *file, size_t size, const struct way *way)
     if (!read_headers(file, size, &layout, &scan))
         return NULL;
     uint8_t *samples = NULL;
-    struct jpeg_index *index = jpeg_index_build(&layout, &scan, jpeg_decode_loops_for(all[way->set % sets]),
-                                                &way->chunking, way->pool);
+    struct jpeg_index *index =
+        jpeg_index_build(&layout, &scan, jpeg_decode_loops_for(all[way->set % sets]), &way->chunking, way->pool);
     if (index != NULL) {
         const size_t row_bytes = (size_t)layout.width * (size_t)layout.component_count;
         const int rows = way->band * JPEG_SIDE * layout.vertical;

@@ -5,7 +5,7 @@
 #include "base/parallel.h"
 #include "base/random.h"
 #include "codec/codec.h"
-#include "jpeg/encode.h"
+#include "jpeg/encode_loops.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
