@@ -58,8 +58,8 @@ struct codec_input {
     const struct codec_settings *settings;
 };
 
-/* Reads the rows of a file, so that the picture need not be in memory as a whole. It stays where it is opened: the source
- * points to it. */
+/* Reads the rows of a file, so that the picture need not be in memory as a whole. It stays where it is opened: the
+ * source points to it. */
 struct codec_reader {
     struct row_source source; /* of samples with codec_bits each; without a read the file is decoded at once */
     struct codec_input input;
@@ -81,24 +81,24 @@ struct codec_writer {
     void *state;         /* of the codec */
 };
 
-/* The functions of a codec. `encode` and the writer's functions get images that the format holds: of at most most_bits, and
- * with alpha only if it holds_alpha. codec.c converts them before. */
+/* The functions of a codec. `encode` and the writer's functions get images that the format holds: of at most most_bits,
+ * and with alpha only if it holds_alpha. codec.c converts them before. */
 struct codec_functions {
     bool (*decode)(const struct codec_input *input, struct image *image, struct error *error);
     bool (*encode)(const struct image *image, const struct format *format, const struct codec_settings *settings,
                    uint8_t **bytes, size_t *size, struct error *error);
 
-    /* Bytes of memory that a writer of SHAPE and a reader of INFO hold at most, besides the input: row by row, on so many
-     * THREADS. Written bands that wait for their turn are not counted. */
+    /* Bytes of memory that a writer of SHAPE and a reader of INFO hold at most, besides the input: row by row, on so
+     * many THREADS. Written bands that wait for their turn are not counted. */
     size_t (*writer_need)(const struct image *shape, const struct codec_settings *settings, int threads);
     size_t (*reader_need)(const struct codec_info *info);
 
     /* Is the codec worth it for this file? If not, only the codec's name chooses it. NULL: it always is. */
     bool (*reader_repays)(const struct codec_info *info, const struct codec_settings *settings);
 
-    /* Write row by row. NULL: the codec encodes whole images only, by `encode`. writer_open gets a writer whose settings
-     * and shape are set, and a sink whose context is the writer. It sets the sink's multiple and functions. writer_close
-     * releases the writer, also after a failure. */
+    /* Write row by row. NULL: the codec encodes whole images only, by `encode`. writer_open gets a writer whose
+     * settings and shape are set, and a sink whose context is the writer. It sets the sink's multiple and functions.
+     * writer_close releases the writer, also after a failure. */
     bool (*writer_open)(struct codec_writer *writer, int threads, struct error *error);
 
     /* Finish the file, after the last rows. The caller releases *BYTES with free. */
@@ -109,8 +109,8 @@ struct codec_functions {
     /* Read row by row. NULL: the codec decodes whole images only; so do all codecs for an interlaced PNG. reader_open
      * gets a reader whose input is set, and a source of multiple 1 whose context is the reader. It sets the source's
      * functions, and what else differs. Their samples have the bits of INFO. The last rows succeed only if the data end
-     * as they should. reader_open may use the threads of the settings' pool. reader_close releases the reader, also after
-     * a failure. */
+     * as they should. reader_open may use the threads of the settings' pool. reader_close releases the reader, also
+     * after a failure. */
     bool (*reader_open)(struct codec_reader *reader, struct error *error);
 
     void (*reader_close)(struct codec_reader *reader);
@@ -198,8 +198,8 @@ bool codec_reads_rows(const struct codec_info *info);
 /* The most bytes that a buffer holds twice while it grows: a larger one is moved without a copy. */
 enum { CODEC_COPIED_BYTES = 32 << 20 };
 
-/* Bytes of memory that the reader of such a file holds at most, besides the file; 0 for a codec that decodes whole images
- * only. */
+/* Bytes of memory that the reader of such a file holds at most, besides the file; 0 for a codec that decodes whole
+ * images only. */
 size_t codec_reader_need(const struct codec_info *info);
 
 /* Bytes of a row of this file at most, as fetched; 0: there is no fetch. */
@@ -210,8 +210,8 @@ size_t codec_writer_need(const struct codec *codec, const struct image *shape, c
                          const struct codec_settings *settings);
 
 /* Open a reader of the chosen codec or, where that declines the file, of the best one that declines none. Either decode
- * the file with it or, if it has a source.read, let a stream read its rows. Release it with codec_reader_close, also after
- * a failure. */
+ * the file with it or, if it has a source.read, let a stream read its rows. Release it with codec_reader_close, also
+ * after a failure. */
 bool codec_reader_open(struct codec_reader *reader, const struct codec_input *input, struct error *error);
 
 /* Decode the whole file into IMAGE, on the threads of the settings' pool. The image has codec_bits a sample. Release it

@@ -76,9 +76,9 @@ void png_filter(const uint8_t *row, const uint8_t *above, size_t size, size_t pi
 
 /* ---- Undoing ----
  *
- * Each pixel depends on the one before. With Average and Paeth that takes longer than all else, so several rows are undone
- * at once: while row 0 is at pixel i, row k is at pixel i - k, and the pixel above it was made just before. A pixel is a
- * cell of 4 or 8 bytes, of which it may fill a part. The cells of all rows are the lanes of two vectors. */
+ * Each pixel depends on the one before. With Average and Paeth that takes longer than all else, so several rows are
+ * undone at once: while row 0 is at pixel i, row k is at pixel i - k, and the pixel above it was made just before. A
+ * pixel is a cell of 4 or 8 bytes, of which it may fill a part. The cells of all rows are the lanes of two vectors. */
 
 typedef uint8_t lanes __attribute__((vector_size(16)));
 typedef uint32_t cells4 __attribute__((vector_size(16)));

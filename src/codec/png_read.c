@@ -27,8 +27,8 @@ size_t png_reader_need(const struct codec_info *info)
     return ROWS * row + sizeof(struct png_reader) + png_inflate_need(info);
 }
 
-/* Report an unknown filter. Before, inflate the rest to RAW, which has one row: a damaged stream is reported first, so that
- * the error does not depend on how many rows are fetched at once. */
+/* Report an unknown filter. Before, inflate the rest to RAW, which has one row: a damaged stream is reported first, so
+ * that the error does not depend on how many rows are fetched at once. */
 static bool report_filter(struct png_reader *state, uint8_t *raw, struct error *error)
 {
     const size_t raw_bytes = state->row_bytes + 1;
@@ -141,8 +141,8 @@ static bool read_passes(const struct codec_input *input, const struct png_pictur
     return true;
 }
 
-/* Inflate the rows of all passes. They come first in the result, and png_scratch_bytes of memory follow. Release it with
- * free. NULL is an error. */
+/* Inflate the rows of all passes. They come first in the result, and png_scratch_bytes of memory follow. Release it
+ * with free. NULL is an error. */
 static uint8_t *inflate_passes(const struct codec_input *input, const struct png_picture *picture, size_t size,
                                struct error *error)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The check of a JPEG: the segments up to the end of the image, the frame header, the sizes of Huffman tables. The check
- * also reads the headers for whoever decodes the file: no other code parses them. */
+ * The check of a JPEG: the segments up to the end of the image, the frame header, the sizes of Huffman tables. The
+ * check also reads the headers for whoever decodes the file: no other code parses them. */
 #include "container/check.h"
 #include "container/extras.h"
 
@@ -11,9 +11,9 @@
  * scan may have very few bytes. Thousands of scans in a few kilobytes would keep a decoder busy for minutes. */
 enum { SCANS_MOST = 100 };
 
-/* The most scans with one AC coefficient of a progressive file: the first sends all bits but 13 at most, and each of the
- * others sends one more (ITU-T T.81, G.1.1.1 and table B.3). These scans may have nearly no data: one code can say that
- * 32767 blocks have no more coefficients. */
+/* The most scans with one AC coefficient of a progressive file: the first sends all bits but 13 at most, and each of
+ * the others sends one more (ITU-T T.81, G.1.1.1 and table B.3). These scans may have nearly no data: one code can say
+ * that 32767 blocks have no more coefficients. */
 enum { COEFFICIENT_SCANS_MOST = 1 + 13 };
 
 /* The scans of a component. */
@@ -77,8 +77,8 @@ static bool check_huffman_tables(const struct jpeg_segment *segment, struct jpeg
     return true;
 }
 
-/* Read a DQT segment: for each table 4 bits of precision, 4 of its number, and 64 values of 1 or 2 bytes in zigzag order.
- * False: the segment is damaged. */
+/* Read a DQT segment: for each table 4 bits of precision, 4 of its number, and 64 values of 1 or 2 bytes in zigzag
+ * order. False: the segment is damaged. */
 static bool read_quantisers(const struct jpeg_segment *segment, struct jpeg_headers *headers)
 {
     static const uint8_t order[JPEG_BLOCK] = JPEG_NATURAL_ORDER;
@@ -136,8 +136,8 @@ static const char *name_unsupported(unsigned marker)
     return kinds[marker & 15];
 }
 
-/* Check and read a frame header: bits, height, width, number of components, then 3 bytes for each component: its number,
- * its horizontal and vertical factors in 4 bits each, its table of quantisers. */
+/* Check and read a frame header: bits, height, width, number of components, then 3 bytes for each component: its
+ * number, its horizontal and vertical factors in 4 bits each, its table of quantisers. */
 static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *state)
 {
     struct codec_info *info = &state->info;
@@ -237,8 +237,8 @@ static void read_first_scan(const uint8_t *data, size_t size, struct jpeg_state 
 /* Check the header of a scan: number of components, 2 bytes for each, the first and the last coefficient, bits. What is
  * wrong with it otherwise is left to the codecs.
  *
- * A Huffman code has at least one bit. In a progressive file, the DC coefficient of each block has a code or one bit. In
- * another file, each block has a code for DC and at least one for AC. */
+ * A Huffman code has at least one bit. In a progressive file, the DC coefficient of each block has a code or one bit.
+ * In another file, each block has a code for DC and at least one for AC. */
 static bool check_scan(const struct jpeg_segment *segment, struct jpeg_state *state)
 {
     const struct jpeg_headers *headers = &state->info.jpeg;

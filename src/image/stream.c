@@ -39,8 +39,8 @@
  * then.
  *
  * An image in memory takes the place of slots: its rows are read, or written, from the beginning. If there is no
- * transform, either the rows are read where the sink's image has them, and nothing is made or written; or the sink encodes
- * and writes them where the source's image has them. Then a step waits less, and the proof holds. */
+ * transform, either the rows are read where the sink's image has them, and nothing is made or written; or the sink
+ * encodes and writes them where the source's image has them. Then a step waits less, and the proof holds. */
 #include "image/stream.h"
 
 #include "base/clock.h"
@@ -89,8 +89,8 @@ void stream_plan(struct stream *stream)
     bands.threads = smaller(stream->threads, bands.count);
     bands.reading_threads = source->any_order ? smaller(stream->threads, bands.strips) : 1;
 
-    /* For the bands that are made, with the halo around them all; for a strip that is needed in part; and for those that
-     * are read meanwhile. */
+    /* For the bands that are made, with the halo around them all; for a strip that is needed in part; and for those
+     * that are read meanwhile. */
     const int64_t needed = (int64_t)bands.threads * bands.rows + 2 * (int64_t)halo;
     const int64_t read = round_up(needed, bands.strip_rows) / bands.strip_rows + 1 + bands.reading_threads;
     bands.read_slots = smaller(read, bands.strips);
@@ -359,8 +359,8 @@ static void reach(struct stream *stream, enum stream_step goal, int threads)
 
 /* ---- A stream ---- */
 
-/* Reserve the slots and the flags of the steps. One block for all would raise the size from which malloc maps blocks, and
- * the memory of files that grow. */
+/* Reserve the slots and the flags of the steps. One block for all would raise the size from which malloc maps blocks,
+ * and the memory of files that grow. */
 static bool reserve(struct stream *stream)
 {
     const struct bands *bands = &stream->bands;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Moves the rows of an image from a source to a sink, on several threads. Between them rows may be transformed, for
- * example by filters. To decode a whole image is to move rows from a codec to memory, and to encode one is the way back. */
+ * example by filters. To decode a whole image is to move rows from a codec to memory, and to encode one is the way
+ * back. */
 #ifndef GPUCONV_STREAM_H
 #define GPUCONV_STREAM_H
 
@@ -71,12 +72,12 @@ void stream_plan(struct stream *stream);
 /* Bytes of memory for the slots of the planned STREAM, and for what the sink has made of them and not written yet. */
 size_t stream_need(const struct stream *stream);
 
-/* Move all rows as planned. Decoding, transforming and encoding run beside each other. Only some strips and bands are in
- * memory, besides images of the source and the sink. The error is the first one of the functions. */
+/* Move all rows as planned. Decoding, transforming and encoding run beside each other. Only some strips and bands are
+ * in memory, besides images of the source and the sink. The error is the first one of the functions. */
 bool stream_run(struct stream *stream, struct error *error);
 
-/* Move the rows of an image of SHAPE without a transform. Either SOURCE or SINK has an image. If the rows come in their order,
- * one thread fetches and another reads. */
+/* Move the rows of an image of SHAPE without a transform. Either SOURCE or SINK has an image. If the rows come in their
+ * order, one thread fetches and another reads. */
 bool stream_move(const struct image *shape, const struct row_source *source, const struct row_sink *sink,
                  struct thread_pool *pool, struct error *error);
 

@@ -14,8 +14,8 @@ INLINE shorts scale(shorts a, int factor)
     return add_shorts(multiply_high_shorts(add_shorts(a, a), repeat_short(factor)), repeat_short(1)) >> 1;
 }
 
-/* Eight pixels in each lane. 1.402 is 1 + 26345 / 2^16, 1.772 is 2 - 14942 / 2^16, 0.34414 is 22554 / 2^16, and 0.71414 is
- * 1 - 18734 / 2^16. */
+/* Eight pixels in each lane. 1.402 is 1 + 26345 / 2^16, 1.772 is 2 - 14942 / 2^16, 0.34414 is 22554 / 2^16, and 0.71414
+ * is 1 - 18734 / 2^16. */
 INLINE void convert_words(shorts luma, shorts blue, shorts red, shorts rgb[3])
 {
     const shorts factors = repeat_pair(-22554, 18734);

@@ -47,8 +47,8 @@ struct row {
     uint16_t dc[JPEG_COMPONENTS_MOST];
 };
 
-/* Decode a block after its DC difference, and return the steps to its last coefficient. The index has checked the codes.
- */
+/* Decode a block after its DC difference, and return the steps to its last coefficient. The index has checked the
+ * codes. */
 INLINE unsigned decode_coefficients(struct reader *reader, const struct jpeg_lookup *lookup, int16_t *coefficients)
 {
     unsigned steps = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Between index.c and decode.c, which know scans and pictures, and the inner loops of the decoder, which are compiled once
- * for each instruction set. */
+ * Between index.c and decode.c, which know scans and pictures, and the inner loops of the decoder, which are compiled
+ * once for each instruction set. */
 #ifndef GPUCONV_JPEG_DECODE_LOOPS_H
 #define GPUCONV_JPEG_DECODE_LOOPS_H
 
@@ -17,9 +17,9 @@ struct jpeg_cursor {
     uint16_t sums[JPEG_MCU_BLOCKS_MOST]; /* of the DC differences so far, modulo 2^16, by the number in the MCU */
 };
 
-/* Walk over COUNT blocks, without the values of AC coefficients, or until CURSOR reaches or passes bit number STOP. END is
- * the end of the data, not below STOP unless that is UINT64_MAX. False: a block is damaged or passes END. The cursor then
- * stands before it, and *FAILED is the bit where it broke. */
+/* Walk over COUNT blocks, without the values of AC coefficients, or until CURSOR reaches or passes bit number STOP. END
+ * is the end of the data, not below STOP unless that is UINT64_MAX. False: a block is damaged or passes END. The cursor
+ * then stands before it, and *FAILED is the bit where it broke. */
 typedef bool jpeg_walk_function(const struct jpeg_index *index, struct jpeg_cursor *cursor, uint64_t count,
                                 uint64_t stop, uint64_t end, uint64_t *failed);
 

@@ -11,8 +11,8 @@ enum {
     JPEG_TILE = 128, /* pixels: a whole number of MCUs, whose blocks stay in the first cache */
     JPEG_TILE_BLOCKS = JPEG_TILE / JPEG_SIDE * 4, /* at most: 16 MCUs of 1 x 2, with 4 blocks each */
 
-    /* A code has at most 16 bits. Its value has at most 11 bits for a DC difference, and 10 for an AC coefficient. Only 63
-     * AC coefficients take most. */
+    /* A code has at most 16 bits. Its value has at most 11 bits for a DC difference, and 10 for an AC coefficient. Only
+     * 63 AC coefficients take most. */
     JPEG_BLOCK_BYTES_MOST = (27 + 63 * 26 + 7) / 8,
 
     /* Coefficients below this magnitude have tables of their codes with their values. */

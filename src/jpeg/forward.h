@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The arithmetic of an encoder for one pixel, one row and one coefficient. The GPU and the CPU share it. Its results are
- * those of libjpeg-turbo, whose C and SIMD code agree for all samples of 8 bits: no sum of 16 bits overflows there. */
+ * The arithmetic of an encoder for one pixel, one row and one coefficient. The GPU and the CPU share it. Its results
+ * are those of libjpeg-turbo, whose C and SIMD code agree for all samples of 8 bits: no sum of 16 bits overflows there. */
 #ifndef GPUCONV_JPEG_FORWARD_H
 #define GPUCONV_JPEG_FORWARD_H
 
@@ -25,8 +25,8 @@ static inline HOST_DEVICE int jpeg_red_difference(int red, int green, int blue)
     return (32768 * red - 27439 * green - 5329 * blue + (128 << 16) + 32767) >> 16;
 }
 
-/* What is added to the sum of horizontal x vertical samples before it is divided by their number, for output COLUMN. With
- * two samples side by side libjpeg rounds neighbouring columns differently. */
+/* What is added to the sum of horizontal x vertical samples before it is divided by their number, for output COLUMN.
+ * With two samples side by side libjpeg rounds neighbouring columns differently. */
 static inline HOST_DEVICE int jpeg_chroma_bias(int horizontal, int vertical, int column)
 {
     if (horizontal == 2)
@@ -37,8 +37,8 @@ static inline HOST_DEVICE int jpeg_chroma_bias(int horizontal, int vertical, int
 /* ---- Forward DCT ---- */
 
 /* The one-dimensional DCT of 8 values that are STRIDE apart, after Loeffler, Ligtenberg and Moschytz (1989), with
- * constants of 13 bits. The first pass, over rows, leaves results 4 x sqrt(8) times too large, and the second one 8 times
- * in all. Without the shift by 128, samples make only the first coefficient of a row larger, by 4096. */
+ * constants of 13 bits. The first pass, over rows, leaves results 4 x sqrt(8) times too large, and the second one 8
+ * times in all. Without the shift by 128, samples make only the first coefficient of a row larger, by 4096. */
 static inline HOST_DEVICE void jpeg_forward_dct(int *x, int stride, bool is_second)
 {
     const int shift = is_second ? 15 : 11, half = 1 << (shift - 1);
@@ -80,8 +80,8 @@ static inline struct jpeg_divisor jpeg_divisor_of(unsigned quantiser)
     return result;
 }
 
-/* Exact for n = magnitude + half and divisor below 2^16: inverse is less than 1 above 2^32 / divisor, so n x inverse / 2^32
- * is less than 2^-16 above n / divisor, which is at least 1 / divisor below the next integer where it is none. */
+/* Exact for n = magnitude + half and divisor below 2^16: inverse is less than 1 above 2^32 / divisor, so n x inverse /
+ * 2^32 is less than 2^-16 above n / divisor, which is at least 1 / divisor below the next integer where it is none. */
 static inline HOST_DEVICE int jpeg_quantise(int value, struct jpeg_divisor divisor)
 {
     const uint32_t magnitude = (uint32_t)(value < 0 ? -value : value);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The layout of a file, and its headers. What libjpeg-turbo makes of headers is in its jdmarker.c, jdinput.c, jdapimin.c
- * (default_decompress_parms) and jdhuff.c (jpeg_make_d_derived_tbl). */
+ * The layout of a file, and its headers. What libjpeg-turbo makes of headers is in its jdmarker.c, jdinput.c,
+ * jdapimin.c (default_decompress_parms) and jdhuff.c (jpeg_make_d_derived_tbl). */
 #include "jpeg/lookup.h"
 
 #include <string.h>

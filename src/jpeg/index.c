@@ -70,8 +70,8 @@ static void walk_chunk(struct index_builder *builder, struct chunk *chunk, size_
     }
 }
 
-/* Guess the state before a chunk, find its first place, and walk over it. Where codes are wrong the guess was wrong: go on
- * behind them. */
+/* Guess the state before a chunk, find its first place, and walk over it. Where codes are wrong the guess was wrong: go
+ * on behind them. */
 static void guess_chunk(void *context, int64_t number, int thread)
 {
     struct index_builder *builder = context;
@@ -97,8 +97,8 @@ static void add_sums(const struct jpeg_layout *layout, const uint16_t *sums, int
     }
 }
 
-/* Join the chunks. One that was not guessed right is walked again, from where the chunk before it ends. Returns false if
- * the data are damaged. */
+/* Join the chunks. One that was not guessed right is walked again, from where the chunk before it ends. Returns false
+ * if the data are damaged. */
 static bool join_chunks(struct index_builder *builder)
 {
     struct jpeg_index *index = builder->index;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The index of a scan: where each row of MCUs begins in its data, so that rows can be decoded in any order. The index
- * walks over all Huffman codes, on several threads. Without restart markers, a thread begins a little before its chunk of
- * the data and in a guessed state. Wrong guesses come right by themselves, because Huffman codes synchronise. */
+ * walks over all Huffman codes, on several threads. Without restart markers, a thread begins a little before its chunk
+ * of the data and in a guessed state. Wrong guesses come right by themselves, because Huffman codes synchronise. */
 #ifndef GPUCONV_JPEG_INDEX_H
 #define GPUCONV_JPEG_INDEX_H
 

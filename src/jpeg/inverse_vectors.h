@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inverse DCT in vectors: as samples.h has it number by number. Sums of shorts wrap, products of pairs of shorts are
- * exact, and both passes saturate to 16 bits. */
+ * The inverse DCT in vectors: as samples.h has it number by number. Sums of shorts wrap, products of pairs of shorts
+ * are exact, and both passes saturate to 16 bits. */
 #ifndef GPUCONV_JPEG_INVERSE_VECTORS_H
 #define GPUCONV_JPEG_INVERSE_VECTORS_H
 

@@ -55,8 +55,8 @@ struct jpeg_layout {
     int restart_interval; /* in MCUs; 0: none */
 };
 
-/* Fill what follows from width, height, component_count, horizontal and vertical: the components but their tables, and the
- * MCUs. */
+/* Fill what follows from width, height, component_count, horizontal and vertical: the components but their tables, and
+ * the MCUs. */
 static inline void jpeg_layout_derive(struct jpeg_layout *layout)
 {
     const int mcu_width = JPEG_SIDE * layout->horizontal, mcu_height = JPEG_SIDE * layout->vertical;
@@ -82,8 +82,8 @@ static inline bool jpeg_shares_codes(const struct jpeg_layout *layout, int a, in
     return layout->components[a].dc == layout->components[b].dc && layout->components[a].ac == layout->components[b].ac;
 }
 
-/* After how many blocks the Huffman tables of the blocks of an MCU repeat. A walk over the codes cannot tell blocks with
- * the same tables apart. */
+/* After how many blocks the Huffman tables of the blocks of an MCU repeat. A walk over the codes cannot tell blocks
+ * with the same tables apart. */
 static inline int jpeg_period(const struct jpeg_layout *layout)
 {
     for (int period = 1;; period++) {
@@ -115,8 +115,8 @@ struct jpeg_scan {
  * them. Each has a byte at least, and a marker before the next. */
 size_t jpeg_count_segments(const struct jpeg_layout *layout, const struct jpeg_scan *scan);
 
-/* Copy the data of SCAN without stuffed bytes and restart markers to DATA, which has scan->size bytes. Set *SIZE, and in
- * STARTS the place of each of SEGMENTS segments. False: unsupported, because the restart markers are not those that
+/* Copy the data of SCAN without stuffed bytes and restart markers to DATA, which has scan->size bytes. Set *SIZE, and
+ * in STARTS the place of each of SEGMENTS segments. False: unsupported, because the restart markers are not those that
  * belong there, or the data have 2^32 bytes. */
 bool jpeg_copy_scan(const struct jpeg_scan *scan, size_t segments, uint8_t *data, size_t *size, uint32_t *starts);
 
@@ -147,31 +147,31 @@ static inline size_t jpeg_planes_bytes(const struct jpeg_layout *layout)
  * jpeg_planes_bytes for each. The planes of the components follow each other; one has 8 x blocks_across bytes in a row. */
 void jpeg_decode_band(const struct jpeg_index *index, int first, int rows, uint8_t *planes);
 
-/* Convert ROWS rows of pixels, from row FIRST on, which begins a row of MCUs, to SAMPLES: 1 or 3 bytes each, row by row.
- * PLANES are what jpeg_decode_band has made of the same rows. */
+/* Convert ROWS rows of pixels, from row FIRST on, which begins a row of MCUs, to SAMPLES: 1 or 3 bytes each, row by
+ * row. PLANES are what jpeg_decode_band has made of the same rows. */
 void jpeg_convert_band(const struct jpeg_index *index, int first, int rows, const struct rows *planes,
                        uint8_t *samples);
 
 /* ---- Encoding ---- */
 
-/* Append what comes before the data of a scan, and what follows them. LAYOUT is one for writing. Both return false if there
- * is not enough memory. */
+/* Append what comes before the data of a scan, and what follows them. LAYOUT is one for writing. Both return false if
+ * there is not enough memory. */
 bool jpeg_append_headers(struct blob *out, const struct jpeg_layout *layout);
 bool jpeg_append_end(struct blob *out);
 
 /* An encoder of a picture. It owns the file, and the encoded bands that are not in the file yet. */
 struct jpeg_encoder;
 
-/* Begin the file of a picture of LAYOUT, whose tables are set. Release the encoder with jpeg_encoder_close. NULL, or false
- * from the functions below: there is not enough memory. */
+/* Begin the file of a picture of LAYOUT, whose tables are set. Release the encoder with jpeg_encoder_close. NULL, or
+ * false from the functions below: there is not enough memory. */
 struct jpeg_encoder *jpeg_encoder_open(const struct jpeg_layout *layout);
 
-/* Encode a band: ROWS of the picture, of 8 bits, from row FIRST on. They begin and end where rows of MCUs do, or with the
- * picture. They have as many channels as the layout components. Several threads may encode at a time. */
+/* Encode a band: ROWS of the picture, of 8 bits, from row FIRST on. They begin and end where rows of MCUs do, or with
+ * the picture. They have as many channels as the layout components. Several threads may encode at a time. */
 bool jpeg_encode_band(struct jpeg_encoder *encoder, int first, const struct image *rows);
 
-/* Append the encoded bands of ROWS rows, from row FIRST on, to the file. The calls go from the top of the picture to its
- * bottom. */
+/* Append the encoded bands of ROWS rows, from row FIRST on, to the file. The calls go from the top of the picture to
+ * its bottom. */
 bool jpeg_write_bands(struct jpeg_encoder *encoder, int first, int rows);
 
 /* Finish the file, after the last rows. The caller releases *BYTES with free. */

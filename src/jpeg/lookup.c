@@ -3,8 +3,8 @@
 
 enum { SIZE = 1 << JPEG_LOOKUP_BITS, MASK = SIZE - 1 };
 
-/* The symbols (bits 8 to 15) and lengths (bits 0 to 7) of the codes of at most JPEG_LOOKUP_BITS bits, by these bits; 0 for
- * longer ones. */
+/* The symbols (bits 8 to 15) and lengths (bits 0 to 7) of the codes of at most JPEG_LOOKUP_BITS bits, by these bits; 0
+ * for longer ones. */
 struct singles {
     uint16_t entries[SIZE];
 };

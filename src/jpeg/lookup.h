@@ -2,9 +2,9 @@
  *
  * Huffman codes, and lookup tables to decode them on the CPU. A table is indexed by the next JPEG_LOOKUP_BITS bits.
  *
- * An entry holds the bits to skip (bits 0 to 5), the steps to go in zigzag order (bits 8 to 15), and a value (bits 16 to
- * 31). JPEG_STEPS_END among the steps says that the block ends. Where the next bits do not tell enough, an entry skips
- * nothing and has JPEG_STEPS_SLOW. */
+ * An entry holds the bits to skip (bits 0 to 5), the steps to go in zigzag order (bits 8 to 15), and a value (bits 16
+ * to 31). JPEG_STEPS_END among the steps says that the block ends. Where the next bits do not tell enough, an entry
+ * skips nothing and has JPEG_STEPS_SLOW. */
 #ifndef GPUCONV_JPEG_LOOKUP_H
 #define GPUCONV_JPEG_LOOKUP_H
 
@@ -42,8 +42,8 @@ struct jpeg_lookup {
     uint32_t ac_values[1 << JPEG_LOOKUP_BITS]; /* one AC coefficient */
 };
 
-/* Put the codes of TABLE into their order. Returns false if they are not those of a prefix code (C.2), or if the code of
- * all ones is used. */
+/* Put the codes of TABLE into their order. Returns false if they are not those of a prefix code (C.2), or if the code
+ * of all ones is used. */
 bool jpeg_order_codes(struct jpeg_code_order *codes, const struct jpeg_huffman *table);
 
 /* Set CODES of the symbols below COUNT: the code in the low 16 bits, and above them how long it is with the bits of the

@@ -19,8 +19,8 @@ HOST_DEVICE static inline int jpeg_descale(uint32_t sum, int shift)
     return value < INT16_MIN ? INT16_MIN : value > INT16_MAX ? INT16_MAX : value;
 }
 
-/* One pass of the inverse DCT (Loeffler, Ligtenberg and Moschytz, 1989, with constants of 13 bits), in place. Values are
- * of 16 bits. Sums of two of them wrap, as paddw does; products are exact, and their sums wrap in 32 bits. */
+/* One pass of the inverse DCT (Loeffler, Ligtenberg and Moschytz, 1989, with constants of 13 bits), in place. Values
+ * are of 16 bits. Sums of two of them wrap, as paddw does; products are exact, and their sums wrap in 32 bits. */
 HOST_DEVICE static inline void jpeg_inverse_pass(int value[8], int shift)
 {
     const int sum = (int16_t)(value[0] + value[4]), difference = (int16_t)(value[0] - value[4]);
