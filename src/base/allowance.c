@@ -4,7 +4,6 @@
 #include "base/allowance.h"
 
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

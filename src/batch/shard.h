@@ -8,7 +8,6 @@
 #include "base/error.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* People count from 1 (`--shard 1/8` is the first of eight); INDEX counts from 0. */

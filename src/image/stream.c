@@ -394,8 +394,7 @@ static void release(struct stream *stream)
 bool stream_run(struct stream *stream, struct error *error)
 {
     const struct bands *bands = &stream->bands;
-    stream->lacks_memory = !reserve(stream);
-    if (stream->lacks_memory) {
+    if (!reserve(stream)) {
         release(stream);
         return error_no_memory(error, "bands of %d rows of %d pixels", bands->rows, stream->shape.width);
     }

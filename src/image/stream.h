@@ -51,7 +51,6 @@ struct stream {
     struct bands bands; /* set by stream_plan */
 
     /* Set by stream_run. */
-    bool lacks_memory;         /* it failed because there is not enough memory for the slots */
     double decoding, encoding; /* milliseconds of all threads in the functions of the source and of the sink */
 
     /* Private. */

@@ -265,8 +265,8 @@ bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const
     filtering.stream.passed = &pipeline->progress_permille;
     filtering.workers = calloc((size_t)threads, sizeof *filtering.workers);
     const bool done = filtering.workers != NULL && stream_run(&filtering.stream, error);
-    if (filtering.workers == NULL || filtering.stream.lacks_memory)
-        error_no_memory(error, "bands of %d rows of %d pixels", filtering.stream.bands.rows, shape->width);
+    if (filtering.workers == NULL)
+        error_no_memory(error, "%d threads", threads);
     stages->milliseconds[STAGE_DECODE] += filtering.stream.decoding;
     stages->milliseconds[STAGE_ENCODE] += filtering.stream.encoding;
     for (int i = 0; filtering.workers != NULL && i < threads; i++) {

@@ -8,7 +8,6 @@
 #include "filter/filter.h"
 #include "image/image.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
