@@ -35,19 +35,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static constexpr int parts_most = 3;     /* bytes of a tap */
-static constexpr int width_most = 128;   /* columns of a strip */
+static constexpr int parts_max = 3;      /* bytes of a tap */
+static constexpr int width_max = 128;    /* columns of a strip */
 static constexpr int stages = 2;         /* of rows of samples; the block works on one of them */
-static constexpr int segment_most = 4;   /* blocks of 32 samples of a window that are loaded at a time */
+static constexpr int segment_max = 4;    /* blocks of 32 samples of a window that are loaded at a time */
 static constexpr int matrix_bytes = 512; /* 16 x 32: taps of a part for 16 outputs and 32 terms */
-static_assert((width_most - 16 + 32 * segment_most) * 2 <= 32 * 16, "a warp loads a row at once, 16 bytes per lane");
+static_assert((width_max - 16 + 32 * segment_max) * 2 <= 32 * 16, "a warp loads a row at once, 16 bytes per lane");
 
 /* The argument of the kernel. */
 struct blur_call {
     struct launch launch;
     struct passes passes;
     const uint4 *row_taps, *column_taps; /* a matrix for each block of terms and part, 16 bytes per lane */
-    struct used_blocks row_used[parts_most], column_used[parts_most];
+    struct used_blocks row_used[parts_max], column_used[parts_max];
     int strip;            /* output rows of a tile */
     int columns, tiles_y; /* tiles side by side, and one below the other */
     int tile_width;
@@ -97,7 +97,7 @@ static __device__ __noinline__ void load_outside(const unsigned char *plane, siz
 
 /* The largest number of blocks of a window with a kernel of its own. */
 template <typename T>
-constexpr int blocks_most = sizeof(T) == 2 ? 2 : 3;
+constexpr int blocks_max = sizeof(T) == 2 ? 2 : 3;
 
 /* Blocks of threads per multiprocessor, by measurement: some registers spill, but more warps work. */
 template <typename T>
@@ -193,7 +193,7 @@ struct stage_loader {
 
 /* BLOCKS of 32 terms in both windows, or 0: any number. */
 template <typename T, int PARTS, int PLANES, bool UNSHARP, int BLOCKS>
-static __global__ void __launch_bounds__(2 * width_most, resident<T>(BLOCKS))
+static __global__ void __launch_bounds__(2 * width_max, resident<T>(BLOCKS))
     blur(const __grid_constant__ struct blur_call call)
 {
     constexpr int bytes = (int)sizeof(T), row_weights = bytes + PARTS - 1, column_weights = PLANES + PARTS - 1;
@@ -365,9 +365,9 @@ static struct factors arrange(const struct plan *plan, int *parts, struct blur_c
     call->high = (f->height + 15 + 15) / 16;
     const int blocks = call->row_blocks > call->column_blocks ? call->row_blocks : call->column_blocks;
     if (*parts > 1 && f->amount == 0 &&
-        blocks <= (plan->sample == SAMPLE_U16 ? blocks_most<uint16_t> : blocks_most<uint8_t>))
+        blocks <= (plan->sample == SAMPLE_U16 ? blocks_max<uint16_t> : blocks_max<uint8_t>))
         call->row_blocks = call->column_blocks = call->kernel_blocks = blocks;
-    const int segments = (call->row_blocks + segment_most - 1) / segment_most;
+    const int segments = (call->row_blocks + segment_max - 1) / segment_max;
     call->segment = (call->row_blocks + segments - 1) / segments;
     for (int p = 0; p < *parts; p++) {
         call->row_used[p] = find_used(f->row, f->width, factors.row, p, call->lead - f->anchor_x);
@@ -401,7 +401,7 @@ typedef void blur_function(struct blur_call);
 template <typename T, int PARTS, int PLANES, bool UNSHARP>
 static blur_function *kernel_of_blocks(int blocks)
 {
-    if constexpr (blocks_most<T> >= 3)
+    if constexpr (blocks_max<T> >= 3)
         if (blocks == 3)
             return blur<T, PARTS, PLANES, UNSHARP, 3>;
     return blocks == 1   ? blur<T, PARTS, PLANES, UNSHARP, 1>
@@ -438,7 +438,7 @@ static size_t set_width(struct blur_call *call, int width, bool padded, int plan
 static size_t choose_width(struct blur_call *call, int planes, enum sample sample, size_t block_shared)
 {
     size_t shared = 0;
-    for (int width = width_most; width >= 32; width /= 2) {
+    for (int width = width_max; width >= 32; width /= 2) {
         shared = set_width(call, width, true, planes, sample);
         if (2 * (shared + 1024) <= block_shared + 1024) /* CUDA takes 1 KB of each block */
             return shared;
@@ -484,7 +484,7 @@ extern "C" bool blur_launch(const struct plan *plan, struct device *device, cons
     const int threads = 2 * call.tile_width,
               by_registers = (plan->sample == SAMPLE_U16 ? resident<uint16_t>(call.kernel_blocks)
                                                          : resident<uint8_t>(call.kernel_blocks)) *
-                             2 * width_most / threads;
+                             2 * width_max / threads;
     const int by_memory = (int)(facts->block_shared / shared);
     choose_strip(&call, plan->filter, in,
                  (double)facts->multiprocessors * (by_memory < by_registers ? by_memory : by_registers));

@@ -85,12 +85,12 @@ static bool is_quick(const struct filter *filter, double x)
 static constexpr float excess16 = 1.0f / 8;
 
 /* Sums of a slope of uint16_t, and D times the highest level, are at most this: the test in slope_root16 is exact. */
-static constexpr int most_slope16 = 1 << 21;
+static constexpr int max_slope16 = 1 << 21;
 
 /* Can slope_root16 find the levels? Its x = D (257 O + 1/2) must be an integer or a half, from 0 to 2^21. */
 static bool root_fits_float16(const struct filter *filter, double *x)
 {
-    if (filter->combine != COMBINE_MAGNITUDE || (int64_t)filter->scale * 65535 > most_slope16 || filter->offset < 0 ||
+    if (filter->combine != COMBINE_MAGNITUDE || (int64_t)filter->scale * 65535 > max_slope16 || filter->offset < 0 ||
         filter->offset > 255)
         return false;
     const int64_t above = (int64_t)filter->scale * 257 * filter->offset_numerator, below = filter->offset_denominator;
@@ -241,16 +241,16 @@ static __device__ __forceinline__ row_bytes read_row(const struct launch &launch
 
 /* Byte K of a word as the float 2^15 + byte. That needs no conversion, only a byte permutation: with the exponent of
  * 2^15, the second byte counts ones. Differences lose the 2^15 again, and so does t(below) - t(above). All numbers in
- * it are integers below 2^24 as long as 2 p + |q| is at most most_weight. */
+ * it are integers below 2^24 as long as 2 p + |q| is at most max_weight. */
 static __device__ __forceinline__ float raised(uint32_t word, int k)
 {
     return __uint_as_float(__byte_perm(word, 0x47000000, 0x7404 + 16 * k));
 }
 
-static constexpr int most_weight = 507;
-static_assert(most_weight * ((1 << 15) + 255) < 1 << 24, "float holds all integers up to 2^24");
+static constexpr int max_weight = 507;
+static_assert(max_weight * ((1 << 15) + 255) < 1 << 24, "float holds all integers up to 2^24");
 
-static constexpr int most_weight16 = most_slope16 / 65535;
+static constexpr int max_weight16 = max_slope16 / 65535;
 
 /* Sample K of a word as a float, raised or not. */
 template <typename T>
@@ -447,9 +447,9 @@ static __global__ void __launch_bounds__(32 * general_warps)
     }
 }
 
-/* Are the grids a slope in x and the same slope in y, and are the weights of a row at most MOST in all? Order and
+/* Are the grids a slope in x and the same slope in y, and are the weights of a row at most MAX in all? Order and
  * signs do not matter, because no way to join the sums depends on them. */
-static bool find_slope(const struct filter *filter, int most, struct slope *slope)
+static bool find_slope(const struct filter *filter, int max, struct slope *slope)
 {
     if (!filter_is_centred_square(filter) || filter->width != 3)
         return false;
@@ -462,7 +462,7 @@ static bool find_slope(const struct filter *filter, int most, struct slope *slop
             same &= across[k] == (k % 3 - 1) * (k / 3 == 1 ? inner : outer);
             same &= down[k] == sign * (k / 3 - 1) * (k % 3 == 1 ? inner : outer);
         }
-        if (!same || 2 * abs(outer) + abs(inner) > most)
+        if (!same || 2 * abs(outer) + abs(inner) > max)
             continue;
         slope->outer = (float)(outer < 0 ? -outer : outer);
         slope->inner = (float)(outer < 0 ? -inner : inner);
@@ -531,7 +531,7 @@ extern "C" bool gradient_launch(const struct plan *plan, struct device *device, 
     struct slope slope;
     slope_kernel *kernel = NULL;
     if (plan->sample != SAMPLE_F32 && (is_16_bit || plan->float_exact) &&
-        find_slope(plan->filter, is_16_bit ? most_weight16 : most_weight, &slope))
+        find_slope(plan->filter, is_16_bit ? max_weight16 : max_weight, &slope))
         kernel = slope_kernel_of(plan->sample, join, level, slope.outer == 1);
     if (!kernel)
         return with_types(plan, [&](auto types) { return launch_general(types, plan, join, device, in, out, error); });

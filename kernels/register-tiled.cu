@@ -171,7 +171,7 @@ extern "C" bool register_tiled_prepare(struct plan *plan, struct device *device,
 {
     const struct filter *filter = plan->filter;
     const bool square = is_square(plan);
-    uint32_t words[4 * any_quads_most] = {};
+    uint32_t words[4 * any_quads_max] = {};
     for (int i = 0; i < filter->height; i++)
         for (int j = 0; j < filter->width; j++)
             words[square ? i * filter->width + j : 4 * (any_slack + j / 4 * filter->height + i) + j % 4] =

@@ -297,10 +297,10 @@ static tensor_function *tensor_kernel(const struct tensor_arrangement *a)
                         : group_kernel<2, 0>(a);
 }
 
-/* How a kernel is launched. A strip is LEAST to LONGEST units of UNIT rows, less TRIM, so that it is whole stages with
+/* How a kernel is launched. A strip is MIN to LONGEST units of UNIT rows, less TRIM, so that it is whole stages with
  * its halo; each costs as much as START rows more. */
 struct shape {
-    int tile_width, unit, trim, least, longest, start;
+    int tile_width, unit, trim, min, longest, start;
     int tiles_a_block;
     int resident; /* tiles of a multiprocessor at one time, about */
     dim3 block;
@@ -354,9 +354,9 @@ static struct shape choose_shape(const struct plan *plan, const struct device *d
     }
     const size_t ring = (size_t)tensor->slots * rows * tensor->pitch;
     /* Two blocks should share a multiprocessor even if the filter is large. The chip also has a limit per block. */
-    const size_t block_shared = device_facts(device)->block_shared, most = 100 * 1024;
+    const size_t block_shared = device_facts(device)->block_shared, max = 100 * 1024;
     int count = warps;
-    while (count > 1 && count * ring > (block_shared < most ? block_shared : most))
+    while (count > 1 && count * ring > (block_shared < max ? block_shared : max))
         count /= 2;
     struct shape shape = {tile_columns, rows, 0, 1, (is_16_bit ? strip16 : group_strip) / rows, f->height};
     shape.tiles_a_block = count;
@@ -380,7 +380,7 @@ static void choose_strip(const struct shape &shape, const struct device *device,
     const double resident = (double)device_facts(device)->multiprocessors * shape.resident;
     const int columns = (in->width + shape.tile_width - 1) / shape.tile_width;
     double best = 0;
-    for (int units = shape.longest; units >= shape.least; units--) {
+    for (int units = shape.longest; units >= shape.min; units--) {
         const int strip = units * shape.unit - shape.trim, tiles_y = (in->height + strip - 1) / strip;
         const double waves = (double)columns * tiles_y * in->count / resident;
         const double cost = (waves < 4 ? ceil(waves) : waves) * (strip + shape.start);

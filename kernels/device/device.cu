@@ -122,17 +122,17 @@ static bool limit_capability(struct device_info *info, struct error *error)
     if (!text || !text[0])
         return true;
     char *end;
-    const long most = strtol(text, &end, 10);
-    if (*end || most < 10 || most > 999)
+    const long max = strtol(text, &end, 10);
+    if (*end || max < 10 || max > 999)
         return error_set(error, ERROR_USAGE,
                          "GPUCONV_MAX_CAPABILITY is \"%s\", which is not a compute capability times 10; unset it, or "
                          "give a number such as 75",
                          text);
-    if (info->capability <= most)
+    if (info->capability <= max)
         return true;
-    info->capability = (int)most;
+    info->capability = (int)max;
     /* The minimum of its generation. (CUDA C++ Programming Guide, technical specifications per compute capability.) */
-    const size_t shared = (size_t)(most < 80 ? 64 : 99) * 1024;
+    const size_t shared = (size_t)(max < 80 ? 64 : 99) * 1024;
     info->block_shared = info->block_shared < shared ? info->block_shared : shared;
     return true;
 }

@@ -98,19 +98,19 @@ static bool time_launch(void (*kernel)(int *, int, int), struct device *device, 
 static bool measure(void (*kernel)(int *, int, int), double macs, struct device *device, int *to, int blocks,
                     double *rate, struct error *error)
 {
-    constexpr float least = 4;    /* milliseconds of a launch, so that the cost of the launch itself does not matter */
+    constexpr float min = 4;      /* milliseconds of a launch, so that the cost of the launch itself does not matter */
     constexpr float warm_up = 60; /* milliseconds that an idle GPU needs to raise its clock */
     constexpr int runs = 7;
-    constexpr int most_rounds = 1 << 24; /* seconds, on any GPU */
+    constexpr int max_rounds = 1 << 24; /* seconds, on any GPU */
     int rounds = 64;
     float milliseconds = 0, warm = 0;
-    while (milliseconds < least || warm < warm_up) {
+    while (milliseconds < min || warm < warm_up) {
         if (!time_launch(kernel, device, to, blocks, rounds, &milliseconds, error))
             return false;
         warm += milliseconds;
-        if (milliseconds < least && rounds < most_rounds)
+        if (milliseconds < min && rounds < max_rounds)
             rounds *= 2;
-        else if (milliseconds < least)
+        else if (milliseconds < min)
             return error_set(error, ERROR_WORK, "the GPU's clock stands still; its peak cannot be measured");
     }
     *rate = 0;

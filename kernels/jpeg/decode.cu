@@ -11,7 +11,7 @@ constexpr size_t alignment = 256;
 
 /* What comes before the segments and the bytes in page-locked memory. All of it goes to the device in one copy. */
 struct header {
-    struct huffman_table tables[most_tables];
+    struct huffman_table tables[max_tables];
     uint16_t quantisers[JPEG_TABLES][JPEG_BLOCK]; /* column by column */
 };
 static_assert(sizeof(struct header) % 16 == 0, "quantisers and tables are read in words of 16 bytes");

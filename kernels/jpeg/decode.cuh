@@ -49,7 +49,7 @@ static __host__ __device__ inline uint32_t huffman_entry(uint32_t symbol, uint32
     return entry_is_set | advance << 9 | size << 5 | (length + size);
 }
 
-constexpr int most_tables = 2 * JPEG_COMPONENTS_MOST;
+constexpr int max_tables = 2 * JPEG_COMPONENTS_MAX;
 
 /* The data of a scan on the device. */
 struct scan {
@@ -59,7 +59,7 @@ struct scan {
     uint32_t segment_count, subsequences, table_count; /* segments are restart intervals */
     uint32_t segment_blocks, blocks;                   /* blocks of a segment, and of all */
     uint32_t period;                                   /* the tables of the blocks of an MCU repeat after so many */
-    uint8_t dc[JPEG_MCU_BLOCKS_MOST], ac[JPEG_MCU_BLOCKS_MOST]; /* numbers of the tables of each block */
+    uint8_t dc[JPEG_MCU_BLOCKS_MAX], ac[JPEG_MCU_BLOCKS_MAX]; /* numbers of the tables of each block */
 };
 
 /* What the walks over the subsequences find, on the device. */
@@ -94,7 +94,7 @@ struct component {
 };
 
 struct picture {
-    struct component components[JPEG_COMPONENTS_MOST];
+    struct component components[JPEG_COMPONENTS_MAX];
     int count;
     int width, height;
     uint32_t mcus_across, mcu_blocks;

@@ -16,7 +16,7 @@ constexpr int transform_threads = 256, tile_blocks = transform_threads / JPEG_SI
 
 /* The tiles of each component, tile_blocks blocks side by side, are numbered one after another. */
 struct tiles {
-    uint32_t across[JPEG_COMPONENTS_MOST], first[JPEG_COMPONENTS_MOST + 1];
+    uint32_t across[JPEG_COMPONENTS_MAX], first[JPEG_COMPONENTS_MAX + 1];
 };
 
 __device__ __forceinline__ uint32_t pack(int low, int high)
@@ -261,7 +261,7 @@ bool decode_transform(const struct picture *picture, const struct walk *walk, cu
 {
     struct tiles tiles = {};
     uint32_t count = 0;
-    for (int i = 0; i < JPEG_COMPONENTS_MOST; i++) {
+    for (int i = 0; i < JPEG_COMPONENTS_MAX; i++) {
         tiles.first[i] = i < picture->count ? count : UINT32_MAX;
         if (i >= picture->count)
             continue;

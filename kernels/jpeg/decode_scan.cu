@@ -233,7 +233,7 @@ __device__ __forceinline__ struct walk_tables load_tables(const struct scan &sca
     for (uint32_t i = threadIdx.x; i < count; i += walk_threads)
         shared[i] = from[i];
     if (threadIdx.x == 0)
-        for (int i = 0; i < JPEG_MCU_BLOCKS_MOST; i++)
+        for (int i = 0; i < JPEG_MCU_BLOCKS_MAX; i++)
             order[i] = scan.dc[i] * table_words | scan.ac[i] * table_words << 16;
     return {(const uint32_t *)shared, order, scan.period};
 }
@@ -268,7 +268,7 @@ __global__ void __launch_bounds__(walk_threads)
     synchronise(const __grid_constant__ struct scan scan, const __grid_constant__ struct walk walk, int launch)
 {
     extern __shared__ uint4 shared[];
-    __shared__ uint32_t order[JPEG_MCU_BLOCKS_MOST];
+    __shared__ uint32_t order[JPEG_MCU_BLOCKS_MAX];
     __shared__ uint16_t states[walk_threads + 1]; /* states[t] is at the beginning of subsequence t */
     const uint32_t t = threadIdx.x, number = blockIdx.x * walk_threads + t;
     uint16_t *edge =
@@ -375,7 +375,7 @@ __global__ void __launch_bounds__(walk_threads)
     write(const __grid_constant__ struct scan scan, const __grid_constant__ struct walk walk)
 {
     extern __shared__ uint4 shared[];
-    __shared__ uint32_t order[JPEG_MCU_BLOCKS_MOST];
+    __shared__ uint32_t order[JPEG_MCU_BLOCKS_MAX];
     __shared__ uint8_t place[JPEG_BLOCK];
     const uint32_t number = blockIdx.x * walk_threads + threadIdx.x;
     const struct walk_tables tables = load_tables(scan, shared, order);
@@ -406,10 +406,10 @@ __global__ void __launch_bounds__(tile_mcus)
 {
     const uint32_t mcu = blockIdx.x * tile_mcus + threadIdx.x;
     int16_t *blocks = dc + (size_t)mcu * mcu_blocks;
-    uint32_t sum[JPEG_COMPONENTS_MOST] = {};
-    int value[JPEG_MCU_BLOCKS_MOST];
+    uint32_t sum[JPEG_COMPONENTS_MAX] = {};
+    int value[JPEG_MCU_BLOCKS_MAX];
 #pragma unroll
-    for (int i = 0; i < JPEG_MCU_BLOCKS_MOST; i++) {
+    for (int i = 0; i < JPEG_MCU_BLOCKS_MAX; i++) {
         value[i] = mcu < mcus && i < mcu_blocks ? blocks[i] : 0;
         sum[0] += (uint32_t)(i < luma_blocks ? value[i] : 0);
         sum[1] += (uint32_t)(i == luma_blocks ? value[i] : 0);
@@ -423,7 +423,7 @@ __global__ void __launch_bounds__(tile_mcus)
         return;
     uint32_t luma = before.x;
 #pragma unroll
-    for (int i = 0; i < JPEG_MCU_BLOCKS_MOST; i++) {
+    for (int i = 0; i < JPEG_MCU_BLOCKS_MAX; i++) {
         if (i >= mcu_blocks)
             break;
         luma += (uint32_t)value[i];

@@ -22,7 +22,7 @@ namespace
 constexpr int threads = 128, warps = threads / 32; /* of a tile; also its blocks of 8 x 8 */
 
 /* The longest code of a block: DC of 16 + 11 bits, and 63 coefficients of 16 + 10. */
-constexpr int block_bits = JPEG_CODE_MOST + JPEG_DC_SIZE_MOST + (JPEG_BLOCK - 1) * (JPEG_CODE_MOST + JPEG_AC_SIZE_MOST);
+constexpr int block_bits = JPEG_CODE_MAX + JPEG_DC_SIZE_MAX + (JPEG_BLOCK - 1) * (JPEG_CODE_MAX + JPEG_AC_SIZE_MAX);
 constexpr int lead_bits = 32; /* before the tile's first bit: the last bits of the tile before */
 constexpr int bit_words = lead_bits / 32 + block_bits * threads / 32 + 3;
 constexpr int tail_bits = 7; /* of the tile before, which may belong to this tile's first byte */

@@ -282,7 +282,7 @@ struct level {
 
 /* Halves of sums of uint16_t up to this are quick. 1.5 * 2^23 + n is a float with n in its last bits, for |n| up to
  * 2^22. The whole sum is below 2^31. */
-static constexpr int most_quick_half = 1 << 22;
+static constexpr int max_quick_half = 1 << 22;
 
 /* The numbers for a plan. `quick` says whether its sums are quick. */
 static inline struct level level_of(const struct plan *plan)
@@ -292,7 +292,7 @@ static inline struct level level_of(const struct plan *plan)
     if (plan->sample != SAMPLE_U8) {
         level.quick = plan->sample == SAMPLE_F32
                           ? !filter->absolute
-                          : !sums_fit_float(filter, SAMPLE_U16) && filter->absolute_sum * 255 <= most_quick_half;
+                          : !sums_fit_float(filter, SAMPLE_U16) && filter->absolute_sum * 255 <= max_quick_half;
         return level;
     }
     const double scale = filter->scale, bias = (double)filter->bias + 0.5;

@@ -42,7 +42,7 @@ constexpr int any_samples = round_up(any_width<Sum> + FILTER_MAX - 1 + 3, 4);
 /* The table of taps, in quads: the first quads of all rows, then the second ones, and so on. Up to 3 quads on either
  * side of it are read and not used. */
 static constexpr int any_slack = any_rows - 1;
-static constexpr int any_quads_most = (FILTER_MAX + 3) / 4 * FILTER_MAX + 2 * any_slack;
+static constexpr int any_quads_max = (FILTER_MAX + 3) / 4 * FILTER_MAX + 2 * any_slack;
 static constexpr int any_near = 96; /* quads in constant memory: 17 x 17 is faster there, 19 x 19 is not */
 
 static __constant__ uint4 near_taps[any_near];
@@ -162,12 +162,12 @@ static __global__ void __launch_bounds__(32 * any_warps<FAR>, 16 / any_warps<FAR
     register_tiled_any(const __grid_constant__ struct launch launch, const uint4 *table)
 {
     constexpr bool packed = sizeof(T) < 4;
-    constexpr int quads = any_quads<Sum>, row_width = any_width<Sum>, samples_most = any_samples<Sum>;
+    constexpr int quads = any_quads<Sum>, row_width = any_width<Sum>, samples_max = any_samples<Sum>;
     constexpr int word = 4 / (int)sizeof(T); /* samples of 4 bytes, the unit of the ring */
-    constexpr int all_words = row_width / word, most_words = (samples_most + word - 1 + word - 1) / word;
-    constexpr int row_bytes = round_up(4 * most_words, 16);
+    constexpr int all_words = row_width / word, max_words = (samples_max + word - 1 + word - 1) / word;
+    constexpr int row_bytes = round_up(4 * max_words, 16);
     __shared__ __align__(16) unsigned char all_memory[any_warps<FAR>][any_slots][row_bytes];
-    __shared__ __align__(16) uint32_t all_unpacked[any_warps<FAR>][packed ? samples_most * (int)sizeof(Sum) / 4 : 1];
+    __shared__ __align__(16) uint32_t all_unpacked[any_warps<FAR>][packed ? samples_max * (int)sizeof(Sum) / 4 : 1];
     const int width = launch.filter_width, height = launch.filter_height, lane = (int)threadIdx.x;
     const int2 tile = block_tile(launch);
     const int strip_x = tile.x * row_width;
@@ -192,7 +192,7 @@ static __global__ void __launch_bounds__(32 * any_warps<FAR>, 16 / any_warps<FAR
             if (inside && (unsigned)from_y < (unsigned)launch.height) {
                 const unsigned char *row = (const unsigned char *)(in_row<T>(launch, from_y) + x) + 4 * lane;
 #pragma unroll
-                for (int k = 0; k < most_words; k += 32)
+                for (int k = 0; k < max_words; k += 32)
                     if (k + 32 <= all_words || lane < words - k)
                         copy_start<4, false>(to + 4 * (k + lane), row + 4 * k);
             } else {

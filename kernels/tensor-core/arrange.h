@@ -34,8 +34,8 @@ static const int wide_columns = wide_chunk * wide_chunks; /* outputs of a tile i
 static const int wide_rows = 4;                           /* rows of outputs of a warpgroup's matrix */
 static const int term_bytes = 64 * 32;                    /* of taps, for a product */
 static const int wide_ahead = 2;                          /* stages that are loaded ahead of need */
-static const int wide_slots_most = 32;          /* stages of the ring; it has (31 + 8) / 8 + 1 + wide_ahead at most */
-static const int wide_shared_most = 227 * 1024; /* bytes that a block may have on compute capability 9.0 */
+static const int wide_slots_max = 32;          /* stages of the ring; it has (31 + 8) / 8 + 1 + wide_ahead at most */
+static const int wide_shared_max = 227 * 1024; /* bytes that a block may have on compute capability 9.0 */
 
 /* Bytes of the ring's row for windows of UNITS times 16 samples. */
 CONSTANT_FUNCTION int wide_pitch(int units)
@@ -132,7 +132,7 @@ static inline int wide_slots(int units, int filter_height)
 /* Bytes of shared memory: barriers, taps, ring. */
 static inline size_t wide_shared(const struct tensor_arrangement *a, int filter_height)
 {
-    return (size_t)16 * (size_t)wide_slots_most + (size_t)a->parts * (size_t)a->terms * (size_t)term_bytes +
+    return (size_t)16 * (size_t)wide_slots_max + (size_t)a->parts * (size_t)a->terms * (size_t)term_bytes +
            (size_t)wide_slots(a->units, filter_height) * (size_t)wide_stage(a->units) * (size_t)wide_pitch(a->units);
 }
 
@@ -144,8 +144,8 @@ static inline bool tensor_arrange_wide(const struct filter *f, struct tensor_arr
     a->units = words <= 8 ? 2 : 3;
     const int rows = f->height + wide_rows - 1;
     a->terms = a->units == 2 ? rows : (rows + 1) / 2 * 3;
-    if (words > 4 * a->units || wide_slots(a->units, f->height) > wide_slots_most ||
-        wide_shared(a, f->height) > (size_t)wide_shared_most)
+    if (words > 4 * a->units || wide_slots(a->units, f->height) > wide_slots_max ||
+        wide_shared(a, f->height) > (size_t)wide_shared_max)
         return false;
     a->kernel = TENSOR_WIDE;
     return true;
@@ -167,19 +167,19 @@ static inline bool tensor_arrange_passes(const struct filter *f, struct tensor_a
     const int unit = pass_copy(a->window);
     a->lead = (f->anchor_x + unit - 1) / unit * unit;
 
-    int64_t least = 0, most = 0, column_sum = 0, lowest = 0, highest = 0;
+    int64_t min = 0, max = 0, column_sum = 0, lowest = 0, highest = 0;
     a->parts = 1;
     for (int k = 0; k < f->width + f->height; k++) {
         const int64_t q = k < f->width ? f->row[k] : (int64_t)f->column[k - f->width] * a->factor;
         const int parts = tap_parts(q, 8);
         a->parts = parts > a->parts ? parts : a->parts;
-        least = q < least ? q : least;
-        most = q > most ? q : most;
+        min = q < min ? q : min;
+        max = q > max ? q : max;
         lowest -= k < f->width && q < 0 ? q * 255 : 0;
         highest += k < f->width && q > 0 ? q * 255 : 0;
         column_sum += k < f->width ? 0 : q;
     }
-    a->unsigned_taps = a->parts > 1 && least >= 0 && most <= 255;
+    a->unsigned_taps = a->parts > 1 && min >= 0 && max <= 255;
     if (a->unsigned_taps)
         a->parts = 1;
     if (a->parts > 2 || lowest + highest >= 1 << 24)

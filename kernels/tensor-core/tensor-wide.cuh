@@ -103,7 +103,7 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
     const int thread = (int)threadIdx.x, warp = thread / 32 % 4, lane = thread % 32, g = lane / 4, t = lane % 4;
     const int warpgroup = __shfl_sync(~0u, thread / 128, 0); /* so that the compiler sees that it is one for a warp */
     const struct tile tile = find_tile(tensor, (int)blockIdx.x, wide_columns);
-    const uint32_t full = shared_address(ring), empty = full + 8 * wide_slots_most, taps = empty + 8 * wide_slots_most;
+    const uint32_t full = shared_address(ring), empty = full + 8 * wide_slots_max, taps = empty + 8 * wide_slots_max;
     const uint32_t stages = taps + tensor.parts * tensor.terms * term_bytes;
     const uint32_t capacity = tensor.slots * stage_bytes;
 

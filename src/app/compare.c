@@ -146,7 +146,7 @@ static bool make_settings(struct comparison *comparison, struct error *error)
         return true;
     uint8_t *bytes;
     size_t size;
-    if (!file_read(options->compare.mask, budget_file_most(), &bytes, &size, NULL, error))
+    if (!file_read(options->compare.mask, budget_file_max(), &bytes, &size, NULL, error))
         return false;
     const bool done =
         codec_decode(bytes, size, options->compare.mask, &settings->codec, &comparison->mask, NULL, error);
@@ -304,7 +304,7 @@ static int update(struct comparison *comparison)
 {
     const struct update_request request = {.expected = comparison->folders ? comparison->options->expected : NULL,
                                            .removes = comparison->options->compare.removes,
-                                           .file_most = budget_file_most(),
+                                           .file_max = budget_file_max(),
                                            .on_step = print_step,
                                            .may_go_on = may_update,
                                            .context = comparison};

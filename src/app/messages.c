@@ -67,7 +67,7 @@ void warn_losses(const struct options *options, const char *name, const struct f
     }
     if (reduced) {
         snprintf(text, sizeof text, ": %s holds %d bits a sample; the image's 16 are reduced", format->name,
-                 format->most_bits);
+                 format->max_bits);
         print_warning(options, name, text);
     }
 }

@@ -113,7 +113,7 @@ const struct option option_table[] = {
           .high = 999),
     /* More threads than processors gain nothing, and very many can exhaust the system. */
     VALUE("threads", "N", GROUP_BACKEND, KIND_NUMBER, threads, "use N CPU threads for an image (default all)", .low = 1,
-          .high = PARALLEL_THREADS_MOST),
+          .high = PARALLEL_THREADS_MAX),
 
     VALUE("format", "FORMAT", GROUP_FILE, KIND_FORMAT, list.format, "write this format, whatever the suffix says",
           .word = format_word),
@@ -130,7 +130,7 @@ const struct option option_table[] = {
           "PNG compression effort from 0 (none) to 9", .high = 9),
     VALUE("codec", "NAME", GROUP_FILE, KIND_CODEC, job.codec.codec,
           "read and write files with this codec; see --list-codecs"),
-    VALUE("max-pixels", "N", GROUP_FILE, KIND_PIXELS, job.codec.most_pixels,
+    VALUE("max-pixels", "N", GROUP_FILE, KIND_PIXELS, job.codec.max_pixels,
           "refuse images with more than N pixels, such as 50M"),
     FLAG("strip", GROUP_FILE, job.strip, "drop all metadata (profile, EXIF, text)"),
     FLAG("no-orient", GROUP_FILE, job.keep_orientation, "do not rotate images as their EXIF orientation says"),
@@ -149,7 +149,7 @@ const struct option option_table[] = {
           .use = USE_MANY),
     VALUE("jobs", "N", GROUP_MANY, KIND_NUMBER, batch.workers,
           "work on N images at a time (default: one per processor)", .letter = 'j', .use = USE_MANY, .compares = true,
-          .low = 1, .high = PARALLEL_THREADS_MOST),
+          .low = 1, .high = PARALLEL_THREADS_MAX),
     /* The rest also goes with one image, as the heading of the group says. */
     FLAG("skip-existing", GROUP_MANY, job.skip_existing, "skip inputs whose output file already exists",
          .use = USE_RUN),

@@ -154,7 +154,7 @@ static bool parse_devices(const struct option *o, const char *value, struct devi
     while (!devices->all) {
         int number;
         if (!text_read_number(&at, o->low, o->high, &number) || (*at != ',' && *at != '\0') ||
-            devices->count == DEVICES_MOST)
+            devices->count == DEVICES_MAX)
             return error_set(error, ERROR_USAGE,
                              "--%s takes all, or numbers from %d to %d joined by commas, not \"%s\"", o->name, o->low,
                              o->high, value);
@@ -234,11 +234,11 @@ static bool parse_area(const struct option *o, const char *value, struct compare
 {
     int numbers[4];
     const char *at = value;
-    if (rules->area_count == COMPARE_AREAS_MOST)
+    if (rules->area_count == COMPARE_AREAS_MAX)
         return error_set(error, ERROR_USAGE, "--%s was given more than %d times; give a --mask instead", o->name,
-                         COMPARE_AREAS_MOST);
+                         COMPARE_AREAS_MAX);
     for (int i = 0; i < 4; i++)
-        if (!text_read_number(&at, i < 2 ? 0 : 1, FORMAT_SIDE_MOST, &numbers[i]) || *at++ != (i < 3 ? ',' : '\0'))
+        if (!text_read_number(&at, i < 2 ? 0 : 1, FORMAT_SIDE_MAX, &numbers[i]) || *at++ != (i < 3 ? ',' : '\0'))
             return error_set(error, ERROR_USAGE,
                              "--%s takes X,Y,WIDTH,HEIGHT in pixels, such as 0,0,100,20, not \"%s\"", o->name, value);
     rules->areas[rules->area_count++] = (struct compare_area){numbers[0], numbers[1], numbers[2], numbers[3]};

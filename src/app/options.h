@@ -35,11 +35,11 @@ enum mode {
 };
 
 /* More GPUs than a machine has. */
-enum { DEVICES_MOST = 64 };
+enum { DEVICES_MAX = 64 };
 
 /* The GPUs of --device: all, or COUNT indices in LIST. Without --device, COUNT is 0. */
 struct device_choice {
-    int list[DEVICES_MOST];
+    int list[DEVICES_MAX];
     size_t count;
     bool all;
 };

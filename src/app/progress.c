@@ -38,7 +38,7 @@ static void print_words(const struct batch_totals *totals, char *text, size_t si
 
 void progress_print(const struct batch_totals *totals, char *text, size_t size)
 {
-    enum { BAR_MOST = 30, BAR_LEAST = 5 };
+    enum { BAR_MAX = 30, BAR_MIN = 5 };
     const double left = fmax(totals->work - totals->work_done, 0), seconds = totals->milliseconds / 1e3;
     const double share = totals->work > 0 ? fmin(totals->work_done / totals->work, 1) : 1;
     char words[96], time[32], all[sizeof words + sizeof time + 8];
@@ -48,9 +48,9 @@ void progress_print(const struct batch_totals *totals, char *text, size_t size)
     snprintf(all, sizeof all, is_known ? "%s, %s left" : "%s", words, time);
 
     const size_t room = strlen(all) + 4 < size ? size - strlen(all) - 4 : 0; /* brackets, a space, the end */
-    const size_t bar = room < BAR_MOST ? room : BAR_MOST;
+    const size_t bar = room < BAR_MAX ? room : BAR_MAX;
     const size_t full = (size_t)((double)bar * share);
-    if (bar < BAR_LEAST)
+    if (bar < BAR_MIN)
         snprintf(text, size, "%s", all);
     else
         snprintf(text, size, "[%.*s%*s] %s", (int)full, "==============================", (int)(bar - full), "", all);

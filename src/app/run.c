@@ -266,7 +266,7 @@ static bool check_gpus(const struct options *options, const struct request *requ
     struct request one = *request;
     if (options->devices.all && batch->gpu_count > 0) {
         const int found = pipeline_gpus();
-        batch->gpu_count = found < DEVICES_MOST ? (size_t)found : DEVICES_MOST;
+        batch->gpu_count = found < DEVICES_MAX ? (size_t)found : DEVICES_MAX;
         for (int i = 1; i < (int)batch->gpu_count; i++) /* number 0 may have begun to start */
             batch->gpus[i].device = i;
     }
@@ -379,7 +379,7 @@ int run_images(const struct options *options)
     settings.keep_format = options->list.in_place && options->list.format == NULL;
     batch.request = &request;
     batch.settings = &settings;
-    batch.gpus = calloc(DEVICES_MOST, sizeof *batch.gpus);
+    batch.gpus = calloc(DEVICES_MAX, sizeof *batch.gpus);
     batch.threads = options->threads;
     batch.on_this_thread = is_alone(options) && !shows_progress(options);
     if (batch.memory == 0 && !options->pair) /* a single image has no limit */
@@ -403,7 +403,7 @@ int run_images(const struct options *options)
         done = error_set(&error, ERROR_WORK, "not enough memory to begin; free some");
     const int status = done ? run_jobs(options, &batch, &run) : print_error_line(&error);
     free(given);
-    for (int i = 0; batch.gpus != NULL && i < DEVICES_MOST; i++)
+    for (int i = 0; batch.gpus != NULL && i < DEVICES_MAX; i++)
         gpu_start_end(&batch.gpus[i]);
     free(batch.gpus);
     file_list_free(&list);

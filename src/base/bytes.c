@@ -12,9 +12,9 @@ bool bytes_contain(const uint8_t *bytes, size_t size, const char *text)
 
 void *bytes_allocate(size_t size)
 {
-    enum { LARGE_LEAST = 8 << 20, LARGE_PAGE = 2 << 20 };
+    enum { LARGE_MIN = 8 << 20, LARGE_PAGE = 2 << 20 };
     uint8_t *bytes = malloc(size);
-    if (bytes != NULL && size >= LARGE_LEAST) {
+    if (bytes != NULL && size >= LARGE_MIN) {
         const size_t before = LARGE_PAGE - (uintptr_t)bytes % LARGE_PAGE;
         (void)madvise(bytes + before, size - before, MADV_HUGEPAGE); /* the system may refuse */
     }

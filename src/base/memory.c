@@ -13,8 +13,8 @@
 
 void budget_open(struct memory_budget *budget, size_t limit)
 {
-    const size_t most = limit > 0 ? limit : SIZE_MAX, half = budget_left() / 2;
-    *budget = (struct memory_budget){.most = most, .file_most = budget_file_most(), .limit = half < most ? half : most};
+    const size_t max = limit > 0 ? limit : SIZE_MAX, half = budget_left() / 2;
+    *budget = (struct memory_budget){.max = max, .file_max = budget_file_max(), .limit = half < max ? half : max};
     pthread_mutex_init(&budget->mutex, NULL);
     pthread_cond_init(&budget->changed, NULL);
 }
@@ -28,9 +28,9 @@ void budget_close(struct memory_budget *budget)
 bool budget_check(const struct memory_budget *budget, size_t need, const char *name, struct error *error)
 {
     char needed[TEXT_OF_SIZE], allowed[TEXT_OF_SIZE];
-    return need <= budget->most ||
+    return need <= budget->max ||
            error_about(error, ERROR_WORK, name, "needs %s of memory, and --memory allows %s; allow more",
-                       text_of_size(need, needed), text_of_size(budget->most, allowed));
+                       text_of_size(need, needed), text_of_size(budget->max, allowed));
 }
 
 /* May a job that holds HELD bytes reserve SIZE more now? The sum cannot overflow, because both are sizes of objects. */
@@ -103,14 +103,14 @@ size_t budget_default(void)
     return allowance_find("").memory / 4;
 }
 
-size_t budget_file_most(void)
+size_t budget_file_max(void)
 {
     return allowance_find("").memory / 2;
 }
 
-size_t budget_input_most(const struct memory_budget *budget)
+size_t budget_input_max(const struct memory_budget *budget)
 {
-    return budget->file_most < budget->most ? budget->file_most : budget->most;
+    return budget->file_max < budget->max ? budget->file_max : budget->max;
 }
 
 /* The bytes that LIMIT leaves, if so many PAGES count for it already. */

@@ -25,8 +25,8 @@
 struct memory_budget {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    size_t most;        /* bytes that one job may need */
-    size_t file_most;   /* by budget_file_most, which reads many files */
+    size_t max;         /* bytes that one job may need */
+    size_t file_max;    /* by budget_file_max, which reads many files */
     size_t limit, used; /* bytes of all jobs; only a job that runs alone may exceed the limit */
     size_t waiting;     /* jobs between budget_begin_wait and budget_end_wait; no other job overtakes them */
     bool taken;         /* one of them has its turn */
@@ -64,10 +64,10 @@ size_t budget_default(void);
 
 /* The largest file that is read, also from a pipe that does not end: half of this process's memory. Its result may have
  * the same size. */
-size_t budget_file_most(void);
+size_t budget_file_max(void);
 
-/* The most bytes of one input: file_most, but no more than may be reserved. */
-size_t budget_input_most(const struct memory_budget *budget);
+/* The most bytes of one input: file_max, but no more than may be reserved. */
+size_t budget_input_max(const struct memory_budget *budget);
 
 /* The bytes that `ulimit -v` and `ulimit -d` leave to this process. SIZE_MAX if they do not limit it. */
 size_t budget_left(void);

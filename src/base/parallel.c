@@ -21,7 +21,7 @@ int parallel_processors(void)
 void thread_pool_open(struct thread_pool *pool, int threads)
 {
     const int wanted = threads > 0 ? threads : parallel_processors();
-    *pool = (struct thread_pool){.threads = wanted < PARALLEL_THREADS_MOST ? wanted : PARALLEL_THREADS_MOST};
+    *pool = (struct thread_pool){.threads = wanted < PARALLEL_THREADS_MAX ? wanted : PARALLEL_THREADS_MAX};
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->begun, NULL);
     pthread_cond_init(&pool->ended, NULL);
@@ -121,8 +121,8 @@ static void share_loop(struct thread_pool *pool, int others)
 void parallel_for(struct thread_pool *pool, int threads, int64_t count,
                   void (*work)(void *context, int64_t index, int thread), void *context)
 {
-    const int most = threads < thread_pool_threads(pool) ? threads : thread_pool_threads(pool);
-    const int others = (int)(count < most ? count : most) - 1;
+    const int max = threads < thread_pool_threads(pool) ? threads : thread_pool_threads(pool);
+    const int others = (int)(count < max ? count : max) - 1;
     if (others > 0)
         start_threads(pool, others);
     if (others <= 0 || pool->started == 0) {

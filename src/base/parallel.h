@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* The most threads of a pool, and of --threads. */
-enum { PARALLEL_THREADS_MOST = 1024 };
+enum { PARALLEL_THREADS_MAX = 1024 };
 
 /* Threads that wait for loops. One thread at a time may use a pool. Threads start when a loop first needs them, and end
  * with the pool. If the system refuses a thread, loops run on the threads that there are. */
@@ -21,7 +21,7 @@ struct thread_pool {
     bool is_closing;
     pthread_mutex_t mutex;
     pthread_cond_t begun, ended;
-    pthread_t handles[PARALLEL_THREADS_MOST - 1];
+    pthread_t handles[PARALLEL_THREADS_MAX - 1];
 
     /* The loop. */
     void (*work)(void *context, int64_t index, int thread);

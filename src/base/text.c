@@ -175,13 +175,13 @@ bool text_begin(const char **text, const char *end, const char *name, enum error
     return true;
 }
 
-bool text_read_number(const char **text, int least, int most, int *number)
+bool text_read_number(const char **text, int min, int max, int *number)
 {
     const size_t digits = strspn(*text, "0123456789");
     if (digits == 0 || digits > 9) /* nine digits fit in an int */
         return false;
     const int value = atoi(*text);
-    if (value < least || value > most)
+    if (value < min || value > max)
         return false;
     *number = value;
     *text += digits;

@@ -47,8 +47,8 @@ void text_add_word(char *text, size_t size, const char *word, const char *joint)
 bool text_begin(const char **text, const char *end, const char *name, enum error_code code, struct error *error);
 
 /* Read the decimal number at *TEXT and step over it. It has one to nine digits and no sign. Returns false and changes
- * nothing if there is no number, or if it is not from LEAST to MOST. */
-bool text_read_number(const char **text, int least, int most, int *number);
+ * nothing if there is no number, or if it is not from MIN to MAX. */
+bool text_read_number(const char **text, int min, int max, int *number);
 
 /* The most bytes that text_of_size writes, with the NUL. */
 enum { TEXT_OF_SIZE = 32 };

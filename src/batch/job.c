@@ -65,10 +65,10 @@ static bool read_metadata(struct job_worker *worker, struct passage *passage)
 {
     enum { FIRST = 1 << 14 };
     struct error *error = &passage->result->error;
-    for (size_t most = FIRST;; most *= 4) {
+    for (size_t max = FIRST;; max *= 4) {
         const size_t other = passage->size - passage->info.data;
-        if (!reserve(worker, passage, (struct job_memory){.image = passage->size + 4 * (other + most)}) ||
-            !passage->info.format->read_metadata(passage->bytes, passage->size, most, &passage->metadata, error))
+        if (!reserve(worker, passage, (struct job_memory){.image = passage->size + 4 * (other + max)}) ||
+            !passage->info.format->read_metadata(passage->bytes, passage->size, max, &passage->metadata, error))
             return false;
         if (!passage->metadata.starved)
             return true;
@@ -120,13 +120,13 @@ static bool read_input(struct job_worker *worker, struct passage *passage)
     const struct job *job = passage->job;
     struct stages *stages = &passage->result->stages;
     const struct memory_budget *budget = &worker->workers->budget;
-    const size_t expected = job->bytes < budget->file_most ? (size_t)job->bytes : budget->file_most;
+    const size_t expected = job->bytes < budget->file_max ? (size_t)job->bytes : budget->file_max;
     if (!reserve(worker, passage, (struct job_memory){.image = expected}))
         return false;
     if (passage->has_turn)
         stages_end(stages, STAGE_WAIT);
 
-    bool done = file_read(job->input, budget_input_most(budget), &passage->bytes, &passage->size, &passage->facts,
+    bool done = file_read(job->input, budget_input_max(budget), &passage->bytes, &passage->size, &passage->facts,
                           &passage->result->error);
     stages_end(stages, STAGE_READ);
     done = done && inspect_input(worker, passage) && read_metadata(worker, passage);

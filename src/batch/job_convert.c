@@ -30,11 +30,11 @@ static size_t bands_need(const struct job_worker *worker, const struct passage *
     const struct codec_info *info = &passage->info;
     const struct image *shape = &passage->image;
     const struct format *format = passage->result->output_format;
-    const size_t row = (size_t)shape->width * image_pixel_bytes(shape), most = CODEC_BAND_BYTES;
-    const size_t converted = info->bits != shape->bits || format->most_bits < shape->bits ? 2 * row : 0;
+    const size_t row = (size_t)shape->width * image_pixel_bytes(shape), max = CODEC_BAND_BYTES;
+    const size_t converted = info->bits != shape->bits || format->max_bits < shape->bits ? 2 * row : 0;
     const struct row_source in_order = {.multiple = 1, .raw_bytes = codec_raw_bytes(info) + converted};
     const struct row_sink sink = {.multiple = format->unit_rows > 1 ? format->unit_rows
-                                              : row < most          ? (int)(most / row)
+                                              : row < max           ? (int)(max / row)
                                                                     : 1};
     const size_t need = pipeline_stream_need(&worker->request, shape, &in_order, &sink);
     struct row_source any_order = in_order;
@@ -368,7 +368,7 @@ bool job_plan(struct job_worker *worker, struct passage *passage)
     const struct format *format = result->output_format;
     result->encoder = codec_find_writer(format, &passage->image, &passage->codec, &result->error);
     result->alpha_dropped = !format->holds_alpha && image_has_alpha(&passage->image);
-    result->reduced = result->bits > format->most_bits;
+    result->reduced = result->bits > format->max_bits;
     const bool opaque = is_opaque(worker, passage);
     passage->expects_opaque = opaque && passage->image.samples == NULL;
     if (result->encoder == NULL || !plan_filters(worker, passage, opaque ? ALPHA_KEEP : worker->request.alpha))

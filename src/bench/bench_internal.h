@@ -36,10 +36,10 @@ static inline double size_samples(const struct bench_size *size)
     return (double)size->width * size->height * size->planes;
 }
 
-/* VALUE as an integer from LEAST to MOST. */
-static inline int clamp_to_int(double value, int least, int most)
+/* VALUE as an integer from MIN to MAX. */
+static inline int clamp_to_int(double value, int min, int max)
 {
-    return value < least ? least : value > most ? most : (int)value;
+    return value < min ? min : value > max ? max : (int)value;
 }
 
 /* ---- cases.c ---- */

@@ -27,7 +27,7 @@ static const struct codec table[] = {
         .any_order = true,
         .fetches = true,
         .has_twin = true,
-        .most_side = 65500, /* as libjpeg-turbo */
+        .max_side = 65500, /* as libjpeg-turbo */
         .limits = "65500 pixels on a side",
         .jpeg_options = JPEG_OPTION_SUBSAMPLING,
 #ifdef GPUCONV_LIBJPEG_TURBO
@@ -41,7 +41,7 @@ static const struct codec table[] = {
         .writes = JPEG,
         .read_bits = 8,
         .write_bits = 8,
-        .most_side = 65500, /* JPEG_MAX_DIMENSION */
+        .max_side = 65500, /* JPEG_MAX_DIMENSION */
         .limits = "65500 pixels on a side",
         .jpeg_options = JPEG_OPTION_SUBSAMPLING | JPEG_OPTION_QUANTISERS | JPEG_OPTION_PROGRESSIVE,
 #ifdef GPUCONV_LIBJPEG_TURBO
@@ -67,8 +67,8 @@ static const struct codec table[] = {
         .read_bits = 16,
         .write_bits = 8,
         .reads_cmyk = true,
-        .most_bytes = (size_t)1 << 30, /* stb computes sizes in int, with a filter byte for each row of a PNG */
-        .most_file = INT_MAX - 1024,   /* stb counts bytes in int, and stb.c passes up to 1024 more */
+        .max_bytes = (size_t)1 << 30, /* stb computes sizes in int, with a filter byte for each row of a PNG */
+        .max_file = INT_MAX - 1024,   /* stb counts bytes in int, and stb.c passes up to 1024 more */
         .limits = "2^30 samples, half as many of 16 bits, and files of 2 GiB",
         .functions = &stb,
     },
@@ -114,9 +114,9 @@ bool codec_writes(const struct codec *codec, const struct format *format)
 /* Is an image of SHAPE within the limits of CODEC? */
 static bool holds_shape(const struct codec *codec, const struct image *shape)
 {
-    const int side = codec->most_side > 0 ? codec->most_side : INT_MAX;
+    const int side = codec->max_side > 0 ? codec->max_side : INT_MAX;
     return shape->width <= side && shape->height <= side &&
-           (codec->most_bytes == 0 || image_bytes(shape) <= codec->most_bytes);
+           (codec->max_bytes == 0 || image_bytes(shape) <= codec->max_bytes);
 }
 
 /* Report that an image of SHAPE is too large for CODEC, but not for BETTER, which may be NULL. Returns false. */
@@ -146,7 +146,7 @@ static bool reads_kind(const struct codec *codec, const struct codec_info *info)
 static bool holds_file(const struct codec *codec, const struct codec_info *info)
 {
     const struct image shape = file_shape(info);
-    return holds_shape(codec, &shape) && (codec->most_file == 0 || info->size <= codec->most_file);
+    return holds_shape(codec, &shape) && (codec->max_file == 0 || info->size <= codec->max_file);
 }
 
 static bool is_worth_it(const struct codec *codec, const struct codec_info *info, const struct codec_settings *settings)
@@ -201,7 +201,7 @@ static const struct format *larger_format(const struct format *format)
     size_t count;
     const struct format *all = formats(&count);
     for (size_t i = 0; i < count; i++)
-        if (all[i].most_side > format->most_side)
+        if (all[i].max_side > format->max_side)
             return &all[i];
     return NULL;
 }
@@ -209,7 +209,7 @@ static const struct format *larger_format(const struct format *format)
 /* Check that FORMAT holds the sides of an image of SHAPE. */
 static bool check_sides(const struct image *shape, const struct format *format, struct error *error)
 {
-    const int side = format->most_side;
+    const int side = format->max_side;
     const struct format *larger = larger_format(format);
     if (shape->width <= side && shape->height <= side)
         return true;
@@ -223,7 +223,7 @@ static bool check_sides(const struct image *shape, const struct format *format, 
 /* Does CODEC write the bits of SHAPE, or the most that the format holds? */
 static bool writes_bits(const struct codec *codec, const struct format *format, const struct image *shape)
 {
-    const int held = shape->bits < format->most_bits ? shape->bits : format->most_bits;
+    const int held = shape->bits < format->max_bits ? shape->bits : format->max_bits;
     return codec_is_built_in(codec) && codec_writes(codec, format) && held <= codec->write_bits;
 }
 
@@ -300,19 +300,19 @@ bool codec_report_damaged(const struct codec_input *input, const char *reason, s
 
 /* ---- Inspection ---- */
 
-/* Accept only sides up to FORMAT_SIDE_MOST, and at most MOST pixels, unless MOST is 0. */
-static bool check_size(const struct codec_info *info, size_t most, const char *name, struct error *error)
+/* Accept only sides up to FORMAT_SIDE_MAX, and at most MAX pixels, unless MAX is 0. */
+static bool check_size(const struct codec_info *info, size_t max, const char *name, struct error *error)
 {
-    if (info->width > FORMAT_SIDE_MOST || info->height > FORMAT_SIDE_MOST)
+    if (info->width > FORMAT_SIDE_MAX || info->height > FORMAT_SIDE_MAX)
         return error_about(error, ERROR_WORK, name,
                            "%d x %d pixels are too many: at most %d on a side are read; cut it into pieces or "
                            "scale it down",
-                           info->width, info->height, FORMAT_SIDE_MOST);
-    if (most > 0 && (size_t)info->width * (size_t)info->height > most)
+                           info->width, info->height, FORMAT_SIDE_MAX);
+    if (max > 0 && (size_t)info->width * (size_t)info->height > max)
         return error_about(error, ERROR_WORK, name,
                            "%d x %d pixels are more than the %zu that --max-pixels allows; scale it down, or "
                            "allow more",
-                           info->width, info->height, most);
+                           info->width, info->height, max);
     return true;
 }
 
@@ -324,7 +324,7 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
     if (format == NULL)
         return false;
     if (!format->check(bytes, size, name, info, error) ||
-        !check_size(info, settings != NULL ? settings->most_pixels : 0, name, error))
+        !check_size(info, settings != NULL ? settings->max_pixels : 0, name, error))
         return false;
     if (info->starved)
         return error_about(error, ERROR_WORK, name,
@@ -350,7 +350,7 @@ static struct image held_shape(const struct image *shape, const struct format *f
 {
     struct image held = *shape;
     held.samples = NULL;
-    held.bits = held.bits < format->most_bits ? held.bits : format->most_bits;
+    held.bits = held.bits < format->max_bits ? held.bits : format->max_bits;
     if (needs_background(shape, format))
         held.channels = image_composed_channels(held.channels, settings->background);
     return held;

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /* The most pixels of an image: as many as its sides allow. */
-#define CODEC_MAX_PIXELS ((size_t)FORMAT_SIDE_MOST * FORMAT_SIDE_MOST)
+#define CODEC_MAX_PIXELS ((size_t)FORMAT_SIDE_MAX * FORMAT_SIDE_MAX)
 
 struct thread_pool; /* base/parallel.h */
 
@@ -34,7 +34,7 @@ struct codec_settings {
     uint8_t background[3];                        /* red, green and blue, below alpha where a format holds none */
     struct thread_pool *pool;                     /* NULL: the calling thread only. It never changes the result. */
     struct chroma_subsampling chroma_subsampling; /* of a JPEG; 0, 0: chosen by quality */
-    size_t most_pixels;                           /* limit of width x height; 0: only CODEC_MAX_PIXELS */
+    size_t max_pixels;                            /* limit of width x height; 0: only CODEC_MAX_PIXELS */
 };
 
 /* The standard settings. */
@@ -81,7 +81,7 @@ struct codec_writer {
     void *state;         /* of the codec */
 };
 
-/* The functions of a codec. `encode` and the writer's functions get images that the format holds: of at most most_bits,
+/* The functions of a codec. `encode` and the writer's functions get images that the format holds: of at most max_bits,
  * and with alpha only if it holds_alpha. codec.c converts them before. */
 struct codec_functions {
     bool (*decode)(const struct codec_input *input, struct image *image, struct error *error);
@@ -128,9 +128,9 @@ struct codec {
     bool any_order;            /* its reader takes rows in any order */
     bool fetches;              /* its reader fetches raw rows before it reads them */
     bool has_twin;             /* kernels/jpeg/ reads and writes the same on a GPU */
-    int most_side;             /* its limits, 0 where it has none: pixels on a side */
-    size_t most_bytes;         /* of an image's samples in memory */
-    size_t most_file;          /* bytes of a file that it reads */
+    int max_side;              /* its limits, 0 where it has none: pixels on a side */
+    size_t max_bytes;          /* of an image's samples in memory */
+    size_t max_file;           /* bytes of a file that it reads */
     const char *limits;        /* the same in words; NULL if it has none */
 
     const struct codec_functions *functions; /* NULL: it is not built in */
@@ -165,7 +165,7 @@ const struct codec *codec_find_writer(const struct format *format, const struct 
                                       const struct codec_settings *settings, struct error *error);
 
 /* Check SIZE bytes and fill INFO, without decoding. NAME is for messages. First the whole container is checked (PNG:
- * chunk order, lengths, CRCs, IEND; JPEG: segments up to EOI). Then the image's size is compared with FORMAT_SIDE_MOST,
+ * chunk order, lengths, CRCs, IEND; JPEG: segments up to EOI). Then the image's size is compared with FORMAT_SIDE_MAX,
  * with the limit of SETTINGS, and with what data of this length can fill. SETTINGS may be NULL. */
 bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
                    struct codec_info *info, struct error *error);

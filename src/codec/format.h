@@ -26,14 +26,14 @@ struct format {
     const char *suffixes[FORMAT_SUFFIXES]; /* of file names, without the dot; the usual one first, NULL ends them */
     const char *magic;                     /* the bytes that a file begins with */
     size_t magic_size;                     /* the check reports a damaged signature after them */
-    int most_side;                         /* the most pixels on a side in a file that gpuconv writes */
-    int most_bits;                         /* of a sample */
+    int max_side;                          /* the most pixels on a side in a file that gpuconv writes */
+    int max_bits;                          /* of a sample */
     int work_of_byte;                      /* the time that a byte of a file takes, relative to the other formats */
     bool holds_alpha;
     bool is_lossy; /* a file has a quality and quantisers; else a degree of compression */
     int unit_rows; /* rows that are encoded together, at most; 1: any number */
     bool (*check)(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
-    bool (*read_metadata)(const uint8_t *bytes, size_t size, size_t most, struct metadata *metadata,
+    bool (*read_metadata)(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata,
                           struct error *error);
     bool (*write_metadata)(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
                            struct error *error);
@@ -43,7 +43,7 @@ struct format {
  * an int; all samples have fewer than 2^51 bytes, so that their small multiples fit into a size_t. stb_image refuses an
  * image that is wider or higher than 2^24 (STBI_MAX_DIMENSIONS), and stb_image_write adds up differences of at most 128
  * along a row in int. */
-enum { FORMAT_SIDE_MOST = (1 << 24) - 1 };
+enum { FORMAT_SIDE_MAX = (1 << 24) - 1 };
 
 /* All formats, FORMAT_COUNT rows. */
 const struct format *formats(size_t *count);

@@ -26,8 +26,8 @@ const struct codec *codec_plan_scan(const struct format *format, const struct im
                                     const struct codec_settings *settings, struct jpeg_layout *layout)
 {
     const struct codec *codec = find_codec(settings);
-    if (codec == NULL || !codec_writes(codec, format) || shape->width > codec->most_side ||
-        shape->height > codec->most_side || image_has_alpha(shape) ||
+    if (codec == NULL || !codec_writes(codec, format) || shape->width > codec->max_side ||
+        shape->height > codec->max_side || image_has_alpha(shape) ||
         (settings->jpeg_options & ~codec->jpeg_options) != 0)
         return NULL;
     jpeg_layout_for_writing(layout, shape->width, shape->height, shape->channels, settings->chroma_subsampling,

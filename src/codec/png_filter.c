@@ -16,7 +16,7 @@
 
 enum { NONE, SUB, UP, AVERAGE, PAETH };
 
-/* The sum of a row's absolute differences, at most 128 each, cannot wrap below 2^25 bytes. FORMAT_SIDE_MOST keeps rows
+/* The sum of a row's absolute differences, at most 128 each, cannot wrap below 2^25 bytes. FORMAT_SIDE_MAX keeps rows
  * below 2^24 pixels. A longer row may wrap. Then the chosen filter is worse, but the file is still right. */
 
 /* |A - B| in 16 bits, which are enough here. A vector holds twice as many of these as of int. */
@@ -87,13 +87,13 @@ typedef uint64_t cells8 __attribute__((vector_size(16)));
 enum { VECTORS = 2, LANES = 16 };
 
 #ifdef __SSE2__
-#define LEAST(a, b) ((lanes)_mm_min_epu8((__m128i)(a), (__m128i)(b)))
-#define MOST(a, b) ((lanes)_mm_max_epu8((__m128i)(a), (__m128i)(b)))
+#define MIN(a, b) ((lanes)_mm_min_epu8((__m128i)(a), (__m128i)(b)))
+#define MAX(a, b) ((lanes)_mm_max_epu8((__m128i)(a), (__m128i)(b)))
 #define LESS(a, b) ((lanes)_mm_subs_epu8((__m128i)(a), (__m128i)(b))) /* a - b, at least 0 */
 #define TWICE(a) ((lanes)_mm_adds_epu8((__m128i)(a), (__m128i)(a)))   /* at most 255 */
 #else
-#define LEAST(a, b) (((a) & (lanes)((a) < (b))) | ((b) & (lanes)((a) >= (b))))
-#define MOST(a, b) (((a) & (lanes)((a) >= (b))) | ((b) & (lanes)((a) < (b))))
+#define MIN(a, b) (((a) & (lanes)((a) < (b))) | ((b) & (lanes)((a) >= (b))))
+#define MAX(a, b) (((a) & (lanes)((a) >= (b))) | ((b) & (lanes)((a) < (b))))
 #define LESS(a, b) (((a) - (b)) & (lanes)((a) > (b)))
 #define TWICE(a) (((a) + (a)) | (lanes)((a) > 127))
 #endif
@@ -110,7 +110,7 @@ struct neighbours {
 INLINE lanes predict(const struct neighbours *use, lanes left, lanes above, lanes corner)
 {
     const lanes a = left & use->left, b = above & use->above, c = corner & use->corner;
-    const lanes low = LEAST(a, b), high = MOST(a, b), x = LESS(high, c), y = LESS(c, low);
+    const lanes low = MIN(a, b), high = MAX(a, b), x = LESS(high, c), y = LESS(c, low);
     const lanes is_low = (lanes)(LESS(TWICE(x), y) == 0), is_high = (lanes)(LESS(TWICE(y), x) == 0);
     const lanes average = (left & above) + (((left ^ above) >> 1) & 127);
     return (c ^ (is_low & (c ^ low)) ^ (is_high & (c ^ high))) | (average & use->average);
@@ -243,7 +243,7 @@ static void undo_up(const uint8_t *restrict row, const uint8_t *restrict above, 
 void png_unfilter(const uint8_t *raw, size_t rows, const uint8_t *above, size_t size, size_t pixel, uint8_t *out,
                   uint8_t *waste)
 {
-    const size_t most = pixel <= 4 ? PNG_ROWS : PNG_ROWS / 2;
+    const size_t max = pixel <= 4 ? PNG_ROWS : PNG_ROWS / 2;
     for (size_t done; rows > 0; rows -= done) {
         done = 1;
         if (raw[0] == NONE)
@@ -253,7 +253,7 @@ void png_unfilter(const uint8_t *raw, size_t rows, const uint8_t *above, size_t 
         else if (raw[0] == UP)
             undo_up(raw + 1, above, size, out);
         else
-            undo_rows(raw, done = rows < most ? rows : most, above, size, pixel, out, waste);
+            undo_rows(raw, done = rows < max ? rows : max, above, size, pixel, out, waste);
         raw += done * (size + 1);
         out += done * size;
         above = out - size;

@@ -8,7 +8,7 @@
 /* Colours that the palette lacks are opaque black, as in libpng. */
 static void read_palette(const struct png_chunk *chunk, struct png_picture *picture)
 {
-    for (size_t i = 0; i < PNG_PALETTE_MOST; i++)
+    for (size_t i = 0; i < PNG_PALETTE_MAX; i++)
         picture->palette[i][3] = 255;
     for (size_t i = 0; i < chunk->size / 3; i++)
         memcpy(picture->palette[i], chunk->data + 3 * i, 3);

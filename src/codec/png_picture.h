@@ -15,7 +15,7 @@ struct png_picture {
     size_t width, height, channels;         /* as in the file: the index of a palette is one channel */
     unsigned bits;                          /* of a sample */
     bool interlaced, paletted, transparent; /* transparent: KEY is transparent, or the palette has alpha */
-    uint8_t palette[PNG_PALETTE_MOST][4];   /* red, green, blue, alpha */
+    uint8_t palette[PNG_PALETTE_MAX][4];    /* red, green, blue, alpha */
     unsigned key[3];
     size_t stream;      /* the place in the file of the first IDAT chunk */
     size_t stream_size; /* bytes of data in all IDAT chunks: a zlib stream */

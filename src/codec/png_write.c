@@ -22,7 +22,7 @@ enum { BAND_BYTES = CODEC_BAND_BYTES };
 enum { LIBDEFLATE_LEVEL = 2 };
 
 /* The most bytes of data in a chunk. */
-enum { CHUNK_MOST = INT32_MAX };
+enum { CHUNK_MAX = INT32_MAX };
 
 /* A compressed band. */
 struct band {
@@ -172,7 +172,7 @@ static bool append_data(struct encoding *encoding, const uint8_t *bytes, size_t 
 {
     struct blob *file = &encoding->file;
     while (size > 0) {
-        const size_t held = file->size - encoding->chunk - PNG_CHUNK_HEAD, room = CHUNK_MOST - held;
+        const size_t held = file->size - encoding->chunk - PNG_CHUNK_HEAD, room = CHUNK_MAX - held;
         const size_t step = size < room ? size : room;
         if (!blob_append(file, bytes, step))
             return false;
@@ -182,8 +182,8 @@ static bool append_data(struct encoding *encoding, const uint8_t *bytes, size_t 
             break;
         if (blob_extend(file, PNG_CHUNK_OVERHEAD) == NULL) /* a CRC, and the head of the next chunk */
             return false;
-        png_chunk_close(file->bytes + encoding->chunk, "IDAT", CHUNK_MOST);
-        encoding->chunk += PNG_CHUNK_OVERHEAD + (size_t)CHUNK_MOST;
+        png_chunk_close(file->bytes + encoding->chunk, "IDAT", CHUNK_MAX);
+        encoding->chunk += PNG_CHUNK_OVERHEAD + (size_t)CHUNK_MAX;
     }
     return true;
 }
@@ -256,9 +256,9 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
 {
     enum { OTHER = 1 << 18 }; /* the compressor, and what deflate_bound adds */
     const size_t row = image_pixel_bytes(shape) * (size_t)shape->width + 1, rows = row * (size_t)shape->height;
-    const size_t most = row < BAND_BYTES ? BAND_BYTES : row, band = rows < most ? rows : most;
+    const size_t max = row < BAND_BYTES ? BAND_BYTES : row, band = rows < max ? rows : max;
     const size_t thread = 2 * band + 2 * (row + PNG_PIXEL_MAX) + png_filter_scratch(row) + OTHER;
-    const size_t bands = (rows - 1) / most + 1, used = (size_t)threads < bands ? (size_t)threads : bands;
+    const size_t bands = (rows - 1) / max + 1, used = (size_t)threads < bands ? (size_t)threads : bands;
     return (settings->compression >= LIBDEFLATE_LEVEL ? 3 : 1) * rows + used * thread;
 }
 

@@ -37,7 +37,7 @@ static uint8_t *patch_chunk(const struct png_header *header, const struct png_ch
 {
     const bool indexed = header->colour & PNG_PALETTE, transparency = png_chunk_is(chunk, "tRNS");
     const bool palette = indexed && png_chunk_is(chunk, "PLTE"), alpha = indexed && transparency;
-    const uint32_t size = palette ? 3 * PNG_PALETTE_MOST : alpha ? PNG_PALETTE_MOST : chunk->size;
+    const uint32_t size = palette ? 3 * PNG_PALETTE_MAX : alpha ? PNG_PALETTE_MAX : chunk->size;
     uint8_t *data = to + PNG_CHUNK_HEAD;
     memcpy(to, chunk->head, PNG_CHUNK_HEAD + chunk->size);
     memset(data + chunk->size, alpha ? 255 : 0, size - chunk->size);
@@ -59,7 +59,7 @@ static uint8_t *patch_png_for_stb(const struct codec_input *input, size_t *size)
     const struct png_header header = png_file_header(input->bytes);
     struct png_walk walk = png_walk_begin(input->bytes, input->size);
     struct png_chunk chunk;
-    uint8_t *copy = calloc(1, input->size + 4 * PNG_PALETTE_MOST);
+    uint8_t *copy = calloc(1, input->size + 4 * PNG_PALETTE_MAX);
     if (copy == NULL)
         return NULL;
     uint8_t *to = copy + PNG_SIGNATURE;

@@ -95,17 +95,17 @@ static uint64_t count_pixel(const struct image *expected, const struct image *ac
                             int x, int y, struct difference *difference)
 {
     uint64_t squares = 0;
-    int most = 0, channel = -1;
+    int max = 0, channel = -1;
     for (int c = 0; c < expected->channels; c++) {
         const int d = sample_difference(expected, actual, first + (size_t)c);
-        most = d > most ? d : most;
+        max = d > max ? d : max;
         channel = channel < 0 && d > tolerance ? c : channel;
         difference->largest_of[c] = d > difference->largest_of[c] ? d : difference->largest_of[c];
         squares += (uint64_t)d * (uint64_t)d;
     }
-    difference->largest = most > difference->largest ? most : difference->largest;
-    difference->tolerated += most > 0 && most <= tolerance;
-    if (most <= tolerance)
+    difference->largest = max > difference->largest ? max : difference->largest;
+    difference->tolerated += max > 0 && max <= tolerance;
+    if (max <= tolerance)
         return squares;
     if (difference->pixels == 0) {
         difference->first_x = x;
@@ -177,8 +177,8 @@ bool difference_picture(const struct image *expected, const struct image *actual
         return false;
 
     for (size_t i = 0; i < pixels; i++) {
-        const int most = pixel_difference(expected, actual, i, colours, differences);
-        largest = most > largest ? most : largest;
+        const int max = pixel_difference(expected, actual, i, colours, differences);
+        largest = max > largest ? max : largest;
     }
     for (size_t i = 0; i < pixels; i++) {
         pixel_difference(expected, actual, i, colours, differences);

@@ -14,7 +14,7 @@
 struct thread_pool;
 
 /* The most rectangles of pixels to ignore. */
-enum { COMPARE_AREAS_MOST = 64 };
+enum { COMPARE_AREAS_MAX = 64 };
 
 /* A rectangle of pixels. It may reach beyond the image. */
 struct compare_area {
@@ -31,7 +31,7 @@ struct compare_rules {
     int share;                /* instead: the share of the compared pixels, of COMPARE_WHOLE; 0: `different` counts */
     bool ignores_transparent; /* ignore pixels whose alpha is 0 in both images */
     bool takes_metadata;      /* compare the profile and the orientation too */
-    struct compare_area areas[COMPARE_AREAS_MOST];
+    struct compare_area areas[COMPARE_AREAS_MAX];
     size_t area_count;
     const struct image *mask; /* ignore pixels whose colours are all 0 in it; NULL: there is none */
 };

@@ -56,8 +56,8 @@ static size_t side_need(const struct pair *pair, int i)
                                 .height = info->height,
                                 .channels = info->channels,
                                 .bits = bits > info->bits ? bits : info->bits};
-    const size_t part = pair->worker->settings->rules.takes_metadata ? METADATA_PART_MOST
-                        : pair->thumbnails != NULL                   ? METADATA_TEXT_MOST
+    const size_t part = pair->worker->settings->rules.takes_metadata ? METADATA_PART_MAX
+                        : pair->thumbnails != NULL                   ? METADATA_TEXT_MAX
                                                                      : 0;
     const size_t metadata = part > 0 ? 4 * (part + info->size) : 0;
     return info->size + 3 * image_bytes(&shape) + codec_reader_need(info) + metadata;
@@ -68,8 +68,8 @@ static size_t side_need(const struct pair *pair, int i)
 static bool read_side(struct pair *pair, int i)
 {
     struct side *side = &pair->sides[i];
-    const size_t most = budget_input_most(&pair->worker->workers->budget);
-    if (!file_read(side->file->path, most, &side->bytes, &side->size, NULL, &side->error))
+    const size_t max = budget_input_max(&pair->worker->workers->budget);
+    if (!file_read(side->file->path, max, &side->bytes, &side->size, NULL, &side->error))
         return false;
     side->file->bytes = side->size;
     return true;
@@ -94,7 +94,7 @@ static bool inspect_side(struct pair *pair, int i)
 /* Read what --metadata compares. A damaged profile is dropped, and is neither equal to another one nor to none. */
 static bool read_metadata(struct side *side, struct error *error)
 {
-    if (!side->info.format->read_metadata(side->bytes, side->size, METADATA_PART_MOST, &side->metadata, error))
+    if (!side->info.format->read_metadata(side->bytes, side->size, METADATA_PART_MAX, &side->metadata, error))
         return false;
     side->file->orientation = side->metadata.orientation;
     const uint32_t reasons = side->metadata.dropped >> METADATA_ICC * METADATA_REASONS;
@@ -194,7 +194,7 @@ static void show_side(struct pair *pair, int i, struct thumbnail *thumbnail)
     if (side->image.samples == NULL)
         return;
     make_thumbnail(pair, &side->image, SHRINK_MEAN, &side->small, thumbnail);
-    if (!side->info.format->read_metadata(side->bytes, side->size, METADATA_TEXT_MOST, &metadata, &unreported))
+    if (!side->info.format->read_metadata(side->bytes, side->size, METADATA_TEXT_MAX, &metadata, &unreported))
         pair->row->thumbnails_lost = true;
     thumbnail->orientation = metadata.orientation;
     metadata_free(&metadata);

@@ -88,8 +88,8 @@ bool picture_save(const struct pair_worker *worker, const struct codec_settings 
     return done;
 }
 
-/* Is the file, of at most MOST bytes, a picture of a difference? An unreadable file is none. */
-static bool is_marked(const char *path, size_t most)
+/* Is the file, of at most MAX bytes, a picture of a difference? An unreadable file is none. */
+static bool is_marked(const char *path, size_t max)
 {
     struct error unread;
     struct stat facts;
@@ -97,10 +97,10 @@ static bool is_marked(const char *path, size_t most)
     struct metadata metadata = {0};
     uint8_t *bytes;
     size_t size;
-    if (lstat(path, &facts) != 0 || !S_ISREG(facts.st_mode) || !file_read(path, most, &bytes, &size, NULL, &unread))
+    if (lstat(path, &facts) != 0 || !S_ISREG(facts.st_mode) || !file_read(path, max, &bytes, &size, NULL, &unread))
         return false;
     const bool marked = codec_inspect(bytes, size, path, NULL, &info, &unread) &&
-                        info.format->read_metadata(bytes, size, METADATA_TEXT_MOST, &metadata, &unread) &&
+                        info.format->read_metadata(bytes, size, METADATA_TEXT_MAX, &metadata, &unread) &&
                         bytes_contain(metadata.texts.bytes, metadata.texts.size, mark + strlen(mark) + 1);
     metadata_free(&metadata);
     free(bytes);
@@ -112,12 +112,12 @@ bool pictures_remove_old(const struct compare_settings *settings, const struct c
     bool done = true;
     if (settings->pictures == NULL && settings->picture == NULL)
         return true;
-    const size_t most = budget_file_most();
+    const size_t max = budget_file_max();
     for (size_t i = 0; done && i < rows->count; i++) {
         char *path = picture_path(settings, &rows->rows[i]);
         if (path == NULL)
             return error_no_memory(error, "a path");
-        done = !is_marked(path, most) || file_remove(path, error);
+        done = !is_marked(path, max) || file_remove(path, error);
         free(path);
     }
     return done;

@@ -75,7 +75,7 @@ enum update_step { UPDATE_REPLACED, UPDATE_ADDED, UPDATE_REMOVED, UPDATE_KEPT };
 struct update_request {
     const char *expected; /* the folder; NULL for two files */
     bool removes;         /* delete expected files that are missing */
-    size_t file_most;     /* bytes of the largest file that is copied */
+    size_t file_max;      /* bytes of the largest file that is copied */
     /* Called for each step that is done. WHY is the reason of UPDATE_KEPT, else NULL. */
     void (*on_step)(void *context, enum update_step step, const struct compare_row *row, const char *why);
     /* Asked before each step; false: stop. */

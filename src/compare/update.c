@@ -11,11 +11,11 @@
 #include <string.h>
 
 /* Copy the file FROM to TO, as file_write does, and make the folder of TO. */
-static bool copy_file(const char *from, const char *to, size_t most, struct error *error)
+static bool copy_file(const char *from, const char *to, size_t max, struct error *error)
 {
     uint8_t *bytes;
     size_t size;
-    if (!file_read(from, most, &bytes, &size, NULL, error))
+    if (!file_read(from, max, &bytes, &size, NULL, error))
         return false;
     char *folder = file_folder(to);
     const bool done = folder != NULL ? file_make_folders(folder, error) && file_write(to, bytes, size, NULL, error)
@@ -52,7 +52,7 @@ static bool accept_row(const struct compare_row *row, const struct update_reques
     else if (asprintf(&path, "%s/%s", request->expected, actual->relative) < 0)
         path = NULL;
     bool done =
-        path != NULL ? copy_file(actual->path, path, request->file_most, error) : error_no_memory(error, "a path");
+        path != NULL ? copy_file(actual->path, path, request->file_max, error) : error_no_memory(error, "a path");
     done = done && (!moved || file_remove(expected->path, error));
     free(path);
     return done && report_step(request, added ? UPDATE_ADDED : UPDATE_REPLACED, row, NULL);

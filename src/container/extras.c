@@ -69,7 +69,7 @@ unsigned container_extras_of(const struct jpeg_segment *segment)
         return 1U << EXTRA_PICTURES;
     if (segment_has(segment, JPEG_MARKER_APP1, "FLIR", "") ||
         (segment->marker >= JPEG_MARKER_APP3 && segment->marker <= JPEG_MARKER_APP10 &&
-         segment->size > JPEG_SEGMENT_MOST - 100))
+         segment->size > JPEG_SEGMENT_MAX - 100))
         return 1U << EXTRA_RAW;
     return 0;
 }

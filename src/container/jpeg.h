@@ -39,8 +39,8 @@ enum jpeg_marker {
 };
 
 enum {
-    JPEG_SOI_BYTES = 2,        /* before the first segment */
-    JPEG_SEGMENT_MOST = 65533, /* the most data of a segment in bytes: the length has 16 bits and counts itself */
+    JPEG_SOI_BYTES = 2,       /* before the first segment */
+    JPEG_SEGMENT_MAX = 65533, /* the most data of a segment in bytes: the length has 16 bits and counts itself */
 };
 
 /* Chroma subsampling: how many samples of brightness there are for one of colour in each direction. 0, 0 means that it
@@ -148,7 +148,7 @@ static inline struct chroma_subsampling jpeg_chroma_for(struct chroma_subsamplin
 /* Is this the marker of a frame header? */
 bool jpeg_is_frame(unsigned marker);
 
-/* Append a segment to OUT: HEAD, then SIZE bytes. Both together have at most JPEG_SEGMENT_MOST bytes. Returns false if
+/* Append a segment to OUT: HEAD, then SIZE bytes. Both together have at most JPEG_SEGMENT_MAX bytes. Returns false if
  * there is not enough memory. */
 bool jpeg_segment_append(struct blob *out, enum jpeg_marker marker, const void *head, size_t head_size,
                          const uint8_t *bytes, size_t size);

@@ -9,12 +9,12 @@
 
 /* The most scans of a file. Encoders write about ten. A decoder goes through the whole picture for each scan, and a
  * scan may have very few bytes. Thousands of scans in a few kilobytes would keep a decoder busy for minutes. */
-enum { SCANS_MOST = 100 };
+enum { SCANS_MAX = 100 };
 
 /* The most scans with one AC coefficient of a progressive file: the first sends all bits but 13 at most, and each of
  * the others sends one more (ITU-T T.81, G.1.1.1 and table B.3). These scans may have nearly no data: one code can say
  * that 32767 blocks have no more coefficients. */
-enum { COEFFICIENT_SCANS_MOST = 1 + 13 };
+enum { COEFFICIENT_SCANS_MAX = 1 + 13 };
 
 /* The scans of a component. */
 struct component_scans {
@@ -181,11 +181,11 @@ static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *s
 
 /* ---- Scans ---- */
 
-/* The blocks of SIZE pixels of a component, whose factor is FACTOR and the largest is MOST (ITU-T T.81, A.1.1 and
+/* The blocks of SIZE pixels of a component, whose factor is FACTOR and the largest is MAX (ITU-T T.81, A.1.1 and
  * A.2.2). */
-static uint64_t count_blocks(int64_t size, unsigned factor, unsigned most)
+static uint64_t count_blocks(int64_t size, unsigned factor, unsigned max)
 {
-    const uint64_t samples = ((uint64_t)size * factor + most - 1) / most;
+    const uint64_t samples = ((uint64_t)size * factor + max - 1) / max;
     return (samples + 7) / 8;
 }
 
@@ -247,8 +247,8 @@ static bool check_scan(const struct jpeg_segment *segment, struct jpeg_state *st
     unsigned taken = 0;
     if (state->scans++ == 0)
         read_first_scan(data, segment->size, state);
-    if (state->scans > SCANS_MOST)
-        return DAMAGED(state, "it has more than %d scans", SCANS_MOST);
+    if (state->scans > SCANS_MAX)
+        return DAMAGED(state, "it has more than %d scans", SCANS_MAX);
     if (segment->size < 4 + 2 * count)
         return true;
     const unsigned first = data[1 + 2 * count], last = data[2 + 2 * count];
@@ -261,8 +261,8 @@ static bool check_scan(const struct jpeg_segment *segment, struct jpeg_state *st
         state->data_bits += block_bits * count_component_blocks(&headers->components[number], headers);
         scans->filled |= block_bits > 0;
         for (unsigned k = first; block_bits == 0 && k <= last && k < 64; k++)
-            if (++scans->count[k] > COEFFICIENT_SCANS_MOST)
-                return DAMAGED(state, "it has more than %d scans with one coefficient", COEFFICIENT_SCANS_MOST);
+            if (++scans->count[k] > COEFFICIENT_SCANS_MAX)
+                return DAMAGED(state, "it has more than %d scans with one coefficient", COEFFICIENT_SCANS_MAX);
     }
     return true;
 }

@@ -16,7 +16,7 @@ enum {
     PNG_CHUNK_HEAD = 8,      /* a chunk's length and type, before its data */
     PNG_CHUNK_OVERHEAD = 12, /* the same and its CRC, after its data */
     PNG_HEADER_DATA = 13,    /* bytes of data in IHDR */
-    PNG_PALETTE_MOST = 256,  /* entries of PLTE */
+    PNG_PALETTE_MAX = 256,   /* entries of PLTE */
 };
 
 /* The bits of a colour type. */

@@ -63,7 +63,7 @@ static bool check_palette(const struct png_chunk *chunk, struct png_state *state
     if (state->palette > 0 || state->picture || state->transparency)
         return DAMAGED(state, "chunk PLTE at byte %zu stands %s", chunk->at,
                        state->palette > 0 ? "there a second time" : "too late");
-    if (chunk->size == 0 || chunk->size % 3 != 0 || chunk->size > 3 * PNG_PALETTE_MOST)
+    if (chunk->size == 0 || chunk->size % 3 != 0 || chunk->size > 3 * PNG_PALETTE_MAX)
         return DAMAGED(state, "its PLTE chunk has %u bytes", chunk->size);
     state->palette = chunk->size / 3;
     return true;
@@ -144,11 +144,11 @@ static bool report_png_step(enum png_step step, const struct png_walk *walk, con
  * the distance have at least one bit each. A row is counted without a part of a byte; interlaced rows are longer. */
 static bool is_starved(const struct png_state *state)
 {
-    enum { RATIO_MOST = 258 * 8 / 2 };
+    enum { RATIO_MAX = 258 * 8 / 2 };
     const uint64_t width = (uint64_t)state->info.width, height = (uint64_t)state->info.height;
     const uint64_t channels = state->colour & PNG_PALETTE ? 1 : (uint64_t)state->info.channels;
     assert(height > 0); /* IHDR is checked */
-    return RATIO_MOST * state->data / height < 1 + width * channels * (uint64_t)state->info.bits / 8;
+    return RATIO_MAX * state->data / height < 1 + width * channels * (uint64_t)state->info.bits / 8;
 }
 
 bool png_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)

@@ -26,14 +26,14 @@ enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, uint8_t *out, 
                                                      : ZLIB_DAMAGED;
 }
 
-enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t *size, size_t most, struct blob *out)
+enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t *size, size_t max, struct blob *out)
 {
     /* Try sizes that double. All tries together take at most twice the time of the last one. */
-    size_t capacity = *size < most / 4 ? 4 * *size + 1024 : most, read = 0, used = 0;
+    size_t capacity = *size < max / 4 ? 4 * *size + 1024 : max, read = 0, used = 0;
     for (bool last = false; !last; capacity *= 2) {
-        last = capacity >= most;
+        last = capacity >= max;
         blob_free(out);
-        if (blob_extend(out, last ? most : capacity) == NULL)
+        if (blob_extend(out, last ? max : capacity) == NULL)
             return ZLIB_NO_MEMORY;
         const enum zlib_result result = zlib_inflate(stream, *size, out->bytes, out->size, &read, &used);
         if (result == ZLIB_DONE) {

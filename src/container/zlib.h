@@ -29,9 +29,9 @@ bool zlib_head_is_known(const uint8_t head[ZLIB_HEAD]);
 enum zlib_result zlib_inflate(const uint8_t *stream, size_t size, uint8_t *out, size_t capacity, size_t *read,
                               size_t *used);
 
-/* Inflate a stream of unknown length into OUT, which is empty before, up to MOST bytes, at least one. *SIZE
+/* Inflate a stream of unknown length into OUT, which is empty before, up to MAX bytes, at least one. *SIZE
  * becomes the size of the stream itself. After a failure OUT has the size that was tried. Release OUT with blob_free,
  * whatever the result is. */
-enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t *size, size_t most, struct blob *out);
+enum zlib_result zlib_inflate_blob(const uint8_t *stream, size_t *size, size_t max, struct blob *out);
 
 #endif

@@ -467,9 +467,9 @@ static void slide_across_wide(const struct wide_window *window, const uint32_t *
  * bits. Below 2^24 squares are exact, whether the compiler joins a multiplication to the addition or not. */
 INLINE ints root_levels(const struct join *j, floats a, floats b)
 {
-    const floats most = repeat_float(1 << 24);
+    const floats max = repeat_float(1 << 24);
     const ints wide = (ints)(a * a + b * b);
-    const floats n = (floats)smaller(wide, (ints)most);
+    const floats n = (floats)smaller(wide, (ints)max);
     const floats guess = square_root(n) * repeat_float(j->factor) + repeat_float(j->term);
     const ints level = clamp(__builtin_convertvector(guess, ints), repeat(0), repeat(FILTER_LEVELS - 1));
     const ints k = subtract(multiply(level, repeat(2 * j->scale)), repeat(j->twice_bias));
@@ -559,11 +559,11 @@ static void unsharp(const struct passes *p, enum sample sample, const void *blur
     } else if (sample == SAMPLE_U16) {
         UNSHARP(uint16_t, int32_t)
     } else {
-        const float least = (float)threshold / (1 << UNSHARP_LEVEL_BITS);
+        const float min = (float)threshold / (1 << UNSHARP_LEVEL_BITS);
         const float factor = (float)p->amount / (1 << UNSHARP_AMOUNT_BITS);
         for (int x = 0; x < width; x++) {
             const float value = ((const float *)in)[x], detail = value - ((const float *)blurs)[x];
-            ((float *)out)[x] = (detail < 0 ? -detail : detail) < least ? value : value + factor * detail;
+            ((float *)out)[x] = (detail < 0 ? -detail : detail) < min ? value : value + factor * detail;
         }
     }
 }

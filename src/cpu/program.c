@@ -28,12 +28,12 @@ struct weights {
 
 static int weights_parts(const struct weights *w, int bits)
 {
-    int most = 1;
+    int max = 1;
     for (int i = 0; i < w->width * w->height; i++) {
         const int parts = tap_parts(w->taps[i], bits);
-        most = parts > most ? parts : most;
+        max = parts > max ? parts : max;
     }
-    return most;
+    return max;
 }
 
 /* Neighbouring taps of a row in one lane. */
@@ -520,10 +520,10 @@ static int32_t tap_digit(int32_t tap, int bits, int parts, int part)
     return digit;
 }
 
-/* Do 32 bits hold the numbers of struct row_parts, and 16 bits the digits, for samples of sizes up to MOST? Before the
- * last shift this is so for a sum of all taps times MOST of at most 2^31 times 2^(bits * (parts - 1)), because the
+/* Do 32 bits hold the numbers of struct row_parts, and 16 bits the digits, for samples of sizes up to MAX? Before the
+ * last shift this is so for a sum of all taps times MAX of at most 2^31 times 2^(bits * (parts - 1)), because the
  * shifts before it give that sum, divided and rounded down. */
-static bool row_parts_fit(const struct weights *row, int64_t most, const struct row_parts *p)
+static bool row_parts_fit(const struct weights *row, int64_t max, const struct row_parts *p)
 {
     const int below = p->bits * (p->parts - 1);
     int64_t bound = p->start;
@@ -535,22 +535,22 @@ static bool row_parts_fit(const struct weights *row, int64_t most, const struct 
             if (digit > INT16_MAX)
                 return false;
         }
-        bound = (part > 0 ? (bound >> p->bits) + 1 : bound) + sum * most;
+        bound = (part > 0 ? (bound >> p->bits) + 1 : bound) + sum * max;
         if (part < p->parts - 1 && bound > INT32_MAX)
             return false;
     }
-    return taps_sum(row->taps, row->width) * most >> below <= (int64_t)1 << 31;
+    return taps_sum(row->taps, row->width) * max >> below <= (int64_t)1 << 31;
 }
 
 /* The row pass of sums beyond 32 bits: the fewest digits that fit. Four always do: 2^27 bounds a row's rounded sum. */
 static bool make_row_parts(const struct plan *plan, const struct weights *row, struct pass *pass)
 {
-    const int64_t most = plan->sample == SAMPLE_U8 ? 255 : 32768;
+    const int64_t max = plan->sample == SAMPLE_U8 ? 255 : 32768;
     const int lane = lane_taps(pass->arithmetic);
     struct row_parts *p = &pass->row_parts;
     *p = (struct row_parts){
         .parts = 1, .start = (int32_t)plan->passes.row_half, .count = (row->width + lane - 1) / lane};
-    while (!row_parts_fit(row, most, p) && p->parts <= ROW_PARTS_MAX) {
+    while (!row_parts_fit(row, max, p) && p->parts <= ROW_PARTS_MAX) {
         p->bits++;
         if (p->parts == 1 || p->bits > 15 || p->bits * (p->parts - 1) > plan->passes.row_shift) {
             p->parts++;

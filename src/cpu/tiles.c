@@ -12,14 +12,14 @@
 #include <string.h>
 
 enum {
-    TILE_BYTES = 24 << 10,     /* of a ring: three quarters of 32 KiB, the smallest L1 data cache in use */
-    TILE_WIDTH_LEAST = 256,    /* narrower tiles would read too many halo columns; high filters then use L2 */
-    TILE_WIDTH_MOST = 4096,    /* whole pages of a row */
-    TILE_HEIGHT_MOST = 256,    /* more if the filter has many halo rows */
-    WINDOW_HEIGHT_MOST = 1024, /* the same for running sums, which take as long for halo rows as for others */
-    TILES_A_THREAD = 4,        /* at least, so that threads end at about the same time */
-    OUTS_MAX = 8,              /* rows that a pass makes at once: of GROUP_MAX in two parts, or of COLUMN_GROUP_MAX */
-    IN_PLACE_WIDTHS = 8,       /* the narrow tiles at both ends are then at most a quarter of the image */
+    TILE_BYTES = 24 << 10,    /* of a ring: three quarters of 32 KiB, the smallest L1 data cache in use */
+    TILE_WIDTH_MIN = 256,     /* narrower tiles would read too many halo columns; high filters then use L2 */
+    TILE_WIDTH_MAX = 4096,    /* whole pages of a row */
+    TILE_HEIGHT_MAX = 256,    /* more if the filter has many halo rows */
+    WINDOW_HEIGHT_MAX = 1024, /* the same for running sums, which take as long for halo rows as for others */
+    TILES_A_THREAD = 4,       /* at least, so that threads end at about the same time */
+    OUTS_MAX = 8,             /* rows that a pass makes at once: of GROUP_MAX in two parts, or of COLUMN_GROUP_MAX */
+    IN_PLACE_WIDTHS = 8,      /* the narrow tiles at both ends are then at most a quarter of the image */
 };
 
 static void copy_samples(const struct tiling *tiling, enum sample_part part, const void *row, int x, int count,
@@ -353,21 +353,21 @@ void tiles_choose(struct tiling *tiling, int threads)
     const size_t sample = column_bytes(program->first->arithmetic);
     const size_t column = (size_t)(tiling->input_sets * tiling->input_rows) * sample +
                           (size_t)(program->sum_parts * tiling->ring_rows + tiling->sum_rows) * sizeof(union cell);
-    int most = (int)(TILE_BYTES / column);
-    most = most < TILE_WIDTH_LEAST ? TILE_WIDTH_LEAST : most > TILE_WIDTH_MOST ? TILE_WIDTH_MOST : most;
+    int max = (int)(TILE_BYTES / column);
+    max = max < TILE_WIDTH_MIN ? TILE_WIDTH_MIN : max > TILE_WIDTH_MAX ? TILE_WIDTH_MAX : max;
     /* The narrow tiles at the left and the right border are not read in place. */
     const int narrow = (int)round_up((size_t)f->width + ROW_SLACK, BLOCK_MAX);
     tiling->in_place = (tiling->plan->sample == SAMPLE_F32 || program->first->arithmetic == ARITHMETIC_BYTES) &&
                        width >= IN_PLACE_WIDTHS * narrow;
     const int edge = tiling->in_place ? narrow : 0;
     const int inner = width - 2 * edge;
-    const int columns_x = (inner + most - 1) / most;
+    const int columns_x = (inner + max - 1) / max;
     tiling->tile_width = (int)round_up((size_t)((inner + columns_x - 1) / columns_x), BLOCK_MAX);
     tiling->first_width = edge > 0 ? edge : tiling->tile_width < width ? tiling->tile_width : width;
     tiling->tiles_x = 1 + (width - tiling->first_width + tiling->tile_width - 1) / tiling->tile_width;
 
-    const int height_most = program->is_window || program->is_wide_window ? WINDOW_HEIGHT_MOST : TILE_HEIGHT_MOST;
-    int tile_height = 4 * f->height > height_most ? 4 * f->height : height_most;
+    const int height_max = program->is_window || program->is_wide_window ? WINDOW_HEIGHT_MAX : TILE_HEIGHT_MAX;
+    int tile_height = 4 * f->height > height_max ? 4 * f->height : height_max;
     const int64_t columns = (int64_t)tiling->tiles_x * tiling->in->count;
     const int64_t wanted = (threads > 1 ? (int64_t)TILES_A_THREAD * threads : 1) / columns + 1;
     if (height / wanted < tile_height)

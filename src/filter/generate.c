@@ -132,10 +132,10 @@ static void set_weights(struct filter *filter, const double *weights, int sum, d
         largest = fmax(largest, fabs(weights[i]));
     }
     /* Each tap is rounded by up to a half, and the middle corrects the sum: COUNT in all. The scale is at most 2^30. */
-    const double most = fmin((FILTER_MAX_SUM - count) / absolute_sum, 1 << 30);
+    const double max = fmin((FILTER_MAX_SUM - count) / absolute_sum, 1 << 30);
     for (int bits = 0; bits < 24; bits++) {
         const int32_t tap = bits % 8 == 7 ? (1 << bits) - 1 : 1 << bits;
-        const double unit = floor(fmin((sum == 1 ? tap : tap - tap / 32) / largest, most)); /* the middle may grow */
+        const double unit = floor(fmin((sum == 1 ? tap : tap - tap / 32) / largest, max)); /* the middle may grow */
         int32_t tap_sum = 0;
         for (int i = 0; i < count; i++)
             tap_sum += filter->taps[i] = (int32_t)round(weights[i] * unit);

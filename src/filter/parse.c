@@ -203,8 +203,8 @@ static bool set_offset(struct parser *parser, size_t line, size_t column, struct
     if (offset.denominator == 0 && fabs(offset.value) <= 65536.0)
         offset = number_round(offset); /* it has more digits than a fraction holds */
     /* The highest level of 16 bits; an offset for 8 bits needs no more. */
-    const int128 most = (int128)65535 * offset.denominator;
-    if (offset.denominator == 0 || offset.numerator > most || offset.numerator < -most)
+    const int128 max = (int128)65535 * offset.denominator;
+    if (offset.denominator == 0 || offset.numerator > max || offset.numerator < -max)
         return fail_at(parser, line, column, "expected an offset from -65535 to 65535, found %.10g", offset.value);
     parser->offset = offset;
     return true;
@@ -403,8 +403,8 @@ static bool check_separators(struct parser *parser, const struct separators *see
 /* Read a line of numbers. */
 static bool parse_row(struct parser *parser)
 {
-    const int most = parser->separator == 0 ? FILTER_MAX + 1 : parser->first_count + FILTER_MAX;
-    if (parser->count == most)
+    const int max = parser->separator == 0 ? FILTER_MAX + 1 : parser->first_count + FILTER_MAX;
+    if (parser->count == max)
         return FAIL_HERE(parser, parser->at, "expected at most %d rows of taps", FILTER_MAX);
     struct line *line = &parser->lines[parser->count++];
     line->number = parser->number;

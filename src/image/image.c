@@ -15,19 +15,19 @@ int image_planes(const struct image *image, enum alpha alpha)
 bool image_is_opaque(const struct image *image)
 {
     const size_t step = (size_t)image->channels, count = image_samples(image);
-    unsigned least = 65535;
+    unsigned min = 65535;
     if (!image_has_alpha(image))
         return true;
     if (image_sample_bytes(image) == 1) {
         const uint8_t *samples = image->samples;
         for (size_t i = step - 1; i < count; i += step)
-            least = samples[i] < least ? samples[i] : least;
-        return least == 255;
+            min = samples[i] < min ? samples[i] : min;
+        return min == 255;
     }
     const uint16_t *samples = image_samples16(image);
     for (size_t i = step - 1; i < count; i += step)
-        least = samples[i] < least ? samples[i] : least;
-    return least == 65535;
+        min = samples[i] < min ? samples[i] : min;
+    return min == 65535;
 }
 
 bool image_allocate(struct image *image, int width, int height, int channels, int bits, struct error *error)

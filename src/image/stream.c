@@ -76,8 +76,8 @@ void stream_plan(struct stream *stream)
     struct bands bands;
     const int pool = thread_pool_threads(stream->pool), each = source->any_order && pool > 1 ? pool * BANDS_EACH : 1;
     const int64_t fitting = smaller(BAND_BYTES / row, height / each), cached = fitting > 0 ? fitting : 1;
-    const int64_t least = (int64_t)BAND_HALOS * halo;
-    const int64_t rows = round_up(cached > least ? cached : least, stream->sink->multiple);
+    const int64_t min = (int64_t)BAND_HALOS * halo;
+    const int64_t rows = round_up(cached > min ? cached : min, stream->sink->multiple);
     bands.rows = stream->is_whole ? height : smaller(rows, height);
     bands.count = (height - 1) / bands.rows + 1;
     bands.strip_rows = smaller(cached, bands.rows);

@@ -12,11 +12,11 @@
 #endif
 
 enum {
-    DUMMY = JPEG_BLOCK,                                      /* what goes past the end of a block goes here */
-    PLACES = JPEG_BLOCK + JPEG_STEPS_SLOW + 1,               /* the most steps of an entry from within a block */
-    FEW = 10,                                                /* the first coefficients are in 4 x 4 places */
-    KINDS = 2,                                               /* blocks with more than FEW coefficients, and others */
-    SLOTS = JPEG_COMPONENTS_MOST * KINDS * (BLOCKS - 1) + 1, /* one more than can wait */
+    DUMMY = JPEG_BLOCK,                                     /* what goes past the end of a block goes here */
+    PLACES = JPEG_BLOCK + JPEG_STEPS_SLOW + 1,              /* the most steps of an entry from within a block */
+    FEW = 10,                                               /* the first coefficients are in 4 x 4 places */
+    KINDS = 2,                                              /* blocks with more than FEW coefficients, and others */
+    SLOTS = JPEG_COMPONENTS_MAX * KINDS * (BLOCKS - 1) + 1, /* one more than can wait */
 };
 
 /* The place in natural order of the last of so many steps. */
@@ -41,10 +41,10 @@ struct row {
     struct slot slots[SLOTS];
     uint8_t spare[SLOTS]; /* numbers of slots of zeros */
     int spares;
-    struct waiting waiting[JPEG_COMPONENTS_MOST][KINDS];
-    const uint16_t *quantisers[JPEG_COMPONENTS_MOST];
-    size_t stride[JPEG_COMPONENTS_MOST]; /* bytes of a row of a plane */
-    uint16_t dc[JPEG_COMPONENTS_MOST];
+    struct waiting waiting[JPEG_COMPONENTS_MAX][KINDS];
+    const uint16_t *quantisers[JPEG_COMPONENTS_MAX];
+    size_t stride[JPEG_COMPONENTS_MAX]; /* bytes of a row of a plane */
+    uint16_t dc[JPEG_COMPONENTS_MAX];
 };
 
 /* Decode a block after its DC difference, and return the steps to its last coefficient. The index has checked the
@@ -147,7 +147,7 @@ void IN_SET(jpeg_decode_row)(const struct jpeg_index *index, int number, uint8_t
 {
     const struct jpeg_layout *layout = &index->layout;
     struct row row = {.reader.data = index->data, .spares = SLOTS};
-    uint8_t *blocks[JPEG_MCU_BLOCKS_MOST]; /* where those of the next MCU go */
+    uint8_t *blocks[JPEG_MCU_BLOCKS_MAX]; /* where those of the next MCU go */
     int count = 0;
     for (int i = 0; i < layout->component_count; i++) {
         const struct jpeg_component *component = &layout->components[i];

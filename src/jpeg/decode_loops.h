@@ -12,9 +12,9 @@
 /* A place between two blocks. */
 struct jpeg_cursor {
     uint64_t bit;
-    uint64_t blocks;                     /* walked so far */
-    int phase;                           /* number of the next block in its MCU */
-    uint16_t sums[JPEG_MCU_BLOCKS_MOST]; /* of the DC differences so far, modulo 2^16, by the number in the MCU */
+    uint64_t blocks;                    /* walked so far */
+    int phase;                          /* number of the next block in its MCU */
+    uint16_t sums[JPEG_MCU_BLOCKS_MAX]; /* of the DC differences so far, modulo 2^16, by the number in the MCU */
 };
 
 /* Walk over COUNT blocks, without the values of AC coefficients, or until CURSOR reaches or passes bit number STOP. END

@@ -80,8 +80,8 @@ static void upsample_rows(const struct chroma *chroma, int first, int count, uin
 /* The same for pixels twice as dense in columns. IS_TWICE: and in rows. */
 static void upsample_columns(const struct chroma *chroma, bool is_twice, int first, int count, uint8_t *to)
 {
-    enum { MOST = TILE / 2 };
-    uint16_t sums[MOST + 2] = {0}; /* with one more on each side */
+    enum { MAX = TILE / 2 };
+    uint16_t sums[MAX + 2] = {0}; /* with one more on each side */
     const int begin = first / 2, columns = (count + 1) / 2, left = begin > 0 ? begin - 1 : 0;
     const int right = begin + columns < chroma->width ? begin + columns : chroma->width - 1;
     const uint8_t *near = chroma->near + left, *far = chroma->far + left;

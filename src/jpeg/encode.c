@@ -86,9 +86,9 @@ void jpeg_encoder_close(struct jpeg_encoder *encoder)
 /* The bits of some rows of MCUs, which do not depend on other bands. The DC values of the first MCU cannot be coded
  * without the band above, so that MCU is not in the bits. */
 struct jpeg_band {
-    int16_t first[JPEG_MCU_BLOCKS_MOST][JPEG_BLOCK]; /* the blocks of the first MCU, as in struct jpeg_blocks */
-    uint64_t first_nonzero[JPEG_MCU_BLOCKS_MOST];
-    int last_dc[JPEG_COMPONENTS_MOST]; /* of the last MCU */
+    int16_t first[JPEG_MCU_BLOCKS_MAX][JPEG_BLOCK]; /* the blocks of the first MCU, as in struct jpeg_blocks */
+    uint64_t first_nonzero[JPEG_MCU_BLOCKS_MAX];
+    int last_dc[JPEG_COMPONENTS_MAX]; /* of the last MCU */
     uint64_t bit_count;
     uint8_t bits[]; /* of all MCUs but the first, without stuffed bytes */
 };
@@ -108,7 +108,7 @@ static uint64_t bits_end(const struct jpeg_bits *bits, const uint8_t *begin)
     return 8 * (uint64_t)(bits->next - begin) + (uint64_t)bits->count;
 }
 
-enum { TILE_BYTES = JPEG_TILE_BLOCKS * JPEG_BLOCK_BYTES_MOST + 16 }; /* the codes of a tile, and a word behind them */
+enum { TILE_BYTES = JPEG_TILE_BLOCKS * JPEG_BLOCK_BYTES_MAX + 16 }; /* the codes of a tile, and a word behind them */
 
 /* Make room for the codes of another tile. */
 static bool reserve_tile(struct growth *growth)
@@ -128,7 +128,7 @@ static bool reserve_tile(struct growth *growth)
 
 /* Keep the first MCU of the band, and let the next one follow it. */
 static void keep_first(const struct jpeg_layout *layout, const struct jpeg_blocks *blocks, struct jpeg_band *band,
-                       int predictors[JPEG_COMPONENTS_MOST])
+                       int predictors[JPEG_COMPONENTS_MAX])
 {
     for (int i = 0; i < layout->mcu_blocks; i++) {
         memcpy(band->first[i], blocks->coefficients[i], sizeof band->first[i]);
@@ -139,7 +139,7 @@ static void keep_first(const struct jpeg_layout *layout, const struct jpeg_block
 
 /* Encode a row of MCUs. */
 static bool encode_row(const struct jpeg_encoder *encoder, const struct image *rows, bool is_first,
-                       int predictors[JPEG_COMPONENTS_MOST], struct growth *growth)
+                       int predictors[JPEG_COMPONENTS_MAX], struct growth *growth)
 {
     struct jpeg_blocks blocks;
     const size_t pixel = image_pixel_bytes(rows);
@@ -165,7 +165,7 @@ static bool encode_row(const struct jpeg_encoder *encoder, const struct image *r
 bool jpeg_encode_band(struct jpeg_encoder *encoder, int first, const struct image *rows)
 {
     const int mcu_height = JPEG_SIDE * encoder->layout.vertical;
-    int predictors[JPEG_COMPONENTS_MOST] = {0};
+    int predictors[JPEG_COMPONENTS_MAX] = {0};
     struct growth growth = {.capacity = image_bytes(rows) / 8};
     if (!reserve_tile(&growth))
         return false;
@@ -251,7 +251,7 @@ static bool write_band(struct jpeg_encoder *encoder, const struct jpeg_band *ban
     struct jpeg_file *file = &encoder->file;
     const size_t mcu_blocks = (size_t)encoder->layout.mcu_blocks;
     struct jpeg_blocks blocks;
-    uint8_t first[JPEG_MCU_BLOCKS_MOST * JPEG_BLOCK_BYTES_MOST + 16] = {0};
+    uint8_t first[JPEG_MCU_BLOCKS_MAX * JPEG_BLOCK_BYTES_MAX + 16] = {0};
     struct jpeg_bits bits = {.next = first};
     memcpy(blocks.coefficients, band->first, mcu_blocks * sizeof *band->first);
     memcpy(blocks.nonzero, band->first_nonzero, mcu_blocks * sizeof *band->first_nonzero);

@@ -14,7 +14,7 @@
 
 /* Samples less 128 of all components, in full size, and then of chroma in its own. */
 struct planes {
-    _Alignas(64) int16_t rows[JPEG_COMPONENTS_MOST][2 * JPEG_SIDE][JPEG_TILE];
+    _Alignas(64) int16_t rows[JPEG_COMPONENTS_MAX][2 * JPEG_SIDE][JPEG_TILE];
 };
 
 /* ---- Colours ---- */
@@ -253,8 +253,8 @@ INLINE shorts descale(struct sums sums, int shift)
 INLINE void transform_words(shorts v[8], bool first_pass)
 {
     const int shift = first_pass ? 11 : 15;
-    const int32_t least = 1 << (shift - 1);
-    const ints half = (ints){0} + least;
+    const int32_t min = 1 << (shift - 1);
+    const ints half = (ints){0} + min;
     const struct sums rounding = {half, half};
     const shorts t0 = v[0] + v[7], t1 = v[1] + v[6], t2 = v[2] + v[5], t3 = v[3] + v[4];
     const shorts t4 = v[3] - v[4], t5 = v[2] - v[5], t6 = v[1] - v[6], t7 = v[0] - v[7];
@@ -432,7 +432,7 @@ INLINE struct jpeg_bits put_block(struct jpeg_bits bits, const struct jpeg_codes
 }
 
 static void encode(const struct jpeg_layout *layout, const struct jpeg_codes codes[2], const struct jpeg_blocks *blocks,
-                   int first, int last, int predictors[JPEG_COMPONENTS_MOST], struct jpeg_bits *to)
+                   int first, int last, int predictors[JPEG_COMPONENTS_MAX], struct jpeg_bits *to)
 {
     struct jpeg_bits bits = *to;
     int at = first * layout->mcu_blocks;

@@ -13,7 +13,7 @@ enum {
 
     /* A code has at most 16 bits. Its value has at most 11 bits for a DC difference, and 10 for an AC coefficient. Only
      * 63 AC coefficients take most. */
-    JPEG_BLOCK_BYTES_MOST = (27 + 63 * 26 + 7) / 8,
+    JPEG_BLOCK_BYTES_MAX = (27 + 63 * 26 + 7) / 8,
 
     /* Coefficients below this magnitude have tables of their codes with their values. */
     JPEG_SMALL = 32,
@@ -73,9 +73,9 @@ struct jpeg_encode_loops {
                      const struct jpeg_tile *tile, struct jpeg_blocks *blocks);
 
     /* Write the codes of MCUs FIRST up to LAST. PREDICTORS are the DC values before them, and then of the last ones.
-     * Memory for JPEG_BLOCK_BYTES_MOST a block is there, and for 8 bytes more. */
+     * Memory for JPEG_BLOCK_BYTES_MAX a block is there, and for 8 bytes more. */
     void (*encode)(const struct jpeg_layout *layout, const struct jpeg_codes codes[2], const struct jpeg_blocks *blocks,
-                   int first, int last, int predictors[JPEG_COMPONENTS_MOST], struct jpeg_bits *bits);
+                   int first, int last, int predictors[JPEG_COMPONENTS_MAX], struct jpeg_bits *bits);
 };
 
 extern const struct jpeg_encode_loops jpeg_encode_portable;
@@ -90,7 +90,7 @@ struct jpeg_file {
     struct blob blob;
     uint64_t held; /* the last HELD_COUNT bits, 0 to 7, are not in the blob yet */
     int held_count;
-    int predictors[JPEG_COMPONENTS_MOST];
+    int predictors[JPEG_COMPONENTS_MAX];
 };
 
 struct jpeg_encoder {

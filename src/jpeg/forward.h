@@ -92,9 +92,9 @@ static inline HOST_DEVICE int jpeg_quantise(int value, struct jpeg_divisor divis
 /* ---- Huffman codes ---- */
 
 enum {
-    JPEG_CODE_MOST = 16,
-    JPEG_DC_SIZE_MOST = 11, /* bits of a difference of DC */
-    JPEG_AC_SIZE_MOST = 10,
+    JPEG_CODE_MAX = 16,
+    JPEG_DC_SIZE_MAX = 11, /* bits of a difference of DC */
+    JPEG_AC_SIZE_MAX = 10,
     JPEG_ZERO_RUN = 0xf0, /* the symbol for 16 zeros */
 };
 

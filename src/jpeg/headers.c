@@ -213,8 +213,8 @@ bool jpeg_append_headers(struct blob *out, const struct jpeg_layout *layout)
     static const uint8_t jfif[] = {'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0};
     static const uint8_t coefficients[] = {0, JPEG_BLOCK - 1, 0}; /* first, last, bits */
     const int components = layout->component_count, tables = components > 1 ? 2 : 1;
-    uint8_t frame[6 + 3 * JPEG_COMPONENTS_MOST] = {8, [5] = (uint8_t)components};
-    uint8_t scan[1 + 2 * JPEG_COMPONENTS_MOST] = {(uint8_t)components};
+    uint8_t frame[6 + 3 * JPEG_COMPONENTS_MAX] = {8, [5] = (uint8_t)components};
+    uint8_t scan[1 + 2 * JPEG_COMPONENTS_MAX] = {(uint8_t)components};
     for (int i = 0; i < components; i++) {
         const struct jpeg_component *component = &layout->components[i];
         frame[6 + 3 * i] = scan[1 + 2 * i] = (uint8_t)(i + 1);

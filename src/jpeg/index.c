@@ -12,7 +12,7 @@ enum { MARK_BITS = 4096 };
 /* A place in a chunk. */
 struct mark {
     uint32_t bit, blocks; /* from the chunk's first place */
-    uint16_t sums[JPEG_MCU_BLOCKS_MOST];
+    uint16_t sums[JPEG_MCU_BLOCKS_MAX];
 };
 
 /* A part of the data, from the first block that begins in it to the first that does not. */
@@ -25,7 +25,7 @@ struct chunk {
     /* Once the chunks before it are known. */
     uint64_t blocks; /* before it */
     int turn;        /* what its phases lack */
-    uint16_t dc[JPEG_COMPONENTS_MOST];
+    uint16_t dc[JPEG_COMPONENTS_MAX];
 };
 
 const struct jpeg_chunking jpeg_usual_chunking = {.chunk = 1 << 19, .lead = 1 << 14};
@@ -104,7 +104,7 @@ static bool join_chunks(struct index_builder *builder)
     struct jpeg_index *index = builder->index;
     const int blocks = index->layout.mcu_blocks;
     struct jpeg_cursor at = {.bit = 0};
-    uint16_t dc[JPEG_COMPONENTS_MOST] = {0};
+    uint16_t dc[JPEG_COMPONENTS_MAX] = {0};
     for (size_t i = 0; i < builder->chunk_count; i++) {
         struct chunk *chunk = &builder->chunks[i];
         if (!chunk->is_walked || chunk->first.bit != at.bit || (chunk->first.phase - at.phase) % index->period != 0) {
@@ -249,7 +249,7 @@ static bool make_restart_rows(struct index_builder *builder, struct thread_pool 
 static bool make_lookups(struct jpeg_index *index)
 {
     const struct jpeg_layout *layout = &index->layout;
-    int of_component[JPEG_COMPONENTS_MOST];
+    int of_component[JPEG_COMPONENTS_MAX];
     index->lookups = malloc((size_t)layout->component_count * sizeof *index->lookups);
     if (index->lookups == NULL)
         return false;
@@ -324,5 +324,5 @@ size_t jpeg_index_need(int height, size_t size)
 {
     enum { OTHER = 1 << 16 };
     return 7 * size / 3 + (size_t)height * sizeof(struct jpeg_entry) / JPEG_SIDE +
-           JPEG_COMPONENTS_MOST * sizeof(struct jpeg_lookup) + OTHER;
+           JPEG_COMPONENTS_MAX * sizeof(struct jpeg_lookup) + OTHER;
 }

@@ -12,8 +12,8 @@ struct jpeg_decode_loops;
 
 /* The beginning of a row of MCUs. */
 struct jpeg_entry {
-    uint64_t bit;                      /* in the data */
-    uint16_t dc[JPEG_COMPONENTS_MOST]; /* predictors, modulo 2^16 */
+    uint64_t bit;                     /* in the data */
+    uint16_t dc[JPEG_COMPONENTS_MAX]; /* predictors, modulo 2^16 */
 };
 
 struct jpeg_index {
@@ -23,11 +23,11 @@ struct jpeg_index {
     size_t size;
     uint32_t *segments; /* where each restart segment begins; one more is the end of the data */
     size_t segment_count;
-    struct jpeg_lookup *lookups;                            /* different ones */
-    const struct jpeg_lookup *blocks[JPEG_MCU_BLOCKS_MOST]; /* of each block of an MCU */
-    int period;              /* of the blocks in an MCU, after which the lookups repeat */
-    struct jpeg_entry *rows; /* layout.mcus_down of them */
-    size_t wrong_guesses;    /* chunks that were walked again */
+    struct jpeg_lookup *lookups;                           /* different ones */
+    const struct jpeg_lookup *blocks[JPEG_MCU_BLOCKS_MAX]; /* of each block of an MCU */
+    int period;                                            /* of the blocks in an MCU, after which the lookups repeat */
+    struct jpeg_entry *rows;                               /* layout.mcus_down of them */
+    size_t wrong_guesses;                                  /* chunks that were walked again */
 };
 
 /* How the data are cut, in bits. */

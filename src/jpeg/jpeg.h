@@ -27,9 +27,9 @@ struct thread_pool; /* base/parallel.h */
 /* ---- Layout ---- */
 
 enum {
-    JPEG_COMPONENTS_MOST = 3,
-    JPEG_SIDE = 8,             /* samples on a side of a block */
-    JPEG_MCU_BLOCKS_MOST = 10, /* T.81, B.2.3: 4 x 2 has them */
+    JPEG_COMPONENTS_MAX = 3,
+    JPEG_SIDE = 8,            /* samples on a side of a block */
+    JPEG_MCU_BLOCKS_MAX = 10, /* T.81, B.2.3: 4 x 2 has them */
 };
 
 /* A component of the picture. A single component has the factors 1 x 1, whatever the file says, because its scan is not
@@ -47,10 +47,10 @@ struct jpeg_layout {
     int width, height;        /* in pixels, at least 1 */
     int component_count;      /* 1 or 3 */
     int horizontal, vertical; /* the largest factors: those of the first component */
-    struct jpeg_component components[JPEG_COMPONENTS_MOST];
+    struct jpeg_component components[JPEG_COMPONENTS_MAX];
     int mcus_across, mcus_down;
-    int mcu_blocks;                               /* blocks of an MCU */
-    uint8_t mcu_components[JPEG_MCU_BLOCKS_MOST]; /* the component of each block of an MCU */
+    int mcu_blocks;                              /* blocks of an MCU */
+    uint8_t mcu_components[JPEG_MCU_BLOCKS_MAX]; /* the component of each block of an MCU */
     struct jpeg_tables tables;
     int restart_interval; /* in MCUs; 0: none */
 };

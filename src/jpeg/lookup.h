@@ -21,9 +21,9 @@ enum {
     JPEG_LOOKUP_BITS = 12,
     JPEG_STEPS_END = 128,
     JPEG_STEPS_SLOW = 255,
-    JPEG_SYMBOL_BITS_MOST = 16 + 15,                           /* a code, and its value */
-    JPEG_BLOCK_BITS_MOST = JPEG_BLOCK * JPEG_SYMBOL_BITS_MOST, /* a decoder may go so far past the end of the data */
-    JPEG_DATA_PADDING = JPEG_BLOCK_BITS_MOST / 8 + 16,         /* so many zeros must follow the data */
+    JPEG_SYMBOL_BITS_MAX = 16 + 15,                          /* a code, and its value */
+    JPEG_BLOCK_BITS_MAX = JPEG_BLOCK * JPEG_SYMBOL_BITS_MAX, /* a decoder may go so far past the end of the data */
+    JPEG_DATA_PADDING = JPEG_BLOCK_BITS_MAX / 8 + 16,        /* so many zeros must follow the data */
 };
 
 /* The codes of a table, in their order (ITU-T T.81, F.2.2.3). */

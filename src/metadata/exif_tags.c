@@ -22,7 +22,7 @@ enum { LINE = 1024, PAGE = 65535 };
 /* The tags from FIRST to LAST. */
 struct tags {
     uint16_t first, last;
-    uint16_t most; /* values of each */
+    uint16_t max; /* values of each */
     enum content content;
 };
 
@@ -215,7 +215,7 @@ enum exif_action exif_judge(enum exif_directory directory, unsigned tag, unsigne
     const struct tags *known = find_tag(directory, tag);
     if (known == NULL)
         return is_silent(tag) ? EXIF_SILENT : EXIF_UNKNOWN;
-    bool carried = *count <= known->most && (known->content == NUMBERS || exif_type_size(type) == 1);
+    bool carried = *count <= known->max && (known->content == NUMBERS || exif_type_size(type) == 1);
     if (carried && known->content == TEXT)
         carried = is_text(value, count);
     else if (carried && known->content == CODED)

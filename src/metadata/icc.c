@@ -10,8 +10,8 @@ enum {
     ICC_SIGNATURE = 36, /* the place of "acsp" in the header */
     ICC_TAGS = 128,     /* the place of the number of tags; the table follows */
     ICC_TABLE = 132,
-    ICC_ENTRY = 12,       /* a signature, a place and a size */
-    ICC_TAGS_MOST = 1024, /* profiles have about 10 to 30 */
+    ICC_ENTRY = 12,      /* a signature, a place and a size */
+    ICC_TAGS_MAX = 1024, /* profiles have about 10 to 30 */
 };
 
 /* The place of a value, and where it ends. */
@@ -29,7 +29,7 @@ static struct range tag_range(const uint8_t *profile, size_t index)
 /* Does the table of COUNT tags, and each of its values, lie in the SIZE bytes? */
 static bool tags_fit(const uint8_t *profile, size_t size, size_t count)
 {
-    if (count > ICC_TAGS_MOST || count > (size - ICC_TABLE) / ICC_ENTRY)
+    if (count > ICC_TAGS_MAX || count > (size - ICC_TABLE) / ICC_ENTRY)
         return false;
     for (size_t i = 0; i < count; i++)
         if (tag_range(profile, i).end > size)

@@ -13,8 +13,8 @@
 #define JFIF_HEAD "JFIF"
 
 enum {
-    PROFILE_PIECES_MOST = 255, /* the most segments of a profile */
-    JFIF_RESOLUTION = 7,       /* the place in JFIF's data of the unit, 1 byte, and two resolutions, 2 bytes each */
+    PROFILE_PIECES_MAX = 255, /* the most segments of a profile */
+    JFIF_RESOLUTION = 7,      /* the place in JFIF's data of the unit, 1 byte, and two resolutions, 2 bytes each */
     JFIF_RESOLUTION_BYTES = 5,
     FRAME_COMPONENTS = 5, /* the place of the number of components in a frame header */
 };
@@ -26,8 +26,8 @@ struct pieces {
     struct {
         const uint8_t *bytes;
         size_t size;
-    } profile[PROFILE_PIECES_MOST + 1]; /* indexed by their numbers, from 1 on */
-    unsigned claimed;                   /* the number of pieces that each of them claims; 0: none was met */
+    } profile[PROFILE_PIECES_MAX + 1]; /* indexed by their numbers, from 1 on */
+    unsigned claimed;                  /* the number of pieces that each of them claims; 0: none was met */
     bool damaged;
     struct blob resources;
 };
@@ -137,13 +137,13 @@ static bool read_segment(struct metadata *metadata, struct pieces *pieces, const
     }
 }
 
-bool metadata_read_jpeg(const uint8_t *bytes, size_t size, size_t most, struct metadata *metadata, struct error *error)
+bool metadata_read_jpeg(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error)
 {
     struct pieces pieces = {0};
     struct jpeg_walk walk = jpeg_walk_begin(bytes, size);
     struct jpeg_segment segment;
     bool done = true;
-    *metadata = (struct metadata){.orientation = 1, .most = most};
+    *metadata = (struct metadata){.orientation = 1, .max = max};
     while (done && jpeg_walk_headers(&walk, &segment))
         done = read_segment(metadata, &pieces, &segment);
     done = done && join_profile(metadata, &pieces) &&
@@ -158,7 +158,7 @@ bool metadata_read_jpeg(const uint8_t *bytes, size_t size, size_t most, struct m
 static bool append_part(struct blob *out, const char *head, size_t head_size, const struct blob *blob,
                         enum metadata_part part, uint32_t *dropped)
 {
-    if (blob->size > JPEG_SEGMENT_MOST - head_size) {
+    if (blob->size > JPEG_SEGMENT_MAX - head_size) {
         *dropped |= metadata_bit(part, METADATA_TOO_LARGE);
         return true;
     }
@@ -167,11 +167,11 @@ static bool append_part(struct blob *out, const char *head, size_t head_size, co
 
 static bool append_icc(const struct blob *icc, struct blob *out, uint32_t *dropped)
 {
-    enum { HEAD = sizeof ICC_HEAD + 2, PIECE = JPEG_SEGMENT_MOST - HEAD };
+    enum { HEAD = sizeof ICC_HEAD + 2, PIECE = JPEG_SEGMENT_MAX - HEAD };
     const size_t count = (icc->size + PIECE - 1) / PIECE;
     uint8_t head[HEAD] = ICC_HEAD;
     bool done = true;
-    if (count > PROFILE_PIECES_MOST) {
+    if (count > PROFILE_PIECES_MAX) {
         *dropped |= metadata_bit(METADATA_ICC, METADATA_TOO_LARGE);
         return true;
     }
@@ -186,7 +186,7 @@ static bool append_icc(const struct blob *icc, struct blob *out, uint32_t *dropp
 
 static bool append_resources(const struct blob *iptc, struct blob *out)
 {
-    enum { PIECE = JPEG_SEGMENT_MOST - sizeof PHOTOSHOP_HEAD };
+    enum { PIECE = JPEG_SEGMENT_MAX - sizeof PHOTOSHOP_HEAD };
     bool done = true;
     for (size_t at = 0; done && at < iptc->size; at += PIECE)
         done = jpeg_segment_append(out, JPEG_MARKER_APP13, PHOTOSHOP_HEAD, sizeof PHOTOSHOP_HEAD, iptc->bytes + at,
@@ -205,7 +205,7 @@ static bool append_comment(const struct png_chunk *chunk, struct blob *out, uint
         length--;
     if (strcmp((const char *)chunk->data, "Comment") != 0 || compressed || length == 0)
         return true;
-    if (length > JPEG_SEGMENT_MOST)
+    if (length > JPEG_SEGMENT_MAX)
         *dropped |= metadata_bit(METADATA_TEXT, METADATA_TOO_LARGE);
     else if (memchr(text, 0, length) != NULL)
         *dropped |= metadata_bit(METADATA_TEXT, METADATA_DAMAGED);

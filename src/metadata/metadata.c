@@ -56,12 +56,12 @@ bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum meta
 /* ---- Reading ---- */
 
 bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const uint8_t *bytes, size_t *size,
-                      size_t most, struct blob *out)
+                      size_t max, struct blob *out)
 {
-    const size_t left = METADATA_MOST - metadata->inflated;
+    const size_t left = METADATA_MAX - metadata->inflated;
     if (left == 0)
         return metadata_drop(metadata, part, METADATA_TOO_LARGE);
-    const size_t wanted = left < most ? left : most, allowed = wanted < metadata->most ? wanted : metadata->most;
+    const size_t wanted = left < max ? left : max, allowed = wanted < metadata->max ? wanted : metadata->max;
     const enum zlib_result result = zlib_inflate_blob(bytes, size, allowed, out);
     metadata->starved = metadata->starved || (result == ZLIB_TOO_LARGE && allowed < wanted);
     metadata->inflated += out->size;
@@ -74,7 +74,7 @@ bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const 
 
 bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blob *blob, const void *bytes, size_t size)
 {
-    if (size > METADATA_PART_MOST || size > METADATA_MOST - metadata_bytes(metadata))
+    if (size > METADATA_PART_MAX || size > METADATA_MAX - metadata_bytes(metadata))
         return metadata_drop(metadata, part, METADATA_TOO_LARGE);
     return blob_append(blob, bytes, size);
 }
@@ -89,7 +89,7 @@ bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t s
         bytes += sizeof EXIF_HEAD;
         size -= sizeof EXIF_HEAD;
     }
-    if (size > METADATA_PART_MOST)
+    if (size > METADATA_PART_MAX)
         return metadata_drop(metadata, METADATA_EXIF, METADATA_TOO_LARGE);
     bool done = exif_rebuild(bytes, size, false, &exif, &unknown);
     if (unknown)

@@ -22,11 +22,11 @@
 
 /* The most bytes of one part, inflated, and of all parts together; and the most that are inflated from a file, kept or
  * not. A JPEG's 255 segments hold 16.7 million of a profile. */
-#define METADATA_PART_MOST ((size_t)16 << 20)
-#define METADATA_MOST ((size_t)64 << 20)
+#define METADATA_PART_MAX ((size_t)16 << 20)
+#define METADATA_MAX ((size_t)64 << 20)
 
 /* The most bytes of a text, inflated, and of a value in XMP. */
-#define METADATA_TEXT_MOST ((size_t)1 << 20)
+#define METADATA_TEXT_MAX ((size_t)1 << 20)
 
 /* The parts that can be dropped with a warning, and the reasons. */
 enum metadata_part { METADATA_ICC, METADATA_EXIF, METADATA_XMP, METADATA_IPTC, METADATA_TEXT, METADATA_PARTS };
@@ -60,7 +60,7 @@ struct metadata {
     bool has_chromaticities, has_gamma, has_coding, has_srgb;
     struct resolution resolution;
 
-    size_t most;      /* for reading: bytes that a part may have inflated */
+    size_t max;       /* for reading: bytes that a part may have inflated */
     bool starved;     /* a part has more, and might be kept */
     size_t inflated;  /* bytes that reading has inflated, kept or not */
     int orientation;  /* of EXIF, 1 to 8; 1 also if there is no valid one */
@@ -69,10 +69,10 @@ struct metadata {
 
 /* Read the metadata of the SIZE bytes of a PNG or JPEG, which its check must have accepted. Release METADATA with
  * metadata_free, also after a failure. Damaged parts are dropped, and that is no error. Fails only if there is not
- * enough memory. It allocates at most four times SIZE and four times MOST, the most bytes that a part has inflated, up
- * to METADATA_PART_MOST. If MOST is less and too small for a part, STARVED says so: free METADATA and try more. */
-bool metadata_read_png(const uint8_t *bytes, size_t size, size_t most, struct metadata *metadata, struct error *error);
-bool metadata_read_jpeg(const uint8_t *bytes, size_t size, size_t most, struct metadata *metadata, struct error *error);
+ * enough memory. It allocates at most four times SIZE and four times MAX, the most bytes that a part has inflated, up
+ * to METADATA_PART_MAX. If MAX is less and too small for a part, STARVED says so: free METADATA and try more. */
+bool metadata_read_png(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error);
+bool metadata_read_jpeg(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error);
 
 /* Turn IMAGE upright. METADATA then say so: orientation, sides and resolution change, and CHROMA turns too. */
 bool metadata_orient(struct metadata *metadata, struct image *image, struct chroma_subsampling *chroma,

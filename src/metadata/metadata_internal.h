@@ -21,10 +21,10 @@ uint32_t metadata_bit(enum metadata_part part, enum metadata_reason reason);
 /* Note that a part is dropped. Returns true: this is no failure. */
 bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum metadata_reason reason);
 
-/* Inflate *SIZE bytes into OUT, up to MOST and to the rest of METADATA's bound for a file. *SIZE becomes the size
+/* Inflate *SIZE bytes into OUT, up to MAX and to the rest of METADATA's bound for a file. *SIZE becomes the size
  * of the stream itself. If that fails, OUT has no bytes and PART is dropped. Release OUT with blob_free. */
 bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const uint8_t *bytes, size_t *size,
-                      size_t most, struct blob *out);
+                      size_t max, struct blob *out);
 
 /* Append a copy of SIZE bytes to BLOB, which belongs to METADATA, or drop the part if it is too large. */
 bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blob *blob, const void *bytes,

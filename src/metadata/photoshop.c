@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-    RESOURCE_LEAST = 12, /* bytes of a resource with neither name nor data */
-    RESOURCE_NAME = 6,   /* the place of its name */
+    RESOURCE_MIN = 12, /* bytes of a resource with neither name nor data */
+    RESOURCE_NAME = 6, /* the place of its name */
 };
 
 /* The resources that are kept. All others are dropped: one of them is a thumbnail. */
@@ -20,7 +20,7 @@ enum {
     RESOURCE_ADDRESS = 0x040b,   /* of the copyright */
 };
 
-enum { FLAG_MOST = 4, DIGEST_BYTES = 16 };
+enum { FLAG_MAX = 4, DIGEST_BYTES = 16 };
 
 /* A dataset of IPTC: 1C, a record, a number, the size in 2 bytes or, if its highest bit is set, the size of the size;
  * and the data (IPTC IIM 4.2, chapter 3). */
@@ -52,8 +52,7 @@ static bool is_known(const struct dataset *dataset)
     const unsigned record = dataset->bytes[1], number = dataset->bytes[2];
     return (record == 1 || record == RECORD_APPLICATION) &&
            !(record == RECORD_APPLICATION && number >= PREVIEW_FORMAT && number <= PREVIEW) &&
-           (dataset->size <= FEW ||
-            (dataset->size <= JPEG_SEGMENT_MOST && plain_text_is(dataset->data, dataset->size)));
+           (dataset->size <= FEW || (dataset->size <= JPEG_SEGMENT_MAX && plain_text_is(dataset->data, dataset->size)));
 }
 
 /* Append the datasets that are kept to IPTC. Zeros may follow the last. Returns false if there is not enough memory. */
@@ -110,7 +109,7 @@ static bool add_resource(struct metadata *metadata, const struct resource *resou
     if (number != RESOURCE_DIGEST && number != RESOURCE_COPYRIGHT && number != RESOURCE_ADDRESS)
         return true;
     const bool known = number == RESOURCE_DIGEST      ? resource->size == DIGEST_BYTES
-                       : number == RESOURCE_COPYRIGHT ? resource->size <= FLAG_MOST
+                       : number == RESOURCE_COPYRIGHT ? resource->size <= FLAG_MAX
                                                       : plain_text_is(resource->data, resource->size);
     if (!known)
         return metadata_drop(metadata, METADATA_IPTC, METADATA_UNKNOWN);
@@ -121,7 +120,7 @@ static bool add_resource(struct metadata *metadata, const struct resource *resou
 bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, size_t size)
 {
     bool changed = false;
-    while (size >= RESOURCE_LEAST && memcmp(bytes, "8BIM", 4) == 0) {
+    while (size >= RESOURCE_MIN && memcmp(bytes, "8BIM", 4) == 0) {
         const size_t name = ((size_t)bytes[RESOURCE_NAME] + 2) &
                             ~(size_t)1; /* the byte for its length, and the name, padded to an even size */
         if (size - RESOURCE_NAME < name + 4)

@@ -7,10 +7,10 @@
 #include "base/text.h"
 
 enum {
-    WORD_LEAST = 12,   /* letters of a word that is long */
-    RUN_MOST = 256,    /* letters of long words in a row */
-    DIGITS_MOST = 512, /* digits, if there is nothing else */
-    CONTROLS_MOST = 8, /* a few are mistakes; an eighth of a picture's bytes are control characters */
+    WORD_MIN = 12,    /* letters of a word that is long */
+    RUN_MAX = 256,    /* letters of long words in a row */
+    DIGITS_MAX = 512, /* digits, if there is nothing else */
+    CONTROLS_MAX = 8, /* a few are mistakes; an eighth of a picture's bytes are control characters */
 };
 
 /* The first bytes of JPEG and PNG; and those of JPEG, PNG, GIF and RIFF (WebP), and of an address, in base64. */
@@ -59,7 +59,7 @@ static bool is_control(uint32_t c)
 
 static void end_word(struct plain_text *text, bool in_list)
 {
-    if (!in_list || (text->word > 0 && text->word < WORD_LEAST))
+    if (!in_list || (text->word > 0 && text->word < WORD_MIN))
         text->run = 0;
     else
         text->run += text->word;
@@ -81,14 +81,14 @@ void plain_text_add(struct plain_text *text, uint32_t c)
         return;
     }
     text->word++;
-    if (text->word >= WORD_LEAST && text->run + text->word > text->longest)
+    if (text->word >= WORD_MIN && text->run + text->word > text->longest)
         text->longest = text->run + text->word;
 }
 
 bool plain_text_holds(const struct plain_text *text)
 {
-    return !text->shows_a_picture && text->longest <= RUN_MOST && text->controls <= CONTROLS_MOST &&
-           (text->digits <= DIGITS_MOST || text->others > text->digits / 8);
+    return !text->shows_a_picture && text->longest <= RUN_MAX && text->controls <= CONTROLS_MAX &&
+           (text->digits <= DIGITS_MAX || text->others > text->digits / 8);
 }
 
 void plain_text_add_bytes(struct plain_text *text, const uint8_t *bytes, size_t size)

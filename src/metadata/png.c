@@ -13,7 +13,7 @@
 #include <strings.h>
 
 enum {
-    KEYWORD_MOST = 79,   /* letters of a keyword */
+    KEYWORD_MAX = 79,    /* letters of a keyword */
     COMPRESSION = 6,     /* libdeflate's level for a profile */
     RAW_LINE_BYTES = 36, /* in a line of a raw profile */
 };
@@ -27,7 +27,7 @@ static const char digits[] = "0123456789abcdef"; /* of a raw profile */
 /* The length of the keyword at the beginning of a chunk's data, its NUL included, or 0 if there is none. */
 static size_t keyword_length(const uint8_t *data, size_t size)
 {
-    const uint8_t *end = memchr(data, 0, size < KEYWORD_MOST + 1 ? size : KEYWORD_MOST + 1);
+    const uint8_t *end = memchr(data, 0, size < KEYWORD_MAX + 1 ? size : KEYWORD_MAX + 1);
     return end != NULL && end > data ? (size_t)(end - data) + 1 : 0;
 }
 
@@ -41,9 +41,8 @@ static bool read_icc(struct metadata *metadata, const uint8_t *data, size_t size
     if (name == 0 || size - name < 1 || data[name] != 0)
         return metadata_drop(metadata, METADATA_ICC, METADATA_DAMAGED);
     size_t packed = size - name - 1;
-    const bool done =
-        metadata_inflate(metadata, METADATA_ICC, data + name + 1, &packed, METADATA_PART_MOST, &profile) &&
-        (profile.bytes == NULL || metadata_add_icc(metadata, profile.bytes, profile.size));
+    const bool done = metadata_inflate(metadata, METADATA_ICC, data + name + 1, &packed, METADATA_PART_MAX, &profile) &&
+                      (profile.bytes == NULL || metadata_add_icc(metadata, profile.bytes, profile.size));
     if (metadata->icc.size > 0)
         memcpy(metadata->icc_name, data, name);
     blob_free(&profile);
@@ -62,9 +61,9 @@ static bool decode_raw(const uint8_t *text, size_t size, struct blob *bytes)
         lines += text[at] == '\n';
     while (at < size && text[at] == ' ')
         at++;
-    for (; at < size && text[at] >= '0' && text[at] <= '9' && count <= METADATA_PART_MOST; at++)
+    for (; at < size && text[at] >= '0' && text[at] <= '9' && count <= METADATA_PART_MAX; at++)
         count = 10 * count + (size_t)(text[at] - '0');
-    if (count == 0 || count > METADATA_PART_MOST || count > size / 2)
+    if (count == 0 || count > METADATA_PART_MAX || count > size / 2)
         return true;
     if (blob_extend(bytes, count) == NULL)
         return false;
@@ -138,7 +137,7 @@ static bool read_plain(struct metadata *metadata, const struct png_chunk *chunk,
         return metadata_add_xmp(metadata, text, size);
     if (is_raw(keyword))
         return read_raw(metadata, keyword + strlen(raw_keyword), text, size);
-    if (size > METADATA_TEXT_MOST)
+    if (size > METADATA_TEXT_MAX)
         return metadata_drop(metadata, METADATA_TEXT, METADATA_TOO_LARGE);
     if (png_chunk_is(chunk, "iTXt") && !text_is_utf8(text, size))
         return metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
@@ -149,11 +148,11 @@ static bool read_plain(struct metadata *metadata, const struct png_chunk *chunk,
 
 static bool read_text(struct metadata *metadata, const struct png_chunk *chunk)
 {
-    enum { HEAD_MOST = 512 }; /* bytes before the text: its keyword, a language, the keyword in that language */
+    enum { HEAD_MAX = 512 }; /* bytes before the text: its keyword, a language, the keyword in that language */
     const char *keyword = (const char *)chunk->data;
     bool compressed;
     const size_t start = png_text_start(chunk->type, chunk->data, chunk->size, &compressed);
-    if (start == 0 || start > HEAD_MOST)
+    if (start == 0 || start > HEAD_MAX)
         return metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
     const uint8_t *text = chunk->data + start;
     const size_t size = chunk->size - start;
@@ -163,7 +162,7 @@ static bool read_text(struct metadata *metadata, const struct png_chunk *chunk)
     struct blob inflated = {0};
     size_t packed = size;
     bool done = metadata_inflate(metadata, xmp ? METADATA_XMP : METADATA_TEXT, text, &packed,
-                                 wrapped ? METADATA_PART_MOST : METADATA_TEXT_MOST, &inflated);
+                                 wrapped ? METADATA_PART_MAX : METADATA_TEXT_MAX, &inflated);
     if (done && inflated.bytes != NULL && packed < size && !wrapped) /* bytes after the stream would be kept, too */
         metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
     else if (done && inflated.bytes != NULL)
@@ -206,12 +205,12 @@ static bool read_chunk(struct metadata *metadata, const struct png_chunk *chunk)
     return true;
 }
 
-bool metadata_read_png(const uint8_t *bytes, size_t size, size_t most, struct metadata *metadata, struct error *error)
+bool metadata_read_png(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error)
 {
     struct png_walk walk = png_walk_begin(bytes, size);
     struct png_chunk chunk;
     bool done = true;
-    *metadata = (struct metadata){.orientation = 1, .most = most};
+    *metadata = (struct metadata){.orientation = 1, .max = max};
     while (done && png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK)
         done = read_chunk(metadata, &chunk);
     return metadata_read_end(done, metadata, error);

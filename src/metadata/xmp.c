@@ -14,12 +14,12 @@
 #include <string.h>
 
 enum {
-    DEPTH_MOST = 64,    /* elements inside of each other */
-    NAME_MOST = 256,    /* bytes of a name */
-    VALUE_MOST = 65535, /* characters of a value; a JPEG holds no more in a packet */
-    PREFIXES_MOST = 16, /* for namespaces of pictures */
-    CODE_LEAST = 40,    /* letters in a row that are counted: more than an identifier has */
-    CODES_MOST = 4096,  /* such letters of all values: a picture may be cut into rows */
+    DEPTH_MAX = 64,    /* elements inside of each other */
+    NAME_MAX = 256,    /* bytes of a name */
+    VALUE_MAX = 65535, /* characters of a value; a JPEG holds no more in a packet */
+    PREFIXES_MAX = 16, /* for namespaces of pictures */
+    CODE_MIN = 40,     /* letters in a row that are counted: more than an identifier has */
+    CODES_MAX = 4096,  /* such letters of all values: a picture may be cut into rows */
 };
 
 /* The bytes of a packet from START to END. */
@@ -39,10 +39,10 @@ struct filter_state {
     const uint8_t *bytes;
     size_t size, at;
     struct blob *out;
-    struct element open[DEPTH_MOST];
+    struct element open[DEPTH_MAX];
     int depth;
-    bool has_root, is_empty;             /* the root was met; the last element that was closed is left out */
-    struct span prefixes[PREFIXES_MOST]; /* of namespaces of pictures */
+    bool has_root, is_empty;            /* the root was met; the last element that was closed is left out */
+    struct span prefixes[PREFIXES_MAX]; /* of namespaces of pictures */
     int prefix_count;
     size_t codes;
     bool pictures, unknown, no_memory; /* something was left out; there is not enough memory */
@@ -105,7 +105,7 @@ static bool read_name(struct filter_state *state, struct span *name)
     while (state->at < state->size && is_name_byte(state->bytes[state->at], state->at == name->start))
         state->at++;
     name->end = state->at;
-    return name->end > name->start && name->end - name->start <= NAME_MOST;
+    return name->end > name->start && name->end - name->start <= NAME_MAX;
 }
 
 /* May XML hold the character? */
@@ -165,10 +165,10 @@ static bool read_characters(struct filter_state *state, size_t end, bool referen
 /* Is a value plain text? Otherwise it is noted as unknown. Letters that may be a row of a picture are counted. */
 static bool is_value(struct filter_state *state, const struct plain_text *text)
 {
-    if (text->longest >= CODE_LEAST)
+    if (text->longest >= CODE_MIN)
         state->codes += text->longest;
-    const bool known = text->size <= VALUE_MOST && plain_text_holds(text) &&
-                       (text->longest < CODE_LEAST || state->codes <= CODES_MOST);
+    const bool known =
+        text->size <= VALUE_MAX && plain_text_holds(text) && (text->longest < CODE_MIN || state->codes <= CODES_MAX);
     state->unknown = state->unknown || !known;
     return known;
 }
@@ -227,7 +227,7 @@ static bool note_prefix(struct filter_state *state, struct span prefix, struct s
                                              "http://ns.google.com/photos/1.0/depthmap/"};
     for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
         if (span_is(state, value, namespaces[i])) {
-            if (state->prefix_count == PREFIXES_MOST)
+            if (state->prefix_count == PREFIXES_MAX)
                 return false;
             state->prefixes[state->prefix_count++] = prefix;
         }
@@ -297,7 +297,7 @@ static void close_element(struct filter_state *state)
 static bool read_start_tag(struct filter_state *state)
 {
     const size_t start = state->at++;
-    if (state->depth == DEPTH_MOST || (state->depth == 0 && state->has_root))
+    if (state->depth == DEPTH_MAX || (state->depth == 0 && state->has_root))
         return false;
     state->has_root = true;
     struct element *element = &state->open[state->depth++];
@@ -399,7 +399,7 @@ bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t si
         size--;
     if (metadata->xmp.size > 0)
         return true;
-    if (size > METADATA_PART_MOST)
+    if (size > METADATA_PART_MAX)
         return metadata_drop(metadata, METADATA_XMP, METADATA_TOO_LARGE);
     const bool done = filter_packet(metadata, bytes, size, &packet) &&
                       metadata_add(metadata, METADATA_XMP, &metadata->xmp, packet.bytes, packet.size);

@@ -177,12 +177,12 @@ enum backend pipeline_choose(struct pipeline *pipeline, const struct pipeline_in
 /* Can a GPU take an image as large as this? Kernels count its samples in int. */
 static bool check_gpu_size(const struct image *image, struct error *error)
 {
-    const size_t most = (size_t)1 << 30;
-    return image_samples(image) <= most ||
+    const size_t max = (size_t)1 << 30;
+    return image_samples(image) <= max ||
            error_set(error, ERROR_WORK,
                      "%d x %d pixels of %d channels are too many for a GPU: it takes at most %zu samples; give "
                      "--backend cpu",
-                     image->width, image->height, image->channels, most);
+                     image->width, image->height, image->channels, max);
 }
 
 /* May the CPU take over from a GPU? */

@@ -63,8 +63,8 @@ void rounding_make(const struct filter *filter, struct rounding *rounding)
  * 2^47. So the left side is below 2^50. Truncation is floor from 0 on, and between -1 and 0 both ways give 0. */
 void rounding16_make(const struct filter *filter, struct rounding16 *rounding)
 {
-    const int64_t most = (int64_t)1 << 40, scale = filter->scale;
-    const int64_t bias = clamp64(filter->bias16, -most - scale, 65536 * scale + most);
+    const int64_t max = (int64_t)1 << 40, scale = filter->scale;
+    const int64_t bias = clamp64(filter->bias16, -max - scale, 65536 * scale + max);
     rounding->factor = 1.0 / (double)scale;
     rounding->term = ((double)bias + 0.5) * rounding->factor;
     rounding->absolute = filter->absolute;
@@ -95,10 +95,10 @@ void root16_make(const struct filter *filter, struct root16 *root)
 
 bool root_fits_float(const struct filter *filter, int32_t *twice_bias)
 {
-    const int64_t most = 1 << 24;
+    const int64_t max = 1 << 24;
     const double bias = 2 * filter->scale * (filter->offset + 0.5);
-    if (filter->combine != COMBINE_MAGNITUDE || filter->absolute_sum * 255 >= most ||
-        filter->steps[FILTER_LEVELS - 1] > most || !(bias >= 0 && bias <= 1 << 13))
+    if (filter->combine != COMBINE_MAGNITUDE || filter->absolute_sum * 255 >= max ||
+        filter->steps[FILTER_LEVELS - 1] > max || !(bias >= 0 && bias <= 1 << 13))
         return false;
     *twice_bias = (int32_t)bias;
     for (int n = 1; n < FILTER_LEVELS; n++) {

@@ -10,7 +10,7 @@ static const struct variant *find_cheapest(const struct filter *filter, enum bac
                                            const struct variant *except)
 {
     const struct variant *best = NULL;
-    double least = 0;
+    double min = 0;
     size_t count;
     filter = filter_of_depth(filter, work->sample != SAMPLE_U8);
     const struct variant *table = variants(&count);
@@ -19,9 +19,9 @@ static const struct variant *find_cheapest(const struct filter *filter, enum bac
             !variant_accepts(row, filter, work->sample))
             continue;
         const double seconds = row->seconds(filter, work);
-        if (best == NULL || seconds < least) {
+        if (best == NULL || seconds < min) {
             best = row;
-            least = seconds;
+            min = seconds;
         }
     }
     return best;

@@ -200,12 +200,12 @@ static double instruction_set_factor(void)
 /* The number of 8-bit parts of the filter's largest tap. */
 static int largest_parts(const struct filter *filter)
 {
-    int most = 1;
+    int max = 1;
     for (int i = 0; !filter->two_pass && i < filter_grids(filter) * filter->width * filter->height; i++) {
         const int parts = tap_parts(filter->taps[i], 8);
-        most = parts > most ? parts : most;
+        max = parts > max ? parts : max;
     }
-    return most;
+    return max;
 }
 
 /* Filters in two passes, measured on one core of another AVX-512 machine. Sums beyond 32 bits take a column pass in
@@ -230,11 +230,11 @@ double cpu_cost(const struct filter *filter, const struct work *work)
     if (work->sample == SAMPLE_U16) { /* two taps an instruction; sums above 32 bits have two parts */
         const double parts = filter->absolute_sum > INT16_MAX ? 2 : 1;
         const double dense = 0.010e-9 * parts * taps, separable = 0.025e-9 * parts * passes;
-        const double least = filter->separable && separable < dense ? separable : dense;
-        return work_samples(work) * (least * instruction_set_factor() + 0.25e-9) / threads_of(work);
+        const double min = filter->separable && separable < dense ? separable : dense;
+        return work_samples(work) * (min * instruction_set_factor() + 0.25e-9) / threads_of(work);
     }
     const double dense_tap = work->sample == SAMPLE_F32 ? 0.023e-9 : largest_parts(filter) == 1 ? 0.005e-9 : 0.011e-9;
     const double dense = dense_tap * taps, separable = 0.022e-9 * passes;
-    const double least = filter->separable && separable < dense ? separable : dense;
-    return work_samples(work) * (least * instruction_set_factor() + 0.1e-9) / threads_of(work);
+    const double min = filter->separable && separable < dense ? separable : dense;
+    return work_samples(work) * (min * instruction_set_factor() + 0.1e-9) / threads_of(work);
 }

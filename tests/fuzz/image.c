@@ -16,10 +16,10 @@
 #include <string.h>
 
 /* Larger images find no other faults and take longer, so the limit keeps runs fast. mutate.c allows photos. */
-#ifndef MOST_SAMPLES
-#define MOST_SAMPLES (1 << 15)
+#ifndef MAX_SAMPLES
+#define MAX_SAMPLES (1 << 15)
 #endif
-enum { MOST_FILTERED = 1 << 13 };
+enum { MAX_FILTERED = 1 << 13 };
 
 /* All calls of the codecs are in these two functions. CODEC may be NULL: then the codec is chosen. */
 static bool decode(const uint8_t *bytes, size_t size, const struct codec *codec, struct image *image,
@@ -145,7 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CHECK(!decode(data, size, NULL, &image, &decoded, &error) && image.samples == NULL);
         return 0;
     }
-    if ((int64_t)inspected.width * inspected.height * inspected.channels > MOST_SAMPLES)
+    if ((int64_t)inspected.width * inspected.height * inspected.channels > MAX_SAMPLES)
         return 0;
     if (!decode(data, size, NULL, &image, &decoded, &error)) {
         check_error(&error);
@@ -165,7 +165,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_codecs(data, size, &inspected, &image);
 
     const uint32_t chance = libdeflate_crc32(0, data, size); /* all choices depend only on the input */
-    if (image_samples(&image) <= MOST_FILTERED)
+    if (image_samples(&image) <= MAX_FILTERED)
         check_filter(&image, specs[chance % (sizeof specs / sizeof *specs)], (enum border)(chance >> 8) % BORDER_COUNT,
                      (enum alpha)((chance >> 16) % 3), chance >> 18 & 1);
     size_t count;
@@ -189,13 +189,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 /* The checksums of a changed PNG are wrong, so gpuconv would refuse it before it reads anything else. This mutator
  * repairs the checksums. It changes the samples before as well as after compression. */
 
-enum { MOST_RAW = 1 << 16 }; /* bytes of samples */
+enum { MAX_RAW = 1 << 16 }; /* bytes of samples */
 
 /* Inflate the samples, change them, and deflate them into one IDAT chunk at the place of the first. Returns the new
  * size, or 0. */
 static size_t mutate_picture(uint8_t *data, size_t size, size_t capacity)
 {
-    static uint8_t packed[MOST_RAW], raw[MOST_RAW], rest[1 << 20];
+    static uint8_t packed[MAX_RAW], raw[MAX_RAW], rest[1 << 20];
     size_t packed_size = 0, first = 0, length, after = 0, raw_size;
     for (size_t at = PNG_SIGNATURE; (length = png_chunk_length(data, size, at)) != SIZE_MAX;
          at += PNG_OVERHEAD + length) {

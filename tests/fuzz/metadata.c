@@ -65,7 +65,7 @@ static uint32_t pass_on(const struct metadata *metadata, const struct format *fo
     CHECK(size >= before);
     CHECK(codec_inspect(bytes, size, "fuzz", NULL, &info, &error));
     CHECK(info.format == format && info.width == 3 && info.height == 2);
-    CHECK(format->read_metadata(bytes, size, METADATA_PART_MOST, again, &error));
+    CHECK(format->read_metadata(bytes, size, METADATA_PART_MAX, again, &error));
     CHECK(again->dropped == 0);
     free(bytes);
     return dropped;
@@ -116,8 +116,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char text[512];
     if (!codec_inspect(data, size, "fuzz", NULL, &info, &error))
         return 0;
-    CHECK(info.format->read_metadata(data, size, METADATA_PART_MOST, &metadata, &error));
-    CHECK(metadata_bytes(&metadata) <= METADATA_MOST);
+    CHECK(info.format->read_metadata(data, size, METADATA_PART_MAX, &metadata, &error));
+    CHECK(metadata_bytes(&metadata) <= METADATA_MAX);
     metadata_print_dropped(metadata.dropped, text, sizeof text);
     CHECK((metadata.dropped == 0) == (text[0] == '\0') && strlen(text) + 1 < sizeof text);
     for (int grey = 0; grey < 2; grey++) {

@@ -28,9 +28,9 @@
 #include <unistd.h>
 
 enum {
-    MOST_SECONDS = 10,  /* of processor time: other work on the machine does not count */
-    MOST_WAITING = 300, /* by the clock, for an input that waits for ever */
-    LARGE = 1 << 14,    /* bytes; larger files are slow, so only every 16th round changes them */
+    MAX_SECONDS = 10,  /* of processor time: other work on the machine does not count */
+    MAX_WAITING = 300, /* by the clock, for an input that waits for ever */
+    LARGE = 1 << 14,   /* bytes; larger files are slow, so only every 16th round changes them */
     ROUNDS_OF_LARGE = 16,
     ROOM = 1 << 12, /* bytes that a mutation may add */
     A_PROCESS = 500,
@@ -206,7 +206,7 @@ static void run(const struct sources *sources, size_t cuts, size_t index, uint8_
     CHECK(exact);
     memcpy(exact, room, size);
     progress->index = index;
-    set_clocks(MOST_SECONDS, MOST_WAITING);
+    set_clocks(MAX_SECONDS, MAX_WAITING);
     progress->passed += codec_inspect(exact, size, "mutate", NULL, &info, &error);
     LLVMFuzzerTestOneInput(exact, size);
     set_clocks(0, 0);

@@ -12,7 +12,7 @@
 #include <time.h>
 
 /* The longest that an input may take, in seconds. */
-#define MOST_SECONDS 10.0
+#define MAX_SECONDS 10.0
 
 static double now(void)
 {
@@ -45,7 +45,7 @@ static int replay_file(const char *path)
     LLVMFuzzerTestOneInput(exact, size);
     const double seconds = now() - start;
     free(exact);
-    if (!(seconds <= MOST_SECONDS)) {
+    if (!(seconds <= MAX_SECONDS)) {
         fprintf(stderr, "%s: took %.1f seconds\n", path, seconds);
         return -1;
     }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { STREAMS_MOST = 16, PICTURES_MOST = 4, ROUNDS = 25, QUALITY = 90 };
+enum { STREAMS_MAX = 16, PICTURES_MAX = 4, ROUNDS = 25, QUALITY = 90 };
 
 /* A file, as it is encoded again: 4:2:0. */
 struct source {
@@ -65,10 +65,10 @@ static void *run_stream(void *argument)
     struct device *device;
     struct device_jpeg *jpeg;
     must(device_open(0, &device, &error) && device_jpeg_open(device, &jpeg, &error), &error);
-    const struct source *sources[PICTURES_MOST];
-    struct image images[PICTURES_MOST];
-    for (int i = 0; i < PICTURES_MOST; i++) {
-        sources[i] = &stream->sources[(stream->index * PICTURES_MOST + i) % stream->source_count];
+    const struct source *sources[PICTURES_MAX];
+    struct image images[PICTURES_MAX];
+    for (int i = 0; i < PICTURES_MAX; i++) {
+        sources[i] = &stream->sources[(stream->index * PICTURES_MAX + i) % stream->source_count];
         images[i] = sources[i]->image;
         const size_t size = image_bytes(&images[i]);
         void *samples;
@@ -78,21 +78,21 @@ static void *run_stream(void *argument)
         images[i].samples = samples;
         stream->pixels += (double)images[i].width * images[i].height * ROUNDS;
     }
-    for (int i = 0; i < 2 * PICTURES_MOST; i++) /* the buffers grow */
-        encode(jpeg, sources[i % PICTURES_MOST], &images[i % PICTURES_MOST], true);
+    for (int i = 0; i < 2 * PICTURES_MAX; i++) /* the buffers grow */
+        encode(jpeg, sources[i % PICTURES_MAX], &images[i % PICTURES_MAX], true);
 
     pthread_barrier_wait(stream->barrier);
     must(device_mark(device, 0, &error), &error);
-    for (int i = 0; i < ROUNDS * PICTURES_MOST; i++)
-        encode(jpeg, sources[i % PICTURES_MOST], &images[i % PICTURES_MOST], false);
+    for (int i = 0; i < ROUNDS * PICTURES_MAX; i++)
+        encode(jpeg, sources[i % PICTURES_MAX], &images[i % PICTURES_MAX], false);
     must(device_mark(device, 1, &error) && device_elapsed(device, 0, 1, &stream->kernels, &error), &error);
 
     pthread_barrier_wait(stream->barrier);
     const double start = now();
-    for (int i = 0; i < ROUNDS * PICTURES_MOST; i++)
-        encode(jpeg, sources[i % PICTURES_MOST], &images[i % PICTURES_MOST], true);
+    for (int i = 0; i < ROUNDS * PICTURES_MAX; i++)
+        encode(jpeg, sources[i % PICTURES_MAX], &images[i % PICTURES_MAX], true);
     stream->with_downloads = now() - start;
-    for (int i = 0; i < PICTURES_MOST; i++)
+    for (int i = 0; i < PICTURES_MAX; i++)
         device_release(device, images[i].samples);
     device_jpeg_close(jpeg);
     device_close(device);
@@ -101,7 +101,7 @@ static void *run_stream(void *argument)
 
 static void bench_streams(int count, const struct source *sources, int source_count)
 {
-    struct stream streams[STREAMS_MOST] = {{0}};
+    struct stream streams[STREAMS_MAX] = {{0}};
     pthread_barrier_t barrier;
     pthread_barrier_init(&barrier, NULL, (unsigned)count);
     for (int i = 0; i < count; i++) {
@@ -129,7 +129,7 @@ void bench_files(int count, char **names)
     struct source *sources = allocate((size_t)count * sizeof *sources);
     for (int i = 0; i < count; i++)
         sources[i] = load_source(names[i]);
-    for (int streams = 1; streams <= STREAMS_MOST; streams *= 4)
+    for (int streams = 1; streams <= STREAMS_MAX; streams *= 4)
         bench_streams(streams, sources, count);
     for (int i = 0; i < count; i++)
         free(sources[i].image.samples);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { IMAGES = 200, WARM_IMAGES = 10, STREAMS_MOST = 16 };
+enum { IMAGES = 200, WARM_IMAGES = 10, STREAMS_MAX = 16 };
 
 struct run {
     pthread_t thread;
@@ -54,7 +54,7 @@ static void *run_stream(void *argument)
 
 static void bench_streams(uint8_t *const *files, const size_t *sizes, int count, int streams)
 {
-    struct run runs[STREAMS_MOST];
+    struct run runs[STREAMS_MAX];
     pthread_barrier_t barrier;
     pthread_barrier_init(&barrier, NULL, (unsigned)streams);
     double time = 0, pixels = 0;
@@ -81,7 +81,7 @@ void bench_decoder(int count, char **names)
     size_t *sizes = allocate((size_t)count * sizeof *sizes);
     for (int i = 0; i < count; i++)
         files[i] = read_bytes(names[i], &sizes[i]);
-    for (int streams = 1; streams <= STREAMS_MOST; streams *= 4)
+    for (int streams = 1; streams <= STREAMS_MAX; streams *= 4)
         bench_streams(files, sizes, count, streams);
     for (int i = 0; i < count; i++)
         free(files[i]);

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { GPUS_MOST = 8, PLANE_ALIGNMENT = 512 };
+enum { GPUS_MAX = 8, PLANE_ALIGNMENT = 512 };
 
 struct device {
     struct device_info facts;
@@ -52,14 +52,14 @@ static const char *const call_names[CALL_COUNT] = {"driver", "open",     "alloca
 
 /* Shared by all streams: the number of calls of each kind, and the user of each GPU's constant memory. */
 static atomic_long calls[CALL_COUNT];
-static _Atomic(struct device *) users[GPUS_MOST];
-static atomic_long launches[GPUS_MOST]; /* of streams that only read it */
+static _Atomic(struct device *) users[GPUS_MAX];
+static atomic_long launches[GPUS_MAX]; /* of streams that only read it */
 
 static int gpus(void)
 {
     const char *text = getenv("GPUCONV_STUB_GPUS");
     const int count = text != NULL ? atoi(text) : 2;
-    return count < GPUS_MOST ? count : GPUS_MOST;
+    return count < GPUS_MAX ? count : GPUS_MAX;
 }
 
 /* Count this call, and say whether it works. */

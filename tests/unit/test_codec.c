@@ -1091,7 +1091,7 @@ static void test_images_beyond_the_limits_are_refused(void **state)
     for (uint32_t more = 0; more < 2; more++) {
         make_png(&png, &kind, 1, 1);
         png.size = 16;
-        put32(&png, FORMAT_SIDE_MOST + more);
+        put32(&png, FORMAT_SIDE_MAX + more);
         put32(&png, 2);
         png.size = 29;
         put32(&png, libdeflate_crc32(0, png.bytes + 12, 17));
@@ -1103,7 +1103,7 @@ static void test_images_beyond_the_limits_are_refused(void **state)
     assert_false(codec_encode(&wide, JPEG, &settings, &bytes, &size, &error));
     assert_non_null(strstr(error.message, "too many for a JPEG file: at most 65535 on a side"));
     assert_null(bytes);
-    const struct image wider = {.width = FORMAT_SIDE_MOST + 1, .height = 1, .channels = 1, .bits = 8};
+    const struct image wider = {.width = FORMAT_SIDE_MAX + 1, .height = 1, .channels = 1, .bits = 8};
     assert_null(codec_find_writer(PNG, &wider, &settings, &error));
     assert_non_null(strstr(error.message, "too many for a PNG file: at most 16777215 on a side"));
 }
@@ -1152,7 +1152,7 @@ static void test_formats_are_complete_and_found_by_suffix(void **state)
         assert_int_equal(format->id, i);
         assert_ptr_equal(format_of(format->id), format);
         assert_ptr_equal(format_find_by_suffix(format->suffixes[0]), format);
-        assert_true(format->magic_size > 0 && format->most_side > 0 && format->most_bits >= 8);
+        assert_true(format->magic_size > 0 && format->max_side > 0 && format->max_bits >= 8);
         assert_non_null(format->check);
         assert_non_null(format->read_metadata);
         assert_non_null(format->write_metadata);
@@ -1160,7 +1160,7 @@ static void test_formats_are_complete_and_found_by_suffix(void **state)
         for (const struct codec *codec = codecs(&rows), *end = codec + rows; codec < end; codec++)
             read = read || (codec_is_built_in(codec) && codec_reads(codec, format));
         assert_true(read);
-        for (int bits = 8; bits <= format->most_bits; bits += 8)
+        for (int bits = 8; bits <= format->max_bits; bits += 8)
             assert_non_null(
                 codec_find_writer(format, &(struct image){.bits = bits}, &(struct codec_settings){.bits = 0}, NULL));
     }

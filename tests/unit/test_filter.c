@@ -1314,14 +1314,14 @@ static void check_steps(const char *text, int64_t scale, int64_t p, int64_t r)
     assert_int_equal(filter.scale, scale);
     assert_true(filter.steps[0] == 0);
     for (int n = 1; n < FILTER_LEVELS; n++) {
-        const wide least = 2 * scale * (n * r - p) - scale * r; /* <= 2 r sqrt(N) */
+        const wide min = 2 * scale * (n * r - p) - scale * r; /* <= 2 r sqrt(N) */
         const wide step = filter.steps[n];
         if (filter.steps[n] == INT64_MAX) {
-            assert_true(least >= 2 * r * ((wide)1 << 31));
+            assert_true(min >= 2 * r * ((wide)1 << 31));
             continue;
         }
-        assert_true(least <= 0 || least * least <= 4 * r * r * step);
-        assert_true(step == 0 || (least > 0 && least * least > 4 * r * r * (step - 1)));
+        assert_true(min <= 0 || min * min <= 4 * r * r * step);
+        assert_true(step == 0 || (min > 0 && min * min > 4 * r * r * (step - 1)));
     }
 }
 

@@ -101,7 +101,7 @@ static void test_threads_start_late(void **state)
     assert_int_equal(thread_pool_threads(&pool), parallel_processors());
     thread_pool_close(&pool);
     thread_pool_open(&pool, 1 << 30);
-    assert_int_equal(thread_pool_threads(&pool), PARALLEL_THREADS_MOST);
+    assert_int_equal(thread_pool_threads(&pool), PARALLEL_THREADS_MAX);
     thread_pool_close(&pool);
 }
 

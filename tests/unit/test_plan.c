@@ -144,12 +144,12 @@ static void test_16_bits_round_to_nearest_at_steps(void **state)
     static const int32_t scales[] = {1,       2,        3,         7,          16,        81,      255,
                                      256,     257,      4095,      65535,      65537,     1000003, 4194304,
                                      8388607, 16777217, 536870911, 1073741823, 1073741824};
-    const int64_t most = (int64_t)FILTER_MAX_SUM * 65535;
+    const int64_t max = (int64_t)FILTER_MAX_SUM * 65535;
     for (size_t s = 0; s < sizeof scales / sizeof scales[0]; s++) {
         const int64_t scale = scales[s];
         const int64_t biases[] = {
-            scale / 2, 0,    -scale, scale * 257 * 128 + scale / 2, -scale * 257 * 65535, scale * 257 * 65535, -7,
-            -most,     most, 1};
+            scale / 2, 0,   -scale, scale * 257 * 128 + scale / 2, -scale * 257 * 65535, scale * 257 * 65535, -7,
+            -max,      max, 1};
         for (size_t b = 0; b < sizeof biases / sizeof biases[0]; b++) {
             static struct rounding16 rounding;
             const struct filter filter = {.scale = scales[s], .bias16 = biases[b]};
@@ -158,10 +158,10 @@ static void test_16_bits_round_to_nearest_at_steps(void **state)
                 for (int64_t step = -1; step < 2; step++) {
                     const int64_t sum = level * scale - biases[b] + step, t = sum + biases[b];
                     const int64_t expected = t < 0 ? 0 : t / scale < 65535 ? t / scale : 65535;
-                    if (llabs(sum) <= most && rounding16_apply(&rounding, (double)sum) != expected)
+                    if (llabs(sum) <= max && rounding16_apply(&rounding, (double)sum) != expected)
                         fail_msg("scale %d bias %lld sum %lld", scales[s], (long long)biases[b], (long long)sum);
                 }
-            const int64_t ends[] = {-most, most};
+            const int64_t ends[] = {-max, max};
             for (int e = 0; e < 2; e++) {
                 const int64_t t = ends[e] + biases[b], level = t < 0 ? 0 : t / scale;
                 assert_int_equal(rounding16_apply(&rounding, (double)ends[e]), level < 65535 ? level : 65535);

@@ -120,19 +120,19 @@ static const char header[] = "\0\0\1\54\0\0\1\220\10\2\0\0"; /* 300 x 400 pixels
 /* Deflate rows of noise in which each byte repeats at times, and MORE bytes behind them. */
 static uint8_t *make_stream(ptrdiff_t more, unsigned filter, size_t *size)
 {
-    enum { MOST = ROW * HEIGHT + SPARE + 1 };
-    static uint8_t raw[MOST];
-    uint8_t *stream = malloc(2 * MOST);
+    enum { MAX = ROW * HEIGHT + SPARE + 1 };
+    static uint8_t raw[MAX];
+    uint8_t *stream = malloc(2 * MAX);
     uint32_t seed = 1;
     assert_non_null(stream);
-    for (size_t i = 0; i < MOST; i++) {
+    for (size_t i = 0; i < MAX; i++) {
         seed = seed * 1664525 + 1013904223;
         raw[i] = seed >> 30 == 0 ? (uint8_t)(seed >> 16) : i > 700 ? raw[i - 7 - (seed >> 21) % 600] : 0;
         if (i % ROW == 0)
             raw[i] = (uint8_t)(i / ROW == HEIGHT / 2 ? filter : i / ROW % 5);
     }
     struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(6);
-    *size = libdeflate_zlib_compress(compressor, raw, (size_t)(ROW * HEIGHT + more), stream, 2 * MOST);
+    *size = libdeflate_zlib_compress(compressor, raw, (size_t)(ROW * HEIGHT + more), stream, 2 * MAX);
     libdeflate_free_compressor(compressor);
     assert_true(*size > 0);
     return stream;

@@ -81,8 +81,8 @@ static void test_a_shard_is_read_from_text(void **state)
     "SLURM_JOB_ID=9 SLURM_STEP_ID=0 SLURM_UMASK=0022 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=2 "            \
     "SLURM_LOCALID=1 SLURM_GTIDS=0,1 SLURM_JOB_NUM_NODES=1 "
 #define INHERITED "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_NUM_NODES=1 "
-#define ARRAY(id, least, most, step, count)                                                                            \
-    "SLURM_ARRAY_TASK_ID=" #id " SLURM_ARRAY_TASK_MIN=" #least " SLURM_ARRAY_TASK_MAX=" #most                          \
+#define ARRAY(id, min, max, step, count)                                                                               \
+    "SLURM_ARRAY_TASK_ID=" #id " SLURM_ARRAY_TASK_MIN=" #min " SLURM_ARRAY_TASK_MAX=" #max                             \
     " SLURM_ARRAY_TASK_STEP=" #step " SLURM_ARRAY_TASK_COUNT=" #count " "
 
 static void test_each_engine_names_its_shard(void **state)

@@ -27,7 +27,7 @@
 #include "tests/lib/helpers.h"
 
 /* A set of planes of BAND_BYTES (stream.c): 124 rows of 1400 pixels with 3 channels. */
-enum { WIDTH = 1400, BAND = 124, CHAIN_MOST = 3 };
+enum { WIDTH = 1400, BAND = 124, CHAIN_MAX = 3 };
 
 static struct image make_image(int width, int height, int channels, int bits)
 {
@@ -347,7 +347,7 @@ static void test_a_tall_filter(void **state)
 static void test_chains(void **state)
 {
     (void)state;
-    static struct filter chain[CHAIN_MOST];
+    static struct filter chain[CHAIN_MAX];
     struct linear *linear = linear_make(NULL);
     assert_non_null(linear);
     chain[0] = make_column(9, 1);
@@ -355,7 +355,7 @@ static void test_chains(void **state)
     assert_true(filter_find("sobel", &chain[2], NULL, NULL));
     for (enum border border = 0; border < BORDER_COUNT; border++)
         for (int channels = 2; channels <= 4; channels++) {
-            struct request request = {.filters = chain, .count = CHAIN_MOST, .border = border, .choice = CHOICE_CPU};
+            struct request request = {.filters = chain, .count = CHAIN_MAX, .border = border, .choice = CHOICE_CPU};
             request.alpha = channels == 3 ? ALPHA_FILTER : channels == 2 ? ALPHA_PREMULTIPLY : ALPHA_KEEP;
             check(request, WIDTH, 3 * BAND + 7, channels, 8);
             request.linear = linear;

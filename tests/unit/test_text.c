@@ -330,20 +330,20 @@ static void test_a_text_whose_lines_end_in_cr_is_refused(void **state)
 
 /* ---- Numbers ---- */
 
-static void check_number(const char *text, int least, int most, int expected, const char *rest)
+static void check_number(const char *text, int min, int max, int expected, const char *rest)
 {
     const char *at = text;
     int number = -7;
-    assert_true(text_read_number(&at, least, most, &number));
+    assert_true(text_read_number(&at, min, max, &number));
     assert_int_equal(number, expected);
     assert_string_equal(at, rest);
 }
 
-static void refuse_number(const char *text, int least, int most)
+static void refuse_number(const char *text, int min, int max)
 {
     const char *at = text;
     int number = -7;
-    assert_false(text_read_number(&at, least, most, &number));
+    assert_false(text_read_number(&at, min, max, &number));
     assert_int_equal(number, -7);
     assert_ptr_equal(at, text);
 }

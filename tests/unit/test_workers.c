@@ -310,7 +310,7 @@ static void test_no_signal_is_lost(void **state)
 
 struct memory_record {
     struct workers workers;
-    atomic_int holding, most;
+    atomic_int holding, max;
 };
 
 /* Each job needs 60 of 100 bytes, half of them at first. */
@@ -324,8 +324,8 @@ static void hold_memory(void *context, int worker)
         budget_raise(budget, 30, &reserved);
         budget_raise(budget, 60, &reserved);
         const int holding = ++record->holding;
-        if (holding > record->most)
-            record->most = holding;
+        if (holding > record->max)
+            record->max = holding;
         wait_milliseconds(2);
         record->holding--;
         budget_release(budget, reserved);
@@ -348,7 +348,7 @@ static void test_jobs_wait_for_memory(void **state)
         assert_true(workers_open(&record.workers, &request, &error));
         assert_true(workers_run(&record.workers, &error));
         assert_int_equal(record.workers.budget.used, 0);
-        assert_true(memory == 100 ? record.most == 1 : record.most > 1);
+        assert_true(memory == 100 ? record.max == 1 : record.max > 1);
         workers_close(&record.workers);
     }
 }

@@ -137,8 +137,8 @@ static void random_vector(int count, int bits, int32_t limit, uint64_t *state, i
     for (int n = 0; n < 4 * count && count > 1; n++) {
         int32_t *from = &taps[random_between(state, 0, count - 1)], *to = &taps[random_between(state, 0, count - 1)];
         if (from != to) {
-            const int32_t most = *from < limit - *to ? *from : limit - *to;
-            const int32_t moved = n % 5 == 0 ? most : random_between(state, 0, most);
+            const int32_t max = *from < limit - *to ? *from : limit - *to;
+            const int32_t moved = n % 5 == 0 ? max : random_between(state, 0, max);
             *from -= moved;
             *to += moved;
         }
