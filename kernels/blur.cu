@@ -472,7 +472,7 @@ static void choose_strip(struct blur_call *call, const struct filter *f, const s
 extern "C" bool blur_launch(const struct plan *plan, struct device *device, const struct plane *in,
                             const struct plane *out, struct error *error)
 {
-    const struct device_info *facts = device_facts(device);
+    const struct device_info *info = device_get_info(device);
     struct blur_call call = {};
     int parts, planes;
     arrange(plan, &parts, &call);
@@ -480,14 +480,14 @@ extern "C" bool blur_launch(const struct plan *plan, struct device *device, cons
     call.launch = make_launch(plan, in, out);
     call.row_taps = (const uint4 *)device_table(device);
     call.column_taps = call.row_taps + (size_t)parts * call.row_blocks * matrix_bytes / sizeof(uint4);
-    const size_t shared = choose_width(&call, planes, plan->sample, facts->block_shared);
+    const size_t shared = choose_width(&call, planes, plan->sample, info->block_shared);
     const int threads = 2 * call.tile_width,
               by_registers = (plan->sample == SAMPLE_U16 ? resident<uint16_t>(call.kernel_blocks)
                                                          : resident<uint8_t>(call.kernel_blocks)) *
                              2 * width_max / threads;
-    const int by_memory = (int)(facts->block_shared / shared);
+    const int by_memory = (int)(info->block_shared / shared);
     choose_strip(&call, plan->filter, in,
-                 (double)facts->multiprocessors * (by_memory < by_registers ? by_memory : by_registers));
+                 (double)info->multiprocessors * (by_memory < by_registers ? by_memory : by_registers));
     return launch_blocks(kernel, call, call.columns * call.tiles_y * in->count, dim3((unsigned)threads), shared,
                          plan->filter->name, device, error);
 }

@@ -51,11 +51,11 @@ static_assert(FILTER_MAX_SUM < 127ll << 24, "four parts of int8 hold every tap")
 
 static void arrange(const struct plan *plan, const struct device *device, struct tensor_arrangement *a)
 {
-    const struct device_info *facts = device_facts(device);
+    const struct device_info *info = device_get_info(device);
     if (plan->sample == SAMPLE_U16)
         tensor_arrange_16(plan->filter, a);
     else
-        tensor_arrange(plan->filter, facts->code_capability >= 80, facts->code_has_wgmma, a);
+        tensor_arrange(plan->filter, info->code_capability >= 80, info->code_has_wgmma, a);
 }
 
 /* Byte BYTE of a word of taps: part PART of the tap in filter row I for output N of a chunk, over sample SAMPLE of the
@@ -354,7 +354,7 @@ static struct shape choose_shape(const struct plan *plan, const struct device *d
     }
     const size_t ring = (size_t)tensor->slots * rows * tensor->pitch;
     /* Two blocks should share a multiprocessor even if the filter is large. The chip also has a limit per block. */
-    const size_t block_shared = device_facts(device)->block_shared, max = 100 * 1024;
+    const size_t block_shared = device_get_info(device)->block_shared, max = 100 * 1024;
     int count = warps;
     while (count > 1 && count * ring > (block_shared < max ? block_shared : max))
         count /= 2;
@@ -369,7 +369,8 @@ static struct shape choose_shape(const struct plan *plan, const struct device *d
 static bool is_too_large(const struct plan *plan, const struct device *device, const struct tensor_arrangement *a)
 {
     struct tensor_launch tensor;
-    return a->kernel == TENSOR_16 && choose_shape(plan, device, a, &tensor).shared > device_facts(device)->block_shared;
+    return a->kernel == TENSOR_16 &&
+           choose_shape(plan, device, a, &tensor).shared > device_get_info(device)->block_shared;
 }
 
 /* Choose the strip with the least total time: the waves of resident tiles, times the time of a tile. From four waves on
@@ -377,7 +378,7 @@ static bool is_too_large(const struct plan *plan, const struct device *device, c
 static void choose_strip(const struct shape &shape, const struct device *device, const struct plane *in,
                          struct tensor_launch *tensor)
 {
-    const double resident = (double)device_facts(device)->multiprocessors * shape.resident;
+    const double resident = (double)device_get_info(device)->multiprocessors * shape.resident;
     const int columns = (in->width + shape.tile_width - 1) / shape.tile_width;
     double best = 0;
     for (int units = shape.longest; units >= shape.min; units--) {
@@ -399,7 +400,7 @@ static void choose_strip(const struct shape &shape, const struct device *device,
 static void shorten_last_strips(const struct shape &shape, const struct device *device, const struct plane *in,
                                 struct tensor_launch *tensor)
 {
-    const double waves = (double)tensor->tiles / (device_facts(device)->multiprocessors * shape.resident);
+    const double waves = (double)tensor->tiles / (device_get_info(device)->multiprocessors * shape.resident);
     tensor->planes = in->count;
     if (waves < 3)
         return;

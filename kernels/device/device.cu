@@ -49,7 +49,7 @@ __device__ struct code loaded_code = {
 struct device {
     int index;
     cudaStream_t stream;
-    struct device_info facts;
+    struct device_info info;
     cudaEvent_t marks[DEVICE_MARKS];
     struct texture textures[max_textures];
     int next_texture; /* the oldest, to be replaced next */
@@ -164,7 +164,7 @@ static bool describe_code(struct device_info *info, struct error *error)
 static bool device_start(struct device *device, struct error *error)
 {
     CUDA_TRY(cudaSetDevice(device->index), error);
-    if (!device_describe(device->index, &device->facts, error) || !describe_code(&device->facts, error))
+    if (!device_describe(device->index, &device->info, error) || !describe_code(&device->info, error))
         return false;
     CUDA_TRY(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking), error);
     for (int i = 0; i < DEVICE_MARKS; i++)
@@ -234,9 +234,9 @@ void device_reset(int index)
         cudaGetLastError();
 }
 
-const struct device_info *device_facts(const struct device *device)
+const struct device_info *device_get_info(const struct device *device)
 {
-    return &device->facts;
+    return &device->info;
 }
 
 bool device_allocate(struct device *device, size_t size, void **buffer, struct error *error)

@@ -48,7 +48,7 @@ bool device_may_exist(void);
  * or no device. */
 bool device_count(int *count, struct error *error);
 
-/* Fill INFO with facts about device INDEX. */
+/* Describe device INDEX in INFO. */
 bool device_describe(int index, struct device_info *info, struct error *error);
 
 /* The newest CUDA version that the driver supports, as 1000 * major + 10 * minor, or 0 if there is no driver. */
@@ -73,8 +73,8 @@ void device_expect_one_stream(void);
 /* Release the context of device INDEX, which must not be open. */
 void device_reset(int index);
 
-/* The facts about the opened device. */
-const struct device_info *device_facts(const struct device *device);
+/* The description of the open device. */
+const struct device_info *device_get_info(const struct device *device);
 
 /* Reserve device memory, aligned to 512 bytes. device_release accepts NULL. */
 bool device_allocate(struct device *device, size_t size, void **buffer, struct error *error);

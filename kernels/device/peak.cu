@@ -126,7 +126,7 @@ static bool measure(void (*kernel)(int *, int, int), double macs, struct device 
 
 extern "C" bool device_peaks(struct device *device, struct device_peaks *peaks, struct error *error)
 {
-    const int blocks = device_facts(device)->multiprocessors * blocks_a_multiprocessor;
+    const int blocks = device_get_info(device)->multiprocessors * blocks_a_multiprocessor;
     void *to;
     /* The device code that runs may be for an older chip than the device. */
     cudaFuncAttributes attributes;

@@ -238,7 +238,7 @@ static __device__ __forceinline__ struct strip find_strip(const struct launch &l
 static inline int strip_rows(int longest, int shortest, int halo, int width, const struct device *device,
                              const struct plane *in)
 {
-    const int64_t wanted = (int64_t)device_facts(device)->multiprocessors * 24;
+    const int64_t wanted = (int64_t)device_get_info(device)->multiprocessors * 24;
     const int64_t across = (int64_t)(in->width + width - 1) / width * in->count;
     int rows = longest;
     while (rows > shortest && across * (in->height / rows) < wanted)

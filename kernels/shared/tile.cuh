@@ -42,11 +42,11 @@ template <typename Call>
 static bool launch_blocks(void (*kernel)(Call), const Call &call, int blocks, dim3 block, size_t shared,
                           const char *name, struct device *device, struct error *error)
 {
-    const struct device_info *facts = device_facts(device);
-    if (shared > facts->block_shared) /* CUDA does not know $GPUCONV_MAX_CAPABILITY */
+    const struct device_info *info = device_get_info(device);
+    if (shared > info->block_shared) /* CUDA does not know $GPUCONV_MAX_CAPABILITY */
         return error_set(error, ERROR_WORK,
                          "%s needs %zu bytes of shared memory, and a block of %s has %zu; use --backend cpu", name,
-                         shared, facts->name, facts->block_shared);
+                         shared, info->name, info->block_shared);
     CUDA_TRY(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared),
              error);
     kernel<<<(unsigned)blocks, block, shared, device_stream(device)>>>(call);

@@ -41,8 +41,8 @@ struct comparison {
 
 static bool is_folder(const char *path)
 {
-    struct stat facts;
-    return !file_is_standard(path) && stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+    struct stat status;
+    return !file_is_standard(path) && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 /* The picture of the difference of two files must not overwrite one of them. */

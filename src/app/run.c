@@ -283,22 +283,22 @@ static bool check_others(const struct options *options, const struct request *re
                          struct error *error)
 {
     struct other_file *others = calloc(request->count + 2, sizeof *others);
-    struct stat facts;
+    struct stat status;
     size_t count = 0;
     if (others == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for %zu filters; give fewer", request->count);
-    const bool there = options->report != NULL && file_find_output(options->report, &facts);
+    const bool there = options->report != NULL && file_find_output(options->report, &status);
     if (there || (options->report != NULL && !file_is_standard(options->report) && access(options->report, F_OK) != 0))
         others[count++] = (struct other_file){.path = file_output_name(options->report),
                                               .role = "the report",
                                               .written = true,
-                                              .device = there ? facts.st_dev : 0,
-                                              .inode = there ? facts.st_ino : 0};
-    if (options->list.files_from != NULL && file_find_input(options->list.files_from, &facts))
+                                              .device = there ? status.st_dev : 0,
+                                              .inode = there ? status.st_ino : 0};
+    if (options->list.files_from != NULL && file_find_input(options->list.files_from, &status))
         others[count++] = (struct other_file){.path = file_input_name(options->list.files_from),
                                               .role = "the list",
-                                              .device = facts.st_dev,
-                                              .inode = facts.st_ino};
+                                              .device = status.st_dev,
+                                              .inode = status.st_ino};
     for (size_t i = 0; i < request->count; i++)
         if (request->filters[i].inode != 0)
             others[count++] = (struct other_file){.path = request->filters[i].name,

@@ -74,7 +74,7 @@ fail:
 }
 
 /* Read a file, which may be empty. The buffer has a free byte after the content. */
-static bool read_file(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *facts,
+static bool read_file(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *info,
                       struct error *error)
 {
     const char *name = file_input_name(path);
@@ -96,14 +96,14 @@ static bool read_file(const char *path, size_t limit, uint8_t **bytes, size_t *s
         done = read_all(fd, name, limit, FIRST_CAPACITY, bytes, size, error);
     if (fd > STDERR_FILENO)
         close(fd);
-    if (facts != NULL)
-        *facts = status;
+    if (info != NULL)
+        *info = status;
     return done;
 }
 
-bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *facts, struct error *error)
+bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *info, struct error *error)
 {
-    if (!read_file(path, limit, bytes, size, facts, error))
+    if (!read_file(path, limit, bytes, size, info, error))
         return false;
     if (*size > 0)
         return true;
@@ -163,19 +163,19 @@ bool file_make_folders(const char *path, struct error *error)
 
 /* ---- Which file it is ---- */
 
-static bool find_file(const char *path, int standard, struct stat *facts)
+static bool find_file(const char *path, int standard, struct stat *info)
 {
-    return (file_is_standard(path) ? fstat(standard, facts) : stat(path, facts)) == 0 && S_ISREG(facts->st_mode);
+    return (file_is_standard(path) ? fstat(standard, info) : stat(path, info)) == 0 && S_ISREG(info->st_mode);
 }
 
-bool file_find_input(const char *path, struct stat *facts)
+bool file_find_input(const char *path, struct stat *info)
 {
-    return find_file(path, STDIN_FILENO, facts);
+    return find_file(path, STDIN_FILENO, info);
 }
 
-bool file_find_output(const char *path, struct stat *facts)
+bool file_find_output(const char *path, struct stat *info)
 {
-    return find_file(path, STDOUT_FILENO, facts);
+    return find_file(path, STDOUT_FILENO, info);
 }
 
 bool file_same(const char *input, const char *output)

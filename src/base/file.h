@@ -23,9 +23,9 @@ const char *file_input_name(const char *path);
 const char *file_output_name(const char *path);
 
 /* Read a file of at most LIMIT bytes. Release *BYTES with free; it is NULL after an error. Folders and missing, empty
- * and too large files are errors, whose subject is the path. A pipe is read to its end. Unless NULL, FACTS receives
+ * and too large files are errors, whose subject is the path. A pipe is read to its end. Unless NULL, INFO receives
  * the status of the file before its first byte was read. */
-bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *facts, struct error *error);
+bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *info, struct error *error);
 
 /* The same for text. It may be empty. A NUL that *SIZE does not count follows the last byte. */
 bool file_read_text(const char *path, size_t limit, char **text, size_t *size, struct error *error);
@@ -33,10 +33,10 @@ bool file_read_text(const char *path, size_t limit, char **text, size_t *size, s
 /* The functions that file_write calls before and after it renames the temporary file. All three are called in turn. */
 struct file_guard {
     void (*begin)(void *context); /* file_write is about to look at what is there */
-    /* May the file take its place? FACTS is what is there, itself no symbolic link; NULL: nothing. */
-    bool (*allow)(void *context, const struct stat *facts, struct error *error);
-    /* FACTS is the new file; NULL: it was not allowed, or the rename has failed. */
-    void (*end)(void *context, const struct stat *facts);
+    /* May the file take its place? INFO is what is there, itself no symbolic link; NULL: nothing. */
+    bool (*allow)(void *context, const struct stat *info, struct error *error);
+    /* INFO is the new file; NULL: it was not allowed, or the rename has failed. */
+    void (*end)(void *context, const struct stat *info);
     void *context;
 };
 
@@ -57,9 +57,9 @@ bool file_remove(const char *path, struct error *error);
 /* Make the folder PATH and its missing parents. */
 bool file_make_folders(const char *path, struct error *error);
 
-/* Is there a regular file at PATH, as an input or as an output? Then FACTS describe it. It may be a standard stream. */
-bool file_find_input(const char *path, struct stat *facts);
-bool file_find_output(const char *path, struct stat *facts);
+/* Is there a regular file at PATH, as an input or as an output? Then INFO describe it. It may be a standard stream. */
+bool file_find_input(const char *path, struct stat *info);
+bool file_find_output(const char *path, struct stat *info);
 
 /* Are INPUT and OUTPUT one existing regular file (by device and inode)? */
 bool file_same(const char *input, const char *output);

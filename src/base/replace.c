@@ -151,13 +151,13 @@ static bool copy_attributes(int from, int to, bool with_access_list)
     return done;
 }
 
-/* Give the file TO, which nobody else may read yet, the rights and attributes of the file FROM. FACTS is of FROM; FROM
+/* Give the file TO, which nobody else may read yet, the rights and attributes of the file FROM. INFO is of FROM; FROM
  * is -1 if it cannot be read. The set-ID bits would run new content with another's rights. If the group, or an access
  * control list, cannot be kept, the bits of the group would let others in: then the group may do what everybody may. */
-static bool keep_attributes(int from, const struct stat *facts, int to)
+static bool keep_attributes(int from, const struct stat *info, int to)
 {
-    const bool grouped = fchown(to, facts->st_uid, facts->st_gid) == 0 || fchown(to, (uid_t)-1, facts->st_gid) == 0;
-    mode_t mode = facts->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO | S_ISVTX);
+    const bool grouped = fchown(to, info->st_uid, info->st_gid) == 0 || fchown(to, (uid_t)-1, info->st_gid) == 0;
+    mode_t mode = info->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO | S_ISVTX);
     if (!grouped || from < 0)
         mode = (mode & ~(mode_t)S_IRWXG) | (mode & S_IRWXO) << 3;
     fremovexattr(to, access_list); /* the folder may have given it one */
@@ -171,7 +171,7 @@ struct target {
     int folder;       /* open: all steps happen in the same folder, even if it is renamed meanwhile */
     const char *name; /* in it; no symbolic link */
     bool exists;
-    struct stat facts; /* if it exists */
+    struct stat info; /* if it exists */
 };
 
 /* Write a temporary file, which then has a name. */
@@ -180,12 +180,12 @@ static bool write_temporary(const struct target *target, const uint8_t *bytes, s
     const int folder = target->folder;
     const int old =
         target->exists ? openat(folder, target->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY) : -1;
-    struct stat facts = target->facts;
+    struct stat info = target->info;
     if (old >= 0)
-        fstat(old, &facts); /* this cannot fail */
+        fstat(old, &info); /* this cannot fail */
     const int fd = temporary_open(folder, target->exists ? 0600 : 0666, temporary);
     bool done = fd >= 0 && write_all(fd, bytes, size) &&
-                (!target->exists || (keep_attributes(old, &facts, fd) && (fsync(fd) == 0 || errno == EINVAL))) &&
+                (!target->exists || (keep_attributes(old, &info, fd) && (fsync(fd) == 0 || errno == EINVAL))) &&
                 (temporary->name[0] != '\0' || temporary_name(folder, 0, fd, temporary) >= 0);
     done = close_after(fd, done);
     close_after(old, false); /* it was only read */
@@ -196,17 +196,17 @@ static bool write_temporary(const struct target *target, const uint8_t *bytes, s
 static bool rename_guarded(const struct target *target, const struct temporary *temporary,
                            const struct file_guard *guard, bool *refused, struct error *error)
 {
-    struct stat facts;
+    struct stat info;
     const int folder = target->folder;
     const char *name = target->name;
     if (guard == NULL)
         return renameat(folder, temporary->name, folder, name) == 0;
     guard->begin(guard->context);
-    const bool there = fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0;
-    *refused = !guard->allow(guard->context, there ? &facts : NULL, error);
+    const bool there = fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0;
+    *refused = !guard->allow(guard->context, there ? &info : NULL, error);
     const bool done = !*refused && renameat(folder, temporary->name, folder, name) == 0;
     const int reason = errno;
-    guard->end(guard->context, done && fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 ? &facts : NULL);
+    guard->end(guard->context, done && fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? &info : NULL);
     errno = reason;
     return done;
 }
@@ -234,7 +234,7 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, const struc
                 struct error *error)
 {
     struct target target = {.folder = -1};
-    struct stat *status = &target.facts;
+    struct stat *status = &target.info;
     bool done = false, refused = false;
     if (file_is_standard(path) || strcmp(path, "/dev/stdout") == 0)
         return write_all(STDOUT_FILENO, bytes, size) || write_failed("standard output", error);

@@ -24,18 +24,18 @@ struct file_id {
 /* Find the file of a path whose last part is no link. */
 static bool find_file_id(const char *path, struct file_id *id)
 {
-    struct stat facts = {0};
+    struct stat status = {0};
     size_t length = 0; /* of the folder's name in PATH */
     char *folder = strdup(path);
     for (char *slash = folder; slash != NULL;) {
         slash = strrchr(folder, '/');
         length = slash == NULL ? 0 : slash == folder ? 1 : (size_t)(slash - folder);
         folder[length] = '\0';
-        if (stat(length > 0 ? folder : ".", &facts) == 0 || slash == folder)
+        if (stat(length > 0 ? folder : ".", &status) == 0 || slash == folder)
             break;
     }
-    id->device = facts.st_dev;
-    id->inode = facts.st_ino;
+    id->device = status.st_dev;
+    id->inode = status.st_ino;
     id->rest = folder != NULL ? strdup(path + length + strspn(path + length, "/")) : NULL;
     free(folder);
     return id->rest != NULL;
@@ -73,9 +73,9 @@ static struct file_id *make_file_ids(const struct file_list *list, struct error 
 /* Find the file that JOB will write; its last part may be a link. */
 static bool find_output_id(const struct job *job, struct file_id *id)
 {
-    struct stat facts;
+    struct stat status;
     errno = 0;
-    char *real = lstat(job->output, &facts) == 0 && S_ISLNK(facts.st_mode) ? realpath(job->output, NULL) : NULL;
+    char *real = lstat(job->output, &status) == 0 && S_ISLNK(status.st_mode) ? realpath(job->output, NULL) : NULL;
     const bool done = (real != NULL || errno != ENOMEM) && find_file_id(real != NULL ? real : job->output, id);
     free(real);
     return done;
@@ -146,12 +146,12 @@ static bool check_inputs(struct file_list *list, bool in_place, struct error *er
     bool done = true;
     for (size_t i = 0; done && i < list->count; i++) {
         struct job *job = &list->jobs[i];
-        struct stat facts;
-        if (job->output == NULL || !file_find_output(job->output, &facts))
+        struct stat status;
+        if (job->output == NULL || !file_find_output(job->output, &status))
             continue;
-        job->output_device = facts.st_dev;
-        job->output_inode = facts.st_ino;
-        const struct file_id output = {.device = facts.st_dev, .inode = facts.st_ino};
+        job->output_device = status.st_dev;
+        job->output_inode = status.st_ino;
+        const struct file_id output = {.device = status.st_dev, .inode = status.st_ino};
         const struct file_id *end = inputs + list->count;
         const struct file_id *input = bsearch(&output, inputs, list->count, sizeof *inputs, compare_files);
         while (input != NULL && input > inputs && compare_files(input - 1, &output) == 0)
@@ -179,8 +179,8 @@ static bool check_existing_outputs(const struct file_list *list, struct error *e
     bool done = true;
     for (size_t i = 1; done && i < count; i++) {
         const struct job *a = &list->jobs[ids[i - 1].index], *b = &list->jobs[ids[i].index];
-        struct stat facts;
-        if (compare_files(&ids[i - 1], &ids[i]) == 0 && file_find_output(a->output, &facts) && facts.st_nlink == 1)
+        struct stat status;
+        if (compare_files(&ids[i - 1], &ids[i]) == 0 && file_find_output(a->output, &status) && status.st_nlink == 1)
             done = error_set(error, ERROR_USAGE,
                              "%s and %s would both be written to one file, because the folder takes %s and %s for one "
                              "name; rename one, or write them to two folders",

@@ -30,9 +30,9 @@ struct others {
 /* Builds a list of jobs or a tree. */
 struct list_builder {
     const struct list_request *request;
-    /* Add the file at PATH. RELATIVE is the end of it, below the folder that the user named. FACTS is NULL for
+    /* Add the file at PATH. RELATIVE is the end of it, below the folder that the user named. STATUS is NULL for
      * a file or folder that cannot be read, for the reason in errno. */
-    bool (*add)(struct list_builder *builder, const char *path, const char *relative, const struct stat *facts);
+    bool (*add)(struct list_builder *builder, const char *path, const char *relative, const struct stat *status);
     struct file_list *list;
     struct file_tree *tree;
     struct stat output; /* of the output folder */
@@ -115,9 +115,9 @@ static bool add_problem(struct list_builder *builder, const char *path, const ch
 }
 
 /* list_builder's `add` for a list of jobs. */
-static bool add_file(struct list_builder *builder, const char *path, const char *relative, const struct stat *facts)
+static bool add_file(struct list_builder *builder, const char *path, const char *relative, const struct stat *status)
 {
-    if (facts == NULL)
+    if (status == NULL)
         return add_problem(builder, path, relative, "cannot be read: ", strerror(errno));
     const struct list_request *request = builder->request;
     struct error *error = builder->error;
@@ -137,10 +137,10 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
     *job = (struct job){
         .input = strdup(path),
         .output = request->in_place ? strdup(path) : output_path(request, relative),
-        .bytes = S_ISREG(facts->st_mode) ? (uint64_t)facts->st_size : 0,
+        .bytes = S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0,
         .format = request->format != NULL ? request->format : named,
-        .device = facts->st_dev,
-        .inode = facts->st_ino,
+        .device = status->st_dev,
+        .inode = status->st_ino,
     };
     if (job->input == NULL || job->output == NULL)
         return error_no_memory(error, "the list of files");
@@ -149,7 +149,7 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
 }
 
 /* list_builder's `add` for a tree. */
-static bool add_to_tree(struct list_builder *builder, const char *path, const char *relative, const struct stat *facts)
+static bool add_to_tree(struct list_builder *builder, const char *path, const char *relative, const struct stat *status)
 {
     const char *reason = strerror(errno);
     struct file_tree *tree = builder->tree;
@@ -159,10 +159,10 @@ static bool add_to_tree(struct list_builder *builder, const char *path, const ch
     tree->files = larger;
     struct listed_file *file = &tree->files[tree->count++];
     *file = (struct listed_file){.path = strdup(path)};
-    if (file->path == NULL || (facts == NULL && asprintf(&file->problem, "cannot be read: %s", reason) < 0))
+    if (file->path == NULL || (status == NULL && asprintf(&file->problem, "cannot be read: %s", reason) < 0))
         return error_no_memory(builder->error, "the list of files");
     file->name = relative[0] != '\0' ? find_name(file->path, relative) : file->path;
-    file->bytes = facts != NULL && S_ISREG(facts->st_mode) ? (uint64_t)facts->st_size : 0;
+    file->bytes = status != NULL && S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0;
     return true;
 }
 
@@ -232,20 +232,20 @@ static bool add_folder(struct list_builder *builder, const char *path, const cha
 static bool add_entry(struct list_builder *builder, const char *folder, const char *folder_relative, const char *name)
 {
     const bool image = format_find_by_path(name) != NULL;
-    struct stat facts, itself;
+    struct stat status, itself;
     char *path = join_path(folder, name),
          *relative = folder_relative[0] != '\0' ? join_path(folder_relative, name) : strdup(name);
     bool done = path != NULL && relative != NULL;
     if (!done) {
         error_no_memory(builder->error, "the list of files");
-    } else if (stat(path, &facts) != 0) {
+    } else if (stat(path, &status) != 0) {
         done = !image || builder->add(builder, path, relative, NULL);
-    } else if (S_ISREG(facts.st_mode)) {
-        done = image ? builder->add(builder, path, relative, &facts) : count_other(&builder->others, name);
-    } else if (S_ISDIR(facts.st_mode) && builder->request->recursive && lstat(path, &itself) == 0 &&
+    } else if (S_ISREG(status.st_mode)) {
+        done = image ? builder->add(builder, path, relative, &status) : count_other(&builder->others, name);
+    } else if (S_ISDIR(status.st_mode) && builder->request->recursive && lstat(path, &itself) == 0 &&
                S_ISDIR(itself.st_mode)) {
-        if (builder->output_exists && facts.st_dev == builder->output.st_dev &&
-            facts.st_ino == builder->output.st_ino) {
+        if (builder->output_exists && status.st_dev == builder->output.st_dev &&
+            status.st_ino == builder->output.st_ino) {
             if (builder->request->warn != NULL)
                 builder->request->warn(builder->request->context, path, ": is the output folder and is not read");
         } else {
@@ -281,12 +281,12 @@ static bool add_folder(struct list_builder *builder, const char *path, const cha
 static bool add_input(struct list_builder *builder, const char *path)
 {
     const struct list_request *request = builder->request;
-    struct stat facts;
-    if (stat(path, &facts) != 0)
+    struct stat status;
+    if (stat(path, &status) != 0)
         return builder->add(builder, path, last_part(path), NULL);
-    if (!S_ISDIR(facts.st_mode))
-        return builder->add(builder, path, last_part(path), &facts);
-    if (builder->output_exists && facts.st_dev == builder->output.st_dev && facts.st_ino == builder->output.st_ino)
+    if (!S_ISDIR(status.st_mode))
+        return builder->add(builder, path, last_part(path), &status);
+    if (builder->output_exists && status.st_dev == builder->output.st_dev && status.st_ino == builder->output.st_ino)
         return error_set(builder->error, ERROR_USAGE,
                          "%s is the output folder too, and a second run would filter what the first has written; name "
                          "another folder for --output, or give --in-place to replace the files",
@@ -369,13 +369,13 @@ bool file_list_make_pair(const char *input, const char *output, const struct for
                          struct error *error)
 {
     struct list_builder builder = {.list = list, .error = error};
-    struct stat facts;
+    struct stat status;
     *list = (struct file_list){0};
-    if (!file_is_standard(output) && stat(output, &facts) == 0 && S_ISDIR(facts.st_mode))
+    if (!file_is_standard(output) && stat(output, &status) == 0 && S_ISDIR(status.st_mode))
         return error_about(error, ERROR_WORK, output,
                            "is a folder; give the path of a file, or -o %s/ to write to it under the same name",
                            output);
-    if (!file_is_standard(input) && stat(input, &facts) == 0 && S_ISDIR(facts.st_mode))
+    if (!file_is_standard(input) && stat(input, &status) == 0 && S_ISDIR(status.st_mode))
         return error_about(error, ERROR_WORK, input,
                            "is a folder; give -o DIR in place of OUTPUT to filter the images in it");
     if (!job_check_output(output, error))
@@ -392,14 +392,14 @@ bool file_list_make_pair(const char *input, const char *output, const struct for
         return error_no_memory(error, "the list of files");
     job->name = last_part(job->input);
     /* If the input is missing, reading it reports the error. */
-    if ((file_is_standard(input) ? fstat(STDIN_FILENO, &facts) : stat(input, &facts)) == 0) {
-        job->bytes = S_ISREG(facts.st_mode) ? (uint64_t)facts.st_size : 0;
-        job->device = facts.st_dev;
-        job->inode = facts.st_ino;
+    if ((file_is_standard(input) ? fstat(STDIN_FILENO, &status) : stat(input, &status)) == 0) {
+        job->bytes = S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
+        job->device = status.st_dev;
+        job->inode = status.st_ino;
     }
-    if (file_find_output(output, &facts)) {
-        job->output_device = facts.st_dev;
-        job->output_inode = facts.st_ino;
+    if (file_find_output(output, &status)) {
+        job->output_device = status.st_dev;
+        job->output_inode = status.st_ino;
     }
     return true;
 }

@@ -126,7 +126,7 @@ static bool read_input(struct job_worker *worker, struct passage *passage)
     if (passage->has_turn)
         stages_end(stages, STAGE_WAIT);
 
-    bool done = file_read(job->input, budget_input_max(budget), &passage->bytes, &passage->size, &passage->facts,
+    bool done = file_read(job->input, budget_input_max(budget), &passage->bytes, &passage->size, &passage->status,
                           &passage->result->error);
     stages_end(stages, STAGE_READ);
     done = done && inspect_input(worker, passage) && read_metadata(worker, passage);
@@ -162,11 +162,11 @@ static bool job_read(struct job_worker *worker, struct passage *passage)
 
 static bool make_folder(const char *path, struct error *error)
 {
-    struct stat facts;
+    struct stat status;
     char *folder = file_folder(path);
     if (folder == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for the name of a folder; free some");
-    const bool done = stat(folder, &facts) == 0 || file_make_folders(folder, error);
+    const bool done = stat(folder, &status) == 0 || file_make_folders(folder, error);
     free(folder);
     return done;
 }
@@ -180,13 +180,14 @@ static void job_write(struct job_worker *worker, const struct passage *passage)
     atomic_store(&worker->step, JOB_STEP_WRITE);
     if (!workers_begin_output(worker->workers))
         return;
-    if (result->outcome == JOB_DONE && !((!worker->settings->make_folders || make_folder(path, &result->error)) &&
-                                         outputs_write(worker->outputs, passage->job, in_place ? &passage->facts : NULL,
-                                                       passage->output, result->output_bytes, &result->error))) {
+    if (result->outcome == JOB_DONE &&
+        !((!worker->settings->make_folders || make_folder(path, &result->error)) &&
+          outputs_write(worker->outputs, passage->job, in_place ? &passage->status : NULL, passage->output,
+                        result->output_bytes, &result->error))) {
         result->outcome = JOB_FAILED;
         result->unwritten = true;
     }
-    result->linked = result->outcome == JOB_DONE && in_place && passage->facts.st_nlink > 1;
+    result->linked = result->outcome == JOB_DONE && in_place && passage->status.st_nlink > 1;
     stages_end(&result->stages, STAGE_WRITE);
     if (result->outcome == JOB_FAILED)
         error_add_subject(&result->error, file_input_name(passage->job->input));
@@ -227,15 +228,15 @@ struct job_progress job_find_progress(const struct job_worker *worker)
 /* ---- The whole job ---- */
 
 /* Does the output exist? An empty file does not count, because a power cut may leave one. */
-static bool output_exists(const char *path, struct stat *facts)
+static bool output_exists(const char *path, struct stat *status)
 {
-    return stat(path, facts) == 0 && (facts->st_size > 0 || !S_ISREG(facts->st_mode));
+    return stat(path, status) == 0 && (status->st_size > 0 || !S_ISREG(status->st_mode));
 }
 
 void job_run(struct job_worker *worker, const struct job *job, struct job_result *result)
 {
     struct passage passage = {.job = job, .result = result, .codec = worker->settings->codec};
-    struct stat facts;
+    struct stat status;
     *result = (struct job_result){.job = job,
                                   .outcome = JOB_FAILED,
                                   .pipeline = &worker->pipeline,
@@ -246,8 +247,8 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
     atomic_store(&worker->step, JOB_STEP_READ);
     if (job->problem != NULL)
         error_about(&result->error, ERROR_WORK, job->input, "%s", job->problem);
-    else if (worker->settings->skip_existing && output_exists(job->output, &facts))
-        result->outcome = outputs_check(worker->outputs, job, &facts, &result->error) ? JOB_SKIPPED : JOB_FAILED;
+    else if (worker->settings->skip_existing && output_exists(job->output, &status))
+        result->outcome = outputs_check(worker->outputs, job, &status, &result->error) ? JOB_SKIPPED : JOB_FAILED;
     else if (job_read(worker, &passage) && job_plan(worker, &passage) && job_convert(worker, &passage))
         result->outcome = JOB_DONE;
     if (worker->pipeline.fallback.code != ERROR_NONE)
@@ -278,20 +279,20 @@ void job_worker_close(struct job_worker *worker)
 
 bool job_check_output(const char *path, struct error *error)
 {
-    struct stat facts;
+    struct stat status;
     if (file_is_standard(path)) {
         if (isatty(STDOUT_FILENO))
             return error_set(error, ERROR_USAGE,
                              "standard output is a terminal, which cannot show an image; redirect it or name a file");
         return true;
     }
-    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode))
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
         return error_about(error, ERROR_WORK, path, "is a folder; give the path of a file");
     char *folder = file_folder(path);
     if (folder == NULL)
         return error_set(error, ERROR_WORK, "not enough memory for the name of a folder; free some");
-    bool done = stat(folder, &facts) == 0;
-    if (done && !S_ISDIR(facts.st_mode)) {
+    bool done = stat(folder, &status) == 0;
+    if (done && !S_ISDIR(status.st_mode)) {
         done = false;
         errno = ENOTDIR;
     }

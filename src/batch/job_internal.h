@@ -34,7 +34,7 @@ struct passage {
     struct codec_info info;
     uint8_t *bytes; /* of the input's file; NULL once they are decoded */
     size_t size;
-    struct stat facts;          /* of the input's file, before it was read */
+    struct stat status;         /* of the input's file, before it was read */
     struct codec_reader reader; /* of these bytes, until they are decoded */
     struct metadata metadata;
     int orientation;    /* how decoding turns the samples upright; the metadata and the image's shape are upright */

@@ -26,30 +26,30 @@ void outputs_close(struct outputs *outputs)
 }
 
 /* The slot of a file, or the free slot for it. */
-static struct output *find_slot(const struct outputs *outputs, const struct stat *facts)
+static struct output *find_slot(const struct outputs *outputs, const struct stat *status)
 {
-    size_t i = ((size_t)facts->st_ino + 31 * (size_t)facts->st_dev) % outputs->capacity;
+    size_t i = ((size_t)status->st_ino + 31 * (size_t)status->st_dev) % outputs->capacity;
     while (outputs->slots[i].job != NULL &&
-           (outputs->slots[i].device != facts->st_dev || outputs->slots[i].inode != facts->st_ino))
+           (outputs->slots[i].device != status->st_dev || outputs->slots[i].inode != status->st_ino))
         i = (i + 1) % outputs->capacity;
     return &outputs->slots[i];
 }
 
 /* ---- Checks ---- */
 
-/* Is the file that FACTS describes neither the report nor the output of another job? A file's inode may be used again
+/* Is the file that STATUS describes neither the report nor the output of another job? A file's inode may be used again
  * once it is gone, so look at that job's output, too. */
-static bool check_other(const struct outputs *outputs, const struct job *job, const struct stat *facts,
+static bool check_other(const struct outputs *outputs, const struct job *job, const struct stat *status,
                         struct error *error)
 {
     struct stat now;
-    if (outputs->report->inode != 0 && outputs->report->device == facts->st_dev &&
-        outputs->report->inode == facts->st_ino)
+    if (outputs->report->inode != 0 && outputs->report->device == status->st_dev &&
+        outputs->report->inode == status->st_ino)
         return error_set(error, ERROR_WORK, "%s is the same file as the report %s; name another file for one of them",
                          job->output, outputs->report->path);
-    const struct job *other = find_slot(outputs, facts)->job;
-    if (other == NULL || other == job || stat(other->output, &now) != 0 || now.st_dev != facts->st_dev ||
-        now.st_ino != facts->st_ino)
+    const struct job *other = find_slot(outputs, status)->job;
+    if (other == NULL || other == job || stat(other->output, &now) != 0 || now.st_dev != status->st_dev ||
+        now.st_ino != status->st_ino)
         return true;
     return error_set(
         error, ERROR_WORK,
@@ -58,10 +58,10 @@ static bool check_other(const struct outputs *outputs, const struct job *job, co
         job->output, other->output);
 }
 
-bool outputs_check(struct outputs *outputs, const struct job *job, const struct stat *facts, struct error *error)
+bool outputs_check(struct outputs *outputs, const struct job *job, const struct stat *status, struct error *error)
 {
     pthread_mutex_lock(&outputs->lock);
-    const bool done = check_other(outputs, job, facts, error);
+    const bool done = check_other(outputs, job, status, error);
     pthread_mutex_unlock(&outputs->lock);
     return done;
 }
@@ -112,19 +112,20 @@ static void begin(void *context)
     pthread_mutex_lock(&writing->outputs->lock);
 }
 
-static bool allow(void *context, const struct stat *facts, struct error *error)
+static bool allow(void *context, const struct stat *status, struct error *error)
 {
     const struct writing *writing = context;
-    return (writing->read == NULL || check_unchanged(writing, facts, error)) &&
-           (facts == NULL || (check_other(writing->outputs, writing->job, facts, error) && check_made(writing, error)));
+    return (writing->read == NULL || check_unchanged(writing, status, error)) &&
+           (status == NULL ||
+            (check_other(writing->outputs, writing->job, status, error) && check_made(writing, error)));
 }
 
-static void end(void *context, const struct stat *facts)
+static void end(void *context, const struct stat *status)
 {
     const struct writing *writing = context;
-    if (facts != NULL)
-        *find_slot(writing->outputs, facts) =
-            (struct output){.job = writing->job, .device = facts->st_dev, .inode = facts->st_ino};
+    if (status != NULL)
+        *find_slot(writing->outputs, status) =
+            (struct output){.job = writing->job, .device = status->st_dev, .inode = status->st_ino};
     pthread_mutex_unlock(&writing->outputs->lock);
 }
 

@@ -34,8 +34,8 @@ struct outputs {
 bool outputs_open(struct outputs *outputs, size_t count, const struct report *report, struct error *error);
 void outputs_close(struct outputs *outputs);
 
-/* Fail if the file that FACTS describes is the output of another job, or the report. */
-bool outputs_check(struct outputs *outputs, const struct job *job, const struct stat *facts, struct error *error);
+/* Fail if the file that STATUS describes is the output of another job, or the report. */
+bool outputs_check(struct outputs *outputs, const struct job *job, const struct stat *status, struct error *error);
 
 /* Write the output of JOB, of SIZE bytes. Fails if it is the output of another job, or if another process has written
  * other bytes since the list was made. READ is NULL, or in place the status of the file when it was read: if the file

@@ -25,14 +25,14 @@ static bool open_failed(const char *path, struct error *error)
 }
 
 /* If the report that we append to ends in a partial line, which a full disk may leave, end that first. */
-static bool end_partial_line(const char *path, int descriptor, const struct stat *facts)
+static bool end_partial_line(const char *path, int descriptor, const struct stat *status)
 {
     char last = '\n';
-    if (facts->st_size == 0)
+    if (status->st_size == 0)
         return true;
     const int reader = open(path, O_RDONLY | O_CLOEXEC);
     if (reader >= 0) {
-        if (pread(reader, &last, 1, facts->st_size - 1) != 1)
+        if (pread(reader, &last, 1, status->st_size - 1) != 1)
             last = '\n'; /* unknown: add no newline */
         close(reader);
     }
@@ -47,16 +47,16 @@ bool report_open(struct report *report, const char *path, const struct report_ru
     if (path == NULL)
         return true;
     const bool standard = file_is_standard(path);
-    struct stat facts;
+    struct stat status;
     report->descriptor =
         standard ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
     if (report->descriptor < 0)
         return open_failed(path, error);
-    if (fstat(report->descriptor, &facts) != 0 || !S_ISREG(facts.st_mode))
+    if (fstat(report->descriptor, &status) != 0 || !S_ISREG(status.st_mode))
         return true;
-    report->device = facts.st_dev;
-    report->inode = facts.st_ino;
-    return standard || end_partial_line(path, report->descriptor, &facts) || open_failed(path, error);
+    report->device = status.st_dev;
+    report->inode = status.st_ino;
+    return standard || end_partial_line(path, report->descriptor, &status) || open_failed(path, error);
 }
 
 bool report_close(struct report *report, struct error *error)

@@ -157,7 +157,7 @@ static bool is_wanted(const struct bench *bench, const struct variant *variant, 
         (request->variants != 0 && !is_named(bench, variant)))
         return false;
     if (variant->backend == BACKEND_CPU ? !request->cpu
-                                        : bench->device == NULL || variant->capability > bench->facts.capability)
+                                        : bench->device == NULL || variant->capability > bench->info.capability)
         return false;
     if (!request->default_filters)
         return true;
@@ -326,10 +326,10 @@ static bool check_named(const struct bench *bench, const struct variant *variant
     if (variant->launch != NULL && variant->backend == BACKEND_CUDA && bench->device == NULL)
         return error_set(error, ERROR_WORK, "the variant %s needs a GPU, and there is none: %s", variant->name,
                          bench->no_device.message);
-    if (bench->device != NULL && variant->capability > bench->facts.capability)
+    if (bench->device != NULL && variant->capability > bench->info.capability)
         return error_set(error, ERROR_WORK, "the variant %s needs a GPU of compute capability %d.%d and %s has %d.%d",
-                         variant->name, variant->capability / 10, variant->capability % 10, bench->facts.name,
-                         bench->facts.capability / 10, bench->facts.capability % 10);
+                         variant->name, variant->capability / 10, variant->capability % 10, bench->info.name,
+                         bench->info.capability / 10, bench->info.capability % 10);
     enum sample first = 0;
     while (!request->samples[first])
         first++;

@@ -112,7 +112,7 @@ struct bench {
     size_t omitted_sizes;   /* default sizes that do not fit into memory; all others are smaller */
     struct error no_device; /* set if CUDA was requested and there is no GPU; the message says why */
     struct device *device;  /* NULL: none */
-    struct device_info facts;
+    struct device_info info;
     int driver;    /* of device_driver_version */
     char cpu[128]; /* the processor's name */
     struct thread_pool pool;

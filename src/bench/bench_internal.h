@@ -74,7 +74,7 @@ bool hides_errors(const struct plane *plane);
 
 /* The GPU's part. Without a GPU only `open`, which fails, and `plane_layout` may be called. */
 struct bench_gpu {
-    /* Open the GPU of the request and note its facts. Close it again. */
+    /* Open the GPU of the request and describe it. Close it again. */
     bool (*open)(struct bench *bench, struct error *error);
     void (*close)(struct bench *bench);
 

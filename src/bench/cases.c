@@ -53,7 +53,7 @@ static bool fits_memory(const struct bench *bench, const struct bench_size *size
         const double bytes = (double)bench_gpu.plane_layout(size, sample, &plane);
         if (bench->request->samples[sample] &&
             ((pages > 0 && 3 * bytes > 0.9 * (double)pages * (double)page) ||
-             (bench->device != NULL && 6 * bytes > 0.9 * (double)bench->facts.memory)))
+             (bench->device != NULL && 6 * bytes > 0.9 * (double)bench->info.memory)))
             return false;
     }
     return true;

@@ -14,7 +14,7 @@ static bool open_gpu(struct bench *bench, struct error *error)
 {
     if (!device_open(bench->request->device, &bench->device, error))
         return false;
-    bench->facts = *device_facts(bench->device);
+    bench->info = *device_get_info(bench->device);
     bench->driver = device_driver_version();
     return true;
 }
@@ -177,7 +177,7 @@ static bool reserve_gpu(struct bench_case *c, struct error *error)
     enum { IMAGE_ALIGNMENT = 512 };
     struct device *device = c->bench->device;
     const size_t bytes = c->bytes;
-    c->pairs = clamp_to_int(3.0 * c->bench->facts.l2_bytes / (2.0 * (double)bytes) + 1, 2, BENCH_PAIRS);
+    c->pairs = clamp_to_int(3.0 * c->bench->info.l2_bytes / (2.0 * (double)bytes) + 1, 2, BENCH_PAIRS);
     if (!device_allocate(device, (size_t)c->pairs * 2 * bytes, &c->memory, error))
         return false;
     c->device_in = c->device_out = c->in;

@@ -135,10 +135,10 @@ static void json_begin(FILE *file, const struct bench *bench)
     fprintf(file, "{\n  \"version\": \"%s\",\n  \"date\": \"%s\",\n  \"device\": ", GPUCONV_VERSION, date);
     if (bench->device != NULL) {
         fputs("{\"name\": ", file);
-        text_print_json(file, bench->facts.name);
+        text_print_json(file, bench->info.name);
         fprintf(file,
                 ", \"capability\": %d, \"multiprocessors\": %d, \"memory\": %zu, \"l2_bytes\": %d, \"driver\": %d}",
-                bench->facts.capability, bench->facts.multiprocessors, bench->facts.memory, bench->facts.l2_bytes,
+                bench->info.capability, bench->info.multiprocessors, bench->info.memory, bench->info.l2_bytes,
                 bench->driver);
     } else {
         fputs("null", file);
@@ -179,10 +179,9 @@ static void table_begin(FILE *file, const struct bench *bench)
         fprintf(file,
                 "GPU: %s, compute capability %d.%d, %d multiprocessors, L2 %.0f MiB, driver for CUDA %d.%d\n"
                 "     peaks: float %.2f TMAC/s, dp4a %.2f, tensor cores (int8) %.1f\n",
-                bench->facts.name, bench->facts.capability / 10, bench->facts.capability % 10,
-                bench->facts.multiprocessors, (double)bench->facts.l2_bytes / (1 << 20), bench->driver / 1000,
-                bench->driver % 1000 / 10, bench->peaks.fma / 1e12, bench->peaks.dp4a / 1e12,
-                bench->peaks.tensor / 1e12);
+                bench->info.name, bench->info.capability / 10, bench->info.capability % 10, bench->info.multiprocessors,
+                (double)bench->info.l2_bytes / (1 << 20), bench->driver / 1000, bench->driver % 1000 / 10,
+                bench->peaks.fma / 1e12, bench->peaks.dp4a / 1e12, bench->peaks.tensor / 1e12);
     else if (bench->no_device.code != ERROR_NONE)
         fprintf(file, "GPU: none: %s\n", bench->no_device.message);
     fprintf(file, "CPU: %s, %d thread%s\n", bench->cpu, bench->pool.threads, bench->pool.threads == 1 ? "" : "s");

@@ -73,8 +73,8 @@ static void print_url(FILE *file, const char *path)
 /* Print the attribute that links to the file at PATH, if there is one. */
 static void print_href(struct page *page, const char *path)
 {
-    struct stat facts;
-    if (file_is_standard(path) || !file_find_input(path, &facts))
+    struct stat status;
+    if (file_is_standard(path) || !file_find_input(path, &status))
         return;
     char *whole = page->folder != NULL ? absolute_path(page, path) : NULL;
     char *real = whole == NULL ? realpath(path, NULL) : NULL;

@@ -140,9 +140,9 @@ static void keep_unreadable(struct compare_rows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         const struct compare_row *folder = &rows->rows[i];
         const char *path = folder->actual.path != NULL ? folder->actual.path : folder->expected.path;
-        struct stat facts;
-        if (folder->kind != ROW_UNREADABLE || folder->problem == NULL || stat(path, &facts) != 0 ||
-            !S_ISDIR(facts.st_mode))
+        struct stat status;
+        if (folder->kind != ROW_UNREADABLE || folder->problem == NULL || stat(path, &status) != 0 ||
+            !S_ISDIR(status.st_mode))
             continue; /* many links may lead nowhere; few folders are shut */
         for (size_t j = 0; j < rows->count; j++) {
             struct compare_row *row = &rows->rows[j];
@@ -320,7 +320,7 @@ bool pairs_make(const struct pairs_request *request, struct compare_rows *rows, 
 
 bool pairs_make_one(const char *expected, const char *actual, struct compare_rows *rows, struct error *error)
 {
-    struct stat facts;
+    struct stat status;
     struct compare_row *row = rows_add(rows);
     if (row == NULL)
         return no_memory(error);
@@ -330,8 +330,8 @@ bool pairs_make_one(const char *expected, const char *actual, struct compare_row
         files[i]->relative = files[i]->path = strdup(names[i]);
         if (files[i]->path == NULL)
             return no_memory(error);
-        if (file_find_input(names[i], &facts))
-            files[i]->bytes = (uint64_t)facts.st_size;
+        if (file_find_input(names[i], &status))
+            files[i]->bytes = (uint64_t)status.st_size;
     }
     row->name = row->expected.relative;
     return true;

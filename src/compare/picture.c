@@ -56,8 +56,8 @@ static bool add_mark(const struct format *format, uint8_t **bytes, size_t *size,
 /* No picture takes the place of another file in the folder. Those of an earlier run are gone by now. */
 static bool check_free(const struct compare_settings *settings, const char *path, struct error *error)
 {
-    struct stat facts;
-    if (settings->picture != NULL || lstat(path, &facts) != 0)
+    struct stat status;
+    if (settings->picture != NULL || lstat(path, &status) != 0)
         return true;
     return error_about(error, ERROR_WORK, path,
                        "is there already, and not from an earlier comparison; move it, or name another folder");
@@ -92,12 +92,12 @@ bool picture_save(const struct pair_worker *worker, const struct codec_settings 
 static bool is_marked(const char *path, size_t max)
 {
     struct error unread;
-    struct stat facts;
+    struct stat status;
     struct codec_info info;
     struct metadata metadata = {0};
     uint8_t *bytes;
     size_t size;
-    if (lstat(path, &facts) != 0 || !S_ISREG(facts.st_mode) || !file_read(path, max, &bytes, &size, NULL, &unread))
+    if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode) || !file_read(path, max, &bytes, &size, NULL, &unread))
         return false;
     const bool marked = codec_inspect(bytes, size, path, NULL, &info, &unread) &&
                         info.format->read_metadata(bytes, size, METADATA_TEXT_MAX, &metadata, &unread) &&

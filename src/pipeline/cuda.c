@@ -21,9 +21,9 @@ bool pipeline_count_gpus(int *count, struct error *error)
     return device_count(count, error);
 }
 
-bool pipeline_describe_gpu(int index, struct device_info *facts, struct error *error)
+bool pipeline_describe_gpu(int index, struct device_info *info, struct error *error)
 {
-    return device_describe(index, facts, error);
+    return device_describe(index, info, error);
 }
 
 bool pipeline_may_have_gpu(void)
@@ -52,15 +52,15 @@ bool gpu_open(struct pipeline *pipeline, struct error *error)
         stages_end(pipeline->stages, STAGE_CONTEXT);
     }
 
-    const struct device_info *facts = device_facts(pipeline->device);
+    const struct device_info *info = device_get_info(pipeline->device);
     for (size_t i = 0; i < request->count; i++) {
         const struct variant *variant = pipeline->plans[i].variant;
-        if (variant->capability > facts->capability)
+        if (variant->capability > info->capability)
             return error_set(error, ERROR_WORK,
                              "the variant %s needs a GPU of compute capability %d.%d and %s has %d.%d; choose another "
                              "with --variant, or --backend cpu",
-                             variant->name, variant->capability / 10, variant->capability % 10, facts->name,
-                             facts->capability / 10, facts->capability % 10);
+                             variant->name, variant->capability / 10, variant->capability % 10, info->name,
+                             info->capability / 10, info->capability % 10);
     }
     return true;
 }

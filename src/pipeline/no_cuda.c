@@ -16,9 +16,9 @@ bool pipeline_count_gpus(int *count, struct error *error)
     return no_cuda(error);
 }
 
-bool pipeline_describe_gpu(int index, struct device_info *facts, struct error *error)
+bool pipeline_describe_gpu(int index, struct device_info *info, struct error *error)
 {
-    (void)index, (void)facts;
+    (void)index, (void)info;
     return no_cuda(error);
 }
 

@@ -97,8 +97,8 @@ int pipeline_gpus(void);
 /* Set *COUNT to the number of GPUs. It fails where there is none; the message says why. */
 bool pipeline_count_gpus(int *count, struct error *error);
 
-/* Set *FACTS to those of GPU INDEX, without a context on it. */
-bool pipeline_describe_gpu(int index, struct device_info *facts, struct error *error);
+/* Set *INFO to those of GPU INDEX, without a context on it. */
+bool pipeline_describe_gpu(int index, struct device_info *info, struct error *error);
 
 /* ---- A pipeline ---- */
 

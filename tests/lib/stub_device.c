@@ -22,7 +22,7 @@
 enum { GPUS_MAX = 8, PLANE_ALIGNMENT = 512 };
 
 struct device {
-    struct device_info facts;
+    struct device_info info;
     int index;
     struct timespec marks[DEVICE_MARKS];
 };
@@ -129,7 +129,7 @@ bool device_open(int index, struct device **device, struct error *error)
     if (*device == NULL)
         return error_set(error, ERROR_WORK, "not enough memory");
     (*device)->index = index;
-    return device_describe(index, &(*device)->facts, error);
+    return device_describe(index, &(*device)->info, error);
 }
 
 void device_close(struct device *device)
@@ -152,9 +152,9 @@ void device_abandon(struct device *device)
     (void)device; /* each release is counted still */
 }
 
-const struct device_info *device_facts(const struct device *device)
+const struct device_info *device_get_info(const struct device *device)
 {
-    return &device->facts;
+    return &device->info;
 }
 
 bool device_allocate(struct device *device, size_t size, void **buffer, struct error *error)

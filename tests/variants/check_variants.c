@@ -142,11 +142,11 @@ static bool open_device(struct device **device)
     struct error error = {0};
 #ifdef GPUCONV_CUDA
     if (device_open(0, device, &error)) {
-        const struct device_info *facts = device_facts(*device);
+        const struct device_info *info = device_get_info(*device);
         const int version = device_driver_version();
         printf("GPU: %s, compute capability %d.%d, code for %d.%d, %d multiprocessors, driver for CUDA %d.%d\n",
-               facts->name, facts->capability / 10, facts->capability % 10, facts->code_capability / 10,
-               facts->code_capability % 10, facts->multiprocessors, version / 1000, version % 1000 / 10);
+               info->name, info->capability / 10, info->capability % 10, info->code_capability / 10,
+               info->code_capability % 10, info->multiprocessors, version / 1000, version % 1000 / 10);
         return true;
     }
 #else
