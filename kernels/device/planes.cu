@@ -340,14 +340,14 @@ __device__ __forceinline__ void from_plane16(uint16_t value, const struct linear
 }
 
 /* A colour weighed by alpha; VALUE is the colour as it is in planes. */
-__device__ __forceinline__ uint16_t weigh(uint8_t colour, uint8_t alpha, uint16_t value,
-                                          const struct conversion16 &conversion)
+__device__ __forceinline__ uint16_t multiply(uint8_t colour, uint8_t alpha, uint16_t value,
+                                             const struct conversion16 &conversion)
 {
     return conversion.linear ? premultiply_sample16(value, widen_sample(alpha))
-                             : weigh_sample(conversion.alpha, colour, alpha);
+                             : multiply_alpha(conversion.alpha, colour, alpha);
 }
 
-__device__ __forceinline__ uint16_t weigh(uint16_t, uint16_t alpha, uint16_t value, const struct conversion16 &)
+__device__ __forceinline__ uint16_t multiply(uint16_t, uint16_t alpha, uint16_t value, const struct conversion16 &)
 {
     return premultiply_sample16(value, alpha);
 }
@@ -391,7 +391,7 @@ __global__ void __launch_bounds__(threads_x *threads_y)
 #pragma unroll
             for (int c = 0; c < CHANNELS; c++)
                 if (is_colour<CHANNELS>(c) && conversion.alpha != ALPHA_KEEP)
-                    value[c] = weigh(from[c], from[CHANNELS - 1], value[c], conversion);
+                    value[c] = multiply(from[c], from[CHANNELS - 1], value[c], conversion);
                 else if (!is_colour<CHANNELS>(c) && headroom)
                     value[c] = (uint16_t)(from[c] * HEADROOM_UNIT);
 #pragma unroll
@@ -446,8 +446,8 @@ bool run(kernel *kernel, int lead, struct device *device, const struct plane *pl
 bool run16(kernel16 *const kernels[2][4], enum alpha alpha, const struct linear *linear, struct device *device,
            const struct plane *planes, const struct image *image, struct error *error)
 {
-    const struct conversion16 conversion = {planes->count,
-                                            alpha_weighs(alpha) && image_has_alpha(image) ? alpha : ALPHA_KEEP, linear};
+    const struct conversion16 conversion = {
+        planes->count, alpha_multiplies(alpha) && image_has_alpha(image) ? alpha : ALPHA_KEEP, linear};
     return launch_kernel(kernels[image->bits > 8][image->channels - 1], planes_launch(planes, planes), 1, device,
                          {width16, threads_y, dim3(threads_x, threads_y)}, error, (unsigned char *)image->samples,
                          conversion);

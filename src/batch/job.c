@@ -70,7 +70,7 @@ static bool read_metadata(struct job_worker *worker, struct passage *passage)
         if (!reserve(worker, passage, (struct job_memory){.image = passage->size + 4 * (other + max)}) ||
             !passage->info.format->read_metadata(passage->bytes, passage->size, max, &passage->metadata, error))
             return false;
-        if (!passage->metadata.starved)
+        if (!passage->metadata.needs_more)
             return true;
         metadata_free(&passage->metadata);
     }

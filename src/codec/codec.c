@@ -23,10 +23,10 @@ static const struct codec table[] = {
         .writes = JPEG,
         .read_bits = 8,
         .write_bits = 8,
-        .may_decline = true,
+        .may_fall_back = true,
         .any_order = true,
         .fetches = true,
-        .has_twin = true,
+        .has_gpu_version = true,
         .max_side = 65500, /* as libjpeg-turbo */
         .limits = "65500 pixels on a side",
         .jpeg_options = JPEG_OPTION_SUBSAMPLING,
@@ -151,7 +151,7 @@ static bool holds_file(const struct codec *codec, const struct codec_info *info)
 
 static bool is_worth_it(const struct codec *codec, const struct codec_info *info, const struct codec_settings *settings)
 {
-    return codec->functions->reader_repays == NULL || codec->functions->reader_repays(info, settings);
+    return codec->functions->reader_is_faster == NULL || codec->functions->reader_is_faster(info, settings);
 }
 
 /* The first codec that reads this kind of file and is worth it. Or, without SETTINGS, the first that declines no file.
@@ -160,7 +160,7 @@ static const struct codec *best_reader(const struct codec_info *info, const stru
 {
     for (const struct codec *codec = table; codec < table + CODECS; codec++)
         if (codec_is_built_in(codec) && reads_kind(codec, info) && (!whole || holds_file(codec, info)) &&
-            (settings != NULL ? is_worth_it(codec, info, settings) : !codec->may_decline))
+            (settings != NULL ? is_worth_it(codec, info, settings) : !codec->may_fall_back))
             return codec;
     return NULL;
 }
@@ -223,8 +223,8 @@ static bool check_sides(const struct image *shape, const struct format *format, 
 /* Does CODEC write the bits of SHAPE, or the most that the format holds? */
 static bool writes_bits(const struct codec *codec, const struct format *format, const struct image *shape)
 {
-    const int held = shape->bits < format->max_bits ? shape->bits : format->max_bits;
-    return codec_is_built_in(codec) && codec_writes(codec, format) && held <= codec->write_bits;
+    const int converted = shape->bits < format->max_bits ? shape->bits : format->max_bits;
+    return codec_is_built_in(codec) && codec_writes(codec, format) && converted <= codec->write_bits;
 }
 
 /* The options of SETTINGS that CODEC lacks for a file of FORMAT. */
@@ -326,7 +326,7 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
     if (!format->check(bytes, size, name, info, error) ||
         !check_size(info, settings != NULL ? settings->max_pixels : 0, name, error))
         return false;
-    if (info->starved)
+    if (info->is_too_short)
         return error_about(error, ERROR_WORK, name,
                            "the %s file is damaged: its data are too few for %d x %d pixels; get an intact copy",
                            format->name, info->width, info->height);
@@ -345,43 +345,43 @@ static bool needs_background(const struct image *shape, const struct format *for
 
 /* The shape that a codec gets of an image of SHAPE: as many bits as FORMAT holds, and no alpha where it is put over the
  * background. */
-static struct image held_shape(const struct image *shape, const struct format *format,
-                               const struct codec_settings *settings)
+static struct image converted_shape(const struct image *shape, const struct format *format,
+                                    const struct codec_settings *settings)
 {
-    struct image held = *shape;
-    held.samples = NULL;
-    held.bits = held.bits < format->max_bits ? held.bits : format->max_bits;
+    struct image converted = *shape;
+    converted.samples = NULL;
+    converted.bits = converted.bits < format->max_bits ? converted.bits : format->max_bits;
     if (needs_background(shape, format))
-        held.channels = image_composed_channels(held.channels, settings->background);
-    return held;
+        converted.channels = image_composed_channels(converted.channels, settings->background);
+    return converted;
 }
 
 /* Set HELD to ROWS as a codec gets them. COPY is what the caller releases with image_free. */
-static bool hold_rows(const struct image *rows, const struct format *format, const struct codec_settings *settings,
-                      struct image *held, struct image *copy, struct error *error)
+static bool convert_rows(const struct image *rows, const struct format *format, const struct codec_settings *settings,
+                         struct image *converted, struct image *copy, struct error *error)
 {
-    const int bits = held_shape(rows, format, settings).bits;
-    *held = *rows;
+    const int bits = converted_shape(rows, format, settings).bits;
+    *converted = *rows;
     *copy = (struct image){0};
     if (needs_background(rows, format)) {
         if (!image_compose(rows, settings->background, copy, error))
             return false;
-        *held = *copy;
+        *converted = *copy;
     }
-    if (held->bits == bits)
+    if (converted->bits == bits)
         return true;
     struct image composed = *copy;
-    const bool done = image_convert(held, bits, copy, error);
+    const bool done = image_convert(converted, bits, copy, error);
     image_free(&composed);
-    *held = *copy;
+    *converted = *copy;
     return done;
 }
 
 size_t codec_writer_need(const struct codec *codec, const struct image *shape, const struct format *format,
                          const struct codec_settings *settings)
 {
-    const struct image held = held_shape(shape, format, settings);
-    const size_t need = codec->functions->writer_need(&held, settings, thread_pool_threads(settings->pool));
+    const struct image converted = converted_shape(shape, format, settings);
+    const size_t need = codec->functions->writer_need(&converted, settings, thread_pool_threads(settings->pool));
     return need + (need < CODEC_COPIED_BYTES ? need : CODEC_COPIED_BYTES);
 }
 
@@ -389,11 +389,11 @@ size_t codec_writer_need(const struct codec *codec, const struct image *shape, c
 static bool encode_converted(void *context, int thread, int first, const struct image *rows, struct error *error)
 {
     struct codec_writer *writer = context;
-    struct image held, copy;
-    bool done = hold_rows(rows, writer->format, writer->settings, &held, &copy, error);
+    struct image converted, copy;
+    bool done = convert_rows(rows, writer->format, writer->settings, &converted, &copy, error);
     if (done)
-        done = writer->own.encode != NULL ? writer->own.encode(writer, thread, first, &held, error)
-                                          : writer->own.write(writer, first, &held, error);
+        done = writer->own.encode != NULL ? writer->own.encode(writer, thread, first, &converted, error)
+                                          : writer->own.write(writer, first, &converted, error);
     image_free(&copy);
     return done;
 }
@@ -412,7 +412,7 @@ bool codec_writer_open(struct codec_writer *writer, const struct image *shape, c
         .codec = codec_find_writer(format, shape, settings, error),
         .format = format,
         .settings = settings,
-        .shape = held_shape(shape, format, settings),
+        .shape = converted_shape(shape, format, settings),
     };
     if (writer->codec == NULL ||
         !writer->codec->functions->writer_open(writer, thread_pool_threads(settings->pool), error))
@@ -450,9 +450,9 @@ static bool write_image(const struct codec_writer *writer, const struct image *i
 static bool encode_whole(const struct codec *codec, const struct image *image, const struct format *format,
                          const struct codec_settings *settings, uint8_t **bytes, size_t *size, struct error *error)
 {
-    struct image held, copy;
-    const bool done = hold_rows(image, format, settings, &held, &copy, error) &&
-                      codec->functions->encode(&held, format, settings, bytes, size, error);
+    struct image converted, copy;
+    const bool done = convert_rows(image, format, settings, &converted, &copy, error) &&
+                      codec->functions->encode(&converted, format, settings, bytes, size, error);
     image_free(&copy);
     return done;
 }

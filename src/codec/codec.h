@@ -64,7 +64,7 @@ struct codec_reader {
     struct row_source source; /* of samples with codec_bits each; without a read the file is decoded at once */
     struct codec_input input;
     const struct codec *codec; /* that reads the file: the chosen one, unless it declined */
-    bool declined;             /* reader_open failed because another codec must read the file; it has set no error */
+    bool unsupported;          /* reader_open failed because another codec must read the file; it has set no error */
     struct row_source own;     /* the codec's, where the source above converts its samples */
     void *state;               /* of the codec */
 };
@@ -94,7 +94,7 @@ struct codec_functions {
     size_t (*reader_need)(const struct codec_info *info);
 
     /* Is the codec worth it for this file? If not, only the codec's name chooses it. NULL: it always is. */
-    bool (*reader_repays)(const struct codec_info *info, const struct codec_settings *settings);
+    bool (*reader_is_faster)(const struct codec_info *info, const struct codec_settings *settings);
 
     /* Write row by row. NULL: the codec encodes whole images only, by `encode`. writer_open gets a writer whose
      * settings and shape are set, and a sink whose context is the writer. It sets the sink's multiple and functions.
@@ -124,10 +124,10 @@ struct codec {
     bool reads_cmyk;           /* it reads JPEGs of 4 channels */
     unsigned jpeg_options;     /* bits of enum jpeg_option */
     bool takes_compression;    /* it uses codec_settings.compression */
-    bool may_decline;          /* its reader_open may leave a file to another codec */
+    bool may_fall_back;        /* its reader_open may leave a file to another codec */
     bool any_order;            /* its reader takes rows in any order */
     bool fetches;              /* its reader fetches raw rows before it reads them */
-    bool has_twin;             /* kernels/jpeg/ reads and writes the same on a GPU */
+    bool has_gpu_version;      /* kernels/jpeg/ reads and writes the same on a GPU */
     int max_side;              /* its limits, 0 where it has none: pixels on a side */
     size_t max_bytes;          /* of an image's samples in memory */
     size_t max_file;           /* bytes of a file that it reads */

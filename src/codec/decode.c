@@ -30,7 +30,7 @@ static const struct codec *find_substitute(const struct codec_info *info)
 {
     const struct codec_input input = {.name = "", .info = info};
     struct error unused;
-    return info->codec->may_decline ? codec_find_substitute(&input, &unused) : info->codec;
+    return info->codec->may_fall_back ? codec_find_substitute(&input, &unused) : info->codec;
 }
 
 bool codec_reads_rows(const struct codec_info *info)
@@ -101,7 +101,7 @@ bool codec_reader_open(struct codec_reader *reader, const struct codec_input *in
 {
     if (open_reader(reader, input, input->info->codec, error))
         return true;
-    if (!reader->declined)
+    if (!reader->unsupported)
         return false;
     codec_reader_close(reader);
     const struct codec *codec = codec_find_substitute(input, error);

@@ -63,7 +63,7 @@ struct deflate_workspace {
 
 /* A writer of bits. */
 struct bits {
-    uint64_t held;
+    uint64_t waiting;
     unsigned count; /* below 8 after a flush */
     uint8_t *next;
 };
@@ -90,17 +90,17 @@ static uint64_t load64(const uint8_t *bytes)
 
 static void bits_put(struct bits *bits, uint64_t value, unsigned count)
 {
-    bits->held |= value << bits->count;
+    bits->waiting |= value << bits->count;
     bits->count += count;
 }
 
 /* Write the whole bytes. This stores 8 bytes; the next flush overwrites those after the whole ones. */
 static void bits_flush(struct bits *bits)
 {
-    const uint64_t held = htole64(bits->held);
-    memcpy(bits->next, &held, sizeof held);
+    const uint64_t waiting = htole64(bits->waiting);
+    memcpy(bits->next, &waiting, sizeof waiting);
     bits->next += bits->count >> 3;
-    bits->held >>= bits->count & ~7u;
+    bits->waiting >>= bits->count & ~7u;
     bits->count &= 7;
 }
 

@@ -9,7 +9,8 @@ static const struct codec *find_codec(const struct codec_settings *settings)
     size_t count;
     const struct codec *all = codecs(&count);
     for (size_t i = 0; i < count; i++)
-        if (all[i].has_twin && codec_is_built_in(&all[i]) && (settings->codec == NULL || settings->codec == &all[i]))
+        if (all[i].has_gpu_version && codec_is_built_in(&all[i]) &&
+            (settings->codec == NULL || settings->codec == &all[i]))
             return &all[i];
     return NULL;
 }

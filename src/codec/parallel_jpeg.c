@@ -14,7 +14,7 @@ static size_t reader_need(const struct codec_info *info)
 }
 
 /* On one thread libjpeg-turbo is faster, and a small picture is decoded before other threads have begun. */
-static bool reader_repays(const struct codec_info *info, const struct codec_settings *settings)
+static bool reader_is_faster(const struct codec_info *info, const struct codec_settings *settings)
 {
     enum { PIXELS = 1 << 19 };
     return !info->progressive && !info->cmyk && thread_pool_threads(settings->pool) > 1 &&
@@ -46,8 +46,8 @@ static bool reader_open(struct codec_reader *reader, struct error *error)
     (void)error;
     if (jpeg_layout_for_reading(&layout, headers))
         reader->state = jpeg_index_open(&layout, &scan, input->settings->pool);
-    reader->declined = reader->state == NULL;
-    if (reader->declined)
+    reader->unsupported = reader->state == NULL;
+    if (reader->unsupported)
         return false;
     struct row_source *source = &reader->source;
     source->multiple = JPEG_SIDE * layout.vertical;
@@ -116,7 +116,7 @@ static void writer_close(struct codec_writer *writer)
 
 const struct codec_functions parallel_jpeg = {
     .reader_need = reader_need,
-    .reader_repays = reader_repays,
+    .reader_is_faster = reader_is_faster,
     .reader_open = reader_open,
     .reader_close = reader_close,
     .writer_need = writer_need,

@@ -170,8 +170,8 @@ INLINE void step(struct wave *wave, size_t at, size_t cell, bool whole)
         wave->corner[v] = up[v];
     }
     for (size_t k = 0; k < rows; k++) {
-        const lanes *made = &wave->left[k * cell / LANES];
-        const uint64_t value = cell == 4 ? ((const cells4)*made)[k % 4] : ((const cells8)*made)[k % 2];
+        const lanes *produced = &wave->left[k * cell / LANES];
+        const uint64_t value = cell == 4 ? ((const cells4)*produced)[k % 4] : ((const cells8)*produced)[k % 2];
         if (whole || (at >= k * pixel && at - k * pixel < wave->size))
             store_cell(wave->out[k] + (at - k * pixel), value, cell, whole ? cell : pixel);
     }

@@ -67,7 +67,7 @@ struct png_inflater *png_inflate_open(const struct codec_input *input, const str
 }
 
 /* Inflate up to SIZE bytes to OUT. *MADE becomes their number. It is below SIZE only at the end of the stream. */
-static enum zlib_result inflate(struct png_inflater *inflater, uint8_t *out, uint32_t size, uint32_t *made)
+static enum zlib_result inflate(struct png_inflater *inflater, uint8_t *out, uint32_t size, uint32_t *produced)
 {
     struct inflate_state *stream = &inflater->stream;
     stream->next_out = out;
@@ -80,7 +80,7 @@ static enum zlib_result inflate(struct png_inflater *inflater, uint8_t *out, uin
         if (stream->block_state != ISAL_BLOCK_FINISH && stream->avail_in == data && stream->avail_out == room)
             return ZLIB_DAMAGED; /* all data are read, and the stream goes on */
     }
-    *made = size - stream->avail_out;
+    *produced = size - stream->avail_out;
     return ZLIB_DONE;
 }
 
@@ -89,13 +89,13 @@ static enum zlib_result inflate_spare(struct png_inflater *inflater)
 {
     uint8_t bytes[4096];
     enum zlib_result result;
-    uint32_t made = 0, step;
+    uint32_t produced = 0, step;
     size_t room = inflater->spare + 1;
     do {
         step = room < sizeof bytes ? (uint32_t)room : sizeof bytes;
-        result = inflate(inflater, bytes, step, &made);
-        room -= made;
-    } while (result == ZLIB_DONE && made == step && room > 0);
+        result = inflate(inflater, bytes, step, &produced);
+        room -= produced;
+    } while (result == ZLIB_DONE && produced == step && room > 0);
     return result == ZLIB_DONE && room == 0 ? ZLIB_TOO_LARGE : result;
 }
 
@@ -105,9 +105,9 @@ bool png_inflate_next(struct png_inflater *inflater, uint8_t *out, size_t size, 
     enum zlib_result result = ZLIB_DONE;
     while (result == ZLIB_DONE && size > 0) {
         const uint32_t step = size < STEP ? (uint32_t)size : STEP;
-        uint32_t made = 0;
-        result = inflate(inflater, out, step, &made);
-        if (result != ZLIB_DONE || made < step)
+        uint32_t produced = 0;
+        result = inflate(inflater, out, step, &produced);
+        if (result != ZLIB_DONE || produced < step)
             return png_inflate_report(inflater->input, result, error);
         inflater->left -= step;
         out += step;

@@ -154,11 +154,11 @@ void png_make_samples(const struct png_picture *picture, const uint8_t *raw, siz
     uint8_t *above = scratch, *waste = scratch + size, *some = scratch + 2 * size;
     for (size_t done; rows > 0; rows -= done) {
         done = plain || rows < PNG_ROWS ? rows : PNG_ROWS;
-        uint8_t *made = plain ? out : some;
-        png_unfilter(raw, done, above, size, pixel, made, waste);
+        uint8_t *produced = plain ? out : some;
+        png_unfilter(raw, done, above, size, pixel, produced, waste);
         for (size_t y = 0; y < done && !plain; y++)
-            expand_row(picture, made + y * size, width, out + y * stride, step);
-        memcpy(above, made + (done - 1) * size, size);
+            expand_row(picture, produced + y * size, width, out + y * stride, step);
+        memcpy(above, produced + (done - 1) * size, size);
         raw += done * (size + 1);
         out += done * stride;
     }

@@ -21,7 +21,7 @@ struct codec_info {
     bool cmyk;                   /* a JPEG of 4 channels; decoding converts it to RGB */
     bool interlaced;             /* a PNG whose rows are in several passes */
     bool progressive;            /* a JPEG in several scans: all of them are in memory before the first row is read */
-    bool starved;                /* no data of this length can fill a picture of this size */
+    bool is_too_short;           /* no data of this length can fill a picture of this size */
     size_t data;                 /* bytes of the compressed samples in the file */
     unsigned extras;             /* what the file holds besides the image, as in extras.h */
     struct chroma_subsampling chroma_subsampling;

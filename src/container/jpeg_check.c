@@ -272,7 +272,7 @@ static void note_data(size_t at, size_t size, struct jpeg_state *state)
 {
     struct codec_info *info = &state->info;
     info->data += size;
-    info->starved |= 8 * (uint64_t)size < state->data_bits;
+    info->is_too_short |= 8 * (uint64_t)size < state->data_bits;
     state->data_bits = 0;
     state->is_unusual |= state->scans == 0 && size > 0;
     info->jpeg.scan = at;
@@ -335,7 +335,7 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct code
         return DAMAGED(&state, "it holds no %s", state.scans > 0 ? "frame header" : "picture");
     note_data(from, segment.at - from, &state);
     for (int i = 0; i < found->jpeg.component_count; i++)
-        found->starved |= !state.components[i].filled;
+        found->is_too_short |= !state.components[i].filled;
     found->progressive = found->jpeg.frame == JPEG_MARKER_SOF2 || state.scans > 1;
     found->jpeg.is_sequential = !state.is_unusual && !found->progressive && state.last == JPEG_MARKER_SOS;
     found->extras |= container_extras_behind(bytes, size, size - segment.left, &state.index);

@@ -58,7 +58,7 @@ enum alpha {
 };
 
 /* Does alpha weigh the colours? */
-static inline bool alpha_weighs(enum alpha alpha)
+static inline bool alpha_multiplies(enum alpha alpha)
 {
     return alpha == ALPHA_PREMULTIPLY || alpha == ALPHA_HEADROOM || alpha == ALPHA_BLACK;
 }
@@ -268,7 +268,7 @@ HOST_DEVICE static inline uint8_t reduce_headroom(unsigned alpha)
 }
 
 /* A colour of 8 bits, not in linear light, in planes of 16 bits: weighed by alpha. */
-HOST_DEVICE static inline uint16_t weigh_sample(enum alpha mode, unsigned colour, unsigned alpha)
+HOST_DEVICE static inline uint16_t multiply_alpha(enum alpha mode, unsigned colour, unsigned alpha)
 {
     if (mode == ALPHA_HEADROOM)
         return premultiply_headroom(colour, alpha);

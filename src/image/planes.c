@@ -53,7 +53,7 @@ static uint16_t *plane_row16(const struct plane *planes, int c, int y)
 /* The number of the alpha channel that multiplies the colours, or -1. */
 static int multiplying_alpha(const struct image *image, enum alpha alpha)
 {
-    return alpha_weighs(alpha) && image_has_alpha(image) ? image->channels - 1 : -1;
+    return alpha_multiplies(alpha) && image_has_alpha(image) ? image->channels - 1 : -1;
 }
 
 /* The number of the alpha channel that divides them, or -1. */
@@ -125,8 +125,8 @@ static bool is_colour(const struct image *image, int c)
 }
 
 /* Multiply ROW, one colour of a row of the image, by alpha. IN is the row's first sample. */
-static void weigh_row16(const struct image *image, const uint8_t *in, int c, enum alpha alpha,
-                        const struct linear *linear, uint16_t *row)
+static void multiply_row16(const struct image *image, const uint8_t *in, int c, enum alpha alpha,
+                           const struct linear *linear, uint16_t *row)
 {
     const int width = image->width, step = image->channels, last = step - 1;
     const uint16_t *samples = (const uint16_t *)(const void *)in;
@@ -138,21 +138,21 @@ static void weigh_row16(const struct image *image, const uint8_t *in, int c, enu
             row[x] = premultiply_sample16(row[x], widen_sample(in[x * step + last]));
     else
         for (int x = 0; x < width; x++)
-            row[x] = weigh_sample(alpha, in[x * step + c], in[x * step + last]);
+            row[x] = multiply_alpha(alpha, in[x * step + c], in[x * step + last]);
 }
 
 static void split_16(const struct image *image, enum alpha alpha, const struct linear *linear,
                      const struct plane *planes)
 {
-    const bool weighs = multiplying_alpha(image, alpha) >= 0, headroom = has_headroom(image, alpha, linear);
+    const bool multiplies = multiplying_alpha(image, alpha) >= 0, headroom = has_headroom(image, alpha, linear);
     for (int y = 0; y < image->height; y++)
         for (int c = 0; c < planes->count; c++) {
             uint16_t *row = plane_row16(planes, c, y);
             const uint8_t *in = image_row(image, y);
             const bool colour = is_colour(image, c);
             split_channel16(image, in + (size_t)c * image_sample_bytes(image), colour ? linear : NULL, row);
-            if (colour && weighs)
-                weigh_row16(image, in, c, alpha, linear, row);
+            if (colour && multiplies)
+                multiply_row16(image, in, c, alpha, linear, row);
             for (int x = 0; !colour && headroom && x < image->width; x++)
                 row[x] = (uint16_t)(in[x * image->channels + c] * HEADROOM_UNIT);
         }

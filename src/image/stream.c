@@ -150,7 +150,7 @@ static struct image made_band(const struct stream *stream, int band)
     if (stream->out != NULL)
         return image_rows(stream->out, first, part.height);
     const size_t slot = (size_t)(band % stream->bands.made_slots);
-    part.samples = stream->made + (slot * ((size_t)rows + 1) + 1) * image_row_bytes(&part);
+    part.samples = stream->produced + (slot * ((size_t)rows + 1) + 1) * image_row_bytes(&part);
     return part;
 }
 
@@ -204,11 +204,11 @@ static bool make_band(const struct stream *stream, int band, int thread, double 
     const int first = band * stream->bands.rows;
     const struct image rows = made_band(stream, band);
     if (stream->make != NULL) {
-        struct image made = rows;
+        struct image produced = rows;
         const int above = sink->encode != NULL && first > 0 ? 1 : 0; /* another thread makes that row, too */
-        made.height += above;
-        made.samples -= (size_t)above * image_row_bytes(&rows);
-        if (!stream->make(stream->context, thread, first - above, &made, error))
+        produced.height += above;
+        produced.samples -= (size_t)above * image_row_bytes(&rows);
+        if (!stream->make(stream->context, thread, first - above, &produced, error))
             return false;
     }
     const double start = clock_milliseconds();
@@ -372,7 +372,7 @@ static bool reserve(struct stream *stream)
     stream->out = out == NULL && stream->make == NULL ? in : out;
     stream->raw = fetches ? malloc(raw_bytes(stream)) : NULL;
     stream->read = stream->in == NULL ? malloc(read_bytes(stream)) : NULL;
-    stream->made = stream->out == NULL ? malloc(made_bytes(stream)) : NULL;
+    stream->produced = stream->out == NULL ? malloc(made_bytes(stream)) : NULL;
     bool *has_ended = stream->flags = calloc(2, (size_t)bands->strips + (size_t)bands->count);
     for (int i = 0; stream->flags != NULL && i < STREAM_STEPS; has_ended += counts[i++]) {
         const bool in_turn = i == STREAM_WRITE || (i < STREAM_MAKE && !stream->source->any_order);
@@ -380,14 +380,14 @@ static bool reserve(struct stream *stream)
         stream->steps[i] = (struct stream_progress){counts[i], done, done, has_ended, in_turn};
     }
     return (!fetches || stream->raw != NULL) && (stream->in != NULL || stream->read != NULL) &&
-           (stream->out != NULL || stream->made != NULL) && stream->flags != NULL;
+           (stream->out != NULL || stream->produced != NULL) && stream->flags != NULL;
 }
 
 static void release(struct stream *stream)
 {
     free(stream->raw);
     free(stream->read);
-    free(stream->made);
+    free(stream->produced);
     free(stream->flags);
 }
 

@@ -42,7 +42,7 @@ struct stream {
 
     /* The transform. It makes MADE, whose first row is row FIRST of the image, on thread number THREAD, from what
      * stream_rows gives. NULL: the rows stay as they are; either the source or the sink then has an image. */
-    bool (*make)(void *context, int thread, int first, struct image *made, struct error *error);
+    bool (*make)(void *context, int thread, int first, struct image *produced, struct error *error);
     void *context;    /* of the transform */
     size_t row_bytes; /* of memory that a thread of the transform works on, for each row */
     int halo;         /* rows above and below a row on which it depends; at most INT32_MAX / 4 */
@@ -54,9 +54,9 @@ struct stream {
     double decoding, encoding; /* milliseconds of all threads in the functions of the source and of the sink */
 
     /* Private. */
-    const struct image *in, *out; /* hold what is read, and made; NULL: the slots do */
-    uint8_t *raw, *read, *made;   /* the slots */
-    bool *flags;                  /* of the steps */
+    const struct image *in, *out;   /* hold what is read, and made; NULL: the slots do */
+    uint8_t *raw, *read, *produced; /* the slots */
+    bool *flags;                    /* of the steps */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct stream_progress steps[STREAM_STEPS];

@@ -61,7 +61,7 @@ INLINE struct pairs load_pairs(const uint8_t *from)
 }
 
 /* Red times A + green times B + blue times C + green times D. */
-INLINE ints weigh(struct pairs pairs, const int16_t red_green[8], const int16_t blue_green[8])
+INLINE ints weighted_sum(struct pairs pairs, const int16_t red_green[8], const int16_t blue_green[8])
 {
     return multiply_pairs(pairs.red_green, load_quad(red_green)) +
            multiply_pairs(pairs.blue_green, load_quad(blue_green));
@@ -79,12 +79,12 @@ INLINE void convert_colours(const uint8_t *row, int16_t *y, int16_t *blue, int16
         const struct pairs a = load_pairs(row + (size_t)x * PIXEL);
         const struct pairs b = load_pairs(row + (size_t)(x + 4) * PIXEL);
         const int y_bias = HALF - (128 << 16), bias = HALF - 1;
-        store_shorts(y + x, pack_small((weigh(a, y_weights[0], y_weights[1]) + y_bias) >> 16,
-                                       (weigh(b, y_weights[0], y_weights[1]) + y_bias) >> 16));
-        store_shorts(blue + x, pack_small((bias - weigh(a, blue_weights[0], blue_weights[1])) >> 16,
-                                          (bias - weigh(b, blue_weights[0], blue_weights[1])) >> 16));
-        store_shorts(red + x, pack_small((bias - weigh(a, red_weights[0], red_weights[1])) >> 16,
-                                         (bias - weigh(b, red_weights[0], red_weights[1])) >> 16));
+        store_shorts(y + x, pack_small((weighted_sum(a, y_weights[0], y_weights[1]) + y_bias) >> 16,
+                                       (weighted_sum(b, y_weights[0], y_weights[1]) + y_bias) >> 16));
+        store_shorts(blue + x, pack_small((bias - weighted_sum(a, blue_weights[0], blue_weights[1])) >> 16,
+                                          (bias - weighted_sum(b, blue_weights[0], blue_weights[1])) >> 16));
+        store_shorts(red + x, pack_small((bias - weighted_sum(a, red_weights[0], red_weights[1])) >> 16,
+                                         (bias - weighted_sum(b, red_weights[0], red_weights[1])) >> 16));
     }
 }
 

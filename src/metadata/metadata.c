@@ -63,7 +63,7 @@ bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const 
         return metadata_drop(metadata, part, METADATA_TOO_LARGE);
     const size_t wanted = left < max ? left : max, allowed = wanted < metadata->max ? wanted : metadata->max;
     const enum zlib_result result = zlib_inflate_blob(bytes, size, allowed, out);
-    metadata->starved = metadata->starved || (result == ZLIB_TOO_LARGE && allowed < wanted);
+    metadata->needs_more = metadata->needs_more || (result == ZLIB_TOO_LARGE && allowed < wanted);
     metadata->inflated += out->size;
     if (result == ZLIB_DONE)
         return true;

@@ -61,7 +61,7 @@ struct metadata {
     struct resolution resolution;
 
     size_t max;       /* for reading: bytes that a part may have inflated */
-    bool starved;     /* a part has more, and might be kept */
+    bool needs_more;  /* a part has more, and might be kept */
     size_t inflated;  /* bytes that reading has inflated, kept or not */
     int orientation;  /* of EXIF, 1 to 8; 1 also if there is no valid one */
     uint32_t dropped; /* by reading: 1 << (part * METADATA_REASONS + reason) for each part */
@@ -70,7 +70,7 @@ struct metadata {
 /* Read the metadata of the SIZE bytes of a PNG or JPEG, which its check must have accepted. Release METADATA with
  * metadata_free, also after a failure. Damaged parts are dropped, and that is no error. Fails only if there is not
  * enough memory. It allocates at most four times SIZE and four times MAX, the most bytes that a part has inflated, up
- * to METADATA_PART_MAX. If MAX is less and too small for a part, STARVED says so: free METADATA and try more. */
+ * to METADATA_PART_MAX. If MAX is less and too small for a part, NEEDS_MORE says so: free METADATA and try more. */
 bool metadata_read_png(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error);
 bool metadata_read_jpeg(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error);
 

@@ -57,7 +57,7 @@ static int plane_rows(const struct stream *stream)
 
 /* The number of threads that make the work faster. Some steps take one strip or band at a time: more threads than feed
  * such a step only wait. */
-static int repaid_threads(const struct pipeline *pipeline, const struct row_source *source, const struct row_sink *sink)
+static int useful_threads(const struct pipeline *pipeline, const struct row_source *source, const struct row_sink *sink)
 {
     /* Seconds for a pixel on one thread, measured on photos: decode a JPEG or a PNG; filter and compress PNG rows; write
      * a JPEG. */
@@ -154,23 +154,23 @@ static bool convolve_band(const struct filtering *filtering, struct band_worker 
     const struct stream *stream = &filtering->stream;
     const struct pipeline *pipeline = filtering->pipeline;
     const struct request *request = pipeline->request;
-    struct span held = needed;
+    struct span input = needed;
     int in = 0;
     for (size_t i = 0; i < request->count; i++, in = !in) {
         struct plan plan = pipeline->plans[i];
-        const struct span made = span_extend(stream, span, halo_of(request, i + 1, pipeline->work.sample));
-        struct plane from = plane_span(&worker->planes[in], needed.first, held);
-        struct plane to = plane_span(&worker->planes[!in], needed.first, held);
+        const struct span produced = span_extend(stream, span, halo_of(request, i + 1, pipeline->work.sample));
+        struct plane from = plane_span(&worker->planes[in], needed.first, input);
+        struct plane to = plane_span(&worker->planes[!in], needed.first, input);
         if (i > 0 && worker->merged.samples != NULL)
             round_between(filtering, worker, i, in, from);
         from = filter_planes(filtering, i, from);
         to = filter_planes(filtering, i, to);
-        plan.first_row = made.first - held.first;
-        plan.last_row = made.last - held.first;
+        plan.first_row = produced.first - input.first;
+        plan.last_row = produced.last - input.first;
         plan.pool = stream->bands.count > 1 ? NULL : request->pool;
         if (!plan.variant->launch(&plan, NULL, &from, &to, error))
             return false;
-        held = made;
+        input = produced;
     }
     *result = filter_planes(filtering, request->count - 1, plane_span(&worker->planes[in], needed.first, span));
     return true;
@@ -198,13 +198,13 @@ static void worker_close(struct band_worker *worker)
 }
 
 /* Filter the rows of MADE, from row FIRST on. */
-static bool filter_rows(void *context, int thread, int first, struct image *made, struct error *error)
+static bool filter_rows(void *context, int thread, int first, struct image *produced, struct error *error)
 {
     const struct filtering *filtering = context;
     const struct stream *stream = &filtering->stream;
     const struct request *request = filtering->pipeline->request;
     struct band_worker *worker = &filtering->workers[thread];
-    const struct span wanted = {first, first + made->height}, needed = span_extend(stream, wanted, stream->halo);
+    const struct span wanted = {first, first + produced->height}, needed = span_extend(stream, wanted, stream->halo);
     worker->watch.last = clock_milliseconds();
     if (worker->planes[0].data == NULL && !worker_open(filtering, worker, error))
         return false;
@@ -218,11 +218,12 @@ static bool filter_rows(void *context, int thread, int first, struct image *made
         return false;
     stages_end(&worker->watch, STAGE_CONVOLVE);
 
-    if (result.count < made->channels && worker->merged.samples != NULL) /* an earlier filter may have changed alpha */
-        memcpy(made->samples, image_row(&worker->merged, wanted.first - needed.first), image_bytes(made));
-    else if (result.count < made->channels)
-        copy_unfiltered(stream, wanted, made);
-    image_merge(&result, alpha_of(filtering, request->count - 1), request->linear, made);
+    if (result.count < produced->channels &&
+        worker->merged.samples != NULL) /* an earlier filter may have changed alpha */
+        memcpy(produced->samples, image_row(&worker->merged, wanted.first - needed.first), image_bytes(produced));
+    else if (result.count < produced->channels)
+        copy_unfiltered(stream, wanted, produced);
+    image_merge(&result, alpha_of(filtering, request->count - 1), request->linear, produced);
     stages_end(&worker->watch, STAGE_MERGE);
     return true;
 }
@@ -259,7 +260,7 @@ bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const
     struct stages *stages = pipeline->stages;
     struct filtering filtering;
     plan_stream(&filtering, pipeline->request, &pipeline->work, shape, source, sink,
-                repaid_threads(pipeline, source, sink));
+                useful_threads(pipeline, source, sink));
     const int threads = filtering.stream.bands.threads;
     filtering.pipeline = pipeline;
     filtering.stream.passed = &pipeline->progress_permille;

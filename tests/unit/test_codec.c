@@ -342,7 +342,7 @@ static void test_a_progressive_jpeg_is_decoded(void **state)
         if (!codec_decode(jpeg.bytes, jpeg.size, "x.jpg", &settings, &image, &info, &error))
             fail_msg("%s: %s", codec->name, error.message);
         assert_ptr_equal(info.format, JPEG);
-        assert_true(info.codec == codec || codec->may_decline);
+        assert_true(info.codec == codec || codec->may_fall_back);
         assert_int_equal(info.bits, 8);
         assert_int_equal(image.width, 8);
         assert_int_equal(image.height, 8);

@@ -221,12 +221,12 @@ static void append_scan(struct blob *out, unsigned count, unsigned id, unsigned 
     memset(blob_extend(out, size), 0, size);
 }
 
-static bool is_starved(struct blob *file)
+static bool is_too_short(struct blob *file)
 {
     struct codec_info info;
     assert_true(jpeg_check(file->bytes, file->size, "x", &info, NULL));
     blob_free(file);
-    return info.starved;
+    return info.is_too_short;
 }
 
 /* A JPEG of 33 x 17 pixels: FACTORS are the sampling factors of its components. */
@@ -270,7 +270,7 @@ static void test_jpeg_data_fill_the_picture(void **state)
             if (progressive) /* nearly without data */
                 append_scan(&file, 1, 1, 1, 63, 1);
             assert_true(blob_append(&file, "\xff\xd9", 2));
-            assert_int_equal(is_starved(&file), bytes < cases[i].bytes);
+            assert_int_equal(is_too_short(&file), bytes < cases[i].bytes);
         }
 }
 
@@ -288,7 +288,7 @@ static void test_jpeg_data_fill_each_component(void **state)
                             : id == 1                     ? 4
                                                           : 2);
             assert_true(blob_append(&file, "\xff\xd9", 2));
-            assert_int_equal(is_starved(&file), missing > 0);
+            assert_int_equal(is_too_short(&file), missing > 0);
         }
 }
 
@@ -337,7 +337,7 @@ static void test_png_data_fill_the_picture(void **state)
             assert_true(png_chunk_append(&file, "IDAT", zeros, bytes - bytes / 2));
             assert_true(png_chunk_append(&file, "IEND", NULL, 0));
             assert_true(png_check(file.bytes, file.size, "x", &info, NULL));
-            assert_int_equal(info.starved, bytes < cases[i].bytes);
+            assert_int_equal(info.is_too_short, bytes < cases[i].bytes);
             blob_free(&file);
         }
 }

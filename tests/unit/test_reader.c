@@ -187,7 +187,7 @@ static bool open_declined(struct codec_reader *reader, struct error *error)
 {
     (void)error;
     atomic_fetch_add(&calls.opened, 1);
-    reader->declined = true;
+    reader->unsupported = true;
     return false;
 }
 
@@ -206,7 +206,7 @@ static void test_a_declined_file_is_read_by_another_codec(void **state)
     const struct codec declining = {
         .name = "declining",
         .reads = 1 << FORMAT_JPEG,
-        .may_decline = true,
+        .may_fall_back = true,
         .any_order = true,
         .functions = &functions,
     };
@@ -234,7 +234,7 @@ static void test_a_declined_file_is_read_by_another_codec(void **state)
     const struct codec_input input = {.bytes = bytes, .size = size, .name = "x", .info = &info, .settings = &settings};
     assert_true(codec_reader_open(&reader, &input, &error));
     assert_ptr_equal(reader.codec, other);
-    assert_false(reader.source.any_order || reader.declined);
+    assert_false(reader.source.any_order || reader.unsupported);
     assert_true(atomic_load(&calls.opened) == 1 && atomic_load(&calls.closed) == 1);
     assert_true(codec_reader_decode(&reader, &image, &error));
     assert_memory_equal(image.samples, expected.samples, image_bytes(&expected));
