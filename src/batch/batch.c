@@ -20,7 +20,7 @@ struct batch;
 struct worker {
     struct batch *batch;
     _Atomic(const struct job *) job; /* the last that it has begun */
-    struct job_worker tools;
+    struct job_worker job_worker;
 };
 
 struct batch {
@@ -61,7 +61,7 @@ static void count_result(struct worker *worker, const struct job_result *result)
         totals->work_done += work;
     if (result->outcome == JOB_DONE)
         totals->pixels += (double)result->width * result->height;
-    atomic_store(&worker->tools.step, JOB_STEP_NONE); /* it is no longer under way, for report_progress */
+    atomic_store(&worker->job_worker.step, JOB_STEP_NONE); /* it is no longer under way, for report_progress */
 }
 
 /* Count what a job reports, and pass it on. Only a single image reports its steps. A failed GPU is reported once. */
@@ -71,7 +71,7 @@ static void report(void *context, const struct job_result *result, enum job_even
     struct batch *batch = worker->batch;
     if ((event == JOB_INPUT_KNOWN || event == JOB_PLANNED) && !is_single(batch))
         return;
-    if (event == JOB_GPU_FAILED && atomic_flag_test_and_set(&worker->tools.request.start->is_warned))
+    if (event == JOB_GPU_FAILED && atomic_flag_test_and_set(&worker->job_worker.request.start->is_warned))
         return;
     pthread_mutex_lock(&batch->workers.reporting);
     if (event == JOB_PLANNED)
@@ -90,7 +90,7 @@ static void report_progress(void *context)
     struct batch_totals totals = batch->totals;
     for (int i = 0; i < batch->worker_count; i++) {
         struct worker *worker = &batch->list[i];
-        const struct job_progress progress = job_find_progress(&worker->tools);
+        const struct job_progress progress = job_find_progress(&worker->job_worker);
         if (progress.done > 0)
             totals.work_done += progress.done * batch->workers.work[atomic_load(&worker->job) - batch->request->jobs];
         totals.only = progress;
@@ -114,13 +114,13 @@ static void do_jobs(void *context, int number)
         const struct job *job = &batch->request->jobs[index];
         struct job_result result;
         atomic_store(&worker->job, job);
-        job_run(&worker->tools, job, &result);
+        job_run(&worker->job_worker, job, &result);
         if (result.outcome == JOB_FAILED && batch->request->fail_fast)
             workers_stop(&batch->workers);
         if (!workers_interrupted(&batch->workers))
             report(worker, &result, JOB_ENDED);
     }
-    job_worker_close(&worker->tools);
+    job_worker_close(&worker->job_worker);
 }
 
 /* ---- The whole ---- */
@@ -130,25 +130,25 @@ static bool prepare_worker(struct batch *batch, int index, struct error *error)
 {
     const struct batch_request *request = batch->request;
     struct worker *worker = &batch->list[index];
-    struct job_worker *tools = &worker->tools;
+    struct job_worker *job_worker = &worker->job_worker;
     worker->batch = batch;
-    tools->settings = request->settings;
-    tools->workers = &batch->workers;
-    tools->outputs = &batch->outputs;
-    tools->report = report;
-    tools->context = worker;
-    tools->request = *request->request;
-    tools->request.choice = batch->choice;
-    tools->request.batch = is_single(batch) ? NULL : &batch->batch_choice;
-    tools->threads = batch->threads;
-    tools->is_cpu_only = batch->choice == CHOICE_CPU || request->gpu_count == 0;
+    job_worker->settings = request->settings;
+    job_worker->workers = &batch->workers;
+    job_worker->outputs = &batch->outputs;
+    job_worker->report = report;
+    job_worker->context = worker;
+    job_worker->request = *request->request;
+    job_worker->request.choice = batch->choice;
+    job_worker->request.batch = is_single(batch) ? NULL : &batch->batch_choice;
+    job_worker->threads = batch->threads;
+    job_worker->is_cpu_only = batch->choice == CHOICE_CPU || request->gpu_count == 0;
     if (request->gpu_count > 0) {
-        tools->request.start = &request->gpus[(size_t)index % request->gpu_count];
-        tools->request.device = tools->request.start->device;
-        tools->request.constant_memory = is_single(batch) ? NULL : &tools->request.start->constant_memory;
+        job_worker->request.start = &request->gpus[(size_t)index % request->gpu_count];
+        job_worker->request.device = job_worker->request.start->device;
+        job_worker->request.constant_memory = is_single(batch) ? NULL : &job_worker->request.start->constant_memory;
     }
-    tools->request.page_locked = !is_single(batch);
-    return job_worker_open(tools, error);
+    job_worker->request.page_locked = !is_single(batch);
+    return job_worker_open(job_worker, error);
 }
 
 /* About how long a job takes, in bytes of the quickest format; 0 if the size of its file is not known. */
@@ -229,7 +229,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
 static void release_batch(struct batch *batch)
 {
     for (int i = 0; batch->list != NULL && i < batch->worker_count; i++)
-        job_worker_close(&batch->list[i].tools);
+        job_worker_close(&batch->list[i].job_worker);
     outputs_close(&batch->outputs);
     workers_close(&batch->workers);
     pthread_mutex_destroy(&batch->batch_choice.mutex);

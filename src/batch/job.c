@@ -23,20 +23,20 @@ static void release_image(struct job_worker *worker)
 }
 
 /* Reserve memory for what is known of the file. If it is this job's turn, wait for the memory. Otherwise set
- * passage->lacks_memory and fail without an error if there is too little now. */
-static bool reserve(struct job_worker *worker, struct passage *passage, struct job_memory need)
+ * conversion->lacks_memory and fail without an error if there is too little now. */
+static bool reserve(struct job_worker *worker, struct conversion *conversion, struct job_memory need)
 {
     struct memory_budget *budget = &worker->workers->budget;
     const size_t image = need.image > worker->reserved ? need.image : worker->reserved;
     const size_t all = image < SIZE_MAX - need.kept ? image + need.kept : SIZE_MAX;
-    if (!budget_check(budget, all, file_input_name(passage->job->input), &passage->result->error))
+    if (!budget_check(budget, all, file_input_name(conversion->job->input), &conversion->result->error))
         return false;
     const size_t growth = need.kept > worker->kept ? need.kept - worker->kept : 0;
     const size_t more = image + growth - worker->reserved;
-    if (passage->has_turn)
+    if (conversion->has_turn)
         budget_wait(budget, more, worker->reserved);
     else if (!budget_try(budget, more, worker->reserved)) {
-        passage->lacks_memory = true;
+        conversion->lacks_memory = true;
         return false;
     }
     worker->reserved = image;
@@ -46,41 +46,43 @@ static bool reserve(struct job_worker *worker, struct passage *passage, struct j
 
 /* ---- The input ---- */
 
-/* Complete passage->codec with what --quality keep takes from the input, which is inspected. */
-static void keep_quality(struct passage *passage)
+/* Complete conversion->codec with what --quality keep takes from the input, which is inspected. */
+static void keep_quality(struct conversion *conversion)
 {
-    struct codec_settings *codec = &passage->codec;
+    struct codec_settings *codec = &conversion->codec;
     if (codec->quality != CODEC_QUALITY_KEEP)
         return;
     codec->quality = CODEC_QUALITY; /* of an input that has none */
-    if (!passage->info.jpeg.has_quantisers)
+    if (!conversion->info.jpeg.has_quantisers)
         return;
     codec->quality = 100; /* no quantisers make a larger file */
-    codec->quantisers = &passage->info.jpeg;
+    codec->quantisers = &conversion->info.jpeg;
     codec->jpeg_options |= JPEG_OPTION_QUANTISERS;
 }
 
 /* Read the metadata of the file. The size of its inflated parts is not known in advance, so reserve more and more. */
-static bool read_metadata(struct job_worker *worker, struct passage *passage)
+static bool read_metadata(struct job_worker *worker, struct conversion *conversion)
 {
     enum { FIRST = 1 << 14 };
-    struct error *error = &passage->result->error;
+    struct error *error = &conversion->result->error;
     for (size_t max = FIRST;; max *= 4) {
-        const size_t other = passage->size - passage->info.data;
-        if (!reserve(worker, passage, (struct job_memory){.image = passage->size + 4 * (other + max)}) ||
-            !passage->info.format->read_metadata(passage->bytes, passage->size, max, &passage->metadata, error))
+        const size_t other = conversion->size - conversion->info.data;
+        if (!reserve(worker, conversion, (struct job_memory){.image = conversion->size + 4 * (other + max)}) ||
+            !conversion->info.format->read_metadata(conversion->bytes, conversion->size, max, &conversion->metadata,
+                                                    error))
             return false;
-        if (!passage->metadata.needs_more)
+        if (!conversion->metadata.needs_more)
             return true;
-        metadata_free(&passage->metadata);
+        metadata_free(&conversion->metadata);
     }
 }
 
 /* Can the result replace the input without a loss that no filter asks for? */
-static bool check_in_place(const struct job_settings *settings, const struct passage *passage, struct error *error)
+static bool check_in_place(const struct job_settings *settings, const struct conversion *conversion,
+                           struct error *error)
 {
-    const struct codec_info *info = &passage->info;
-    const char *name = passage->job->input;
+    const struct codec_info *info = &conversion->info;
+    const char *name = conversion->job->input;
     if (!settings->in_place)
         return true;
     if (info->extras != 0 && !settings->first_picture) {
@@ -96,66 +98,66 @@ static bool check_in_place(const struct job_settings *settings, const struct pas
 }
 
 /* Inspect the file, and note what the next steps ask. */
-static bool inspect_input(struct job_worker *worker, struct passage *passage)
+static bool inspect_input(struct job_worker *worker, struct conversion *conversion)
 {
-    struct error *error = &passage->result->error;
-    const char *name = file_input_name(passage->job->input);
-    struct codec_info *info = &passage->info;
-    if (!codec_inspect(passage->bytes, passage->size, name, &passage->codec, info, error) ||
-        !codec_choose_reader(info, &passage->codec, name, error))
+    struct error *error = &conversion->result->error;
+    const char *name = file_input_name(conversion->job->input);
+    struct codec_info *info = &conversion->info;
+    if (!codec_inspect(conversion->bytes, conversion->size, name, &conversion->codec, info, error) ||
+        !codec_choose_reader(info, &conversion->codec, name, error))
         return false;
-    keep_quality(passage);
-    const bool is_named = passage->job->format != NULL && !worker->settings->keep_format;
-    passage->result->output_format = is_named ? passage->job->format : info->format;
-    passage->image = (struct image){.width = info->width,
-                                    .height = info->height,
-                                    .channels = info->channels,
-                                    .bits = codec_bits(info, &passage->codec)};
-    return check_in_place(worker->settings, passage, error);
+    keep_quality(conversion);
+    const bool is_named = conversion->job->format != NULL && !worker->settings->keep_format;
+    conversion->result->output_format = is_named ? conversion->job->format : info->format;
+    conversion->image = (struct image){.width = info->width,
+                                       .height = info->height,
+                                       .channels = info->channels,
+                                       .bits = codec_bits(info, &conversion->codec)};
+    return check_in_place(worker->settings, conversion, error);
 }
 
 /* Reserve memory for the file, read it, inspect it and reserve memory for its image. Fails as `reserve` does. */
-static bool read_input(struct job_worker *worker, struct passage *passage)
+static bool read_input(struct job_worker *worker, struct conversion *conversion)
 {
-    const struct job *job = passage->job;
-    struct stages *stages = &passage->result->stages;
+    const struct job *job = conversion->job;
+    struct stages *stages = &conversion->result->stages;
     const struct memory_budget *budget = &worker->workers->budget;
     const size_t expected = job->bytes < budget->file_max ? (size_t)job->bytes : budget->file_max;
-    if (!reserve(worker, passage, (struct job_memory){.image = expected}))
+    if (!reserve(worker, conversion, (struct job_memory){.image = expected}))
         return false;
-    if (passage->has_turn)
+    if (conversion->has_turn)
         stages_end(stages, STAGE_WAIT);
 
-    bool done = file_read(job->input, budget_input_max(budget), &passage->bytes, &passage->size, &passage->status,
-                          &passage->result->error);
+    bool done = file_read(job->input, budget_input_max(budget), &conversion->bytes, &conversion->size,
+                          &conversion->status, &conversion->result->error);
     stages_end(stages, STAGE_READ);
-    done = done && inspect_input(worker, passage) && read_metadata(worker, passage);
+    done = done && inspect_input(worker, conversion) && read_metadata(worker, conversion);
     stages_end(stages, STAGE_DECODE);
     /* A file that has grown since it was listed counts as it is now. */
-    const size_t size = passage->size > expected ? passage->size : expected;
-    done = done && reserve(worker, passage, job_estimate_memory(worker, passage, size));
-    if (passage->has_turn)
+    const size_t size = conversion->size > expected ? conversion->size : expected;
+    done = done && reserve(worker, conversion, job_estimate_memory(worker, conversion, size));
+    if (conversion->has_turn)
         stages_end(stages, STAGE_WAIT);
     return done;
 }
 
 /* Read the input within the memory budget, and decode it unless that waits for the filters. A job that lacks memory
  * gives back all that it holds, and begins again when it is its turn. */
-static bool job_read(struct job_worker *worker, struct passage *passage)
+static bool job_read(struct job_worker *worker, struct conversion *conversion)
 {
-    bool done = read_input(worker, passage);
-    if (passage->lacks_memory) {
-        metadata_free(&passage->metadata);
-        free(passage->bytes);
-        passage->bytes = NULL;
+    bool done = read_input(worker, conversion);
+    if (conversion->lacks_memory) {
+        metadata_free(&conversion->metadata);
+        free(conversion->bytes);
+        conversion->bytes = NULL;
         release_image(worker);
         job_release_buffers(worker);
         budget_begin_wait(&worker->workers->budget);
-        passage->has_turn = true;
-        done = read_input(worker, passage);
+        conversion->has_turn = true;
+        done = read_input(worker, conversion);
         budget_end_wait(&worker->workers->budget);
     }
-    return done && job_decode(worker, passage);
+    return done && job_decode(worker, conversion);
 }
 
 /* ---- The output ---- */
@@ -172,25 +174,25 @@ static bool make_folder(const char *path, struct error *error)
 }
 
 /* Write the output, if there is one, and report the result. */
-static void job_write(struct job_worker *worker, const struct passage *passage)
+static void job_write(struct job_worker *worker, const struct conversion *conversion)
 {
-    struct job_result *result = passage->result;
-    const char *path = passage->job->output;
+    struct job_result *result = conversion->result;
+    const char *path = conversion->job->output;
     const bool in_place = worker->settings->in_place;
     atomic_store(&worker->step, JOB_STEP_WRITE);
     if (!workers_begin_output(worker->workers))
         return;
     if (result->outcome == JOB_DONE &&
         !((!worker->settings->make_folders || make_folder(path, &result->error)) &&
-          outputs_write(worker->outputs, passage->job, in_place ? &passage->status : NULL, passage->output,
+          outputs_write(worker->outputs, conversion->job, in_place ? &conversion->status : NULL, conversion->output,
                         result->output_bytes, &result->error))) {
         result->outcome = JOB_FAILED;
         result->unwritten = true;
     }
-    result->linked = result->outcome == JOB_DONE && in_place && passage->status.st_nlink > 1;
+    result->linked = result->outcome == JOB_DONE && in_place && conversion->status.st_nlink > 1;
     stages_end(&result->stages, STAGE_WRITE);
     if (result->outcome == JOB_FAILED)
-        error_add_subject(&result->error, file_input_name(passage->job->input));
+        error_add_subject(&result->error, file_input_name(conversion->job->input));
     worker->report(worker->context, result, JOB_WRITTEN);
     workers_end_output(worker->workers);
 }
@@ -235,28 +237,28 @@ static bool output_exists(const char *path, struct stat *status)
 
 void job_run(struct job_worker *worker, const struct job *job, struct job_result *result)
 {
-    struct passage passage = {.job = job, .result = result, .codec = worker->settings->codec};
+    struct conversion conversion = {.job = job, .result = result, .codec = worker->settings->codec};
     struct stat status;
     *result = (struct job_result){.job = job,
                                   .outcome = JOB_FAILED,
                                   .pipeline = &worker->pipeline,
                                   .device = -1,
                                   .input_bytes = (size_t)job->bytes};
-    passage.codec.pool = &worker->pool;
+    conversion.codec.pool = &worker->pool;
     stages_begin(&result->stages);
     atomic_store(&worker->step, JOB_STEP_READ);
     if (job->problem != NULL)
         error_about(&result->error, ERROR_WORK, job->input, "%s", job->problem);
     else if (worker->settings->skip_existing && output_exists(job->output, &status))
         result->outcome = outputs_check(worker->outputs, job, &status, &result->error) ? JOB_SKIPPED : JOB_FAILED;
-    else if (job_read(worker, &passage) && job_plan(worker, &passage) && job_convert(worker, &passage))
+    else if (job_read(worker, &conversion) && job_plan(worker, &conversion) && job_convert(worker, &conversion))
         result->outcome = JOB_DONE;
     if (worker->pipeline.fallback.code != ERROR_NONE)
         worker->report(worker->context, result, JOB_GPU_FAILED);
     if (result->outcome != JOB_DONE)
         result->encoder = NULL;
-    job_write(worker, &passage);
-    job_free(&passage);
+    job_write(worker, &conversion);
+    job_free(&conversion);
     release_image(worker);
 }
 

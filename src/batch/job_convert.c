@@ -13,23 +13,23 @@
 
 /* The codec that will surely write the rows as they are filtered. NULL if the image may have to be whole, for a GPU or to
  * turn it upright. */
-static const struct codec *find_streaming_writer(const struct job_worker *worker, const struct passage *passage)
+static const struct codec *find_streaming_writer(const struct job_worker *worker, const struct conversion *conversion)
 {
     const struct codec *encoder =
-        codec_find_writer(passage->result->output_format, &passage->image, &passage->codec, NULL);
-    const bool stays = worker->settings->keep_orientation || passage->metadata.orientation <= 1;
-    const bool streams = worker->is_cpu_only && codec_reads_rows(&passage->info) && stays && encoder != NULL &&
+        codec_find_writer(conversion->result->output_format, &conversion->image, &conversion->codec, NULL);
+    const bool stays = worker->settings->keep_orientation || conversion->metadata.orientation <= 1;
+    const bool streams = worker->is_cpu_only && codec_reads_rows(&conversion->info) && stays && encoder != NULL &&
                          codec_writes_rows(encoder);
     return streams ? encoder : NULL;
 }
 
 /* The bands of an image that streams, also if the chosen codec does not support it. Rows that change their depth count
  * as fetched. */
-static size_t bands_need(const struct job_worker *worker, const struct passage *passage)
+static size_t bands_need(const struct job_worker *worker, const struct conversion *conversion)
 {
-    const struct codec_info *info = &passage->info;
-    const struct image *shape = &passage->image;
-    const struct format *format = passage->result->output_format;
+    const struct codec_info *info = &conversion->info;
+    const struct image *shape = &conversion->image;
+    const struct format *format = conversion->result->output_format;
     const size_t row = (size_t)shape->width * image_pixel_bytes(shape), max = CODEC_BAND_BYTES;
     const size_t converted = info->bits != shape->bits || format->max_bits < shape->bits ? 2 * row : 0;
     const struct row_source in_order = {.multiple = 1, .raw_bytes = codec_raw_bytes(info) + converted};
@@ -63,19 +63,19 @@ enum { THREAD_BYTES = 1 << 19 };
  *
  * Metadata are held while all these steps run, in a buffer of up to twice their size. Written, they have at most twice
  * their size, as hexadecimal digits: as a chunk and among all chunks, while the latter's buffer grows. */
-struct job_memory job_estimate_memory(const struct job_worker *worker, const struct passage *passage, size_t size)
+struct job_memory job_estimate_memory(const struct job_worker *worker, const struct conversion *conversion, size_t size)
 {
-    const struct codec_info *info = &passage->info;
-    const struct image *shape = &passage->image;
-    const struct codec *encoder = find_streaming_writer(worker, passage);
+    const struct codec_info *info = &conversion->info;
+    const struct image *shape = &conversion->image;
+    const struct codec *encoder = find_streaming_writer(worker, conversion);
     const size_t threads = (size_t)thread_pool_threads(&worker->pool);
     struct job_memory need = {
-        .image = size + 8 * metadata_bytes(&passage->metadata) + threads * THREAD_BYTES,
+        .image = size + 8 * metadata_bytes(&conversion->metadata) + threads * THREAD_BYTES,
         .kept = worker->is_cpu_only ? 0 : image_bytes(shape),
     };
     if (encoder != NULL) {
-        need.image += codec_reader_need(info) + bands_need(worker, passage) +
-                      codec_writer_need(encoder, shape, passage->result->output_format, &passage->codec);
+        need.image += codec_reader_need(info) + bands_need(worker, conversion) +
+                      codec_writer_need(encoder, shape, conversion->result->output_format, &conversion->codec);
         return need;
     }
     const size_t samples = (shape->bits > 8 || info->bits > 8 ? 2 : 1) * (size_t)info->width * (size_t)info->height *
@@ -84,7 +84,7 @@ struct job_memory job_estimate_memory(const struct job_worker *worker, const str
     const struct row_sink sink = {.multiple = 1};
     const size_t raw = info->codec->any_order ? codec_raw_bytes(info) * ((size_t)info->height + CODEC_UNIT_ROWS) : 0;
     need.image += size + 4 * samples + (raw > 2 * samples ? raw - 2 * samples : 0) +
-                  (passage->codec.compression > CODEC_COMPRESSION ? samples / 2 : 0) +
+                  (conversion->codec.compression > CODEC_COMPRESSION ? samples / 2 : 0) +
                   pipeline_stream_need(&worker->request, shape, &image, &sink);
     return need;
 }
@@ -98,44 +98,44 @@ void job_release_buffers(struct job_worker *worker)
 
 /* ---- Decoding ---- */
 
-static struct codec_input codec_input(const struct passage *passage)
+static struct codec_input codec_input(const struct conversion *conversion)
 {
     return (struct codec_input){
-        .bytes = passage->bytes,
-        .size = passage->size,
-        .name = file_input_name(passage->job->input),
-        .info = &passage->info,
-        .settings = &passage->codec,
+        .bytes = conversion->bytes,
+        .size = conversion->size,
+        .name = file_input_name(conversion->job->input),
+        .info = &conversion->info,
+        .settings = &conversion->codec,
     };
 }
 
 /* Open the reader, and note which codec it is. */
-static bool open_input(struct passage *passage)
+static bool open_input(struct conversion *conversion)
 {
-    struct job_result *result = passage->result;
-    const struct codec_input input = codec_input(passage);
-    const bool done = codec_reader_open(&passage->reader, &input, &result->error);
+    struct job_result *result = conversion->result;
+    const struct codec_input input = codec_input(conversion);
+    const bool done = codec_reader_open(&conversion->reader, &input, &result->error);
     if (done)
-        passage->info.codec = result->decoder = passage->reader.codec;
+        conversion->info.codec = result->decoder = conversion->reader.codec;
     stages_end(&result->stages, STAGE_DECODE);
     return done;
 }
 
-static void drop_input(struct passage *passage)
+static void drop_input(struct conversion *conversion)
 {
-    codec_reader_close(&passage->reader);
-    free(passage->bytes);
-    passage->bytes = NULL;
+    codec_reader_close(&conversion->reader);
+    free(conversion->bytes);
+    conversion->bytes = NULL;
 }
 
 /* Decode the whole image and turn it upright. */
-static bool decode_image(struct passage *passage)
+static bool decode_image(struct conversion *conversion)
 {
-    struct job_result *result = passage->result;
-    const bool done = (passage->reader.codec != NULL || open_input(passage)) &&
-                      codec_reader_decode(&passage->reader, &passage->image, &result->error) &&
-                      image_orient(&passage->image, passage->orientation, &result->error);
-    drop_input(passage);
+    struct job_result *result = conversion->result;
+    const bool done = (conversion->reader.codec != NULL || open_input(conversion)) &&
+                      codec_reader_decode(&conversion->reader, &conversion->image, &result->error) &&
+                      image_orient(&conversion->image, conversion->orientation, &result->error);
+    drop_input(conversion);
     stages_end(&result->stages, STAGE_DECODE);
     return done;
 }
@@ -149,81 +149,83 @@ static struct chroma_subsampling chroma_of(int digits)
 }
 
 /* Let the image's shape and the metadata be upright. Decoding turns the samples. */
-static bool orient_shape(const struct job_settings *settings, struct passage *passage)
+static bool orient_shape(const struct job_settings *settings, struct conversion *conversion)
 {
-    struct codec_info *info = &passage->info;
-    passage->orientation = settings->keep_orientation ? 1 : passage->metadata.orientation;
-    const bool done = settings->keep_orientation || metadata_orient(&passage->metadata, &passage->image,
-                                                                    &info->chroma_subsampling, &passage->result->error);
-    passage->codec.chroma_subsampling = info->chroma_subsampling;
+    struct codec_info *info = &conversion->info;
+    conversion->orientation = settings->keep_orientation ? 1 : conversion->metadata.orientation;
+    const bool done =
+        settings->keep_orientation || metadata_orient(&conversion->metadata, &conversion->image,
+                                                      &info->chroma_subsampling, &conversion->result->error);
+    conversion->codec.chroma_subsampling = info->chroma_subsampling;
     if (settings->subsampling > 0)
-        passage->codec.chroma_subsampling = chroma_of(settings->subsampling);
+        conversion->codec.chroma_subsampling = chroma_of(settings->subsampling);
     return done;
 }
 
 /* Note what a GPU could decode and encode. */
-static void find_gpu_codecs(struct passage *passage)
+static void find_gpu_codecs(struct conversion *conversion)
 {
-    const struct codec_input input = codec_input(passage);
-    struct gpu_codecs *gpu = &passage->gpu;
+    const struct codec_input input = codec_input(conversion);
+    struct gpu_codecs *gpu = &conversion->gpu;
     struct gpu_jpeg_io *io = &gpu->io;
     gpu->decoder = codec_find_scan(&input, &gpu->in, &io->scan);
-    gpu->encoder = codec_plan_scan(passage->result->output_format, &passage->image, &passage->codec, &gpu->out);
-    io->orientation = passage->orientation;
+    gpu->encoder =
+        codec_plan_scan(conversion->result->output_format, &conversion->image, &conversion->codec, &gpu->out);
+    io->orientation = conversion->orientation;
     io->in = gpu->decoder != NULL ? &gpu->in : NULL;
     io->out = gpu->encoder != NULL ? &gpu->out : NULL;
 }
 
 /* Note what is known of the input, which is decoded, or will be while it is filtered. */
-static void describe_input(struct passage *passage)
+static void describe_input(struct conversion *conversion)
 {
-    struct job_result *result = passage->result;
-    const struct codec_info *info = &passage->info;
-    result->width = passage->image.width;
-    result->height = passage->image.height;
-    result->channels = passage->image.channels;
-    result->bits = passage->image.bits;
+    struct job_result *result = conversion->result;
+    const struct codec_info *info = &conversion->info;
+    result->width = conversion->image.width;
+    result->height = conversion->image.height;
+    result->channels = conversion->image.channels;
+    result->bits = conversion->image.bits;
     result->input_bits = info->bits;
     result->input_format = info->format;
     result->cmyk_converted = info->cmyk;
     result->extras = info->extras;
-    result->dropped_on_read = passage->metadata.dropped;
+    result->dropped_on_read = conversion->metadata.dropped;
     result->decoder = info->codec;
 }
 
 /* Choose the backend, where alpha takes part as ALPHA says. */
-static void choose_backend(struct job_worker *worker, struct passage *passage, enum alpha alpha)
+static void choose_backend(struct job_worker *worker, struct conversion *conversion, enum alpha alpha)
 {
-    passage->planned = (struct pipeline_input){
-        .shape = passage->image,
+    conversion->planned = (struct pipeline_input){
+        .shape = conversion->image,
         .alpha = alpha,
-        .bytes = passage->job->bytes,
-        .gpu_decodes = passage->gpu.decoder != NULL,
-        .gpu_encodes = passage->gpu.encoder != NULL,
+        .bytes = conversion->job->bytes,
+        .gpu_decodes = conversion->gpu.decoder != NULL,
+        .gpu_encodes = conversion->gpu.encoder != NULL,
     };
-    passage->backend = pipeline_choose(&worker->pipeline, &passage->planned, &passage->result->stages);
+    conversion->backend = pipeline_choose(&worker->pipeline, &conversion->planned, &conversion->result->stages);
 }
 
-bool job_decode(struct job_worker *worker, struct passage *passage)
+bool job_decode(struct job_worker *worker, struct conversion *conversion)
 {
-    struct job_result *result = passage->result;
-    result->input_bytes = passage->size;
-    if (!orient_shape(worker->settings, passage))
+    struct job_result *result = conversion->result;
+    result->input_bytes = conversion->size;
+    if (!orient_shape(worker->settings, conversion))
         return false;
     if (!worker->is_cpu_only)
-        find_gpu_codecs(passage);
-    choose_backend(worker, passage, worker->request.alpha);
+        find_gpu_codecs(conversion);
+    choose_backend(worker, conversion, worker->request.alpha);
     /* A GPU takes the whole image. Unless it decodes it, the CPU does, while the GPU starts. */
-    const bool decodes = passage->backend == BACKEND_CPU || passage->gpu.decoder == NULL;
-    if (decodes && !open_input(passage))
+    const bool decodes = conversion->backend == BACKEND_CPU || conversion->gpu.decoder == NULL;
+    if (decodes && !open_input(conversion))
         return false;
-    passage->streams =
-        passage->backend == BACKEND_CPU && passage->orientation <= 1 && passage->reader.source.read != NULL;
-    if (decodes && !passage->streams && !decode_image(passage))
+    conversion->streams =
+        conversion->backend == BACKEND_CPU && conversion->orientation <= 1 && conversion->reader.source.read != NULL;
+    if (decodes && !conversion->streams && !decode_image(conversion))
         return false;
     if (worker->settings->strip)
-        metadata_free(&passage->metadata);
-    describe_input(passage);
+        metadata_free(&conversion->metadata);
+    describe_input(conversion);
     worker->report(worker->context, result, JOB_INPUT_KNOWN);
     return true;
 }
@@ -241,137 +243,138 @@ static void note_variants(const struct pipeline *pipeline, struct job_result *re
 }
 
 /* Filter the image as a whole. On a GPU, decode and encode it there, too, where that is possible. */
-static bool filter_image(struct job_worker *worker, struct passage *passage)
+static bool filter_image(struct job_worker *worker, struct conversion *conversion)
 {
     struct pipeline *pipeline = &worker->pipeline;
-    struct gpu_jpeg_io *io = &passage->gpu.io;
-    struct error *error = &passage->result->error;
+    struct gpu_jpeg_io *io = &conversion->gpu.io;
+    struct error *error = &conversion->result->error;
     if (pipeline->backend != BACKEND_CUDA)
         io->in = io->out = NULL;
-    bool done = io->in != NULL || passage->image.samples != NULL || decode_image(passage);
+    bool done = io->in != NULL || conversion->image.samples != NULL || decode_image(conversion);
     atomic_store(&worker->step, JOB_STEP_FILTER);
-    done = done && pipeline_run(pipeline, &passage->image, io, &passage->filtered, error);
+    done = done && pipeline_run(pipeline, &conversion->image, io, &conversion->filtered, error);
     if (!done && io->needs_cpu_decode) {
         io->in = NULL;
-        done = decode_image(passage) && pipeline_run(pipeline, &passage->image, io, &passage->filtered, error);
+        done = decode_image(conversion) && pipeline_run(pipeline, &conversion->image, io, &conversion->filtered, error);
     }
-    drop_input(passage);
-    if (done && passage->filtered.samples != passage->image.samples)
-        image_free(&passage->image);
+    drop_input(conversion);
+    if (done && conversion->filtered.samples != conversion->image.samples)
+        image_free(&conversion->image);
     return done;
 }
 
 /* ---- Encoding ---- */
 
 /* Put the metadata into the output. An output without its metadata is not written. */
-static bool close_output(struct passage *passage, size_t size)
+static bool close_output(struct conversion *conversion, size_t size)
 {
-    struct job_result *result = passage->result;
+    struct job_result *result = conversion->result;
     result->output_bytes = size;
-    const bool done = result->output_format->write_metadata(&passage->metadata, &passage->output, &result->output_bytes,
-                                                            &result->dropped_on_write, &result->error);
+    const bool done = result->output_format->write_metadata(
+        &conversion->metadata, &conversion->output, &result->output_bytes, &result->dropped_on_write, &result->error);
     stages_end(&result->stages, STAGE_ENCODE);
     return done;
 }
 
 /* Encode the filtered image, or put a file around the scan that a GPU has encoded. */
-static bool encode_image(struct job_worker *worker, struct passage *passage)
+static bool encode_image(struct job_worker *worker, struct conversion *conversion)
 {
-    struct job_result *result = passage->result;
-    const struct gpu_jpeg_io *io = &passage->gpu.io;
+    struct job_result *result = conversion->result;
+    const struct gpu_jpeg_io *io = &conversion->gpu.io;
     struct error *error = &result->error;
     size_t size = 0;
     const bool is_encoded = io->out != NULL;
     atomic_store(&worker->step, JOB_STEP_ENCODE);
     if (io->in != NULL)
-        result->decoder = passage->gpu.decoder;
+        result->decoder = conversion->gpu.decoder;
     if (is_encoded)
-        result->encoder = passage->gpu.encoder;
-    bool done = !is_encoded || codec_wrap_scan(io->out, io->data, io->data_size, &passage->output, &size, error);
+        result->encoder = conversion->gpu.encoder;
+    bool done = !is_encoded || codec_wrap_scan(io->out, io->data, io->data_size, &conversion->output, &size, error);
     if (!worker->request.page_locked) { /* a single image: encoding can use the memory */
         pipeline_leave_gpu(&worker->pipeline);
         job_release_buffers(worker);
     }
-    done = done && (is_encoded || codec_encode(&passage->filtered, result->output_format, &passage->codec,
-                                               &passage->output, &size, error));
-    return done && close_output(passage, size);
+    done = done && (is_encoded || codec_encode(&conversion->filtered, result->output_format, &conversion->codec,
+                                               &conversion->output, &size, error));
+    return done && close_output(conversion, size);
 }
 
 /* ---- Streaming ---- */
 
 /* Let the rows of the reader, or of the image if it is decoded already, pass the filters to WRITER. */
-static bool stream_rows(struct job_worker *worker, struct passage *passage, const struct codec_writer *writer)
+static bool stream_rows(struct job_worker *worker, struct conversion *conversion, const struct codec_writer *writer)
 {
-    struct row_source source = {.image = &passage->image};
-    if (passage->image.samples == NULL)
-        source = passage->reader.source;
-    if (passage->expects_opaque)
-        source.translucent = &passage->translucent;
-    return pipeline_stream(&worker->pipeline, &passage->image, &source, &writer->sink, &passage->result->error);
+    struct row_source source = {.image = &conversion->image};
+    if (conversion->image.samples == NULL)
+        source = conversion->reader.source;
+    if (conversion->expects_opaque)
+        source.translucent = &conversion->translucent;
+    return pipeline_stream(&worker->pipeline, &conversion->image, &source, &writer->sink, &conversion->result->error);
 }
 
 /* Decode, filter and encode the image row by row, or filter and encode it if it is decoded already. */
-static bool stream_image(struct job_worker *worker, struct passage *passage)
+static bool stream_image(struct job_worker *worker, struct conversion *conversion)
 {
-    struct job_result *result = passage->result;
+    struct job_result *result = conversion->result;
     struct codec_writer writer = {0};
     size_t size = 0;
-    bool done = codec_writer_open(&writer, &passage->image, result->output_format, &passage->codec, &result->error);
+    bool done =
+        codec_writer_open(&writer, &conversion->image, result->output_format, &conversion->codec, &result->error);
     stages_end(&result->stages, STAGE_ENCODE);
-    atomic_store(&worker->step, writer.finishes_late             ? JOB_STEP_FILTER
-                                : passage->image.samples != NULL ? JOB_STEP_STREAM_DECODED
-                                                                 : JOB_STEP_STREAM);
-    done = done && stream_rows(worker, passage, &writer);
+    atomic_store(&worker->step, writer.finishes_late                ? JOB_STEP_FILTER
+                                : conversion->image.samples != NULL ? JOB_STEP_STREAM_DECODED
+                                                                    : JOB_STEP_STREAM);
+    done = done && stream_rows(worker, conversion, &writer);
     atomic_store(&worker->step, writer.finishes_late ? JOB_STEP_ENCODE : JOB_STEP_WRITE);
-    if (!atomic_load(&passage->translucent)) /* else it is read again */
-        drop_input(passage);
-    done = done && codec_writer_finish(&writer, &passage->output, &size, &result->error);
+    if (!atomic_load(&conversion->translucent)) /* else it is read again */
+        drop_input(conversion);
+    done = done && codec_writer_finish(&writer, &conversion->output, &size, &result->error);
     codec_writer_close(&writer);
-    return done && close_output(passage, size);
+    return done && close_output(conversion, size);
 }
 
 /* ---- The plan ---- */
 
 /* Filtering an opaque image without premultiplying is faster and gives the same bytes. Is this such an image? Rows that
  * stream are assumed to be opaque, until one is not. */
-static bool is_opaque(const struct job_worker *worker, const struct passage *passage)
+static bool is_opaque(const struct job_worker *worker, const struct conversion *conversion)
 {
-    return worker->request.alpha == ALPHA_PREMULTIPLY && image_has_alpha(&passage->image) &&
-           (passage->image.samples == NULL || image_is_opaque(&passage->image));
+    return worker->request.alpha == ALPHA_PREMULTIPLY && image_has_alpha(&conversion->image) &&
+           (conversion->image.samples == NULL || image_is_opaque(&conversion->image));
 }
 
 /* Plan the filters, where alpha takes part as ALPHA says. The cost depends on that, so choose the backend again. */
-static bool plan_filters(struct job_worker *worker, struct passage *passage, enum alpha alpha)
+static bool plan_filters(struct job_worker *worker, struct conversion *conversion, enum alpha alpha)
 {
-    struct job_result *result = passage->result;
-    if (alpha != passage->planned.alpha)
-        choose_backend(worker, passage, alpha);
-    passage->planned.shape = passage->image;
-    return pipeline_plan(&worker->pipeline, &passage->planned, passage->backend, &result->stages, &result->error);
+    struct job_result *result = conversion->result;
+    if (alpha != conversion->planned.alpha)
+        choose_backend(worker, conversion, alpha);
+    conversion->planned.shape = conversion->image;
+    return pipeline_plan(&worker->pipeline, &conversion->planned, conversion->backend, &result->stages, &result->error);
 }
 
 /* The rows, or the image that had to be decoded after all, are not opaque: plan again, and begin again. */
-static bool plan_translucent(struct job_worker *worker, struct passage *passage)
+static bool plan_translucent(struct job_worker *worker, struct conversion *conversion)
 {
-    passage->expects_opaque = false;
-    if (atomic_exchange(&passage->translucent, false)) {
-        codec_reader_close(&passage->reader);
-        if (!open_input(passage))
+    conversion->expects_opaque = false;
+    if (atomic_exchange(&conversion->translucent, false)) {
+        codec_reader_close(&conversion->reader);
+        if (!open_input(conversion))
             return false;
     }
-    return plan_filters(worker, passage, worker->request.alpha);
+    return plan_filters(worker, conversion, worker->request.alpha);
 }
 
-bool job_plan(struct job_worker *worker, struct passage *passage)
+bool job_plan(struct job_worker *worker, struct conversion *conversion)
 {
-    struct job_result *result = passage->result;
+    struct job_result *result = conversion->result;
     const struct format *format = result->output_format;
-    result->encoder = codec_find_writer(format, &passage->image, &passage->codec, &result->error);
-    result->alpha_dropped = !format->holds_alpha && image_has_alpha(&passage->image);
+    result->encoder = codec_find_writer(format, &conversion->image, &conversion->codec, &result->error);
+    result->alpha_dropped = !format->holds_alpha && image_has_alpha(&conversion->image);
     result->reduced = result->bits > format->max_bits;
-    const bool opaque = is_opaque(worker, passage);
-    passage->expects_opaque = opaque && passage->image.samples == NULL;
-    if (result->encoder == NULL || !plan_filters(worker, passage, opaque ? ALPHA_KEEP : worker->request.alpha))
+    const bool opaque = is_opaque(worker, conversion);
+    conversion->expects_opaque = opaque && conversion->image.samples == NULL;
+    if (result->encoder == NULL || !plan_filters(worker, conversion, opaque ? ALPHA_KEEP : worker->request.alpha))
         return false;
     worker->report(worker->context, result, JOB_PLANNED);
     return true;
@@ -379,32 +382,32 @@ bool job_plan(struct job_worker *worker, struct passage *passage)
 
 /* ---- All steps ---- */
 
-static bool convert_image(struct job_worker *worker, struct passage *passage)
+static bool convert_image(struct job_worker *worker, struct conversion *conversion)
 {
-    const struct codec *encoder = passage->result->encoder;
+    const struct codec *encoder = conversion->result->encoder;
     if (worker->pipeline.backend == BACKEND_CPU && codec_writes_rows(encoder))
-        return (passage->streams || passage->image.samples != NULL || decode_image(passage)) &&
-               stream_image(worker, passage);
-    if (passage->expects_opaque && /* a whole image is filtered once, so it must be known before */
-        !(decode_image(passage) && (image_is_opaque(&passage->image) || plan_translucent(worker, passage))))
+        return (conversion->streams || conversion->image.samples != NULL || decode_image(conversion)) &&
+               stream_image(worker, conversion);
+    if (conversion->expects_opaque && /* a whole image is filtered once, so it must be known before */
+        !(decode_image(conversion) && (image_is_opaque(&conversion->image) || plan_translucent(worker, conversion))))
         return false;
-    return filter_image(worker, passage) && encode_image(worker, passage);
+    return filter_image(worker, conversion) && encode_image(worker, conversion);
 }
 
-bool job_convert(struct job_worker *worker, struct passage *passage)
+bool job_convert(struct job_worker *worker, struct conversion *conversion)
 {
-    bool done = convert_image(worker, passage);
-    if (!done && atomic_load(&passage->translucent))
-        done = plan_translucent(worker, passage) && convert_image(worker, passage);
+    bool done = convert_image(worker, conversion);
+    if (!done && atomic_load(&conversion->translucent))
+        done = plan_translucent(worker, conversion) && convert_image(worker, conversion);
     if (done)
-        note_variants(&worker->pipeline, passage->result);
+        note_variants(&worker->pipeline, conversion->result);
     return done;
 }
 
-void job_free(struct passage *passage)
+void job_free(struct conversion *conversion)
 {
-    drop_input(passage);
-    image_free(&passage->image);
-    metadata_free(&passage->metadata);
-    free(passage->output);
+    drop_input(conversion);
+    image_free(&conversion->image);
+    metadata_free(&conversion->metadata);
+    free(conversion->output);
 }

@@ -23,7 +23,7 @@ struct gpu_codecs {
 };
 
 /* The image at work. */
-struct passage {
+struct conversion {
     const struct job *job;
     struct job_result *result;
     struct codec_settings codec; /* with this image's pool, chroma subsampling and quantisers */
@@ -60,22 +60,23 @@ struct job_memory {
 };
 
 /* The memory for an image whose file of SIZE bytes is inspected. */
-struct job_memory job_estimate_memory(const struct job_worker *worker, const struct passage *passage, size_t size);
+struct job_memory job_estimate_memory(const struct job_worker *worker, const struct conversion *conversion,
+                                      size_t size);
 
 /* Give back the buffers that the worker's pipeline keeps. */
 void job_release_buffers(struct job_worker *worker);
 
 /* Choose the backend for an image whose file is inspected and whose metadata are read. Decode it and turn it upright,
  * unless a GPU decodes it or its rows stream. Reports JOB_INPUT_KNOWN. */
-bool job_decode(struct job_worker *worker, struct passage *passage);
+bool job_decode(struct job_worker *worker, struct conversion *conversion);
 
 /* Choose the codec for the output, and plan the filters. Reports JOB_PLANNED. */
-bool job_plan(struct job_worker *worker, struct passage *passage);
+bool job_plan(struct job_worker *worker, struct conversion *conversion);
 
 /* Filter and encode as planned. Where codecs and filters can, rows stream through all steps. */
-bool job_convert(struct job_worker *worker, struct passage *passage);
+bool job_convert(struct job_worker *worker, struct conversion *conversion);
 
 /* Release everything. */
-void job_free(struct passage *passage);
+void job_free(struct conversion *conversion);
 
 #endif
