@@ -72,10 +72,10 @@ static void print_output(const struct job_result *result)
 {
     print_detail("output", "%s: %s by %s, %zu bytes", file_output_name(result->job->output),
                  result->output_format->name, result->encoder->name, result->output_bytes);
-    for (int stage = 0; stage < STAGE_COUNT; stage++)
-        if (result->stages.milliseconds[stage] > 0) /* the CPU has no upload */
-            print_detail("time", "%-8s %10.3f ms", stage_name((enum stage)stage), result->stages.milliseconds[stage]);
-    print_detail("time", "%-8s %10.3f ms", "total", stages_total(&result->stages));
+    for (int phase = 0; phase < PHASE_COUNT; phase++)
+        if (result->phases.milliseconds[phase] > 0) /* the CPU has no upload */
+            print_detail("time", "%-8s %10.3f ms", phase_name((enum phase)phase), result->phases.milliseconds[phase]);
+    print_detail("time", "%-8s %10.3f ms", "total", phases_total(&result->phases));
 }
 
 /* ---- Results ---- */
@@ -91,7 +91,7 @@ static void print_result(const struct options *options, const struct job_result 
         print_detail("done", "%s: %d x %d pixels, %d channel%s%s, %s %s, %.1f ms: %s, %zu bytes", job->input,
                      result->width, result->height, result->channels, plural(result->channels),
                      result->bits > 8 ? " of 16 bits" : "", backend_name(result->backend), result->variants,
-                     stages_total(&result->stages), job->output, result->output_bytes);
+                     phases_total(&result->phases), job->output, result->output_bytes);
 }
 
 static void print_end(struct output *output, const struct job_result *result)

@@ -120,24 +120,24 @@ static bool inspect_input(struct job_worker *worker, struct conversion *conversi
 static bool read_input(struct job_worker *worker, struct conversion *conversion)
 {
     const struct job *job = conversion->job;
-    struct stages *stages = &conversion->result->stages;
+    struct phases *phases = &conversion->result->phases;
     const struct memory_budget *budget = &worker->workers->budget;
     const size_t expected = job->bytes < budget->file_max ? (size_t)job->bytes : budget->file_max;
     if (!reserve(worker, conversion, (struct job_memory){.image = expected}))
         return false;
     if (conversion->has_turn)
-        stages_end(stages, STAGE_WAIT);
+        phases_end(phases, PHASE_WAIT);
 
     bool done = file_read(job->input, budget_input_max(budget), &conversion->bytes, &conversion->size,
                           &conversion->status, &conversion->result->error);
-    stages_end(stages, STAGE_READ);
+    phases_end(phases, PHASE_READ);
     done = done && inspect_input(worker, conversion) && read_metadata(worker, conversion);
-    stages_end(stages, STAGE_DECODE);
+    phases_end(phases, PHASE_DECODE);
     /* A file that has grown since it was listed counts as it is now. */
     const size_t size = conversion->size > expected ? conversion->size : expected;
     done = done && reserve(worker, conversion, job_estimate_memory(worker, conversion, size));
     if (conversion->has_turn)
-        stages_end(stages, STAGE_WAIT);
+        phases_end(phases, PHASE_WAIT);
     return done;
 }
 
@@ -190,7 +190,7 @@ static void job_write(struct job_worker *worker, const struct conversion *conver
         result->unwritten = true;
     }
     result->linked = result->outcome == JOB_DONE && in_place && conversion->status.st_nlink > 1;
-    stages_end(&result->stages, STAGE_WRITE);
+    phases_end(&result->phases, PHASE_WRITE);
     if (result->outcome == JOB_FAILED)
         error_add_subject(&result->error, file_input_name(conversion->job->input));
     worker->report(worker->context, result, JOB_WRITTEN);
@@ -245,7 +245,7 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
                                   .device = -1,
                                   .input_bytes = (size_t)job->bytes};
     conversion.codec.pool = &worker->pool;
-    stages_begin(&result->stages);
+    phases_begin(&result->phases);
     atomic_store(&worker->step, JOB_STEP_READ);
     if (job->problem != NULL)
         error_about(&result->error, ERROR_WORK, job->input, "%s", job->problem);

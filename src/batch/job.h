@@ -67,7 +67,7 @@ struct job_result {
     char variants[256];                    /* their names, joined by commas; empty where nothing was convolved */
     const struct format *output_format;    /* as encoded */
     const struct codec *decoder, *encoder; /* NULL where nothing was decoded or encoded */
-    struct stages stages;                  /* the time of each */
+    struct phases phases;                  /* the time of each */
     bool reduced;                          /* the image has 16 bits a sample and the output holds 8 */
     bool alpha_dropped;                    /* the image has alpha and the output holds none */
     bool cmyk_converted;                   /* the input is CMYK and the output RGB */

@@ -117,7 +117,7 @@ static bool open_input(struct conversion *conversion)
     const bool done = codec_reader_open(&conversion->reader, &input, &result->error);
     if (done)
         conversion->info.codec = result->decoder = conversion->reader.codec;
-    stages_end(&result->stages, STAGE_DECODE);
+    phases_end(&result->phases, PHASE_DECODE);
     return done;
 }
 
@@ -136,7 +136,7 @@ static bool decode_image(struct conversion *conversion)
                       codec_reader_decode(&conversion->reader, &conversion->image, &result->error) &&
                       image_orient(&conversion->image, conversion->orientation, &result->error);
     drop_input(conversion);
-    stages_end(&result->stages, STAGE_DECODE);
+    phases_end(&result->phases, PHASE_DECODE);
     return done;
 }
 
@@ -203,7 +203,7 @@ static void choose_backend(struct job_worker *worker, struct conversion *convers
         .gpu_decodes = conversion->gpu.decoder != NULL,
         .gpu_encodes = conversion->gpu.encoder != NULL,
     };
-    conversion->backend = pipeline_choose(&worker->pipeline, &conversion->planned, &conversion->result->stages);
+    conversion->backend = pipeline_choose(&worker->pipeline, &conversion->planned, &conversion->result->phases);
 }
 
 bool job_decode(struct job_worker *worker, struct conversion *conversion)
@@ -272,7 +272,7 @@ static bool close_output(struct conversion *conversion, size_t size)
     result->output_bytes = size;
     const bool done = result->output_format->write_metadata(
         &conversion->metadata, &conversion->output, &result->output_bytes, &result->dropped_on_write, &result->error);
-    stages_end(&result->stages, STAGE_ENCODE);
+    phases_end(&result->phases, PHASE_ENCODE);
     return done;
 }
 
@@ -320,7 +320,7 @@ static bool stream_image(struct job_worker *worker, struct conversion *conversio
     size_t size = 0;
     bool done =
         codec_writer_open(&writer, &conversion->image, result->output_format, &conversion->codec, &result->error);
-    stages_end(&result->stages, STAGE_ENCODE);
+    phases_end(&result->phases, PHASE_ENCODE);
     atomic_store(&worker->step, writer.finishes_late                ? JOB_STEP_FILTER
                                 : conversion->image.samples != NULL ? JOB_STEP_STREAM_DECODED
                                                                     : JOB_STEP_STREAM);
@@ -350,7 +350,7 @@ static bool plan_filters(struct job_worker *worker, struct conversion *conversio
     if (alpha != conversion->planned.alpha)
         choose_backend(worker, conversion, alpha);
     conversion->planned.shape = conversion->image;
-    return pipeline_plan(&worker->pipeline, &conversion->planned, conversion->backend, &result->stages, &result->error);
+    return pipeline_plan(&worker->pipeline, &conversion->planned, conversion->backend, &result->phases, &result->error);
 }
 
 /* The rows, or the image that had to be decoded after all, are not opaque: plan again, and begin again. */

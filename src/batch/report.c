@@ -134,13 +134,13 @@ static void print_line(FILE *file, const struct report *report, const struct job
     }
     if (result->outcome != JOB_SKIPPED) {
         fputs(",\"ms\":{", file);
-        for (int stage = 0; stage < STAGE_COUNT; stage++)
-            if (result->stages.milliseconds[stage] > 0)
-                fprintf(file, "\"%s\":%.3f,", stage_name((enum stage)stage), result->stages.milliseconds[stage]);
-        fprintf(file, "\"total\":%.3f}", stages_total(&result->stages));
+        for (int phase = 0; phase < PHASE_COUNT; phase++)
+            if (result->phases.milliseconds[phase] > 0)
+                fprintf(file, "\"%s\":%.3f,", phase_name((enum phase)phase), result->phases.milliseconds[phase]);
+        fprintf(file, "\"total\":%.3f}", phases_total(&result->phases));
     }
     print_run(file, report);
-    print_start(file, stages_total(&result->stages));
+    print_start(file, phases_total(&result->phases));
     fputs("}\n", file);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The stages of one pair. */
+ * The phases of one pair. */
 #include "compare/compare_internal.h"
 
 #include "base/file.h"
@@ -19,7 +19,7 @@ struct side {
     struct codec_reader reader;
     struct image image, small; /* SMALL is for a thumbnail; it may be shrunk before pixels were ignored */
     struct metadata metadata;
-    struct error error; /* of the stage that failed */
+    struct error error; /* of the phase that failed */
     bool failed;
 };
 
@@ -29,7 +29,7 @@ struct pair {
     struct codec_settings codec[2];
     struct side sides[2];
     struct thumbnails *thumbnails; /* NULL: none are wanted */
-    bool (*stage)(struct pair *pair, int side);
+    bool (*phase)(struct pair *pair, int side);
 };
 
 /* ---- Memory ---- */
@@ -121,14 +121,14 @@ static void run_stage(void *context, int64_t index, int thread)
 {
     struct pair *pair = context;
     (void)thread;
-    pair->sides[index].failed = !pair->stage(pair, (int)index);
+    pair->sides[index].failed = !pair->phase(pair, (int)index);
 }
 
-/* Run a stage for both files, at the same time if the worker has threads for that. Fails with the error of the
+/* Run a phase for both files, at the same time if the worker has threads for that. Fails with the error of the
  * expected file, if both fail. */
-static bool run_both(struct pair *pair, bool (*stage)(struct pair *, int), struct error *error)
+static bool run_both(struct pair *pair, bool (*phase)(struct pair *, int), struct error *error)
 {
-    pair->stage = stage;
+    pair->phase = phase;
     parallel_for(&pair->worker->both, 2, 2, run_stage, pair);
     for (int i = 0; i < 2; i++) {
         struct side *side = &pair->sides[i];

@@ -49,7 +49,7 @@ bool gpu_open(struct pipeline *pipeline, struct error *error)
         if (!gpu_start_wait(request->start, GPU_CONTEXT, error) ||
             !device_open(request->device, &pipeline->device, error))
             return false;
-        stages_end(pipeline->stages, STAGE_CONTEXT);
+        phases_end(pipeline->phases, PHASE_CONTEXT);
     }
 
     const struct device_info *info = device_get_info(pipeline->device);
@@ -232,7 +232,7 @@ static bool encode_scan(struct pipeline *pipeline, const struct workspace *works
 
 /* ---- Filters ---- */
 
-/* Marks on the device's stream: one at the end of each stage, MARK_BEGIN before the first, and MARK_LOCK once the lock
+/* Marks on the device's stream: one at the end of each phase, MARK_BEGIN before the first, and MARK_LOCK once the lock
  * of constant memory is held. */
 enum mark { MARK_BEGIN, MARK_INPUT, MARK_SPLIT, MARK_LOCK, MARK_CONVOLVE, MARK_MERGE, MARK_OUTPUT, MARK_COUNT };
 
@@ -335,16 +335,16 @@ static bool fetch_output(struct pipeline *pipeline, void *samples, struct gpu_jp
            device_mark(device, MARK_OUTPUT, error) && device_wait(device, error);
 }
 
-/* Add the times of the stages on the device, by the device's own clock. */
+/* Add the times of the phases on the device, by the device's own clock. */
 static bool add_device_times(struct pipeline *pipeline, const struct gpu_jpeg_io *io, struct error *error)
 {
-    const enum stage stages[MARK_COUNT] = {
-        [MARK_INPUT] = io->in != NULL ? STAGE_DECODE : STAGE_UPLOAD,
-        [MARK_SPLIT] = STAGE_SPLIT,
-        [MARK_LOCK] = STAGE_WAIT,
-        [MARK_CONVOLVE] = STAGE_CONVOLVE,
-        [MARK_MERGE] = STAGE_MERGE,
-        [MARK_OUTPUT] = io->out != NULL ? STAGE_ENCODE : STAGE_DOWNLOAD,
+    const enum phase phases[MARK_COUNT] = {
+        [MARK_INPUT] = io->in != NULL ? PHASE_DECODE : PHASE_UPLOAD,
+        [MARK_SPLIT] = PHASE_SPLIT,
+        [MARK_LOCK] = PHASE_WAIT,
+        [MARK_CONVOLVE] = PHASE_CONVOLVE,
+        [MARK_MERGE] = PHASE_MERGE,
+        [MARK_OUTPUT] = io->out != NULL ? PHASE_ENCODE : PHASE_DOWNLOAD,
     };
     for (int mark = MARK_INPUT; mark <= MARK_OUTPUT; mark++) {
         if (mark == MARK_LOCK && pipeline->request->constant_memory == NULL)
@@ -352,9 +352,9 @@ static bool add_device_times(struct pipeline *pipeline, const struct gpu_jpeg_io
         float milliseconds;
         if (!device_elapsed(pipeline->device, mark - 1, mark, &milliseconds, error))
             return false;
-        pipeline->stages->milliseconds[stages[mark]] += (double)milliseconds;
+        pipeline->phases->milliseconds[phases[mark]] += (double)milliseconds;
     }
-    pipeline->stages->last = clock_milliseconds();
+    pipeline->phases->last = clock_milliseconds();
     return true;
 }
 
@@ -375,12 +375,12 @@ bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_jpeg_
     io = io != NULL ? io : &none;
     *intact = true;
     bool done = reserve_workspace(pipeline, image, io, &workspace, error);
-    stages_end(pipeline->stages, STAGE_BUFFERS);
+    phases_end(pipeline->phases, PHASE_BUFFERS);
     if (done && request->page_locked && (io->in == NULL || io->out == NULL)) {
         result->samples = pipeline->page_locked.data;
         if (io->in == NULL)
             memcpy(result->samples, image->samples, image_bytes(image));
-        stages_end(pipeline->stages, STAGE_UPLOAD);
+        phases_end(pipeline->phases, PHASE_UPLOAD);
     }
     /* A kernel that fails shows at the wait, before the download overwrites the image. */
     done = done && queue_image(pipeline, image, result->samples, io, &workspace, error) && device_wait(device, error);

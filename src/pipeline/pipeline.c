@@ -95,7 +95,7 @@ static struct backend_seconds expected_seconds(const struct request *request, co
 }
 
 /* Choose for a single image. Where the CPU is expected to be faster, CUDA is not started at all. */
-static bool choose_for_image(struct pipeline *pipeline, const struct pipeline_input *input, struct stages *stages)
+static bool choose_for_image(struct pipeline *pipeline, const struct pipeline_input *input, struct phases *phases)
 {
     const struct request *request = pipeline->request;
     const struct backend_seconds seconds = expected_seconds(request, input);
@@ -105,7 +105,7 @@ static bool choose_for_image(struct pipeline *pipeline, const struct pipeline_in
     if (is_faster) {
         gpu_start_begin(request->start);
         uses_gpu = gpu_check(request, &pipeline->why);
-        stages_end(stages, uses_gpu || pipeline_may_have_gpu() ? STAGE_DRIVER : STAGE_PLAN);
+        phases_end(phases, uses_gpu || pipeline_may_have_gpu() ? PHASE_DRIVER : PHASE_PLAN);
     }
     if (uses_gpu)
         error_set(&pipeline->why, ERROR_NONE, "a GPU is expected to take %.1f ms with its start-up, the CPU %.1f ms",
@@ -162,7 +162,7 @@ static bool choose_in_batch(const struct request *request, const struct pipeline
     return uses_gpu && is_ready(batch, request->start);
 }
 
-enum backend pipeline_choose(struct pipeline *pipeline, const struct pipeline_input *input, struct stages *stages)
+enum backend pipeline_choose(struct pipeline *pipeline, const struct pipeline_input *input, struct phases *phases)
 {
     const struct request *request = pipeline->request;
     bool uses_gpu = request->choice != CHOICE_CPU && pipeline->fallback.code == ERROR_NONE;
@@ -170,7 +170,7 @@ enum backend pipeline_choose(struct pipeline *pipeline, const struct pipeline_in
     if (uses_gpu && request->choice == CHOICE_CUDA)
         gpu_start_begin(request->start);
     else if (uses_gpu)
-        uses_gpu = request->batch != NULL ? choose_in_batch(request, input) : choose_for_image(pipeline, input, stages);
+        uses_gpu = request->batch != NULL ? choose_in_batch(request, input) : choose_for_image(pipeline, input, phases);
     return uses_gpu ? BACKEND_CUDA : BACKEND_CPU;
 }
 
@@ -197,11 +197,11 @@ static bool plan_for_gpu(struct pipeline *pipeline, struct error *error)
     if (pipeline->device == NULL) {
         if (!gpu_check(pipeline->request, error))
             return false;
-        stages_end(pipeline->stages, STAGE_DRIVER);
+        phases_end(pipeline->phases, PHASE_DRIVER);
     }
     if (!make_plans(pipeline, BACKEND_CUDA, error))
         return false;
-    stages_end(pipeline->stages, STAGE_PLAN);
+    phases_end(pipeline->phases, PHASE_PLAN);
     return gpu_open(pipeline, error);
 }
 
@@ -210,7 +210,7 @@ static bool fall_back_to_cpu(struct pipeline *pipeline, struct error *error)
 {
     pipeline->fallback = *error;
     gpu_close(pipeline, false);
-    stages_end(pipeline->stages, STAGE_CONTEXT);
+    phases_end(pipeline->phases, PHASE_CONTEXT);
     return make_plans(pipeline, BACKEND_CPU, error);
 }
 
@@ -227,11 +227,11 @@ bool pipeline_open(struct pipeline *pipeline, const struct request *request, str
 }
 
 bool pipeline_plan(struct pipeline *pipeline, const struct pipeline_input *input, enum backend backend,
-                   struct stages *stages, struct error *error)
+                   struct phases *phases, struct error *error)
 {
     const struct request *request = pipeline->request;
     const struct image *image = &input->shape;
-    pipeline->stages = stages;
+    pipeline->phases = phases;
     atomic_store(&pipeline->progress_permille, -1);
     pipeline->effective_alpha = input->alpha;
     pipeline->work = request_work(request, input->alpha, image);
@@ -259,7 +259,7 @@ bool pipeline_plan(struct pipeline *pipeline, const struct pipeline_input *input
     } else {
         done = may_fall_back(request) && fall_back_to_cpu(pipeline, error);
     }
-    stages_end(stages, STAGE_PLAN);
+    phases_end(phases, PHASE_PLAN);
     return done;
 }
 

@@ -13,8 +13,8 @@
 #include "image/image.h"
 #include "image/rows.h"
 #include "jpeg/jpeg.h"
+#include "pipeline/phases.h"
 #include "pipeline/request.h"
-#include "pipeline/stages.h"
 #include "plan/plan.h"
 #include "variants/choose.h"
 
@@ -62,7 +62,7 @@ struct pipeline {
     struct error why; /* its message says why this backend was chosen */
 
     /* The plan for the image at work. pipeline_plan makes it. */
-    struct stages *stages;
+    struct phases *phases;
     enum alpha effective_alpha; /* as in struct pipeline_input */
     enum backend backend;
     struct work work;             /* what the variants were chosen for */
@@ -114,12 +114,12 @@ bool pipeline_open(struct pipeline *pipeline, const struct request *request, str
 /* Choose who filters INPUT, by the request, the costs and the state of the GPU. If a GPU does, let it start. With
  * CHOICE_AUTO, a single image waits until the driver says that there is a GPU. In a batch, the first image of each kind
  * decides for the kind, and the CPU works until the GPU is ready. Sets pipeline->why. */
-enum backend pipeline_choose(struct pipeline *pipeline, const struct pipeline_input *input, struct stages *stages);
+enum backend pipeline_choose(struct pipeline *pipeline, const struct pipeline_input *input, struct phases *phases);
 
 /* Plan the filters for INPUT on BACKEND, which pipeline_choose has chosen: make the plans, and open the device unless
- * it is open. If the GPU cannot be opened, the CPU may take over. STAGES receives the times until the next call. */
+ * it is open. If the GPU cannot be opened, the CPU may take over. PHASES receives the times until the next call. */
 bool pipeline_plan(struct pipeline *pipeline, const struct pipeline_input *input, enum backend backend,
-                   struct stages *stages, struct error *error);
+                   struct phases *phases, struct error *error);
 
 /* Write to TEXT what a planned pipeline works on: the GPU's name and compute capability, or the CPU's instruction set.
  * Returns false if that is not known: the variant `reference` needs no instruction set. */
@@ -135,7 +135,7 @@ bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_jpe
 
 /* Apply the filters of a pipeline that is planned for the CPU to an image of SHAPE, whose samples do not matter. Reading,
  * filtering and writing run beside each other on the threads of the pool. Only some bands of rows are in memory, unless
- * the filters need the whole image at once. The stages of these threads add up. */
+ * the filters need the whole image at once. The phases of these threads add up. */
 bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const struct row_source *source,
                      const struct row_sink *sink, struct error *error);
 

@@ -23,7 +23,7 @@ struct span {
 struct band_worker {
     struct plane planes[2];
     struct image merged; /* rows between two filters of a chain, where these round; else its samples are NULL */
-    struct stages watch; /* the times of this thread */
+    struct phases watch; /* the times of this thread */
 };
 
 /* The filters of an image. */
@@ -213,10 +213,10 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
     split_span(filtering, needed, &planes);
     if (worker->merged.samples != NULL && image_has_alpha(&stream->shape)) /* for the alpha that no plane holds */
         copy_unfiltered(stream, needed, &worker->merged);
-    stages_end(&worker->watch, STAGE_SPLIT);
+    phases_end(&worker->watch, PHASE_SPLIT);
     if (!convolve_band(filtering, worker, needed, wanted, &result, error))
         return false;
-    stages_end(&worker->watch, STAGE_CONVOLVE);
+    phases_end(&worker->watch, PHASE_CONVOLVE);
 
     if (result.count < produced->channels &&
         worker->merged.samples != NULL) /* an earlier filter may have changed alpha */
@@ -224,7 +224,7 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
     else if (result.count < produced->channels)
         copy_unfiltered(stream, wanted, produced);
     image_merge(&result, alpha_of(filtering, request->count - 1), request->linear, produced);
-    stages_end(&worker->watch, STAGE_MERGE);
+    phases_end(&worker->watch, PHASE_MERGE);
     return true;
 }
 
@@ -257,7 +257,7 @@ static void plan_stream(struct filtering *filtering, const struct request *reque
 bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const struct row_source *source,
                      const struct row_sink *sink, struct error *error)
 {
-    struct stages *stages = pipeline->stages;
+    struct phases *phases = pipeline->phases;
     struct filtering filtering;
     plan_stream(&filtering, pipeline->request, &pipeline->work, shape, source, sink,
                 useful_threads(pipeline, source, sink));
@@ -268,15 +268,15 @@ bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const
     const bool done = filtering.workers != NULL && stream_run(&filtering.stream, error);
     if (filtering.workers == NULL)
         error_no_memory(error, "%d threads", threads);
-    stages->milliseconds[STAGE_DECODE] += filtering.stream.decoding;
-    stages->milliseconds[STAGE_ENCODE] += filtering.stream.encoding;
+    phases->milliseconds[PHASE_DECODE] += filtering.stream.decoding;
+    phases->milliseconds[PHASE_ENCODE] += filtering.stream.encoding;
     for (int i = 0; filtering.workers != NULL && i < threads; i++) {
-        for (int k = 0; k < STAGE_COUNT; k++)
-            stages->milliseconds[k] += filtering.workers[i].watch.milliseconds[k];
+        for (int k = 0; k < PHASE_COUNT; k++)
+            phases->milliseconds[k] += filtering.workers[i].watch.milliseconds[k];
         worker_close(&filtering.workers[i]);
     }
     free(filtering.workers);
-    stages->last = clock_milliseconds();
+    phases->last = clock_milliseconds();
     return done;
 }
 

@@ -60,11 +60,11 @@ static struct image make_image(int bits)
 /* Filter an image of so many BITS; *ALLOCATED and *LAUNCHES become what that took. */
 static void filter_image(struct pipeline *pipeline, int bits, size_t *allocated, size_t *launches)
 {
-    struct stages stages;
+    struct phases phases;
     struct image image = make_image(bits), result;
-    stages_begin(&stages);
+    phases_begin(&phases);
     const size_t before = allocations, launched = scratches;
-    assert_true(pipeline_plan(pipeline, &(struct pipeline_input){.shape = image}, BACKEND_CPU, &stages, NULL));
+    assert_true(pipeline_plan(pipeline, &(struct pipeline_input){.shape = image}, BACKEND_CPU, &phases, NULL));
     assert_true(pipeline_run(pipeline, &image, NULL, &result, NULL));
     *allocated = allocations - before;
     *launches = scratches - launched;

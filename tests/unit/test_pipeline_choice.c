@@ -35,11 +35,11 @@ static struct image shape(int width, int height, int bits)
 static bool plan_image(struct pipeline *pipeline, const struct request *request, int side, int bits,
                        struct error *error)
 {
-    static struct stages stages;
+    static struct phases phases;
     const struct pipeline_input input = {.shape = shape(side, side, bits), .alpha = request->alpha};
-    stages_begin(&stages);
+    phases_begin(&phases);
     assert_true(pipeline_open(pipeline, request, error));
-    return pipeline_plan(pipeline, &input, pipeline_choose(pipeline, &input, &stages), &stages, error);
+    return pipeline_plan(pipeline, &input, pipeline_choose(pipeline, &input, &phases), &phases, error);
 }
 
 static void test_a_small_image_stays_on_the_cpu(void **state)
@@ -115,7 +115,7 @@ static void test_the_cpu_takes_over_for_this_and_all_later_images(void **state)
     static struct filter filter;
     struct pipeline pipeline;
     struct error error;
-    struct stages stages;
+    struct phases phases;
     find("blur", &filter);
     const struct request request = {
         .filters = &filter, .count = 1, .choice = CHOICE_CUDA, .device = 1000000, .cpu_fallback = true};
@@ -127,10 +127,10 @@ static void test_the_cpu_takes_over_for_this_and_all_later_images(void **state)
     for (int bits = 8; bits <= 16; bits += 8) {
         assert_true(image_allocate(&image, 64, 64, 3, bits, &error));
         memset(image.samples, 77, image_bytes(&image));
-        stages_begin(&stages);
+        phases_begin(&phases);
         const struct pipeline_input input = {.shape = image};
-        const enum backend backend = pipeline_choose(&pipeline, &input, &stages);
-        assert_true(pipeline_plan(&pipeline, &input, backend, &stages, &error));
+        const enum backend backend = pipeline_choose(&pipeline, &input, &phases);
+        assert_true(pipeline_plan(&pipeline, &input, backend, &phases, &error));
         assert_true(pipeline_run(&pipeline, &image, NULL, &result, &error));
         assert_int_equal(pipeline.backend, BACKEND_CPU);
         assert_ptr_equal(result.samples, image.samples);

@@ -225,12 +225,12 @@ static bool write_rows(void *context, int first, const struct image *band, struc
 /* ---- Checks ---- */
 
 static void open_pipeline(struct pipeline *pipeline, const struct request *request, const struct image *image,
-                          struct stages *stages)
+                          struct phases *phases)
 {
-    stages_begin(stages);
+    phases_begin(phases);
     assert_true(pipeline_open(pipeline, request, NULL));
     const struct pipeline_input input = {.shape = *image, .alpha = request->alpha};
-    assert_true(pipeline_plan(pipeline, &input, BACKEND_CPU, stages, NULL));
+    assert_true(pipeline_plan(pipeline, &input, BACKEND_CPU, phases, NULL));
 }
 
 /* Stream IMAGE by functions. ROWS says what fails. */
@@ -238,13 +238,13 @@ static bool stream(const struct request *request, const struct image *image, str
                    struct error *error)
 {
     struct pipeline pipeline;
-    struct stages stages;
+    struct phases phases;
     rows->in = image;
     rows->out = make_image(image->width, image->height, image->channels, image->bits);
     rows->above = make_image(image->width, image->height, image->channels, image->bits);
     rows->encoded = calloc((size_t)image->height, sizeof *rows->encoded);
     assert_non_null(rows->encoded);
-    open_pipeline(&pipeline, request, image, &stages);
+    open_pipeline(&pipeline, request, image, &phases);
     const struct row_source in_order = {
         .context = rows, .raw_bytes = bytes_of(image, 1), .multiple = 1, .fetch = fetch, .read = read_rows};
     const struct row_source any_order = {.context = rows,
@@ -287,12 +287,12 @@ static void check(struct request request, int width, int height, int channels, i
     for (int threads = 1; threads <= 3; threads += 2) {
         struct thread_pool pool;
         struct pipeline pipeline;
-        struct stages stages;
+        struct phases phases;
         thread_pool_open(&pool, threads);
         request.pool = &pool;
         struct image copy;
         assert_true(image_convert(&image, bits, &copy, NULL));
-        open_pipeline(&pipeline, &request, &copy, &stages);
+        open_pipeline(&pipeline, &request, &copy, &phases);
         assert_true(pipeline_run(&pipeline, &copy, NULL, &result, NULL));
         assert_memory_equal(result.samples, whole.samples, image_bytes(&whole));
         pipeline_close(&pipeline);
