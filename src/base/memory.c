@@ -3,7 +3,7 @@
  * The memory budget: a counter, a mutex and a condition. */
 #include "base/memory.h"
 
-#include "base/allowance.h"
+#include "base/resource_limits.h"
 #include "base/text.h"
 
 #include <stdint.h>
@@ -100,12 +100,12 @@ void budget_release(struct memory_budget *budget, size_t size)
 
 size_t budget_default(void)
 {
-    return allowance_find("").memory / 4;
+    return resource_limits_find("").memory / 4;
 }
 
 size_t budget_file_max(void)
 {
-    return allowance_find("").memory / 2;
+    return resource_limits_find("").memory / 2;
 }
 
 size_t budget_input_max(const struct memory_budget *budget)

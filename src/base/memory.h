@@ -59,7 +59,7 @@ void budget_raise(struct memory_budget *budget, size_t need, size_t *reserved);
 /* Give back SIZE bytes. */
 void budget_release(struct memory_budget *budget, size_t size);
 
-/* A quarter of this process's memory (base/allowance.h): the default limit for many images. */
+/* A quarter of this process's memory (base/resource_limits.h): the default limit for many images. */
 size_t budget_default(void);
 
 /* The largest file that is read, also from a pipe that does not end: half of this process's memory. Its result may have

@@ -4,7 +4,7 @@
  * it finds none, it withdraws the seats that are still free: it never waits for a thread that has not begun. */
 #include "base/parallel.h"
 
-#include "base/allowance.h"
+#include "base/resource_limits.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -14,7 +14,7 @@ int parallel_processors(void)
 {
     cpu_set_t set;
     const int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    const int share = allowance_find("").processors;
+    const int share = resource_limits_find("").processors;
     return share < allowed ? share : allowed;
 }
 

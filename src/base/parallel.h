@@ -33,7 +33,7 @@ struct thread_pool {
     int busy;   /* how many of these have not ended */
 };
 
-/* How many processors this process may use, at least 1: by its affinity and by its limits (base/allowance.h). */
+/* How many processors this process may use, at least 1: by its affinity and by its limits (base/resource_limits.h). */
 int parallel_processors(void);
 
 /* Make a pool of at most THREADS threads; 0 is one for each processor. No thread is started yet. */

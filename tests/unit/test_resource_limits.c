@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Limits of cgroups, from files below a root of our own, and of Slurm and MPI, from the environment. */
-#include "base/allowance.h"
+#include "base/resource_limits.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,7 @@ static int begin(void **state)
     strcpy(strrchr(root, '-'), "-XXXXXX");
     if (mkdtemp(root) == NULL)
         return -1;
-    const struct allowance limits = allowance_find(root); /* without any file */
+    const struct resource_limits limits = resource_limits_find(root); /* without any file */
     machine_memory = limits.memory;
     machine_processors = limits.processors;
     return 0;
@@ -55,7 +55,7 @@ static int end(void **state)
 /* MEMORY 0, PROCESSORS 0: what the machine has. */
 static void check(size_t memory, int processors)
 {
-    const struct allowance limits = allowance_find(root);
+    const struct resource_limits limits = resource_limits_find(root);
     assert_int_equal(limits.memory, memory > 0 ? memory : machine_memory);
     assert_int_equal(limits.processors, processors > 0 ? processors : machine_processors);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Limits from the files of cgroups and from the environment. A file that cannot be read sets no limit. */
-#include "base/allowance.h"
+#include "base/resource_limits.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -24,14 +24,14 @@ static int read_numbers(const char *folder, const char *name, long long numbers[
     return count > 0 && numbers[0] > 0 ? count : 0;
 }
 
-static void lower_memory(struct allowance *limits, unsigned long long bytes)
+static void lower_memory(struct resource_limits *limits, unsigned long long bytes)
 {
     if (bytes < limits->memory)
         limits->memory = (size_t)bytes;
 }
 
 /* A quota of microseconds of processors in each period. A part of a processor counts as one. */
-static void lower_processors(struct allowance *limits, long long quota, long long period)
+static void lower_processors(struct resource_limits *limits, long long quota, long long period)
 {
     const long long processors = period > 0 ? (quota + period - 1) / period : INT_MAX;
     if (processors < limits->processors)
@@ -39,7 +39,7 @@ static void lower_processors(struct allowance *limits, long long quota, long lon
 }
 
 /* The limits of one cgroup, of v2 or v1. */
-static void read_cgroup(const char *folder, struct allowance *limits)
+static void read_cgroup(const char *folder, struct resource_limits *limits)
 {
     long long numbers[2], period[2];
     if (read_numbers(folder, "memory.max", numbers) > 0 || read_numbers(folder, "memory.limit_in_bytes", numbers) > 0)
@@ -53,7 +53,7 @@ static void read_cgroup(const char *folder, struct allowance *limits)
 
 /* The limits of the cgroup PATH below a mount, and of all above it, which hold too. A container may see the host's path
  * and only its own cgroup, as the mount: then that alone is there. */
-static void read_cgroups(const char *root, const char *mount, const char *path, struct allowance *limits)
+static void read_cgroups(const char *root, const char *mount, const char *path, struct resource_limits *limits)
 {
     char folder[4160];
     const int above = snprintf(folder, sizeof folder, "%s/sys/fs/cgroup%s%s", root, mount, path) - (int)strlen(path);
@@ -68,7 +68,7 @@ static void read_cgroups(const char *root, const char *mount, const char *path, 
 
 /* cgroups(7): each line of /proc/self/cgroup is ID:CONTROLLERS:PATH. v2 has no controllers there. It is mounted alone,
  * or as `unified` next to those of v1, whose mounts have the names of their controllers. */
-static void find_cgroups(const char *root, struct allowance *limits)
+static void find_cgroups(const char *root, struct resource_limits *limits)
 {
     char name[4160], line[4400];
     snprintf(name, sizeof name, "%s/proc/self/cgroup", root);
@@ -139,11 +139,11 @@ static void lower_count(int *count, int limit)
         *count = limit;
 }
 
-struct allowance allowance_find(const char *root)
+struct resource_limits resource_limits_find(const char *root)
 {
     enum { SLURM_UNIT = 1 << 20 };
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE), online = sysconf(_SC_NPROCESSORS_ONLN);
-    struct allowance limits = {
+    struct resource_limits limits = {
         .memory = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : (size_t)1 << 30, /* 1 GiB if nobody says */
         .processors = online > 0 && online < INT_MAX ? (int)online : 1,
     };

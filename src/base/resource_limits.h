@@ -2,17 +2,17 @@
  *
  * The memory and processors that this process may use: the limits of containers (cgroup v1 and v2) and of Slurm, and
  * its share if MPI or Slurm has started several processes of one program on this machine. */
-#ifndef GPUCONV_ALLOWANCE_H
-#define GPUCONV_ALLOWANCE_H
+#ifndef GPUCONV_RESOURCE_LIMITS_H
+#define GPUCONV_RESOURCE_LIMITS_H
 
 #include <stddef.h>
 
-struct allowance {
+struct resource_limits {
     size_t memory;  /* bytes of this process */
     int processors; /* at least 1 */
 };
 
 /* Find the limits. ROOT is the folder of /proc and /sys: "", or another one in tests. */
-struct allowance allowance_find(const char *root);
+struct resource_limits resource_limits_find(const char *root);
 
 #endif
