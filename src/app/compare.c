@@ -162,7 +162,7 @@ static void warn_row(const struct options *options, const struct compare_row *ro
     const struct row_file *const files[2] = {&row->expected, &row->actual};
     for (int i = 0; i < 2; i++)
         if (files[i]->path != NULL)
-            warn_extras(options, file_input_name(files[i]->path), files[i]->extras);
+            warn_other_content(options, file_input_name(files[i]->path), files[i]->other_content);
 }
 
 /* Print a problem as an error. */

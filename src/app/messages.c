@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "codec/codec.h"
-#include "container/extras.h"
+#include "container/other_content.h"
 #include "metadata/metadata.h"
 
 #include <errno.h>
@@ -46,12 +46,12 @@ void warn_dropped_metadata(const struct options *options, const char *name, uint
     print_warning(options, name, text);
 }
 
-void warn_extras(const struct options *options, const char *name, unsigned extras)
+void warn_other_content(const struct options *options, const char *name, unsigned other_content)
 {
-    char names[EXTRAS_TEXT], text[sizeof names + 64];
-    if (extras == 0 || options->job.first_picture)
+    char names[OTHER_CONTENT_TEXT], text[sizeof names + 64];
+    if (other_content == 0 || options->job.first_picture)
         return;
-    container_print_extras(extras, names);
+    container_print_other_content(other_content, names);
     snprintf(text, sizeof text, ": also holds %s; only its first picture is taken", names);
     print_warning(options, name, text);
 }

@@ -104,7 +104,7 @@ static void print_end(struct output *output, const struct job_result *result)
         return;
     }
     if (result->outcome == JOB_FAILED || options->verbose || result->reduced || result->alpha_dropped ||
-        result->cmyk_converted || result->linked || result->extras != 0 || result->dropped_on_read != 0 ||
+        result->cmyk_converted || result->linked || result->other_content != 0 || result->dropped_on_read != 0 ||
         result->dropped_on_write != 0)
         progress_clear(&output->progress);
     warn_dropped_metadata(options, file_input_name(job->input), result->dropped_on_read);
@@ -116,7 +116,7 @@ static void print_end(struct output *output, const struct job_result *result)
         return;
     }
     if (result->outcome == JOB_DONE) {
-        warn_extras(options, file_input_name(job->input), result->extras);
+        warn_other_content(options, file_input_name(job->input), result->other_content);
         if (result->cmyk_converted)
             print_warning(options, file_input_name(job->input), ": is CMYK; its result is RGB");
         warn_losses(options, file_output_name(job->output), result->output_format, result->alpha_dropped,

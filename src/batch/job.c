@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "batch/job_internal.h"
 #include "batch/outputs.h"
-#include "container/extras.h"
+#include "container/other_content.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -85,13 +85,13 @@ static bool check_in_place(const struct job_settings *settings, const struct con
     const char *name = conversion->job->input;
     if (!settings->in_place)
         return true;
-    if (info->extras != 0 && !settings->first_picture) {
-        char extras[EXTRAS_TEXT];
-        container_print_extras(info->extras, extras);
+    if (info->other_content != 0 && !settings->first_picture) {
+        char other_content[OTHER_CONTENT_TEXT];
+        container_print_other_content(info->other_content, other_content);
         return error_about(error, ERROR_WORK, name,
                            "also holds %s, which --in-place would lose; write to another file, or give "
                            "--first-picture to keep its first picture only",
-                           extras);
+                           other_content);
     }
     return !info->cmyk || error_about(error, ERROR_WORK, name,
                                       "is CMYK, and --in-place would make it RGB; write the result to another file");

@@ -71,7 +71,7 @@ struct job_result {
     bool reduced;                          /* the image has 16 bits a sample and the output holds 8 */
     bool alpha_dropped;                    /* the image has alpha and the output holds none */
     bool cmyk_converted;                   /* the input is CMYK and the output RGB */
-    unsigned extras;                       /* what the input holds besides its first picture, as in codec_info */
+    unsigned other_content;                /* what the input holds besides its first picture, as in codec_info */
     bool linked;                           /* in place, and other hard links keep the old content */
     uint32_t dropped_on_read;              /* metadata of the input that are not carried, as in struct metadata */
     uint32_t dropped_on_write;             /* metadata that the output's format does not hold */

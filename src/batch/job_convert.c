@@ -188,7 +188,7 @@ static void describe_input(struct conversion *conversion)
     result->input_bits = info->bits;
     result->input_format = info->format;
     result->cmyk_converted = info->cmyk;
-    result->extras = info->extras;
+    result->other_content = info->other_content;
     result->dropped_on_read = conversion->metadata.dropped;
     result->decoder = info->codec;
 }

@@ -4,7 +4,7 @@
 #include "batch/report.h"
 
 #include "base/file.h"
-#include "container/extras.h"
+#include "container/other_content.h"
 #include "metadata/metadata.h"
 
 #include <errno.h>
@@ -117,10 +117,10 @@ static void print_line(FILE *file, const struct report *report, const struct job
             fprintf(file, ",\"device\":%d", result->device);
         text_print_json_member(file, "variant", result->variants);
     }
-    if (result->outcome == JOB_DONE && result->extras != 0) {
-        char extras[EXTRAS_TEXT];
-        container_print_extras(result->extras, extras);
-        text_print_json_member(file, "pictures_left_out", extras);
+    if (result->outcome == JOB_DONE && result->other_content != 0) {
+        char other_content[OTHER_CONTENT_TEXT];
+        container_print_other_content(result->other_content, other_content);
+        text_print_json_member(file, "pictures_left_out", other_content);
     }
     if (result->outcome == JOB_DONE && (result->dropped_on_read | result->dropped_on_write) != 0) {
         char parts[METADATA_PARTS * METADATA_REASONS * 40]; /* none is longer than 39 bytes */

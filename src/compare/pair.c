@@ -87,7 +87,7 @@ static bool inspect_side(struct pair *pair, int i)
     file->height = side->info.height;
     file->channels = side->info.channels;
     file->bits = codec_bits(&side->info, &pair->codec[i]);
-    file->extras = side->info.extras;
+    file->other_content = side->info.other_content;
     return true;
 }
 

@@ -32,7 +32,7 @@ struct row_file {
     uint64_t bytes;
     int width, height, channels, bits; /* of the image; 0 if no decoding was needed, or it failed */
     int orientation;                   /* of EXIF, 1 to 8; 0 if metadata were not compared */
-    unsigned extras;                   /* other contents of the file, as in container/extras.h */
+    unsigned other_content;            /* other contents of the file, as in container/other_content.h */
 };
 
 struct compare_row {

@@ -23,7 +23,7 @@ struct codec_info {
     bool progressive;            /* a JPEG in several scans: all of them are in memory before the first row is read */
     bool is_too_short;           /* no data of this length can fill a picture of this size */
     size_t data;                 /* bytes of the compressed samples in the file */
-    unsigned extras;             /* what the file holds besides the image, as in extras.h */
+    unsigned other_content;      /* what the file holds besides the image, as in other_content.h */
     struct chroma_subsampling chroma_subsampling;
     struct jpeg_headers jpeg; /* of a JPEG */
 
@@ -33,7 +33,7 @@ struct codec_info {
 };
 
 /* Check the SIZE bytes of a PNG from its signature to IEND, or of a JPEG from SOI to EOI. Bytes after that are named in
- * INFO->extras and ignored. Fill INFO. NAME is the file's name, for the error. */
+ * INFO->other_content and ignored. Fill INFO. NAME is the file's name, for the error. */
 bool png_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
 bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
 

@@ -3,7 +3,7 @@
  * The check of a JPEG: the segments up to the end of the image, the frame header, the sizes of Huffman tables. The
  * check also reads the headers for whoever decodes the file: no other code parses them. */
 #include "container/check.h"
-#include "container/extras.h"
+#include "container/other_content.h"
 
 #include <string.h>
 
@@ -283,7 +283,7 @@ static void note_data(size_t at, size_t size, struct jpeg_state *state)
 static bool check_segment(const struct jpeg_segment *segment, struct jpeg_state *state)
 {
     state->last = segment->marker;
-    state->info.extras |= container_extras_of(segment);
+    state->info.other_content |= container_other_content_of(segment);
     if (state->index.data == NULL && container_is_picture_index(segment))
         state->index = *segment;
     if (segment->marker == JPEG_MARKER_DHT)
@@ -338,7 +338,7 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct code
         found->is_too_short |= !state.components[i].filled;
     found->progressive = found->jpeg.frame == JPEG_MARKER_SOF2 || state.scans > 1;
     found->jpeg.is_sequential = !state.is_unusual && !found->progressive && state.last == JPEG_MARKER_SOS;
-    found->extras |= container_extras_behind(bytes, size, size - segment.left, &state.index);
+    found->other_content |= container_other_content_behind(bytes, size, size - segment.left, &state.index);
     *info = *found;
     return true;
 }

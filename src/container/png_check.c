@@ -2,7 +2,7 @@
  *
  * The check of a PNG: the signature, the order of the chunks, their CRCs and sizes. */
 #include "container/check.h"
-#include "container/extras.h"
+#include "container/other_content.h"
 #include "container/png.h"
 
 #include <assert.h>
@@ -112,9 +112,9 @@ static bool check_chunk(const struct png_chunk *chunk, struct png_state *state)
     if (end && (chunk->size != 0 || !state->picture))
         return DAMAGED(state, "%s", chunk->size != 0 ? "its IEND chunk is not empty" : "it holds no IDAT chunk");
     if (png_chunk_is(chunk, "fdAT"))
-        state->info.extras |= 1U << EXTRA_FRAMES;
+        state->info.other_content |= 1U << OTHER_FRAMES;
     if (memcmp(chunk->type, "mkB", 3) == 0 || png_chunk_is(chunk, "mkTS"))
-        state->info.extras |= 1U << EXTRA_LAYERS;
+        state->info.other_content |= 1U << OTHER_LAYERS;
     if (isupper((unsigned char)chunk->type[0]) && !picture && !end)
         return error_about(state->error, ERROR_WORK, state->name,
                            "the PNG file needs a decoder for chunk %.4s at byte %zu; save it again as a plain PNG",
@@ -169,6 +169,6 @@ bool png_check(const uint8_t *bytes, size_t size, const char *name, struct codec
     info->is_too_short = is_too_short(&state);
     info->bits = info->bits > 8 ? 16 : 8;
     info->data = state.data;
-    info->extras |= container_extras_behind(bytes, size, walk.at, &(struct jpeg_segment){0});
+    info->other_content |= container_other_content_behind(bytes, size, walk.at, &(struct jpeg_segment){0});
     return true;
 }

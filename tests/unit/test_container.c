@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "container/check.h"
-#include "container/extras.h"
 #include "container/jpeg.h"
+#include "container/other_content.h"
 #include "container/png.h"
 #include "container/zlib.h"
 
@@ -190,19 +190,20 @@ static void test_index_of_pictures(void **state)
     (void)state;
     memcpy(bytes, file, sizeof file);
     assert_true(container_is_picture_index(&index));
-    assert_int_equal(container_extras_behind(bytes, sizeof bytes, end, &index), 0);
+    assert_int_equal(container_other_content_behind(bytes, sizeof bytes, end, &index), 0);
     for (size_t i = 8; i < end; i++) {
         static const uint8_t values[] = {0, 1, 0x7f, 0xff};
         for (size_t v = 0; v < sizeof values; v++) {
             bytes[i] = values[v];
-            container_extras_behind(bytes, sizeof bytes, end, &index);
+            container_other_content_behind(bytes, sizeof bytes, end, &index);
             bytes[i] = file[i];
         }
     }
     memset(bytes + 20, 0xff, 10); /* the field's size and place */
-    assert_int_equal(container_extras_behind(bytes, sizeof bytes, end, &index), 1 << EXTRA_PICTURES | 1 << EXTRA_DATA);
+    assert_int_equal(container_other_content_behind(bytes, sizeof bytes, end, &index),
+                     1 << OTHER_PICTURES | 1 << OTHER_DATA);
     for (index.size = 5; index.size < end; index.size++)
-        container_extras_behind(bytes, sizeof bytes, end, &index);
+        container_other_content_behind(bytes, sizeof bytes, end, &index);
     index.marker = JPEG_MARKER_APP1;
     assert_false(container_is_picture_index(&index));
 }

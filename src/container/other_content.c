@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "container/extras.h"
+#include "container/other_content.h"
 
 #include "base/text.h"
 #include "container/png.h"
@@ -61,16 +61,16 @@ static bool segment_has(const struct jpeg_segment *segment, enum jpeg_marker mar
 
 /* FLIR puts a thermal camera's samples into APP1. DJI and InfiRay fill segments of APP3 and later with them. The other
  * uses of APP3 to APP10 are small. */
-unsigned container_extras_of(const struct jpeg_segment *segment)
+unsigned container_other_content_of(const struct jpeg_segment *segment)
 {
     static const char extended[] = "http://ns.adobe.com/xmp/extension/";
     if (segment_has(segment, JPEG_MARKER_APP1, extended, "http://ns.google.com/photos/1.0/image/") ||
         segment_has(segment, JPEG_MARKER_APP1, extended, "http://ns.google.com/photos/1.0/depthmap/"))
-        return 1U << EXTRA_PICTURES;
+        return 1U << OTHER_PICTURES;
     if (segment_has(segment, JPEG_MARKER_APP1, "FLIR", "") ||
         (segment->marker >= JPEG_MARKER_APP3 && segment->marker <= JPEG_MARKER_APP10 &&
          segment->size > JPEG_SEGMENT_MAX - 100))
-        return 1U << EXTRA_RAW;
+        return 1U << OTHER_RAW;
     return 0;
 }
 
@@ -103,17 +103,17 @@ static bool describes_gain_map(const struct jpeg_segment *segment)
     return false;
 }
 
-/* Add the JPEG at BYTES to EXTRAS. Returns its size: all bytes if it has no end. */
-static size_t add_jpeg(const uint8_t *bytes, size_t size, unsigned *extras)
+/* Add the JPEG at BYTES to OTHER_CONTENT. Returns its size: all bytes if it has no end. */
+static size_t add_jpeg(const uint8_t *bytes, size_t size, unsigned *other_content)
 {
     struct jpeg_walk walk = jpeg_walk_begin(bytes, size);
     struct jpeg_segment segment;
-    enum container_extra extra = EXTRA_PICTURES;
+    enum container_extra extra = OTHER_PICTURES;
     enum jpeg_step step;
     while ((step = jpeg_walk_next(&walk, &segment)) == JPEG_STEP_SEGMENT)
         if (describes_gain_map(&segment))
-            extra = EXTRA_GAIN_MAP;
-    *extras |= 1U << extra;
+            extra = OTHER_GAIN_MAP;
+    *other_content |= 1U << extra;
     return step == JPEG_STEP_END ? size - segment.left : size;
 }
 
@@ -123,44 +123,44 @@ static size_t add_jpeg(const uint8_t *bytes, size_t size, unsigned *extras)
 static enum container_extra name_rest(const uint8_t *bytes, size_t size)
 {
     if (bytes_contain(bytes, size < 8 ? size : 8, "ftyp") || bytes_contain(bytes, size, "MotionPhoto_Data"))
-        return EXTRA_FILM;
+        return OTHER_FILM;
     if (size >= PNG_SIGNATURE && memcmp(bytes, png_signature, PNG_SIGNATURE) == 0)
-        return EXTRA_PICTURES;
-    return EXTRA_DATA;
+        return OTHER_PICTURES;
+    return OTHER_DATA;
 }
 
-unsigned container_extras_behind(const uint8_t *bytes, size_t size, size_t end, const struct jpeg_segment *index)
+unsigned container_other_content_behind(const uint8_t *bytes, size_t size, size_t end, const struct jpeg_segment *index)
 {
-    unsigned extras = 0;
+    unsigned other_content = 0;
     for (size_t at = end;;) {
         at += padding_size(bytes + at, size - at);
         const size_t left = size - at;
         if (left == 0)
-            return extras;
+            return other_content;
         if (left < 2 || bytes[at] != 0xff) /* padding leaves no other FF than that of SOI */
-            return extras | 1U << name_rest(bytes + at, left);
+            return other_content | 1U << name_rest(bytes + at, left);
         /* Each preview is at another place of the index, and none is looked up after another picture. So this takes
          * time in proportion to the file. */
-        const size_t preview = extras == 0 ? preview_size(bytes, index, at) : 0;
-        at += preview > 0 && preview <= left ? preview : add_jpeg(bytes + at, left, &extras);
+        const size_t preview = other_content == 0 ? preview_size(bytes, index, at) : 0;
+        at += preview > 0 && preview <= left ? preview : add_jpeg(bytes + at, left, &other_content);
     }
 }
 
 /* ---- Words ---- */
 
-void container_print_extras(unsigned extras, char text[EXTRAS_TEXT])
+void container_print_other_content(unsigned other_content, char text[OTHER_CONTENT_TEXT])
 {
-    static const char *const names[EXTRA_COUNT] = {
-        [EXTRA_FRAMES] = "frames of an animation",
-        [EXTRA_LAYERS] = "layers",
-        [EXTRA_GAIN_MAP] = "a gain map",
-        [EXTRA_PICTURES] = "other pictures",
-        [EXTRA_RAW] = "a camera's raw samples",
-        [EXTRA_FILM] = "a film",
-        [EXTRA_DATA] = "data behind the end of its picture",
+    static const char *const names[OTHER_COUNT] = {
+        [OTHER_FRAMES] = "frames of an animation",
+        [OTHER_LAYERS] = "layers",
+        [OTHER_GAIN_MAP] = "a gain map",
+        [OTHER_PICTURES] = "other pictures",
+        [OTHER_RAW] = "a camera's raw samples",
+        [OTHER_FILM] = "a film",
+        [OTHER_DATA] = "data behind the end of its picture",
     };
     text[0] = '\0';
-    for (unsigned extra = 0; extra < EXTRA_COUNT; extra++)
-        if (extras >> extra & 1)
-            text_add_word(text, EXTRAS_TEXT, names[extra], extras >> extra == 1 ? " and " : NULL);
+    for (unsigned extra = 0; extra < OTHER_COUNT; extra++)
+        if (other_content >> extra & 1)
+            text_add_word(text, OTHER_CONTENT_TEXT, names[extra], other_content >> extra == 1 ? " and " : NULL);
 }
