@@ -310,11 +310,11 @@ static void end_step(struct stream_progress *progress, int index)
 }
 
 /* Tell other threads how far the image is. A single band says nothing until all is done. */
-static void note_passed(const struct stream *stream)
+static void note_progress(const struct stream *stream)
 {
     const struct stream_progress *written = &stream->steps[STREAM_WRITE];
-    if (stream->passed != NULL && written->count > 1)
-        atomic_store(stream->passed, (int)(1000 * (int64_t)written->ended / written->count));
+    if (stream->progress_permille != NULL && written->count > 1)
+        atomic_store(stream->progress_permille, (int)(1000 * (int64_t)written->ended / written->count));
 }
 
 /* One thread: take steps until the goal is reached, or one has failed. */
@@ -342,7 +342,7 @@ static void run_steps(void *context, int64_t number, int thread)
             stream->error = error;
         }
         end_step(&stream->steps[step], index);
-        note_passed(stream);
+        note_progress(stream);
         pthread_cond_broadcast(&stream->changed);
     }
     stream->decoding += decoding;
@@ -398,7 +398,7 @@ bool stream_run(struct stream *stream, struct error *error)
         release(stream);
         return error_no_memory(error, "bands of %d rows of %d pixels", bands->rows, stream->shape.width);
     }
-    note_passed(stream);
+    note_progress(stream);
     pthread_mutex_init(&stream->mutex, NULL);
     pthread_cond_init(&stream->changed, NULL);
     if (bands->count == 1)

@@ -36,9 +36,9 @@ struct stream {
     struct image shape; /* of the image; its samples do not matter */
     const struct row_source *source;
     const struct row_sink *sink;
-    struct thread_pool *pool; /* NULL: the calling thread only */
-    int threads;              /* of the pool, at most */
-    atomic_int *passed;       /* receives the thousandths of the rows that are written; or NULL */
+    struct thread_pool *pool;      /* NULL: the calling thread only */
+    int threads;                   /* of the pool, at most */
+    atomic_int *progress_permille; /* receives the thousandths of the rows that are written; or NULL */
 
     /* The transform. It makes MADE, whose first row is row FIRST of the image, on thread number THREAD, from what
      * stream_rows gives. NULL: the rows stay as they are; either the source or the sink then has an image. */

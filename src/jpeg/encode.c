@@ -104,7 +104,7 @@ struct growth {
 static uint64_t bits_end(const struct jpeg_bits *bits, const uint8_t *begin)
 {
     if (bits->count > 0)
-        *bits->next = (uint8_t)(bits->held << (8 - bits->count));
+        *bits->next = (uint8_t)(bits->pending << (8 - bits->count));
     return 8 * (uint64_t)(bits->next - begin) + (uint64_t)bits->count;
 }
 
@@ -217,9 +217,9 @@ static uint8_t *put_word(uint8_t *to, uint64_t word)
 
 bool jpeg_file_append_bits(struct jpeg_file *file, const uint8_t *bits, uint64_t count)
 {
-    const int shift = file->held_count;
+    const int shift = file->pending_count;
     const uint64_t mask = ((uint64_t)1 << shift) - 1;
-    uint64_t held = file->held;
+    uint64_t pending = file->pending;
     uint8_t *to = blob_extend(&file->blob, (size_t)(count / 8) * 2 + 16); /* all may be FF; and 8 behind the last */
     if (to == NULL)
         return false;
@@ -227,20 +227,20 @@ bool jpeg_file_append_bits(struct jpeg_file *file, const uint8_t *bits, uint64_t
         uint64_t word;
         memcpy(&word, bits, sizeof word);
         word = be64toh(word);
-        to = put_word(to, shift > 0 ? held << (64 - shift) | word >> shift : word);
-        held = word & mask;
+        to = put_word(to, shift > 0 ? pending << (64 - shift) | word >> shift : word);
+        pending = word & mask;
     }
     for (; count >= 8; count -= 8, bits++) {
-        held = held << 8 | *bits;
-        to = put_byte(to, held >> shift & 255);
-        held &= mask;
+        pending = pending << 8 | *bits;
+        to = put_byte(to, pending >> shift & 255);
+        pending &= mask;
     }
-    file->held = held << count | (count > 0 ? (uint64_t)*bits >> (8 - count) : 0);
-    file->held_count += (int)count;
-    if (file->held_count >= 8) {
-        file->held_count -= 8;
-        to = put_byte(to, file->held >> file->held_count & 255);
-        file->held &= ((uint64_t)1 << file->held_count) - 1;
+    file->pending = pending << count | (count > 0 ? (uint64_t)*bits >> (8 - count) : 0);
+    file->pending_count += (int)count;
+    if (file->pending_count >= 8) {
+        file->pending_count -= 8;
+        to = put_byte(to, file->pending >> file->pending_count & 255);
+        file->pending &= ((uint64_t)1 << file->pending_count) - 1;
     }
     file->blob.size = (size_t)(to - file->blob.bytes);
     return true;
@@ -280,7 +280,7 @@ bool jpeg_encoder_finish(struct jpeg_encoder *encoder, uint8_t **bytes, size_t *
 {
     const uint8_t ones = 0xff; /* fill the last byte */
     struct jpeg_file *file = &encoder->file;
-    if ((file->held_count > 0 && !jpeg_file_append_bits(file, &ones, 8 - (unsigned)file->held_count)) ||
+    if ((file->pending_count > 0 && !jpeg_file_append_bits(file, &ones, 8 - (unsigned)file->pending_count)) ||
         !jpeg_append_end(&file->blob))
         return false;
     *bytes = file->blob.bytes;

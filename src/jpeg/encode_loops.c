@@ -359,7 +359,7 @@ static int transform(const struct jpeg_layout *layout, const struct jpeg_divisor
 /* Append the last LENGTH bits of VALUE, whose others are 0. Up to 64 are held. */
 INLINE struct jpeg_bits hold(struct jpeg_bits bits, uint32_t value, int length)
 {
-    bits.held = bits.held << length | value;
+    bits.pending = bits.pending << length | value;
     bits.count += length;
     return bits;
 }
@@ -368,7 +368,7 @@ INLINE struct jpeg_bits hold(struct jpeg_bits bits, uint32_t value, int length)
 INLINE struct jpeg_bits put(struct jpeg_bits bits, uint32_t value, int length)
 {
     bits = hold(bits, value, length);
-    const uint64_t bytes = __builtin_bswap64(bits.held << (64 - bits.count));
+    const uint64_t bytes = __builtin_bswap64(bits.pending << (64 - bits.count));
     memcpy(bits.next, &bytes, sizeof bytes);
     bits.next += bits.count >> 3;
     bits.count &= 7;
@@ -444,7 +444,7 @@ static void encode(const struct jpeg_layout *layout, const struct jpeg_codes cod
             predictors[component] = coefficients[0];
         }
     for (; bits.count >= 8; bits.count -= 8)
-        *bits.next++ = (uint8_t)(bits.held >> (bits.count - 8));
+        *bits.next++ = (uint8_t)(bits.pending >> (bits.count - 8));
     *to = bits;
 }
 

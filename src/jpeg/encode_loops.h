@@ -50,7 +50,7 @@ struct jpeg_tile {
 /* Bits on their way to memory. */
 struct jpeg_bits {
     uint8_t *next;
-    uint64_t held; /* the last COUNT bits, 0 to 7, are not in memory yet */
+    uint64_t pending; /* the last COUNT bits, 0 to 7, are not in memory yet */
     int count;
 };
 
@@ -88,8 +88,8 @@ extern const struct jpeg_encode_loops jpeg_encode_sse2, jpeg_encode_avx2, jpeg_e
 /* A file, as far as it is written. */
 struct jpeg_file {
     struct blob blob;
-    uint64_t held; /* the last HELD_COUNT bits, 0 to 7, are not in the blob yet */
-    int held_count;
+    uint64_t pending; /* the last PENDING_COUNT bits, 0 to 7, are not in the blob yet */
+    int pending_count;
     int predictors[JPEG_COMPONENTS_MAX];
 };
 

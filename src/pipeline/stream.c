@@ -263,7 +263,7 @@ bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const
                 useful_threads(pipeline, source, sink));
     const int threads = filtering.stream.bands.threads;
     filtering.pipeline = pipeline;
-    filtering.stream.passed = &pipeline->progress_permille;
+    filtering.stream.progress_permille = &pipeline->progress_permille;
     filtering.workers = calloc((size_t)threads, sizeof *filtering.workers);
     const bool done = filtering.workers != NULL && stream_run(&filtering.stream, error);
     if (filtering.workers == NULL)

@@ -308,7 +308,7 @@ static void test_joining(void **state)
             for (int kind = 0; kind < 3; kind++) {
                 uint8_t bits[40], bytes[200] = {0};
                 struct file expected = {.bytes = bytes};
-                struct jpeg_file file = {.held_count = 0};
+                struct jpeg_file file = {.pending_count = 0};
                 int count = 0;
                 for (size_t i = 0; i < sizeof bits; i++) {
                     const uint64_t value = random_next(&random);
@@ -318,7 +318,7 @@ static void test_joining(void **state)
                 for (int i = 0; i < 3; i++) {
                     put_bits(&expected, &count, bits, sizes[i]);
                     assert_true(jpeg_file_append_bits(&file, bits, sizes[i]));
-                    assert_int_equal(file.held_count, count);
+                    assert_int_equal(file.pending_count, count);
                     assert_int_equal(file.blob.size, expected.size);
                     assert_memory_equal(file.blob.bytes, expected.bytes, expected.size);
                 }
