@@ -62,10 +62,11 @@ bool cuda_failure(cudaError_t status, const char *call, struct error *error)
 {
     cudaGetLastError(); /* clear the error, or the next call reports it again */
     if (status == cudaErrorMemoryAllocation)
-        return error_set(error, ERROR_WORK,
-                         "the GPU has not enough free memory; close what uses it or run with --backend cpu (%s)",
-                         cudaGetErrorString(status));
-    return error_set(error, ERROR_WORK, "the GPU failed in %.*s: %s; run with --backend cpu to do without it",
+        return error_set(
+            error, ERROR_WORK,
+            "the GPU does not have enough free memory; close other programs that use it, or give --backend cpu (%s)",
+            cudaGetErrorString(status));
+    return error_set(error, ERROR_WORK, "the GPU failed in %.*s: %s; use --backend cpu to run without it",
                      (int)strcspn(call, "("), call, cudaGetErrorString(status));
 }
 
@@ -112,7 +113,7 @@ bool device_count(int *count, struct error *error)
         return error_set(error, ERROR_WORK, "there is no NVIDIA driver on this machine");
     if (status == cudaErrorNoDevice || status == cudaSuccess)
         return error_set(error, ERROR_WORK, "the NVIDIA driver finds no GPU");
-    return error_set(error, ERROR_WORK, "CUDA does not start: %s", cudaGetErrorString(status));
+    return error_set(error, ERROR_WORK, "CUDA could not be initialised: %s", cudaGetErrorString(status));
 }
 
 /* Make the device look as if it had at most $GPUCONV_MAX_CAPABILITY, for tests of what older chips get. */

@@ -111,7 +111,7 @@ static bool measure(void (*kernel)(int *, int, int), double macs, struct device 
         if (milliseconds < min && rounds < max_rounds)
             rounds *= 2;
         else if (milliseconds < min)
-            return error_set(error, ERROR_WORK, "the GPU's clock stands still; its peak cannot be measured");
+            return error_set(error, ERROR_WORK, "the GPU's clock does not advance; its peak cannot be measured");
     }
     *rate = 0;
     for (int run = 0; run < runs; run++) {

@@ -82,10 +82,10 @@ static bool check_folders(const struct options *options, struct error *error)
     for (int i = 0; i < 2; i++) {
         if (!is_folder(folders[i]) && !(i == 0 && options->compare.update && access(folders[i], F_OK) != 0))
             return error_about(error, ERROR_WORK, folders[i],
-                               "is no folder, and %s is one; compare two files or two folders", folders[1 - i]);
+                               "is not a folder, but %s is; compare two files or two folders", folders[1 - i]);
         if (options->picture != NULL && access(options->picture, F_OK) == 0 && !is_folder(options->picture))
             return error_about(error, ERROR_WORK, options->picture,
-                               "is no folder; name one for the pictures of differences");
+                               "is not a folder; name one for the pictures of differences");
         if (options->picture != NULL && is_inside(options->picture, folders[i]))
             return error_set(error, ERROR_USAGE,
                              "%s is in %s, and the next run would compare the pictures in it; name another folder",

@@ -52,7 +52,7 @@ void warn_other_content(const struct options *options, const char *name, unsigne
     if (other_content == 0 || options->job.first_picture)
         return;
     container_print_other_content(other_content, names);
-    snprintf(text, sizeof text, ": also holds %s; only its first picture is taken", names);
+    snprintf(text, sizeof text, ": also contains %s; only its first picture is used", names);
     print_warning(options, name, text);
 }
 
@@ -61,12 +61,12 @@ void warn_losses(const struct options *options, const char *name, const struct f
 {
     char text[128];
     if (alpha_dropped && !options_given(options, "background")) {
-        snprintf(text, sizeof text, ": %s holds no alpha; the image is put on white (--background COLOUR)",
+        snprintf(text, sizeof text, ": %s cannot store alpha; the image is put on white (--background COLOUR)",
                  format->name);
         print_warning(options, name, text);
     }
     if (reduced) {
-        snprintf(text, sizeof text, ": %s holds %d bits a sample; the image's 16 are reduced", format->name,
+        snprintf(text, sizeof text, ": %s holds %d bits per sample; the image's 16 are reduced", format->name,
                  format->max_bits);
         print_warning(options, name, text);
     }

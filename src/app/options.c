@@ -276,7 +276,7 @@ const char *options_mode_name(int mode)
 static bool set_mode(struct options *options, int mode, struct error *error)
 {
     if (options->mode != MODE_RUN && options->mode != mode && mode != MODE_HELP && mode != MODE_VERSION)
-        return error_set(error, ERROR_USAGE, "--%s and --%s are two different questions; ask one at a time",
+        return error_set(error, ERROR_USAGE, "--%s and --%s cannot be combined; leave one out",
                          options_mode_name(options->mode), options_mode_name(mode));
     options->help_of = options->mode;
     options->mode = mode;
@@ -647,7 +647,7 @@ static bool validate_compare(int count, struct options *options, struct error *e
     if (standard > 1)
         return error_set(error, ERROR_USAGE, "standard input holds one image or list; name a file for the other");
     if (options->compare.update && (file_is_standard(options->expected) || file_is_standard(options->actual)))
-        return error_set(error, ERROR_USAGE, "--update copies files, and standard input is none; name a file");
+        return error_set(error, ERROR_USAGE, "--update copies files, and standard input is not one; name a file");
     if (options->picture != NULL && file_is_standard(options->picture))
         return error_set(error, ERROR_USAGE,
                          "--compare prints its answer on standard output; name a file for the difference picture");

@@ -85,7 +85,7 @@ void print_summary(const struct batch_totals *totals)
     const size_t ended = totals->done + totals->skipped + totals->failed;
     fprintf(stderr, "%zu of %zu file%s done", totals->done, totals->count, totals->count == 1 ? "" : "s");
     if (totals->skipped > 0)
-        fprintf(stderr, ", %zu skipped (whatever made their outputs)", totals->skipped);
+        fprintf(stderr, ", %zu skipped (their outputs exist)", totals->skipped);
     if (ended < totals->count)
         fprintf(stderr, ", %zu not begun", totals->count - ended);
     fprintf(stderr, "; %.1f Mpixel in %.1f s, %.1f files/s\n", totals->pixels / 1e6, seconds,

@@ -118,12 +118,12 @@ static void print_end(struct output *output, const struct job_result *result)
     if (result->outcome == JOB_DONE) {
         warn_other_content(options, file_input_name(job->input), result->other_content);
         if (result->cmyk_converted)
-            print_warning(options, file_input_name(job->input), ": is CMYK; its result is RGB");
+            print_warning(options, file_input_name(job->input), ": is CMYK; the output will be RGB");
         warn_losses(options, file_output_name(job->output), result->output_format, result->alpha_dropped,
                     result->reduced);
         warn_dropped_metadata(options, file_output_name(job->output), result->dropped_on_write);
         if (result->linked)
-            print_warning(options, job->output, ": its other hard links keep the old picture");
+            print_warning(options, job->output, ": other hard links to it keep the old picture");
     }
     if (options->verbose)
         print_result(options, result);
@@ -232,7 +232,8 @@ static int run_jobs(const struct options *options, const struct batch_request *r
         if (is_alone(options))
             signals_end_program(totals.signal);
         if (!options->quiet && !options->pair && totals.count > 0)
-            print_interrupted(&totals, "file", "done", options->list.in_place ? "" : "; --skip-existing goes on");
+            print_interrupted(&totals, "file", "done",
+                              options->list.in_place ? "" : "; give --skip-existing to continue");
         _exit(128 + totals.signal); /* the status that a shell gives a program ended by a signal */
     }
     progress_clear(&output.progress);

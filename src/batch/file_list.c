@@ -126,7 +126,7 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
         char suffixes[128];
         format_join_suffixes("or", suffixes, sizeof suffixes);
         return add_problem(builder, path, relative,
-                           "its suffix names no format to write; give --format, or a name that ends in ", suffixes);
+                           "its suffix names no output format; give --format, or a name that ends in ", suffixes);
     }
     if (request->in_place && request->format != NULL && named != NULL && named != request->format)
         return error_about(error, ERROR_USAGE, path,
@@ -247,7 +247,7 @@ static bool add_entry(struct list_builder *builder, const char *folder, const ch
         if (builder->output_exists && status.st_dev == builder->output.st_dev &&
             status.st_ino == builder->output.st_ino) {
             if (builder->request->warn != NULL)
-                builder->request->warn(builder->request->context, path, ": is the output folder and is not read");
+                builder->request->warn(builder->request->context, path, ": is the output folder, so it is not read");
         } else {
             done = add_folder(builder, path, relative);
         }
@@ -297,8 +297,8 @@ static bool add_input(struct list_builder *builder, const char *path)
     if (builder->list->count == before && request->warn != NULL) {
         char suffixes[128], text[256];
         format_join_suffixes("or", suffixes, sizeof suffixes);
-        snprintf(text, sizeof text, ": holds no image (%s)%s", suffixes,
-                 request->recursive ? "" : "; -r looks into its folders too");
+        snprintf(text, sizeof text, ": contains no image (%s)%s", suffixes,
+                 request->recursive ? "" : "; give -r to read its subfolders too");
         request->warn(request->context, path, text);
     }
     return true;
@@ -352,7 +352,7 @@ bool file_list_make(const struct list_request *request, struct file_list *list, 
     *list = (struct file_list){0};
     builder.output_exists = !request->in_place && stat(request->output, &builder.output) == 0;
     if (builder.output_exists && !S_ISDIR(builder.output.st_mode))
-        return error_about(error, ERROR_WORK, request->output, "is no folder; name one for --output");
+        return error_about(error, ERROR_WORK, request->output, "is not a folder; name one for --output");
     bool done = true;
     for (size_t i = 0; done && i < request->input_count; i++)
         done = add_input(&builder, request->inputs[i]);

@@ -89,7 +89,7 @@ static bool check_in_place(const struct job_settings *settings, const struct con
         char other_content[OTHER_CONTENT_TEXT];
         container_print_other_content(info->other_content, other_content);
         return error_about(error, ERROR_WORK, name,
-                           "also holds %s, which --in-place would lose; write to another file, or give "
+                           "also contains %s, which --in-place would lose; write to another file, or give "
                            "--first-picture to keep its first picture only",
                            other_content);
     }

@@ -51,11 +51,10 @@ static bool check_other(const struct outputs *outputs, const struct job *job, co
     if (other == NULL || other == job || stat(other->output, &now) != 0 || now.st_dev != status->st_dev ||
         now.st_ino != status->st_ino)
         return true;
-    return error_set(
-        error, ERROR_WORK,
-        "%s is the same file as %s, which this run has written: the folder takes both names for one; rename "
-        "one of the inputs, or write them to two folders",
-        job->output, other->output);
+    return error_set(error, ERROR_WORK,
+                     "%s is the same file as %s, which this run has written: the folder treats both names as one; "
+                     "rename one of the inputs, or write them to two folders",
+                     job->output, other->output);
 }
 
 bool outputs_check(struct outputs *outputs, const struct job *job, const struct stat *status, struct error *error)
@@ -100,9 +99,10 @@ static bool check_made(const struct writing *writing, struct error *error)
     const bool same = file_read(writing->job->output, writing->size, &bytes, &size, NULL, NULL) &&
                       size == writing->size && memcmp(bytes, writing->bytes, size) == 0;
     free(bytes);
-    return same || error_about(error, ERROR_WORK, writing->job->output,
-                               "was made by another process while this run was at work, and stays; let each write to "
-                               "other names");
+    return same ||
+           error_about(
+               error, ERROR_WORK, writing->job->output,
+               "was written by another process during this run, and is kept; let each process write to other names");
 }
 
 /* Hold the lock from the check of the file until it is replaced, so that outputs are replaced one at a time. */

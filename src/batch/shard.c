@@ -80,7 +80,7 @@ static bool find_slurm_shard(const struct engine *engine, struct shard *shard, s
     *shard = (struct shard){0, 1};
     return processes <= 1 || is_set("SLURM_ARRAY_TASK_ID") ||
            error_set(error, ERROR_USAGE,
-                     "--shard auto: %s is %d, but this is the script of a Slurm job, and none of its tasks; start "
+                     "--shard auto: %s is %d, but this is the script of a Slurm job, not one of its tasks; start "
                      "gpuconv with srun",
                      count, processes);
 }
@@ -144,10 +144,10 @@ static bool from_environment(struct shard *shard, struct error *error)
     for (const struct engine *engine = engines; engine < engines + ENGINES; engine++)
         if (is_set(engine->index))
             return engine->find(engine, shard, error); /* says that the number is missing */
-    return error_set(error, ERROR_USAGE,
-                     "--shard auto: no engine is known here; looked for the environment variables PARALLEL_SEQ, "
-                     "OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID, SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX; give "
-                     "--shard I/N");
+    return error_set(
+        error, ERROR_USAGE,
+        "--shard auto: no known batch system was found; looked for the environment variables PARALLEL_SEQ, "
+        "OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID, SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX; give --shard I/N");
 }
 
 bool shard_parse(const char *text, struct shard *shard, struct error *error)

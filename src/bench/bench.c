@@ -351,7 +351,7 @@ bool bench_open(struct bench *bench, const struct bench_request *request, struct
     *bench = (struct bench){.request = request};
     thread_pool_open(&bench->pool, request->threads);
     if (request->cuda && !bench_gpu.open(bench, &bench->no_device) && !request->cpu)
-        return error_set(error, ERROR_WORK, "there is no GPU to work on: %s; --backend cpu works everywhere",
+        return error_set(error, ERROR_WORK, "no GPU can be used: %s; --backend cpu works on every machine",
                          bench->no_device.message);
     size_t count;
     const struct variant *table = variants(&count);

@@ -135,7 +135,7 @@ bool bench_find_filter(const char *spec, struct filter *filter, struct filter *f
             continue;
         if (text_read_number(&at, SMALLEST_SIDE, LARGEST_SIDE, &side))
             return make_filter(kind, side, filter, error);
-        return error_set(error, ERROR_USAGE, "the benchmark's filters %s-N have %d to %d taps a side, not \"%s\"",
+        return error_set(error, ERROR_USAGE, "the benchmark's filters %s-N have %d to %d taps per side, not \"%s\"",
                          kind_names[kind], SMALLEST_SIDE, LARGEST_SIDE, spec + length + 1);
     }
     return filter_find(spec, filter, filter16, error);

@@ -262,10 +262,10 @@ const struct codec *codec_find_writer(const struct format *format, const struct 
         return NULL;
     }
     if (!writes_bits(codec, format, shape)) {
-        error_set(error, settings->bits > 0 ? ERROR_USAGE : ERROR_WORK,
-                  "the codec %s writes %d bits a sample, and the image has %d; give --codec %s, or --depth %d to "
-                  "reduce it",
-                  codec->name, codec->write_bits, bits, best->name, codec->write_bits);
+        error_set(
+            error, settings->bits > 0 ? ERROR_USAGE : ERROR_WORK,
+            "the codec %s writes %d bits per sample, and the image has %d; give --codec %s, or --depth %d to reduce it",
+            codec->name, codec->write_bits, bits, best->name, codec->write_bits);
         return NULL;
     }
     if (best->takes_compression && !codec->takes_compression && settings->compression != CODEC_COMPRESSION) {

@@ -60,7 +60,7 @@ bool png_inflate_report(const struct codec_input *input, enum zlib_result result
         [ZLIB_DONE] = "it ends before the last row",
         [ZLIB_UNKNOWN] = "its compression is unknown",
         [ZLIB_DAMAGED] = "its compression or checksum is damaged",
-        [ZLIB_TOO_LARGE] = "it goes on after the last row",
+        [ZLIB_TOO_LARGE] = "it continues after the last row",
     };
     if (result == ZLIB_NO_MEMORY)
         return error_no_memory(error, "the decoder");

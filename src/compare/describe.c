@@ -20,7 +20,7 @@ static const char *plural(int number)
 static void describe_shapes(FILE *file, const struct row_file *a, const struct row_file *b)
 {
     if (a->width == b->width && a->height == b->height && a->channels == b->channels)
-        fprintf(file, "depths differ: expected %d bits a sample, actual %d; give --depth 8 to compare them reduced",
+        fprintf(file, "depths differ: expected %d bits per sample, actual %d; give --depth 8 to compare them reduced",
                 a->bits, b->bits);
     else
         fprintf(file, "shapes differ: expected %d x %d with %d channel%s, actual %d x %d with %d channel%s", a->width,
@@ -97,10 +97,10 @@ void row_describe(FILE *file, const struct compare_row *row, const struct compar
         describe_shapes(file, &row->expected, &row->actual);
         break;
     case ROW_MISSING:
-        fputs("is expected, and not there", file);
+        fputs("is expected, but missing", file);
         break;
     case ROW_NEW:
-        fputs("is there, and not expected", file);
+        fputs("exists, but is not expected", file);
         break;
     case ROW_UNREADABLE:
         print(file, row->problem != NULL ? row->problem : "not enough memory for the reason");

@@ -160,12 +160,13 @@ static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *s
     info->cmyk = components == 4;
     if (info->bits != 8)
         return error_about(state->error, ERROR_WORK, state->name,
-                           "is a JPEG of %d bits a sample, and only 8 are read; save it again with 8 bits", info->bits);
+                           "is a JPEG of %d bits per sample, and only 8 are read; save it again with 8 bits",
+                           info->bits);
     if (info->height == 0)
         return error_about(state->error, ERROR_WORK, state->name,
                            "the JPEG file gives its height after the picture, which is not read; save it again");
     if (info->width == 0)
-        return DAMAGED(state, "it claims %d pixels a row", 0);
+        return DAMAGED(state, "it claims %d pixels per row", 0);
     if (components != 1 && components != 3 && components != 4)
         return DAMAGED(state, "it claims %u channels", components);
     headers->frame = segment->marker;
@@ -302,7 +303,7 @@ static bool report_jpeg_step(enum jpeg_step step, const struct jpeg_walk *walk, 
                              const struct jpeg_state *state)
 {
     if (step == JPEG_STEP_NO_PLACE)
-        return DAMAGED(state, "marker %02X at byte %zu has no place there", segment->marker, segment->at);
+        return DAMAGED(state, "marker %02X at byte %zu is not allowed there", segment->marker, segment->at);
     if (step == JPEG_STEP_TOO_SHORT)
         return DAMAGED(state, "segment %02X at byte %zu claims %zu bytes", segment->marker, segment->at, segment->size);
     if (step == JPEG_STEP_TRUNCATED)

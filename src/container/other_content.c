@@ -157,7 +157,7 @@ void container_print_other_content(unsigned other_content, char text[OTHER_CONTE
         [OTHER_PICTURES] = "other pictures",
         [OTHER_RAW] = "a camera's raw samples",
         [OTHER_FILM] = "a film",
-        [OTHER_DATA] = "data behind the end of its picture",
+        [OTHER_DATA] = "data after the end of its picture",
     };
     text[0] = '\0';
     for (unsigned extra = 0; extra < OTHER_COUNT; extra++)

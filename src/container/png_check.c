@@ -50,7 +50,7 @@ static bool check_header(const struct png_chunk *chunk, struct png_state *state)
     if (header.width < 1 || header.height < 1 || header.width > INT32_MAX || header.height > INT32_MAX)
         return DAMAGED(state, "it claims %u x %u pixels", header.width, header.height);
     if (header.colour > 6 || header.bits > 16 || !(depths[header.colour] >> header.bits & 1))
-        return DAMAGED(state, "there is no colour type %u with %u bits a sample", header.colour, header.bits);
+        return DAMAGED(state, "there is no colour type %u with %u bits per sample", header.colour, header.bits);
     if (header.compression != 0 || header.filter != 0 || header.interlace > 1)
         return DAMAGED(state, "compression %u, filter %u, interlace %u are unknown", header.compression, header.filter,
                        header.interlace);

@@ -393,7 +393,7 @@ static bool check_separators(struct parser *parser, const struct separators *see
     if (seen->comma != NULL && seen->others)
         return FAIL_HERE(
             parser, seen->comma,
-            "expected a blank behind each comma in a row that has blanks or semicolons, found a digit; " DECIMAL_COMMA);
+            "expected a blank after each comma in a row that has blanks or semicolons, found a digit; " DECIMAL_COMMA);
     return seen->odd == NULL ||
            FAIL_HERE(parser, seen->odd,
                      "expected one kind of separator in a row, found another here; begin a new line "
@@ -447,7 +447,7 @@ static bool check_bytes(struct parser *parser, const char *text, const char *end
         const bool line_end = byte == '\r' && (at + 1 == end || at[1] == '\n');
         if ((byte < 0x20 && byte != '\t' && !line_end) || byte == 0x7f)
             return fail_at(parser, line, (size_t)(at - start) + 1,
-                           "expected text, found the byte 0x%02x; this is no filter file", byte);
+                           "expected text, found the byte 0x%02x; this is not a filter file", byte);
     }
     return true;
 }

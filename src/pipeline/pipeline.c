@@ -63,7 +63,7 @@ bool pipeline_check_gpu(const struct request *request, struct error *error)
     struct error reason;
     if (gpu_check(request, &reason))
         return true;
-    return error_set(error, reason.code, "there is no GPU to work on: %s; --backend cpu works everywhere",
+    return error_set(error, reason.code, "no GPU can be used: %s; --backend cpu works on every machine",
                      reason.message);
 }
 

@@ -67,7 +67,7 @@ def main():
             if left != reported(report) and not (killed and reported(report) <= left):
                 sys.exit(f"{number.name}: outputs {sorted(left)}, report {sorted(reported(report))}")
             if status == 128 + number and last != [f"gpuconv: interrupted: {len(left)} of {len(whole)} files done; "
-                                                   "--skip-existing goes on"]:
+                                                   "give --skip-existing to continue"]:
                 sys.exit(f"{number.name}: {len(left)} outputs, and the last line is {last}")
             for name in left:
                 with open(os.path.join(outputs, name), "rb") as file:

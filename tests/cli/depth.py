@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""16 bits a sample, --depth and --linear against results that this script computes: depth.py GPUCONV.
+"""16 bits per sample, --depth and --linear against results that this script computes: depth.py GPUCONV.
 
 The script writes the pictures, reads the results by read_png.py, and computes the expected ones with integers and
 fractions from the definitions: out = clamp(floor(sum of tap * sample / scale + 257 * offset + 1/2)) for 16 bits,

@@ -29,7 +29,7 @@ from write_png import chunk  # noqa: E402
 
 PNGSUITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "pngsuite")
 FRAMES, LAYERS, MAP, PICTURES = "frames of an animation", "layers", "a gain map", "other pictures"
-RAW, FILM, DATA = "a camera's raw samples", "a film", "data behind the end of its picture"
+RAW, FILM, DATA = "a camera's raw samples", "a film", "data after the end of its picture"
 
 
 def encode(kind, count=1):
@@ -146,7 +146,7 @@ def check_all(program, folder, files):
     refused = run(program, "--in-place", "identity", *paths.values())
     for name, (data, held) in files.items():
         text = joined(held) if held else None
-        if about(warned[1], paths[name]) != ([f"also holds {text}; only its first picture is taken"] if held else []):
+        if about(warned[1], paths[name]) != ([f"also contains {text}; only its first picture is used"] if held else []):
             yield f"{name}: warned of {about(warned[1], paths[name])}, holds {text}"
         for _, lines, report in (warned, silent):
             if report[name]["status"] != "done" or report[name].get("pictures_left_out") != text:
@@ -155,7 +155,7 @@ def check_all(program, folder, files):
             yield f"{name}: warned of with --first-picture: {about(silent[1], paths[name])}"
         with open(paths[name], "rb") as file:
             kept = file.read() == data
-        sentence = (f"also holds {text}, which --in-place would lose; write to another file, or give --first-picture "
+        sentence = (f"also contains {text}, which --in-place would lose; write to another file, or give --first-picture "
                     "to keep its first picture only")
         if held and (not kept or about(refused[1], paths[name]) != [sentence]):
             yield f"{name}: in place: {'kept' if kept else 'replaced'}, {about(refused[1], paths[name])}"
@@ -173,7 +173,7 @@ def check_cmyk(program, folder):
     path = os.path.join(folder, "cmyk.jpg")
     Image.new("CMYK", (24, 16), (10, 60, 110, 30)).save(path)
     status, lines, _ = run(program, "identity", path, os.path.join(folder, "rgb.png"))
-    if status != 0 or about(lines, path) != ["is CMYK; its result is RGB"]:
+    if status != 0 or about(lines, path) != ["is CMYK; the output will be RGB"]:
         yield f"CMYK: exit status {status}, {lines}"
     status, lines, _ = run(program, "--in-place", "--first-picture", "identity", path)
     if status != 1 or len(lines) != 1 or Image.open(path).mode != "CMYK":

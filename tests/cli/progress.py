@@ -139,7 +139,7 @@ def check_signals(program, folder, image):
         status, lines, _ = on_terminal(command, stop=r"[1-6]/7 files", **way)
         done = os.listdir(out)
         check(status == 128 + number, number, status)
-        check(lines[-1] == f"gpuconv: interrupted: {len(done)} of 7 files done; --skip-existing goes on\r\n", lines)
+        check(lines[-1] == f"gpuconv: interrupted: {len(done)} of 7 files done; give --skip-existing to continue\r\n", lines)
         check(0 < len(done) < 7, "interrupted too late", done)
         for name in done:
             os.remove(os.path.join(out, name))

@@ -389,10 +389,10 @@ def test_made(program):
                 time.sleep(0.1 * attempt)
                 write(name, content)
                 said = process.communicate()[1].decode()
-                if content != b"other" or "was made by another" in said:
+                if content != b"other" or "was written by another" in said:
                     break
                 os.remove(name)
-            check(process.returncode == (content == b"other") and ("was made by another" in said) ==
+            check(process.returncode == (content == b"other") and ("was written by another" in said) ==
                   (content == b"other") and read(name) == content, f"made: {process.returncode}, {said}")
             os.remove(name)
 

@@ -539,7 +539,7 @@ static void test_a_writer_of_8_bits_refuses_16(void **state)
         assert_null(bytes);
         assert_int_equal(error.code, ERROR_WORK);
         assert_non_null(
-            strstr(error.message, "writes 8 bits a sample, and the image has 16; give --codec parallel-png"));
+            strstr(error.message, "writes 8 bits per sample, and the image has 16; give --codec parallel-png"));
         assert_ptr_equal(codec_find_writer(PNG, &(struct image){.bits = 8}, &settings, NULL), writer);
         assert_ptr_equal(codec_find_writer(JPEG, &(struct image){.bits = 16}, &settings, NULL), writer);
     }
@@ -997,20 +997,20 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"huge.png", "data are too few for 100000 x 100000 pixels"},
         {"wide.png", "2147483647 x 1 pixels are too many"},
         {"zero-width.png", "it claims 0 x 8 pixels"},
-        {"depth.png", "there is no colour type 2 with 4 bits a sample"},
+        {"depth.png", "there is no colour type 2 with 4 bits per sample"},
         {"long-chunk.png", "chunk IDAT at byte 33 claims 4294967295 bytes"},
         {"unknown-chunk.png", "chunk NEWS at byte 33"},
         {"few-rows.png", "its data cannot be decoded ("},
         {"not-deflate.png", "its data cannot be decoded"},
-        {"bomb.png", "its data cannot be decoded (it goes on after the last row)"},
+        {"bomb.png", "its data cannot be decoded (it continues after the last row)"},
         {"few-data.png", "its data are too few for 16000 x 16000 pixels"},
         {"few-data.jpg", "its data are too few for 65500 x 5400 pixels"},
         {"checksum.png", "its data cannot be decoded (its compression or checksum is damaged)"},
         {"truncated.jpg", "truncated: it ends after 139 bytes without an end marker"},
         {"no-scan.jpg", "it holds no picture"},
         {"no-frame.jpg", "it holds no frame header"},
-        {"zero-width.jpg", "it claims 0 pixels a row"},
-        {"12-bit.jpg", "12 bits a sample"},
+        {"zero-width.jpg", "it claims 0 pixels per row"},
+        {"12-bit.jpg", "12 bits per sample"},
         {"lossless.jpg", "of the lossless kind"},
         {"arithmetic.jpg", "of the arithmetic-coded kind"},
         {"segment.jpg", "truncated: segment E0 at byte 2 claims 65535 bytes and 6 are left"},

@@ -159,7 +159,7 @@ static void test_names_get_suffix_and_format(void **state)
     assert_true(file_list_make(wish_for(&wish, "plain a.png", "out"), &list, &error)); /* fails alone */
     assert_int_equal(list.count, 2);
     assert_null(list.jobs[0].problem);
-    assert_non_null(strstr(list.jobs[1].problem, "names no format"));
+    assert_non_null(strstr(list.jobs[1].problem, "names no output format"));
     file_list_free(&list);
 }
 

@@ -352,7 +352,7 @@ static void test_a_decimal_comma_is_refused(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         char message[256];
         snprintf(message, sizeof message,
-                 "test.txt:%d:%d: expected a blank behind each comma in a row that has blanks or semicolons, found a "
+                 "test.txt:%d:%d: expected a blank after each comma in a row that has blanks or semicolons, found a "
                  "digit; write a decimal comma as a point, such as 0.5",
                  cases[i].line, cases[i].column);
         refuse(cases[i].text, message);
@@ -479,14 +479,14 @@ static void test_a_wrong_text_is_refused_with_its_place(void **state)
                        "found \"ofset\"; did you mean \"offset\"?"},
         {"Scale 3\n1", "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, "
                        "found \"Scale\"; did you mean \"scale\"?"},
-        {"#!\x01\n", "test.txt:1:3: expected text, found the byte 0x01; this is no filter file"},
-        {"1 2\n1\r2", "test.txt:2:2: expected text, found the byte 0x0d; this is no filter file"},
-        {"1\x7f", "test.txt:1:2: expected text, found the byte 0x7f; this is no filter file"},
-        {"\x89PNG\r\n\x1a\n", "test.txt:2:1: expected text, found the byte 0x1a; this is no filter file"},
+        {"#!\x01\n", "test.txt:1:3: expected text, found the byte 0x01; this is not a filter file"},
+        {"1 2\n1\r2", "test.txt:2:2: expected text, found the byte 0x0d; this is not a filter file"},
+        {"1\x7f", "test.txt:1:2: expected text, found the byte 0x7f; this is not a filter file"},
+        {"\x89PNG\r\n\x1a\n", "test.txt:2:1: expected text, found the byte 0x1a; this is not a filter file"},
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         refuse(cases[i][0], cases[i][1]);
-    refuse_bytes("1 2\n3\0004", 7, "test.txt:2:2: expected text, found the byte 0x00; this is no filter file");
+    refuse_bytes("1 2\n3\0004", 7, "test.txt:2:2: expected text, found the byte 0x00; this is not a filter file");
 }
 
 /* WIDTH x HEIGHT ones, then END, in a string to be freed. */
@@ -1573,7 +1573,7 @@ static void test_a_path_is_read_unless_a_filter_has_its_name(void **state)
 
     refuse_find("./no/file", ERROR_WORK, "./no/file: cannot be read: No such file or directory");
     refuse_find("./folder", ERROR_WORK, "./folder: is a folder; give the path of a file");
-    refuse_find("/dev/zero", ERROR_WORK, "/dev/zero: is no regular file; give the path of a filter file");
+    refuse_find("/dev/zero", ERROR_WORK, "/dev/zero: is not a regular file; give the path of a filter file");
     refuse_find("./big", ERROR_WORK,
                 "./big: is larger than the 1048576 bytes that are read at most; give a smaller file");
     refuse_find("void", ERROR_WORK, "void: the file holds no taps; expected at least one row of them");

@@ -102,8 +102,8 @@ static void test_a_missing_gpu_is_an_error_where_it_was_asked_for(void **state)
     const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CUDA, .device = 1000000};
     assert_true(pipeline_check(&request, &error));
     assert_false(pipeline_check_gpu(&request, &error));
-    assert_non_null(strstr(error.message, "there is no GPU to work on: "));
-    assert_non_null(strstr(error.message, "; --backend cpu works everywhere"));
+    assert_non_null(strstr(error.message, "no GPU can be used: "));
+    assert_non_null(strstr(error.message, "; --backend cpu works on every machine"));
     assert_false(plan_image(&pipeline, &request, 64, 8, &error));
     assert_int_equal(error.code, ERROR_WORK);
     pipeline_close(&pipeline);

@@ -181,7 +181,7 @@ static void test_errors_are_the_same_in_every_step_and_build(void **state)
     } cases[] = {
         {.words = NULL},
         {.more = SPARE, .words = NULL},
-        {.more = SPARE + 1, .words = "(it goes on after the last row)"},
+        {.more = SPARE + 1, .words = "(it continues after the last row)"},
         {.more = -1, .words = "(it ends before the last row)"},
         {.more = -ROW * HEIGHT / 2, .words = "(it ends before the last row)"},
         {.cut = 1, .words = "(its compression or checksum is damaged)"},
@@ -198,7 +198,7 @@ static void test_errors_are_the_same_in_every_step_and_build(void **state)
         {.filter = 5, .words = "(unknown row filter)"},
         {.filter = 255, .more = SPARE, .words = "(unknown row filter)"},
         {.filter = 5, .flipped = -2, .words = "(its compression or checksum is damaged)"},
-        {.filter = 5, .more = SPARE + 1, .words = "(it goes on after the last row)"},
+        {.filter = 5, .more = SPARE + 1, .words = "(it continues after the last row)"},
         {.filter = 5, .more = -1, .words = "(it ends before the last row)"},
     };
     (void)state;

@@ -154,7 +154,7 @@ static void test_a_wrong_environment_is_refused(void **state)
     static const char *const cases[][2] = {
         {"",
          "PARALLEL_SEQ, OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID, SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX"},
-        {"GPUCONV_SHARDS=4", "no engine"},
+        {"GPUCONV_SHARDS=4", "no known batch system"},
         {"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE"},
         {"OMPI_COMM_WORLD_RANK=x OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK is \"x\""},
         {"OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=-2", "OMPI_COMM_WORLD_SIZE is \"-2\""},
