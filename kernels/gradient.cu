@@ -61,7 +61,7 @@ struct table {
     uint2 taps[max_taps];
 };
 
-/* 2^-8 is more than the sum of all errors of 255 v. sqrt(N) / D and |x| / D are at most 2^12. Of these, sqrt.approx
+/* 2^-8 is more than the sum of all errors of 255 v. sqrt(N) / D and |x| / D are at most 2^12. For these, sqrt.approx
  * errs by 2^-22, and scale, bias and their sum by 2^-24 each; or by 2^-24 of 256, the scale of v. Together:
  * 2^12 (2^-22 + 3 * 2^-24) + 2^-15 < 2^-9 + 2^-15. */
 static constexpr float excess = 1.0f / 256;

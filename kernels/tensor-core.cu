@@ -19,7 +19,7 @@
  * of -128 to 127 (plan/parts.h): q = q0 + 256 q1 + 256^2 q2 + 256^3 q3. Sums of parts may wrap; the whole, modulo 2^32,
  * does not. Samples of uint16_t are cut into their bytes.
  *
- * There are five kernels. A 9 x 9 filter in a window of 16 does 144 multiply-adds, of which 81 are useful, and one read
+ * There are five kernels. A 9 x 9 filter in a window of 16 does 144 multiply-adds, 81 of them useful, and one read
  * of shared memory for 128 samples. So memory is the bound:
  *
  *     tensor-walk.cuh    small filters: taps and rows in registers

@@ -16,7 +16,7 @@ struct header {
 };
 static_assert(sizeof(struct header) % 16 == 0, "quantisers and tables are read in words of 16 bytes");
 
-constexpr size_t padding = 64; /* behind the data: the last walk reads up to 16 bytes of it */
+constexpr size_t padding = 64; /* after the data: the last walk reads up to 16 bytes of it */
 
 /* Fill TABLE, whose codes are those of a prefix code: jpeg_layout_for_reading has checked them. */
 void make_table(const struct jpeg_huffman *huffman, bool is_dc, struct huffman_table *table)
@@ -126,7 +126,7 @@ struct parts {
     }
 };
 
-/* What is 0 at first comes before the states: damaged data need not reach all blocks. */
+/* The arrays that must begin with 0 come first, before the states: damaged data need not reach all blocks. */
 void take_walk(struct parts *parts, const struct scan *scan, size_t mcus, struct walk *walk)
 {
     const size_t blocks = blocks_of(scan->subsequences, walk_threads);

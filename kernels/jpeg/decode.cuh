@@ -26,7 +26,7 @@ constexpr int walk_launches = 6;
 /* A Huffman table for decoding. Codes of up to look_bits bits are looked up by the next bits of the data; longer ones
  * are compared with the limits of each length. An entry says all about a symbol:
  *
- *     bits 0-4    bits of the code and of the value behind it, at most 31
+ *     bits 0-4    bits of the code and of the value after it, at most 31
  *     bits 5-8    bits of the value
  *     bits 9-15   places that the zigzag index advances: 1 for DC; run + 1 for AC; 64 for the end of a block
  *     bit 16      always set; an entry of 0 is a longer code */

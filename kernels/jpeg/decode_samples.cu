@@ -84,7 +84,8 @@ __device__ __forceinline__ int dc_of(const struct picture &picture, const struct
     return (int16_t)sum;
 }
 
-/* Load column T of BLOCK, times its quantisers modulo 2^16. Returns whether coefficients outside the first row are set. */
+/* Load column T of BLOCK, times its quantisers modulo 2^16. Returns whether coefficients outside the first row are
+ * set. */
 __device__ __forceinline__ bool load_column(const struct walk &walk, const uint16_t *quantisers, uint32_t block,
                                             unsigned t, int dc, int value[JPEG_SIDE])
 {

@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(walk_threads)
         *edge = out;
 }
 
-/* The value of SIZE bits behind a code of LENGTH bits. (T.81, F.2.2.1, EXTEND) */
+/* The value of SIZE bits after a code of LENGTH bits. (T.81, F.2.2.1, EXTEND) */
 __device__ __forceinline__ int value_of(uint32_t window, uint32_t length, uint32_t size)
 {
     if (size == 0)
@@ -391,7 +391,7 @@ __global__ void __launch_bounds__(walk_threads)
     const uint32_t from = walk.totals[number / walk_threads] + walk.blocks[number] -
                           walk.totals[at.first / walk_threads] - walk.blocks[at.first];
     bool is_good = in == (at.is_first ? 0 : walk.out[number - 1]);
-    if (is_good && from < count) /* behind the last block there is only padding */
+    if (is_good && from < count) /* after the last block there is only padding */
         is_good = write_blocks(scan, walk, tables, place, at, in, first, from, count);
     if (!is_good)
         atomicOr(walk.is_bad, 1u);
@@ -399,8 +399,8 @@ __global__ void __launch_bounds__(walk_threads)
 
 /* ---- DC ---- */
 
-/* Replace the DC differences of a tile of MCUs by their sums from the tile's beginning on, which wrap as libjpeg-turbo's
- * 16 bits do. LUMA blocks of an MCU are the first component's; the others have one each. */
+/* Replace the DC differences of a tile of MCUs by their sums from the tile's beginning on, which wrap as
+ * libjpeg-turbo's 16 bits do. LUMA blocks of an MCU are the first component's; the others have one each. */
 __global__ void __launch_bounds__(tile_mcus)
     sum_dc(int16_t *dc, uint2 *totals, uint32_t mcus, int luma_blocks, int mcu_blocks)
 {

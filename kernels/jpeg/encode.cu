@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The JPEG encoder: one kernel makes the data of the scan from the pixels. A block of threads makes a tile: as many MCUs,
- * one after the other in the scan, as it has threads for their blocks of 8 x 8, and the MCU before them for its DC.
+ * The JPEG encoder: one kernel makes the data of the scan from the pixels. A block of threads makes a tile: as many
+ * MCUs, one after the other in the scan, as it has threads for their blocks of 8 x 8, and the MCU before them for its
+ * DC.
  *
  *     load     pixels to Y, Cb and Cr in shared memory, chroma reduced
  *     block    a thread makes the DCT of a block in registers, quantises it, and leaves its coefficients in shared memory
@@ -183,7 +184,8 @@ __device__ __forceinline__ int real_luma(const struct picture &picture, int2 rea
     return y < real.y ? y * picture.horizontal + min(x, real.x - 1) : (real.y - 1) * picture.horizontal + real.x - 1;
 }
 
-/* Make the coefficients of the thread's block. Returns a bit for each AC that is not 0, by its place in zigzag order. */
+/* Make the coefficients of the thread's block. Returns a bit for each AC that is not 0, by its place in zigzag
+ * order. */
 __device__ __forceinline__ uint64_t transform(struct tile &tile, int set)
 {
     constexpr uint8_t natural[JPEG_BLOCK] = JPEG_NATURAL_ORDER;

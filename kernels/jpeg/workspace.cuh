@@ -43,8 +43,8 @@ struct device_jpeg {
     struct decoder decoder;
 };
 
-/* Make BUFFER at least SIZE bytes long. If it grows, its content is lost, and the call waits for the kernels that use it.
- * (jpeg.cu) */
+/* Make BUFFER at least SIZE bytes long. If it grows, its content is lost, and the call waits for the kernels that use
+ * it. (jpeg.cu) */
 bool jpeg_buffer_reserve(struct device_jpeg *jpeg, struct jpeg_buffer *buffer, size_t size, struct error *error);
 
 #endif

@@ -156,7 +156,7 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
     for (int s = 0; s < tensor.slots - wide_ahead; s++)
         barrier_arrive(full + 8 * s);
 
-    /* Of the two stages ahead, one has arrived, but the other warps do not know it yet. The other is loaded while this
+    /* One of the two stages ahead has arrived, but the other warps do not know it yet. The other is loaded while this
      * group of rows is worked on. So a warpgroup may be a group of rows ahead of another: one multiplies while another
      * rounds and stores. */
     struct ring_slot ready = {tensor.slots - wide_ahead, 0}, arriving = ready, working = {0, 0}, leaving = {0, 0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * --bench: rows go to standard output as they are measured. What is being measured goes to standard error. */
+ * --bench: rows go to standard output as they are measured. The name of the row at work goes to standard error. */
 #include "app/messages.h"
 #include "app/modes.h"
 #include "base/text.h"

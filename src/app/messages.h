@@ -22,8 +22,8 @@ void print_warning(const struct options *options, const char *name, const char *
 /* Warn about metadata that are not carried over. DROPPED has the bits of struct metadata; 0 prints nothing. */
 void warn_dropped_metadata(const struct options *options, const char *name, uint32_t dropped);
 
-/* Warn about the pictures in the file NAME besides its first one, unless --first-picture is given. OTHER_CONTENT has the bits
- * of struct codec_info; 0 prints nothing. */
+/* Warn about the pictures in the file NAME besides its first one, unless --first-picture is given. OTHER_CONTENT has
+ * the bits of struct codec_info; 0 prints nothing. */
 void warn_other_content(const struct options *options, const char *name, unsigned other_content);
 
 /* Warn if the image that is written to NAME loses its alpha channel or its 16 bits per sample, which FORMAT lacks. */

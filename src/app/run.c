@@ -343,8 +343,8 @@ static bool make_request(const struct options *options, struct request *request,
     return true;
 }
 
-/* Find the files to do, while the GPU starts. A batch checks first that its GPUs are there. A single image goes on beside
- * the start, and only after another failure asks whether its GPU is missing, which is then the error. */
+/* Find the files to do, while the GPU starts. A batch checks first that its GPUs are there. A single image goes on
+ * beside the start, and only after another failure asks whether its GPU is missing, which is then the error. */
 static bool find_work(const struct options *options, struct request *request, struct batch_request *batch,
                       struct file_list *list, struct error *error)
 {

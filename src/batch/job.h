@@ -106,8 +106,8 @@ struct job_progress {
     double rows;      /* the share of the rows that have passed the filters; below 0 where that is not known */
 };
 
-/* What one thread keeps from job to job. The caller sets the first eight fields and leaves the others 0. The objects that
- * the fields point to must outlive the worker. */
+/* What one thread keeps from job to job. The caller sets the first eight fields and leaves the others 0. The objects
+ * that the fields point to must outlive the worker. */
 struct job_worker {
     const struct job_settings *settings;
     struct workers *workers;                                                              /* of which this is one */

@@ -11,8 +11,8 @@
 
 /* ---- Memory ---- */
 
-/* The codec that will surely write the rows as they are filtered. NULL if the image may have to be whole, for a GPU or to
- * turn it upright. */
+/* The codec that will surely write the rows as they are filtered. NULL if the image may have to be whole, for a GPU or
+ * to turn it upright. */
 static const struct codec *find_streaming_writer(const struct job_worker *worker, const struct conversion *conversion)
 {
     const struct codec *encoder =
@@ -48,8 +48,8 @@ static size_t bands_need(const struct job_worker *worker, const struct conversio
 enum { THREAD_BYTES = 1 << 19 };
 
 /* A stream needs the file, what the codecs say, and bands. A whole image needs more. The file then counts twice, as a
- * decoder may copy it. Let S be the bytes of the samples at the file's depth or at the image's, whichever is larger. The
- * steps need at most:
+ * decoder may copy it. Let S be the bytes of the samples at the file's depth or at the image's, whichever is larger.
+ * The steps need at most:
  *
  *   decode a PNG                      S, and S inflated
  *   decode a progressive JPEG         S, and 3 S coefficients
@@ -140,8 +140,8 @@ static bool decode_image(struct conversion *conversion)
     return done;
 }
 
-/* The chroma subsampling J:a:b of three digits. Of J = 4 samples in a row, a have a colour in the first row and b in the
- * second; 0 there: the two rows share it. */
+/* The chroma subsampling J:a:b of three digits. Of J = 4 samples in a row, a have a colour in the first row and b in
+ * the second; 0 there: the two rows share it. */
 static struct chroma_subsampling chroma_of(int digits)
 {
     const int a = digits / 10 % 10, b = digits % 10;

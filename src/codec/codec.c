@@ -154,8 +154,9 @@ static bool is_worth_it(const struct codec *codec, const struct codec_info *info
     return codec->functions->reader_is_faster == NULL || codec->functions->reader_is_faster(info, settings);
 }
 
-/* The first codec that reads this kind of file and is worth it. Or, without SETTINGS, the first that declines no file.
- * WHOLE: it reads this file. The last one, stb, reads all kinds. NULL: the file is too large for all. */
+/* The first codec that can read this kind of file and is expected to be faster. Without SETTINGS, the first that
+ * supports every file. If WHOLE, it must also support the size of this file. The last one, stb, reads all kinds. NULL
+ * if the file is too large for all. */
 static const struct codec *best_reader(const struct codec_info *info, const struct codec_settings *settings, bool whole)
 {
     for (const struct codec *codec = table; codec < table + CODECS; codec++)

@@ -63,7 +63,7 @@ struct codec_input {
 struct codec_reader {
     struct row_source source; /* of samples with codec_bits each; without a read the file is decoded at once */
     struct codec_input input;
-    const struct codec *codec; /* that reads the file: the chosen one, unless it declined */
+    const struct codec *codec; /* that reads the file: the chosen one, if it supports the file */
     bool unsupported;          /* reader_open failed because another codec must read the file; it has set no error */
     struct row_source own;     /* the codec's, where the source above converts its samples */
     void *state;               /* of the codec */
@@ -158,8 +158,8 @@ static inline bool codec_writes_rows(const struct codec *codec)
 bool codec_reads(const struct codec *codec, const struct format *format);
 bool codec_writes(const struct codec *codec, const struct format *format);
 
-/* The codec that will write an image of SHAPE as FORMAT. More bits than the format holds are reduced first. Of a SHAPE
- * without width and height, only the bits count. NULL is an error: the image is too large for the format or its codecs,
+/* The codec that will write an image of SHAPE as FORMAT. More bits than the format stores are reduced first. If SHAPE
+ * has no width and height, only its bits count. NULL is an error: the image is too large for the format or its codecs,
  * or the codec that SETTINGS name cannot write this. */
 const struct codec *codec_find_writer(const struct format *format, const struct image *shape,
                                       const struct codec_settings *settings, struct error *error);
@@ -192,7 +192,7 @@ bool codec_encode(const struct image *image, const struct format *format, const 
 
 /* ---- Row by row ---- */
 
-/* Will this file be read row by row, even if the chosen codec declines it? */
+/* Will this file be read row by row, even if the chosen codec does not support it? */
 bool codec_reads_rows(const struct codec_info *info);
 
 /* The most bytes that a buffer holds twice while it grows: a larger one is moved without a copy. */
@@ -209,9 +209,9 @@ size_t codec_raw_bytes(const struct codec_info *info);
 size_t codec_writer_need(const struct codec *codec, const struct image *shape, const struct format *format,
                          const struct codec_settings *settings);
 
-/* Open a reader of the chosen codec or, where that declines the file, of the best one that declines none. Either decode
- * the file with it or, if it has a source.read, let a stream read its rows. Release it with codec_reader_close, also
- * after a failure. */
+/* Open a reader of the chosen codec. If that does not support the file, open one of the best codec that supports every
+ * file. Either decode the file with it or, if it has a source.read, let a stream read its rows. Release it with
+ * codec_reader_close, also after a failure. */
 bool codec_reader_open(struct codec_reader *reader, const struct codec_input *input, struct error *error);
 
 /* Decode the whole file into IMAGE, on the threads of the settings' pool. The image has codec_bits a sample. Release it

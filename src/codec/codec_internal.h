@@ -8,8 +8,8 @@
 
 #include "codec/codec.h"
 
-/* The best codec that reads the file, if the chosen one declines it. NULL is an error: the file is too large for all
- * others. */
+/* The best codec that reads the file, if the chosen one does not support it. NULL is an error: the file is too large
+ * for all others. */
 const struct codec *codec_find_substitute(const struct codec_input *input, struct error *error);
 
 /* Report that the data cannot be decoded. REASON is the library's message, or NULL. Returns false. */

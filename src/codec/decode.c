@@ -25,7 +25,7 @@ static bool reads_rows(const struct codec *codec, const struct codec_info *info)
     return codec->functions->reader_open != NULL && !info->interlaced;
 }
 
-/* The codec that reads the file if the chosen one declines it; NULL: none does. */
+/* The codec that reads the file if the chosen one does not support it; NULL if none does. */
 static const struct codec *find_substitute(const struct codec_info *info)
 {
     const struct codec_input input = {.name = "", .info = info};

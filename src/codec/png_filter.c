@@ -78,7 +78,7 @@ void png_filter(const uint8_t *row, const uint8_t *above, size_t size, size_t pi
  *
  * Each pixel depends on the one before. With Average and Paeth that takes longer than all else, so several rows are
  * undone at once: while row 0 is at pixel i, row k is at pixel i - k, and the pixel above it was made just before. A
- * pixel is a cell of 4 or 8 bytes, of which it may fill a part. The cells of all rows are the lanes of two vectors. */
+ * pixel is a cell of 4 or 8 bytes, which it may fill in part. The cells of all rows are the lanes of two vectors. */
 
 typedef uint8_t lanes __attribute__((vector_size(16)));
 typedef uint32_t cells4 __attribute__((vector_size(16)));
@@ -106,7 +106,8 @@ struct neighbours {
 
 /* Predict a byte of each lane. Paeth takes the neighbour that is nearest to left + above - corner. Let x be what the
  * larger of left and above has over the corner, and y what the corner has over the smaller. If 2x <= y, the smaller is
- * nearest. If 2y <= x, the larger is. Else the corner is between them, and nearest. If both hold, all three are equal. */
+ * nearest. If 2y <= x, the larger is. Otherwise the corner is between them, and nearest. If both hold, all three are
+ * equal. */
 INLINE lanes predict(const struct neighbours *use, lanes left, lanes above, lanes corner)
 {
     const lanes a = left & use->left, b = above & use->above, c = corner & use->corner;

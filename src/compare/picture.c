@@ -53,7 +53,7 @@ static bool add_mark(const struct format *format, uint8_t **bytes, size_t *size,
     return done;
 }
 
-/* No picture takes the place of another file in the folder. Those of an earlier run are gone by now. */
+/* No picture may replace another file in the folder. The pictures of an earlier run are removed by now. */
 static bool check_free(const struct compare_settings *settings, const char *path, struct error *error)
 {
     struct stat status;

@@ -235,8 +235,8 @@ static void read_first_scan(const uint8_t *data, size_t size, struct jpeg_state 
     }
 }
 
-/* Check the header of a scan: number of components, 2 bytes for each, the first and the last coefficient, bits. What is
- * wrong with it otherwise is left to the codecs.
+/* Check the header of a scan: number of components, 2 bytes for each, the first and the last coefficient, bits. The
+ * codecs find all other errors.
  *
  * A Huffman code has at least one bit. In a progressive file, the DC coefficient of each block has a code or one bit.
  * In another file, each block has a code for DC and at least one for AC. */

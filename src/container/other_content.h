@@ -21,20 +21,20 @@ enum container_extra {
     OTHER_COUNT
 };
 
-/* The other_content in the file of SIZE bytes after END, the end of its picture. Padding does not count: zeros, FF, blanks and
- * ends of lines. INDEX is the segment of a JPEG that lists its pictures, MPF (CIPA DC-007); its data may be NULL. A
- * preview that it lists does not count, because it shows the same picture as the file. */
+/* The other content in the file of SIZE bytes after END, the end of its picture. Padding does not count: zeros, FF,
+ * blanks and ends of lines. INDEX is the segment of a JPEG that lists its pictures, MPF (CIPA DC-007); its data may be
+ * NULL. A preview that it lists does not count, because it shows the same picture as the file. */
 unsigned container_other_content_behind(const uint8_t *bytes, size_t size, size_t end,
                                         const struct jpeg_segment *index);
 
-/* The other_content in a segment of a JPEG: second pictures and depths of Google's cameras, the samples of a
+/* The other content in a segment of a JPEG: second pictures and depths of Google's cameras, the samples of a
  * thermal camera. */
 unsigned container_other_content_of(const struct jpeg_segment *segment);
 
 /* Is this the segment MPF? */
 bool container_is_picture_index(const struct jpeg_segment *segment);
 
-/* The bytes of the longest text about other_content, with its NUL, are fewer. */
+/* The bytes of the longest text about other content, with its NUL, are fewer. */
 enum { OTHER_CONTENT_TEXT = 160 };
 
 /* Write the names of OTHER_CONTENT to TEXT: "other pictures and a film". */

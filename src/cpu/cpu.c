@@ -16,8 +16,8 @@
  *    sum has two parts, which are joined in doubles: the sums of the samples' high and low bytes or, with two passes,
  *    of the high and low halves of the first pass's sums.
  *
- * Threads take the tiles. loops.c is compiled once for each instruction set, and the fastest one that the machine has is
- * chosen at run time (base/vector/instruction_sets.h). */
+ * Threads take the tiles. loops.c is compiled once for each instruction set, and the fastest one that the machine has
+ * is chosen at run time (base/vector/instruction_sets.h). */
 #include "cpu/cpu.h"
 
 #include "base/parallel.h"

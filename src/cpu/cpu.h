@@ -18,8 +18,8 @@ bool reference_launch(const struct plan *plan, struct device *device, const stru
  * there is too little memory, or if the machine lacks that instruction set. */
 bool cpu_prepare(struct plan *plan, struct device *device, struct error *error);
 
-/* Convolve IN to OUT by a plan that cpu_prepare has prepared, on the threads of plan->pool. Fails if there is too little
- * memory for the scratch. */
+/* Convolve IN to OUT by a plan that cpu_prepare has prepared, on the threads of plan->pool. Fails if there is too
+ * little memory for the scratch. */
 bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                 struct error *error);
 

@@ -104,8 +104,8 @@ struct finish {
     struct rounding16 rounding16;
 };
 
-/* The row pass of a filter in two passes, where 32 bits do not hold its sums. A tap is the sum of PARTS digits, d_p times
- * 2^(p * bits), and S_p is the sum of d_p times the samples. The rounded sum is
+/* The row pass of a filter in two passes, where 32 bits do not hold its sums. A tap is the sum of PARTS digits, d_p
+ * times 2^(p * bits), and S_p is the sum of d_p times the samples. The rounded sum is
  *
  *     (((start + S_0 >> bits) + S_1 >> bits) + ... S_last) >> shift
  *
@@ -119,8 +119,8 @@ struct row_parts {
 
 #define ROW_PARTS_MAX 4
 
-/* The column pass of the same filter, over rows of rounded sums. Doubles hold its sums, which start with START, exactly.
- * An output is the sum times FACTOR or, if the divisor is not 0, divided by it, rounded down. */
+/* The column pass of the same filter, over rows of rounded sums. Doubles hold its sums, which start with START,
+ * exactly. An output is the sum times FACTOR or, if the divisor is not 0, divided by it, rounded down. */
 struct double_column {
     double start, factor, divisor;
     double *taps; /* COLUMN_GROUP_MAX - 1 zeros, the pass's taps, and as many zeros again */
@@ -247,8 +247,8 @@ struct loops {
     /* Join rows of sums to WIDTH outputs of uint16_t. The rows of one grid follow each other. */
     void (*join16)(const struct join16 *join, void *const *sums, int width, bool past_caches, uint16_t *out);
 
-    /* The outputs of an unsharp mask, from rows of WIDTH samples and of their blurs: of uint16_t for samples of uint8_t,
-     * of int32_t for uint16_t, both in 2^-UNSHARP_LEVEL_BITS levels, and of float for float. */
+    /* The outputs of an unsharp mask, from rows of WIDTH samples and of their blurs: of uint16_t for samples of
+     * uint8_t, of int32_t for uint16_t, both in 2^-UNSHARP_LEVEL_BITS levels, and of float for float. */
     void (*unsharp)(const struct passes *passes, enum sample sample, const void *blurs, const void *in, int width,
                     void *out);
 

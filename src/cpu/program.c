@@ -577,8 +577,8 @@ static bool make_row_parts(const struct plan *plan, const struct weights *row, s
 /* The column pass in doubles, over rows of m, or of m - C where samples are centred.
  *
  * A sum plus half of the scale is scaled by a power of two, exactly, or divided. A quotient below n + 1 <= 2^16 is at
- * most n + 1 - 2^-37, because scales are at most 2^37. That is a double, so the rounded quotient is at most that too, and
- * its floor is n. */
+ * most n + 1 - 2^-37, because scales are at most 2^37. That is a double, so the rounded quotient is at most that too,
+ * and its floor is n. */
 static bool make_double_column(const struct plan *plan, int64_t centre, const struct weights *column, struct pass *pass)
 {
     const struct passes *p = &plan->passes;

@@ -112,8 +112,8 @@ struct filter {
      *     out = floor(s / pass_scale + 1/2)
      *
      * No tap is negative, and pass_scale = sum(row) * sum(column) / 2^row_shift, so no output needs to be clamped. For
-     * samples of uint8_t, each tap is below 2^15, each sum of a row below 2^31, each m below 2^19 and each s below 2^32;
-     * for uint16_t, below 2^22, 2^47, 2^27 and 2^53. If row_shift is not 0, each m is below 2^16 and 2^22, and
+     * samples of uint8_t, each tap is below 2^15, each sum of a row below 2^31, each m below 2^19 and each s below
+     * 2^32; for uint16_t, below 2^22, 2^47, 2^27 and 2^53. If row_shift is not 0, each m is below 2^16 and 2^22, and
      * pass_scale is a power of two: 2^23 or 2^24 for uint8_t, at least 2^27 for uint16_t. The row may be finer than the
      * column, and then they differ.
      *
@@ -195,8 +195,8 @@ int filter_tap_count(const struct filter *filter);
 /* The number of multiply-adds for an output, without any tricks: those of all grids, or of both passes. */
 int filter_multiply_adds(const struct filter *filter);
 
-/* How many times as bright the filter makes a picture, if its text has several taps that sum to 2 or more, and no scale,
- * as textbooks print kernels. Else 0. */
+/* How many times as bright the filter makes a picture, if its text has several taps that sum to 2 or more, and no
+ * scale, as textbooks print kernels. Otherwise 0. */
 double filter_brightness(const struct filter *filter);
 
 /* Does the filter only move the picture, or leave it as it is? Then its only tap that is not zero equals the scale. */

@@ -193,8 +193,8 @@ static bool make_box(const struct number *parameters, bool is_16_bit, struct fil
     return true;
 }
 
-/* How the taps of a blur are rounded: those of its row and column sum to 2^row_bits and 2^column_bits, and the sums of a
- * row are rounded to 2^-fraction_bits levels. */
+/* How the taps of a blur are rounded: those of its row and column sum to 2^row_bits and 2^column_bits, and the sums of
+ * a row are rounded to 2^-fraction_bits levels. */
 struct precision {
     int row_bits, column_bits, fraction_bits;
 };
@@ -261,8 +261,8 @@ static double round_weights(const double *weights, int radius, int unit_bits, in
  * `largest_error` is the sum of both, in levels of the samples' depth.
  *
  * The row's taps are as fine as their bits allow. For samples of 8 bits its sums fit in 31 bits, and column_bits +
- * fraction_bits = 24, or 23 if a tap would not be below 2^15 otherwise. The finer the one, the coarser the other: the best
- * pair is taken. For 16 bits, the largest tap is from 2^21 to 2^22.
+ * fraction_bits = 24, or 23 if a tap would not be below 2^15 otherwise. The finer the one, the coarser the other: the
+ * best pair is taken. For 16 bits, the largest tap is from 2^21 to 2^22.
  *
  * If the middle is all that is left, the filter is a grid of one tap. With two more taps, the middle is below 2^15 - 1
  * units of 2^-15 and 2^22 - 1 units of 2^-22, so it fits. */

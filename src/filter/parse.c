@@ -386,8 +386,8 @@ static void note_separator(const struct parser *parser, const char *start, struc
         seen->comma = start;
 }
 
-/* Commas alone may separate taps, as in 1,2,1. But `0,5 1,25` more probably has decimal commas than four taps, and `1 2;
- * 3 4` two rows of MATLAB than one. */
+/* Commas alone may separate taps, as in 1,2,1. But `0,5 1,25` more probably has decimal commas than four taps, and `1
+ * 2; 3 4` two rows of MATLAB than one. */
 static bool check_separators(struct parser *parser, const struct separators *seen)
 {
     if (seen->comma != NULL && seen->others)

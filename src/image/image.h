@@ -217,9 +217,9 @@ HOST_DEVICE static inline unsigned premultiply_sample(unsigned colour, unsigned 
     return (2 * colour * alpha + 255) / 510;
 }
 
-/* A colour over a ground: (colour * alpha + ground * (white - alpha)) / white, rounded to nearest; white is 255 or 65535.
- * It is odd, so there are no ties. The dividend is at most 65535^2 + 32767, which fits in 32 bits. An opaque colour
- * stays as it is. */
+/* A colour over a ground: (colour * alpha + ground * (white - alpha)) / white, rounded to nearest; white is 255 or
+ * 65535. It is odd, so there are no ties. The dividend is at most 65535^2 + 32767, which fits in 32 bits. An opaque
+ * colour stays as it is. */
 HOST_DEVICE static inline uint32_t compose_sample(uint32_t colour, uint32_t alpha, uint32_t ground, uint32_t white)
 {
     return (colour * alpha + ground * (white - alpha) + white / 2) / white;
@@ -249,9 +249,9 @@ HOST_DEVICE static inline uint16_t unpremultiply_sample16(uint64_t colour, uint6
     return (uint16_t)(value < 65535 ? value : 65535);
 }
 
-/* White and opaque in planes with headroom. It is odd times 255, as 65535 is: then rounding to a plane's level and again
- * to one of 8 bits is rounding once. For the odd u, round(round(u x) / u) = round(x): u x rounds to at least
- * u n + (u + 1) / 2 if and only if u x >= u n + u / 2. So an opaque picture keeps its bytes. */
+/* White and opaque in planes with headroom. It is odd times 255, as 65535 is: then rounding to a plane's level and
+ * again to one of 8 bits is rounding once. For the odd u, round(round(u x) / u) = round(x): u x rounds to at least u n
+ * + (u + 1) / 2 if and only if u x >= u n + u / 2. So an opaque picture keeps its bytes. */
 enum { HEADROOM_UNIT = 127, HEADROOM_WHITE = 255 * HEADROOM_UNIT };
 
 /* colour * alpha / 255 in planes with headroom, rounded to nearest. Both are 0 to 255. */

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Raw rows: what a source has fetched, and reads in its next step. If the source takes any order, the rows above and below
- * are fetched already, and other threads read all of these at the same time. Else the read may change its rows, and the
- * other two are NULL. */
+/* Raw rows: what a source has fetched, and reads in its next step. If the source takes any order, the rows above and
+ * below are fetched already, and other threads read all of these at the same time. Otherwise the read may change its
+ * rows, and the other two are NULL. */
 struct rows {
     uint8_t *data;
     const uint8_t *above; /* the end of the raw rows above; NULL at the top */

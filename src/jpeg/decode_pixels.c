@@ -103,7 +103,7 @@ static void upsample_columns(const struct chroma *chroma, bool is_twice, int fir
         }
 }
 
-/* COUNT samples as dense as pixels, from column FIRST on. Those that need no work stay where they are. */
+/* COUNT samples as dense as pixels, from column FIRST on. Samples that need no work stay where they are. */
 static const uint8_t *upsample(const struct jpeg_layout *layout, const struct chroma *chroma, int first, int count,
                                uint8_t *to)
 {

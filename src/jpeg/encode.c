@@ -33,7 +33,7 @@ static void set_divisors(const uint16_t quantisers[JPEG_BLOCK], struct jpeg_divi
     }
 }
 
-/* The codes of runs with small values, and these values behind them (T.81, F.1.2.2). */
+/* The codes of runs with small values, and these values after them (T.81, F.1.2.2). */
 static void set_small_codes(struct jpeg_codes *codes)
 {
     for (int run = 0; run < 16; run++)
@@ -108,7 +108,7 @@ static uint64_t bits_end(const struct jpeg_bits *bits, const uint8_t *begin)
     return 8 * (uint64_t)(bits->next - begin) + (uint64_t)bits->count;
 }
 
-enum { TILE_BYTES = JPEG_TILE_BLOCKS * JPEG_BLOCK_BYTES_MAX + 16 }; /* the codes of a tile, and a word behind them */
+enum { TILE_BYTES = JPEG_TILE_BLOCKS * JPEG_BLOCK_BYTES_MAX + 16 }; /* the codes of a tile, and a word after them */
 
 /* Make room for the codes of another tile. */
 static bool reserve_tile(struct growth *growth)
@@ -220,7 +220,7 @@ bool jpeg_file_append_bits(struct jpeg_file *file, const uint8_t *bits, uint64_t
     const int shift = file->pending_count;
     const uint64_t mask = ((uint64_t)1 << shift) - 1;
     uint64_t pending = file->pending;
-    uint8_t *to = blob_extend(&file->blob, (size_t)(count / 8) * 2 + 16); /* all may be FF; and 8 behind the last */
+    uint8_t *to = blob_extend(&file->blob, (size_t)(count / 8) * 2 + 16); /* all may be FF; and 8 after the last */
     if (to == NULL)
         return false;
     for (; count >= 64; count -= 64, bits += 8) {

@@ -72,7 +72,7 @@ static const int16_t y_weights[2][8] = {{TWO(Y_RED, Y_GREEN - 16384)}, {TWO(Y_BL
 static const int16_t blue_weights[2][8] = {{TWO(-BLUE_RED, -BLUE_GREEN)}, {TWO(-HALF, 0)}};
 static const int16_t red_weights[2][8] = {{TWO(-HALF, 0)}, {TWO(-RED_BLUE, -RED_GREEN)}};
 
-/* A row of RGB. Up to 4 bytes behind it are read. */
+/* A row of RGB. Up to 4 bytes after it are read. */
 INLINE void convert_colours(const uint8_t *row, int16_t *y, int16_t *blue, int16_t *red)
 {
     for (int x = 0; x < JPEG_TILE; x += VECTOR / 2) {
@@ -135,7 +135,8 @@ static void convert_rows(const struct jpeg_tile *tile, struct planes *planes)
 
 /* ---- Chroma ---- */
 
-/* Two columns of one or two rows to one sample. The bias alternates, 0 and 1 or 1 and 2, so that halves go both ways. */
+/* Two columns of one or two rows to one sample. The bias alternates, 0 and 1 or 1 and 2, so that halves go both
+ * ways. */
 INLINE void halve_row(const int16_t *above, const int16_t *below, int rows, int16_t *to)
 {
     static const int32_t biases[2][4] = {{0, 1, 0, 1}, {1, 2, 1, 2}};
@@ -364,7 +365,7 @@ INLINE struct jpeg_bits hold(struct jpeg_bits bits, uint32_t value, int length)
     return bits;
 }
 
-/* The same, for at least one bit, and store all whole bytes. Those behind them are written again by the next call. */
+/* The same, for at least one bit, and store all whole bytes. The next call writes the bytes after them again. */
 INLINE struct jpeg_bits put(struct jpeg_bits bits, uint32_t value, int length)
 {
     bits = hold(bits, value, length);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Between encode.c, which knows bands and files, and encode_loops.c, which is compiled once for each instruction set. */
+ * Between encode.c, which knows bands and files, and encode_loops.c, which is compiled once for each instruction
+ * set. */
 #ifndef GPUCONV_JPEG_ENCODE_LOOPS_H
 #define GPUCONV_JPEG_ENCODE_LOOPS_H
 
@@ -104,7 +105,7 @@ struct jpeg_encoder {
 
 const struct jpeg_encode_loops *jpeg_encode_loops_for(enum instruction_set set);
 
-/* Append the first COUNT bits at BITS, with a 0 byte behind each FF. Returns false if there is not enough memory. */
+/* Append the first COUNT bits at BITS, with a 0 byte after each FF. Returns false if there is not enough memory. */
 bool jpeg_file_append_bits(struct jpeg_file *file, const uint8_t *bits, uint64_t count);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The arithmetic of an encoder for one pixel, one row and one coefficient. The GPU and the CPU share it. Its results
- * are those of libjpeg-turbo, whose C and SIMD code agree for all samples of 8 bits: no sum of 16 bits overflows there. */
+ * are those of libjpeg-turbo, whose C and SIMD code agree for all samples of 8 bits: no sum of 16 bits overflows
+ * there. */
 #ifndef GPUCONV_JPEG_FORWARD_H
 #define GPUCONV_JPEG_FORWARD_H
 
@@ -25,7 +26,7 @@ static inline HOST_DEVICE int jpeg_red_difference(int red, int green, int blue)
     return (32768 * red - 27439 * green - 5329 * blue + (128 << 16) + 32767) >> 16;
 }
 
-/* What is added to the sum of horizontal x vertical samples before it is divided by their number, for output COLUMN.
+/* Output COLUMN is the sum of horizontal x vertical samples and this bias, divided by the number of samples.
  * With two samples side by side libjpeg rounds neighbouring columns differently. */
 static inline HOST_DEVICE int jpeg_chroma_bias(int horizontal, int vertical, int column)
 {

@@ -70,8 +70,8 @@ static void walk_chunk(struct index_builder *builder, struct chunk *chunk, size_
     }
 }
 
-/* Guess the state before a chunk, find its first place, and walk over it. Where codes are wrong the guess was wrong: go
- * on behind them. */
+/* Guess the state before a chunk, find its first place, and walk over it. If codes are wrong, the guess was wrong: go
+ * on after them. */
 static void guess_chunk(void *context, int64_t number, int thread)
 {
     struct index_builder *builder = context;

@@ -138,7 +138,7 @@ INLINE void store_columns(const shorts v[8], uint8_t *const to[BLOCKS], size_t s
         }
 }
 
-/* Where the rows behind the first are all 0, libjpeg-turbo's code shifts the first row without saturation. This matters
+/* If all rows after the first are 0, libjpeg-turbo's code shifts the first row without saturation. This matters
  * only where the result needs more than 16 bits. */
 static __attribute__((noinline)) void wrap_flat(const int16_t *const *coefficients, int16_t *first)
 {

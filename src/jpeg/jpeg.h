@@ -144,7 +144,8 @@ static inline size_t jpeg_planes_bytes(const struct jpeg_layout *layout)
 }
 
 /* Decode the rows of MCUs that begin in ROWS rows of pixels from row FIRST on, which begins one, to PLANES. That has
- * jpeg_planes_bytes for each. The planes of the components follow each other; one has 8 x blocks_across bytes in a row. */
+ * jpeg_planes_bytes for each. The planes of the components follow each other; one has 8 x blocks_across bytes in a
+ * row. */
 void jpeg_decode_band(const struct jpeg_index *index, int first, int rows, uint8_t *planes);
 
 /* Convert ROWS rows of pixels, from row FIRST on, which begins a row of MCUs, to SAMPLES: 1 or 3 bytes each, row by

@@ -48,7 +48,7 @@ static void make_singles(struct singles *singles, const struct jpeg_code_order *
     }
 }
 
-/* An entry whose first USED bits and STEPS steps are known: add the AC coefficients in the bits behind. */
+/* An entry whose first USED bits and STEPS steps are known: add the AC coefficients in the bits after them. */
 static uint32_t add_coefficients(const struct singles *singles, uint32_t window, unsigned used, unsigned steps)
 {
     while (steps < JPEG_STEPS_END) {

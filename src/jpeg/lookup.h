@@ -28,7 +28,7 @@ enum {
 
 /* The codes of a table, in their order (ITU-T T.81, F.2.2.3). */
 struct jpeg_code_order {
-    uint32_t ends[18];   /* behind the codes of at most so many bits, as numbers of 16 bits */
+    uint32_t ends[18];   /* after the codes of at most so many bits, as numbers of 16 bits */
     int32_t offsets[17]; /* from a code of so many bits to its symbol's place */
     uint8_t symbols[256];
 };

@@ -117,7 +117,7 @@ enum exif_action {
 /* The bytes of one value of a type, or 0 for an unknown type. */
 size_t exif_type_size(unsigned type);
 
-/* Judge a value of COUNT times TYPE, of which all bytes are at VALUE. *COUNT becomes smaller if only the text at its
+/* Judge a value of COUNT times TYPE, whose bytes are all at VALUE. *COUNT becomes smaller if only the text at its
  * beginning is carried. The tags that refer to directories are unknown here. */
 enum exif_action exif_judge(enum exif_directory directory, unsigned tag, unsigned type, uint32_t *count,
                             const uint8_t *value);

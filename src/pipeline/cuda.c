@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pipeline on a GPU: upload, split, filters, merge, download, queued on one stream. Where the image is a JPEG before
- * or after the filters, it is decoded or encoded there. */
+ * The pipeline on a GPU: upload, split, filters, merge, download, queued on one stream. Where the image is a JPEG
+ * before or after the filters, it is decoded or encoded there. */
 #include "pipeline/pipeline_internal.h"
 
 #include "base/clock.h"
@@ -236,8 +236,8 @@ static bool encode_scan(struct pipeline *pipeline, const struct workspace *works
  * of constant memory is held. */
 enum mark { MARK_BEGIN, MARK_INPUT, MARK_SPLIT, MARK_LOCK, MARK_CONVOLVE, MARK_MERGE, MARK_OUTPUT, MARK_COUNT };
 
-/* Queue the filters, beginning at planes[0], and before each the upload of its taps if UPLOADS. *IN becomes the index of
- * the planes that hold the result. */
+/* Queue the filters, beginning at planes[0], and before each the upload of its taps if UPLOADS. *IN becomes the index
+ * of the planes that hold the result. */
 static bool queue_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace,
                           bool uploads, int *in, struct error *error)
 {

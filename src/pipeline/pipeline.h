@@ -133,9 +133,9 @@ bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, siz
 bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_jpeg_io *io, struct image *result,
                   struct error *error);
 
-/* Apply the filters of a pipeline that is planned for the CPU to an image of SHAPE, whose samples do not matter. Reading,
- * filtering and writing run beside each other on the threads of the pool. Only some bands of rows are in memory, unless
- * the filters need the whole image at once. The phases of these threads add up. */
+/* Apply the filters of a pipeline that is planned for the CPU to an image of SHAPE, whose samples do not matter.
+ * Reading, filtering and writing run beside each other on the threads of the pool. Only some bands of rows are in
+ * memory, unless the filters need the whole image at once. The phases of these threads add up. */
 bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const struct row_source *source,
                      const struct row_sink *sink, struct error *error);
 

@@ -19,7 +19,8 @@ bool gpu_check(const struct request *request, struct error *error);
 /* Open the GPU unless it is open, and check that it is new enough for the plans. */
 bool gpu_open(struct pipeline *pipeline, struct error *error);
 
-/* Release the buffers and the GPU. After the last image of a batch, the end of the context releases what is on the GPU. */
+/* Release the buffers and the GPU. After the last image of a batch, the end of the context releases what is on the
+ * GPU. */
 void gpu_close(struct pipeline *pipeline, bool is_last);
 
 /* Filter IMAGE by the plans. IO is as for pipeline_run. RESULT, a copy of IMAGE's struct, becomes the view that

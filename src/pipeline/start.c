@@ -58,8 +58,8 @@ static void open_constant_memory(struct constant_memory *memory)
     pthread_rwlockattr_destroy(&attributes);
 }
 
-/* The threads that CUDA starts inherit the blocked signals, so signals go to the main thread, which blocks them while it
- * writes a file (file_write). */
+/* The threads that CUDA starts inherit the blocked signals, so signals go to the main thread, which blocks them while
+ * it writes a file (file_write). */
 void gpu_start_begin(struct gpu_start *start)
 {
     sigset_t all, before;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the pipelines of a GPU share, and its start. A GPU starts and ends on a thread of its own, beside other work: the
- * driver and the context take about 0.1 s each, and the end of the context nearly as much. In a build without CUDA these
- * functions do nothing. */
+ * What the pipelines of a GPU share, and its start. A GPU starts and ends on a thread of its own, beside other work:
+ * the driver and the context take about 0.1 s each, and the end of the context nearly as much. In a build without CUDA
+ * these functions do nothing. */
 #ifndef GPUCONV_START_H
 #define GPUCONV_START_H
 
@@ -18,8 +18,8 @@ enum gpu_step { GPU_NONE, GPU_DRIVER, GPU_CONTEXT };
 
 struct variant;
 
-/* The taps in a GPU's constant memory, which all pipelines on that GPU share. Pipelines whose filter is there read it at
- * the same time. Those that upload another wait until nobody reads it. */
+/* The taps in a GPU's constant memory, which all pipelines on that GPU share. Pipelines whose filter is there read it
+ * at the same time. Those that upload another wait until nobody reads it. */
 struct constant_memory {
     pthread_rwlock_t lock;
     const struct variant *variant; /* that holds the request's filter; NULL: unknown */
@@ -47,12 +47,12 @@ struct gpu_start {
     atomic_flag is_warned;  /* its failure has been reported */
 };
 
-/* Let the GPU start, unless it has begun to. Only one thread at a time may call this. If the system refuses a thread, the
- * GPU starts before this returns. */
+/* Let the GPU start, unless it has begun to. Only one thread at a time may call this. If the system refuses a thread,
+ * the GPU starts before this returns. */
 void gpu_start_begin(struct gpu_start *start);
 
-/* Wait until a GPU that has begun to start has come to STEP. Fails with the reason if it does not come there. START may be
- * NULL. */
+/* Wait until a GPU that has begun to start has come to STEP. Fails with the reason if it does not come there. START may
+ * be NULL. */
 bool gpu_start_wait(struct gpu_start *start, enum gpu_step step, struct error *error);
 
 /* Let the context end. No pipeline may have the GPU open, or open it again. START may be NULL. */

@@ -59,8 +59,8 @@ static int plane_rows(const struct stream *stream)
  * such a step only wait. */
 static int useful_threads(const struct pipeline *pipeline, const struct row_source *source, const struct row_sink *sink)
 {
-    /* Seconds for a pixel on one thread, measured on photos: decode a JPEG or a PNG; filter and compress PNG rows; write
-     * a JPEG. */
+    /* Seconds for a pixel on one thread, measured on photos: decode a JPEG or a PNG; filter and compress PNG rows;
+     * write a JPEG. */
     const double decode = 4.5e-9, encode = sink->encode != NULL ? 12e-9 : 0, write = 3.5e-9;
     const int threads = thread_pool_threads(pipeline->request->pool);
     struct work work = pipeline->work;

@@ -6,8 +6,8 @@
  *
  * for planes of uint8_t. Planes of uint16_t take 257 * O in place of O, because their levels are 257 times as fine:
  * 65535 is 257 * 255, so white stays white. Planes of float are neither clamped nor rounded. Outside the image, the
- * border gives in(). For a filter with two grids, its `combine` of both sums takes the place of the sum. A filter in two
- * passes has formulas of its own (struct filter); for planes of float its row sums are not rounded. */
+ * border gives in(). For a filter with two grids, its `combine` of both sums takes the place of the sum. A filter in
+ * two passes has formulas of its own (struct filter); for planes of float its row sums are not rounded. */
 #ifndef GPUCONV_PLAN_H
 #define GPUCONV_PLAN_H
 
@@ -32,7 +32,8 @@ struct thread_pool; /* base/parallel.h */
 /* The most taps of the variant sparse. At 8 bytes each, they fill CUDA's 64 KB of constant memory. */
 #define SPARSE_MAX 8192
 
-/* A plan points to its filter, which must outlive it. For planes of more than 8 bits this is the filter's `filter16`. */
+/* A plan points to its filter, which must outlive it. For planes of more than 8 bits this is the filter's
+ * `filter16`. */
 struct plan {
     const struct filter *filter;
     enum border border;

@@ -31,8 +31,8 @@ static double gpu_seconds(const struct work *work, double sample_seconds)
     return launch_seconds + work_samples(work) * fmax(sample_seconds, copy);
 }
 
-/* For uint16_t, 2^28 samples take WORD_SECONDS each. Fewer take longer: below some six million they are a single wave of
- * strips, and from there on the last wave takes up to STRIP more. */
+/* For uint16_t, 2^28 samples take WORD_SECONDS each. Fewer take longer: below some six million they are a single wave
+ * of strips, and from there on the last wave takes up to STRIP more. */
 static double strip_seconds(const struct work *work, double word_seconds, double strip)
 {
     return gpu_seconds(work, word_seconds - strip / (1 << 28)) + strip * fmin(1, work_samples(work) / 6e6);

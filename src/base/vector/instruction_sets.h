@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Those of x86-64 need all that the ones before them need. */
+/* Each set of x86-64 needs all that the sets before it need. */
 enum instruction_set { SET_PORTABLE, SET_SSE2, SET_AVX2, SET_AVX512, SET_VNNI, INSTRUCTION_SETS };
 
 /* The name that $GPUCONV_CPU takes. */

@@ -3,14 +3,15 @@
  * Vectors: the words in which the inner loops of the CPU's variants and of JPEG are written. A file that includes this
  * one is compiled once for each instruction set (instruction_sets.h). Its vectors are as long as those of the set.
  *
- * A vector has LANES lanes of 32 bits. Four lanes are a quad: 128 bits. Instructions that move elements mostly move them
- * within a quad. A word that names no type works on ints, lane by lane; the others name theirs. Sums and products wrap.
+ * A vector has LANES lanes of 32 bits. Four lanes are a quad: 128 bits. Instructions that move elements mostly move
+ * them within a quad. A word that names no type works on ints, lane by lane; the others name theirs. Sums and products
+ * wrap.
  *
  * The words below are plain C. The header of an instruction set adds those that need its instructions: x86.h for SSE2,
  * AVX2 and AVX-512, where they are described, and portable.h for any processor.
  *
- * To add an instruction set, such as NEON: write a header with the words of portable.h and of x86.h, and include it below.
- * Define HAS_PAIRS and HAS_FOURS there, which say whether the set has instructions for multiply_pairs and for
+ * To add an instruction set, such as NEON: write a header with the words of portable.h and of x86.h, and include it
+ * below. Define HAS_PAIRS and HAS_FOURS there, which say whether the set has instructions for multiply_pairs and for
  * multiply_fours. Then add the set to instruction_sets.[ch], to src/base/meson.build and to the tables of its users. */
 #ifndef GPUCONV_BASE_VECTOR_H
 #define GPUCONV_BASE_VECTOR_H
