@@ -302,7 +302,6 @@ static bool make_at_once(const struct plan *plan, struct program *program, enum 
     const struct filter *f = plan->filter;
     const int grids = filter_grids(f);
     const bool joined = grids == 2 || program->sum_parts == 2;
-    struct pass **const passes[] = {&program->last, &program->second};
     if (program->sum_parts == 2) {
         program->sample_parts[0] = PART_HIGH;
         program->sample_parts[1] = PART_LOW;
@@ -312,7 +311,7 @@ static bool make_at_once(const struct plan *plan, struct program *program, enum 
                                   plan->sample == SAMPLE_F32 ? f->scale : 1};
         struct pass *pass = pass_make(program->loops, arithmetic,
                                       joined ? sums_target(arithmetic, 1) : output_target(plan->sample), &w);
-        *passes[grid] = pass;
+        *(grid == 0 ? &program->last : &program->second) = pass;
         if (pass == NULL)
             return false;
         pass->start = part_start(program->sample_parts[0], &w);

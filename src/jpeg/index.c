@@ -180,7 +180,7 @@ static bool make_rows(struct index_builder *builder, struct thread_pool *pool)
     builder->chunk_count = (size_t)((builder->bits + builder->chunking.chunk - 1) / builder->chunking.chunk);
     builder->marks_each = builder->chunking.chunk / MARK_BITS + 2;
     builder->chunks = calloc(builder->chunk_count, sizeof *builder->chunks);
-    builder->marks = malloc(builder->chunk_count * builder->marks_each * sizeof *builder->marks);
+    builder->marks = calloc(builder->chunk_count * builder->marks_each, sizeof *builder->marks);
     if (builder->chunks == NULL || builder->marks == NULL)
         return false;
     for (size_t i = 0; i < builder->chunk_count; i++)
