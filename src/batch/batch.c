@@ -214,8 +214,9 @@ static bool prepare_batch(struct batch *batch, struct error *error)
     };
     /* First of all: all threads inherit the blocked signals, CUDA's own too. */
     bool done = workers_open(&batch->workers, &workers, error);
-    batch->totals =
-        (struct batch_totals){.count = request->count, .workers = batch->worker_count, .work = batch->workers.all_work};
+    batch->totals.count = request->count;
+    batch->totals.workers = batch->worker_count;
+    batch->totals.work = batch->workers.all_work;
     prepare_choice(batch);
     batch->list = calloc((size_t)batch->worker_count, sizeof *batch->list);
     if (done && batch->list == NULL)

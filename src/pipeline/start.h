@@ -19,7 +19,7 @@ enum gpu_step { GPU_NONE, GPU_DRIVER, GPU_CONTEXT };
 struct variant;
 
 /* The taps in a GPU's constant memory, which all pipelines on that GPU share. Pipelines whose filter is there read it
- * at the same time. Those that upload another wait until nobody reads it. */
+ * at the same time. A pipeline that uploads another filter waits until nobody reads it. */
 struct constant_memory {
     pthread_rwlock_t lock;
     const struct variant *variant; /* that holds the request's filter; NULL: unknown */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The CPU's filters, as a transform of the rows of a stream (image/stream.h). Each thread filters a band at a time, in
- * planes that stay in its caches. The filters make a band's outputs from these rows with the halo around them, and each
- * filter of a chain needs less of the halo than the one before it. */
+ * planes that stay in its caches. The filters make a band's outputs from these rows with the halo around them, and in a
+ * chain each filter needs less of the halo than the previous filter. */
 #include "pipeline/pipeline_internal.h"
 
 #include "base/clock.h"

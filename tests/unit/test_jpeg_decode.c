@@ -136,7 +136,7 @@ static void decode_band(const struct jpeg_index *index, int first, int rows, uin
     free(planes);
 }
 
-/* Decode a file. NULL: declined. */
+/* Decode a file. NULL if it is unsupported. */
 static uint8_t *decode(const uint8_t *file, size_t size, const struct way *way)
 {
     struct jpeg_layout layout;
@@ -159,8 +159,8 @@ static uint8_t *decode(const uint8_t *file, size_t size, const struct way *way)
     return samples;
 }
 
-/* Decode a file, and fail if the samples differ from libjpeg-turbo's. Returns whether it was declined. */
-static bool declines(const uint8_t *file, size_t size, const struct way *way)
+/* Decode a file, and fail if the samples differ from libjpeg-turbo's. Returns whether it is unsupported. */
+static bool is_unsupported(const uint8_t *file, size_t size, const struct way *way)
 {
     int width = 0, height = 0, components = 0;
     uint8_t *samples = decode(file, size, way);
@@ -216,7 +216,7 @@ static void check_recipe(const struct jpeg_recipe *recipe, const struct way *way
 {
     size_t size = 0;
     uint8_t *file = make_jpeg(recipe, &size);
-    assert_false(declines(file, size, way));
+    assert_false(is_unsupported(file, size, way));
     free(file);
 }
 
@@ -333,14 +333,14 @@ static void test_photo(void **state)
         struct way way = make_way(i);
         way.pool = i < 3 ? &pool : NULL;
         way.chunking.chunk = 40000;
-        assert_false(declines(bytes, size, &way));
+        assert_false(is_unsupported(bytes, size, &way));
     }
     thread_pool_close(&pool);
     free(bytes);
 }
 
-/* Guesses come right within the usual lead, also where all components have the same tables and the place in the MCU cannot
- * be known. */
+/* Guesses come right within the usual lead, also where all components have the same tables and the place in the MCU
+ * cannot be known. */
 static void test_guesses_come_right(void **state)
 {
     struct thread_pool pool;
@@ -370,7 +370,7 @@ static void test_guesses_come_right(void **state)
         assert_in_range(index->wrong_guesses, 0, 2);
         jpeg_index_free(index);
         const struct way way = {.chunking = chunking, .pool = &pool, .band = 4, .set = 2};
-        assert_false(declines(file, size, &way));
+        assert_false(is_unsupported(file, size, &way));
         free(file);
     }
     thread_pool_close(&pool);
@@ -411,7 +411,7 @@ static void test_dc_wraps(void **state)
     uint8_t *file = make_grey(8 * ACROSS, 8 * BLOCKS / ACROSS, 0, bytes, sizeof bytes, &size);
     for (uint32_t i = 0; i < 3; i++) {
         const struct way way = make_way(i);
-        assert_false(declines(file, size, &way));
+        assert_false(is_unsupported(file, size, &way));
     }
     free(file);
 }
@@ -446,7 +446,7 @@ static void test_damage_is_declined(void **state)
             uint8_t *file = make_grey(scans[i].blocks > 0 ? 8 * scans[i].blocks : 8, 8, scans[i].blocks > 0,
                                       (const uint8_t *)scans[i].bytes, scans[i].size, &size);
             const struct way way = make_way(j);
-            assert_int_equal(declines(file, size, &way), !scans[i].is_right);
+            assert_int_equal(is_unsupported(file, size, &way), !scans[i].is_right);
             free(file);
         }
 }
@@ -472,7 +472,7 @@ static void compare_codecs(const uint8_t *file, size_t size, struct thread_pool 
         image_free(&images[i]);
 }
 
-/* A mutated file has the samples of libjpeg-turbo, or is declined. */
+/* A mutated file has the samples of libjpeg-turbo, or is unsupported. */
 static void test_mutated_files(void **state)
 {
     enum { FILES = 60, MUTATIONS = 60 };
@@ -496,7 +496,7 @@ static void test_mutated_files(void **state)
             way.pool = j % 4 == 0 ? &pool : NULL;
             way.chunking = (struct jpeg_chunking){2048, 500};
             if (codec_inspect(file, size, "mutated", NULL, &info, &error))
-                unsupported += declines(file, size, &way);
+                unsupported += is_unsupported(file, size, &way);
             if (j % 4 == 0)
                 compare_codecs(file, size, &pool);
             file[at] = old;

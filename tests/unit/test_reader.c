@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Readers of whole files, with codecs made here: rows in any order from several threads, with the raw rows around them;
- * and files that a codec declines. */
+ * and files that a codec does not support. */
 #include "base/error.h"
 #include "base/parallel.h"
 #include "codec/codec.h"
@@ -197,14 +197,14 @@ static size_t need_nothing(const struct codec_info *info)
     return 0;
 }
 
-/* Another codec reads what one declines, and gives its name. */
+/* Another codec reads a file that the first does not support, and gives its name. */
 static void test_a_declined_file_is_read_by_another_codec(void **state)
 {
     (void)state;
     const struct codec_functions functions = {
         .reader_open = open_declined, .reader_close = close_any, .reader_need = need_nothing};
-    const struct codec declining = {
-        .name = "declining",
+    const struct codec unsupporting = {
+        .name = "unsupporting",
         .reads = 1 << FORMAT_JPEG,
         .may_fall_back = true,
         .any_order = true,
@@ -228,7 +228,7 @@ static void test_a_declined_file_is_read_by_another_codec(void **state)
     const size_t need = by_rows ? codec_reader_need(&info) : 0;
 
     memset(&calls, 0, sizeof calls);
-    info.codec = &declining;
+    info.codec = &unsupporting;
     assert_true(codec_reads_rows(&info) == by_rows);
     assert_true(!by_rows || codec_reader_need(&info) == need);
     const struct codec_input input = {.bytes = bytes, .size = size, .name = "x", .info = &info, .settings = &settings};
