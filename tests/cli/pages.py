@@ -30,7 +30,7 @@ PROGRAM = (r"(?:(?:build/)?gpuconv |build/|\./\w|(?:benchmarks|tests/\w+|docs)/\
 OWNED = {"run": ".ci/run", "test": ".ci/run", "jq": "tests/cluster/cluster.py", "jq: answers": "tests/cli/answers.py",
          "recipe: golden.sh": "tests/cli/recipes.py"}
 MODULES = ["cv2", "matplotlib", "matplotlib.pyplot", "matplotlib.ticker", "numpy"]
-NO_GPU = re.compile("there is no GPU to work on|was built without CUDA")
+NO_GPU = re.compile("no GPU can be used|was built without CUDA")
 
 GPUCONV, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BUILD = pathlib.Path(GPUCONV).parent
