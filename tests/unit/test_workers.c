@@ -403,6 +403,7 @@ static void test_fewer_threads_than_wanted(void **state)
 
 int main(void)
 {
+    signal(SIGHUP, SIG_DFL); /* nohup ignores it, and an ignored signal ends nothing */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_job_once),
         cmocka_unit_test(test_the_longest_jobs_begin_first),
