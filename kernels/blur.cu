@@ -58,6 +58,8 @@ struct blur_call {
     int pitch;                     /* bytes from a row of samples to the next */
     int kernel_blocks;             /* BLOCKS of the kernel */
     int high;                      /* blocks of 16 rows that the outputs of 16 rows need */
+    unsigned char *marks;          /* 1 for each pixel with detail in any plane, for a threshold; NULL: there is none */
+    size_t marks_row;              /* bytes */
 };
 
 /* Samples of a copy. */
@@ -288,7 +290,10 @@ static __global__ void __launch_bounds__(2 * width_max, resident<T>(BLOCKS))
                 at += 2 * block_bytes;
                 at -= at >= ring_bytes ? ring_bytes : 0;
             }
-            finish_quads<T, PARTS, UNSHARP>(call.passes, column, in, out);
+            const uint32_t marks = finish_quads<T, PARTS, UNSHARP>(call.passes, column, in, out);
+            if (UNSHARP && call.marks != NULL)
+                store_marks(launch, marks, call.marks + (tile.y + out_y) * (ptrdiff_t)call.marks_row + x,
+                            call.marks_row, tile.y + out_y, x);
             store_quads<T>(out, odd, to, launch.out_row, to_x >= 0 ? tile.rows - out_y : 0, launch.width - to_x);
         }
         group += 2;
@@ -297,6 +302,24 @@ static __global__ void __launch_bounds__(2 * width_max, resident<T>(BLOCKS))
         read_at += 2 * block_bytes;
         read_at -= read_at >= ring_bytes ? ring_bytes : 0;
     }
+}
+
+/* A pixel without detail in any plane keeps its samples. A thread has four samples of a row side by side. */
+template <typename T>
+static __global__ void __launch_bounds__(256)
+    keep_unmarked(struct launch launch, const unsigned char *marks, size_t marks_row)
+{
+    const int2 tile = block_tile(launch);
+    const int x = tile.x * 128 + 4 * ((int)threadIdx.x % 32), y = tile.y * 8 + (int)threadIdx.x / 32;
+    if (x >= launch.width || y >= launch.height)
+        return;
+    const uint32_t four = *(const uint32_t *)(marks + y * marks_row + x);
+    const T *in = in_row<T>(launch, y) + x;
+    T *out = out_row<T>(launch, y) + x;
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        if ((four >> 8 * k & 255) == 0 && x + k < launch.width)
+            out[k] = in[k];
 }
 
 /* ---- The table of taps ---- */
@@ -481,13 +504,23 @@ extern "C" bool blur_launch(const struct plan *plan, struct device *device, cons
     call.row_taps = (const uint4 *)device_table(device);
     call.column_taps = call.row_taps + (size_t)parts * call.row_blocks * matrix_bytes / sizeof(uint4);
     const size_t shared = choose_width(&call, planes, plan->sample, info->block_shared);
-    const int threads = 2 * call.tile_width,
-              by_registers = (plan->sample == SAMPLE_U16 ? resident<uint16_t>(call.kernel_blocks)
-                                                         : resident<uint8_t>(call.kernel_blocks)) *
-                             2 * width_max / threads;
+    const bool is_16_bit = plan->sample == SAMPLE_U16;
+    const int threads = 2 * call.tile_width, by_registers = (is_16_bit ? resident<uint16_t>(call.kernel_blocks)
+                                                                       : resident<uint8_t>(call.kernel_blocks)) *
+                                                            2 * width_max / threads;
     const int by_memory = (int)(info->block_shared / shared);
     choose_strip(&call, plan->filter, in,
                  (double)info->multiprocessors * (by_memory < by_registers ? by_memory : by_registers));
-    return launch_blocks(kernel, call, call.columns * call.tiles_y * in->count, dim3((unsigned)threads), shared,
-                         plan->filter->name, device, error);
+    const int blocks = call.columns * call.tiles_y * in->count;
+    if (plan->passes.threshold == 0)
+        return launch_blocks(kernel, call, blocks, dim3((unsigned)threads), shared, plan->filter->name, device, error);
+
+    call.marks_row = ((size_t)in->width + 3) / 4 * 4;
+    const size_t marks_bytes = call.marks_row * (size_t)in->height;
+    const struct layout layout = {128, 8, dim3(256)};
+    return device_scratch(device, marks_bytes, (void **)&call.marks, error) &&
+           device_fill(device, call.marks, 0, marks_bytes, error) &&
+           launch_blocks(kernel, call, blocks, dim3((unsigned)threads), shared, plan->filter->name, device, error) &&
+           launch_kernel(is_16_bit ? keep_unmarked<uint16_t> : keep_unmarked<uint8_t>, call.launch, in->count, device,
+                         layout, error, (const unsigned char *)call.marks, call.marks_row);
 }

@@ -67,9 +67,9 @@ static __device__ __forceinline__ uint32_t column_level(const struct passes &pas
            << (sizeof(T) == 1 ? 24 : 0);
 }
 
-/* The output of an unsharp mask: as passes_level, with the blur from the column's sums. */
+/* How far a sample is above the blur of an unsharp mask: as passes_detail, from the column's sums. */
 template <typename T, int WEIGHTS>
-static __device__ __forceinline__ uint32_t unsharp_level(const struct passes &passes, const uint32_t *sum, int in)
+static __device__ __forceinline__ int unsharp_detail(const struct passes &passes, const uint32_t *sum, int in)
 {
     uint32_t blur;
     if constexpr (sizeof(T) == 1) {
@@ -79,7 +79,7 @@ static __device__ __forceinline__ uint32_t unsharp_level(const struct passes &pa
                                ((uint64_t)sum[WEIGHTS - 1] << 16); /* the whole / 2^16 */
         blur = (uint32_t)((upper + (uint64_t)(passes.half >> 24)) >> (passes.scale_shift - UNSHARP_LEVEL_BITS - 16));
     }
-    return (uint32_t)passes_unsharp(&passes, in, (int)blur) << (sizeof(T) == 1 ? 24 : 0);
+    return (in << UNSHARP_LEVEL_BITS) - (int)blur;
 }
 
 /* ---- Products, and the rows of m between them ---- */
@@ -258,11 +258,14 @@ static __device__ __forceinline__ void load_quads(const struct launch &launch, c
     }
 }
 
-/* The outputs of sums of columns. */
+/* The outputs of sums of columns. For an unsharp mask, bit 4 k + e of the result is set if there is detail in output e
+ * of chunk k / 2 and row k % 2. */
 template <typename T, int PARTS, bool UNSHARP, int WEIGHTS>
-static __device__ __forceinline__ void
-finish_quads(const struct passes &passes, const matrix (&column)[WEIGHTS][eights], const quads<T> &in, quads<T> &out)
+static __device__ __forceinline__ uint32_t finish_quads(const struct passes &passes,
+                                                        const matrix (&column)[WEIGHTS][eights], const quads<T> &in,
+                                                        quads<T> &out)
 {
+    uint32_t marks = 0;
 #pragma unroll
     for (int k = 0; k < eights; k++) {
         const int c = k / 2, r = k % 2; /* the chunk and the row */
@@ -271,10 +274,27 @@ finish_quads(const struct passes &passes, const matrix (&column)[WEIGHTS][eights
         for (int e = 0; e < 4; e++) {
             uint32_t sum[WEIGHTS];
             take_sums(column, 2 * c + e / 2, 2 * r + e % 2, sum);
-            level[e] = UNSHARP ? unsharp_level<T, WEIGHTS>(passes, sum, sample_of<T>(in[r][c], e))
-                               : column_level<T, PARTS, WEIGHTS>(passes, sum);
+            if (UNSHARP) {
+                const int sample = sample_of<T>(in[r][c], e), detail = unsharp_detail<T, WEIGHTS>(passes, sum, sample);
+                level[e] = (uint32_t)passes_unsharp(&passes, sample, detail) << (sizeof(T) == 1 ? 24 : 0);
+                marks |= passes_has_detail(&passes, detail) ? 1u << (4 * k + e) : 0;
+            } else {
+                level[e] = column_level<T, PARTS, WEIGHTS>(passes, sum);
+            }
         }
         pack_four(level, out[r][c]);
+    }
+    return marks;
+}
+
+/* Write the bits of finish_quads to bytes, of which TO is that of the lane's first output, at (Y, X). */
+static __device__ __forceinline__ void store_marks(const struct launch &launch, uint32_t bits, unsigned char *to,
+                                                   size_t pitch, int y, int x)
+{
+    for (; bits != 0; bits &= bits - 1) {
+        const int bit = __ffs((int)bits) - 1, down = 8 * (bit / 4 % 2), right = 16 * (bit / 8) + bit % 4;
+        if (y + down < launch.height && x + right >= 0 && x + right < launch.width)
+            to[down * pitch + right] = 1;
     }
 }
 

@@ -46,6 +46,12 @@ __device__ struct code loaded_code = {
 };
 } // namespace
 
+/* Memory that only grows. */
+struct reserved {
+    void *data;
+    size_t bytes;
+};
+
 struct device {
     int index;
     cudaStream_t stream;
@@ -53,9 +59,8 @@ struct device {
     cudaEvent_t marks[DEVICE_MARKS];
     struct texture textures[max_textures];
     int next_texture; /* the oldest, to be replaced next */
-    void *table;
-    size_t table_bytes; /* reserved for it */
-    bool is_abandoned;  /* see device_abandon */
+    struct reserved table, scratch;
+    bool is_abandoned; /* see device_abandon */
 };
 
 bool cuda_failure(cudaError_t status, const char *call, struct error *error)
@@ -212,7 +217,8 @@ void device_close(struct device *device)
         for (int i = 0; i < DEVICE_MARKS; i++)
             if (device->marks[i])
                 cudaEventDestroy(device->marks[i]);
-        cudaFree(device->table);
+        cudaFree(device->table.data);
+        cudaFree(device->scratch.data);
         if (device->stream)
             cudaStreamDestroy(device->stream);
     }
@@ -340,22 +346,36 @@ bool upload_words(struct device *device, const void *symbol, const void *words, 
     return true;
 }
 
+static bool reserve(struct reserved *reserved, size_t bytes, struct error *error)
+{
+    if (reserved->bytes >= bytes)
+        return true;
+    CUDA_TRY(cudaFree(reserved->data), error); /* cudaFree waits for the kernels that use it */
+    *reserved = {};
+    CUDA_TRY(cudaMalloc(&reserved->data, bytes), error);
+    reserved->bytes = bytes;
+    return true;
+}
+
 bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error)
 {
-    if (device->table_bytes < bytes) {
-        CUDA_TRY(cudaFree(device->table), error); /* cudaFree waits for the kernels that read it */
-        device->table = NULL;
-        device->table_bytes = 0;
-        CUDA_TRY(cudaMalloc(&device->table, bytes), error);
-        device->table_bytes = bytes;
-    }
-    CUDA_TRY(cudaMemcpyAsync(device->table, words, bytes, cudaMemcpyHostToDevice, device->stream), error);
+    if (!reserve(&device->table, bytes, error))
+        return false;
+    CUDA_TRY(cudaMemcpyAsync(device->table.data, words, bytes, cudaMemcpyHostToDevice, device->stream), error);
     return true;
 }
 
 const void *device_table(const struct device *device)
 {
-    return device->table;
+    return device->table.data;
+}
+
+bool device_scratch(struct device *device, size_t bytes, void **scratch, struct error *error)
+{
+    if (!reserve(&device->scratch, bytes, error))
+        return false;
+    *scratch = device->scratch.data;
+    return true;
 }
 
 bool upload_taps(const struct plan *plan, struct device *device, const void *taps, struct error *error)

@@ -43,6 +43,10 @@ bool upload_table(struct device *device, const void *words, size_t bytes, struct
 /* The last uploaded table. (device.cu) */
 const void *device_table(const struct device *device);
 
+/* BYTES of device memory for a launch, in any state. The device owns them, and the next launch may use them again.
+ * (device.cu) */
+bool device_scratch(struct device *device, size_t bytes, void **scratch, struct error *error);
+
 /* A texture object for plane INDEX of PLANE. Outside, it reads 0 if BORDER is zero, and the nearest sample otherwise.
  * The device keeps it, and it stays valid until device_close. (device.cu) */
 bool device_texture(struct device *device, const struct plane *plane, int index, enum border border,

@@ -16,6 +16,8 @@ void warn_filters(const struct options *options, const struct filter *filters, s
         const struct filter *filter = &filters[i];
         const double times = filter_brightness(filter);
         char text[256];
+        if (!filter->two_pass && filter_tap_count(filter) == 0)
+            print_warning(options, filter->name, ": all its taps are 0, so all pixels become the same; check the file");
         if (times == 0)
             continue;
         snprintf(text, sizeof text,

@@ -91,7 +91,7 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
     int threads = thread_pool_threads(plan->pool);
     threads = work / THREAD_WORK < threads ? (int)(work / THREAD_WORK) + 1 : threads;
     tiles_choose(&tiling, threads);
-    const int64_t tiles = (int64_t)tiling.tiles_x * tiling.tiles_y * in->count;
+    const int64_t tiles = tiles_count(&tiling);
     threads = tiles < threads ? (int)tiles : threads;
     tiling.scratch = aligned_alloc(SCRATCH_ALIGNMENT, (size_t)threads * tiling.scratch_bytes);
     if (tiling.scratch == NULL)

@@ -547,25 +547,56 @@ static void join(const struct join *from, const void *first, const void *second,
         const int32_t e = (sample_x << UNSHARP_LEVEL_BITS) - ((const blur_type *)blurs)[x];                            \
         const double level = e * amount + (sample_x + 0.5);                                                            \
         const int32_t clamped = (int32_t)(level < 0 ? 0 : level > highest ? highest : level);                          \
-        ((type *)out)[x] = (type)((e < 0 ? -e : e) < threshold ? sample_x : clamped);                                  \
+        ((type *)out)[x] = (type)clamped;                                                                              \
     }
 
 static void unsharp(const struct passes *p, enum sample sample, const void *blurs, const void *in, int width, void *out)
 {
     const double amount = p->amount / (double)(1 << (UNSHARP_AMOUNT_BITS + UNSHARP_LEVEL_BITS)), highest = p->highest;
-    const int32_t threshold = p->threshold;
     if (sample == SAMPLE_U8) {
         UNSHARP(uint8_t, uint16_t)
     } else if (sample == SAMPLE_U16) {
         UNSHARP(uint16_t, int32_t)
     } else {
-        const float min = (float)threshold / (1 << UNSHARP_LEVEL_BITS);
         const float factor = (float)p->amount / (1 << UNSHARP_AMOUNT_BITS);
         for (int x = 0; x < width; x++) {
-            const float value = ((const float *)in)[x], detail = value - ((const float *)blurs)[x];
-            ((float *)out)[x] = (detail < 0 ? -detail : detail) < min ? value : value + factor * detail;
+            const float value = ((const float *)in)[x];
+            ((float *)out)[x] = value + factor * (value - ((const float *)blurs)[x]);
         }
     }
+}
+
+/* The marks of one sample type, for which the levels of blurs are multiplied by UNIT. */
+#define MARK(type, blur_type, detail_type, unit, least)                                                                \
+    for (int x = 0; x < width; x++) {                                                                                  \
+        const detail_type e = ((const type *)in)[x] * (unit) - ((const blur_type *)blurs)[x];                          \
+        marks[x] |= (e < 0 ? -e : e) >= (least);                                                                       \
+    }
+
+static void mark_detail(const struct passes *p, enum sample sample, const void *blurs, const void *in, int width,
+                        uint8_t *marks)
+{
+    const int32_t threshold = p->threshold;
+    if (sample == SAMPLE_U8)
+        MARK(uint8_t, uint16_t, int32_t, 1 << UNSHARP_LEVEL_BITS, threshold)
+    else if (sample == SAMPLE_U16)
+        MARK(uint16_t, int32_t, int32_t, 1 << UNSHARP_LEVEL_BITS, threshold)
+    else
+        MARK(float, float, float, 1, (float)threshold / (1 << UNSHARP_LEVEL_BITS))
+}
+
+#define KEEP(type)                                                                                                     \
+    for (int x = 0; x < width; x++)                                                                                    \
+        ((type *)out)[x] = marks[x] ? ((type *)out)[x] : ((const type *)in)[x];
+
+static void keep_unmarked(enum sample sample, const uint8_t *marks, const void *in, int width, void *out)
+{
+    if (sample == SAMPLE_U8)
+        KEEP(uint8_t)
+    else if (sample == SAMPLE_U16)
+        KEEP(uint16_t)
+    else
+        KEEP(float)
 }
 
 static void widen16(enum arithmetic arithmetic, enum sample_part part, const uint16_t *from, int count, void *to)
@@ -619,6 +650,8 @@ const struct loops IN_SET(loops) = {
     .join = join,
     .join16 = join16,
     .unsharp = unsharp,
+    .mark_detail = mark_detail,
+    .keep_unmarked = keep_unmarked,
     .widen = widen,
     .widen16 = widen16,
 };

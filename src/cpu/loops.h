@@ -247,10 +247,16 @@ struct loops {
     /* Join rows of sums to WIDTH outputs of uint16_t. The rows of one grid follow each other. */
     void (*join16)(const struct join16 *join, void *const *sums, int width, bool past_caches, uint16_t *out);
 
-    /* The outputs of an unsharp mask, from rows of WIDTH samples and of their blurs: of uint16_t for samples of
-     * uint8_t, of int32_t for uint16_t, both in 2^-UNSHARP_LEVEL_BITS levels, and of float for float. */
+    /* The outputs of an unsharp mask without a threshold, from rows of WIDTH samples and of their blurs: of uint16_t
+     * for samples of uint8_t, of int32_t for uint16_t, both in 2^-UNSHARP_LEVEL_BITS levels, and of float for float. */
     void (*unsharp)(const struct passes *passes, enum sample sample, const void *blurs, const void *in, int width,
                     void *out);
+
+    /* For the threshold: set the marks of the samples that have as much detail, and give the pixels that have no mark
+     * in the end their samples back. */
+    void (*mark_detail)(const struct passes *passes, enum sample sample, const void *blurs, const void *in, int width,
+                        uint8_t *marks);
+    void (*keep_unmarked)(enum sample sample, const uint8_t *marks, const void *in, int width, void *out);
 
     /* Copy COUNT samples of uint8_t into a row for ARITHMETIC. */
     void (*widen)(enum arithmetic arithmetic, const uint8_t *from, int count, void *to);

@@ -129,15 +129,44 @@ static void first_pass_row(void *context, int64_t index, int thread)
     }
 }
 
-/* The output of float, of the blur or the unsharp mask, from the sum of the column. */
-static float second_pass_f32(const struct filter *f, double sum, double in)
+static void store(const struct plane *out, int channel, int y, int x, double value)
 {
-    const double blur = sum / (double)f->pass_scale, detail = in - blur;
+    void *row = plane_row(out, channel, y);
+    if (out->sample == SAMPLE_F32)
+        ((float *)row)[x] = (float)value;
+    else if (out->sample == SAMPLE_U8)
+        ((uint8_t *)row)[x] = (uint8_t)value;
+    else
+        ((uint16_t *)row)[x] = (uint16_t)value;
+}
+
+/* The output of a plane. *HAS_DETAIL becomes true if an unsharp mask changes the pixel because of this plane. */
+static double second_pass(const struct images *images, int channel, int y, int x, bool *has_detail)
+{
+    const struct plane *in = images->in;
+    const struct filter *f = images->plan->filter;
+    const struct passes *passes = &images->plan->passes;
+    int64_t sum = 0;
+    double float_sum = 0;
+    for (int i = 0; i < f->height; i++) {
+        const int from_y = border_index(y + i - f->anchor_y, in->height, images->plan->border);
+        const int64_t from = ((int64_t)channel * in->height + from_y) * in->width + x;
+        if (from_y >= 0 && in->sample == SAMPLE_F32)
+            float_sum += f->column[i] * ((const double *)images->row_sums)[from];
+        else if (from_y >= 0)
+            sum += f->column[i] * ((const int64_t *)images->row_sums)[from];
+    }
+    const double sample = sample_at(in, channel, y, x);
+    if (in->sample == SAMPLE_F32) {
+        const double blur = float_sum / (double)f->pass_scale, detail = sample - blur;
+        *has_detail |= fabs(detail) >= ldexp(f->threshold, -UNSHARP_LEVEL_BITS);
+        return f->amount == 0 ? blur : sample + ldexp(f->amount, -UNSHARP_AMOUNT_BITS) * detail;
+    }
     if (f->amount == 0)
-        return (float)blur;
-    return (float)(fabs(detail) < ldexp(f->threshold, -UNSHARP_LEVEL_BITS)
-                       ? in
-                       : in + ldexp(f->amount, -UNSHARP_AMOUNT_BITS) * detail);
+        return passes_level(passes, sum);
+    const int32_t detail = passes_detail(passes, sum, (int32_t)sample);
+    *has_detail |= passes_has_detail(passes, detail);
+    return passes_unsharp(passes, (int32_t)sample, detail);
 }
 
 static void second_pass_row(void *context, int64_t index, int thread)
@@ -145,29 +174,15 @@ static void second_pass_row(void *context, int64_t index, int thread)
     (void)thread;
     const struct images *images = context;
     const struct plane *in = images->in;
-    const struct filter *f = images->plan->filter;
-    const int channel = (int)(index / in->height), y = (int)(index % in->height);
-    void *to = plane_row(images->out, channel, y);
+    const int y = (int)index;
     if (images->plan->last_row > 0 && (y < images->plan->first_row || y >= images->plan->last_row))
         return;
     for (int x = 0; x < in->width; x++) {
-        int64_t sum = 0;
-        double float_sum = 0;
-        for (int i = 0; i < f->height; i++) {
-            const int from_y = border_index(y + i - f->anchor_y, in->height, images->plan->border);
-            const int64_t from = ((int64_t)channel * in->height + from_y) * in->width + x;
-            if (from_y >= 0 && in->sample == SAMPLE_F32)
-                float_sum += f->column[i] * ((const double *)images->row_sums)[from];
-            else if (from_y >= 0)
-                sum += f->column[i] * ((const int64_t *)images->row_sums)[from];
-        }
-        const double sample = sample_at(in, channel, y, x);
-        if (in->sample == SAMPLE_F32)
-            ((float *)to)[x] = second_pass_f32(f, float_sum, sample);
-        else if (in->sample == SAMPLE_U8)
-            ((uint8_t *)to)[x] = (uint8_t)passes_level(&images->plan->passes, sum, (int32_t)sample);
-        else
-            ((uint16_t *)to)[x] = (uint16_t)passes_level(&images->plan->passes, sum, (int32_t)sample);
+        bool is_changed = images->plan->filter->amount == 0;
+        for (int channel = 0; channel < in->count; channel++)
+            store(images->out, channel, y, x, second_pass(images, channel, y, x, &is_changed));
+        for (int channel = 0; channel < in->count && !is_changed; channel++)
+            store(images->out, channel, y, x, sample_at(in, channel, y, x));
     }
 }
 
@@ -182,7 +197,7 @@ static bool launch_passes(struct images *images, struct error *error)
                          images->plan->filter->name);
     static_assert(sizeof(double) == sizeof(int64_t), "row_sums holds either");
     parallel_for(pool, thread_pool_threads(pool), rows, first_pass_row, images);
-    parallel_for(pool, thread_pool_threads(pool), rows, second_pass_row, images);
+    parallel_for(pool, thread_pool_threads(pool), in->height, second_pass_row, images);
     free(images->row_sums);
     return true;
 }

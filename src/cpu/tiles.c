@@ -89,6 +89,7 @@ static void load_row(const struct tiling *tiling, enum sample_part part, int cha
 /* One tile of one plane: rows Y0 to Y1, columns X0 to X1. */
 struct tile {
     int channel, y0, y1, x0, x1;
+    uint8_t *marks; /* of its pixels, for the threshold of an unsharp mask; NULL: there is none */
 };
 
 /* Input row ROW of the tile for the first pass: PART of its samples. Returns a row of the plane if the pass reads
@@ -156,6 +157,23 @@ static void join_roots(const struct tiling *tiling, void *const *sums, int width
             root16_level(&tiling->plan->root16, (double)sum_at(tiling, sums, x), (double)sum_at(tiling, second, x));
 }
 
+/* The row of marks of image row Y. */
+static uint8_t *marks_row(const struct tile *tile, int y)
+{
+    return tile->marks + (size_t)(y - tile->y0) * (size_t)(tile->x1 - tile->x0);
+}
+
+/* The outputs of an unsharp mask for image row Y, from its blurs. */
+static void join_unsharp(const struct tiling *tiling, const struct tile *tile, int y, const void *blurs, void *out)
+{
+    const struct loops *loops = tiling->program->loops;
+    const struct passes *passes = &tiling->plan->passes;
+    const void *in = row_in_tile(tiling->in, tile, y);
+    loops->unsharp(passes, tiling->plan->sample, blurs, in, tile->x1 - tile->x0, out);
+    if (tile->marks != NULL)
+        loops->mark_detail(passes, tiling->plan->sample, blurs, in, tile->x1 - tile->x0, marks_row(tile, y));
+}
+
 /* Join the rows of sums of a group to outputs. Y is the first row of the group; rows below the tile are left out. */
 static void join_group(const struct tiling *tiling, const struct tile *tile, int y,
                        void *sums[JOINED_ROWS_MAX][OUTS_MAX], void *const *outs)
@@ -165,8 +183,7 @@ static void join_group(const struct tiling *tiling, const struct tile *tile, int
     for (int a = 0; a < program->last->group && y + a < tile->y1; a++) {
         void *const of_row[JOINED_ROWS_MAX] = {sums[0][a], sums[1][a], sums[2][a], sums[3][a]};
         if (tiling->plan->filter->two_pass)
-            program->loops->unsharp(&tiling->plan->passes, tiling->plan->sample, of_row[0],
-                                    row_in_tile(tiling->in, tile, y + a), width, outs[a]);
+            join_unsharp(tiling, tile, y + a, of_row[0], outs[a]);
         else if (tiling->plan->sample != SAMPLE_U16)
             program->loops->join(&program->join, of_row[0], of_row[1], width, tiling->past_caches, outs[a]);
         else if (program->is_root16)
@@ -310,16 +327,28 @@ static void convolve_shift(const struct tiling *tiling, const struct tile *tile)
                  row_in_tile(tiling->out, tile, y));
 }
 
+static void convolve_plane(const struct tiling *tiling, const struct tile *tile, char *scratch)
+{
+    const struct program *program = tiling->program;
+    if (program->is_shift)
+        convolve_shift(tiling, tile);
+    else if (program->is_window || program->is_wide_window)
+        convolve_window(tiling, tile, scratch);
+    else if (program->first == program->last)
+        convolve_at_once(tiling, tile, scratch);
+    else
+        convolve_in_passes(tiling, tile, scratch);
+}
+
 void tile_convolve(void *context, int64_t index, int thread)
 {
     const struct tiling *tiling = context;
-    const struct program *program = tiling->program;
     const int width = tiling->in->width, last = tiling->last_row;
     const int column = (int)(index % tiling->tiles_x);
     const int x0 = column == 0 ? 0 : (column - 1) * tiling->tile_width + tiling->first_width;
     const int y0 = tiling->first_row + (int)(index / tiling->tiles_x % tiling->tiles_y) * tiling->tile_height;
-    const struct tile tile = {
-        .channel = (int)(index / tiling->tiles_x / tiling->tiles_y),
+    char *scratch = tiling->scratch + (size_t)thread * tiling->scratch_bytes;
+    struct tile tile = {
         .y0 = y0,
         .y1 = last - y0 < tiling->tile_height ? last : y0 + tiling->tile_height,
         .x0 = x0,
@@ -327,15 +356,25 @@ void tile_convolve(void *context, int64_t index, int thread)
               : width - x0 < tiling->tile_width ? width
                                                 : x0 + tiling->tile_width,
     };
-    char *scratch = tiling->scratch + (size_t)thread * tiling->scratch_bytes;
-    if (program->is_shift)
-        convolve_shift(tiling, &tile);
-    else if (program->is_window || program->is_wide_window)
-        convolve_window(tiling, &tile, scratch);
-    else if (program->first == program->last)
-        convolve_at_once(tiling, &tile, scratch);
-    else
-        convolve_in_passes(tiling, &tile, scratch);
+    if (tiling->mark_bytes > 0) {
+        tile.marks = (uint8_t *)scratch + tiling->scratch_bytes - tiling->mark_bytes;
+        memset(tile.marks, 0, tiling->mark_bytes);
+    }
+    const int first = (int)(index / tiling->tiles_x / tiling->tiles_y) * tiling->tile_planes;
+    for (tile.channel = first; tile.channel < first + tiling->tile_planes; tile.channel++)
+        convolve_plane(tiling, &tile, scratch);
+    if (tile.marks == NULL)
+        return;
+    for (tile.channel = 0; tile.channel < tiling->tile_planes; tile.channel++)
+        for (int y = tile.y0; y < tile.y1; y++)
+            tiling->program->loops->keep_unmarked(tiling->plan->sample, marks_row(&tile, y),
+                                                  row_in_tile(tiling->in, &tile, y), tile.x1 - tile.x0,
+                                                  row_in_tile(tiling->out, &tile, y));
+}
+
+int64_t tiles_count(const struct tiling *tiling)
+{
+    return (int64_t)tiling->tiles_x * tiling->tiles_y * (tiling->in->count / tiling->tile_planes);
 }
 
 void tiles_choose(struct tiling *tiling, int threads)
@@ -368,7 +407,9 @@ void tiles_choose(struct tiling *tiling, int threads)
 
     const int height_max = program->is_window || program->is_wide_window ? WINDOW_HEIGHT_MAX : TILE_HEIGHT_MAX;
     int tile_height = 4 * f->height > height_max ? 4 * f->height : height_max;
-    const int64_t columns = (int64_t)tiling->tiles_x * tiling->in->count;
+    const bool has_threshold = f->two_pass && tiling->plan->passes.amount != 0 && tiling->plan->passes.threshold > 0;
+    tiling->tile_planes = has_threshold ? tiling->in->count : 1;
+    const int64_t columns = (int64_t)tiling->tiles_x * (tiling->in->count / tiling->tile_planes);
     const int64_t wanted = (threads > 1 ? (int64_t)TILES_A_THREAD * threads : 1) / columns + 1;
     if (height / wanted < tile_height)
         tile_height = (int)(height / wanted) > f->height ? (int)(height / wanted) : f->height;
@@ -392,4 +433,7 @@ void tiles_choose(struct tiling *tiling, int threads)
     tiling->scratch_bytes = (size_t)(tiling->input_sets * tiling->input_rows) * tiling->input_bytes +
                             (size_t)(program->sum_parts * tiling->ring_rows + tiling->sum_rows) * tiling->ring_bytes +
                             tiling->spare_bytes;
+    if (has_threshold)
+        tiling->mark_bytes = round_up((size_t)tiling->tile_width * (size_t)tiling->tile_height, SCRATCH_ALIGNMENT);
+    tiling->scratch_bytes += tiling->mark_bytes;
 }

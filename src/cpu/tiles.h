@@ -22,11 +22,13 @@ struct tiling {
     bool past_caches;        /* outputs are written past the caches */
     bool in_place;           /* away from the border, passes read the samples of the input plane without a copy */
     int first_width, tile_width, tile_height, tiles_x, tiles_y; /* the first column of tiles has its own width */
+    int tile_planes;            /* that a tile has: all for the threshold of an unsharp mask, else one */
     int input_sets, input_rows; /* of a thread's scratch; a set for each part of the samples */
     int ring_rows; /* rows of the ring of the first pass's sums, one ring for each part; 0: there is one pass */
     int sum_rows;  /* joined_rows for each row of a group */
     size_t input_bytes, ring_bytes, spare_bytes; /* bytes of a row; a row of sums is as long as a row of a ring */
-    size_t scratch_bytes;
+    size_t mark_bytes;    /* for the marks of the threshold, a byte for each pixel of a tile; 0: there is none */
+    size_t scratch_bytes; /* the marks come last */
     char *scratch;
 };
 
@@ -34,7 +36,10 @@ struct tiling {
  * scratch too. */
 void tiles_choose(struct tiling *tiling, int threads);
 
-/* Convolve tile number INDEX of tiles_x * tiles_y * planes, in the scratch of THREAD. CONTEXT is a struct tiling. A
+/* The number of tiles in all planes. */
+int64_t tiles_count(const struct tiling *tiling);
+
+/* Convolve tile number INDEX in the scratch of THREAD. CONTEXT is a struct tiling. A
  * function for parallel_for. */
 void tile_convolve(void *context, int64_t index, int thread);
 

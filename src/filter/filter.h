@@ -118,8 +118,8 @@ struct filter {
      * column, and then they differ.
      *
      * An unsharp mask has an amount of A / 2^20 and a threshold of T / 2^8 levels. With e = 2^8 in - floor(2^8 s /
-     * pass_scale + 1/2), out = in if |e| < T, and else clamp(floor(in + A e / 2^28 + 1/2)). Its
-     * absolute_sum is 1 + 2 amounts, rounded up. */
+     * pass_scale + 1/2), out = clamp(floor(in + A e / 2^28 + 1/2)). But a pixel keeps its samples if |e| < T in all of
+     * its planes. Its absolute_sum is 1 + 2 amounts, rounded up. */
     bool two_pass;
     int row_shift;
     int64_t pass_scale;

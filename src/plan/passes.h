@@ -32,25 +32,34 @@ HOST_DEVICE static inline int64_t passes_row(const struct passes *p, int64_t sum
     return (sum + p->row_half) >> p->row_shift;
 }
 
-/* The output of an unsharp mask for the sample IN and a blur of BLUR / 2^UNSHARP_LEVEL_BITS levels. |A e| < 2^52. No
- * branch: GPUs and vectors take all ways. */
-HOST_DEVICE static inline int32_t passes_unsharp(const struct passes *p, int32_t in, int32_t blur)
+/* The output of a blur from the sum S of the column. */
+HOST_DEVICE static inline int32_t passes_level(const struct passes *p, int64_t s)
 {
-    const int bits = UNSHARP_LEVEL_BITS + UNSHARP_AMOUNT_BITS;
-    const int32_t e = (in << UNSHARP_LEVEL_BITS) - blur;
-    const int32_t moved = in + (int32_t)(((int64_t)p->amount * e + ((int64_t)1 << (bits - 1))) >> bits);
-    const int32_t size = e < 0 ? -e : e, above = moved < 0 ? 0 : moved;
-    const int32_t level = above > p->highest ? p->highest : above;
-    return size < p->threshold ? in : level;
+    return (int32_t)(p->scale_shift > 0 ? (s + p->half) >> p->scale_shift : (s + p->half) / p->scale);
 }
 
-/* The output from the sum S of the column, for the sample IN. */
-HOST_DEVICE static inline int32_t passes_level(const struct passes *p, int64_t s, int32_t in)
+/* How far the sample IN is above the blur of an unsharp mask, in 2^-UNSHARP_LEVEL_BITS levels. The scale is at least
+ * 2^23, so the shift is positive. */
+HOST_DEVICE static inline int32_t passes_detail(const struct passes *p, int64_t s, int32_t in)
 {
-    if (p->amount != 0) /* the scale is at least 2^23, so the shift is positive */
-        return passes_unsharp(
-            p, in, (int32_t)((s + (p->half >> UNSHARP_LEVEL_BITS)) >> (p->scale_shift - UNSHARP_LEVEL_BITS)));
-    return (int32_t)(p->scale_shift > 0 ? (s + p->half) >> p->scale_shift : (s + p->half) / p->scale);
+    return (in << UNSHARP_LEVEL_BITS) -
+           (int32_t)((s + (p->half >> UNSHARP_LEVEL_BITS)) >> (p->scale_shift - UNSHARP_LEVEL_BITS));
+}
+
+/* The output of an unsharp mask for the sample IN, where its pixel has detail. |A e| < 2^52. No branch: GPUs and vectors
+ * take all ways. */
+HOST_DEVICE static inline int32_t passes_unsharp(const struct passes *p, int32_t in, int32_t detail)
+{
+    const int bits = UNSHARP_LEVEL_BITS + UNSHARP_AMOUNT_BITS;
+    const int32_t moved = in + (int32_t)(((int64_t)p->amount * detail + ((int64_t)1 << (bits - 1))) >> bits);
+    const int32_t above = moved < 0 ? 0 : moved;
+    return above > p->highest ? p->highest : above;
+}
+
+/* Is that enough detail for an unsharp mask to change the pixel, in all planes? */
+HOST_DEVICE static inline bool passes_has_detail(const struct passes *p, int32_t detail)
+{
+    return (detail < 0 ? -detail : detail) >= p->threshold;
 }
 
 #ifdef __cplusplus

@@ -182,12 +182,14 @@ def convolve_passes(image, shown):
     if shown["amount"] is None:
         return [[(2 * total + scale) // (2 * scale) for total in line] for line in sums]
 
-    def mask(sample, total):
-        e = 256 * sample - (512 * total + scale) // (2 * scale)
-        if abs(e) < 256 * shown["threshold"]:
-            return sample
-        return min(max(math.floor(sample + Fraction(shown["amount"]) * e / 256 + Fraction(1, 2)), 0), top)
-    return [[mask(*pair) for pair in zip(row, line)] for row, line in zip(rows, sums)]
+    def mask(pixel, totals):
+        details = [256 * sample - (512 * total + scale) // (2 * scale) for sample, total in zip(pixel, totals)]
+        if max(map(abs, details)) < 256 * shown["threshold"]:
+            return pixel
+        return [min(max(math.floor(sample + Fraction(shown["amount"]) * e / 256 + Fraction(1, 2)), 0), top)
+                for sample, e in zip(pixel, details)]
+    return [[sample for x in range(0, len(row), channels) for sample in mask(row[x:x + channels], line[x:x + channels])]
+            for row, line in zip(rows, sums)]
 
 
 def check_truth(name, image, shown, made):
