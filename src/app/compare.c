@@ -16,7 +16,6 @@
 #include "compare/rows.h"
 #include "compare/run.h"
 
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,28 +56,12 @@ static bool check_picture(const struct options *options, struct error *error)
     return true;
 }
 
-/* Is the folder INNER, which need not exist, OUTER or inside it? */
-static bool is_inside(const char *inner, const char *outer)
-{
-    char a[PATH_MAX], b[PATH_MAX], *path = strdup(inner);
-    bool inside = false;
-    while (path != NULL && realpath(path, a) == NULL) { /* the nearest parent that exists */
-        char *parent = strcmp(path, ".") != 0 && strcmp(path, "/") != 0 ? file_folder(path) : NULL;
-        free(path);
-        path = parent;
-    }
-    if (path != NULL && realpath(outer, b) != NULL) {
-        const size_t length = strlen(b);
-        inside = strncmp(a, b, length) == 0 && (a[length] == '\0' || a[length] == '/' || length == 1);
-    }
-    free(path);
-    return inside;
-}
-
-/* Pictures in one of the folders would be compared by the next run. */
+/* Neither folder may be in the other: --update would take its files for those of the other. Pictures in one of the
+ * folders would be compared by the next run. */
 static bool check_folders(const struct options *options, struct error *error)
 {
     const char *const folders[2] = {options->expected, options->actual};
+    const bool inside[2] = {file_is_inside(folders[0], folders[1]), file_is_inside(folders[1], folders[0])};
     for (int i = 0; i < 2; i++) {
         if (!is_folder(folders[i]) && !(i == 0 && options->compare.update && access(folders[i], F_OK) != 0))
             return error_about(error, ERROR_WORK, folders[i],
@@ -86,10 +69,14 @@ static bool check_folders(const struct options *options, struct error *error)
         if (options->picture != NULL && access(options->picture, F_OK) == 0 && !is_folder(options->picture))
             return error_about(error, ERROR_WORK, options->picture,
                                "is not a folder; name one for the pictures of differences");
-        if (options->picture != NULL && is_inside(options->picture, folders[i]))
+        if (options->picture != NULL && file_is_inside(options->picture, folders[i]))
             return error_set(error, ERROR_USAGE,
                              "%s is in %s, and the next run would compare the pictures in it; name another folder",
                              options->picture, folders[i]);
+        if (inside[i])
+            return error_set(error, ERROR_USAGE,
+                             "%s is %s %s, whose images it would be compared with; give two separate folders",
+                             folders[i], inside[1 - i] ? "the same folder as" : "in", folders[1 - i]);
     }
     return true;
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -176,6 +177,27 @@ bool file_find_input(const char *path, struct stat *info)
 bool file_find_output(const char *path, struct stat *info)
 {
     return find_file(path, STDOUT_FILENO, info);
+}
+
+bool file_is_inside(const char *path, const char *folder)
+{
+    char real[PATH_MAX], *near = strdup(path);
+    struct stat outer, status;
+    bool inside = false;
+    while (near != NULL && realpath(near, real) == NULL) { /* the nearest parent that exists */
+        char *parent = strcmp(near, ".") != 0 && strcmp(near, "/") != 0 ? file_folder(near) : NULL;
+        free(near);
+        near = parent;
+    }
+    char *end = near != NULL && stat(folder, &outer) == 0 ? real + strlen(real) : NULL;
+    for (; end != NULL && !inside; end = strrchr(real, '/')) {
+        end[end == real] = '\0'; /* the root keeps its slash */
+        inside = stat(real, &status) == 0 && status.st_dev == outer.st_dev && status.st_ino == outer.st_ino;
+        if (end == real || real[1] == '\0')
+            break;
+    }
+    free(near);
+    return inside;
 }
 
 bool file_same(const char *input, const char *output)

@@ -61,6 +61,9 @@ bool file_make_folders(const char *path, struct error *error);
 bool file_find_input(const char *path, struct stat *info);
 bool file_find_output(const char *path, struct stat *info);
 
+/* Is PATH, which need not exist, FOLDER or inside it? By the device and inode of each folder that it is in. */
+bool file_is_inside(const char *path, const char *folder);
+
 /* Are INPUT and OUTPUT one existing regular file (by device and inode)? */
 bool file_same(const char *input, const char *output);
 

@@ -35,7 +35,7 @@ struct list_builder {
     bool (*add)(struct list_builder *builder, const char *path, const char *relative, const struct stat *status);
     struct file_list *list;
     struct file_tree *tree;
-    struct stat output; /* of the output folder */
+    struct stat output; /* of the output folder; for a tree, of the folder that must not be in it */
     bool output_exists;
     struct others others;
     struct error *error;
@@ -246,7 +246,12 @@ static bool add_entry(struct list_builder *builder, const char *folder, const ch
                S_ISDIR(itself.st_mode)) {
         if (builder->output_exists && status.st_dev == builder->output.st_dev &&
             status.st_ino == builder->output.st_ino) {
-            if (builder->request->warn != NULL)
+            if (builder->tree != NULL)
+                done = error_set(builder->error, ERROR_USAGE,
+                                 "%s is also the other folder, whose images it would be compared with; give two "
+                                 "separate folders",
+                                 path);
+            else if (builder->request->warn != NULL)
                 builder->request->warn(builder->request->context, path, ": is the output folder, so it is not read");
         } else {
             done = add_folder(builder, path, relative);
@@ -458,11 +463,12 @@ static int compare_files(const void *a, const void *b)
     return strcmp(((const struct listed_file *)a)->name, ((const struct listed_file *)b)->name);
 }
 
-bool file_tree_make(const char *folder, struct file_tree *tree, struct error *error)
+bool file_tree_make(const char *folder, const char *other, struct file_tree *tree, struct error *error)
 {
     const struct list_request request = {.recursive = true};
     struct list_builder builder = {.request = &request, .add = add_to_tree, .tree = tree, .error = error};
     *tree = (struct file_tree){0};
+    builder.output_exists = stat(other, &builder.output) == 0;
     const bool done = add_folder(&builder, folder, "");
     if (done && tree->count > 0)
         qsort(tree->files, tree->count, sizeof *tree->files, compare_files);

@@ -74,9 +74,9 @@ bool file_list_check_codec(const struct file_list *list, const struct codec_sett
 /* Release the list, which becomes empty. */
 void file_list_free(struct file_list *list);
 
-/* Fill TREE with the images in a folder and in the folders inside it. Release TREE with file_tree_free, also after a
- * failure. */
-bool file_tree_make(const char *folder, struct file_tree *tree, struct error *error);
+/* Fill TREE with the images in a folder and in the folders inside it. Fails if the folder OTHER is among these, which
+ * may be so through a bind mount. Release TREE with file_tree_free, also after a failure. */
+bool file_tree_make(const char *folder, const char *other, struct file_tree *tree, struct error *error);
 
 /* Release the tree, which becomes empty. A path that another owner took is NULL. */
 void file_tree_free(struct file_tree *tree);

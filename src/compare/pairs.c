@@ -307,8 +307,9 @@ bool pairs_make(const struct pairs_request *request, struct compare_rows *rows, 
 {
     struct file_tree expected = {0}, actual = {0};
     const bool none = request->expected_may_miss && access(request->expected, F_OK) != 0;
-    const bool done = (none || file_tree_make(request->expected, &expected, error)) &&
-                      file_tree_make(request->actual, &actual, error) && match(&expected, &actual, rows, error) &&
+    const bool done = (none || file_tree_make(request->expected, request->actual, &expected, error)) &&
+                      file_tree_make(request->actual, request->expected, &actual, error) &&
+                      match(&expected, &actual, rows, error) &&
                       (request->files_from == NULL || keep_named(request, rows, error));
     struct shard shard = request->shard;
     if (done && shard.count > 1)
