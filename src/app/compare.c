@@ -290,6 +290,7 @@ static bool may_update(void *context)
 static int update(struct comparison *comparison)
 {
     const struct update_request request = {.expected = comparison->folders ? comparison->options->expected : NULL,
+                                           .actual = comparison->options->actual,
                                            .removes = comparison->options->compare.removes,
                                            .file_max = budget_file_max(),
                                            .on_step = print_step,

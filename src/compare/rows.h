@@ -73,9 +73,9 @@ void rows_free(struct compare_rows *rows);
 enum update_step { UPDATE_REPLACED, UPDATE_ADDED, UPDATE_REMOVED, UPDATE_KEPT };
 
 struct update_request {
-    const char *expected; /* the folder; NULL for two files */
-    bool removes;         /* delete expected files that are missing */
-    size_t file_max;      /* bytes of the largest file that is copied */
+    const char *expected, *actual; /* the folders; EXPECTED is NULL for two files */
+    bool removes;                  /* delete expected files that are missing */
+    size_t file_max;               /* bytes of the largest file that is copied */
     /* Called for each step that is done. WHY is the reason of UPDATE_KEPT, else NULL. */
     void (*on_step)(void *context, enum update_step step, const struct compare_row *row, const char *why);
     /* Asked before each step; false: stop. */
@@ -84,7 +84,8 @@ struct update_request {
 };
 
 /* Copy actual files over the expected ones: the different and the new ones, not the tolerated ones. Each copy is
- * atomic. Fails before the first step if a row has a problem, and at the first file that cannot be written. */
+ * atomic. Fails before the first step if a row has a problem or links lead a copy to the file of another
+ * row, and at the first file that cannot be written. */
 bool rows_update(const struct compare_rows *rows, const struct update_request *request, struct error *error);
 
 #endif

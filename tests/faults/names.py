@@ -91,6 +91,12 @@ def test_names(program):
                  status=2)
     check_failed(run([program, "--in-place", "blur", "disk/A.png", "disk/a.png"]), "in place under two names",
                  "filtered twice", status=2)
+    os.mkdir("in")
+    write("in/A.png", picture(9, 7, 3, 1))
+    write("disk/a.png", picture(9, 7, 3, 2))
+    check_failed(run([program, "--compare", "disk", "in", "--update", "--delete"]), "update under another name",
+                 "exists under another name", status=2)
+    check(read("disk/a.png") == picture(9, 7, 3, 2), "the update changed a file under another name")
 
 
 def probe(_):
