@@ -108,7 +108,7 @@ static bool make_rows(struct comparison *comparison, struct error *error)
     const struct pairs_request request = {
         .expected = options->expected,
         .actual = options->actual,
-        .expected_may_miss = options->compare.update,
+        .updates = options->compare.update,
         .files_from = options->list.files_from,
         .null_separated = options->list.null_separated,
         .shard = options->shard,
@@ -312,6 +312,22 @@ static int update(struct comparison *comparison)
     return !done ? (int)error.code : comparison->kept > 0 ? ERROR_WORK : 0;
 }
 
+/* A wrong path must not look like success. Returns the exit status. */
+static int print_no_work(const struct options *options)
+{
+    const bool listed = options->list.files_from != NULL;
+    struct error error;
+    if (options->compare.update)
+        error_about(&error, ERROR_WORK, options->actual,
+                    "contains no image%s, so nothing was updated; check the path%s", listed ? " of the list" : "",
+                    listed ? " and the list" : "");
+    else
+        error_about(&error, ERROR_WORK, options->actual,
+                    "contains no image%s with a partner in %s, so nothing was compared; check both paths%s",
+                    listed ? " of the list" : "", options->expected, listed ? " and the list" : "");
+    return print_error_line(&error);
+}
+
 /* Print and write the results. Returns the exit status. */
 static int answer(struct comparison *comparison)
 {
@@ -334,7 +350,9 @@ static int answer(struct comparison *comparison)
                                       .rules = &comparison->settings.rules};
     if (options->compare.html != NULL && !page_write(options->compare.html, &page, &error))
         written = print_error_line(&error);
-    if (options->compare.update)
+    if (comparison->rows.no_work)
+        status = print_no_work(options);
+    else if (options->compare.update)
         status = update(comparison);
     return written != 0 ? written : status;
 }

@@ -322,6 +322,8 @@ static bool make_list(const struct options *options, const struct request *run, 
                           : file_list_make(&request, list, error);
     if (!done || !check_others(options, run, list, error) || !file_list_check_codec(list, &options->job.codec, error))
         return false;
+    if (list->count == 0)
+        return error_set(error, ERROR_WORK, "there is no image to filter; name images or folders that contain some");
     file_list_keep_shard(list, &options->shard);
     return true;
 }

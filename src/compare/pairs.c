@@ -303,15 +303,26 @@ static bool is_in_shard(const struct compare_row *row, void *context)
 
 /* ---- The whole ---- */
 
+/* Is there nothing to do in any shard? Without one actual file an update would only remove: then a program that failed,
+ * or a folder that is not mounted, would empty the expected folder. */
+static bool has_no_work(const struct pairs_request *request, const struct compare_rows *rows, size_t actual_count)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        count += request->updates || rows->rows[i].kind == ROW_EQUAL || rows->rows[i].kind == ROW_UNREADABLE;
+    return count == 0 || (request->updates && actual_count == 0);
+}
+
 bool pairs_make(const struct pairs_request *request, struct compare_rows *rows, struct error *error)
 {
     struct file_tree expected = {0}, actual = {0};
-    const bool none = request->expected_may_miss && access(request->expected, F_OK) != 0;
+    const bool none = request->updates && access(request->expected, F_OK) != 0;
     const bool done = (none || file_tree_make(request->expected, request->actual, &expected, error)) &&
                       file_tree_make(request->actual, request->expected, &actual, error) &&
                       match(&expected, &actual, rows, error) &&
                       (request->files_from == NULL || keep_named(request, rows, error));
     struct shard shard = request->shard;
+    rows->no_work = has_no_work(request, rows, actual.count);
     if (done && shard.count > 1)
         keep_rows(rows, is_in_shard, &shard);
     file_tree_free(&expected);

@@ -13,7 +13,7 @@
 
 struct pairs_request {
     const char *expected, *actual; /* folders */
-    bool expected_may_miss;        /* without that folder all files are new */
+    bool updates;                  /* EXPECTED need not exist, and files without a partner are work, too */
     const char *files_from;        /* NULL, or a file of the names, files or folders below either, that count */
     bool null_separated;
     struct shard shard; /* count 0: all pairs */

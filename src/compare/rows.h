@@ -53,6 +53,7 @@ struct compare_rows {
     struct compare_row *rows; /* sorted by name, byte by byte */
     size_t count;
     size_t counts[ROW_KINDS]; /* rows of each kind */
+    bool no_work;             /* in no shard is there a pair to compare or, for an update, an image to accept */
 };
 
 /* "equal", "tolerated", "different", "shape", "missing", "new" or "unreadable". */
