@@ -105,6 +105,7 @@ static bool make_rows(struct comparison *comparison, struct error *error)
         return (options->picture == NULL || check_picture(options, error)) &&
                pairs_make_one(options->expected, options->actual, &comparison->rows, error);
     }
+    struct warnings warnings = {.options = options};
     const struct pairs_request request = {
         .expected = options->expected,
         .actual = options->actual,
@@ -112,6 +113,8 @@ static bool make_rows(struct comparison *comparison, struct error *error)
         .files_from = options->list.files_from,
         .null_separated = options->list.null_separated,
         .shard = options->shard,
+        .warn = warn_left_out,
+        .context = &warnings,
     };
     return check_folders(options, error) && pairs_make(&request, &comparison->rows, error);
 }
@@ -144,12 +147,12 @@ static bool make_settings(struct comparison *comparison, struct error *error)
 
 /* ---- Answers ---- */
 
-static void warn_row(const struct options *options, const struct compare_row *row)
+static void warn_row(struct warnings *warnings, const struct compare_row *row)
 {
     const struct row_file *const files[2] = {&row->expected, &row->actual};
     for (int i = 0; i < 2; i++)
         if (files[i]->path != NULL)
-            warn_other_content(options, file_input_name(files[i]->path), files[i]->other_content);
+            warn_other_content(warnings, file_input_name(files[i]->path), files[i]->other_content);
 }
 
 /* Print a problem as an error. */
@@ -191,9 +194,10 @@ static void print_counts(const struct compare_rows *rows)
 static void print_rows(const struct comparison *comparison)
 {
     const struct compare_rows *rows = &comparison->rows;
+    struct warnings warnings = {.options = comparison->options};
     for (size_t i = 0; i < rows->count; i++) {
         const struct compare_row *row = &rows->rows[i];
-        warn_row(comparison->options, row);
+        warn_row(&warnings, row);
         if (row->kind == ROW_UNREADABLE || row->problem != NULL)
             print_problem(row);
         if (comparison->options->json)
@@ -201,6 +205,7 @@ static void print_rows(const struct comparison *comparison)
         else if (!comparison->silent && (comparison->folders || row->kind != ROW_UNREADABLE))
             print_row(comparison, row);
     }
+    print_warning_counts(&warnings);
     if (comparison->folders && !comparison->silent && !comparison->options->quiet)
         print_counts(rows);
 }

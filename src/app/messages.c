@@ -36,41 +36,88 @@ void print_warning(const struct options *options, const char *name, const char *
     fputc('\n', stderr);
 }
 
-void warn_dropped_metadata(const struct options *options, const char *name, uint32_t dropped)
+/* ---- Counted warnings ---- */
+
+/* Of each kind so many warnings are printed. */
+enum { FIRST_WARNINGS = 3 };
+
+/* Write the warning TEXT to ALL, with DETAIL for its "%s". */
+static void fill_in(const char *text, const char *detail, char *all, size_t size)
 {
-    char parts[256], text[sizeof parts + 32];
+    const char *place = strstr(text, "%s");
+    const int before = place != NULL ? (int)(place - text) : (int)strlen(text);
+    snprintf(all, size, "%.*s%s%s", before, text, place != NULL ? detail : "", place != NULL ? place + 2 : "");
+}
+
+void warn_counted(struct warnings *warnings, const char *name, const char *text, const char *detail)
+{
+    const size_t max = sizeof warnings->kinds / sizeof *warnings->kinds;
+    char all[512];
+    size_t kind = 0;
+    while (kind < warnings->kind_count && strcmp(warnings->kinds[kind].text, text) != 0)
+        kind++;
+    if (kind == warnings->kind_count && kind < max && strlen(text) < sizeof warnings->kinds->text)
+        snprintf(warnings->kinds[warnings->kind_count++].text, sizeof warnings->kinds->text, "%s", text);
+    if (kind < warnings->kind_count && warnings->kinds[kind].count++ >= FIRST_WARNINGS && !warnings->options->verbose)
+        return;
+    fill_in(text, detail, all, sizeof all);
+    print_warning(warnings->options, name, all);
+}
+
+void print_warning_counts(const struct warnings *warnings)
+{
+    for (size_t kind = 0; kind < warnings->kind_count && !warnings->options->verbose; kind++) {
+        const char *text = warnings->kinds[kind].text;
+        const size_t count = warnings->kinds[kind].count;
+        char all[512], times[96];
+        if (count <= FIRST_WARNINGS)
+            continue;
+        snprintf(times, sizeof times, "%zu more like this (-v prints all): ", count - FIRST_WARNINGS);
+        fill_in(text + strspn(text, ": "), "...", all, sizeof all);
+        print_warning(warnings->options, times, all);
+    }
+}
+
+void warn_left_out(void *context, const char *name, const char *text)
+{
+    warn_counted(context, name, text, "");
+}
+
+void warn_dropped_metadata(struct warnings *warnings, const char *name, uint32_t dropped)
+{
+    char parts[256];
     if (dropped == 0)
         return;
     metadata_print_dropped(dropped, parts, sizeof parts);
-    snprintf(text, sizeof text, ": metadata not carried over: %s", parts);
-    print_warning(options, name, text);
+    warn_counted(warnings, name, ": metadata not carried over: %s", parts);
 }
 
-void warn_other_content(const struct options *options, const char *name, unsigned other_content)
+void warn_other_content(struct warnings *warnings, const char *name, unsigned other_content)
 {
-    char names[OTHER_CONTENT_TEXT], text[sizeof names + 64];
-    if (other_content == 0 || options->job.first_picture)
+    char names[OTHER_CONTENT_TEXT];
+    if (other_content == 0 || warnings->options->job.first_picture)
         return;
     container_print_other_content(other_content, names);
-    snprintf(text, sizeof text, ": also contains %s; only its first picture is used", names);
-    print_warning(options, name, text);
+    warn_counted(warnings, name, ": also contains %s; only its first picture is used", names);
 }
 
-void warn_losses(const struct options *options, const char *name, const struct format *format, bool alpha_dropped,
+void warn_losses(struct warnings *warnings, const char *name, const struct format *format, bool alpha_dropped,
                  bool reduced)
 {
     char text[128];
-    if (alpha_dropped && !options_given(options, "background")) {
+    if (alpha_dropped && !options_given(warnings->options, "background")) {
         snprintf(text, sizeof text, ": %s cannot store alpha; the image is put on white (--background COLOUR)",
                  format->name);
-        print_warning(options, name, text);
+        warn_counted(warnings, name, text, "");
     }
     if (reduced) {
         snprintf(text, sizeof text, ": %s holds %d bits per sample; the image's 16 are reduced", format->name,
                  format->max_bits);
-        print_warning(options, name, text);
+        warn_counted(warnings, name, text, "");
     }
 }
+
+/* ---- Other lines ---- */
 
 void print_detail(const char *word, const char *format, ...)
 {

@@ -13,21 +13,42 @@
 
 struct format;
 
+/* How often each warning of a run came. The first ones of a kind are printed, the others only counted, unless --verbose
+ * is given: thousands of files may have the same one. */
+struct warnings {
+    const struct options *options;
+    struct {
+        char text[160];
+        size_t count;
+    } kinds[24]; /* warnings of other kinds are all printed */
+    size_t kind_count;
+};
+
 /* Print an error. Returns its exit status. */
 int print_error_line(const struct error *error);
 
 /* Print a warning: NAME, which is a file or a sentence, directly followed by TEXT. With --quiet, print nothing. */
 void print_warning(const struct options *options, const char *name, const char *text);
 
+/* The same for a warning that many files may have. TEXT is its kind, and may contain one "%s", which stands for DETAIL.
+ */
+void warn_counted(struct warnings *warnings, const char *name, const char *text, const char *detail);
+
+/* Print how often the warnings came that were only counted. */
+void print_warning_counts(const struct warnings *warnings);
+
+/* The same for what a list of files leaves out: CONTEXT is a struct warnings. */
+void warn_left_out(void *context, const char *name, const char *text);
+
 /* Warn about metadata that are not carried over. DROPPED has the bits of struct metadata; 0 prints nothing. */
-void warn_dropped_metadata(const struct options *options, const char *name, uint32_t dropped);
+void warn_dropped_metadata(struct warnings *warnings, const char *name, uint32_t dropped);
 
 /* Warn about the pictures in the file NAME besides its first one, unless --first-picture is given. OTHER_CONTENT has
  * the bits of struct codec_info; 0 prints nothing. */
-void warn_other_content(const struct options *options, const char *name, unsigned other_content);
+void warn_other_content(struct warnings *warnings, const char *name, unsigned other_content);
 
 /* Warn if the image that is written to NAME loses its alpha channel or its 16 bits per sample, which FORMAT lacks. */
-void warn_losses(const struct options *options, const char *name, const struct format *format, bool alpha_dropped,
+void warn_losses(struct warnings *warnings, const char *name, const struct format *format, bool alpha_dropped,
                  bool reduced);
 
 /* Print one line of --verbose: a word, and its explanation. */

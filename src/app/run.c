@@ -26,6 +26,7 @@ struct output {
     const struct request *request;
     struct progress progress;
     struct report report;
+    struct warnings *warnings;
     enum error_code code; /* of the last job that failed */
 };
 
@@ -107,7 +108,7 @@ static void print_end(struct output *output, const struct job_result *result)
         result->cmyk_converted || result->linked || result->other_content != 0 || result->dropped_on_read != 0 ||
         result->dropped_on_write != 0)
         progress_clear(&output->progress);
-    warn_dropped_metadata(options, file_input_name(job->input), result->dropped_on_read);
+    warn_dropped_metadata(output->warnings, file_input_name(job->input), result->dropped_on_read);
     if (result->outcome == JOB_FAILED) {
         if (result->unwritten && file_is_standard(job->output))
             end_if_unread();
@@ -116,14 +117,14 @@ static void print_end(struct output *output, const struct job_result *result)
         return;
     }
     if (result->outcome == JOB_DONE) {
-        warn_other_content(options, file_input_name(job->input), result->other_content);
+        warn_other_content(output->warnings, file_input_name(job->input), result->other_content);
         if (result->cmyk_converted)
-            print_warning(options, file_input_name(job->input), ": is CMYK; the output will be RGB");
-        warn_losses(options, file_output_name(job->output), result->output_format, result->alpha_dropped,
+            warn_counted(output->warnings, file_input_name(job->input), ": is CMYK; the output will be RGB", "");
+        warn_losses(output->warnings, file_output_name(job->output), result->output_format, result->alpha_dropped,
                     result->reduced);
-        warn_dropped_metadata(options, file_output_name(job->output), result->dropped_on_write);
+        warn_dropped_metadata(output->warnings, file_output_name(job->output), result->dropped_on_write);
         if (result->linked)
-            print_warning(options, job->output, ": other hard links to it keep the old picture");
+            warn_counted(output->warnings, job->output, ": other hard links to it keep the old picture", "");
     }
     if (options->verbose)
         print_result(options, result);
@@ -163,11 +164,6 @@ static void on_progress(void *context, const struct batch_totals *totals)
     progress_draw(&output->progress, totals);
 }
 
-static void warn_left_out(const void *context, const char *name, const char *text)
-{
-    print_warning(context, name, text);
-}
-
 /* ---- The run ---- */
 
 /* Is this an image that nothing is reported of? */
@@ -181,6 +177,7 @@ static int print_totals(const struct output *output, const struct batch_totals *
 {
     const struct options *options = output->options;
     struct error error;
+    print_warning_counts(output->warnings);
     if (options->pair) /* the error or the details are printed already */
         return totals->failed > 0 ? (int)output->code : output->report.failed ? ERROR_WORK : 0;
     if (options->verbose && totals->count > 0)
@@ -207,12 +204,14 @@ static bool shows_progress(const struct options *options)
 }
 
 /* Do the jobs. Returns the exit status. */
-static int run_jobs(const struct options *options, const struct batch_request *request, const struct report_run *run)
+static int run_jobs(const struct options *options, const struct batch_request *request, const struct report_run *run,
+                    struct warnings *warnings)
 {
     struct error error;
     struct output output = {
         .options = options,
         .request = request->request,
+        .warnings = warnings,
         .progress = {.wanted = shows_progress(options)},
     };
     const struct batch_callbacks callbacks = {
@@ -311,12 +310,12 @@ static bool check_others(const struct options *options, const struct request *re
     return done;
 }
 
-static bool make_list(const struct options *options, const struct request *run, struct file_list *list,
-                      struct error *error)
+static bool make_list(const struct options *options, const struct request *run, struct warnings *warnings,
+                      struct file_list *list, struct error *error)
 {
     struct list_request request = options->list;
     request.warn = warn_left_out;
-    request.context = options;
+    request.context = warnings;
     const bool done = options->pair
                           ? file_list_make_pair(options->input, options->output, options->list.format, list, error)
                           : file_list_make(&request, list, error);
@@ -348,7 +347,7 @@ static bool make_request(const struct options *options, struct request *request,
 /* Find the files to do, while the GPU starts. A batch checks first that its GPUs are there. A single image goes on
  * beside the start, and only after another failure asks whether its GPU is missing, which is then the error. */
 static bool find_work(const struct options *options, struct request *request, struct batch_request *batch,
-                      struct file_list *list, struct error *error)
+                      struct warnings *warnings, struct file_list *list, struct error *error)
 {
     struct error missing;
     if (batch->gpus == NULL)
@@ -358,7 +357,7 @@ static bool find_work(const struct options *options, struct request *request, st
     name_gpus(options, request, batch);
     if (!is_alone(options) && !check_gpus(options, request, batch, error))
         return false;
-    if (make_list(options, request, list, error) &&
+    if (make_list(options, request, warnings, list, error) &&
         (options->list.output == NULL || file_make_folders(options->list.output, error)))
         return true;
     if (is_alone(options) && !check_gpus(options, request, batch, &missing))
@@ -372,6 +371,7 @@ int run_images(const struct options *options)
     struct filter *filters;
     struct linear *linear;
     struct file_list list = {0};
+    struct warnings warnings = {.options = options};
     struct request request;
     struct job_settings settings = options->job;
     struct batch_request batch = options->batch;
@@ -388,7 +388,7 @@ int run_images(const struct options *options)
     if (batch.memory == 0 && !options->pair) /* a single image has no limit */
         batch.memory = budget_default();
     bool done = make_request(options, &request, &filters, &linear, &error) &&
-                find_work(options, &request, &batch, &list, &error);
+                find_work(options, &request, &batch, &warnings, &list, &error);
     if (done) {
         warn_filters(options, filters, request.count);
         warn_unused_by_files(options, &list);
@@ -404,7 +404,7 @@ int run_images(const struct options *options)
                                    .files = list.listed};
     if (done && given == NULL)
         done = error_set(&error, ERROR_WORK, "not enough memory to begin; free some");
-    const int status = done ? run_jobs(options, &batch, &run) : print_error_line(&error);
+    const int status = done ? run_jobs(options, &batch, &run, &warnings) : print_error_line(&error);
     free(given);
     for (int i = 0; batch.gpus != NULL && i < DEVICES_MAX; i++)
         gpu_start_end(&batch.gpus[i]);

@@ -27,6 +27,20 @@ struct others {
     bool more; /* there are other suffixes, or files without one */
 };
 
+/* What becomes of a folder. Of several, the first of these counts. */
+enum folder_use {
+    FOLDER_READ,
+    FOLDER_LEFT_OUT, /* there is no -r */
+    FOLDER_LINK,     /* a link to it is left out */
+};
+
+struct folder {
+    dev_t device;
+    ino_t inode;
+    enum folder_use use;
+    char *parent; /* NULL: it is read */
+};
+
 /* Builds a list of jobs or a tree. */
 struct list_builder {
     const struct list_request *request;
@@ -38,6 +52,8 @@ struct list_builder {
     struct stat output; /* of the output folder; for a tree, of the folder that must not be in it */
     bool output_exists;
     struct others others;
+    struct folder *folders; /* all but the output folder */
+    size_t folder_count;
     struct error *error;
 };
 
@@ -166,7 +182,66 @@ static bool add_to_tree(struct list_builder *builder, const char *path, const ch
     return true;
 }
 
-/* ---- Folders ---- */
+/* ---- What is left out ---- */
+
+static bool note_folder(struct list_builder *builder, const struct stat *status, enum folder_use use,
+                        const char *parent)
+{
+    struct folder *larger = array_grow(builder->folders, builder->folder_count, sizeof *larger);
+    char *copy = parent != NULL ? strdup(parent) : NULL;
+    builder->folders = larger != NULL ? larger : builder->folders;
+    if (larger == NULL || (parent != NULL && copy == NULL)) {
+        free(copy);
+        return error_no_memory(builder->error, "the list of folders");
+    }
+    larger[builder->folder_count++] =
+        (struct folder){.device = status->st_dev, .inode = status->st_ino, .use = use, .parent = copy};
+    return true;
+}
+
+static void free_folders(struct list_builder *builder)
+{
+    for (size_t i = 0; i < builder->folder_count; i++)
+        free(builder->folders[i].parent);
+    free(builder->folders);
+}
+
+static int compare_folders(const void *a, const void *b)
+{
+    const struct folder *p = a, *q = b;
+    if (p->device != q->device)
+        return p->device < q->device ? -1 : 1;
+    if (p->inode != q->inode)
+        return p->inode < q->inode ? -1 : 1;
+    return (int)p->use - (int)q->use;
+}
+
+/* Warn about the folders of this USE. The list is sorted. */
+static void warn_folders(const struct list_builder *builder, enum folder_use use)
+{
+    static const struct {
+        const char *one, *many, *advice, *end;
+    } words[] = {[FOLDER_LEFT_OUT] = {"folder", "folders", "-r takes", ""},
+                 [FOLDER_LINK] = {"link to a folder", "links to folders", "name", ", too"}};
+    const char *parent = NULL; /* the first one by name */
+    char text[5000];           /* a path has at most 4096 bytes */
+    size_t count = 0;
+    bool has_others = false;
+    for (const struct folder *f = builder->folders; f < builder->folders + builder->folder_count; f++)
+        if (f->use == use && (f == builder->folders || f[-1].device != f->device || f[-1].inode != f->inode)) {
+            const int order = parent != NULL ? strcmp(f->parent, parent) : 0;
+            has_others = has_others || order != 0;
+            parent = parent == NULL || order < 0 ? f->parent : parent;
+            count++;
+        }
+    if (count == 0)
+        return;
+    const bool one = count == 1;
+    snprintf(text, sizeof text, "%zu %s inside %s%s %s left out; %s %s%s", count,
+             one ? words[use].one : words[use].many, parent, has_others ? " and other folders" : "",
+             one ? "was" : "were", words[use].advice, one ? "it" : "them", words[use].end);
+    builder->request->warn(builder->request->context, text, "");
+}
 
 static int is_visible(const struct dirent *entry)
 {
@@ -211,7 +286,7 @@ static void warn_others(const struct list_request *request, struct others *other
 {
     char text[256];
     size_t used;
-    if (others->count == 0 || request->warn == NULL)
+    if (others->count == 0)
         return;
     qsort(others->suffixes, (size_t)others->suffix_count, sizeof *others->suffixes, compare_suffixes);
     used = (size_t)snprintf(text, sizeof text, "%zu file%s of other kinds left out", others->count,
@@ -223,16 +298,51 @@ static void warn_others(const struct list_request *request, struct others *other
     request->warn(request->context, text, "");
 }
 
-/* add_folder and add_entry call each other, as deep as folders are nested; a path has at most 4096 bytes. */
+/* Warn about what the folders hold and the list does not. */
+static void warn_left_out(struct list_builder *builder)
+{
+    if (builder->request->warn == NULL)
+        return;
+    if (builder->folder_count > 0)
+        qsort(builder->folders, builder->folder_count, sizeof *builder->folders, compare_folders);
+    warn_folders(builder, FOLDER_LEFT_OUT);
+    warn_folders(builder, FOLDER_LINK);
+    if (builder->tree == NULL)
+        warn_others(builder->request, &builder->others);
+}
+
+/* ---- Folders ---- */
+
+/* These functions call each other, as deep as folders are nested; a path has at most 4096 bytes. */
 /* NOLINTBEGIN(misc-no-recursion) */
 static bool add_folder(struct list_builder *builder, const char *path, const char *relative);
 
-/* Add the entry NAME of a folder: an image, or with -r a folder. Skip everything else, also links to folders, which may
- * form a circle. */
+/* With -r, add the folder PATH, which is in PARENT. Leave out links to folders, which may form a circle. */
+static bool add_subfolder(struct list_builder *builder, const char *path, const char *relative, const char *parent,
+                          const struct stat *status)
+{
+    const struct list_request *request = builder->request;
+    struct stat itself;
+    const bool is_link = lstat(path, &itself) != 0 || !S_ISDIR(itself.st_mode);
+    const bool is_read = request->recursive && !is_link;
+    if (!builder->output_exists || status->st_dev != builder->output.st_dev || status->st_ino != builder->output.st_ino)
+        return is_read ? note_folder(builder, status, FOLDER_READ, NULL) && add_folder(builder, path, relative)
+                       : note_folder(builder, status, is_link ? FOLDER_LINK : FOLDER_LEFT_OUT, parent);
+    if (is_read && builder->tree != NULL)
+        return error_set(builder->error, ERROR_USAGE,
+                         "%s is also the other folder, whose images it would be compared with; give two separate "
+                         "folders",
+                         path);
+    if (is_read && request->warn != NULL)
+        request->warn(request->context, path, ": is the output folder, so it is not read");
+    return true;
+}
+
+/* Add the entry NAME of a folder: an image, or with -r a folder. Count the other files. */
 static bool add_entry(struct list_builder *builder, const char *folder, const char *folder_relative, const char *name)
 {
     const bool image = format_find_by_path(name) != NULL;
-    struct stat status, itself;
+    struct stat status;
     char *path = join_path(folder, name),
          *relative = folder_relative[0] != '\0' ? join_path(folder_relative, name) : strdup(name);
     bool done = path != NULL && relative != NULL;
@@ -242,20 +352,8 @@ static bool add_entry(struct list_builder *builder, const char *folder, const ch
         done = !image || builder->add(builder, path, relative, NULL);
     } else if (S_ISREG(status.st_mode)) {
         done = image ? builder->add(builder, path, relative, &status) : count_other(&builder->others, name);
-    } else if (S_ISDIR(status.st_mode) && builder->request->recursive && lstat(path, &itself) == 0 &&
-               S_ISDIR(itself.st_mode)) {
-        if (builder->output_exists && status.st_dev == builder->output.st_dev &&
-            status.st_ino == builder->output.st_ino) {
-            if (builder->tree != NULL)
-                done = error_set(builder->error, ERROR_USAGE,
-                                 "%s is also the other folder, whose images it would be compared with; give two "
-                                 "separate folders",
-                                 path);
-            else if (builder->request->warn != NULL)
-                builder->request->warn(builder->request->context, path, ": is the output folder, so it is not read");
-        } else {
-            done = add_folder(builder, path, relative);
-        }
+    } else if (S_ISDIR(status.st_mode)) {
+        done = add_subfolder(builder, path, relative, folder, &status);
     }
     free(path);
     free(relative);
@@ -297,13 +395,12 @@ static bool add_input(struct list_builder *builder, const char *path)
                          "another folder for --output, or give --in-place to replace the files",
                          path);
     const size_t before = builder->list->count;
-    if (!add_folder(builder, path, ""))
+    if (!note_folder(builder, &status, FOLDER_READ, NULL) || !add_folder(builder, path, ""))
         return false;
     if (builder->list->count == before && request->warn != NULL) {
         char suffixes[128], text[256];
         format_join_suffixes("or", suffixes, sizeof suffixes);
-        snprintf(text, sizeof text, ": contains no image (%s)%s", suffixes,
-                 request->recursive ? "" : "; give -r to read its subfolders too");
+        snprintf(text, sizeof text, ": contains no image (%s)", suffixes);
         request->warn(request->context, path, text);
     }
     return true;
@@ -364,7 +461,8 @@ bool file_list_make(const struct list_request *request, struct file_list *list, 
     done = done && (request->files_from == NULL ||
                     file_list_read_names(request->files_from, request->null_separated, add_listed, &builder, error));
     if (done)
-        warn_others(request, &builder.others);
+        warn_left_out(&builder);
+    free_folders(&builder);
     if (done && list->count > 0)
         qsort(list->jobs, list->count, sizeof *list->jobs, compare_jobs);
     return done && collisions_check(list, request->in_place, error);
@@ -463,13 +561,17 @@ static int compare_files(const void *a, const void *b)
     return strcmp(((const struct listed_file *)a)->name, ((const struct listed_file *)b)->name);
 }
 
-bool file_tree_make(const char *folder, const char *other, struct file_tree *tree, struct error *error)
+bool file_tree_make(const char *folder, const char *other, list_warner *warn, void *context, struct file_tree *tree,
+                    struct error *error)
 {
-    const struct list_request request = {.recursive = true};
+    const struct list_request request = {.recursive = true, .warn = warn, .context = context};
     struct list_builder builder = {.request = &request, .add = add_to_tree, .tree = tree, .error = error};
     *tree = (struct file_tree){0};
     builder.output_exists = stat(other, &builder.output) == 0;
     const bool done = add_folder(&builder, folder, "");
+    if (done)
+        warn_left_out(&builder);
+    free_folders(&builder);
     if (done && tree->count > 0)
         qsort(tree->files, tree->count, sizeof *tree->files, compare_files);
     return done;

@@ -35,6 +35,9 @@ struct file_tree {
     size_t count;
 };
 
+/* Called for what is left out: a warning, NAME directly followed by TEXT. */
+typedef void list_warner(void *context, const char *name, const char *text);
+
 struct list_request {
     char *const *inputs; /* files and folders */
     size_t input_count;
@@ -46,9 +49,8 @@ struct list_request {
     const char *suffix;          /* what to add to each name; NULL: nothing */
     const struct format *format; /* NULL: the format that each name's suffix names */
 
-    /* Called for each input that is left out; may be NULL. */
-    void (*warn)(const void *context, const char *name, const char *text);
-    const void *context;
+    list_warner *warn; /* may be NULL */
+    void *context;
 };
 
 /* Fill LIST with the jobs of REQUEST; release it with file_list_free, also after a failure. Nothing is created. */
@@ -75,8 +77,10 @@ bool file_list_check_codec(const struct file_list *list, const struct codec_sett
 void file_list_free(struct file_list *list);
 
 /* Fill TREE with the images in a folder and in the folders inside it. Fails if the folder OTHER is among these, which
- * may be so through a bind mount. Release TREE with file_tree_free, also after a failure. */
-bool file_tree_make(const char *folder, const char *other, struct file_tree *tree, struct error *error);
+ * may be so through a bind mount. WARN hears of links to folders. Release TREE with file_tree_free, also after a
+ * failure. */
+bool file_tree_make(const char *folder, const char *other, list_warner *warn, void *context, struct file_tree *tree,
+                    struct error *error);
 
 /* Release the tree, which becomes empty. A path that another owner took is NULL. */
 void file_tree_free(struct file_tree *tree);

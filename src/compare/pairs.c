@@ -317,10 +317,11 @@ bool pairs_make(const struct pairs_request *request, struct compare_rows *rows, 
 {
     struct file_tree expected = {0}, actual = {0};
     const bool none = request->updates && access(request->expected, F_OK) != 0;
-    const bool done = (none || file_tree_make(request->expected, request->actual, &expected, error)) &&
-                      file_tree_make(request->actual, request->expected, &actual, error) &&
-                      match(&expected, &actual, rows, error) &&
-                      (request->files_from == NULL || keep_named(request, rows, error));
+    const bool done =
+        (none ||
+         file_tree_make(request->expected, request->actual, request->warn, request->context, &expected, error)) &&
+        file_tree_make(request->actual, request->expected, request->warn, request->context, &actual, error) &&
+        match(&expected, &actual, rows, error) && (request->files_from == NULL || keep_named(request, rows, error));
     struct shard shard = request->shard;
     rows->no_work = has_no_work(request, rows, actual.count);
     if (done && shard.count > 1)

@@ -17,6 +17,8 @@ struct pairs_request {
     const char *files_from;        /* NULL, or a file of the names, files or folders below either, that count */
     bool null_separated;
     struct shard shard; /* count 0: all pairs */
+    list_warner *warn;  /* hears of links to folders; may be NULL */
+    void *context;
 };
 
 /* Fill ROWS, which is empty, with a row for each pair, sorted by name. Its kind is ROW_MISSING, ROW_NEW or
