@@ -224,7 +224,7 @@ extern "C" bool tensor_core_prepare(struct plan *plan, struct device *device, st
         return register_tiled_prepare(plan, device, error);
     uint32_t *table = (uint32_t *)calloc(1, table_bytes(&a)), *to = table;
     if (!table)
-        return error_set(error, ERROR_WORK, "not enough memory for the taps of %s; close other programs",
+        return error_set(error, ERROR_MEMORY, "not enough memory for the taps of %s; close other programs",
                          plan->filter->name);
     if (a.kernel == TENSOR_PASSES)
         fill_passes(plan->filter, &a, to);

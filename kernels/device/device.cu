@@ -68,10 +68,10 @@ bool cuda_failure(cudaError_t status, const char *call, struct error *error)
     cudaGetLastError(); /* clear the error, or the next call reports it again */
     if (status == cudaErrorMemoryAllocation)
         return error_set(
-            error, ERROR_WORK,
+            error, ERROR_GPU,
             "the GPU does not have enough free memory; close other programs that use it, or give --backend cpu (%s)",
             cudaGetErrorString(status));
-    return error_set(error, ERROR_WORK, "the GPU failed in %.*s: %s; use --backend cpu to run without it",
+    return error_set(error, ERROR_GPU, "the GPU failed in %.*s: %s; use --backend cpu to run without it",
                      (int)strcspn(call, "("), call, cudaGetErrorString(status));
 }
 
@@ -111,14 +111,14 @@ bool device_count(int *count, struct error *error)
     /* Without a driver the runtime answers that the driver is insufficient, as it does for one that is too old. */
     const int version = device_driver_version();
     if (status == cudaErrorInsufficientDriver && version > 0)
-        return error_set(error, ERROR_WORK,
+        return error_set(error, ERROR_GPU,
                          "the NVIDIA driver is too old: it supports CUDA %d.%d, and CUDA %d.%d is needed",
                          version / 1000, version % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     if (version == 0)
-        return error_set(error, ERROR_WORK, "there is no NVIDIA driver on this machine");
+        return error_set(error, ERROR_GPU, "there is no NVIDIA driver on this machine");
     if (status == cudaErrorNoDevice || status == cudaSuccess)
-        return error_set(error, ERROR_WORK, "the NVIDIA driver finds no GPU");
-    return error_set(error, ERROR_WORK, "CUDA could not be initialised: %s", cudaGetErrorString(status));
+        return error_set(error, ERROR_GPU, "the NVIDIA driver finds no GPU");
+    return error_set(error, ERROR_GPU, "CUDA could not be initialised: %s", cudaGetErrorString(status));
 }
 
 /* Make the device look as if it had at most $GPUCONV_MAX_CAPABILITY, for tests of what older chips get. */
@@ -185,11 +185,11 @@ bool device_open(int index, struct device **opened, struct error *error)
     if (!device_count(&count, error))
         return false;
     if (index < 0 || index >= count)
-        return error_set(error, ERROR_WORK, "there is no CUDA device %d; gpuconv --devices lists the %d there %s",
+        return error_set(error, ERROR_GPU, "there is no CUDA device %d; gpuconv --devices lists the %d there %s",
                          index, count, count == 1 ? "is" : "are");
     struct device *device = (struct device *)calloc(1, sizeof *device);
     if (!device)
-        return error_set(error, ERROR_WORK, "not enough memory; close other programs");
+        return error_set(error, ERROR_MEMORY, "not enough memory; close other programs");
     device->index = index;
     if (!device_start(device, error)) {
         device_close(device);

@@ -38,7 +38,7 @@ bool device_jpeg_open(struct device *device, struct device_jpeg **opened, struct
     *opened = NULL;
     struct device_jpeg *jpeg = (struct device_jpeg *)calloc(1, sizeof *jpeg);
     if (!jpeg)
-        return error_set(error, ERROR_WORK, "not enough memory; close other programs");
+        return error_set(error, ERROR_MEMORY, "not enough memory; close other programs");
     jpeg->device = device;
     jpeg->encoder.tables_sent.is_locked = jpeg->encoder.scan_size.is_locked = jpeg->encoder.data.is_locked = true;
     jpeg->decoder.data.is_locked = jpeg->decoder.result.is_locked = true;

@@ -314,7 +314,7 @@ static int update(struct comparison *comparison)
         print_interrupted(&comparison->updates, "pair", "updated", "; run it again for the others");
         return 128 + comparison->updates.signal;
     }
-    return !done ? (int)error.code : comparison->kept > 0 ? ERROR_WORK : 0;
+    return !done ? error_status(error.code) : comparison->kept > 0 ? ERROR_WORK : 0;
 }
 
 /* A wrong path must not look like success. Returns the exit status. */

@@ -23,7 +23,7 @@ int print_error_line(const struct error *error)
     fputs("gpuconv: ", stderr);
     text_print_escaped(stderr, text);
     fputc('\n', stderr);
-    return (int)error->code;
+    return error_status(error->code);
 }
 
 void print_warning(const struct options *options, const char *name, const char *text)

@@ -92,14 +92,19 @@ void print_summary(const struct batch_totals *totals)
             seconds > 0 ? (double)totals->done / seconds : 0);
 }
 
+bool is_writable(int descriptor)
+{
+    struct pollfd reader = {.fd = descriptor, .events = POLLOUT};
+    return poll(&reader, 1, 0) == 1 && (reader.revents & POLLOUT) != 0;
+}
+
 void print_interrupted(const struct batch_totals *totals, const char *unit, const char *verb, const char *hint)
 {
-    struct pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT};
     char text[256], skipped[64] = "";
     if (totals->skipped > 0)
         snprintf(skipped, sizeof skipped, ", %zu skipped", totals->skipped);
     const int size = snprintf(text, sizeof text, "gpuconv: interrupted: %zu of %zu %s%s %s%s%s\n", totals->done,
                               totals->count, unit, totals->count == 1 ? "" : "s", verb, skipped, hint);
-    if (poll(&reader, 1, 0) == 1 && (reader.revents & POLLOUT) != 0 && write(STDERR_FILENO, text, (size_t)size) < size)
+    if (is_writable(STDERR_FILENO) && write(STDERR_FILENO, text, (size_t)size) < size)
         return; /* nobody reads it */
 }

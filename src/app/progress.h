@@ -26,6 +26,9 @@ void progress_clear(struct progress *progress);
 /* Print the summary, one line. */
 void print_summary(const struct batch_totals *totals);
 
+/* Does DESCRIPTOR take some bytes at once? A pipe that nobody reads may not. */
+bool is_writable(int descriptor);
+
 /* Print the last line of work that a signal ended: "interrupted: 3 of 8 files done", with UNIT "file" and VERB "done",
  * and then HINT. It neither waits for a reader nor takes a lock, because workers may hang. */
 void print_interrupted(const struct batch_totals *totals, const char *unit, const char *verb, const char *hint);

@@ -27,7 +27,7 @@ struct output {
     struct progress progress;
     struct report report;
     struct warnings *warnings;
-    enum error_code code; /* of the last job that failed */
+    int status; /* of the last job that failed */
 };
 
 /* ---- --verbose for one image ---- */
@@ -101,7 +101,7 @@ static void print_end(struct output *output, const struct job_result *result)
     const struct job *job = result->job;
     struct error missing;
     if (result->outcome == JOB_FAILED && options->pair && !pipeline_check_gpu(output->request, &missing)) {
-        output->code = (enum error_code)print_error_line(&missing);
+        output->status = print_error_line(&missing);
         return;
     }
     if (result->outcome == JOB_FAILED || options->verbose || result->reduced || result->alpha_dropped ||
@@ -112,8 +112,7 @@ static void print_end(struct output *output, const struct job_result *result)
     if (result->outcome == JOB_FAILED) {
         if (result->unwritten && file_is_standard(job->output))
             end_if_unread();
-        output->code = result->error.code;
-        print_error_line(&result->error);
+        output->status = print_error_line(&result->error);
         return;
     }
     if (result->outcome == JOB_DONE) {
@@ -152,7 +151,8 @@ static void on_report(void *context, const struct job_result *result, enum job_e
         print_plan(result->pipeline);
     else if (event == JOB_GPU_FAILED)
         print_warning(options, result->pipeline->fallback.message, "; the CPU takes over");
-    else if (event == JOB_WRITTEN && options->report != NULL)
+    else if (options->report != NULL &&
+             (event == JOB_WRITTEN || (event == JOB_INTERRUPTED && is_writable(output->report.descriptor))))
         append_result(output, result);
     else if (event == JOB_ENDED)
         print_end(output, result);
@@ -179,7 +179,7 @@ static int print_totals(const struct output *output, const struct batch_totals *
     struct error error;
     print_warning_counts(output->warnings);
     if (options->pair) /* the error or the details are printed already */
-        return totals->failed > 0 ? (int)output->code : output->report.failed ? ERROR_WORK : 0;
+        return totals->failed > 0 ? output->status : output->report.failed ? ERROR_WORK : 0;
     if (options->verbose && totals->count > 0)
         print_detail("backend", "%s; %d image%s at a time", totals->why.message, totals->workers,
                      plural(totals->workers));
@@ -286,7 +286,7 @@ static bool check_others(const struct options *options, const struct request *re
     struct stat status;
     size_t count = 0;
     if (others == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory for %zu filters; give fewer", request->count);
+        return error_set(error, ERROR_MEMORY, "not enough memory for %zu filters; give fewer", request->count);
     const bool there = options->report != NULL && file_find_output(options->report, &status);
     if (there || (options->report != NULL && !file_is_standard(options->report) && access(options->report, F_OK) != 0))
         others[count++] = (struct other_file){.path = file_output_name(options->report),
@@ -351,7 +351,7 @@ static bool find_work(const struct options *options, struct request *request, st
 {
     struct error missing;
     if (batch->gpus == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory to begin; free some");
+        return error_set(error, ERROR_MEMORY, "not enough memory to begin; free some");
     if (!pipeline_check(request, error))
         return false;
     name_gpus(options, request, batch);
@@ -403,7 +403,7 @@ int run_images(const struct options *options)
                                    .listing = list.listing,
                                    .files = list.listed};
     if (done && given == NULL)
-        done = error_set(&error, ERROR_WORK, "not enough memory to begin; free some");
+        done = error_set(&error, ERROR_MEMORY, "not enough memory to begin; free some");
     const int status = done ? run_jobs(options, &batch, &run, &warnings) : print_error_line(&error);
     free(given);
     for (int i = 0; batch.gpus != NULL && i < DEVICES_MAX; i++)

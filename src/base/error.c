@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +39,22 @@ bool error_no_memory(struct error *error, const char *what, ...)
     if (vsnprintf(text, sizeof text, what, arguments) < 0)
         text[0] = '\0';
     va_end(arguments);
-    return error_set(error, ERROR_WORK, "there is not enough memory for %s; close other programs", text);
+    return error_set(error, ERROR_MEMORY, "there is not enough memory for %s; close other programs", text);
+}
+
+int error_status(enum error_code code)
+{
+    return code == ERROR_NONE ? 0 : code == ERROR_USAGE ? 2 : 1;
+}
+
+enum error_code error_of_errno(int reason, enum error_code lasting, enum error_code passing)
+{
+    static const int reasons[] = {ENOENT, EACCES, EPERM, EROFS, ENOTDIR, EISDIR,     ELOOP, ENAMETOOLONG,
+                                  EINVAL, EEXIST, EXDEV, ENXIO, ENODEV,  EOPNOTSUPP, EFBIG, EOVERFLOW};
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i] == reason)
+            return lasting;
+    return passing;
 }
 
 void error_add_subject(struct error *error, const char *subject)

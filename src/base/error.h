@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Errors: a code, which is also the exit status, the file that failed, and one sentence that says what is wrong and
+ * Errors: a code, which gives the exit status, the file that failed, and one sentence that says what is wrong and
  * what to do. The caller owns the struct. Nothing here prints or exits. */
 #ifndef GPUCONV_ERROR_H
 #define GPUCONV_ERROR_H
@@ -14,8 +14,16 @@ extern "C" {
 
 enum error_code {
     ERROR_NONE = 0,
-    ERROR_WORK = 1,  /* the work failed: a file, the device, memory */
+    ERROR_WORK = 1,  /* the work failed; if no code below says more, because of an input */
     ERROR_USAGE = 2, /* the request makes no sense: an option, the name of a filter or of a variant */
+    /* Work that failed for these reasons has the exit status 1, too. */
+    ERROR_READ,   /* an input cannot be read now, or has just changed */
+    ERROR_OUTPUT, /* an output has the wrong name, folder or rights */
+    ERROR_WRITE,  /* an output cannot be written now: there is no room */
+    ERROR_LIMIT,  /* more memory is needed than may be used */
+    ERROR_MEMORY, /* there is not enough memory now */
+    ERROR_GPU,
+    ERROR_INTERRUPTED,
 };
 
 struct error {
@@ -44,6 +52,13 @@ bool error_about(struct error *error, enum error_code code, const char *subject,
 
 /* Fill ERROR: there is not enough memory for WHAT, such as "an image of 3 x 2 pixels". Returns false. */
 bool error_no_memory(struct error *error, const char *what, ...) ERROR_PRINTF(2, 3);
+
+/* The exit status for CODE. */
+int error_status(enum error_code code);
+
+/* The code of a system call that failed for REASON, an errno: LASTING if the same call would fail again, as long as
+ * nobody changes names or rights, else PASSING. */
+enum error_code error_of_errno(int reason, enum error_code lasting, enum error_code passing);
 
 /* Static analysers see one file at a time. Without these they would assume that the functions can return true. */
 #ifdef __clang_analyzer__

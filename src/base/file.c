@@ -45,12 +45,13 @@ static bool read_all(int fd, const char *name, size_t limit, size_t capacity, ui
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {
-            error_about(error, ERROR_WORK, name, "cannot be read: %s", strerror(errno));
+            error_about(error, error_of_errno(errno, ERROR_WORK, ERROR_READ), name, "cannot be read: %s",
+                        strerror(errno));
             goto fail;
         }
         used += (size_t)got;
         if (used > limit) {
-            error_about(error, ERROR_WORK, name,
+            error_about(error, ERROR_LIMIT, name,
                         "is larger than the %zu bytes that are read at most; give a smaller file", limit);
             goto fail;
         }
@@ -85,11 +86,11 @@ static bool read_file(const char *path, size_t limit, uint8_t **bytes, size_t *s
     *bytes = NULL;
     *size = 0;
     if (fd < 0 || fstat(fd, &status) != 0)
-        error_about(error, ERROR_WORK, name, "cannot be read: %s", strerror(errno));
+        error_about(error, error_of_errno(errno, ERROR_WORK, ERROR_READ), name, "cannot be read: %s", strerror(errno));
     else if (S_ISDIR(status.st_mode))
         error_about(error, ERROR_WORK, name, "is a folder; give the path of a file");
     else if (S_ISREG(status.st_mode) && status.st_size > 0 && (uintmax_t)status.st_size > limit)
-        error_about(error, ERROR_WORK, name, "is larger than the %zu bytes that are read at most; give a smaller file",
+        error_about(error, ERROR_LIMIT, name, "is larger than the %zu bytes that are read at most; give a smaller file",
                     limit);
     else if (S_ISREG(status.st_mode) && status.st_size > 0)
         done = read_all(fd, name, limit, (size_t)status.st_size + 1, bytes, size, error);
@@ -158,7 +159,7 @@ bool file_make_folders(const char *path, struct error *error)
         *at = after;
     }
     free(folder);
-    return done || error_about(error, ERROR_WORK, path,
+    return done || error_about(error, error_of_errno(errno, ERROR_OUTPUT, ERROR_WRITE), path,
                                "the folder cannot be made: %s; choose one that you may write to", strerror(errno));
 }
 

@@ -29,7 +29,7 @@ bool budget_check(const struct memory_budget *budget, size_t need, const char *n
 {
     char needed[TEXT_OF_SIZE], allowed[TEXT_OF_SIZE];
     return need <= budget->max ||
-           error_about(error, ERROR_WORK, name, "needs %s of memory, and --memory allows %s; allow more",
+           error_about(error, ERROR_LIMIT, name, "needs %s of memory, and --memory allows %s; allow more",
                        text_of_size(need, needed), text_of_size(budget->max, allowed));
 }
 

@@ -26,7 +26,8 @@ static bool write_failed(const char *path, struct error *error)
         advice = "; make room or choose another folder";
     else if (reason == ENOENT || reason == ENOTDIR)
         advice = "; its folder must exist";
-    return error_about(error, ERROR_WORK, path, "cannot be written: %s%s", strerror(reason), advice);
+    return error_about(error, error_of_errno(reason, ERROR_OUTPUT, ERROR_WRITE), path, "cannot be written: %s%s",
+                       strerror(reason), advice);
 }
 
 static bool write_all(int fd, const uint8_t *bytes, size_t size)
@@ -242,14 +243,14 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, const struc
     if (!exists && errno != ENOENT)
         return write_failed(path, error);
     if (exists && S_ISDIR(status->st_mode))
-        return error_about(error, ERROR_WORK, path, "is a folder; give the path of a file");
+        return error_about(error, ERROR_OUTPUT, path, "is a folder; give the path of a file");
     if (exists && !S_ISREG(status->st_mode))
         return write_direct(path, bytes, size, error);
     if (!exists && lstat(path, status) == 0 && S_ISLNK(status->st_mode)) /* another file may have come just now */
-        return error_about(error, ERROR_WORK, path,
+        return error_about(error, ERROR_OUTPUT, path,
                            "is a symbolic link to a file that does not exist; remove it or give the file's own path");
     if (!exists && (path[0] == '\0' || path[strlen(path) - 1] == '/'))
-        return error_about(error, ERROR_WORK, path, "names a folder; give the path of a file");
+        return error_about(error, ERROR_OUTPUT, path, "names a folder; give the path of a file");
     /* A rename needs no right to write the old file, but the file's owner may have removed that right on purpose. */
     if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
         return write_failed(path, error);

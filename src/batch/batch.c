@@ -4,6 +4,7 @@
 #include "batch/batch.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/parallel.h"
 #include "base/workers.h"
 #include "batch/outputs.h"
@@ -80,6 +81,22 @@ static void report(void *context, const struct job_result *result, enum job_even
         count_result(worker, result);
     batch->callbacks->report(batch->callbacks->context, result, event);
     pthread_mutex_unlock(&batch->workers.reporting);
+}
+
+/* Report the jobs that a signal interrupts. No other report can come any more. */
+static void report_interrupted(struct batch *batch)
+{
+    for (int i = 0; i < batch->worker_count; i++) {
+        const struct job_worker *worker = &batch->list[i].job_worker;
+        struct job_result result = {.job = atomic_load(&batch->list[i].job), .outcome = JOB_FAILED, .device = -1};
+        if (atomic_load(&worker->step) == JOB_STEP_NONE)
+            continue;
+        result.input_bytes = (size_t)result.job->bytes;
+        result.phases = (struct phases){.start = atomic_load(&worker->start), .last = clock_milliseconds()};
+        error_about(&result.error, ERROR_INTERRUPTED, file_input_name(result.job->input),
+                    "was interrupted (%s) before its output was written", strsignal(batch->workers.signal));
+        batch->callbacks->report(batch->callbacks->context, &result, JOB_INTERRUPTED);
+    }
 }
 
 /* Report the progress, with that of the jobs under way. No job ends meanwhile. */
@@ -265,8 +282,10 @@ bool batch_run(const struct batch_request *request, const struct batch_callbacks
         gpu_start_begin(&request->gpus[i]);
     done = done && workers_run(&batch->workers, error);
     if (batch->workers.signal != 0) { /* workers still use the batch */
-        if (!batch->workers.hangs)
+        if (!batch->workers.hangs) {
+            report_interrupted(batch);
             *totals = batch->totals;
+        }
         totals->signal = batch->workers.signal;
         return true;
     }

@@ -167,7 +167,7 @@ static bool make_folder(const char *path, struct error *error)
     struct stat status;
     char *folder = file_folder(path);
     if (folder == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory for the name of a folder; free some");
+        return error_set(error, ERROR_MEMORY, "not enough memory for the name of a folder; free some");
     const bool done = stat(folder, &status) == 0 || file_make_folders(folder, error);
     free(folder);
     return done;
@@ -246,6 +246,7 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
                                   .input_bytes = (size_t)job->bytes};
     conversion.codec.pool = &worker->pool;
     phases_begin(&result->phases);
+    atomic_store(&worker->start, result->phases.start);
     atomic_store(&worker->step, JOB_STEP_READ);
     if (job->problem != NULL)
         error_about(&result->error, ERROR_WORK, job->input, "%s", job->problem);
@@ -289,17 +290,17 @@ bool job_check_output(const char *path, struct error *error)
         return true;
     }
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-        return error_about(error, ERROR_WORK, path, "is a folder; give the path of a file");
+        return error_about(error, ERROR_OUTPUT, path, "is a folder; give the path of a file");
     char *folder = file_folder(path);
     if (folder == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory for the name of a folder; free some");
+        return error_set(error, ERROR_MEMORY, "not enough memory for the name of a folder; free some");
     bool done = stat(folder, &status) == 0;
     if (done && !S_ISDIR(status.st_mode)) {
         done = false;
         errno = ENOTDIR;
     }
     if (!done)
-        error_about(error, ERROR_WORK, path, "cannot be written: %s; its folder must exist", strerror(errno));
+        error_about(error, ERROR_OUTPUT, path, "cannot be written: %s; its folder must exist", strerror(errno));
     free(folder);
     return done;
 }

@@ -85,6 +85,7 @@ enum job_event {
     JOB_WRITTEN,     /* the output is written, or the job was skipped or has failed. The result is final. No signal ends
                         the work between the writing of the output and this report */
     JOB_ENDED,       /* the same, afterwards; a batch reports it */
+    JOB_INTERRUPTED, /* a signal has ended the batch, and the job is not done; only `job` and the error are known */
 };
 
 /* What a job is doing. */
@@ -120,9 +121,10 @@ struct job_worker {
 
     struct thread_pool pool;
     struct pipeline pipeline;
-    size_t kept;     /* bytes reserved for the buffers of the pipeline */
-    size_t reserved; /* bytes reserved for this image */
-    atomic_int step; /* enum job_step; `report` may set it to JOB_STEP_NONE */
+    size_t kept;           /* bytes reserved for the buffers of the pipeline */
+    size_t reserved;       /* bytes reserved for this image */
+    _Atomic(double) start; /* of the job, in clock_milliseconds */
+    atomic_int step;       /* enum job_step; `report` may set it to JOB_STEP_NONE */
 };
 
 /* Open the pipeline of a worker, and its pool, which starts no thread yet. Release with job_worker_close, also after a
@@ -133,7 +135,7 @@ bool job_worker_open(struct job_worker *worker, struct error *error);
 void job_worker_close(struct job_worker *worker);
 
 /* Do one job: read and decode within the memory budget, plan, filter and encode, write. RESULT receives everything, and
- * the error of a failure, which has a subject. Reports all events but JOB_ENDED. */
+ * the error of a failure, which has a subject. Reports all events up to JOB_WRITTEN. */
 void job_run(struct job_worker *worker, const struct job *job, struct job_result *result);
 
 /* How far the worker's job is. Any thread may ask, while the worker is open. */

@@ -45,13 +45,13 @@ static bool check_other(const struct outputs *outputs, const struct job *job, co
     struct stat now;
     if (outputs->report->inode != 0 && outputs->report->device == status->st_dev &&
         outputs->report->inode == status->st_ino)
-        return error_set(error, ERROR_WORK, "%s is the same file as the report %s; name another file for one of them",
+        return error_set(error, ERROR_OUTPUT, "%s is the same file as the report %s; name another file for one of them",
                          job->output, outputs->report->path);
     const struct job *other = find_slot(outputs, status)->job;
     if (other == NULL || other == job || stat(other->output, &now) != 0 || now.st_dev != status->st_dev ||
         now.st_ino != status->st_ino)
         return true;
-    return error_set(error, ERROR_WORK,
+    return error_set(error, ERROR_OUTPUT,
                      "%s is the same file as %s, which this run has written: the folder treats both names as one; "
                      "rename one of the inputs, or write them to two folders",
                      job->output, other->output);
@@ -83,7 +83,7 @@ static bool check_unchanged(const struct writing *writing, const struct stat *no
     if (now != NULL && now->st_dev == read->st_dev && now->st_ino == read->st_ino && now->st_size == read->st_size &&
         now->st_mtim.tv_sec == read->st_mtim.tv_sec && now->st_mtim.tv_nsec == read->st_mtim.tv_nsec)
         return true;
-    return error_about(error, ERROR_WORK, writing->job->output,
+    return error_about(error, ERROR_READ, writing->job->output,
                        "was %s while it was filtered, and is left as it is now; run again",
                        now == NULL ? "removed" : "changed or replaced");
 }
@@ -101,7 +101,7 @@ static bool check_made(const struct writing *writing, struct error *error)
     free(bytes);
     return same ||
            error_about(
-               error, ERROR_WORK, writing->job->output,
+               error, ERROR_OUTPUT, writing->job->output,
                "was written by another process during this run, and is kept; let each process write to other names");
 }
 

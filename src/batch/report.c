@@ -20,7 +20,7 @@
 
 static bool open_failed(const char *path, struct error *error)
 {
-    return error_about(error, ERROR_WORK, path, "the report cannot be written: %s; choose another file",
+    return error_about(error, ERROR_OUTPUT, path, "the report cannot be written: %s; choose another file",
                        strerror(errno));
 }
 
@@ -95,6 +95,26 @@ static void print_run(FILE *file, const struct report *report)
     text_print_json_member(file, "host", report->host);
 }
 
+/* Print why the job failed, and whether the same line may succeed later although nobody changes it or the input. */
+static void print_failure(FILE *file, const struct error *error)
+{
+    static const struct {
+        const char *class;
+        bool retry;
+    } kinds[] = {
+        [ERROR_NONE] = {"input", false},    [ERROR_WORK] = {"input", false},
+        [ERROR_USAGE] = {"input", false},   [ERROR_READ] = {"input", true},
+        [ERROR_OUTPUT] = {"output", false}, [ERROR_WRITE] = {"output", true},
+        [ERROR_LIMIT] = {"memory", false},  [ERROR_MEMORY] = {"memory", true},
+        [ERROR_GPU] = {"gpu", true},        [ERROR_INTERRUPTED] = {"interrupted", true},
+    };
+    char text[ERROR_TEXT];
+    error_text(error, text, sizeof text);
+    text_print_json_member(file, "error", text);
+    text_print_json_member(file, "class", kinds[error->code].class);
+    fprintf(file, ",\"retry\":%s", kinds[error->code].retry ? "true" : "false");
+}
+
 static void print_line(FILE *file, const struct report *report, const struct job_result *result)
 {
     static const char *const words[] = {[JOB_DONE] = "done", [JOB_SKIPPED] = "skipped", [JOB_FAILED] = "failed"};
@@ -127,11 +147,8 @@ static void print_line(FILE *file, const struct report *report, const struct job
         metadata_print_dropped(result->dropped_on_read | result->dropped_on_write, parts, sizeof parts);
         text_print_json_member(file, "metadata_left_out", parts);
     }
-    if (result->outcome == JOB_FAILED) {
-        char text[ERROR_TEXT];
-        error_text(&result->error, text, sizeof text);
-        text_print_json_member(file, "error", text);
-    }
+    if (result->outcome == JOB_FAILED)
+        print_failure(file, &result->error);
     if (result->outcome != JOB_SKIPPED) {
         fputs(",\"ms\":{", file);
         for (int phase = 0; phase < PHASE_COUNT; phase++)
@@ -154,7 +171,7 @@ bool report_append_text(struct report *report, FILE *file, struct text_buffer *l
     const ssize_t wrote = write(report->descriptor, line->bytes, line->size);
     report->failed = wrote != (ssize_t)line->size;
     if (report->failed)
-        error_about(error, ERROR_WORK, report->path,
+        error_about(error, ERROR_WRITE, report->path,
                     "the report cannot be written: %s; make room or choose another file",
                     wrote < 0 ? strerror(errno) : "it takes only a part of a line");
     free(line->bytes);

@@ -47,6 +47,6 @@ bool codec_wrap_scan(const struct jpeg_layout *layout, const uint8_t *data, size
     if (done)
         return true;
     blob_free(&file);
-    return error_set(error, ERROR_WORK, "there is not enough memory for a JPEG of %zu bytes; close other programs",
+    return error_set(error, ERROR_MEMORY, "there is not enough memory for a JPEG of %zu bytes; close other programs",
                      *file_size);
 }

@@ -42,7 +42,8 @@ static bool goes_past_caches(const struct plane *out)
 
 static bool no_memory(const struct plan *plan, struct error *error)
 {
-    return error_set(error, ERROR_WORK, "not enough memory for the filter %s; close other programs or lower --threads",
+    return error_set(error, ERROR_MEMORY,
+                     "not enough memory for the filter %s; close other programs or lower --threads",
                      plan->filter->name);
 }
 

@@ -37,7 +37,7 @@ bool gpu_check(const struct request *request, struct error *error)
     if (!gpu_start_wait(request->start, GPU_DRIVER, error) || !device_count(&count, error))
         return false;
     if (request->device >= count)
-        return error_set(error, ERROR_WORK, "there is no GPU %d, only %d of them, counted from 0 (gpuconv --devices)",
+        return error_set(error, ERROR_GPU, "there is no GPU %d, only %d of them, counted from 0 (gpuconv --devices)",
                          request->device, count);
     return true;
 }
@@ -360,7 +360,7 @@ static bool add_device_times(struct pipeline *pipeline, const struct gpu_jpeg_io
 
 static bool report_memory(const struct image *image, struct error *error)
 {
-    return error_set(error, ERROR_WORK, "there is not enough memory for %d x %d pixels; close other programs",
+    return error_set(error, ERROR_MEMORY, "there is not enough memory for %d x %d pixels; close other programs",
                      image->width, image->height);
 }
 

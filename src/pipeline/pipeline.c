@@ -221,7 +221,7 @@ bool pipeline_open(struct pipeline *pipeline, const struct request *request, str
     *pipeline = (struct pipeline){.request = request, .backend = BACKEND_CPU};
     pipeline->plans = calloc(request->count, sizeof *pipeline->plans);
     if (pipeline->plans == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory for the plans of %zu filters; use fewer",
+        return error_set(error, ERROR_MEMORY, "not enough memory for the plans of %zu filters; use fewer",
                          request->count);
     return true;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Interrupt a batch at many moments: batch_interrupt.py GPUCONV INPUTS OUTPUTS.
 
-Each time OUTPUTS must hold whole files only, exactly those that the report names, and the exit status must be 128 plus
+Each time OUTPUTS must hold whole files only, exactly those that the report calls done, and the exit status must be 128 plus
 the number of the signal; the last line counts them. A signal that the parent ignores stays ignored. After SIGKILL all files are whole too, but the
 report may lack one."""
 import json
@@ -20,6 +20,8 @@ from harness import run_and_signal  # noqa: E402
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 ROUNDS = 12  # for each signal
+JOBS = 3
+stopped_files = set()
 
 
 def reported(path):
@@ -29,13 +31,21 @@ def reported(path):
         text = file.read()
     if text and not text.endswith("\n"):
         sys.exit("the report's last line is not whole")
-    return {os.path.basename(json.loads(line)["output"]) for line in text.splitlines()}
+    entries = [json.loads(line) for line in text.splitlines()]
+    done = {os.path.basename(entry["input"]) for entry in entries if entry["status"] == "done"}
+    stopped = [os.path.basename(entry["input"]) for entry in entries if entry["status"] == "failed"]
+    if any((entry["class"], entry["retry"]) != ("interrupted", True) for entry in entries if entry["status"] == "failed"):
+        sys.exit(f"a file failed: {entries}")
+    if len(stopped) > JOBS or done & set(stopped) or len(done) + len(stopped) != len(entries):
+        sys.exit(f"the report calls these done: {sorted(done)}, and these interrupted: {stopped}")
+    stopped_files.update(stopped)
+    return done
 
 
 def main():
     program, inputs, outputs = sys.argv[1:]
     report = outputs + ".jsonl"
-    command = [program, "-j3", "--variant", "reference", "--threads", "1", "--report", report, "box:2", inputs,
+    command = [program, f"-j{JOBS}", "--variant", "reference", "--threads", "1", "--report", report, "box:2", inputs,
                "-o", outputs]
     start = time.monotonic()
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
@@ -81,6 +91,8 @@ def main():
             sys.exit(f"{number.name} was not ignored")
     shutil.rmtree(outputs)
     os.remove(report)
+    if partly > 0 and not stopped_files:
+        sys.exit("no report names an interrupted file")
     print("interrupted" if partly > 0 else "no batch was interrupted: it ends too soon to test anything")
 
 

@@ -22,6 +22,7 @@ def check(entry):
     assert entry["input_bytes"] == os.path.getsize(source), entry
     assert (status == "failed") == ("error" in entry), entry
     assert (status == "skipped") == ("ms" not in entry), entry
+    assert (entry.get("class"), entry.get("retry")) == (("input", False) if status == "failed" else (None, None)), entry
     if status == "failed":
         assert not os.path.exists(target), entry
     if status == "done":

@@ -135,14 +135,20 @@ class Place:
         """The jq command says that the report is complete. It finds a lost line, a doubled one, and a shard that saw
         another listing."""
         other = [dict(entries[0], listing="0")] + entries[1:]
+        failed = dict(entries[0], status="failed", error="E")
+        full, damaged = dict(failed, retry=True, **{"class": "output"}), dict(failed, retry=False, **{"class": "input"})
+        name, missing = failed["input"], f"{FILES - 1} of {FILES} files are there\nfalse"
         for changed, status, words in ((entries, 0, f"{FILES} of {FILES} files are there\ntrue"),
                                        (entries[1:], 1, f"{FILES - 1} of {FILES} files are there\nfalse"),
                                        (other, 1, f"{FILES - 1} of {FILES} files are there\nfalse"),
+                                       ([full] + entries[1:], 1, f"run the line again: {name} (output: E)\n{missing}"),
+                                       ([full, damaged] + entries[1:], 1, f"failed: {name} (input: E)\n{missing}"),
+                                       ([damaged] + entries, 0, f"{FILES} of {FILES} files are there\ntrue"),
                                        ([entries[-1]] + entries, 0, f"done 2 times: {entries[-1]['output']}")):
             with open(self.path("changed.jsonl"), "w", encoding="utf-8") as file:
                 file.writelines(json.dumps(entry) + "\n" for entry in changed)
             said = self.run(f"{self.checker} changed.jsonl", status)
-            if words not in said:
+            if words not in said or (status == 0 and "failed" in said):
                 sys.exit(f"jq says: {said}\nand not: {words}")
 
     def test(self, line, **values):

@@ -72,7 +72,7 @@ static bool works(enum call call, struct error *error)
     if (fail == NULL || strncmp(fail, call_names[meant], length) != 0 || fail[length] != ':' ||
         number < atol(fail + length + 1) || (strchr(fail, '!') != NULL && number != atol(fail + length + 1)))
         return true;
-    return error_set(error, ERROR_WORK, "the GPU failed in %s", call_names[call]);
+    return error_set(error, ERROR_GPU, "the GPU failed in %s", call_names[call]);
 }
 
 bool device_may_exist(void)
@@ -102,7 +102,7 @@ bool device_count(int *count, struct error *error)
     if (!works(CALL_DRIVER, error))
         return false;
     *count = gpus();
-    return *count > 0 || error_set(error, ERROR_WORK, "there is no NVIDIA driver on this machine");
+    return *count > 0 || error_set(error, ERROR_GPU, "there is no NVIDIA driver on this machine");
 }
 
 bool device_describe(int index, struct device_info *info, struct error *error)
@@ -124,10 +124,10 @@ bool device_open(int index, struct device **device, struct error *error)
     if (!works(CALL_OPEN, error))
         return false;
     if (index >= gpus())
-        return error_set(error, ERROR_WORK, "there is no CUDA device %d", index);
+        return error_set(error, ERROR_GPU, "there is no CUDA device %d", index);
     *device = calloc(1, sizeof **device);
     if (*device == NULL)
-        return error_set(error, ERROR_WORK, "not enough memory");
+        return error_set(error, ERROR_MEMORY, "not enough memory");
     (*device)->index = index;
     return device_describe(index, &(*device)->info, error);
 }
