@@ -15,7 +15,7 @@ extern "C" {
 enum error_code {
     ERROR_NONE = 0,
     ERROR_WORK = 1,  /* the work failed; if no code below says more, because of an input */
-    ERROR_USAGE = 2, /* the request makes no sense: an option, the name of a filter or of a variant */
+    ERROR_USAGE = 2, /* the request makes no sense: an option, an operand, or a filter, also its file */
     /* Work that failed for these reasons has the exit status 1, too. */
     ERROR_READ,   /* an input cannot be read now, or has just changed */
     ERROR_OUTPUT, /* an output has the wrong name, folder or rights */

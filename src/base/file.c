@@ -33,27 +33,41 @@ const char *file_output_name(const char *path)
 
 /* ---- Reading ---- */
 
+/* Say that NAME cannot be read, from REASON, an errno. LIMIT is the size that it may have. */
+static bool fail_read(const char *name, int reason, size_t limit, enum error_code code, struct error *error)
+{
+    switch (reason) {
+    case ENOMEM:
+        error_no_memory(error, "the bytes of the file");
+        error_add_subject(error, name);
+        return false;
+    case EFBIG:
+        return error_about(error, code == ERROR_WORK ? ERROR_LIMIT : code, name,
+                           "is larger than the %zu bytes that are read at most; give a smaller file", limit);
+    case EISDIR:
+        return error_about(error, code, name, "is a folder; give the path of a file");
+    default:
+        return error_about(error, code == ERROR_WORK ? error_of_errno(reason, code, ERROR_READ) : code, name,
+                           "cannot be read: %s", strerror(reason));
+    }
+}
+
 /* Read FD to its end. The buffer has CAPACITY bytes at first. For a regular file that is one more than its size, so
- * that the read that finds the end needs no larger buffer. At least one byte of the buffer stays free. */
-static bool read_all(int fd, const char *name, size_t limit, size_t capacity, uint8_t **bytes, size_t *size,
-                     struct error *error)
+ * that the read that finds the end needs no larger buffer. At least one byte of the buffer stays free. Returns false
+ * with the reason in errno. */
+static bool read_all(int fd, size_t limit, size_t capacity, uint8_t **bytes, size_t *size)
 {
     uint8_t *buffer = bytes_allocate(capacity), *larger;
     size_t used = 0;
+    int reason = ENOMEM;
     while (buffer != NULL) {
         const ssize_t got = read(fd, buffer + used, capacity - used);
         if (got < 0 && errno == EINTR)
             continue;
-        if (got < 0) {
-            error_about(error, error_of_errno(errno, ERROR_WORK, ERROR_READ), name, "cannot be read: %s",
-                        strerror(errno));
-            goto fail;
-        }
-        used += (size_t)got;
-        if (used > limit) {
-            error_about(error, ERROR_LIMIT, name,
-                        "is larger than the %zu bytes that are read at most; give a smaller file", limit);
-            goto fail;
+        used += got > 0 ? (size_t)got : 0;
+        if (got < 0 || used > limit) {
+            reason = got < 0 ? errno : EFBIG;
+            break;
         }
         if (got == 0) {
             *bytes = buffer;
@@ -68,34 +82,29 @@ static bool read_all(int fd, const char *name, size_t limit, size_t capacity, ui
             capacity *= 2;
         }
     }
-    error_no_memory(error, "the bytes of the file");
-    error_add_subject(error, name);
-fail:
     free(buffer);
+    errno = reason;
     return false;
 }
 
-/* Read a file, which may be empty. The buffer has a free byte after the content. */
-static bool read_file(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *info,
-                      struct error *error)
+/* Read a file, which may be empty. The buffer has a free byte after the content. CODE is for a file that cannot be
+ * read. */
+static bool read_file(const char *path, size_t limit, enum error_code code, uint8_t **bytes, size_t *size,
+                      struct stat *info, struct error *error)
 {
-    const char *name = file_input_name(path);
     const int fd = file_is_standard(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat status = {0};
-    bool done = false;
     *bytes = NULL;
     *size = 0;
-    if (fd < 0 || fstat(fd, &status) != 0)
-        error_about(error, error_of_errno(errno, ERROR_WORK, ERROR_READ), name, "cannot be read: %s", strerror(errno));
-    else if (S_ISDIR(status.st_mode))
-        error_about(error, ERROR_WORK, name, "is a folder; give the path of a file");
-    else if (S_ISREG(status.st_mode) && status.st_size > 0 && (uintmax_t)status.st_size > limit)
-        error_about(error, ERROR_LIMIT, name, "is larger than the %zu bytes that are read at most; give a smaller file",
-                    limit);
-    else if (S_ISREG(status.st_mode) && status.st_size > 0)
-        done = read_all(fd, name, limit, (size_t)status.st_size + 1, bytes, size, error);
-    else
-        done = read_all(fd, name, limit, FIRST_CAPACITY, bytes, size, error);
+    bool done = fd >= 0 && fstat(fd, &status) == 0;
+    if (done) {
+        const bool sized = S_ISREG(status.st_mode) && status.st_size > 0;
+        const bool large = sized && (uintmax_t)status.st_size > limit;
+        done = !large && read_all(fd, limit, sized ? (size_t)status.st_size + 1 : FIRST_CAPACITY, bytes, size);
+        errno = large ? EFBIG : errno;
+    }
+    if (!done)
+        fail_read(file_input_name(path), errno, limit, code, error);
     if (fd > STDERR_FILENO)
         close(fd);
     if (info != NULL)
@@ -105,7 +114,7 @@ static bool read_file(const char *path, size_t limit, uint8_t **bytes, size_t *s
 
 bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *info, struct error *error)
 {
-    if (!read_file(path, limit, bytes, size, info, error))
+    if (!read_file(path, limit, ERROR_WORK, bytes, size, info, error))
         return false;
     if (*size > 0)
         return true;
@@ -115,10 +124,11 @@ bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, st
                        "is empty (0 bytes); give a file with something in it");
 }
 
-bool file_read_text(const char *path, size_t limit, char **text, size_t *size, struct error *error)
+bool file_read_text(const char *path, size_t limit, enum error_code code, char **text, size_t *size,
+                    struct error *error)
 {
     uint8_t *bytes;
-    const bool done = read_file(path, limit, &bytes, size, NULL, error);
+    const bool done = read_file(path, limit, code, &bytes, size, NULL, error);
     *text = (char *)bytes;
     if (done)
         (*text)[*size] = '\0';

@@ -27,8 +27,10 @@ const char *file_output_name(const char *path);
  * the status of the file before its first byte was read. */
 bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *info, struct error *error);
 
-/* The same for text. It may be empty. A NUL that *SIZE does not count follows the last byte. */
-bool file_read_text(const char *path, size_t limit, char **text, size_t *size, struct error *error);
+/* The same for text. It may be empty. A NUL that *SIZE does not count follows the last byte. All errors but a lack of
+ * memory have the CODE. */
+bool file_read_text(const char *path, size_t limit, enum error_code code, char **text, size_t *size,
+                    struct error *error);
 
 /* The functions that file_write calls before and after it renames the temporary file. All three are called in turn. */
 struct file_guard {

@@ -421,7 +421,7 @@ bool file_list_read_names(const char *from, bool null_separated,
     const int separator = null_separated ? '\0' : '\n';
     char *text;
     size_t size;
-    if (!file_read_text(from, LIST_LIMIT, &text, &size, error))
+    if (!file_read_text(from, LIST_LIMIT, ERROR_WORK, &text, &size, error))
         return false;
     const char *start = text;
     bool done = null_separated || text_begin(&start, text + size, name, ERROR_USAGE, error);

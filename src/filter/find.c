@@ -25,11 +25,11 @@ static bool read_filter_file(const char *path, const char *spec, struct filter *
 {
     struct stat status = {0};
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode) && !S_ISDIR(status.st_mode))
-        return error_about(error, ERROR_WORK, path, "is not a regular file; give the path of a filter file");
+        return error_about(error, ERROR_USAGE, path, "is not a regular file; give the path of a filter file");
     char *text;
     size_t size;
     const char *file = file_is_standard(path) ? "./-" : path; /* here "-" is a file's name, not standard input */
-    bool done = file_read_text(file, FILTER_MAX_TEXT, &text, &size, error);
+    bool done = file_read_text(file, FILTER_MAX_TEXT, ERROR_USAGE, &text, &size, error);
     if (done) {
         done = filter_parse(text, size, path, filter, error);
         filter_set_name(filter, spec);

@@ -74,7 +74,7 @@ static bool fail_at(struct parser *parser, size_t line, size_t column, const cha
     va_end(arguments);
     char place[sizeof parser->error->subject]; /* a long name is cut, the numbers are not */
     snprintf(place, sizeof place, "%.*s:%zu:%zu", (int)sizeof place - 48, parser->name, line, column);
-    return error_about(parser->error, ERROR_WORK, place, "%s", sentence);
+    return error_about(parser->error, ERROR_USAGE, place, "%s", sentence);
 }
 
 static size_t column_of(const struct parser *parser, const char *at)
@@ -471,7 +471,7 @@ static bool parse_lines(struct parser *parser, const char *text, const char *end
         text = newline != NULL ? newline + 1 : end;
     }
     if (parser->count == 0)
-        return error_about(parser->error, ERROR_WORK, parser->name,
+        return error_about(parser->error, ERROR_USAGE, parser->name,
                            "the file holds no taps; expected at least one row of them");
     return true;
 }
@@ -603,7 +603,7 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
     memset(filter, 0, sizeof *filter);
     filter_set_name(filter, name);
     if (size > FILTER_MAX_TEXT)
-        return error_about(error, ERROR_WORK, name,
+        return error_about(error, ERROR_USAGE, name,
                            "is larger than the %zu bytes that are read at most; give a smaller file", FILTER_MAX_TEXT);
 
     bool done = false;
@@ -620,7 +620,7 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
     parser->offset = NUMBER_ZERO;
 
     const char *end = text + size;
-    if (!text_begin(&text, end, name, ERROR_WORK, error) || !check_bytes(parser, text, end) ||
+    if (!text_begin(&text, end, name, ERROR_USAGE, error) || !check_bytes(parser, text, end) ||
         !parse_lines(parser, text, end, filter) || !set_shape(parser, filter, numbers))
         goto end;
     if (!filter_set_taps(filter, numbers, name, error))

@@ -234,7 +234,7 @@ static bool set_rounded_taps(struct filter *filter, const struct number *taps, c
     }
     free(remainders);
     if (k < 0)
-        return error_about(error, ERROR_WORK, name,
+        return error_about(error, ERROR_USAGE, name,
                            "the absolute values of the taps, divided by the scale, sum to %.10g, and at most %d fit "
                            "in 32 bits; use smaller taps or a larger scale",
                            absolute_sum, FILTER_MAX_SUM);

@@ -158,7 +158,7 @@ static void refuse_bytes(const char *text, size_t size, const char *message)
     if (filter_parse(text, size, "test.txt", &filter, &error))
         fail_msg("was read; expected: %s", message);
     assert_error(&error, message);
-    assert_int_equal(error.code, ERROR_WORK);
+    assert_int_equal(error.code, ERROR_USAGE);
     assert_false(filter_parse(text, size, "test.txt", &filter, NULL));
 }
 
@@ -1526,7 +1526,7 @@ static void test_the_users_filters_come_before_the_built_in(void **state)
     write_file("one/blur.txt", "1 x");
     snprintf(message, sizeof message, "%s/one/blur.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"x\"",
              place->folder);
-    refuse_find("blur", ERROR_WORK, message);
+    refuse_find("blur", ERROR_USAGE, message);
 
     /* A relative XDG_CONFIG_HOME is ignored; the folder is then in HOME. */
     unsetenv("GPUCONV_FILTERS");
@@ -1571,12 +1571,12 @@ static void test_a_path_is_read_unless_a_filter_has_its_name(void **state)
     find("a,b", &filter);
     assert_int_equal(filter.width, 3);
 
-    refuse_find("./no/file", ERROR_WORK, "./no/file: cannot be read: No such file or directory");
-    refuse_find("./folder", ERROR_WORK, "./folder: is a folder; give the path of a file");
-    refuse_find("/dev/zero", ERROR_WORK, "/dev/zero: is not a regular file; give the path of a filter file");
-    refuse_find("./big", ERROR_WORK,
+    refuse_find("./no/file", ERROR_USAGE, "./no/file: cannot be read: No such file or directory");
+    refuse_find("./folder", ERROR_USAGE, "./folder: is a folder; give the path of a file");
+    refuse_find("/dev/zero", ERROR_USAGE, "/dev/zero: is not a regular file; give the path of a filter file");
+    refuse_find("./big", ERROR_USAGE,
                 "./big: is larger than the 1048576 bytes that are read at most; give a smaller file");
-    refuse_find("void", ERROR_WORK, "void: the file holds no taps; expected at least one row of them");
+    refuse_find("void", ERROR_USAGE, "void: the file holds no taps; expected at least one row of them");
     refuse_find("folder", ERROR_USAGE, "there is no filter named \"folder\"; gpuconv --list shows all");
 
     /* A pipe. */
@@ -1812,7 +1812,7 @@ static void check_any(const char *text, size_t size)
     struct filter filter, turned;
     struct error error = {.code = ERROR_NONE};
     if (!filter_parse(text, size, "test.txt", &filter, &error)) {
-        assert_int_equal(error.code, ERROR_WORK);
+        assert_int_equal(error.code, ERROR_USAGE);
         assert_true(strcmp(error.subject, "test.txt") == 0 || strncmp(error.subject, "test.txt:", 9) == 0);
         for (const char *at = error.message; *at != '\0'; at++)
             assert_true((unsigned char)*at >= 0x20 && *at != 0x7f);
