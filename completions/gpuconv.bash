@@ -11,10 +11,11 @@ _gpuconv_options() {
         function flush() {
             if (name == "") return
             words = ""
-            if (match(text, /: [a-z0-9-]+(, [a-z0-9-]+)* or [a-z0-9-]+( \(default [^)]*\))?$/)) {
-                words = substr(text, RSTART + 2)
+            if (match(text, /(: [a-z0-9-]+(, [a-z0-9-]+)*|,) or [a-z0-9-]+( \(default [^)]*\))?$/)) {
+                words = substr(text, RSTART + 1)
                 sub(/ \(default.*/, "", words)
                 gsub(/,? or |, /, " ", words)
+                sub(/^ +/, "", words)
             }
             if (text ~ /--list-variants$/) words = variants
             if (text ~ /--list-codecs$/) words = codecs

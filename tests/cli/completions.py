@@ -145,9 +145,10 @@ def main():
                 fail(f"options: {sorted(set(options + letters) ^ set(found))} are missing or too many")
             if not re.search(r"^--border=\[.*\]:BORDER:\(replicate reflect reflect101 wrap zero\)$", specs, re.M) or \
                     not re.search(r"^--variant=\[.*\]:NAME:\(" + " ".join(variants) + r"\)$", specs, re.M) or \
+                    not re.search(r"^--quality=\[.*\]:N:\(keep\)$", specs, re.M) or \
                     not re.search(r"^--bench-filter=\[.*\]:filter:_gpuconv_bench_filters$", specs, re.M) or \
                     not re.search(r"^--show=\[.*\]:filter:_gpuconv_filters$", specs, re.M):
-                fail(f"the words of --border, --variant, --bench-filter or --show are wrong:\n{specs}")
+                fail(f"the words of --border, --variant, --quality, --bench-filter or --show are wrong:\n{specs}")
             offered, of_bench = offered.split("\n\n", 1)
             if not set(of_bench.splitlines()) - set(offered.splitlines()) >= {"int8-9:random taps from -127 to 127"}:
                 fail(f"the filters of --bench-filter are wrong:\n{of_bench}")
@@ -170,6 +171,8 @@ def main():
             "gpuconv --border re": ["reflect", "reflect101", "replicate"],
             "gpuconv --variant ": variants,
             "gpuconv --codec st": ["stb"],
+            "gpuconv --quality ": ["keep"],
+            "gpuconv --device ": ["all"],
             "gpuconv --show gaussian": [name for name in filters if name.startswith("gaussian")],
             "gpuconv emb": ["emboss"],
             "gpuconv --threads 2 --flip emb": ["emboss"],
