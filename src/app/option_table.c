@@ -11,6 +11,7 @@
 #include "variants/table.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* ---- Words ---- */
 
@@ -134,7 +135,7 @@ const struct option option_table[] = {
           "refuse images with more than N pixels, such as 50M"),
     FLAG("strip", GROUP_FILE, job.strip, "drop all metadata (profile, EXIF, text)"),
     FLAG("no-orient", GROUP_FILE, job.keep_orientation, "do not rotate images as their EXIF orientation says"),
-    FLAG("in-place", GROUP_FILE, list.in_place, "replace each INPUT with its result"),
+    FLAG("in-place", GROUP_FILE, list.in_place, "replace each INPUT with its result; there is no OUTPUT"),
     FLAG("first-picture", GROUP_FILE, job.first_picture, "keep only the first picture of a file, without warning"),
 
     VALUE("output", "DIR", GROUP_MANY, KIND_PATH, list.output, "write the results to this folder, under the same names",
@@ -211,6 +212,22 @@ const struct option option_table[] = {
 const size_t option_count = sizeof option_table / sizeof *option_table;
 
 static_assert(sizeof option_table / sizeof *option_table <= 64, "struct options has a bit for each in `given`");
+
+const struct option *option_find(const char *name, size_t length)
+{
+    for (const struct option *o = option_table; o < option_table + option_count; o++)
+        if (strlen(o->name) == length && memcmp(o->name, name, length) == 0)
+            return o;
+    return NULL;
+}
+
+const struct option *option_of_letter(char letter)
+{
+    for (const struct option *o = option_table; letter != '\0' && o < option_table + option_count; o++)
+        if (o->letter == letter)
+            return o;
+    return NULL;
+}
 
 const struct options option_defaults = {
     .mode = MODE_RUN,

@@ -75,6 +75,12 @@ struct option {
 extern const struct option option_table[];
 extern const size_t option_count;
 
+/* The option whose name is the LENGTH characters at NAME, or NULL. */
+const struct option *option_find(const char *name, size_t length);
+
+/* The option of that letter, or NULL. */
+const struct option *option_of_letter(char letter);
+
 /* The values of options that are not given. */
 extern const struct options option_defaults;
 

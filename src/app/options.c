@@ -4,98 +4,34 @@
 #include "app/options.h"
 
 #include "app/option_table.h"
+#include "app/suggest.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "codec/codec.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define USAGE "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT"
-
-/* ---- Names ---- */
-
-/* The option whose name is the LENGTH characters at NAME, or NULL. */
-static const struct option *find_name(const char *name, size_t length)
-{
-    for (const struct option *o = option_table; o < option_table + option_count; o++)
-        if (strlen(o->name) == length && memcmp(o->name, name, length) == 0)
-            return o;
-    return NULL;
-}
-
-static const struct option *find_letter(char letter)
-{
-    for (const struct option *o = option_table; o < option_table + option_count; o++)
-        if (o->letter == letter)
-            return o;
-    return NULL;
-}
-
-/* The option that WORD probably means, or NULL. */
-static const char *nearest_option(const char *word)
-{
-    const char *names[64]; /* option_table.c asserts that they are enough */
-    for (size_t i = 0; i < option_count; i++)
-        names[i] = option_table[i].name;
-    return error_nearest(word, names, option_count);
-}
-
-static bool unknown_name(const char *argument, size_t length, struct error *error)
-{
-    char word[64]; /* longer than any option's name; a longer word is near to none */
-    snprintf(word, sizeof word, "%.*s", (int)length - 2, argument + 2);
-    const char *nearest = nearest_option(word);
-    if (nearest != NULL)
-        return error_set(error, ERROR_USAGE, "unknown option %.*s; did you mean --%s?", (int)length, argument, nearest);
-    return error_set(error, ERROR_USAGE, "unknown option %.*s; gpuconv --help lists all", (int)length, argument);
-}
-
-static bool unknown_letter(const char *argument, const char *letter, struct error *error)
-{
-    const int character = text_utf8_length((const uint8_t *)letter, strlen(letter));
-    const int length = character > 0 ? character : 1;
-    const bool alone = strlen(argument) == 1 + (size_t)length;
-    const char *nearest = !alone ? nearest_option(argument + 1) : NULL;
-    if (nearest != NULL)
-        return error_set(error, ERROR_USAGE, "unknown option %s; did you mean --%s?", argument, nearest);
-    return error_set(error, ERROR_USAGE, "unknown option -%.*s%s%s; gpuconv --help lists all", length, letter,
-                     alone ? "" : " in ", alone ? "" : argument);
-}
+#include <strings.h>
 
 /* ---- Values ---- */
 
 static bool parse_word(const struct option *o, const char *value, int *field, struct error *error)
 {
-    const char *words[16]; /* no option has as many */
-    size_t count = 0;
-    for (int i = 0; o->word(i) != NULL && count < sizeof words / sizeof *words; i++) {
+    for (int i = 0; o->word(i) != NULL; i++)
         if (strcmp(o->word(i), value) == 0) {
             *field = i;
             return true;
         }
-        words[count++] = o->word(i);
-    }
-    char text[256];
-    option_join_words(o, text, sizeof text);
-    const char *nearest = NULL;
-    for (size_t i = 0; o->meant != NULL && o->meant[i][0] != NULL; i++)
-        nearest = strcmp(o->meant[i][0], value) == 0 ? o->meant[i][1] : nearest;
-    if (nearest == NULL && value[strspn(value, "0123456789")] != '\0') /* a number is not a mistyped word */
-        nearest = error_nearest(value, words, count);
-    if (nearest != NULL)
-        return error_set(error, ERROR_USAGE, "--%s takes %s, not \"%s\"; did you mean %s?", o->name, text, value,
-                         nearest);
-    return error_set(error, ERROR_USAGE, "--%s takes %s, not \"%s\"", o->name, text, value);
+    return suggest_word(o, value, error);
 }
 
 static bool parse_format(const struct option *o, const char *value, const struct format **field, struct error *error)
 {
-    int row; /* parse_word only says what is wrong */
     *field = format_find_by_suffix(value);
-    return *field != NULL || parse_word(o, value, &row, error);
+    return *field != NULL || suggest_word(o, value, error);
 }
 
 static bool parse_number(const struct option *o, const char *value, int *field, struct error *error)
@@ -105,16 +41,18 @@ static bool parse_number(const struct option *o, const char *value, int *field, 
         *field = CODEC_QUALITY_KEEP;
         return true;
     }
+    const bool has_default = *(const int *)((const char *)&option_defaults + o->field) >= o->low; /* else it is all */
     if (text_read_number(&end, o->low, o->high, field) && *end == '\0')
         return true;
-    return error_set(error, ERROR_USAGE, "--%s takes a number from %d to %d%s, not \"%s\"", o->name, o->low, o->high,
-                     o->kind == KIND_QUALITY ? ", or keep" : "", value);
+    return error_set(error, ERROR_USAGE, "--%s takes a number from %d to %d%s, not \"%s\"%s", o->name, o->low, o->high,
+                     o->kind == KIND_QUALITY ? ", or keep" : "", value,
+                     has_default ? "" : "; leave it out to use all processors");
 }
 
 /* One of the words, as a number; "keep" is 0. */
 static bool parse_number_word(const struct option *o, const char *value, int *field, struct error *error)
 {
-    int row;
+    int row = 0;
     if (!parse_word(o, value, &row, error))
         return false;
     *field = atoi(o->word(row));
@@ -134,7 +72,7 @@ static bool parse_subsampling(const struct option *o, const char *value, int *fi
 
 static bool parse_colour(const struct option *o, const char *value, uint8_t *rgb, struct error *error)
 {
-    const char *digits = strcmp(value, "white") == 0 ? "#fff" : strcmp(value, "black") == 0 ? "#000" : value;
+    const char *digits = strcasecmp(value, "white") == 0 ? "#fff" : strcasecmp(value, "black") == 0 ? "#000" : value;
     const size_t length = strlen(digits);
     if (digits[0] != '#' || (length != 4 && length != 7) || strspn(digits + 1, "0123456789abcdefABCDEF") != length - 1)
         return error_set(error, ERROR_USAGE,
@@ -168,38 +106,38 @@ static bool parse_devices(const struct option *o, const char *value, struct devi
     return true;
 }
 
-/* Read a number above 0. A K, M, G or T after it multiplies it by BASE, its square and so on. Returns 0 for any other
- * text, and for a number that is too large. */
-static size_t parse_count(const char *value, size_t base)
+/* Read a number from 1, such as 800, 1.5 or 1e6. A k, M, G or T after it multiplies it by BASE, its square and so on,
+ * and UNIT or SHORT_UNIT may end it; all in any case. Returns 0 for other text. */
+static size_t parse_amount(const char *value, double base, const char *unit, const char *short_unit)
 {
-    static const char units[] = "KMGT";
-    const size_t digits = strspn(value, "0123456789");
-    const char *unit = value[digits] != '\0' ? strchr(units, value[digits]) : NULL;
-    size_t count = digits > 0 && digits <= 18 ? (size_t)atoll(value) : 0; /* eighteen digits fit in 64 bits */
-    bool fits = (unit != NULL ? value[digits + 1] : value[digits]) == '\0';
-    for (const char *u = units; fits && unit != NULL && u <= unit; u++)
-        fits = !__builtin_mul_overflow(count, base, &count);
-    return fits ? count : 0;
+    static const char letters[] = "kmgt";
+    char *end;
+    if (!isdigit((unsigned char)value[0]) || tolower((unsigned char)value[1]) == 'x') /* strtod takes more */
+        return 0;
+    double amount = strtod(value, &end);
+    const char *letter = *end != '\0' ? strchr(letters, tolower((unsigned char)*end)) : NULL;
+    for (const char *at = letters; letter != NULL && at <= letter; at++)
+        amount *= base;
+    end += letter != NULL;
+    if (*end != '\0' && strcasecmp(end, unit) != 0 && strcasecmp(end, short_unit) != 0)
+        return 0;
+    return amount < (double)SIZE_MAX ? (size_t)amount : SIZE_MAX;
 }
 
 static bool parse_memory(const struct option *o, const char *value, size_t *field, struct error *error)
 {
-    *field = parse_count(value, 1024);
-    if (*field == 0)
-        return error_set(error, ERROR_USAGE, "--%s takes a number of bytes, such as 800M or 4G, not \"%s\"", o->name,
-                         value);
-    return true;
+    *field = parse_amount(value, 1024, "iB", "B");
+    return *field > 0 || error_set(error, ERROR_USAGE, "--%s takes a number of bytes, such as 800M or 4G, not \"%s\"",
+                                   o->name, value);
 }
 
-/* The option can only lower the limit. M is a million here, as cameras count pixels. */
+/* M is a million here, as cameras count pixels. A number above CODEC_MAX_PIXELS has no effect. */
 static bool parse_pixels(const struct option *o, const char *value, size_t *field, struct error *error)
 {
-    *field = parse_count(value, 1000);
-    if (*field == 0 || *field > CODEC_MAX_PIXELS)
-        return error_set(error, ERROR_USAGE,
-                         "--%s takes a number of pixels up to %zu, such as 50M for 50 million, not \"%s\"", o->name,
-                         CODEC_MAX_PIXELS, value);
-    return true;
+    *field = parse_amount(value, 1000, "px", "P");
+    return *field > 0 ||
+           error_set(error, ERROR_USAGE, "--%s takes a number of pixels, such as 1e6 or 50M for 50 million, not \"%s\"",
+                     o->name, value);
 }
 
 /* A number of pixels, or a share of them with up to six decimals: 100, 0.1%. */
@@ -284,7 +222,7 @@ static bool set_mode(struct options *options, int mode, struct error *error)
 }
 
 /* Set the field of option O. VALUE is NULL if the option takes none. */
-static bool set_option(const struct option *o, const char *value, struct options *options, struct error *error)
+static bool set_field(const struct option *o, const char *value, struct options *options, struct error *error)
 {
     void *field = (char *)options + o->field;
     options->given |= (uint64_t)1 << (o - option_table);
@@ -345,6 +283,11 @@ static bool set_option(const struct option *o, const char *value, struct options
     return false;
 }
 
+static bool set_option(const struct option *o, const char *value, struct options *options, struct error *error)
+{
+    return set_field(o, value, options, error) || (value != NULL && suggest_other_option(o, value, error));
+}
+
 /* ---- Arguments ---- */
 
 /* Parse argv[*i], a long option. If the next argument is its value, advance *i to it. */
@@ -352,13 +295,13 @@ static bool parse_long(int argc, char *const argv[], int *i, struct options *opt
 {
     const char *argument = argv[*i];
     const size_t length = strcspn(argument, "=");
-    const struct option *o = find_name(argument + 2, length - 2);
+    const struct option *o = option_find(argument + 2, length - 2);
     if (o == NULL)
-        return unknown_name(argument, length, error);
+        return suggest_option(argument, length, error);
 
     const char *value = argument[length] == '=' ? argument + length + 1 : NULL;
     if (o->argument == NULL && value != NULL)
-        return error_set(error, ERROR_USAGE, "--%s takes no value, but \"%s\" was given", o->name, value);
+        return suggest_no_value(o, false, value, error);
     if (o->argument != NULL && value == NULL) {
         if (*i + 1 == argc)
             return error_set(error, ERROR_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->argument);
@@ -373,9 +316,9 @@ static bool parse_letters(int argc, char *const argv[], int *i, struct options *
 {
     const char *argument = argv[*i];
     for (const char *letter = argument + 1; *letter != '\0'; letter++) {
-        const struct option *o = find_letter(*letter);
+        const struct option *o = option_of_letter(*letter);
         if (o == NULL)
-            return unknown_letter(argument, letter, error);
+            return suggest_letter(argument, letter, error);
         if (o->argument == NULL) {
             if (!set_option(o, NULL, options, error))
                 return false;
@@ -546,17 +489,6 @@ static bool validate_many(const struct options *options, struct error *error)
     return true;
 }
 
-/* FILTER must not look like an image: the operands are probably in another order, or the filter is missing. */
-static bool validate_filter_first(int count, char *const *operands, struct error *error)
-{
-    if (format_find_by_path(operands[0]) == NULL)
-        return true;
-    if (count == 3 && format_find_by_path(operands[1]) == NULL)
-        return error_set(error, ERROR_USAGE, "FILTER comes first, and %s is an image: gpuconv %s %s %s", operands[0],
-                         operands[1], operands[0], operands[2]);
-    return error_set(error, ERROR_USAGE, "FILTER comes first, and %s is an image; " USAGE, operands[0]);
-}
-
 /* FILTER INPUT OUTPUT. */
 static bool validate_pair(int count, struct options *options, struct error *error)
 {
@@ -601,8 +533,6 @@ static bool validate_run(int count, struct options *options, struct error *error
         return false;
     if (count == 0)
         return error_set(error, ERROR_USAGE, "FILTER, INPUT and OUTPUT are missing; " USAGE);
-    if (!validate_filter_first(count, options->operands, error))
-        return false;
     options->filter = options->operands[0];
     options->list.inputs = options->operands + 1;
     options->list.input_count = (size_t)count - 1;
@@ -656,9 +586,29 @@ static bool validate_compare(int count, struct options *options, struct error *e
     return validate_text_files(options, error);
 }
 
+/* Is PATH a URL, such as https://example.org/a.png? A file can have such a name only after "./". */
+static bool is_url(const char *path)
+{
+    const size_t scheme = strspn(path, "abcdefghijklmnopqrstuvwxyz0123456789+-.");
+    return scheme > 1 && strncmp(path + scheme, "://", 3) == 0;
+}
+
+/* Refuse URLs, which are the names of no files. */
+static bool validate_paths(int count, const struct options *options, struct error *error)
+{
+    const char *url = options->list.output != NULL && is_url(options->list.output) ? options->list.output : NULL;
+    for (int i = 0; i < count; i++)
+        url = is_url(options->operands[i]) ? options->operands[i] : url;
+    return url == NULL || error_about(error, ERROR_USAGE, url,
+                                      "is a URL, and gpuconv takes files; transfer it with another program, as in "
+                                      "curl -L URL | gpuconv FILTER - OUTPUT");
+}
+
 /* Assign the operands, and check that they and all options agree. */
 static bool validate(int count, struct options *options, struct error *error)
 {
+    if (!validate_paths(count, options, error))
+        return false;
     if (!validate_backend(options, error) || !validate_uses(options, error) || !validate_pairs(options, error))
         return false;
     switch (options->mode) {
@@ -675,7 +625,7 @@ static bool validate(int count, struct options *options, struct error *error)
 
 bool options_given(const struct options *options, const char *name)
 {
-    const struct option *o = find_name(name, strlen(name));
+    const struct option *o = option_find(name, strlen(name));
     return o != NULL && (options->given >> (o - option_table) & 1) != 0;
 }
 
@@ -709,6 +659,8 @@ bool options_parse(int argc, char *const argv[], struct options *options, struct
         if (done && (options->mode == MODE_HELP || options->mode == MODE_VERSION))
             return true;
     }
+    if (done && options->mode == MODE_RUN && count > 0)
+        done = suggest_operands(argc, argv, count, operands, error);
     return done && validate(count, options, error);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The command line: argv becomes struct options. The parser, --help and the short usage use the same table of options.
- * Nothing here prints, exits or looks at a file. */
+ * Nothing here prints or exits. Files are looked at only to find out what a wrong word means. */
 #ifndef GPUCONV_OPTIONS_H
 #define GPUCONV_OPTIONS_H
 

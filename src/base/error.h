@@ -72,15 +72,17 @@ void error_add_subject(struct error *error, const char *subject);
 /* Write "SUBJECT: MESSAGE", or only the message if there is no subject, to TEXT of SIZE bytes. Longer text is cut. */
 void error_text(const struct error *error, char *text, size_t size);
 
-/* Find the name that WORD most probably means among COUNT names: the first one with the smallest Damerau-Levenshtein
- * distance (optimal string alignment: insert, delete, replace, swap neighbours). The distance is at most a third of the
- * word's length, rounded up, and the name and the word have at least one letter in common. Returns NULL if there is no
- * such name. */
-const char *error_nearest(const char *word, const char *const *names, size_t count);
+/* Find the names that WORD most probably means among COUNT names: those with the smallest Damerau-Levenshtein distance
+ * (optimal string alignment: insert, delete, replace, swap neighbours), in any case of letters. The distance is at most
+ * a third of the word's length, rounded up, and smaller than the longer of the two. If the word is a part of a name, or
+ * a name a part of the word, their distance is at most 2. Writes the first MOST of these names to NEAREST, and
+ * returns their number. */
+size_t error_nearest(const char *word, const char *const *names, size_t count, const char **nearest, size_t most);
 
-/* Fill ERROR with a usage error: there is no KIND ("filter") named NAME. The message suggests NEAREST unless it is
- * NULL. It also names LIST, the option of gpuconv that shows all names. Returns false. */
-bool error_unknown(struct error *error, const char *kind, const char *name, const char *nearest, const char *list);
+/* Fill ERROR with a usage error: there is no KIND ("filter") named NAME. The message suggests the COUNT names in
+ * NEAREST. It also names LIST, the option of gpuconv that shows all names. Returns false. */
+bool error_unknown(struct error *error, const char *kind, const char *name, const char *const *nearest, size_t count,
+                   const char *list);
 
 #ifdef __cplusplus
 }

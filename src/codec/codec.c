@@ -95,7 +95,9 @@ const struct codec *codec_find(const char *name, struct error *error)
                   name);
         return NULL;
     }
-    error_unknown(error, "codec", name, error_nearest(name, names, CODECS), "--list-codecs");
+    const char *nearest[CODECS];
+    const size_t count = error_nearest(name, names, CODECS, nearest, CODECS);
+    error_unknown(error, "codec", name, nearest, count, "--list-codecs");
     return NULL;
 }
 

@@ -156,10 +156,13 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
  *   - a path without a slash, if no filter has that name.
  *
  * The search path is $GPUCONV_FILTERS (folders separated by colons), then $XDG_CONFIG_HOME/gpuconv/filters or
- * ~/.config/gpuconv/filters, then the installed folder. All errors are ERROR_USAGE,
- * except a lack of memory. FILTER16 is memory for filter->filter16, and must live as long as FILTER; if it is NULL,
- * there is none. */
+ * ~/.config/gpuconv/filters, then the installed folder. All errors are ERROR_USAGE, except
+ * a lack of memory. FILTER16 is memory for filter->filter16, and must live as long as FILTER; if it is NULL, there is
+ * none. */
 bool filter_find(const char *spec, struct filter *filter, struct filter *filter16, struct error *error);
+
+/* Is SPEC, or the first of a chain, the name of a filter? Its parameters may be wrong or missing. */
+bool filter_is_named(const char *spec);
 
 /* A function as filter_find. */
 typedef bool filter_finder(const char *spec, struct filter *filter, struct filter *filter16, struct error *error);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool is_file(const char *path)
 {
@@ -24,7 +25,11 @@ static bool is_file(const char *path)
 static bool read_filter_file(const char *path, const char *spec, struct filter *filter, struct error *error)
 {
     struct stat status = {0};
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode) && !S_ISDIR(status.st_mode))
+    const bool there = stat(path, &status) == 0;
+    if (there && S_ISDIR(status.st_mode))
+        return error_about(error, ERROR_USAGE, path,
+                           "is a folder; FILTER is a name that gpuconv --list shows, or a file");
+    if (there && !S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
         return error_about(error, ERROR_USAGE, path, "is not a regular file; give the path of a filter file");
     char *text;
     size_t size;
@@ -83,53 +88,6 @@ static bool find_named(const char *name, bool *is_there, struct filter *filter, 
     return false;
 }
 
-/* Report that the filter NAME, which is there, takes no parameters, and which filters do. */
-static bool refuse_parameters(const char *spec, const char *name, struct error *error)
-{
-    char forms[256] = "";
-    for (size_t i = 0; i < GENERATOR_COUNT; i++)
-        text_add_word(forms, sizeof forms, filter_forms[i][0], i == GENERATOR_COUNT - 1 ? " and " : NULL);
-    return error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s takes no parameter, but %s do", spec, name,
-                     forms);
-}
-
-/* Report that there is no filter SPEC, and suggest a name. FILTER and FILTER16 are for trying. */
-static bool fail_unknown(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
-{
-    char word[65] = ""; /* the part before the colon; error_nearest ignores longer words */
-    const size_t length = strcspn(spec, ":");
-    if (length < sizeof word)
-        memcpy(word, spec, length);
-
-    const char *candidates[GENERATOR_COUNT + 1];
-    for (size_t i = 0; i < GENERATOR_COUNT; i++)
-        candidates[i] = generators[i].name;
-    char **names = NULL;
-    size_t count = 0, candidate_count = GENERATOR_COUNT;
-    if (filter_names(&names, &count, NULL)) {
-        const char *name = error_nearest(word, (const char *const *)names, count);
-        if (name != NULL)
-            candidates[candidate_count++] = name;
-    }
-
-    const char *nearest = error_nearest(word, candidates, candidate_count);
-    const bool is_name = candidate_count > GENERATOR_COUNT && nearest != NULL && spec[length] == '\0' &&
-                         strcmp(nearest, candidates[GENERATOR_COUNT]) == 0; /* also of a generator: `unsharp` */
-    const size_t generator = nearest != NULL && !is_name ? generator_index(nearest, strlen(nearest)) : GENERATOR_COUNT;
-    if (spec[length] == ':' && nearest != NULL && generator == GENERATOR_COUNT && strcmp(nearest, word) == 0) {
-        refuse_parameters(spec, nearest, error);
-    } else {
-        char tried[256];
-        if (generator < GENERATOR_COUNT) {
-            snprintf(tried, sizeof tried, "%s%s", nearest, spec + length); /* with these parameters, if they fit */
-            nearest = filter_generate(tried, generator, filter, filter16, NULL) ? tried : filter_forms[generator][0];
-        }
-        error_unknown(error, "filter", spec, nearest, "--list");
-    }
-    free(names);
-    return false;
-}
-
 bool filter_find(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
 {
     if (*spec == '\0')
@@ -150,7 +108,23 @@ bool filter_find(const char *spec, struct filter *filter, struct filter *filter1
     if (generator < GENERATOR_COUNT)
         return filter_generate(spec, generator, filter, filter16,
                                error); /* this fails and says which parameters are missing */
-    return fail_unknown(spec, filter, filter16, error);
+    if (access(spec, F_OK) == 0)
+        return read_filter_file(spec, spec, filter, error); /* this fails: it is a folder */
+    return filter_fail_unknown(spec, filter, filter16, error);
+}
+
+bool filter_is_named(const char *spec)
+{
+    const size_t length = strcspn(spec, ":,");
+    char **names = NULL;
+    size_t count = 0;
+    bool named = generator_index(spec, length) < GENERATOR_COUNT;
+    if (named || !filter_names(&names, &count, NULL))
+        return named;
+    for (size_t i = 0; i < count; i++)
+        named |= strlen(names[i]) == length && memcmp(names[i], spec, length) == 0;
+    free(names);
+    return named;
 }
 
 bool filter_find_all(const char *argument, filter_finder *find, struct filter **filters, size_t *count,

@@ -141,7 +141,8 @@ static bool fail_word(struct parser *parser, const char *start, const char *end,
     char copy[48] = "";
     if (end - start < (ptrdiff_t)sizeof copy)
         memcpy(copy, start, (size_t)(end - start));
-    const char *nearest = error_nearest(copy, words, count);
+    const char *nearest = NULL;
+    error_nearest(copy, words, count, &nearest, 1);
     parser->at = start;
     return FAIL_HERE(parser, start, "expected %s, found %s%s%s%s", expected, next_word(parser).text,
                      nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",

@@ -173,7 +173,9 @@ const struct variant *variant_find(const char *name, struct error *error)
             return &table[i];
         names[i] = table[i].name;
     }
-    error_unknown(error, "variant", name, error_nearest(name, names, TABLE_ROWS), "--list-variants");
+    const char *nearest[TABLE_ROWS];
+    const size_t count = error_nearest(name, names, TABLE_ROWS, nearest, TABLE_ROWS);
+    error_unknown(error, "variant", name, nearest, count, "--list-variants");
     return NULL;
 }
 

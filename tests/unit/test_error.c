@@ -76,7 +76,9 @@ static const char *const names[] = {"blur", "edge", "gaussian3", "gaussian5", "s
 
 static void check_nearest(const char *word, const char *expected)
 {
-    const char *nearest = error_nearest(word, names, COUNT(names));
+    const char *nearest = NULL;
+    const size_t count = error_nearest(word, names, COUNT(names), &nearest, 1);
+    assert_int_equal(count, expected != NULL);
     if (expected == NULL)
         assert_null(nearest);
     else if (nearest == NULL)
@@ -97,6 +99,38 @@ static void test_a_mistyped_name_is_recognised(void **state)
     check_nearest("guassain5", "gaussian5"); /* two swaps: 2 of 3 */
     check_nearest("sobelx", "sobel-x");
     check_nearest("gaussian", "gaussian3"); /* of two equally near, the first */
+    check_nearest("EDGE", "edge");          /* in another case */
+    check_nearest("BLXR", "blur");
+    check_nearest("gauss", "gaussian3");     /* a part of the name, however long the rest is */
+    check_nearest("edge-detection", "edge"); /* the name is a part */
+    check_nearest("shiftwxyz", "shift");
+}
+
+static void test_names_that_are_equally_near_are_all_found(void **state)
+{
+    (void)state;
+    const char *nearest[COUNT(names)];
+    assert_int_equal(error_nearest("gauss", names, COUNT(names), nearest, COUNT(nearest)), 2);
+    assert_string_equal(nearest[0], "gaussian3");
+    assert_string_equal(nearest[1], "gaussian5");
+    assert_int_equal(error_nearest("gaussian6", names, COUNT(names), nearest, 1), 1);
+    /* A nearer name replaces all that came before. */
+    assert_int_equal(error_nearest("gaussian5", names, COUNT(names), nearest, COUNT(nearest)), 1);
+    assert_string_equal(nearest[0], "gaussian5");
+}
+
+static void test_an_unknown_name_lists_the_nearest(void **state)
+{
+    (void)state;
+    struct error error;
+    const char *const nearest[] = {"a", "b", "c"};
+    assert_false(error_unknown(&error, "letter", "x", nearest, 3, "--list"));
+    assert_int_equal(error.code, ERROR_USAGE);
+    assert_string_equal(
+        error.message,
+        "there is no letter named \"x\"; did you mean \"a\", \"b\" or \"c\"? (gpuconv --list shows all)");
+    error_unknown(&error, "letter", "x", nearest, 0, "--list");
+    assert_string_equal(error.message, "there is no letter named \"x\"; gpuconv --list shows all");
 }
 
 static void test_a_distant_name_is_not_suggested(void **state)
@@ -108,19 +142,20 @@ static void test_a_distant_name_is_not_suggested(void **state)
     check_nearest("blue", "blur");      /* 1 away of 2 */
     check_nearest("blxy", "blur");      /* 2 away of 2 */
     check_nearest("xyzr", NULL);        /* 3 away of 2 */
-    check_nearest("shiftxyz", "shift"); /* 3 away of 3 */
-    check_nearest("shiftwxyz", NULL);   /* 4 away of 3 */
-    assert_null(error_nearest("blur", names, 0));
+    check_nearest("shixyzft", "shift"); /* 3 away of 3 */
+    check_nearest("shiwxyzft", NULL);   /* 4 away of 3 */
+    const char *nearest;
+    assert_int_equal(error_nearest("blur", names, 0, &nearest, 1), 0);
 
     /* A swap costs 1, not 2; and swapped letters are not touched again: "ca" to "abc" is 3. */
     const char *short_names[] = {"ab"};
-    assert_string_equal(error_nearest("ba", short_names, 1), "ab");
+    assert_int_equal(error_nearest("ba", short_names, 1, &nearest, 1), 1);
     const char *abc[] = {"abc----"};
-    assert_null(error_nearest("ca----", abc, 1));
+    assert_int_equal(error_nearest("ca----", abc, 1, &nearest, 1), 0);
 
     /* Within the limit, but without a letter in common. */
     const char *digit[] = {"1"};
-    assert_null(error_nearest("2", digit, 1));
+    assert_int_equal(error_nearest("2", digit, 1, &nearest, 1), 0);
 }
 
 static void test_long_words_and_names_are_not_compared(void **state)
@@ -132,13 +167,16 @@ static void test_long_words_and_names_are_not_compared(void **state)
     check_nearest(word, NULL);
 
     const char *long_names[] = {word, "blur"};
-    assert_string_equal(error_nearest("blur", long_names, 2), "blur");
+    const char *nearest;
+    assert_int_equal(error_nearest("blur", long_names, 2, &nearest, 1), 1);
+    assert_string_equal(nearest, "blur");
 
     char name[65];
     memset(name, 'b', 64);
     name[64] = '\0';
     const char *longest[] = {name};
-    assert_ptr_equal(error_nearest(name + 1, longest, 1), name);
+    assert_int_equal(error_nearest(name + 1, longest, 1, &nearest, 1), 1);
+    assert_ptr_equal(nearest, name);
 }
 
 int main(void)
@@ -149,7 +187,9 @@ int main(void)
         cmocka_unit_test(test_the_subject_is_shown_once),
         cmocka_unit_test(test_a_long_message_is_cut),
         cmocka_unit_test(test_a_mistyped_name_is_recognised),
+        cmocka_unit_test(test_names_that_are_equally_near_are_all_found),
         cmocka_unit_test(test_a_distant_name_is_not_suggested),
+        cmocka_unit_test(test_an_unknown_name_lists_the_nearest),
         cmocka_unit_test(test_long_words_and_names_are_not_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1572,12 +1572,13 @@ static void test_a_path_is_read_unless_a_filter_has_its_name(void **state)
     assert_int_equal(filter.width, 3);
 
     refuse_find("./no/file", ERROR_USAGE, "./no/file: cannot be read: No such file or directory");
-    refuse_find("./folder", ERROR_USAGE, "./folder: is a folder; give the path of a file");
+    refuse_find("./folder", ERROR_USAGE,
+                "./folder: is a folder; FILTER is a name that gpuconv --list shows, or a file");
     refuse_find("/dev/zero", ERROR_USAGE, "/dev/zero: is not a regular file; give the path of a filter file");
     refuse_find("./big", ERROR_USAGE,
                 "./big: is larger than the 1048576 bytes that are read at most; give a smaller file");
     refuse_find("void", ERROR_USAGE, "void: the file holds no taps; expected at least one row of them");
-    refuse_find("folder", ERROR_USAGE, "there is no filter named \"folder\"; gpuconv --list shows all");
+    refuse_find("folder", ERROR_USAGE, "folder: is a folder; FILTER is a name that gpuconv --list shows, or a file");
 
     /* A pipe. */
     int ends[2];

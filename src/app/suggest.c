@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "app/suggest.h"
+
+#include "base/text.h"
+#include "codec/format.h"
+#include "filter/filter.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+/* ---- Words ---- */
+
+static bool is_number(const char *text)
+{
+    return isdigit((unsigned char)*text) && text[strspn(text, "0123456789.%")] == '\0';
+}
+
+/* Words of other programs for options, and ours. */
+static const char *const options_meant[][2] = {
+    {"filter", "gpuconv FILTER INPUT OUTPUT"},
+    {"filters", "--list"},
+    {"kernel", "gpuconv FILTER INPUT OUTPUT"},
+    {"input", "gpuconv FILTER INPUT OUTPUT"},
+    {"sigma", "gaussian:SIGMA as FILTER"},
+    {"radius", "box:R as FILTER"},
+    {"silent", "--quiet"},
+    {"parallel", "--jobs"},
+    {"workers", "--jobs"},
+    {"no-metadata", "--strip"},
+    {"fuzz", "--compare --tolerance"},
+};
+
+/* The word of the option O that VALUE is, or that it means, or NULL. */
+static const char *find_word(const struct option *o, const char *value)
+{
+    for (size_t i = 0; o->meant != NULL && o->meant[i][0] != NULL; i++)
+        if (strcasecmp(o->meant[i][0], value) == 0)
+            return o->meant[i][1];
+    for (int i = 0; o->word(i) != NULL; i++)
+        if (strcasecmp(o->word(i), value) == 0)
+            return o->word(i);
+    return NULL;
+}
+
+/* Write an option other than O that takes VALUE to TEXT, with the value. Returns false if there is none. */
+static bool find_value(const struct option *o, const char *value, char *text, size_t size)
+{
+    for (const struct option *other = option_table; other < option_table + option_count; other++) {
+        const bool names = other->use == USE_ANY && (other->kind == KIND_WORD || other->kind == KIND_FORMAT);
+        const char *word = other != o && names ? find_word(other, value) : NULL;
+        if (word != NULL)
+            return snprintf(text, size, "--%s %s", other->name, word) > 0;
+    }
+    return false;
+}
+
+/* Write the options whose names are nearest to WORD to TEXT, with the mode that they need. */
+static void join_nearest(const char *word, char *text, size_t size)
+{
+    enum { MOST = 4 };
+    const char *names[64], *nearest[MOST]; /* option_table.c asserts that there are at most 64 */
+    for (size_t i = 0; i < option_count; i++)
+        names[i] = option_table[i].name;
+    const size_t count = error_nearest(word, names, option_count, nearest, MOST);
+    text[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        char name[64];
+        const enum use use = option_find(nearest[i], strlen(nearest[i]))->use;
+        snprintf(name, sizeof name, "%s--%s",
+                 use == USE_BENCH     ? "--bench "
+                 : use == USE_COMPARE ? "--compare "
+                                      : "",
+                 nearest[i]);
+        text_add_word(text, size, name, i + 1 == count ? " or " : NULL);
+    }
+}
+
+/* Write what the option WORD, without its dashes, probably means to TEXT. Returns false if that is not known. */
+static bool guess_option(const char *word, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof options_meant / sizeof *options_meant; i++)
+        if (strcasecmp(word, options_meant[i][0]) == 0)
+            return snprintf(text, size, "%s", options_meant[i][1]) > 0;
+    if (filter_is_named(word)) /* also a generator */
+        return snprintf(text, size, "the filter %s, which has no dash", word) > 0;
+    if (!find_value(NULL, word, text, size))
+        join_nearest(word, text, size);
+    char **filters = NULL;
+    const char *nearest;
+    size_t count = 0;
+    if (text[0] == '\0' && filter_names(&filters, &count, NULL) &&
+        error_nearest(word, (const char *const *)filters, count, &nearest, 1) > 0)
+        snprintf(text, size, "the filter %s, which has no dash", nearest);
+    free(filters);
+    return text[0] != '\0';
+}
+
+/* ---- Options ---- */
+
+bool suggest_option(const char *argument, size_t length, struct error *error)
+{
+    char word[64], text[256]; /* the word is longer than any option's name; a longer word is near to none */
+    const size_t dashes = strspn(argument, "-");
+    snprintf(word, sizeof word, "%.*s", (int)(length - dashes), argument + dashes);
+    if (guess_option(word, text, sizeof text))
+        return error_set(error, ERROR_USAGE, "unknown option %.*s; did you mean %s?", (int)length, argument, text);
+    return error_set(error, ERROR_USAGE, "unknown option %.*s; gpuconv --help lists all", (int)length, argument);
+}
+
+bool suggest_letter(const char *argument, const char *letter, struct error *error)
+{
+    char text[256];
+    const int character = text_utf8_length((const uint8_t *)letter, strlen(letter));
+    const int length = character > 0 ? character : 1;
+    const bool alone = strlen(argument) == 1 + (size_t)length;
+    const int code = (unsigned char)*letter;
+    const struct option *o = option_of_letter((char)(isupper(code) ? tolower(code) : toupper(code)));
+    const struct option *before = letter > argument + 1 ? option_of_letter(letter[-1]) : NULL;
+    if (before != NULL && is_number(letter))
+        return suggest_no_value(before, true, letter, error);
+    if (alone && o != NULL)
+        return error_set(error, ERROR_USAGE, "unknown option %s; did you mean -%c, --%s?", argument, o->letter,
+                         o->name);
+    if (!alone && guess_option(argument + 1, text, sizeof text))
+        return error_set(error, ERROR_USAGE, "unknown option %s; did you mean %s?", argument, text);
+    return error_set(error, ERROR_USAGE, "unknown option -%.*s%s%s; gpuconv --help lists all", length, letter,
+                     alone ? "" : " in ", alone ? "" : argument);
+}
+
+/* ---- Values ---- */
+
+bool suggest_word(const struct option *o, const char *value, struct error *error)
+{
+    const char *words[16]; /* no option has as many */
+    size_t count = 0;
+    char text[256];
+    option_join_words(o, text, sizeof text);
+    while (count < sizeof words / sizeof *words && o->word((int)count) != NULL) {
+        words[count] = o->word((int)count);
+        count++;
+    }
+    const char *nearest = find_word(o, value);
+    if (nearest == NULL && !is_number(value)) /* a number is not a mistyped word */
+        error_nearest(value, words, count, &nearest, 1);
+    return error_set(error, ERROR_USAGE, "--%s takes %s, not \"%s\"%s%s%s", o->name, text, value,
+                     nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "",
+                     nearest != NULL ? "?" : "");
+}
+
+bool suggest_other_option(const struct option *o, const char *value, struct error *error)
+{
+    char text[128];
+    const bool names = o->word != NULL || o->kind == KIND_VARIANT || o->kind == KIND_CODEC || o->kind == KIND_DEVICES;
+    if (!names || !find_value(o, value, text, sizeof text))
+        return false;
+    return error_set(error, ERROR_USAGE, "%s; or did you mean %s?", error->message, text);
+}
+
+bool suggest_no_value(const struct option *o, bool is_letter, const char *value, struct error *error)
+{
+    char text[128] = "", typed[64];
+    for (const struct option *other = option_table; is_number(value) && other < option_table + option_count; other++)
+        if ((other->kind == KIND_NUMBER || other->kind == KIND_QUALITY) && other->name[0] == o->name[0])
+            snprintf(text, sizeof text, "; did you mean --%s %.16s?", other->name, value);
+    snprintf(typed, sizeof typed, is_letter ? "-%c is --%s and" : "-%c%s", is_letter ? o->letter : '-', o->name);
+    return error_set(error, ERROR_USAGE, "%s takes no value, but \"%s\" was given%s", typed, value, text);
+}
+
+/* ---- Operands ---- */
+
+/* The number of the argument that stands before OPERAND, if that is an option without a value, or 0. Sets *O to it. */
+static int flag_before(int argc, char *const argv[], const char *operand, const struct option **o)
+{
+    for (int i = 2; i < argc; i++) {
+        const char *before = argv[i - 1];
+        if (argv[i] != operand || before[0] != '-')
+            continue;
+        *o = before[1] == '-' ? option_find(before + 2, strlen(before + 2))
+                              : option_of_letter(before[strlen(before) - 1]);
+        return *o != NULL && (*o)->argument == NULL ? i - 1 : 0;
+    }
+    return 0;
+}
+
+bool suggest_operands(int argc, char *const argv[], int count, char *const *operands, struct error *error)
+{
+    const char *first = operands[0], *second = count > 1 ? operands[1] : "";
+    const bool is_image = format_find_by_path(first) != NULL, is_filter = filter_is_named(first);
+    const struct option *o;
+    for (int i = is_filter ? 1 : 0; i < 2 && i < count; i++) {
+        const int flag =
+            is_number(operands[i]) && access(operands[i], F_OK) != 0 ? flag_before(argc, argv, operands[i], &o) : 0;
+        if (flag > 0)
+            return suggest_no_value(o, argv[flag][1] != '-', operands[i], error);
+    }
+    if (is_filter && is_number(second) && access(second, F_OK) != 0)
+        return error_set(error, ERROR_USAGE,
+                         "\"%s\" is no image; the parameters of a filter follow a colon, as in %s:%s", second, first,
+                         second);
+    if (is_filter)
+        return true;
+    o = option_find(first, strlen(first));
+    if (o != NULL && access(first, F_OK) != 0)
+        return error_set(error, ERROR_USAGE, "there is no filter named \"%s\"; did you mean --%s?", first, o->name);
+    if (count == 3 && format_find_by_path(second) == NULL && (is_image || filter_is_named(second)))
+        return error_set(error, ERROR_USAGE, "FILTER comes first, and %s is %s: gpuconv %s %s %s", first,
+                         is_image ? "an image" : "no filter", second, first, operands[2]);
+    if (is_image)
+        return error_set(error, ERROR_USAGE, "FILTER comes first, and %s is an image; " USAGE, first);
+    return true;
+}

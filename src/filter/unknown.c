@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What an unknown filter probably means. Nothing is suggested with parameters or in a chain that was not tried. */
+#include "base/text.h"
+#include "filter/filter_internal.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* How words of other programs begin, and our name for them. NULL: what they do is no convolution. */
+static const char *const words_meant[][2] = {
+    {"average", "box"},  {"mean", "box"},  {"usm", "unsharp"},  {"smooth", "blur"},  {"outline", "edge"},
+    {"contour", "edge"}, {"median", NULL}, {"bilateral", NULL}, {"erode", NULL},     {"erosion", NULL},
+    {"dilat", NULL},     {"canny", NULL},  {"morpholog", NULL}, {"threshold", NULL}, {"resize", NULL},
+    {"rotate", NULL},    {"crop", NULL},   {"convert", NULL},
+};
+
+/* Write SPEC to TEXT, of SIZE bytes, with JOINT in place of whatever separates its words. As a colon, JOINT also stands
+ * between a word and a number. Longer text is cut. */
+static void respell(const char *spec, char joint, char *text, size_t size)
+{
+    size_t length = 0;
+    for (const char *at = spec; *at != '\0' && length + 2 < size; at++) {
+        const bool kept = isalnum((unsigned char)*at) || strchr("-_.", *at) != NULL || (*at == ':' && joint == ',');
+        const bool is_number =
+            joint == ':' && at > spec && isdigit((unsigned char)*at) && isalpha((unsigned char)at[-1]);
+        if ((!kept || is_number) && length > 0 && text[length - 1] != joint)
+            text[length++] = joint;
+        if (kept)
+            text[length++] = *at;
+    }
+    text[length - (length > 0 && text[length - 1] == joint)] = '\0';
+}
+
+/* Is each filter of SPECS, which commas join, there? */
+static bool are_there(const char *specs, struct filter *filter, struct filter *filter16)
+{
+    char spec[256];
+    size_t length;
+    for (const char *at = specs;; at += length + 1) {
+        length = strcspn(at, ",");
+        snprintf(spec, sizeof spec, "%.*s", (int)length, at);
+        if (!filter_find(spec, filter, filter16, NULL))
+            return false;
+        if (at[length] == '\0')
+            return true;
+    }
+}
+
+/* Report that NAME, a filter that is there, takes no parameters, and which filters do. */
+static bool refuse_parameters(const char *spec, const char *name, struct error *error)
+{
+    char forms[256] = "";
+    for (size_t i = 0; i < GENERATOR_COUNT; i++)
+        text_add_word(forms, sizeof forms, filter_forms[i][0], i == GENERATOR_COUNT - 1 ? " and " : NULL);
+    return error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s takes no parameter, but %s do", spec, name,
+                     forms);
+}
+
+/* Report SPEC, and suggest a name that is near to WORD, with PARAMETERS, which are empty or begin with a colon. NAMES
+ * are those of filter_names. Returns whether there was such a name. */
+static bool suggest_nearest(const char *spec, const char *word, const char *parameters, const char *const *names,
+                            size_t count, struct filter *filter, struct error *error)
+{
+    const char *candidates[GENERATOR_COUNT + 1], *nearest;
+    for (size_t i = 0; i < GENERATOR_COUNT; i++)
+        candidates[i] = generators[i].name;
+    const size_t more = error_nearest(word, names, count, &candidates[GENERATOR_COUNT], 1);
+    if (error_nearest(word, candidates, GENERATOR_COUNT + more, &nearest, 1) == 0)
+        return false;
+
+    char tried[256];
+    const bool is_name = more > 0 && strcmp(nearest, candidates[GENERATOR_COUNT]) == 0;
+    const size_t generator = generator_index(nearest, strlen(nearest));
+    if (generator == GENERATOR_COUNT && *parameters != '\0' && strcmp(nearest, word) == 0) {
+        refuse_parameters(spec, nearest, error);
+        return true;
+    }
+    if (generator < GENERATOR_COUNT && !(is_name && *parameters == '\0')) { /* `unsharp` is both */
+        snprintf(tried, sizeof tried, "%s%s", nearest, parameters);
+        nearest = filter_generate(tried, generator, filter, NULL, NULL) ? tried : filter_forms[generator][0];
+    }
+    error_unknown(error, "filter", spec, &nearest, 1, "--list");
+    return true;
+}
+
+bool filter_fail_unknown(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
+{
+    char text[256], word[65];
+    const char *suggestion = text, *meant = "";
+    if (error == NULL)
+        return false;
+    for (const char *joint = ",:"; *joint != '\0'; joint++) {
+        respell(spec, *joint, text, sizeof text);
+        if (strlen(spec) < sizeof text / 2 && strcmp(text, spec) != 0 && are_there(text, filter, filter16))
+            return error_unknown(error, "filter", spec, &suggestion, 1, "--list");
+    }
+    for (size_t i = 0; i < sizeof words_meant / sizeof *words_meant; i++)
+        if (strncasecmp(spec, words_meant[i][0], strlen(words_meant[i][0])) == 0)
+            meant = words_meant[i][1];
+    if (meant == NULL)
+        return error_set(error, ERROR_USAGE,
+                         "there is no filter named \"%s\": it is no convolution, and gpuconv does only these (gpuconv "
+                         "--list shows all)",
+                         spec);
+
+    const char *parameters = text + strcspn(text, ":");
+    /* A number after the letters may be a part of the name, as in box3, or a parameter. */
+    const size_t lengths[] = {strcspn(spec, ":=(+, "), (size_t)(parameters - text)};
+    char **names = NULL;
+    size_t count = 0;
+    bool suggested = false;
+    filter_names(&names, &count, NULL);
+    for (int i = 0; i < 2 && !suggested; i++) {
+        snprintf(word, sizeof word, "%.*s", (int)lengths[i], spec);
+        suggested = suggest_nearest(spec, *meant != '\0' ? meant : word, parameters, (const char *const *)names, count,
+                                    filter, error);
+    }
+    free(names);
+    return suggested ? false : error_unknown(error, "filter", spec, NULL, 0, "--list");
+}
