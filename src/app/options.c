@@ -379,7 +379,8 @@ static bool validate_pairs(const struct options *options, struct error *error)
         {"json", "csv", false, "--json and --csv contradict each other; leave one out"},
         {"output", "in-place", false, "--output and --in-place contradict each other; leave one out"},
         {"suffix", "in-place", false, "--suffix and --in-place contradict each other; leave one out"},
-        {"skip-existing", "in-place", false, "--skip-existing and --in-place contradict each other; leave one out"},
+        {"skip-existing", "in-place", false,
+         "--skip-existing and --in-place contradict each other; give --report FILE, and run the same line to continue"},
         {"null", "files-from", true, "--null says how --files-from separates its names; give both or neither"},
         {"delete", "update", true, "--delete goes with --update; give both or neither"},
     };

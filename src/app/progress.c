@@ -79,13 +79,13 @@ void progress_clear(struct progress *progress)
     progress->drawn = false;
 }
 
-void print_summary(const struct batch_totals *totals)
+void print_summary(const struct batch_totals *totals, const char *why)
 {
     const double seconds = totals->milliseconds / 1e3;
     const size_t ended = totals->done + totals->skipped + totals->failed;
     fprintf(stderr, "%zu of %zu file%s done", totals->done, totals->count, totals->count == 1 ? "" : "s");
     if (totals->skipped > 0)
-        fprintf(stderr, ", %zu skipped (their outputs exist)", totals->skipped);
+        fprintf(stderr, ", %zu skipped (%s)", totals->skipped, why);
     if (ended < totals->count)
         fprintf(stderr, ", %zu not begun", totals->count - ended);
     fprintf(stderr, "; %.1f Mpixel in %.1f s, %.1f files/s\n", totals->pixels / 1e6, seconds,

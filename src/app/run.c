@@ -5,6 +5,7 @@
 #include "app/messages.h"
 #include "app/modes.h"
 #include "app/progress.h"
+#include "app/recipe.h"
 #include "base/file.h"
 #include "base/signals.h"
 #include "batch/batch.h"
@@ -84,7 +85,9 @@ static void print_output(const struct job_result *result)
 static void print_result(const struct options *options, const struct job_result *result)
 {
     const struct job *job = result->job;
-    if (result->outcome == JOB_SKIPPED)
+    if (result->outcome == JOB_SKIPPED && options->list.in_place)
+        print_detail("skipped", "%s: an earlier run wrote it, says %s", job->input, options->report);
+    else if (result->outcome == JOB_SKIPPED)
         print_detail("skipped", "%s: %s exists", file_input_name(job->input), job->output);
     else if (options->pair)
         print_output(result);
@@ -189,12 +192,22 @@ static int print_totals(const struct output *output, const struct batch_totals *
                 options->shard.count, output->report.host, output->report.run.listing, output->report.run.files,
                 output->report.run.files == 1 ? "" : "s");
     if (!options->quiet && (totals->count > 1 || options->verbose || sharded))
-        print_summary(totals);
+        print_summary(totals, options->list.in_place ? "earlier runs wrote them" : "their outputs exist");
     if (totals->failed > 0 && totals->count > 1) { /* the error of a single file is enough */
         error_set(&error, ERROR_WORK, "%zu of %zu files failed", totals->failed, totals->count);
         return print_error_line(&error);
     }
     return totals->failed > 0 || output->report.failed ? ERROR_WORK : 0;
+}
+
+/* How to go on after a signal. */
+static const char *describe_continuation(const struct options *options, const struct report *report,
+                                         const struct batch_totals *totals)
+{
+    if (options->list.in_place && totals->done > 0 && (report->inode == 0 || file_is_standard(report->path)))
+        return "; the same line would filter these again: name only the others, and give --report FILE next time";
+    return options->list.in_place || options->job.skip_existing ? "; run the same line again to continue"
+                                                                : "; give --skip-existing to continue";
 }
 
 /* Is the progress shown? Not beside a result on standard output: whoever reads it may draw on the terminal, too. */
@@ -231,8 +244,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
         if (is_alone(options))
             signals_end_program(totals.signal);
         if (!options->quiet && !options->pair && totals.count > 0)
-            print_interrupted(&totals, "file", "done",
-                              options->list.in_place ? "" : "; give --skip-existing to continue");
+            print_interrupted(&totals, "file", "done", describe_continuation(options, &output.report, &totals));
         _exit(128 + totals.signal); /* the status that a shell gives a program ended by a signal */
     }
     progress_clear(&output.progress);
@@ -396,9 +408,13 @@ int run_images(const struct options *options)
     }
     batch.jobs = list.jobs;
     batch.count = list.count;
-    char *given = options_text(options);
+    char *given = options_text(options), recipe[RECIPE_TEXT];
+    const bool is_journal = options->list.in_place && options->report != NULL;
+    if (done && is_journal && !recipe_make(options, filters, request.count, recipe))
+        done = error_no_memory(&error, "%zu filters", request.count);
     const struct report_run run = {.filter = options->filter,
                                    .options = given,
+                                   .recipe = is_journal ? recipe : NULL,
                                    .shard = options->shard,
                                    .listing = list.listing,
                                    .files = list.listed};

@@ -131,6 +131,10 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
     bool done = file_read(job->input, budget_input_max(budget), &conversion->bytes, &conversion->size,
                           &conversion->status, &conversion->result->error);
     phases_end(phases, PHASE_READ);
+    if (done && journal_holds(&worker->outputs->report->journal, conversion->bytes, conversion->size)) {
+        conversion->result->outcome = JOB_SKIPPED;
+        return false;
+    }
     done = done && inspect_input(worker, conversion) && read_metadata(worker, conversion);
     phases_end(phases, PHASE_DECODE);
     /* A file that has grown since it was listed counts as it is now. */
@@ -141,7 +145,7 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
     return done;
 }
 
-/* Read the input within the memory budget, and decode it unless that waits for the filters. A job that lacks memory
+/* Read the input within the memory budget, unless an earlier run made it, and decode it unless that waits for the filters. A job that lacks memory
  * gives back all that it holds, and begins again when it is its turn. */
 static bool job_read(struct job_worker *worker, struct conversion *conversion)
 {
@@ -173,23 +177,33 @@ static bool make_folder(const char *path, struct error *error)
     return done;
 }
 
+/* Write the output. In place it must be in the journal before. */
+static bool write_output(struct job_worker *worker, const struct conversion *conversion)
+{
+    struct job_result *result = conversion->result;
+    const bool in_place = worker->settings->in_place;
+    if (worker->settings->make_folders && !make_folder(conversion->job->output, &result->error))
+        return false;
+    if (in_place && !report_begin(worker->outputs->report, result, conversion->output, &result->error)) {
+        workers_stop(worker->workers); /* no other file can be replaced */
+        return false;
+    }
+    return outputs_write(worker->outputs, conversion->job, in_place ? &conversion->status : NULL, conversion->output,
+                         result->output_bytes, &result->error);
+}
+
 /* Write the output, if there is one, and report the result. */
 static void job_write(struct job_worker *worker, const struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
-    const char *path = conversion->job->output;
-    const bool in_place = worker->settings->in_place;
     atomic_store(&worker->step, JOB_STEP_WRITE);
     if (!workers_begin_output(worker->workers))
         return;
-    if (result->outcome == JOB_DONE &&
-        !((!worker->settings->make_folders || make_folder(path, &result->error)) &&
-          outputs_write(worker->outputs, conversion->job, in_place ? &conversion->status : NULL, conversion->output,
-                        result->output_bytes, &result->error))) {
+    if (result->outcome == JOB_DONE && !write_output(worker, conversion)) {
         result->outcome = JOB_FAILED;
         result->unwritten = true;
     }
-    result->linked = result->outcome == JOB_DONE && in_place && conversion->status.st_nlink > 1;
+    result->linked = result->outcome == JOB_DONE && worker->settings->in_place && conversion->status.st_nlink > 1;
     phases_end(&result->phases, PHASE_WRITE);
     if (result->outcome == JOB_FAILED)
         error_add_subject(&result->error, file_input_name(conversion->job->input));

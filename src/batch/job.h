@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/sha256.h"
 #include "base/workers.h"
 #include "codec/codec.h"
 #include "image/image.h"
@@ -62,6 +63,7 @@ struct job_result {
     int bits;                              /* a sample of it */
     int input_bits;                        /* a sample of the file */
     size_t input_bytes, output_bytes;      /* of the files */
+    char sha256[SHA256_TEXT];              /* of the output in place, if there is a report; else empty */
     enum backend backend;                  /* that filtered it */
     int device;                            /* the GPU's index; -1 on the CPU */
     char variants[256];                    /* their names, joined by commas; empty where nothing was convolved */

@@ -10,7 +10,7 @@
 
 /* ---- The table ---- */
 
-bool outputs_open(struct outputs *outputs, size_t count, const struct report *report, struct error *error)
+bool outputs_open(struct outputs *outputs, size_t count, struct report *report, struct error *error)
 {
     outputs->report = report;
     pthread_mutex_init(&outputs->lock, NULL);

@@ -26,12 +26,12 @@ struct outputs {
     pthread_mutex_t lock; /* held from the check of an output until it is recorded */
     struct output *slots;
     size_t capacity;
-    const struct report *report;
+    struct report *report;
 };
 
 /* Make room for the outputs of COUNT jobs, none of which may be the REPORT. Release with outputs_close, also after a
  * failure. */
-bool outputs_open(struct outputs *outputs, size_t count, const struct report *report, struct error *error);
+bool outputs_open(struct outputs *outputs, size_t count, struct report *report, struct error *error);
 void outputs_close(struct outputs *outputs);
 
 /* Fail if the file that STATUS describes is the output of another job, or the report. */

@@ -39,6 +39,18 @@ static bool end_partial_line(const char *path, int descriptor, const struct stat
     return last == '\n' || write(descriptor, "\n", 1) == 1;
 }
 
+/* Flush the folder of the new file PATH, so that its name survives a power cut. Some file systems cannot do that. */
+static bool flush_folder(const char *path)
+{
+    char *folder = file_folder(path);
+    const int descriptor = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const bool done = descriptor < 0 || fsync(descriptor) == 0 || errno == EINVAL;
+    if (descriptor >= 0)
+        close(descriptor);
+    free(folder);
+    return done;
+}
+
 bool report_open(struct report *report, const char *path, const struct report_run *run, struct error *error)
 {
     *report = (struct report){.run = *run, .path = path, .descriptor = -1};
@@ -46,8 +58,10 @@ bool report_open(struct report *report, const char *path, const struct report_ru
         report->host[0] = '\0';
     if (path == NULL)
         return true;
-    const bool standard = file_is_standard(path);
+    const bool standard = file_is_standard(path), is_journal = run->recipe != NULL && !standard;
     struct stat status;
+    if (is_journal && file_find_output(path, &status) && !journal_read(path, run->recipe, &report->journal, error))
+        return false;
     report->descriptor =
         standard ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
     if (report->descriptor < 0)
@@ -56,13 +70,17 @@ bool report_open(struct report *report, const char *path, const struct report_ru
         return true;
     report->device = status.st_dev;
     report->inode = status.st_ino;
-    return standard || end_partial_line(path, report->descriptor, &status) || open_failed(path, error);
+    return standard ||
+           (end_partial_line(path, report->descriptor, &status) &&
+            (!is_journal || status.st_size > 0 || flush_folder(path))) ||
+           open_failed(path, error);
 }
 
 bool report_close(struct report *report, struct error *error)
 {
     const int descriptor = report->descriptor;
     report->descriptor = -1;
+    journal_free(&report->journal);
     if (descriptor <= STDERR_FILENO || close(descriptor) == 0 || report->failed)
         return true;
     report->failed = true;
@@ -115,17 +133,19 @@ static void print_failure(FILE *file, const struct error *error)
     fprintf(file, ",\"retry\":%s", kinds[error->code].retry ? "true" : "false");
 }
 
-static void print_line(FILE *file, const struct report *report, const struct job_result *result)
+static void print_line(FILE *file, const struct report *report, const struct job_result *result, const char *status)
 {
-    static const char *const words[] = {[JOB_DONE] = "done", [JOB_SKIPPED] = "skipped", [JOB_FAILED] = "failed"};
-    fprintf(file, "{\"status\":\"%s\"", words[result->outcome]);
+    fprintf(file, "{\"status\":\"%s\"", status);
+    if (result->sha256[0] != '\0') /* first, so that journal.c need not know the other members */
+        fprintf(file, ",\"recipe\":\"%s\",\"sha256\":\"%s\",\"output_bytes\":%zu", report->run.recipe, result->sha256,
+                result->output_bytes);
     text_print_json_member(file, "input", result->job->input);
     text_print_json_member(file, "output", result->job->output);
     fprintf(file, ",\"input_bytes\":%zu", result->input_bytes);
     if (result->width > 0)
         fprintf(file, ",\"width\":%d,\"height\":%d,\"channels\":%d,\"bits\":%d", result->width, result->height,
                 result->channels, result->bits);
-    if (result->outcome == JOB_DONE)
+    if (result->outcome == JOB_DONE && result->sha256[0] == '\0')
         fprintf(file, ",\"output_bytes\":%zu", result->output_bytes);
     if (result->decoder != NULL)
         text_print_json_member(file, "decoder", result->decoder->name);
@@ -161,30 +181,53 @@ static void print_line(FILE *file, const struct report *report, const struct job
     fputs("}\n", file);
 }
 
-bool report_append_text(struct report *report, FILE *file, struct text_buffer *line, struct error *error)
+/* Close FILE and write the line. */
+static bool write_line(const struct report *report, FILE *file, struct text_buffer *line, struct error *error)
 {
-    if (file == NULL || !text_close(file, line)) {
-        report->failed = true;
+    if (file == NULL || !text_close(file, line))
         return error_no_memory(error, "a line of the report %s", report->path);
-    }
     /* One call writes the line, so that the lines of several programs that append to one file stay whole. */
     const ssize_t wrote = write(report->descriptor, line->bytes, line->size);
-    report->failed = wrote != (ssize_t)line->size;
-    if (report->failed)
+    const bool done = wrote == (ssize_t)line->size;
+    if (!done)
         error_about(error, ERROR_WRITE, report->path,
                     "the report cannot be written: %s; make room or choose another file",
                     wrote < 0 ? strerror(errno) : "it takes only a part of a line");
     free(line->bytes);
+    return done;
+}
+
+bool report_append_text(struct report *report, FILE *file, struct text_buffer *line, struct error *error)
+{
+    report->failed = !write_line(report, file, line, error);
     return !report->failed;
+}
+
+bool report_begin(struct report *report, struct job_result *result, const uint8_t *bytes, struct error *error)
+{
+    struct text_buffer line;
+    if (report->descriptor < 0 || report->run.recipe == NULL)
+        return true;
+    sha256_text(bytes, result->output_bytes, result->sha256);
+    FILE *file = text_open(&line);
+    if (file != NULL)
+        print_line(file, report, result, "begun");
+    /* A pipe cannot be flushed. */
+    const bool done = write_line(report, file, &line, error) &&
+                      (fdatasync(report->descriptor) == 0 || errno == EINVAL || open_failed(report->path, error));
+    if (!done)
+        report->failed = true;
+    return done;
 }
 
 bool report_append(struct report *report, const struct job_result *result, struct error *error)
 {
     if (report->descriptor < 0 || report->failed)
         return true;
+    static const char *const words[] = {[JOB_DONE] = "done", [JOB_SKIPPED] = "skipped", [JOB_FAILED] = "failed"};
     struct text_buffer line;
     FILE *file = text_open(&line);
     if (file != NULL)
-        print_line(file, report, result);
+        print_line(file, report, result, words[result->outcome]);
     return report_append_text(report, file, &line, error);
 }

@@ -8,8 +8,10 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "batch/job.h"
+#include "batch/journal.h"
 #include "batch/shard.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +21,7 @@
 /* The members that all lines of a run share. */
 struct report_run {
     const char *filter, *options; /* as given; the options that can change a picture */
+    const char *recipe;           /* in place, as in batch/journal.h; else NULL */
     struct shard shard;
     uint64_t listing; /* as in struct file_list, and the next one */
     size_t files;
@@ -26,17 +29,22 @@ struct report_run {
 
 struct report {
     struct report_run run;
-    char host[65];    /* the machine's name */
-    const char *path; /* "-" is standard output; NULL: there is no report */
-    int descriptor;   /* -1: it is not open */
+    struct journal journal; /* in place: what earlier runs have done */
+    char host[65];          /* the machine's name */
+    const char *path;       /* "-" is standard output; NULL: there is no report */
+    int descriptor;         /* -1: it is not open */
     dev_t device;
-    ino_t inode; /* of the open file; 0: it is no regular file */
-    bool failed; /* a line is missing from it */
+    ino_t inode;        /* of the open file; 0: it is no regular file */
+    atomic_bool failed; /* a line is missing from it */
 };
 
-/* Open the file at PATH to append lines about RUN. If PATH is NULL, there is no report, and
- * report_append and report_close do nothing. */
+/* Open the file at PATH to append lines about RUN. In place, first read its lines as a journal. If PATH is NULL, there
+ * is no report, and the functions below do nothing. */
 bool report_open(struct report *report, const char *path, const struct report_run *run, struct error *error);
+
+/* In place, note that BYTES, result->output_bytes of them, are about to replace the file, and flush this to the disk.
+ * Sets result->sha256. If it fails, the file must not be replaced. Several threads may call this. */
+bool report_begin(struct report *report, struct job_result *result, const uint8_t *bytes, struct error *error);
 
 /* Append a job's line. Only the first failure returns false: after it no line is written. */
 bool report_append(struct report *report, const struct job_result *result, struct error *error);

@@ -220,6 +220,12 @@ void filter_print_json(FILE *file, const struct filter *filter)
     text_print_json(file, filter->name);
     text_print_json_member(file, "title", filter->title);
     fputc(',', file);
+    filter_print_values(file, filter);
+    fputc('}', file);
+}
+
+void filter_print_values(FILE *file, const struct filter *filter)
+{
     print_members(file, filter);
     fputs(",\"deep\":", file);
     if (filter->filter16 != NULL) {
@@ -229,5 +235,4 @@ void filter_print_json(FILE *file, const struct filter *filter)
     } else {
         fputs("null", file);
     }
-    fputc('}', file);
 }

@@ -216,6 +216,9 @@ char *filter_describe(const struct filter *filter);
 /* Print the same as a JSON object: the taps row by row, then those of the second grid. */
 void filter_print_json(FILE *file, const struct filter *filter);
 
+/* Print its members but the names: filters that print the same do the same. */
+void filter_print_values(FILE *file, const struct filter *filter);
+
 #ifdef __cplusplus
 }
 #endif

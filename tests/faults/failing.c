@@ -3,17 +3,22 @@
  * A library for LD_PRELOAD that makes calls fail. $GPUCONV_FAIL is KIND:N: the Nth call of that kind after main starts
  * fails; or KIND:N+: the Nth and all later ones fail. KIND is memory (malloc and its relatives, also when libc calls
  * them) or thread (pthread_create). When the program ends by itself, the number of calls is written to the descriptor
- * $GPUCONV_FAIL_COUNT. $GPUCONV_NAMED simulates a file system without unnamed files, such as NFS. */
+ * $GPUCONV_FAIL_COUNT. $GPUCONV_NAMED simulates a file system without unnamed files, such as NFS.
+ *
+ * $GPUCONV_KILL is N: SIGKILL ends the program before its Nth call that changes a file. With $GPUCONV_POWER it ends as by
+ * a power cut: what was appended to a file and not flushed is lost, but no renaming. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -98,6 +103,70 @@ int openat(int folder, const char *path, int flags, ...)
     return (int)syscall(SYS_openat, folder, path, flags, mode);
 }
 
+/* ---- The end at a call ---- */
+
+static atomic_long changes;
+static int appended = -1; /* the file to which lines are appended */
+static off_t flushed;     /* its size when it was last flushed */
+
+static off_t size_of(int descriptor)
+{
+    struct stat status;
+    return fstat(descriptor, &status) == 0 ? status.st_size : 0;
+}
+
+/* Call this before a call that changes a file. */
+static void count_change(void)
+{
+    const char *last = getenv("GPUCONV_KILL");
+    if (last == NULL || !atomic_load(&armed) || atomic_fetch_add(&changes, 1) + 1 != atol(last))
+        return;
+    if (getenv("GPUCONV_POWER") != NULL && appended >= 0 && ftruncate(appended, flushed) != 0)
+        _exit(1);
+    kill(getpid(), SIGKILL);
+}
+
+ssize_t write(int descriptor, const void *bytes, size_t size)
+{
+    if (descriptor > STDERR_FILENO) {
+        if (appended < 0 && (fcntl(descriptor, F_GETFL) & O_APPEND) != 0) {
+            appended = descriptor;
+            flushed = size_of(descriptor);
+        }
+        count_change();
+    }
+    return syscall(SYS_write, descriptor, bytes, size);
+}
+
+int fsync(int descriptor)
+{
+    count_change();
+    return (int)syscall(SYS_fsync, descriptor);
+}
+
+int fdatasync(int descriptor)
+{
+    count_change();
+    const int result = (int)syscall(SYS_fdatasync, descriptor);
+    if (result == 0 && descriptor == appended)
+        flushed = size_of(descriptor);
+    return result;
+}
+
+int renameat(int old_folder, const char *old, int new_folder, const char *new)
+{
+    count_change();
+    return (int)syscall(SYS_renameat2, old_folder, old, new_folder, new, 0);
+}
+
+int linkat(int old_folder, const char *old, int new_folder, const char *new, int flags)
+{
+    count_change();
+    return (int)syscall(SYS_linkat, old_folder, old, new_folder, new, flags);
+}
+
+/* ---- The way to main ---- */
+
 static void write_count(void)
 {
     char text[32];
@@ -124,7 +193,7 @@ static int counted_main(int count, char **arguments, char **environment)
     return status;
 }
 
-/* The way from the program's first instruction to main. */
+/* From the program's first instruction. */
 int __libc_start_main(int (*main)(int, char **, char **), int count, char **arguments, void (*begin)(void),
                       void (*end)(void), void (*unload)(void), void *stack);
 

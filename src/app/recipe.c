@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "app/recipe.h"
+
+#include "app/option_table.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Options about filters and files that are no part of a recipe: the taps contain the first two, and the others decide
+ * which files are filtered, or by which code. With them, a second run may do what the first refused. */
+static const char left_out[] = " flip abs in-place first-picture max-pixels codec ";
+
+/* Write the value of O in OPTIONS to TEXT. */
+static void print_value(const struct option *o, const struct options *options, char *text, size_t size)
+{
+    const void *field = (const char *)options + o->field;
+    const uint8_t *colour = field;
+    const struct format *const *format = field;
+    if (o->kind == KIND_FLAG)
+        snprintf(text, size, "%d", *(const bool *)field);
+    else if (o->kind == KIND_COLOUR)
+        snprintf(text, size, "%02x%02x%02x", colour[0], colour[1], colour[2]);
+    else if (o->kind == KIND_FORMAT)
+        snprintf(text, size, "%s", *format != NULL ? (*format)->name : "");
+    else if (o->kind == KIND_WORD)
+        snprintf(text, size, "%s", o->word(*(const int *)field));
+    else
+        snprintf(text, size, "%d", *(const int *)field);
+}
+
+/* Print all options that are not at their defaults: so an option that a later version adds changes no recipe. */
+static void print_options(FILE *file, const struct options *options)
+{
+    for (const struct option *o = option_table; o < option_table + option_count; o++) {
+        char word[64], value[64], standard[64];
+        snprintf(word, sizeof word, " %s ", o->name);
+        if ((o->group != GROUP_FILTER && o->group != GROUP_FILE) || strstr(left_out, word) != NULL)
+            continue;
+        print_value(o, options, value, sizeof value);
+        print_value(o, &option_defaults, standard, sizeof standard);
+        if (strcmp(value, standard) != 0)
+            fprintf(file, "%s %s\n", o->name, value);
+    }
+}
+
+bool recipe_make(const struct options *options, const struct filter *filters, size_t count, char text[RECIPE_TEXT])
+{
+    struct text_buffer values;
+    char hash[SHA256_TEXT];
+    FILE *file = text_open(&values);
+    if (file == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        filter_print_values(file, &filters[i]);
+        fputc('\n', file);
+    }
+    print_options(file, options);
+    if (!text_close(file, &values))
+        return false;
+    sha256_text((const uint8_t *)values.bytes, values.size, hash);
+    snprintf(text, RECIPE_TEXT, "%.16s", hash);
+    free(values.bytes);
+    return true;
+}
