@@ -260,9 +260,7 @@ static bool compare_all(struct comparison *comparison, struct error *error)
         .settings = &comparison->settings,
         .threads = options->threads,
         .jobs = options->batch.workers,
-        .memory = options->batch.memory > 0 ? options->batch.memory
-                  : comparison->folders     ? budget_default()
-                                            : 0,
+        .memory = options->batch.memory,
         .on_progress = progress ? on_progress : NULL,
         .context = comparison,
     };

@@ -154,8 +154,8 @@ const struct option option_table[] = {
     /* The rest also goes with one image, as the heading of the group says. */
     FLAG("skip-existing", GROUP_MANY, job.skip_existing, "skip inputs whose output file already exists",
          .use = USE_RUN),
-    VALUE("memory", "SIZE", GROUP_MANY, KIND_MEMORY, batch.memory,
-          "memory limit such as 4G (default in batches: a quarter)", .use = USE_RUN, .compares = true),
+    VALUE("memory", "SIZE", GROUP_MANY, KIND_MEMORY, batch.memory, "memory limit for all images together, such as 4G",
+          .use = USE_RUN, .compares = true),
     VALUE("shard", "I/N", GROUP_MANY, KIND_SHARD, shard, "do part I of N; auto takes both from the environment",
           .use = USE_RUN, .compares = true),
     VALUE("report", "FILE", GROUP_MANY, KIND_PATH, report, "append a line of JSON to FILE for each image",

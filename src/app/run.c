@@ -397,8 +397,6 @@ int run_images(const struct options *options)
     batch.gpus = calloc(DEVICES_MAX, sizeof *batch.gpus);
     batch.threads = options->threads;
     batch.on_this_thread = is_alone(options) && !shows_progress(options);
-    if (batch.memory == 0 && !options->pair) /* a single image has no limit */
-        batch.memory = budget_default();
     bool done = make_request(options, &request, &filters, &linear, &error) &&
                 find_work(options, &request, &batch, &warnings, &list, &error);
     if (done) {

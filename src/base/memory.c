@@ -6,17 +6,33 @@
 #include "base/resource_limits.h"
 #include "base/text.h"
 
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-void budget_open(struct memory_budget *budget, size_t limit)
+/* malloc keeps what was freed, up to 64 MiB for each thread by default, and no budget counts that. Let it keep little,
+ * in few arenas. Each also reserves 64 MiB of addresses, which `ulimit -v` limits. */
+static void bound_malloc(size_t limit)
 {
-    const size_t max = limit > 0 ? limit : SIZE_MAX, half = budget_left() / 2;
-    *budget = (struct memory_budget){.max = max, .file_max = budget_file_max(), .limit = half < max ? half : max};
+    enum { ARENA_BYTES = 1 << 27, ARENAS_MAX = 1 << 10 };
+    const size_t arenas = limit / ARENA_BYTES;
+    mallopt(M_ARENA_MAX, arenas > ARENAS_MAX ? ARENAS_MAX : arenas > 1 ? (int)arenas : 1);
+    mallopt(M_MMAP_THRESHOLD, MEMORY_COPIED_MAX);
+    mallopt(M_TRIM_THRESHOLD, 2 * MEMORY_COPIED_MAX);
+}
+
+void budget_open(struct memory_budget *budget, size_t given)
+{
+    const struct resource_limits limits = resource_limits_find("");
+    const size_t share = limits.memory / 4 * (limits.has_memory_limit ? 3 : 1), half = budget_left() / 2;
+    const size_t limit = given > 0 ? given : share;
+    *budget = (struct memory_budget){
+        .max = given > 0 ? given : SIZE_MAX, .file_max = limits.memory / 2, .limit = half < limit ? half : limit};
     pthread_mutex_init(&budget->mutex, NULL);
     pthread_cond_init(&budget->changed, NULL);
+    bound_malloc(budget->limit);
 }
 
 void budget_close(struct memory_budget *budget)
@@ -42,7 +58,7 @@ static bool fits(const struct memory_budget *budget, size_t size, size_t held)
 bool budget_try(struct memory_budget *budget, size_t size, size_t held)
 {
     pthread_mutex_lock(&budget->mutex);
-    const bool done = budget->waiting == 0 && fits(budget, size, held);
+    const bool done = (budget->waiting == 0 || held > 0) && fits(budget, size, held);
     if (done)
         budget->used += size;
     pthread_mutex_unlock(&budget->mutex);
@@ -96,11 +112,6 @@ void budget_release(struct memory_budget *budget, size_t size)
     budget->used -= size;
     pthread_cond_broadcast(&budget->changed);
     pthread_mutex_unlock(&budget->mutex);
-}
-
-size_t budget_default(void)
-{
-    return resource_limits_find("").memory / 4;
 }
 
 size_t budget_file_max(void)

@@ -3,16 +3,18 @@
  * A memory budget: bytes that jobs on several threads reserve before they allocate them, up to a limit. It counts; it
  * allocates nothing.
  *
- * A job reserves twice: first for its file, then, when the file's header is known, for its image. Two jobs that each
- * hold memory for a file and wait for an image could wait for each other for ever. So jobs that have to wait take
- * turns:
+ * A job reserves for its file, then, when the file's header is known, for its image, and then for its output as it
+ * grows. Two jobs that each hold memory and wait for more could wait for each other for ever. So jobs that have to wait
+ * take turns:
  *   - a job first gives back all that it holds;
  *   - budget_begin_wait lets one job at a time through, and only that job may wait while it holds memory;
- *   - any other job holds nothing, or all that it needs; in the latter case it ends and gives that back.
+ *   - any other job holds nothing, or does not wait: it ends, or lacks memory, and gives back what it holds.
  * So the job that has its turn gets its memory at last, and there is no deadlock.
  *
- * If `ulimit -v` or `ulimit -d` limits the process, the budget is at most half of what that leaves. A job that needs
- * more is no error, because such needs are upper bounds: it runs alone. */
+ * Only a limit that the user gives refuses a job. By default the limit is a share of this process's memory
+ * (base/resource_limits.h): three quarters of what a container or Slurm sets aside for it, or a quarter of a machine,
+ * which has other users. If `ulimit -v` or `ulimit -d` limits the process, the budget is at most half of what that
+ * leaves, given or not. A job that needs more runs alone. */
 #ifndef GPUCONV_MEMORY_H
 #define GPUCONV_MEMORY_H
 
@@ -22,23 +24,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* From this size on, a block is mapped: realloc moves it without a copy, and free gives it back to the system. */
+enum { MEMORY_COPIED_MAX = 2 << 20 };
+
 struct memory_budget {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    size_t max;         /* bytes that one job may need */
+    size_t max;         /* bytes that one job may need: the given limit, or SIZE_MAX */
     size_t file_max;    /* by budget_file_max, which reads many files */
     size_t limit, used; /* bytes of all jobs; only a job that runs alone may exceed the limit */
-    size_t waiting;     /* jobs between budget_begin_wait and budget_end_wait; no other job overtakes them */
-    bool taken;         /* one of them has its turn */
+    size_t
+        waiting; /* jobs between budget_begin_wait and budget_end_wait; before them no job begins that holds nothing */
+    bool taken;  /* one of them has its turn */
 };
 
-/* Open a budget of LIMIT bytes; 0 is no limit. */
-void budget_open(struct memory_budget *budget, size_t limit);
+/* Open a budget of GIVEN bytes; 0: of the default. */
+void budget_open(struct memory_budget *budget, size_t given);
 
 /* Release the budget. No thread may use it any more. */
 void budget_close(struct memory_budget *budget);
 
-/* May one job reserve NEED bytes at all? If not, the error is about the file NAME. */
+/* May one job reserve NEED bytes at all? Always, if no limit is given. If not, the error is about the file NAME. */
 bool budget_check(const struct memory_budget *budget, size_t need, const char *name, struct error *error);
 
 /* Reserve SIZE bytes more for a job that holds HELD bytes. Returns false if that would need waiting. */
@@ -58,9 +64,6 @@ void budget_raise(struct memory_budget *budget, size_t need, size_t *reserved);
 
 /* Give back SIZE bytes. */
 void budget_release(struct memory_budget *budget, size_t size);
-
-/* A quarter of this process's memory (base/resource_limits.h): the default limit for many images. */
-size_t budget_default(void);
 
 /* The largest file that is read, also from a pipe that does not end: half of this process's memory. Its result may have
  * the same size. */

@@ -26,8 +26,10 @@ static int read_numbers(const char *folder, const char *name, long long numbers[
 
 static void lower_memory(struct resource_limits *limits, unsigned long long bytes)
 {
-    if (bytes < limits->memory)
-        limits->memory = (size_t)bytes;
+    if (bytes >= limits->memory)
+        return;
+    limits->memory = (size_t)bytes;
+    limits->has_memory_limit = true;
 }
 
 /* A quota of microseconds of processors in each period. A part of a processor counts as one. */
@@ -41,9 +43,11 @@ static void lower_processors(struct resource_limits *limits, long long quota, lo
 /* The limits of one cgroup, of v2 or v1. */
 static void read_cgroup(const char *folder, struct resource_limits *limits)
 {
+    static const char *const memory[] = {"memory.max", "memory.high", "memory.limit_in_bytes"};
     long long numbers[2], period[2];
-    if (read_numbers(folder, "memory.max", numbers) > 0 || read_numbers(folder, "memory.limit_in_bytes", numbers) > 0)
-        lower_memory(limits, (unsigned long long)numbers[0]);
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        if (read_numbers(folder, memory[i], numbers) > 0)
+            lower_memory(limits, (unsigned long long)numbers[0]);
     if (read_numbers(folder, "cpu.max", numbers) == 2)
         lower_processors(limits, numbers[0], numbers[1]);
     else if (read_numbers(folder, "cpu.cfs_quota_us", numbers) > 0 &&

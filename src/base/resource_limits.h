@@ -5,11 +5,13 @@
 #ifndef GPUCONV_RESOURCE_LIMITS_H
 #define GPUCONV_RESOURCE_LIMITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct resource_limits {
-    size_t memory;  /* bytes of this process */
-    int processors; /* at least 1 */
+    size_t memory;         /* bytes of this process */
+    bool has_memory_limit; /* they are fewer than the machine has, and set aside for this process and its kin */
+    int processors;        /* at least 1 */
 };
 
 /* Find the limits. ROOT is the folder of /proc and /sys: "", or another one in tests. */

@@ -5,7 +5,6 @@
 
 #include "base/signals.h"
 
-#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,7 +177,6 @@ int workers_limit(int wanted)
     struct rlimit stack;
     if (left == SIZE_MAX)
         return wanted;
-    mallopt(M_ARENA_MAX, 1); /* or malloc reserves 64 MiB of addresses for each thread */
     if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY || stack.rlim_cur == 0)
         return wanted;
     const size_t max = left / 4 / stack.rlim_cur;

@@ -21,7 +21,7 @@
 struct workers_request {
     size_t count;        /* jobs */
     int workers;         /* at most; the system may refuse to start all, but at least one starts */
-    size_t memory;       /* bytes that all jobs in progress may use together; 0: no limit */
+    size_t memory;       /* bytes that all jobs in progress may use together; 0: the default (base/memory.h) */
     bool on_this_thread; /* the only worker is the calling thread, which leaves signals alone and reports no progress */
     void *context;
     double (*estimate)(void *context, size_t job); /* about how long it takes, in any unit; 0: that is not known */

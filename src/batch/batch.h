@@ -22,7 +22,7 @@ struct batch_request {
     int threads;            /* of the CPU for one image; 0: the workers share the processors */
     struct gpu_start *gpus; /* for the workers, in turn */
     size_t gpu_count;
-    size_t memory;         /* bytes that all images in progress may use together; 0: no limit */
+    size_t memory;         /* bytes that all images in progress may use together; 0: the default (base/memory.h) */
     bool fail_fast;        /* begin no job after one has failed */
     struct report *report; /* no output may be this open file */
     /* Do the only job on the calling thread, and leave the signals alone: a signal then ends the program at once, and

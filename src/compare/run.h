@@ -26,7 +26,7 @@ struct compare_request {
     const struct compare_settings *settings;
     int threads;                                                           /* of all; 0: one for each processor */
     int jobs;                                                              /* pairs at a time; 0: as many as threads */
-    size_t memory;                                                         /* bytes of all pairs; 0: no limit */
+    size_t memory;                                                         /* bytes of all pairs; 0: the default */
     void (*on_progress)(void *context, const struct batch_totals *totals); /* about ten times per second; or NULL */
     void *context;
 };

@@ -60,6 +60,12 @@ static void check(size_t memory, int processors)
     assert_int_equal(limits.processors, processors > 0 ? processors : machine_processors);
 }
 
+/* Is some memory set aside for this process? If not, the machine has other users. */
+static void check_set_aside(bool is_set_aside)
+{
+    assert_int_equal(resource_limits_find(root).has_memory_limit, is_set_aside);
+}
+
 static void test_cgroup_v2(void **state)
 {
     (void)state;
@@ -68,12 +74,18 @@ static void test_cgroup_v2(void **state)
     write_text("sys/fs/cgroup/user.slice/job/memory.max", "max\n");
     write_text("sys/fs/cgroup/user.slice/job/cpu.max", "max 100000\n");
     check(0, 0);
+    check_set_aside(false);
     write_text("sys/fs/cgroup/user.slice/job/memory.max", "262144000\n");
     check(262144000, 0);
     write_text("sys/fs/cgroup/user.slice/memory.max", "200000000\n"); /* the cgroups above hold, too */
     check(200000000, 0);
     write_text("sys/fs/cgroup/user.slice/job/cpu.max", "50000 100000\n");
     check(200000000, 1);
+    write_text("sys/fs/cgroup/user.slice/job/memory.high", "max\n");
+    check(200000000, 1);
+    write_text("sys/fs/cgroup/user.slice/job/memory.high", "150000000\n"); /* beyond this the kernel slows us down */
+    check(150000000, 1);
+    check_set_aside(true);
 }
 
 /* A container sees its own cgroup as the root. */
@@ -119,6 +131,7 @@ static void test_slurm(void **state)
     (void)state;
     setenv("SLURM_MEM_PER_NODE", "300", 1);
     check((size_t)300 << 20, 0);
+    check_set_aside(true);
     setenv("SLURM_MEM_PER_NODE", "0", 1); /* --mem=0 is all */
     check(0, 0);
     setenv("SLURM_CPUS_ON_NODE", "1", 1);
@@ -133,6 +146,7 @@ static void test_processes_of_one_machine_share_it(void **state)
 {
     (void)state;
     setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1024", 1);
+    check_set_aside(false);
     check(machine_memory / 1024, 1);
     unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
     setenv("MPI_LOCALNRANKS", "2048", 1);

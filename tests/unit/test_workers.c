@@ -367,6 +367,23 @@ static void test_memory_that_is_never_there(void **state)
     budget_close(&budget);
 }
 
+/* The default limit refuses nothing: what needs more waits, and then runs alone. */
+static void test_memory_beyond_the_default(void **state)
+{
+    (void)state;
+    struct memory_budget budget;
+    budget_open(&budget, 0);
+    const size_t all = budget.limit + 1;
+    assert_true(budget.limit < SIZE_MAX && budget_check(&budget, all, "a.png", NULL));
+    assert_true(budget_try(&budget, 1, 0));
+    assert_false(budget_try(&budget, all, 0));
+    budget_release(&budget, 1);
+    assert_true(budget_try(&budget, all, 0));
+    assert_false(budget_try(&budget, 1, 0));
+    budget_release(&budget, all);
+    budget_close(&budget);
+}
+
 /* ---- Threads that the system refuses ---- */
 
 /* The exit status of a child whom the system allows ALLOWED threads more, and who wants 4 workers: how many it got, or
@@ -416,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_no_signal_is_lost),
         cmocka_unit_test(test_jobs_wait_for_memory),
         cmocka_unit_test(test_memory_that_is_never_there),
+        cmocka_unit_test(test_memory_beyond_the_default),
         cmocka_unit_test(test_fewer_threads_than_wanted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
