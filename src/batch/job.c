@@ -22,26 +22,39 @@ static void release_image(struct job_worker *worker)
     worker->reserved = 0;
 }
 
-/* Reserve memory for what is known of the file. If it is this job's turn, wait for the memory. Otherwise set
- * conversion->lacks_memory and fail without an error if there is too little now. */
-static bool reserve(struct job_worker *worker, struct conversion *conversion, struct job_memory need)
+/* Reserve memory for what is known of the file. If it is this job's turn, wait for the memory, also for the largest
+ * output: the job does not begin again. Otherwise fail, and set conversion->lacks_memory, if there is too little
+ * now. */
+static bool reserve(struct job_worker *worker, struct conversion *conversion, struct job_memory need,
+                    struct error *error)
 {
     struct memory_budget *budget = &worker->workers->budget;
-    const size_t image = need.image > worker->reserved ? need.image : worker->reserved;
+    size_t image = need.image > worker->reserved ? need.image : worker->reserved;
     const size_t all = image < SIZE_MAX - need.kept ? image + need.kept : SIZE_MAX;
-    if (!budget_check(budget, all, file_input_name(conversion->job->input), &conversion->result->error))
+    if (!budget_check(budget, all, file_input_name(conversion->job->input), error))
         return false;
+    if (conversion->has_turn && need.most > image)
+        image = need.most < budget->max - need.kept ? need.most : budget->max - need.kept;
     const size_t growth = need.kept > worker->kept ? need.kept - worker->kept : 0;
     const size_t more = image + growth - worker->reserved;
+    if (more == 0)
+        return true;
     if (conversion->has_turn)
         budget_wait(budget, more, worker->reserved);
     else if (!budget_try(budget, more, worker->reserved)) {
         conversion->lacks_memory = true;
-        return false;
+        return error_no_memory(error, "one more image");
     }
     worker->reserved = image;
     worker->kept += growth;
     return true;
+}
+
+/* Reserve SIZE bytes for the output, and what its stream needs. */
+static bool reserve_output(void *context, size_t size, struct error *error)
+{
+    struct conversion *conversion = context;
+    return reserve(conversion->worker, conversion, (struct job_memory){.image = conversion->streaming + size}, error);
 }
 
 /* ---- The input ---- */
@@ -67,7 +80,7 @@ static bool read_metadata(struct job_worker *worker, struct conversion *conversi
     struct error *error = &conversion->result->error;
     for (size_t max = FIRST;; max *= 4) {
         const size_t other = conversion->size - conversion->info.data;
-        if (!reserve(worker, conversion, (struct job_memory){.image = conversion->size + 4 * (other + max)}) ||
+        if (!reserve(worker, conversion, (struct job_memory){.image = conversion->size + 4 * (other + max)}, error) ||
             !conversion->info.format->read_metadata(conversion->bytes, conversion->size, max, &conversion->metadata,
                                                     error))
             return false;
@@ -121,15 +134,16 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
 {
     const struct job *job = conversion->job;
     struct phases *phases = &conversion->result->phases;
+    struct error *error = &conversion->result->error;
     const struct memory_budget *budget = &worker->workers->budget;
     const size_t expected = job->bytes < budget->file_max ? (size_t)job->bytes : budget->file_max;
-    if (!reserve(worker, conversion, (struct job_memory){.image = expected}))
+    if (!reserve(worker, conversion, (struct job_memory){.image = expected}, error))
         return false;
     if (conversion->has_turn)
         phases_end(phases, PHASE_WAIT);
 
     bool done = file_read(job->input, budget_input_max(budget), &conversion->bytes, &conversion->size,
-                          &conversion->status, &conversion->result->error);
+                          &conversion->status, error);
     phases_end(phases, PHASE_READ);
     if (done && journal_holds(&worker->outputs->report->journal, conversion->bytes, conversion->size)) {
         conversion->result->outcome = JOB_SKIPPED;
@@ -139,28 +153,21 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
     phases_end(phases, PHASE_DECODE);
     /* A file that has grown since it was listed counts as it is now. */
     const size_t size = conversion->size > expected ? conversion->size : expected;
-    done = done && reserve(worker, conversion, job_estimate_memory(worker, conversion, size));
+    done = done && reserve(worker, conversion, job_estimate_memory(worker, conversion, size), error);
     if (conversion->has_turn)
         phases_end(phases, PHASE_WAIT);
     return done;
 }
 
-/* Read the input within the memory budget, unless an earlier run made it, and decode it unless that waits for the filters. A job that lacks memory
- * gives back all that it holds, and begins again when it is its turn. */
+/* Read the input within the memory budget, unless an earlier run made it, and decode it unless that waits for the
+ * filters. */
 static bool job_read(struct job_worker *worker, struct conversion *conversion)
 {
-    bool done = read_input(worker, conversion);
-    if (conversion->lacks_memory) {
-        metadata_free(&conversion->metadata);
-        free(conversion->bytes);
-        conversion->bytes = NULL;
-        release_image(worker);
-        job_release_buffers(worker);
+    if (conversion->has_turn)
         budget_begin_wait(&worker->workers->budget);
-        conversion->has_turn = true;
-        done = read_input(worker, conversion);
+    const bool done = read_input(worker, conversion);
+    if (conversion->has_turn)
         budget_end_wait(&worker->workers->budget);
-    }
     return done && job_decode(worker, conversion);
 }
 
@@ -249,24 +256,48 @@ static bool output_exists(const char *path, struct stat *status)
     return stat(path, status) == 0 && (status->st_size > 0 || !S_ISREG(status->st_mode));
 }
 
+static void begin_conversion(struct conversion *conversion, struct job_worker *worker, const struct job *job,
+                             struct job_result *result)
+{
+    *conversion = (struct conversion){.worker = worker, .job = job, .result = result, .codec = worker->settings->codec};
+    conversion->codec.pool = &worker->pool;
+    conversion->codec.may_grow = reserve_output;
+    conversion->codec.context = conversion;
+    atomic_store(&worker->step, JOB_STEP_READ);
+}
+
+/* Do all steps but the writing. A job that lacks memory gives back all that it holds, and begins again when it is its
+ * turn. */
+static bool do_steps(struct job_worker *worker, struct conversion *conversion)
+{
+    bool done = job_read(worker, conversion) && job_plan(worker, conversion) && job_convert(worker, conversion);
+    if (!conversion->lacks_memory)
+        return done;
+    job_free(conversion);
+    release_image(worker);
+    job_release_buffers(worker);
+    begin_conversion(conversion, worker, conversion->job, conversion->result);
+    conversion->has_turn = true;
+    return job_read(worker, conversion) && job_plan(worker, conversion) && job_convert(worker, conversion);
+}
+
 void job_run(struct job_worker *worker, const struct job *job, struct job_result *result)
 {
-    struct conversion conversion = {.job = job, .result = result, .codec = worker->settings->codec};
+    struct conversion conversion;
     struct stat status;
+    begin_conversion(&conversion, worker, job, result);
     *result = (struct job_result){.job = job,
                                   .outcome = JOB_FAILED,
                                   .pipeline = &worker->pipeline,
                                   .device = -1,
                                   .input_bytes = (size_t)job->bytes};
-    conversion.codec.pool = &worker->pool;
     phases_begin(&result->phases);
     atomic_store(&worker->start, result->phases.start);
-    atomic_store(&worker->step, JOB_STEP_READ);
     if (job->problem != NULL)
         error_about(&result->error, ERROR_WORK, job->input, "%s", job->problem);
     else if (worker->settings->skip_existing && output_exists(job->output, &status))
         result->outcome = outputs_check(worker->outputs, job, &status, &result->error) ? JOB_SKIPPED : JOB_FAILED;
-    else if (job_read(worker, &conversion) && job_plan(worker, &conversion) && job_convert(worker, &conversion))
+    else if (do_steps(worker, &conversion))
         result->outcome = JOB_DONE;
     if (worker->pipeline.fallback.code != ERROR_NONE)
         worker->report(worker->context, result, JOB_GPU_FAILED);

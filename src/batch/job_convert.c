@@ -47,9 +47,9 @@ static size_t bands_need(const struct job_worker *worker, const struct conversio
 /* Bytes of the program's own stack, and of a variant's rows, for each thread. */
 enum { THREAD_BYTES = 1 << 19 };
 
-/* A stream needs the file, what the codecs say, and bands. A whole image needs more. The file then counts twice, as a
- * decoder may copy it. Let S be the bytes of the samples at the file's depth or at the image's, whichever is larger.
- * The steps need at most:
+/* A stream needs the file, what the codecs say, bands, and its output. That is expected to be as large as the file; more
+ * is reserved when it grows. A whole image needs more. The file then counts twice, as a decoder may copy it. Let S be the
+ * bytes of the samples at the file's depth or at the image's, whichever is larger. The steps need at most:
  *
  *   decode a PNG                      S, and S inflated
  *   decode a progressive JPEG         S, and 3 S coefficients
@@ -63,19 +63,24 @@ enum { THREAD_BYTES = 1 << 19 };
  *
  * Metadata are held while all these steps run, in a buffer of up to twice their size. Written, they have at most twice
  * their size, as hexadecimal digits: as a chunk and among all chunks, while the latter's buffer grows. */
-struct job_memory job_estimate_memory(const struct job_worker *worker, const struct conversion *conversion, size_t size)
+struct job_memory job_estimate_memory(const struct job_worker *worker, struct conversion *conversion, size_t size)
 {
     const struct codec_info *info = &conversion->info;
     const struct image *shape = &conversion->image;
     const struct codec *encoder = find_streaming_writer(worker, conversion);
     const size_t threads = (size_t)thread_pool_threads(&worker->pool);
+    const size_t metadata = 2 * metadata_bytes(&conversion->metadata);
     struct job_memory need = {
-        .image = size + 8 * metadata_bytes(&conversion->metadata) + threads * THREAD_BYTES,
+        .image = size + 4 * metadata + threads * THREAD_BYTES,
         .kept = worker->is_cpu_only ? 0 : image_bytes(shape),
     };
     if (encoder != NULL) {
-        need.image += codec_reader_need(info) + bands_need(worker, conversion) +
-                      codec_writer_need(encoder, shape, conversion->result->output_format, &conversion->codec);
+        conversion->streaming =
+            need.image + codec_reader_need(info) + bands_need(worker, conversion) +
+            codec_writer_need(encoder, shape, conversion->result->output_format, &conversion->codec);
+        const size_t largest = codec_file_bound(shape, conversion->result->output_format, &conversion->codec);
+        need.image = conversion->streaming + codec_file_need(size < largest ? size : largest);
+        need.most = conversion->streaming + codec_file_need(largest + metadata);
         return need;
     }
     const size_t samples = (shape->bits > 8 || info->bits > 8 ? 2 : 1) * (size_t)info->width * (size_t)info->height *
@@ -269,9 +274,12 @@ static bool filter_image(struct job_worker *worker, struct conversion *conversio
 static bool close_output(struct conversion *conversion, size_t size)
 {
     struct job_result *result = conversion->result;
+    const size_t all = codec_file_need(size + 2 * metadata_bytes(&conversion->metadata));
     result->output_bytes = size;
-    const bool done = result->output_format->write_metadata(
-        &conversion->metadata, &conversion->output, &result->output_bytes, &result->dropped_on_write, &result->error);
+    const bool done =
+        conversion->codec.may_grow(conversion, all, &result->error) &&
+        result->output_format->write_metadata(&conversion->metadata, &conversion->output, &result->output_bytes,
+                                              &result->dropped_on_write, &result->error);
     phases_end(&result->phases, PHASE_ENCODE);
     return done;
 }

@@ -24,6 +24,7 @@ struct gpu_codecs {
 
 /* The image at work. */
 struct conversion {
+    struct job_worker *worker;
     const struct job *job;
     struct job_result *result;
     struct codec_settings codec; /* with this image's pool, chroma subsampling and quantisers */
@@ -31,6 +32,7 @@ struct conversion {
     /* The input. */
     bool lacks_memory; /* there was too little for it; then the job waits for its turn */
     bool has_turn;     /* to wait for memory */
+    size_t streaming; /* bytes that were reserved for an image that streams, besides the output; 0: for a whole image */
     struct codec_info info;
     uint8_t *bytes; /* of the input's file; NULL once they are decoded */
     size_t size;
@@ -55,13 +57,13 @@ struct conversion {
 
 /* Upper bounds of host memory in bytes. */
 struct job_memory {
-    size_t image; /* until the image is done */
+    size_t image; /* until the image is done, with an output of the expected size */
+    size_t most;  /* the same with the largest output; 0: it is the same */
     size_t kept;  /* by the pipeline, for this image and later ones */
 };
 
 /* The memory for an image whose file of SIZE bytes is inspected. */
-struct job_memory job_estimate_memory(const struct job_worker *worker, const struct conversion *conversion,
-                                      size_t size);
+struct job_memory job_estimate_memory(const struct job_worker *worker, struct conversion *conversion, size_t size);
 
 /* Give back the buffers that the worker's pipeline keeps. */
 void job_release_buffers(struct job_worker *worker);

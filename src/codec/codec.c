@@ -2,6 +2,7 @@
 #include "codec/codec_internal.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/parallel.h"
 #include "image/stream.h"
 
@@ -384,8 +385,30 @@ size_t codec_writer_need(const struct codec *codec, const struct image *shape, c
                          const struct codec_settings *settings)
 {
     const struct image converted = converted_shape(shape, format, settings);
-    const size_t need = codec->functions->writer_need(&converted, settings, thread_pool_threads(settings->pool));
-    return need + (need < CODEC_COPIED_BYTES ? need : CODEC_COPIED_BYTES);
+    return codec->functions->writer_need(&converted, settings, thread_pool_threads(settings->pool));
+}
+
+/* A PNG has at most the bytes of its rows, each with a filter, and the heads of stored blocks. A sample of a JPEG, in
+ * whole units, takes at most a byte up to quality 90. Above, a coefficient of 8 bits has a code of at most 10 bits. More
+ * of the 64 cannot be larger, because the sum of their squares is at most 64 x 128^2. */
+size_t codec_file_bound(const struct image *shape, const struct format *format, const struct codec_settings *settings)
+{
+    enum { OTHER = 1 << 16 };
+    const size_t unit = (size_t)format->unit_rows, width = ((size_t)shape->width + unit - 1) / unit * unit;
+    const size_t height = ((size_t)shape->height + unit - 1) / unit * unit;
+    const size_t samples = width * height * image_pixel_bytes(shape);
+    return (settings->quality <= 90 ? samples + samples / 1024 : 9 * samples / 4) + height + OTHER;
+}
+
+/* The buffer of a file doubles as needed. A small one is copied, and then both are in memory. Of a large one, only the
+ * pages that are written; quarters make the steps few. */
+size_t codec_file_need(size_t size)
+{
+    enum { FIRST = 1 << 18 };
+    size_t need = FIRST;
+    while (need < size)
+        need += need < MEMORY_COPIED_MAX ? need : need / 4;
+    return need;
 }
 
 /* Convert ROWS to what the codec gets, and let it encode them, or write them if it encodes nothing. */
@@ -401,9 +424,16 @@ static bool encode_converted(void *context, int thread, int first, const struct 
     return done;
 }
 
+/* Write ROWS, which are converted unless the codec encodes nothing. */
 static bool write_converted(void *context, int first, const struct image *rows, struct error *error)
 {
-    return encode_converted(context, 0, first, rows, error);
+    struct codec_writer *writer = context;
+    const struct codec_settings *settings = writer->settings;
+    const size_t size = writer->written + codec_file_bound(rows, writer->format, settings);
+    if (settings->may_grow != NULL && !settings->may_grow(settings->context, codec_file_need(size), error))
+        return false;
+    return writer->own.encode != NULL ? writer->own.write(writer, first, rows, error)
+                                      : encode_converted(writer, 0, first, rows, error);
 }
 
 bool codec_writer_open(struct codec_writer *writer, const struct image *shape, const struct format *format,
@@ -420,13 +450,10 @@ bool codec_writer_open(struct codec_writer *writer, const struct image *shape, c
     if (writer->codec == NULL ||
         !writer->codec->functions->writer_open(writer, thread_pool_threads(settings->pool), error))
         return false;
-    if (writer->shape.channels == shape->channels && writer->shape.bits == shape->bits)
-        return true;
     writer->own = *sink;
+    sink->write = write_converted;
     if (sink->encode != NULL)
         sink->encode = encode_converted;
-    else
-        sink->write = write_converted;
     return true;
 }
 

@@ -35,6 +35,11 @@ struct codec_settings {
     struct thread_pool *pool;                     /* NULL: the calling thread only. It never changes the result. */
     struct chroma_subsampling chroma_subsampling; /* of a JPEG; 0, 0: chosen by quality */
     size_t max_pixels;                            /* limit of width x height; 0: only CODEC_MAX_PIXELS */
+
+    /* Before a file grows that is written row by row: may it take SIZE bytes of memory in all? If not, the writing
+     * fails. NULL: it always may. */
+    bool (*may_grow)(void *context, size_t size, struct error *error);
+    void *context; /* of may_grow */
 };
 
 /* The standard settings. */
@@ -77,7 +82,8 @@ struct codec_writer {
     const struct codec_settings *settings;
     struct image shape;  /* the image as the codec gets it; its samples are NULL */
     bool finishes_late;  /* codec_writer_finish takes longer than all rows */
-    struct row_sink own; /* the codec's, where the sink above converts rows for it */
+    size_t written;      /* bytes of the file so far; the codec's write sets it */
+    struct row_sink own; /* the codec's, which the sink above calls */
     void *state;         /* of the codec */
 };
 
@@ -88,7 +94,7 @@ struct codec_functions {
     bool (*encode)(const struct image *image, const struct format *format, const struct codec_settings *settings,
                    uint8_t **bytes, size_t *size, struct error *error);
 
-    /* Bytes of memory that a writer of SHAPE and a reader of INFO hold at most, besides the input: row by row, on so
+    /* Bytes of memory that a writer of SHAPE and a reader of INFO hold at most, besides the two files: row by row, on so
      * many THREADS. Written bands that wait for their turn are not counted. */
     size_t (*writer_need)(const struct image *shape, const struct codec_settings *settings, int threads);
     size_t (*reader_need)(const struct codec_info *info);
@@ -195,9 +201,6 @@ bool codec_encode(const struct image *image, const struct format *format, const 
 /* Will this file be read row by row, even if the chosen codec does not support it? */
 bool codec_reads_rows(const struct codec_info *info);
 
-/* The most bytes that a buffer holds twice while it grows: a larger one is moved without a copy. */
-enum { CODEC_COPIED_BYTES = 32 << 20 };
-
 /* Bytes of memory that the reader of such a file holds at most, besides the file; 0 for a codec that decodes whole
  * images only. */
 size_t codec_reader_need(const struct codec_info *info);
@@ -205,9 +208,15 @@ size_t codec_reader_need(const struct codec_info *info);
 /* Bytes of a row of this file at most, as fetched; 0: there is no fetch. */
 size_t codec_raw_bytes(const struct codec_info *info);
 
-/* Bytes of memory that CODEC, which writes row by row, holds at most for an image of SHAPE, the file included. */
+/* Bytes of memory that CODEC, which writes row by row, holds at most for an image of SHAPE, besides the file. */
 size_t codec_writer_need(const struct codec *codec, const struct image *shape, const struct format *format,
                          const struct codec_settings *settings);
+
+/* The most bytes of a file of FORMAT that is written row by row, without metadata, or of such rows in it. */
+size_t codec_file_bound(const struct image *shape, const struct format *format, const struct codec_settings *settings);
+
+/* Bytes of memory that a file of SIZE bytes has taken at most while it grew. */
+size_t codec_file_need(size_t size);
 
 /* Open a reader of the chosen codec. If that does not support the file, open one of the best codec that supports every
  * file. Either decode the file with it or, if it has a source.read, let a stream read its rows. Release it with

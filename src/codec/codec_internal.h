@@ -25,12 +25,10 @@ static inline bool report_memory(struct error *error)
  * and that their checksum is right. */
 bool png_check_rows(const struct codec_input *input, struct error *error);
 
-/* The most bytes of a JPEG file of SHAPE. Up to quality 90 a sample takes at most a byte. Above, a coefficient of 8
- * bits has a code of at most 10 bits. More of the 64 cannot be larger, because the sum of their squares is at most 64 x
- * 128^2. */
+/* codec_file_bound of a JPEG. */
 static inline size_t jpeg_file_bound(const struct image *shape, const struct codec_settings *settings)
 {
-    return settings->quality <= 90 ? image_bytes(shape) : 9 * image_bytes(shape) / 4;
+    return codec_file_bound(shape, format_of(FORMAT_JPEG), settings);
 }
 
 extern const struct codec_functions parallel_jpeg, libjpeg_turbo, parallel_png, stb;

@@ -69,11 +69,14 @@ static size_t rows_need(int width, int channels)
     return (size_t)COPIES * 32 * ((size_t)width + 31) * (size_t)channels + OTHER;
 }
 
-/* Bytes of all coefficients of a progressive file, which are in memory in whole units. */
-static size_t coefficients_need(int width, int height, int channels)
+/* Bytes of all coefficients of a progressive file, which are in memory in whole units: those of brightness, and of
+ * OTHERS components with a sample for so many of brightness as CHROMA says, or unknown. */
+static size_t coefficients_need(int width, int height, int others, struct chroma_subsampling chroma)
 {
     const size_t unit = 32, columns = ((size_t)width + unit - 1) / unit * unit;
-    return columns * (((size_t)height + unit - 1) / unit * unit) * (size_t)channels * sizeof(JCOEF);
+    const size_t all = columns * (((size_t)height + unit - 1) / unit * unit) * sizeof(JCOEF);
+    const size_t share = chroma.horizontal > 0 ? (size_t)chroma.horizontal * (size_t)chroma.vertical : 1;
+    return all + (size_t)others * all / share;
 }
 
 /* ---- Reading ---- */
@@ -115,7 +118,9 @@ static void begin_reading(void *context)
 static size_t reader_need(const struct codec_info *info)
 {
     return rows_need(info->width, info->channels) +
-           (info->progressive ? coefficients_need(info->width, info->height, info->channels) : 0);
+           (info->progressive
+                ? coefficients_need(info->width, info->height, info->jpeg.component_count - 1, info->chroma_subsampling)
+                : 0);
 }
 
 static void read_scanlines(void *context)
@@ -257,11 +262,15 @@ static void begin_writing(void *context)
     jpeg_start_compress(jpeg, TRUE);
 }
 
+/* A progressive file is written at the end. Then it is in memory beside all coefficients. */
 static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
 {
+    const struct chroma_subsampling chroma = jpeg_chroma_for(settings->chroma_subsampling, settings->quality);
+    const size_t rows = rows_need(shape->width, shape->channels);
     (void)threads;
-    const size_t scans = settings->progressive ? coefficients_need(shape->width, shape->height, shape->channels) : 0;
-    return rows_need(shape->width, shape->channels) + jpeg_file_bound(shape, settings) + scans + FIRST_CAPACITY;
+    return settings->progressive ? rows + coefficients_need(shape->width, shape->height, shape->channels - 1, chroma) +
+                                       codec_file_need(jpeg_file_bound(shape, settings))
+                                 : rows;
 }
 
 static void write_scanlines(void *context)
@@ -287,11 +296,14 @@ static bool call_library(const struct codec_writer *writer, void (*call)(void *)
 
 static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
 {
-    const struct codec_writer *writer = context;
+    struct codec_writer *writer = context;
     struct jpeg_writer *state = writer->state;
     (void)first;
     state->rows = rows;
-    return call_library(writer, write_scanlines, error);
+    if (!call_library(writer, write_scanlines, error))
+        return false;
+    writer->written = state->sink.capacity - state->sink.manager.free_in_buffer;
+    return true;
 }
 
 static bool writer_open(struct codec_writer *writer, int threads, struct error *error)

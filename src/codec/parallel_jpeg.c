@@ -70,9 +70,8 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
 {
     enum { OTHER = 1 << 18 };
     const size_t row = image_bytes(shape) / (size_t)shape->height * 2 * JPEG_SIDE;
-    const size_t band = row < CODEC_BAND_BYTES ? CODEC_BAND_BYTES : row;
-    const size_t file = jpeg_file_bound(shape, settings);
-    return file + (size_t)threads * (band < file ? band : file) + OTHER;
+    const size_t band = row < CODEC_BAND_BYTES ? CODEC_BAND_BYTES : row, file = jpeg_file_bound(shape, settings);
+    return (size_t)threads * (band < file ? band : file) + OTHER;
 }
 
 static bool encode_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
@@ -84,8 +83,11 @@ static bool encode_rows(void *context, int thread, int first, const struct image
 
 static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
 {
-    const struct codec_writer *writer = context;
-    return jpeg_write_bands(writer->state, first, rows->height) || report_memory(error);
+    struct codec_writer *writer = context;
+    if (!jpeg_write_bands(writer->state, first, rows->height))
+        return report_memory(error);
+    writer->written = jpeg_encoder_size(writer->state);
+    return true;
 }
 
 static bool writer_open(struct codec_writer *writer, int threads, struct error *error)

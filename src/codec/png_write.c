@@ -259,7 +259,7 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
     const size_t max = row < BAND_BYTES ? BAND_BYTES : row, band = rows < max ? rows : max;
     const size_t thread = 2 * band + 2 * (row + PNG_PIXEL_MAX) + png_filter_scratch(row) + OTHER;
     const size_t bands = (rows - 1) / max + 1, used = (size_t)threads < bands ? (size_t)threads : bands;
-    return (settings->compression >= LIBDEFLATE_LEVEL ? 3 : 1) * rows + used * thread;
+    return (settings->compression >= LIBDEFLATE_LEVEL ? 2 * rows : 0) + used * thread;
 }
 
 static bool encode_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
@@ -280,7 +280,7 @@ static bool encode_rows(void *context, int thread, int first, const struct image
 
 static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
 {
-    const struct codec_writer *writer = context;
+    struct codec_writer *writer = context;
     struct encoding *encoding = writer->state;
     for (int y = first; y < first + rows->height; y += encoding->band_rows) {
         const int left = encoding->shape.height - y;
@@ -293,6 +293,7 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
             join_adler(encoding->adler, band->adler,
                        (size_t)(left < encoding->band_rows ? left : encoding->band_rows) * (encoding->row_bytes + 1));
     }
+    writer->written = encoding->file.size;
     return true;
 }
 

@@ -276,6 +276,11 @@ bool jpeg_write_bands(struct jpeg_encoder *encoder, int first, int rows)
     return true;
 }
 
+size_t jpeg_encoder_size(const struct jpeg_encoder *encoder)
+{
+    return encoder->file.blob.size;
+}
+
 bool jpeg_encoder_finish(struct jpeg_encoder *encoder, uint8_t **bytes, size_t *size)
 {
     const uint8_t ones = 0xff; /* fill the last byte */

@@ -175,6 +175,9 @@ bool jpeg_encode_band(struct jpeg_encoder *encoder, int first, const struct imag
  * its bottom. */
 bool jpeg_write_bands(struct jpeg_encoder *encoder, int first, int rows);
 
+/* Bytes of the file so far. */
+size_t jpeg_encoder_size(const struct jpeg_encoder *encoder);
+
 /* Finish the file, after the last rows. The caller releases *BYTES with free. */
 bool jpeg_encoder_finish(struct jpeg_encoder *encoder, uint8_t **bytes, size_t *size);
 

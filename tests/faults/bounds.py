@@ -5,20 +5,33 @@ import os
 import random
 import re
 
-from faults import FULL, check, main, run, write
+from faults import FULL, check, main, run, tree, write
 from harness import peak
-from large_files import jpeg
+from large_files import jpeg, png as flat_png
 from write_png import png, unfiltered
 
 MEBI = 1 << 20
 UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-OPTIONS = (["blur"], ["gaussian:5,blur"], ["--linear", "gaussian:2"], ["--compression", "6", "identity"],
-           ["--depth", "16", "blur"], ["--border", "wrap", "blur"])
+# Options, and the format of the output if it is not that of the input.
+OPTIONS = ((["blur"], ""), (["gaussian:5,blur"], ""), (["gaussian:30"], ""), (["--linear", "gaussian:2"], ""),
+           (["--compression", "6", "identity"], ".png"), (["--depth", "16", "blur"], ".png"),
+           (["--border", "wrap", "blur"], ""), (["--quality", "100", "identity"], ".jpg"),
+           (["--progressive", "identity"], ".jpg"))
 
 
-def noise(width, height, bits):
-    row = 3 * width * bits // 8
-    return png(width, height, 3, bits, unfiltered(random.Random(1).randbytes(row * height), row), level=1)
+def noise(width, height, channels, bits):
+    row = channels * width * bits // 8
+    return png(width, height, channels, bits, unfiltered(random.Random(1).randbytes(row * height), row), level=1)
+
+
+def interlaced(width, height):
+    """Noise of three channels in seven passes."""
+    rows = b""
+    for x, y, step_x, step_y in ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
+                                 (0, 1, 1, 2)):
+        row = 3 * -(-(width - x) // step_x)
+        rows += unfiltered(random.Random(x + y).randbytes(row * -(-(height - y) // step_y)), row)
+    return png(width, height, 3, 8, rows, interlaced=1, level=1)
 
 
 def find_need(command):
@@ -33,16 +46,26 @@ def find_need(command):
         allowed = int((float(needs[1]) + 0.1) * UNITS[needs[2]])  # a tenth is what the sentence shows
 
 
-def check_bounds(program, width, height, threads):
-    write("8.png", noise(width, height, 8))
-    write("16.png", noise(width, height, 16))
-    check(run([program, "--quality", "100", "identity", "8.png", "noise.jpg"]).status == 0, "a JPEG")
-    write("scans.jpg", jpeg(width, height, progressive=True))
+def write_files(program, width, height):
+    """Files of all kinds, of noise, which no codec makes smaller. Returns their names."""
+    for name, channels, bits in (("8", 3, 8), ("16", 3, 16), ("grey", 1, 8), ("alpha", 4, 8)):
+        write(name + ".png", noise(width, height, channels, bits))
+    write("passes.png", interlaced(width, height))
+    for name, options in (("noise", ["--quality", "100"]), ("scans", ["--progressive"])):
+        check(run([program, *options, "identity", "8.png", name + ".jpg"]).status == 0, name)
+    write("flat.jpg", jpeg(width, height, progressive=True))
+    return [name for name in os.listdir() if name.endswith((".png", ".jpg"))]
+
+
+def check_bounds(program, width, height, all_threads):
     start = peak([program, "--version"])[1]
-    for name in ("8.png", "16.png", "noise.jpg", "scans.jpg"):
-        for options in OPTIONS:
-            output = "o.png" if "--compression" in options else "o" + name[-4:]
-            command = [program, "--quiet", "--threads", str(threads), *options, name, output]
+    count = 0
+    for name in write_files(program, width, height):
+        for options, suffix in OPTIONS:
+            count += 1
+            output = "o" + (suffix or name[-4:])
+            threads = str(all_threads[count % len(all_threads)])
+            command = [program, "--quiet", "--threads", threads, *options, name, output]
             need, memory = find_need(command)
             check(memory - start <= need, f"{width} x {height} {command[2:]}: takes {(memory - start) / MEBI:.1f} MiB, "
                   f"and --memory {need / MEBI:.1f} MiB allows it")
@@ -50,10 +73,36 @@ def check_bounds(program, width, height, threads):
 
 
 def test_bounds(program):
-    check_bounds(program, 600, 400, 4)
-    check_bounds(program, 1500, 1000, 2)
+    check_bounds(program, 1500, 1000, (1, 2))
     if FULL:
-        check_bounds(program, 4000, 3000, 8)
+        check_bounds(program, 600, 400, (4,))
+        check_bounds(program, 4000, 3000, (1, 8))
 
 
-main([test_bounds])
+def test_stream(program):
+    """A streamed picture needs its file, some bands, and an output as large as the file."""
+    write("flat.png", flat_png(4700, 3000))
+    command = [program, "--quiet", "--threads", "1", "blur", "flat.png", "o.png"]
+    need, _ = find_need(command)
+    check(need < 16 * MEBI, f"a PNG of {os.path.getsize('flat.png') / MEBI:.1f} MiB needs {need / MEBI:.1f} MiB")
+
+
+def test_growth(program):
+    """Outputs that grow beyond what was expected share the memory of one: jobs begin again, and nothing fails."""
+    write("8.png", noise(1500, 1000, 3, 8))
+    os.mkdir("in")
+    for index in range(4):
+        run([program, "--quality", "50", "identity", "8.png", f"in/{index}.jpg"])
+    options = ["--quiet", "--threads", "1", "--depth", "16"]
+    start = peak([program, "--version"])[1]
+    need, _ = find_need([program, *options, "identity", "in/0.jpg", "o.png"])
+    many = [program, *options, "-j4", "--format", "png", "identity", "in", "-o"]
+    for limit in (need, 2 * need):
+        status, memory, lines = peak([*many, f"out{limit}", "--memory", str(limit)])
+        check(status == 0 and lines == [], f"growth: exit status {status}, said {lines}")
+        check(memory - start <= limit, f"growth: takes {(memory - start) / MEBI:.1f} MiB of {limit / MEBI:.1f} MiB")
+    check(run([*many, "want"]).status == 0 and tree("want") == tree(f"out{need}") == tree(f"out{2 * need}"),
+          "growth: other outputs")
+
+
+main([test_bounds, test_stream, test_growth])
