@@ -175,6 +175,16 @@ static bool is_alone(const struct options *options)
     return options->pair && options->report == NULL;
 }
 
+/* How to go on after a signal, or after a folder was full. */
+static const char *describe_continuation(const struct options *options, const struct report *report,
+                                         const struct batch_totals *totals)
+{
+    if (options->list.in_place && totals->done > 0 && (report->inode == 0 || file_is_standard(report->path)))
+        return "; the same line would filter these again: name only the others, and give --report FILE next time";
+    return options->list.in_place || options->job.skip_existing ? "; run the same line again to continue"
+                                                                : "; give --skip-existing to continue";
+}
+
 /* Print the summary and the last error. Returns the exit status. */
 static int print_totals(const struct output *output, const struct batch_totals *totals)
 {
@@ -193,21 +203,20 @@ static int print_totals(const struct output *output, const struct batch_totals *
                 output->report.run.files == 1 ? "" : "s");
     if (!options->quiet && (totals->count > 1 || options->verbose || sharded))
         print_summary(totals, options->list.in_place ? "earlier runs wrote them" : "their outputs exist");
+    const size_t ended = totals->done + totals->skipped + totals->failed;
+    if (totals->no_new_files && ended < totals->count) {
+        error_set(
+            &error, ERROR_WORK,
+            "%zu of %zu files failed and %zu did not begin, because their folder is full or read-only; mend that%s",
+            totals->failed, totals->count, totals->count - ended,
+            describe_continuation(options, &output->report, totals));
+        return print_error_line(&error);
+    }
     if (totals->failed > 0 && totals->count > 1) { /* the error of a single file is enough */
         error_set(&error, ERROR_WORK, "%zu of %zu files failed", totals->failed, totals->count);
         return print_error_line(&error);
     }
     return totals->failed > 0 || output->report.failed ? ERROR_WORK : 0;
-}
-
-/* How to go on after a signal. */
-static const char *describe_continuation(const struct options *options, const struct report *report,
-                                         const struct batch_totals *totals)
-{
-    if (options->list.in_place && totals->done > 0 && (report->inode == 0 || file_is_standard(report->path)))
-        return "; the same line would filter these again: name only the others, and give --report FILE next time";
-    return options->list.in_place || options->job.skip_existing ? "; run the same line again to continue"
-                                                                : "; give --skip-existing to continue";
 }
 
 /* Is the progress shown? Not beside a result on standard output: whoever reads it may draw on the terminal, too. */

@@ -30,6 +30,7 @@ bool error_about(struct error *error, enum error_code code, const char *subject,
     va_end(arguments);
     snprintf(new_subject, sizeof new_subject, "%s", subject);
     error->code = code;
+    error->no_new_files = false;
     memcpy(error->subject, new_subject, strlen(new_subject) + 1);
     memcpy(error->message, message, strlen(message) + 1);
     return false;

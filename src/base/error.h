@@ -28,6 +28,7 @@ enum error_code {
 
 struct error {
     enum error_code code;
+    bool no_new_files;  /* a file could not be written, because its folder or disk is full or read-only */
     char subject[4097]; /* the file that failed, or empty; PATH_MAX is 4096 */
     char message[6144]; /* one sentence, long enough for another path; longer text is cut */
 };

@@ -137,6 +137,11 @@ bool file_read_text(const char *path, size_t limit, enum error_code code, char *
 
 /* ---- Folders ---- */
 
+bool file_refuses_new(int reason)
+{
+    return reason == ENOSPC || reason == EDQUOT || reason == EROFS || reason == EACCES;
+}
+
 char *file_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -169,8 +174,14 @@ bool file_make_folders(const char *path, struct error *error)
         *at = after;
     }
     free(folder);
-    return done || error_about(error, error_of_errno(errno, ERROR_OUTPUT, ERROR_WRITE), path,
-                               "the folder cannot be made: %s; choose one that you may write to", strerror(errno));
+    if (done)
+        return true;
+    const int reason = errno;
+    error_about(error, error_of_errno(reason, ERROR_OUTPUT, ERROR_WRITE), path,
+                "the folder cannot be made: %s; choose one that you may write to", strerror(reason));
+    if (error != NULL)
+        error->no_new_files = file_refuses_new(reason);
+    return false;
 }
 
 /* ---- Which file it is ---- */

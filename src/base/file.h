@@ -56,6 +56,9 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, const struc
 /* Delete the file PATH. */
 bool file_remove(const char *path, struct error *error);
 
+/* Does REASON, the errno of a file or folder that could not be made, hold for all others in its folder? */
+bool file_refuses_new(int reason);
+
 /* Make the folder PATH and its missing parents. */
 bool file_make_folders(const char *path, struct error *error);
 

@@ -15,8 +15,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Say why PATH cannot be written, from errno, and what to do if that is clear. */
-static bool write_failed(const char *path, struct error *error)
+/* Say why PATH, which EXISTS or not, cannot be written, from errno, and what to do if that is clear. */
+static bool write_failed(const char *path, bool exists, struct error *error)
 {
     const int reason = errno;
     const char *advice = "";
@@ -26,8 +26,11 @@ static bool write_failed(const char *path, struct error *error)
         advice = "; make room or choose another folder";
     else if (reason == ENOENT || reason == ENOTDIR)
         advice = "; its folder must exist";
-    return error_about(error, error_of_errno(reason, ERROR_OUTPUT, ERROR_WRITE), path, "cannot be written: %s%s",
-                       strerror(reason), advice);
+    error_about(error, error_of_errno(reason, ERROR_OUTPUT, ERROR_WRITE), path, "cannot be written: %s%s",
+                strerror(reason), advice);
+    if (error != NULL)
+        error->no_new_files = file_refuses_new(reason) && (!exists || reason != EACCES);
+    return false;
 }
 
 static bool write_all(int fd, const uint8_t *bytes, size_t size)
@@ -58,7 +61,7 @@ static bool close_after(int fd, bool done)
 static bool write_direct(const char *path, const uint8_t *bytes, size_t size, struct error *error)
 {
     const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    return close_after(fd, fd >= 0 && write_all(fd, bytes, size)) || write_failed(path, error);
+    return close_after(fd, fd >= 0 && write_all(fd, bytes, size)) || write_failed(path, true, error);
 }
 
 /* The name of a temporary file, hidden and random. */
@@ -238,10 +241,10 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, const struc
     struct stat *status = &target.info;
     bool done = false, refused = false;
     if (file_is_standard(path) || strcmp(path, "/dev/stdout") == 0)
-        return write_all(STDOUT_FILENO, bytes, size) || write_failed("standard output", error);
+        return write_all(STDOUT_FILENO, bytes, size) || write_failed("standard output", true, error);
     const bool exists = stat(path, status) == 0;
     if (!exists && errno != ENOENT)
-        return write_failed(path, error);
+        return write_failed(path, exists, error);
     if (exists && S_ISDIR(status->st_mode))
         return error_about(error, ERROR_OUTPUT, path, "is a folder; give the path of a file");
     if (exists && !S_ISREG(status->st_mode))
@@ -253,7 +256,7 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, const struc
         return error_about(error, ERROR_OUTPUT, path, "names a folder; give the path of a file");
     /* A rename needs no right to write the old file, but the file's owner may have removed that right on purpose. */
     if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
-        return write_failed(path, error);
+        return write_failed(path, exists, error);
 
     char *real = exists ? realpath(path, NULL) : strdup(path);
     char *folder = real != NULL ? file_folder(real) : NULL;
@@ -266,7 +269,7 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, const struc
         done = write_renamed(&target, bytes, size, guard, &refused, error);
     }
     if (!done && !refused)
-        write_failed(path, error);
+        write_failed(path, exists, error);
     if (target.folder >= 0)
         close(target.folder);
     free(folder);

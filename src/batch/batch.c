@@ -56,6 +56,7 @@ static void count_result(struct worker *worker, const struct job_result *result)
     totals->done += result->outcome == JOB_DONE;
     totals->skipped += result->outcome == JOB_SKIPPED;
     totals->failed += result->outcome == JOB_FAILED;
+    totals->no_new_files = totals->no_new_files || (result->outcome == JOB_FAILED && result->error.no_new_files);
     if (result->outcome == JOB_SKIPPED)
         totals->work -= work; /* skipped files do not count in the remaining time */
     else
@@ -132,7 +133,7 @@ static void do_jobs(void *context, int number)
         struct job_result result;
         atomic_store(&worker->job, job);
         job_run(&worker->job_worker, job, &result);
-        if (result.outcome == JOB_FAILED && batch->request->fail_fast)
+        if (result.outcome == JOB_FAILED && (batch->request->fail_fast || result.error.no_new_files))
             workers_stop(&batch->workers);
         if (!workers_interrupted(&batch->workers))
             report(worker, &result, JOB_ENDED);

@@ -37,8 +37,9 @@ struct batch_totals {
     double milliseconds;
     struct job_progress only; /* for on_progress of a batch of one job: how far it is */
     int workers;
-    int signal;       /* the one that ended the batch; 0: none */
-    struct error why; /* its message says why this backend did the work */
+    bool no_new_files; /* the batch has ended because an output's folder or disk is full or read-only */
+    int signal;        /* the one that ended the batch; 0: none */
+    struct error why;  /* its message says why this backend did the work */
 };
 
 /* Callbacks. Only one runs at a time. */

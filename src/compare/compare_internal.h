@@ -9,12 +9,15 @@
 #include "codec/format.h"
 #include "compare/run.h"
 
+#include <stdatomic.h>
+
 /* ---- pair.c ---- */
 
 /* What one thread keeps from pair to pair. The caller sets the first two fields, and may set the third per pair. */
 struct pair_worker {
     const struct compare_settings *settings;
-    struct workers *workers; /* of which this is one */
+    struct workers *workers;   /* of which this is one */
+    atomic_bool *no_new_files; /* of all workers: the folder of the pictures is full or read-only, so write no more */
     bool wants_thumbnails;
     struct thumbnails *thumbnails;    /* of the last pair, which the caller takes; NULL: none */
     struct thread_pool both, each[2]; /* for the two files at the same time, and for each of them */

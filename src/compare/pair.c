@@ -159,7 +159,8 @@ static bool draw_picture(struct pair *pair, struct error *error)
     const struct compare_settings *settings = pair->worker->settings;
     const struct difference *difference = &pair->row->difference;
     const bool saves = pair->row->kind == ROW_DIFFERENT && difference->pixels > 0 &&
-                       (settings->pictures != NULL || settings->picture != NULL);
+                       (settings->pictures != NULL || settings->picture != NULL) &&
+                       !atomic_load(pair->worker->no_new_files);
     struct image picture = {0}, small = {0};
     if (!saves && (pair->thumbnails == NULL || difference->largest == 0))
         return true;

@@ -85,6 +85,8 @@ bool picture_save(const struct pair_worker *worker, const struct codec_settings 
         row->picture = path;
     else
         free(path);
+    if (!done && error->no_new_files)
+        atomic_store(worker->no_new_files, true);
     return done;
 }
 

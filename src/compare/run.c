@@ -13,6 +13,7 @@ struct run {
     struct workers workers;
     int threads; /* for one pair */
     struct batch_totals totals;
+    atomic_bool no_new_files;
     double start;
     size_t shown;                /* rows with thumbnails */
     struct compare_row *bound;   /* no row from this one on keeps thumbnails; NULL: no row does */
@@ -44,7 +45,8 @@ static void compare_pairs(void *context, int number)
 {
     struct run *run = context;
     struct workers *workers = &run->workers;
-    struct pair_worker worker = {.settings = run->request->settings, .workers = workers};
+    struct pair_worker worker = {
+        .settings = run->request->settings, .workers = workers, .no_new_files = &run->no_new_files};
     size_t index;
     (void)number;
     pair_worker_open(&worker, run->threads);
