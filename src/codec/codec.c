@@ -14,8 +14,8 @@
 
 enum { PNG = 1 << FORMAT_PNG, JPEG = 1 << FORMAT_JPEG };
 
-/* The fastest codec comes first, as measured on a photo of 15 Mpixel (docs/benchmarks.md). stb is the last resort. It
- * reads all files that codec_inspect accepts, up to its limits. */
+/* The fastest codec comes first, as measured on a photo of 15 Mpixel (docs/benchmarks.md). stb is the last resort. Up to
+ * its limits it reads all files that codec_inspect accepts, except rare JPEGs: it would accept damaged ones. */
 static const struct codec table[] = {
     {
         .name = "parallel-jpeg",
@@ -24,6 +24,7 @@ static const struct codec table[] = {
         .writes = JPEG,
         .read_bits = 8,
         .write_bits = 8,
+        .reads_rare_jpegs = true,
         .may_fall_back = true,
         .any_order = true,
         .fetches = true,
@@ -42,6 +43,7 @@ static const struct codec table[] = {
         .writes = JPEG,
         .read_bits = 8,
         .write_bits = 8,
+        .reads_rare_jpegs = true,
         .max_side = 65500, /* JPEG_MAX_DIMENSION */
         .limits = "65500 pixels on a side",
         .jpeg_options = JPEG_OPTION_SUBSAMPLING | JPEG_OPTION_QUANTISERS | JPEG_OPTION_PROGRESSIVE,
@@ -67,7 +69,6 @@ static const struct codec table[] = {
         .writes = PNG | JPEG,
         .read_bits = 16,
         .write_bits = 8,
-        .reads_cmyk = true,
         .max_bytes = (size_t)1 << 30, /* stb computes sizes in int, with a filter byte for each row of a PNG */
         .max_file = INT_MAX - 1024,   /* stb counts bytes in int, and stb.c passes up to 1024 more */
         .limits = "2^30 samples, half as many of 16 bits, and files of 2 GiB",
@@ -142,7 +143,7 @@ static struct image file_shape(const struct codec_info *info)
 /* Does CODEC, which may not be built in, read this kind of file? */
 static bool reads_kind(const struct codec *codec, const struct codec_info *info)
 {
-    return codec_reads(codec, info->format) && (codec->reads_cmyk || !info->cmyk);
+    return codec_reads(codec, info->format) && (codec->reads_rare_jpegs || !(info->cmyk || info->arithmetic));
 }
 
 /* Is the file within the limits of CODEC? */
@@ -158,8 +159,8 @@ static bool is_worth_it(const struct codec *codec, const struct codec_info *info
 }
 
 /* The first codec that can read this kind of file and is expected to be faster. Without SETTINGS, the first that
- * supports every file. If WHOLE, it must also support the size of this file. The last one, stb, reads all kinds. NULL
- * if the file is too large for all. */
+ * supports every file. If WHOLE, it must also support the size of this file. NULL if the file is too large for all, or
+ * if it is a rare JPEG and libjpeg-turbo was not built in. */
 static const struct codec *best_reader(const struct codec_info *info, const struct codec_settings *settings, bool whole)
 {
     for (const struct codec *codec = table; codec < table + CODECS; codec++)
@@ -176,10 +177,16 @@ bool codec_choose_reader(struct codec_info *info, const struct codec_settings *s
     const struct codec *first = best != NULL ? best : best_reader(info, settings, false);
     const struct codec *codec = settings->codec != NULL ? settings->codec : first;
     const struct image shape = file_shape(info);
+    const char *kind = info->arithmetic ? "arithmetic-coded " : info->cmyk ? "CMYK " : "";
     info->codec = codec;
+    if (first == NULL)
+        return error_about(error, ERROR_WORK, name,
+                           "is a JPEG of the %skind, which is read only if libjpeg-turbo is built in; save it again as "
+                           "a plain JPEG or PNG",
+                           kind);
     if (!reads_kind(codec, info))
         return error_about(error, ERROR_WORK, name, "the codec %s reads no %s%s; leave --codec out, or give %s",
-                           codec->name, info->format->name, info->cmyk ? " of 4 channels" : "", first->name);
+                           codec->name, kind, info->format->name, first->name);
     if (holds_file(codec, info))
         return true;
     report_limits(codec, &shape, best, error);

@@ -127,7 +127,7 @@ struct codec {
     const char *name, *summary;
     unsigned reads, writes;    /* 1 << format_id for each */
     int read_bits, write_bits; /* the most bits a sample */
-    bool reads_cmyk;           /* it reads JPEGs of 4 channels */
+    bool reads_rare_jpegs;     /* in CMYK or with arithmetic codes, itself or by falling back */
     unsigned jpeg_options;     /* bits of enum jpeg_option */
     bool takes_compression;    /* it uses codec_settings.compression */
     bool may_fall_back;        /* its reader_open may leave a file to another codec */

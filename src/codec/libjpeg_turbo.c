@@ -2,7 +2,11 @@
  *
  * The codec `libjpeg-turbo`: JPEG through the interface of libjpeg. The library reports an error by calling a function
  * that must not return, so that function jumps back here. The jump loses local variables that have changed. So it goes
- * only to `attempt`, which has none: it calls all functions that call the library. */
+ * only to `attempt`, which has none: it calls all functions that call the library.
+ *
+ * CMYK becomes RGB without a profile. The samples of a file are inverted: 255 is no ink. So R = C K / 255, rounded to
+ * the nearest integer, and G and B are the same of M and Y. The library has made CMYK from YCCK before. A file without
+ * an Adobe marker is inverted, too: the standard does not say, and ImageMagick, libvips and Pillow read it so. */
 #include "codec/codec_internal.h"
 
 #include <setjmp.h>
@@ -29,12 +33,14 @@ static void errors_exit(j_common_ptr jpeg)
     longjmp(((struct errors *)jpeg->err)->back, 1);
 }
 
-/* Treat a warning as an error if samples may be wrong. */
+/* Treat a warning as an error if samples may be wrong. A decoder of arithmetic codes has read the last byte of a scan
+ * when it decodes the last block (T.81, annex D), so bytes that are left mean damage. */
 static void errors_emit(j_common_ptr jpeg, int level)
 {
     const int code = jpeg->err->msg_code;
-    if (level < 0 && code != JWRN_EXTRANEOUS_DATA && code != JWRN_ADOBE_XFORM && code != JWRN_JFIF_MAJOR &&
-        code != JWRN_NOT_SEQUENTIAL)
+    const bool is_arithmetic = jpeg->is_decompressor && ((j_decompress_ptr)jpeg)->arith_code;
+    if (level < 0 && (code != JWRN_EXTRANEOUS_DATA || is_arithmetic) && code != JWRN_ADOBE_XFORM &&
+        code != JWRN_JFIF_MAJOR && code != JWRN_NOT_SEQUENTIAL)
         errors_exit(jpeg);
 }
 
@@ -87,6 +93,7 @@ struct jpeg_reader {
     const struct codec_input *input;
     uint8_t *samples; /* the next COUNT rows go here */
     JDIMENSION count;
+    JSAMPARRAY cmyk; /* ROWS rows, which the library releases; NULL for other files */
 };
 
 static bool read_failed(const struct codec_reader *reader, struct error *error)
@@ -108,33 +115,47 @@ static void begin_reading(void *context)
     jpeg_create_decompress(jpeg);
     jpeg_mem_src(jpeg, input->bytes, (unsigned long)input->size);
     jpeg_read_header(jpeg, TRUE);
-    jpeg->out_color_space = info->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg->out_color_space = info->cmyk ? JCS_CMYK : info->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg_start_decompress(jpeg);
     if (jpeg->output_width != (JDIMENSION)info->width || jpeg->output_height != (JDIMENSION)info->height ||
-        jpeg->output_components != info->channels)
+        jpeg->output_components != info->jpeg.component_count)
         ERREXIT(jpeg, JERR_BAD_LENGTH); /* the container check has read other numbers */
+    if (info->cmyk)
+        state->cmyk = jpeg->mem->alloc_sarray((j_common_ptr)jpeg, JPOOL_IMAGE,
+                                              JPEG_COMPONENTS_IN_FRAME * jpeg->output_width, ROWS);
 }
 
 static size_t reader_need(const struct codec_info *info)
 {
-    return rows_need(info->width, info->channels) +
-           (info->progressive
-                ? coefficients_need(info->width, info->height, info->jpeg.component_count - 1, info->chroma_subsampling)
-                : 0);
+    const int components = info->jpeg.component_count;
+    return rows_need(info->width, components) +
+           (info->progressive ? coefficients_need(info->width, info->height, components - 1, info->chroma_subsampling)
+                              : 0);
+}
+
+static void convert_cmyk(const uint8_t *cmyk, JDIMENSION width, uint8_t *rgb)
+{
+    for (JDIMENSION x = 0; x < width; x++, cmyk += 4, rgb += 3)
+        for (int i = 0; i < 3; i++)
+            rgb[i] = (uint8_t)((cmyk[i] * cmyk[3] + 127) / 255);
 }
 
 static void read_scanlines(void *context)
 {
     struct jpeg_reader *state = context;
     struct jpeg_decompress_struct *jpeg = &state->jpeg;
-    const size_t row_bytes = (size_t)jpeg->output_width * (size_t)jpeg->output_components;
+    const size_t row_bytes = (size_t)jpeg->output_width * (size_t)state->input->info->channels;
     const JDIMENSION first = jpeg->output_scanline, last = first + state->count;
     while (jpeg->output_scanline < last) {
         const JDIMENSION left = last - jpeg->output_scanline;
+        uint8_t *samples = state->samples + (jpeg->output_scanline - first) * row_bytes;
         JSAMPROW rows[ROWS];
         for (JDIMENSION i = 0; i < ROWS && i < left; i++)
-            rows[i] = state->samples + (jpeg->output_scanline - first + i) * row_bytes;
-        jpeg_read_scanlines(jpeg, rows, left < ROWS ? left : ROWS);
+            rows[i] = samples + i * row_bytes;
+        const JDIMENSION done =
+            jpeg_read_scanlines(jpeg, state->cmyk != NULL ? state->cmyk : rows, left < ROWS ? left : ROWS);
+        for (JDIMENSION i = 0; state->cmyk != NULL && i < done; i++)
+            convert_cmyk(state->cmyk[i], jpeg->output_width, samples + i * row_bytes);
     }
     if (last == jpeg->output_height)
         jpeg_finish_decompress(jpeg);

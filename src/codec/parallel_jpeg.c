@@ -17,7 +17,7 @@ static size_t reader_need(const struct codec_info *info)
 static bool reader_is_faster(const struct codec_info *info, const struct codec_settings *settings)
 {
     enum { PIXELS = 1 << 19 };
-    return !info->progressive && !info->cmyk && thread_pool_threads(settings->pool) > 1 &&
+    return info->jpeg.is_sequential && !info->cmyk && thread_pool_threads(settings->pool) > 1 &&
            (int64_t)info->width * info->height >= PIXELS;
 }
 

@@ -19,6 +19,7 @@ struct codec_info {
     int width, height, channels; /* of the decoded image: 3 or 4 channels for a palette, 3 for CMYK */
     int bits;                    /* of its samples: 16 if the file has 16, else 8 */
     bool cmyk;                   /* a JPEG of 4 channels; decoding converts it to RGB */
+    bool arithmetic;             /* a JPEG with arithmetic codes, not Huffman codes */
     bool interlaced;             /* a PNG whose rows are in several passes */
     bool progressive;            /* a JPEG in several scans: all of them are in memory before the first row is read */
     bool is_too_short;           /* no data of this length can fill a picture of this size */

@@ -16,9 +16,11 @@
 enum jpeg_marker {
     JPEG_MARKER_SOF0 = 0xc0, /* frame headers are SOF0 to SOF15, without the next three */
     JPEG_MARKER_SOF1 = 0xc1, /* extended sequential: a baseline picture may have it, too */
-    JPEG_MARKER_SOF2 = 0xc2, /* progressive; no later kind is read */
+    JPEG_MARKER_SOF2 = 0xc2, /* progressive */
     JPEG_MARKER_DHT = 0xc4,
     JPEG_MARKER_JPG = 0xc8,
+    JPEG_MARKER_SOF9 = 0xc9,  /* sequential with arithmetic codes */
+    JPEG_MARKER_SOF10 = 0xca, /* progressive with arithmetic codes */
     JPEG_MARKER_DAC = 0xcc,
     JPEG_MARKER_SOF15 = 0xcf,
     JPEG_MARKER_RST0 = 0xd0, /* restart markers are RST0 to RST7 */
@@ -93,8 +95,8 @@ struct jpeg_headers {
     int restart_interval;        /* in units (MCUs); 0: none */
     bool has_jfif, has_adobe;
     unsigned adobe_transform;
-    bool is_sequential; /* there is one scan, of whole blocks of all components in their order, and nothing beside it is
-                           unusual: see jpeg_check.c */
+    bool is_sequential; /* there is one scan, of whole blocks of all components in their order, in Huffman codes, and
+                           nothing beside it is unusual: see jpeg_check.c */
     size_t scan, scan_size; /* if IS_SEQUENTIAL: where the data of the scan begin in the file, and their size */
     bool has_quantisers;    /* all components have theirs before the first scan, and there are 1 or 3 */
 };

@@ -16,6 +16,11 @@ enum { SCANS_MAX = 100 };
  * that 32767 blocks have no more coefficients. */
 enum { COEFFICIENT_SCANS_MAX = 1 + 13 };
 
+/* The bits of data that a scan of arithmetic codes may lack. A flat picture needs nearly no data: a decision may take
+ * about 2^-15 bits, and zeros at the end are left out (T.81, annex D). So 2^21 blocks need none: 134 Mpixel of grey.
+ * Each further block needs as many bits as with Huffman codes, so that a small file costs little work. */
+enum { ARITHMETIC_FREE_BITS = 1 << 22 };
+
 /* The scans of a component. */
 struct component_scans {
     bool filled;       /* one gave the DC coefficients */
@@ -124,16 +129,22 @@ static bool read_other(const struct jpeg_segment *segment, struct jpeg_headers *
 
 /* ---- The frame ---- */
 
-/* Why a kind of compression is not read, or NULL if it is read. The last hexadecimal digit of the frame's marker is its
- * kind. */
+/* The kind of JPEG that has such a marker, if it is not read, or NULL (T.81, table B.1; T.87). */
 static const char *name_unsupported(unsigned marker)
 {
-    static const char *const kinds[16] = {
-        [3] = "lossless",          [5] = "hierarchical",      [6] = "hierarchical",      [7] = "hierarchical",
-        [9] = "arithmetic-coded",  [10] = "arithmetic-coded", [11] = "arithmetic-coded", [13] = "arithmetic-coded",
-        [14] = "arithmetic-coded", [15] = "arithmetic-coded",
+    static const char *const kinds[256] = {
+        [0xc3] = "lossless",     [0xcb] = "lossless",     [0xc5] = "hierarchical",
+        [0xc6] = "hierarchical", [0xc7] = "hierarchical", [0xcd] = "hierarchical",
+        [0xce] = "hierarchical", [0xcf] = "hierarchical", [0xde] = "hierarchical", /* DHP */
+        [0xf7] = "JPEG-LS",
     };
-    return kinds[marker & 15];
+    return kinds[marker];
+}
+
+/* Is this the marker of a progressive frame? */
+static bool is_progressive(unsigned frame)
+{
+    return frame == JPEG_MARKER_SOF2 || frame == JPEG_MARKER_SOF10;
 }
 
 /* Check and read a frame header: bits, height, width, number of components, then 3 bytes for each component: its
@@ -142,12 +153,7 @@ static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *s
 {
     struct codec_info *info = &state->info;
     struct jpeg_headers *headers = &info->jpeg;
-    const char *unsupported = name_unsupported(segment->marker);
     const uint8_t *data = segment->data;
-    if (unsupported != NULL)
-        return error_about(state->error, ERROR_WORK, state->name,
-                           "is a JPEG of the %s kind, which is not read; save it again as a plain JPEG or PNG",
-                           unsupported);
     if (state->info.width > 0)
         return DAMAGED(state, "it has %s", "two frame headers");
     if (segment->size < 6 || segment->size != 6 + 3 * (size_t)data[5])
@@ -158,6 +164,7 @@ static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *s
     info->channels = components >= 3 ? 3 : 1;
     info->bits = data[0];
     info->cmyk = components == 4;
+    info->arithmetic = segment->marker >= JPEG_MARKER_SOF9;
     if (info->bits != 8)
         return error_about(state->error, ERROR_WORK, state->name,
                            "is a JPEG of %d bits per sample, and only 8 are read; save it again with 8 bits",
@@ -253,7 +260,7 @@ static bool check_scan(const struct jpeg_segment *segment, struct jpeg_state *st
     if (segment->size < 4 + 2 * count)
         return true;
     const unsigned first = data[1 + 2 * count], last = data[2 + 2 * count];
-    const unsigned block_bits = headers->frame != JPEG_MARKER_SOF2 ? 2 : first == 0 ? 1 : 0;
+    const unsigned block_bits = !is_progressive(headers->frame) ? 2 : first == 0 ? 1 : 0;
     for (size_t i = 0; i < count; i++) {
         const int number = find_component(headers, data[1 + 2 * i], &taken);
         if (number < 0)
@@ -273,7 +280,7 @@ static void note_data(size_t at, size_t size, struct jpeg_state *state)
 {
     struct codec_info *info = &state->info;
     info->data += size;
-    info->is_too_short |= 8 * (uint64_t)size < state->data_bits;
+    info->is_too_short |= 8 * (uint64_t)size + (info->arithmetic ? ARITHMETIC_FREE_BITS : 0) < state->data_bits;
     state->data_bits = 0;
     state->is_unusual |= state->scans == 0 && size > 0;
     info->jpeg.scan = at;
@@ -283,6 +290,11 @@ static void note_data(size_t at, size_t size, struct jpeg_state *state)
 /* Check and read one complete segment. */
 static bool check_segment(const struct jpeg_segment *segment, struct jpeg_state *state)
 {
+    const char *unsupported = name_unsupported(segment->marker);
+    if (unsupported != NULL)
+        return error_about(state->error, ERROR_WORK, state->name,
+                           "is a JPEG of the %s kind, which is not read; save it again as a plain JPEG or PNG",
+                           unsupported);
     state->last = segment->marker;
     state->info.other_content |= container_other_content_of(segment);
     if (state->index.data == NULL && container_is_picture_index(segment))
@@ -337,8 +349,9 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct code
     note_data(from, segment.at - from, &state);
     for (int i = 0; i < found->jpeg.component_count; i++)
         found->is_too_short |= !state.components[i].filled;
-    found->progressive = found->jpeg.frame == JPEG_MARKER_SOF2 || state.scans > 1;
-    found->jpeg.is_sequential = !state.is_unusual && !found->progressive && state.last == JPEG_MARKER_SOS;
+    found->progressive = is_progressive(found->jpeg.frame) || state.scans > 1;
+    found->jpeg.is_sequential =
+        !state.is_unusual && !found->progressive && !found->arithmetic && state.last == JPEG_MARKER_SOS;
     found->other_content |= container_other_content_behind(bytes, size, size - segment.left, &state.index);
     *info = *found;
     return true;

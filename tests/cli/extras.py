@@ -4,8 +4,8 @@
 of the image fuzzer.
 
 Pillow writes animations and MPO files; the others are put together here. A warning and the report must name what each
-holds, and --in-place must keep it, as it keeps a CMYK JPEG. Files that hold nothing else, PngSuite among them, must
-give no warning. Skipped (exit status 77) if Pillow is not installed."""
+holds, and --in-place must keep it, as it keeps a CMYK JPEG, whose samples must be Pillow's. Files that hold nothing
+else, PngSuite among them, must give no warning. Skipped (exit status 77) if Pillow is not installed."""
 import glob
 import io
 import json
@@ -24,7 +24,7 @@ except ImportError:
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import skip  # noqa: E402
+from harness import has_codec, skip  # noqa: E402
 from write_png import chunk  # noqa: E402
 
 PNGSUITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "pngsuite")
@@ -169,15 +169,42 @@ def check_all(program, folder, files):
         yield f"in place with --first-picture, then without: exit statuses {forced[0]} and {again[0]}"
 
 
+def make_cmyk():
+    """CMYK and YCCK by Pillow, with Adobe's marker; and CMYK without it. Pillow stores inverted samples."""
+    inks = [Image.effect_noise((40, 24), 20 + 20 * i) for i in range(4)]
+    for name, options in (("", {"subsampling": 0}), ("-subsampled", {"subsampling": 2}),
+                          ("-progressive", {"progressive": True})):
+        file = io.BytesIO()
+        Image.merge("CMYK", inks).save(file, "JPEG", **options)
+        data = file.getvalue()
+        at = data.index(b"\xff\xee\0\x0eAdobe")
+        yield f"cmyk{name}.jpg", data
+        yield f"ycck{name}.jpg", data[:at + 15] + b"\2" + data[at + 16:]
+        yield f"unmarked{name}.jpg", data[:at] + data[at + 16:]
+
+
 def check_cmyk(program, folder):
-    path = os.path.join(folder, "cmyk.jpg")
-    Image.new("CMYK", (24, 16), (10, 60, 110, 30)).save(path)
-    status, lines, _ = run(program, "identity", path, os.path.join(folder, "rgb.png"))
-    if status != 0 or about(lines, path) != ["is CMYK; the output will be RGB"]:
-        yield f"CMYK: exit status {status}, {lines}"
-    status, lines, _ = run(program, "--in-place", "--first-picture", "identity", path)
-    if status != 1 or len(lines) != 1 or Image.open(path).mode != "CMYK":
-        yield f"CMYK in place: exit status {status}, {lines}"
+    path, output = os.path.join(folder, "cmyk.jpg"), os.path.join(folder, "rgb.png")
+    for name, data in make_cmyk():
+        with open(path, "wb") as file:
+            file.write(data)
+        status, lines, _ = run(program, "identity", path, output)
+        if not has_codec(program, "libjpeg-turbo"):
+            if status != 1 or "is read only if libjpeg-turbo is built in" not in " ".join(lines):
+                yield f"{name}: exit status {status}, {lines}"
+            continue
+        if status != 0 or about(lines, path) != ["is CMYK; the output will be RGB"]:
+            yield f"{name}: exit status {status}, {lines}"
+        elif Image.open(output).tobytes() != Image.open(path).convert("RGB").tobytes():
+            yield f"{name}: the samples are not Pillow's"
+        status, lines, _ = run(program, "--in-place", "--first-picture", "identity", path)
+        if status != 1 or len(lines) != 1 or Image.open(path).mode != "CMYK":
+            yield f"{name} in place: exit status {status}, {lines}"
+        with open(path, "wb") as file:
+            file.write(data[:-len(data) // 4] + b"\xff\xd9")
+        status, lines, _ = run(program, "identity", path, output)
+        if status != 1 or "is damaged" not in " ".join(lines):
+            yield f"{name} cut short: exit status {status}, {lines}"
 
 
 def check_pngsuite(program, folder):
@@ -191,10 +218,10 @@ def main():
     if Image is None:
         skip("Pillow is not installed")
     if sys.argv[1] == "--seeds":
-        files = make_files()
-        for name in ("animated.png", "disparity.jpg", "all.jpg"):
+        files = {name: data for name, (data, _) in make_files().items()} | dict(make_cmyk())
+        for name in ("animated.png", "disparity.jpg", "all.jpg", "cmyk.jpg", "ycck-subsampled.jpg"):
             with open(os.path.join(sys.argv[2], name), "wb") as file:
-                file.write(files[name][0])
+                file.write(files[name])
         return 0
     program = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:

@@ -64,6 +64,8 @@ def jpegs(folder):
     yield "restart", output_of("cjpeg", "-restart", "1B", "-optimize", data=pixels)
     yield "quality-1", output_of("cjpeg", "-quality", "1", data=pixels)
     yield "quality-100", output_of("cjpeg", "-quality", "100", "-dct", "float", data=pixels)
+    for name, options in (("", []), ("-progressive", ["-progressive"]), ("-restart", ["-restart", "1B"])):
+        yield "arithmetic" + name, output_of("cjpeg", "-arithmetic", "-quality", "60", *options, data=pixels)
     for name, text in SCANS.items():
         path = os.path.join(folder, "scans.tmp")
         with open(path, "w", encoding="ascii") as file:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the tests in Python share: running gpuconv, and skipping."""
+import re
 import subprocess
 import sys
 import time
@@ -18,6 +19,10 @@ def run(program, *arguments, status=0):
     if done.returncode != status:
         sys.exit(f"gpuconv {' '.join(arguments)}: exit status {done.returncode}, expected {status}\n{done.stderr}")
     return done
+
+
+def has_codec(program, name):
+    return not re.search(f"{name}.*not built in", run(program, "--list-codecs").stdout)
 
 
 def run_and_signal(command, delay, number, **options):

@@ -95,19 +95,28 @@ uint8_t *make_jpeg(const struct jpeg_recipe *recipe, size_t *size)
     jpeg.image_width = (JDIMENSION)recipe->width;
     jpeg.image_height = (JDIMENSION)recipe->height;
     jpeg.input_components = recipe->components;
-    jpeg.in_color_space = recipe->components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg.in_color_space = recipe->components == 1 ? JCS_GRAYSCALE : recipe->components == 3 ? JCS_RGB : JCS_CMYK;
     jpeg_set_defaults(&jpeg);
+    if (recipe->is_ycck)
+        jpeg_set_colorspace(&jpeg, JCS_YCCK);
     if (recipe->scale > 0) /* quantisers of 16 bits, if they are large */
         jpeg_set_linear_quality(&jpeg, recipe->scale, FALSE);
     else
         jpeg_set_quality(&jpeg, recipe->quality, FALSE);
     jpeg.comp_info[0].h_samp_factor = recipe->horizontal;
     jpeg.comp_info[0].v_samp_factor = recipe->vertical;
+    if (recipe->components == 4) {
+        jpeg.comp_info[3].h_samp_factor = recipe->horizontal;
+        jpeg.comp_info[3].v_samp_factor = recipe->vertical;
+    }
     for (int i = 1; i < recipe->components && recipe->shares_tables; i++)
         jpeg.comp_info[i].quant_tbl_no = jpeg.comp_info[i].dc_tbl_no = jpeg.comp_info[i].ac_tbl_no = 0;
     jpeg.restart_interval = (unsigned)recipe->restart_mcus;
     jpeg.restart_in_rows = recipe->restart_rows;
     jpeg.optimize_coding = recipe->is_optimised;
+    jpeg.arith_code = recipe->is_arithmetic;
+    if (recipe->is_progressive)
+        jpeg_simple_progression(&jpeg);
     if (recipe->coefficients > 0)
         write_coefficients(&jpeg, recipe);
     else
@@ -134,8 +143,9 @@ static void errors_exit(j_common_ptr jpeg)
 static void errors_emit(j_common_ptr jpeg, int level)
 {
     const int code = jpeg->err->msg_code;
-    if (level < 0 && code != JWRN_EXTRANEOUS_DATA && code != JWRN_ADOBE_XFORM && code != JWRN_JFIF_MAJOR &&
-        code != JWRN_NOT_SEQUENTIAL)
+    const bool is_arithmetic = ((j_decompress_ptr)jpeg)->arith_code;
+    if (level < 0 && (code != JWRN_EXTRANEOUS_DATA || is_arithmetic) && code != JWRN_ADOBE_XFORM &&
+        code != JWRN_JFIF_MAJOR && code != JWRN_NOT_SEQUENTIAL)
         errors_exit(jpeg);
 }
 
@@ -151,7 +161,7 @@ static void decode(struct decoding *decoding, const uint8_t *bytes, size_t size)
     jpeg_create_decompress(jpeg);
     jpeg_mem_src(jpeg, bytes, size);
     jpeg_read_header(jpeg, TRUE);
-    jpeg->out_color_space = jpeg->num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg->out_color_space = jpeg->num_components == 1 ? JCS_GRAYSCALE : jpeg->num_components == 3 ? JCS_RGB : JCS_CMYK;
     jpeg_start_decompress(jpeg);
     const size_t row = (size_t)jpeg->output_width * (size_t)jpeg->output_components;
     decoding->samples = malloc(row * jpeg->output_height);

@@ -275,6 +275,22 @@ static void test_jpeg_data_fill_the_picture(void **state)
         }
 }
 
+/* Arithmetic codes need no data up to 2^22 bits of Huffman codes, two a block, or one for DC of a progressive file. */
+static void test_arithmetic_data_fill_the_picture(void **state)
+{
+    (void)state;
+    for (unsigned progressive = 0; progressive < 2; progressive++)
+        for (unsigned over = 0; over < 2; over++) {
+            struct blob file =
+                begin_jpeg(progressive ? JPEG_MARKER_SOF10 : JPEG_MARKER_SOF9, 1, (const uint8_t *)"\x11");
+            put_big16(file.bytes + 7, 8 * 2048 + over);            /* its height */
+            put_big16(file.bytes + 9, progressive ? 16384 : 8192); /* and width */
+            append_scan(&file, 1, 1, 0, progressive ? 0 : 63, 100);
+            assert_true(blob_append(&file, "\xff\xd9", 2));
+            assert_int_equal(is_too_short(&file), over);
+        }
+}
+
 /* Each component has a scan with its DC coefficients. */
 static void test_jpeg_data_fill_each_component(void **state)
 {
@@ -297,13 +313,14 @@ static void test_jpeg_data_fill_each_component(void **state)
 static void test_jpeg_scans_of_a_coefficient(void **state)
 {
     (void)state;
-    for (int scans = 14; scans <= 15; scans++) {
-        struct blob file = begin_jpeg(JPEG_MARKER_SOF2, 1, (const uint8_t *)"\x11");
+    for (int i = 0; i < 4; i++) {
+        const int scans = 14 + i % 2;
+        struct blob file = begin_jpeg(i < 2 ? JPEG_MARKER_SOF2 : JPEG_MARKER_SOF10, 1, (const uint8_t *)"\x11");
         struct codec_info info;
         struct error error = {0};
         append_scan(&file, 1, 1, 0, 0, 2);
-        for (int i = 0; i < scans; i++)
-            append_scan(&file, 1, 1, i % 2 == 0 ? 1 : 30, i % 2 == 0 ? 30 : 63, 1); /* all have coefficient 30 */
+        for (int j = 0; j < scans; j++)
+            append_scan(&file, 1, 1, j % 2 == 0 ? 1 : 30, j % 2 == 0 ? 30 : 63, 1); /* all have coefficient 30 */
         assert_true(blob_append(&file, "\xff\xd9", 2));
         assert_int_equal(jpeg_check(file.bytes, file.size, "x", &info, &error), scans == 14);
         assert_int_equal(strstr(error.message, "more than 14 scans with one coefficient") != NULL, scans == 15);
@@ -387,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_jpeg_damage),
         cmocka_unit_test(test_jpeg_append),
         cmocka_unit_test(test_jpeg_data_fill_the_picture),
+        cmocka_unit_test(test_arithmetic_data_fill_the_picture),
         cmocka_unit_test(test_jpeg_data_fill_each_component),
         cmocka_unit_test(test_jpeg_scans_of_a_coefficient),
         cmocka_unit_test(test_png_data_fill_the_picture),

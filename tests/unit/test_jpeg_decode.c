@@ -8,6 +8,7 @@
 #include "jpeg/decode_loops.h"
 #include "jpeg_files.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -507,6 +508,113 @@ static void test_mutated_files(void **state)
     assert_in_range(unsupported, FILES * MUTATIONS / 50, FILES * MUTATIONS * 9 / 10); /* both happen */
 }
 
+/* ---- CMYK and arithmetic codes ---- */
+
+/* The kinds that only libjpeg-turbo reads. All parts of NUMBER say what the recipe has; there are 96. */
+static struct jpeg_recipe make_rare_recipe(int number)
+{
+    static const int restarts[] = {0, 5};
+    struct jpeg_recipe recipe = {.width = 61, .height = 45, .quality = 80, .noise = 60, .seed = (uint32_t)number};
+    recipe.components = number % 4 == 0 ? 1 : number % 4 == 1 ? 3 : 4;
+    recipe.is_ycck = number % 4 == 3;
+    const int *factor = factors[recipe.components == 1 ? 0 : number / 4 % 3];
+    recipe.horizontal = factor[0];
+    recipe.vertical = factor[1];
+    recipe.is_progressive = number / 12 % 2 != 0;
+    recipe.is_arithmetic = number / 24 % 2 != 0;
+    recipe.restart_mcus = restarts[number / 48 % 2];
+    return recipe;
+}
+
+/* What CMYK becomes, in place, by the formula of the manual. */
+static void convert_cmyk(uint8_t *samples, int pixels)
+{
+    for (int i = 0; i < pixels; i++)
+        for (int c = 0; c < 3; c++)
+            samples[3 * i + c] = (uint8_t)lround(samples[4 * i + c] * samples[4 * i + 3] / 255.0);
+}
+
+/* All have the samples of libjpeg-turbo, whichever of both codecs is named, and a GPU declines those that it cannot
+ * read. */
+static void test_rare_files(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 96; i++) {
+        const struct jpeg_recipe recipe = make_rare_recipe(i);
+        int width = 0, height = 0, components = 0;
+        struct jpeg_layout layout;
+        struct jpeg_scan scan;
+        struct image image;
+        struct error error;
+        size_t size = 0;
+        uint8_t *file = make_jpeg(&recipe, &size);
+        uint8_t *expected = decode_jpeg(file, size, &width, &height, &components);
+        assert_int_equal(components, recipe.components);
+        if (components == 4)
+            convert_cmyk(expected, width * height);
+        for (int j = 0; j < 2; j++) {
+            const struct codec_settings settings = {.codec =
+                                                        codec_find(j == 0 ? "parallel-jpeg" : "libjpeg-turbo", NULL)};
+            if (!codec_decode(file, size, "rare", &settings, &image, NULL, &error))
+                fail_msg("recipe %d: %s", i, error.message);
+            assert_int_equal(image.channels, components == 1 ? 1 : 3);
+            assert_memory_equal(image.samples, expected, image_bytes(&image));
+            image_free(&image);
+        }
+        assert_int_equal(read_headers(file, size, &layout, &scan),
+                         components < 4 && !recipe.is_progressive && !recipe.is_arithmetic);
+        free(expected);
+        free(file);
+    }
+}
+
+/* Is a file refused, by whichever codec is chosen? */
+static bool is_refused(const uint8_t *file, size_t size)
+{
+    const struct codec_settings settings = {.codec = NULL};
+    struct image image;
+    struct error error;
+    const bool done = codec_decode(file, size, "damaged", &settings, &image, NULL, &error);
+    if (done)
+        image_free(&image);
+    return !done;
+}
+
+/* Damaged CMYK is refused if its data end early. Arithmetic-coded data are refused if any are left, which nearly every
+ * change of a byte leads to. */
+static void test_damaged_rare_files(void **state)
+{
+    enum { TIMES = 20, MORE = 40 };
+    int missed = 0, changed = 0;
+    uint32_t seed = 7;
+    (void)state;
+    for (int i = 0; i < 48; i++) {
+        const struct jpeg_recipe recipe = make_rare_recipe(i);
+        size_t size = 0;
+        uint8_t *file = make_jpeg(&recipe, &size);
+        uint8_t *copy = malloc(size + MORE);
+        for (size_t j = 0; j < TIMES && (recipe.is_arithmetic || recipe.components == 4); j++) {
+            memcpy(copy, file, size);
+            const size_t at = size - 2 - (size / 2) * j / TIMES; /* all in the data of the last scan, or a marker */
+            if (recipe.is_arithmetic) {
+                copy[at - 1] ^= (uint8_t)(1u << (next_random(&seed) & 7));
+                missed += !is_refused(copy, size);
+                changed++;
+            } else if (!recipe.is_progressive && j > 0) {
+                memcpy(copy + at, "\xff\xd9", 2);
+                assert_true(is_refused(copy, at + 2));
+            }
+        }
+        memcpy(copy, file, size - 2);
+        memset(copy + size - 2, 'x', MORE);
+        memcpy(copy + size - 2 + MORE, "\xff\xd9", 2);
+        assert_int_equal(is_refused(copy, size + MORE), recipe.is_arithmetic);
+        free(copy);
+        free(file);
+    }
+    assert_in_range(missed, 0, changed / 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +630,8 @@ int main(void)
         cmocka_unit_test(test_dc_wraps),
         cmocka_unit_test(test_damage_is_declined),
         cmocka_unit_test(test_mutated_files),
+        cmocka_unit_test(test_rare_files),
+        cmocka_unit_test(test_damaged_rare_files),
     };
     return cmocka_run_group_tests_name("jpeg_decode", tests, NULL, NULL);
 }

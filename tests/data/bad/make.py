@@ -83,7 +83,8 @@ FILES = {
     "zero-width.jpg": jpeg(header=frame(width=0)),
     "12-bit.jpg": jpeg(header=frame(0xC1, bits=12)),
     "lossless.jpg": jpeg(header=frame(0xC3)),
-    "arithmetic.jpg": jpeg(header=frame(0xC9)),
+    "hierarchical.jpg": b"\xff\xd8" + frame(0xDE) + jpeg()[2:],
+    "jpeg-ls.jpg": jpeg(header=frame(0xF7)),
     "segment.jpg": b"\xff\xd8\xff\xe0\xff\xffJFIF",
     # A byte of data for 553,725 blocks.
     "few-data.jpg": jpeg(header=frame(height=5400, width=65500)),
