@@ -52,7 +52,7 @@ enum { THREAD_BYTES = 1 << 19 };
  * bytes of the samples at the file's depth or at the image's, whichever is larger. The steps need at most:
  *
  *   decode a PNG                      S, and S inflated
- *   decode a progressive JPEG         S, and 3 S coefficients
+ *   decode row by row                 S, and what the codec says; 3 S bound the coefficients of a progressive JPEG
  *   decode fetched rows               S, S at the file's depth, and these rows, in whole units
  *   convert the depth, or turn it     S, and S
  *   filter                            S, and S
@@ -88,7 +88,9 @@ struct job_memory job_estimate_memory(const struct job_worker *worker, struct co
     const struct row_source image = {.image = shape};
     const struct row_sink sink = {.multiple = 1};
     const size_t raw = info->codec->any_order ? codec_raw_bytes(info) * ((size_t)info->height + CODEC_UNIT_ROWS) : 0;
+    const size_t reader = codec_reader_need(info);
     need.image += size + 4 * samples + (raw > 2 * samples ? raw - 2 * samples : 0) +
+                  (reader > 3 * samples ? reader - 3 * samples : 0) +
                   (conversion->codec.compression > CODEC_COMPRESSION ? samples / 2 : 0) +
                   pipeline_stream_need(&worker->request, shape, &image, &sink);
     return need;

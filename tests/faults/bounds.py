@@ -6,8 +6,8 @@ import random
 import re
 
 from faults import FULL, check, main, run, tree, write
-from harness import peak
-from large_files import jpeg, png as flat_png
+from harness import has_codec, peak
+from large_files import cmyk, jpeg, png as flat_png
 from write_png import png, unfiltered
 
 MEBI = 1 << 20
@@ -46,6 +46,13 @@ def find_need(command):
         allowed = int((float(needs[1]) + 0.1) * UNITS[needs[2]])  # a tenth is what the sentence shows
 
 
+def check_need(command, what):
+    need, memory = find_need(command)
+    taken = memory - peak([command[0], "--version"])[1]
+    check(taken <= need,
+          f"{what} {command[2:]}: takes {taken / MEBI:.1f} MiB, and --memory {need / MEBI:.1f} MiB allows it")
+
+
 def write_files(program, width, height):
     """Files of all kinds, of noise, which no codec makes smaller. Returns their names."""
     for name, channels, bits in (("8", 3, 8), ("16", 3, 16), ("grey", 1, 8), ("alpha", 4, 8)):
@@ -54,21 +61,19 @@ def write_files(program, width, height):
     for name, options in (("noise", ["--quality", "100"]), ("scans", ["--progressive"])):
         check(run([program, *options, "identity", "8.png", name + ".jpg"]).status == 0, name)
     write("flat.jpg", jpeg(width, height, progressive=True))
+    if has_codec(program, "libjpeg-turbo"):
+        write("cmyk.jpg", cmyk(width, height))
     return [name for name in os.listdir() if name.endswith((".png", ".jpg"))]
 
 
 def check_bounds(program, width, height, all_threads):
-    start = peak([program, "--version"])[1]
     count = 0
     for name in write_files(program, width, height):
         for options, suffix in OPTIONS:
             count += 1
             output = "o" + (suffix or name[-4:])
             threads = str(all_threads[count % len(all_threads)])
-            command = [program, "--quiet", "--threads", threads, *options, name, output]
-            need, memory = find_need(command)
-            check(memory - start <= need, f"{width} x {height} {command[2:]}: takes {(memory - start) / MEBI:.1f} MiB, "
-                  f"and --memory {need / MEBI:.1f} MiB allows it")
+            check_need([program, "--quiet", "--threads", threads, *options, name, output], f"{width} x {height}")
             os.remove(output)
 
 
@@ -77,6 +82,13 @@ def test_bounds(program):
     if FULL:
         check_bounds(program, 600, 400, (4,))
         check_bounds(program, 4000, 3000, (1, 8))
+
+
+def test_wide(program):
+    """Some wide rows of tall units, in an image that is in memory as a whole."""
+    if has_codec(program, "libjpeg-turbo"):
+        write("wide.jpg", cmyk(65500, 8, factors=0x44, orientation=6))
+        check_need([program, "--quiet", "--threads", "2", "identity", "wide.jpg", "o.png"], "65500 x 8")
 
 
 def test_stream(program):
@@ -105,4 +117,4 @@ def test_growth(program):
           "growth: other outputs")
 
 
-main([test_bounds, test_stream, test_growth])
+main([test_bounds, test_wide, test_stream, test_growth])

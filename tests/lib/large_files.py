@@ -37,6 +37,15 @@ def segment(marker, data):
     return struct.pack(">BBH", 0xff, marker, len(data) + 2) + data
 
 
+def cmyk(width, height, factors=0x11, orientation=1):
+    """A progressive CMYK JPEG with arithmetic codes, which need no data for one colour."""
+    exif = b"Exif\0\0MM\0*" + struct.pack(">IHHHIHHI", 8, 1, 0x112, 3, 1, orientation, 0, 0)
+    return (b"\xff\xd8" + segment(0xe1, exif) + segment(0xdb, b"\0" + 64 * b"\1")
+            + segment(0xca, struct.pack(">BHHB", 8, height, width, 4)
+                      + b"".join(bytes([i, factors, 0]) for i in range(4)))
+            + b"".join(segment(0xda, bytes([1, i, 0, 0, 0, 0])) for i in range(4)) + b"\xff\xd9")
+
+
 def jpeg(width, height, progressive=False):
     """A JPEG of one grey. Each code of its tables is the bit 0: "no difference", and "no more coefficients"."""
     bits = (width + 7) // 8 * ((height + 7) // 8) * (1 if progressive else 2)
