@@ -4,9 +4,11 @@
 #ifndef GPUCONV_BYTES_H
 #define GPUCONV_BYTES_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The big-endian number in the 4 bytes at BYTES. */
 static inline uint32_t big32(const uint8_t *bytes)
@@ -46,6 +48,17 @@ static inline void put_big16(uint8_t *bytes, unsigned value)
 {
     bytes[0] = (uint8_t)(value >> 8);
     bytes[1] = (uint8_t)value;
+}
+
+/* Copy COUNT numbers of 2 bytes from big-endian to the machine's order, or back. */
+static inline void bytes_swap_big16(const uint8_t *in, size_t count, uint8_t *out)
+{
+    for (size_t i = 0; i < 2 * count; i += 2) {
+        uint16_t number;
+        memcpy(&number, in + i, sizeof number);
+        number = be16toh(number);
+        memcpy(out + i, &number, sizeof number);
+    }
 }
 
 /* Do the SIZE bytes at BYTES contain TEXT (without its NUL)? */

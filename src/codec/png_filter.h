@@ -5,10 +5,8 @@
 #ifndef GPUCONV_PNG_FILTER_H
 #define GPUCONV_PNG_FILTER_H
 
-#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 /* The most bytes of a pixel: four samples of 16 bits. Rows to filter have as many zeros before them. */
 enum { PNG_PIXEL_MAX = 8 };
@@ -20,17 +18,6 @@ enum { PNG_FILTERS = 5, PNG_ROWS = 8 };
 static inline size_t png_filter_scratch(size_t size)
 {
     return 4 * size;
-}
-
-/* Swap COUNT samples of 16 bits between a PNG's byte order, the upper byte first, and the machine's. */
-static inline void png_swap_samples(const uint8_t *in, size_t count, uint8_t *out)
-{
-    for (size_t i = 0; i < 2 * count; i += 2) {
-        uint16_t sample;
-        memcpy(&sample, in + i, sizeof sample);
-        sample = be16toh(sample);
-        memcpy(out + i, &sample, sizeof sample);
-    }
 }
 
 /* Filter ROW with the filter whose sum of absolute differences is smallest. ABOVE is the row above, or zeros for the

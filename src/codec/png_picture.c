@@ -130,7 +130,7 @@ static void expand_row(const struct png_picture *picture, const uint8_t *row, si
     else if (picture->bits == 8)
         expand_pixels(picture, row, count, 8, out, step);
     else if (picture->bits == 16 && !picture->transparent && step == 2 * channels)
-        png_swap_samples(row, count * channels, out);
+        bytes_swap_big16(row, count * channels, out);
     else if (picture->bits == 16)
         expand_pixels(picture, row, count, 16, out, step);
     else

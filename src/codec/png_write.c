@@ -105,7 +105,7 @@ static void copy_row(const struct encoding *encoding, const uint8_t *samples, ui
     if (image_sample_bytes(&encoding->shape) == 1)
         memcpy(out, samples, encoding->row_bytes);
     else
-        png_swap_samples(samples, encoding->row_bytes / 2, out);
+        bytes_swap_big16(samples, encoding->row_bytes / 2, out);
 }
 
 /* Filter ROWS. IS_FIRST: no row is above them. Without compression, filters gain nothing and are not used. */
