@@ -311,6 +311,7 @@ static bool writer_open(struct codec_writer *writer, int threads, struct error *
     encoding->bands = (shape->height - 1) / encoding->band_rows + 1;
     writer->state = encoding;
     writer->sink.multiple = encoding->band_rows;
+    writer->sink.reads_above = true;
     writer->sink.encode = encode_rows;
     writer->sink.write = write_rows;
     writer->finishes_late = encoding->level >= LIBDEFLATE_LEVEL;

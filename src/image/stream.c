@@ -205,7 +205,7 @@ static bool make_band(const struct stream *stream, int band, int thread, double 
     const struct image rows = made_band(stream, band);
     if (stream->make != NULL) {
         struct image produced = rows;
-        const int above = sink->encode != NULL && first > 0 ? 1 : 0; /* another thread makes that row, too */
+        const int above = sink->reads_above && first > 0 ? 1 : 0; /* another thread makes that row, too */
         produced.height += above;
         produced.samples -= (size_t)above * image_row_bytes(&rows);
         if (!stream->make(stream->context, thread, first - above, &produced, error))

@@ -255,7 +255,8 @@ static bool stream(const struct request *request, const struct image *image, str
                                          .read = read_any};
     rows->calls = calloc((size_t)image->height, sizeof *rows->calls);
     assert_non_null(rows->calls);
-    const struct row_sink sink = {.context = rows, .multiple = rows->multiple, .encode = encode, .write = write_rows};
+    const struct row_sink sink = {
+        .context = rows, .multiple = rows->multiple, .reads_above = true, .encode = encode, .write = write_rows};
     const bool done = pipeline_stream(&pipeline, image, rows->any_order ? &any_order : &in_order, &sink, error);
     for (int y = 0; done && rows->any_order && y < image->height; y++)
         assert_int_equal(atomic_load(&rows->calls[y]), 3);
