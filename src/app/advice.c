@@ -75,7 +75,7 @@ static bool takes(const struct format *format, const char *name)
 {
     if (strcmp(name, "background") == 0)
         return !format->holds_alpha;
-    return strcmp(name, "compression") == 0 ? !format->is_lossy : format->is_lossy;
+    return strcmp(name, "compression") == 0 ? format->is_compressed : format->is_lossy;
 }
 
 /* May an output of the list take the option NAME? A job without a format writes the format of its input. */
@@ -94,11 +94,14 @@ void warn_unused_by_files(const struct options *options, const struct file_list 
     const struct format *all = formats(&count);
     for (size_t i = 0; list->count > 0 && i < sizeof names / sizeof *names; i++) {
         char words[32] = "", reason[64];
+        const struct format *last = all;
         if (!options_given(options, names[i]) || may_use(list, names[i]))
             continue;
         for (const struct format *format = all; format < all + count; format++)
+            last = takes(format, names[i]) ? format : last;
+        for (const struct format *format = all; format <= last; format++)
             if (takes(format, names[i]))
-                text_add_word(words, sizeof words, format->name, " or ");
+                text_add_word(words, sizeof words, format->name, format == last ? " or " : NULL);
         snprintf(reason, sizeof reason, ": no output is a %s", words);
         warn_option(options, names[i], reason);
     }

@@ -57,10 +57,17 @@ static bool check_picture(const struct options *options, struct error *error)
 }
 
 /* Neither folder may be in the other: --update would take its files for those of the other. Pictures in one of the
- * folders would be compared by the next run. */
+ * folders would be compared by the next run. That run also replaces these pictures, which it knows by a comment in
+ * each. */
 static bool check_folders(const struct options *options, struct error *error)
 {
     const char *const folders[2] = {options->expected, options->actual};
+    const struct format *format = options->list.format;
+    if (options->picture != NULL && format != NULL && !format->holds_metadata)
+        return error_set(error, ERROR_USAGE,
+                         "a %s cannot hold the mark by which the next run replaces the pictures in %s; leave --format "
+                         "out, or give --format png",
+                         format->name, options->picture);
     const bool inside[2] = {file_is_inside(folders[0], folders[1]), file_is_inside(folders[1], folders[0])};
     for (int i = 0; i < 2; i++) {
         if (!is_folder(folders[i]) && !(i == 0 && options->compare.update && access(folders[i], F_OK) != 0))

@@ -116,8 +116,7 @@ const struct option option_table[] = {
     VALUE("threads", "N", GROUP_BACKEND, KIND_NUMBER, threads, "use N CPU threads for an image (default all)", .low = 1,
           .high = PARALLEL_THREADS_MAX),
 
-    VALUE("format", "FORMAT", GROUP_FILE, KIND_FORMAT, list.format, "write this format, whatever the suffix says",
-          .word = format_word),
+    VALUE("format", "FORMAT", GROUP_FILE, KIND_FORMAT, list.format, "write this format", .word = format_word),
     VALUE("depth", "BITS", GROUP_FILE, KIND_BITS, job.codec.bits, "convert the samples to this many bits",
           .word = depth_word),
     VALUE("quality", "N", GROUP_FILE, KIND_QUALITY, job.codec.quality, "JPEG quality from 1 to 100, or keep", .low = 1,
@@ -126,7 +125,7 @@ const struct option option_table[] = {
           .word = subsampling_word),
     FLAG("progressive", GROUP_FILE, job.codec.progressive, "write progressive JPEGs, which are smaller but slower"),
     VALUE("background", "COLOUR", GROUP_FILE, KIND_COLOUR, job.codec.background,
-          "background of a JPEG, such as #ff8000 (default white)"),
+          "background if alpha is lost, as #ff8000 (default white)"),
     VALUE("compression", "N", GROUP_FILE, KIND_NUMBER, job.codec.compression,
           "PNG compression effort from 0 (none) to 9", .high = 9),
     VALUE("codec", "NAME", GROUP_FILE, KIND_CODEC, job.codec.codec,

@@ -181,7 +181,7 @@ static int list_codecs(const struct options *options)
             if (codec_reads(codec, format) || codec_writes(codec, format))
                 text_add_word(names, sizeof names, format->name, options->json ? "\",\"" : NULL);
         if (!options->json) {
-            printf("%-13s  %-9s  reads %2d bits, writes %2d  %s%s\n", codec->name, names, codec->read_bits,
+            printf("%-13s  %-18s  reads %2d bits, writes %2d  %s%s\n", codec->name, names, codec->read_bits,
                    codec->write_bits, codec->summary, codec_is_built_in(codec) ? "" : " (not built in)");
             continue;
         }

@@ -12,10 +12,14 @@
 
 /* ---- The table ---- */
 
-enum { PNG = 1 << FORMAT_PNG, JPEG = 1 << FORMAT_JPEG };
+enum {
+    PNG = 1 << FORMAT_PNG,
+    JPEG = 1 << FORMAT_JPEG,
+    PNM = 1 << FORMAT_PGM | 1 << FORMAT_PPM | 1 << FORMAT_PNM | 1 << FORMAT_PAM
+};
 
 /* The fastest codec comes first, as measured on a photo of 15 Mpixel (docs/benchmarks.md). stb is the last resort. Up to
- * its limits it reads all files that codec_inspect accepts, except rare JPEGs: it would accept damaged ones. */
+ * its limits it reads all PNGs and JPEGs that codec_inspect accepts, except rare JPEGs: it would accept damaged ones. */
 static const struct codec table[] = {
     {
         .name = "parallel-jpeg",
@@ -61,6 +65,16 @@ static const struct codec table[] = {
         .takes_compression = true,
         .fetches = true,
         .functions = &parallel_png,
+    },
+    {
+        .name = "parallel-pnm",
+        .summary = "copies samples on all threads",
+        .reads = PNM,
+        .writes = PNM,
+        .read_bits = 16,
+        .write_bits = 16,
+        .any_order = true,
+        .functions = &parallel_pnm,
     },
     {
         .name = "stb",
@@ -231,6 +245,21 @@ static bool check_sides(const struct image *shape, const struct format *format, 
                      larger != NULL ? larger->name : "");
 }
 
+/* The shape that a codec gets of an image of SHAPE: as many bits as FORMAT holds, and no alpha where it is put over the
+ * background. Grey becomes RGB where FORMAT holds no grey. */
+static struct image converted_shape(const struct image *shape, const struct format *format,
+                                    const struct codec_settings *settings)
+{
+    struct image converted = *shape;
+    converted.samples = NULL;
+    converted.bits = converted.bits < format->max_bits ? converted.bits : format->max_bits;
+    if (!format->holds_alpha && image_has_alpha(shape))
+        converted.channels = image_composed_channels(converted.channels, settings->background);
+    if (!format->holds_grey && converted.channels == 1)
+        converted.channels = 3;
+    return converted;
+}
+
 /* Does CODEC write the bits of SHAPE, or the most that the format holds? */
 static bool writes_bits(const struct codec *codec, const struct format *format, const struct image *shape)
 {
@@ -267,6 +296,11 @@ const struct codec *codec_find_writer(const struct format *format, const struct 
     const struct codec *codec = settings->codec != NULL ? settings->codec : best;
     if (!check_sides(shape, format, error))
         return NULL;
+    if (!format->holds_colour && converted_shape(shape, format, settings).channels > 1) {
+        error_set(error, ERROR_WORK, "%s files are grey, and the image has colours; write a .ppm, .pnm or .pam",
+                  format->name);
+        return NULL;
+    }
     if (!codec_writes(codec, format)) {
         error_set(error, ERROR_USAGE, "the codec %s writes no %s; leave --codec out, or give %s", codec->name,
                   format->name, best->name);
@@ -348,41 +382,22 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
 
 /* ---- Encoding ---- */
 
-/* Must an image of SHAPE be put over the background? */
-static bool needs_background(const struct image *shape, const struct format *format)
-{
-    return !format->holds_alpha && image_has_alpha(shape);
-}
-
-/* The shape that a codec gets of an image of SHAPE: as many bits as FORMAT holds, and no alpha where it is put over the
- * background. */
-static struct image converted_shape(const struct image *shape, const struct format *format,
-                                    const struct codec_settings *settings)
-{
-    struct image converted = *shape;
-    converted.samples = NULL;
-    converted.bits = converted.bits < format->max_bits ? converted.bits : format->max_bits;
-    if (needs_background(shape, format))
-        converted.channels = image_composed_channels(converted.channels, settings->background);
-    return converted;
-}
-
 /* Set HELD to ROWS as a codec gets them. COPY is what the caller releases with image_free. */
 static bool convert_rows(const struct image *rows, const struct format *format, const struct codec_settings *settings,
                          struct image *converted, struct image *copy, struct error *error)
 {
-    const int bits = converted_shape(rows, format, settings).bits;
+    const struct image wanted = converted_shape(rows, format, settings);
     *converted = *rows;
     *copy = (struct image){0};
-    if (needs_background(rows, format)) {
-        if (!image_compose(rows, settings->background, copy, error))
+    if (wanted.channels != rows->channels) {
+        if (!image_compose(rows, settings->background, wanted.channels, copy, error))
             return false;
         *converted = *copy;
     }
-    if (converted->bits == bits)
+    if (converted->bits == wanted.bits)
         return true;
     struct image composed = *copy;
-    const bool done = image_convert(converted, bits, copy, error);
+    const bool done = image_convert(converted, wanted.bits, copy, error);
     image_free(&composed);
     *converted = *copy;
     return done;
@@ -395,16 +410,17 @@ size_t codec_writer_need(const struct codec *codec, const struct image *shape, c
     return codec->functions->writer_need(&converted, settings, thread_pool_threads(settings->pool));
 }
 
-/* A PNG has at most the bytes of its rows, each with a filter, and the heads of stored blocks. A sample of a JPEG, in
- * whole units, takes at most a byte up to quality 90. Above, a coefficient of 8 bits has a code of at most 10 bits. More
- * of the 64 cannot be larger, because the sum of their squares is at most 64 x 128^2. */
+/* A PNM has the bytes of its rows, and a PNG at most these, a filter for each row and the heads of stored blocks. A
+ * sample of a JPEG, in whole units, takes at most a byte up to quality 90. Above, a coefficient of 8 bits has a code of
+ * at most 10 bits. More of the 64 cannot be larger, because the sum of their squares is at most 64 x 128^2. */
 size_t codec_file_bound(const struct image *shape, const struct format *format, const struct codec_settings *settings)
 {
     enum { OTHER = 1 << 16 };
+    const struct image converted = converted_shape(shape, format, settings);
     const size_t unit = (size_t)format->unit_rows, width = ((size_t)shape->width + unit - 1) / unit * unit;
     const size_t height = ((size_t)shape->height + unit - 1) / unit * unit;
-    const size_t samples = width * height * image_pixel_bytes(shape);
-    return (settings->quality <= 90 ? samples + samples / 1024 : 9 * samples / 4) + height + OTHER;
+    const size_t samples = width * height * image_pixel_bytes(&converted);
+    return (settings->quality <= 90 || !format->is_lossy ? samples + samples / 1024 : 9 * samples / 4) + height + OTHER;
 }
 
 /* The buffer of a file doubles as needed. A small one is copied, and then both are in memory. Of a large one, only the
@@ -458,7 +474,10 @@ bool codec_writer_open(struct codec_writer *writer, const struct image *shape, c
         !writer->codec->functions->writer_open(writer, thread_pool_threads(settings->pool), error))
         return false;
     writer->own = *sink;
-    sink->write = write_converted;
+    if (writer->shape.channels != shape->channels || writer->shape.bits != shape->bits)
+        sink->image = NULL;
+    if (sink->write != NULL)
+        sink->write = write_converted;
     if (sink->encode != NULL)
         sink->encode = encode_converted;
     return true;
@@ -480,7 +499,9 @@ void codec_writer_close(struct codec_writer *writer)
 static bool write_image(const struct codec_writer *writer, const struct image *image, struct error *error)
 {
     const struct row_source source = {.image = image, .any_order = true};
-    return stream_move(image, &source, &writer->sink, writer->settings->pool, error);
+    struct row_sink sink = writer->sink;
+    sink.image = NULL; /* nothing moves between two images */
+    return stream_move(image, &source, &sink, writer->settings->pool, error);
 }
 
 /* Encode IMAGE at once, with the bits and channels that FORMAT holds. */

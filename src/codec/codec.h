@@ -103,8 +103,9 @@ struct codec_functions {
     bool (*reader_is_faster)(const struct codec_info *info, const struct codec_settings *settings);
 
     /* Write row by row. NULL: the codec encodes whole images only, by `encode`. writer_open gets a writer whose
-     * settings and shape are set, and a sink whose context is the writer. It sets the sink's multiple and functions.
-     * writer_close releases the writer, also after a failure. */
+     * settings and shape are set, and a sink whose context is the writer. It sets the sink's multiple and functions,
+     * and its image if the file will hold the samples as they are. writer_close releases the writer, also after a
+     * failure. */
     bool (*writer_open)(struct codec_writer *writer, int threads, struct error *error);
 
     /* Finish the file, after the last rows. The caller releases *BYTES with free. */
@@ -114,9 +115,9 @@ struct codec_functions {
 
     /* Read row by row. NULL: the codec decodes whole images only; so do all codecs for an interlaced PNG. reader_open
      * gets a reader whose input is set, and a source of multiple 1 whose context is the reader. It sets the source's
-     * functions, and what else differs. Their samples have the bits of INFO. The last rows succeed only if the data end
-     * as they should. reader_open may use the threads of the settings' pool. reader_close releases the reader, also
-     * after a failure. */
+     * functions, and what else differs; also its image, if the file holds the samples as they are, without alpha. The
+     * samples have the bits of INFO. The last rows succeed only if the data end as they should. reader_open may use the
+     * threads of the settings' pool. reader_close releases the reader, also after a failure. */
     bool (*reader_open)(struct codec_reader *reader, struct error *error);
 
     void (*reader_close)(struct codec_reader *reader);

@@ -92,6 +92,7 @@ static bool open_reader(struct codec_reader *reader, const struct codec_input *i
         return false;
     if (source->read != NULL && codec_bits(info, input->settings) != info->bits) {
         reader->own = *source;
+        source->image = NULL;
         source->read = read_converted;
     }
     return true;
@@ -125,7 +126,9 @@ static bool decode_by_rows(const struct codec_reader *reader, struct image *imag
     if (!image_allocate(image, info->width, info->height, info->channels, codec_bits(info, input->settings), error))
         return false;
     const struct row_sink sink = {.image = image, .multiple = 1};
-    const bool done = stream_move(image, &reader->source, &sink, input->settings->pool, error);
+    struct row_source source = reader->source;
+    source.image = NULL; /* nothing moves between two images */
+    const bool done = stream_move(image, &source, &sink, input->settings->pool, error);
     if (!done)
         image_free(image);
     return done;

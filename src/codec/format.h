@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * THE TABLE of formats: one row for PNG and one for JPEG. All differences between formats are in their rows. Apart from
+ * THE TABLE of formats: a row for each. All differences between formats are in their rows. Apart from
  * the codecs, no other code names a format. */
 #ifndef GPUCONV_FORMAT_H
 #define GPUCONV_FORMAT_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* The places of the rows in the table. */
-enum format_id { FORMAT_PNG, FORMAT_JPEG, FORMAT_COUNT };
+enum format_id { FORMAT_PNG, FORMAT_JPEG, FORMAT_PGM, FORMAT_PPM, FORMAT_PNM, FORMAT_PAM, FORMAT_COUNT };
 
 /* The most suffixes of a format, and a NULL after them. */
 enum { FORMAT_SUFFIXES = 4 };
@@ -24,14 +24,16 @@ struct format {
     enum format_id id;
     const char *name;                      /* in messages: "PNG" */
     const char *suffixes[FORMAT_SUFFIXES]; /* of file names, without the dot; the usual one first, NULL ends them */
-    const char *magic;                     /* the bytes that a file begins with */
+    const char *magic;                     /* the bytes that a file begins with; NULL: those of other formats */
     size_t magic_size;                     /* the check reports a damaged signature after them */
     int max_side;                          /* the most pixels on a side in a file that gpuconv writes */
     int max_bits;                          /* of a sample */
     int work_of_byte;                      /* the time that a byte of a file takes, relative to the other formats */
-    bool holds_alpha;
-    bool is_lossy; /* a file has a quality and quantisers; else a degree of compression */
-    int unit_rows; /* rows that are encoded together, at most; 1: any number */
+    bool holds_grey, holds_colour;         /* without grey, a grey image becomes RGB */
+    bool holds_alpha, holds_metadata;
+    bool is_lossy;      /* a file has a quality and quantisers */
+    bool is_compressed; /* a file has a degree of compression */
+    int unit_rows;      /* rows that are encoded together, at most; 1: any number */
     bool (*check)(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
     bool (*read_metadata)(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata,
                           struct error *error);
@@ -54,7 +56,7 @@ const struct format *format_of(enum format_id id);
 /* The format of a suffix without its dot ("png", "jpg", "jpeg", in any case), or NULL. */
 const struct format *format_find_by_suffix(const char *suffix);
 
-/* Write the suffixes of all formats to TEXT, of SIZE bytes: ".png, .jpg and .jpeg", where CONJUNCTION is "and". */
+/* Write the suffixes of all formats to TEXT, of SIZE bytes: ".png, .jpg and .pgm", where CONJUNCTION is "and". */
 void format_join_suffixes(const char *conjunction, char *text, size_t size);
 
 /* The format of a path's suffix, or NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The codec `stb` reads and writes both formats. Every gpuconv has it, built from one source, so it decodes a JPEG to
+ * The codec `stb` reads and writes PNG and JPEG. Every gpuconv has it, built from one source, so it decodes a JPEG to
  * the same samples everywhere. stb_read.c and stb_write.c hold the implementations. docs/stb.md lists the faults of
  * stb. */
 #include "codec/codec_internal.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A comment of either format. */
+/* A comment of a PNG or JPEG. */
 static const char mark[] = "Comment\0difference, by gpuconv --compare";
 
 /* The format of the pictures. */

@@ -23,7 +23,7 @@ struct codec_info {
     bool interlaced;             /* a PNG whose rows are in several passes */
     bool progressive;            /* a JPEG in several scans: all of them are in memory before the first row is read */
     bool is_too_short;           /* no data of this length can fill a picture of this size */
-    size_t data;                 /* bytes of the compressed samples in the file */
+    size_t data;                 /* bytes of the samples in the file, compressed or not */
     unsigned other_content;      /* what the file holds besides the image, as in other_content.h */
     struct chroma_subsampling chroma_subsampling;
     struct jpeg_headers jpeg; /* of a JPEG */
@@ -33,9 +33,11 @@ struct codec_info {
     const struct codec *codec;   /* by codec_choose_reader; after codec_decode, the one that has read the file */
 };
 
-/* Check the SIZE bytes of a PNG from its signature to IEND, or of a JPEG from SOI to EOI. Bytes after that are named in
- * INFO->other_content and ignored. Fill INFO. NAME is the file's name, for the error. */
+/* Check the SIZE bytes of a PNG from its signature to IEND, of a JPEG from SOI to EOI, or of a PGM, PPM or PAM up
+ * to its last row. Bytes after that are named in INFO->other_content and ignored. Fill INFO. NAME is the file's name,
+ * for the error. */
 bool png_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
 bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
+bool pnm_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "container/png.h"
+#include "container/pnm.h"
 
 #include <string.h>
 
@@ -124,7 +125,8 @@ static enum container_extra name_rest(const uint8_t *bytes, size_t size)
 {
     if (bytes_contain(bytes, size < 8 ? size : 8, "ftyp") || bytes_contain(bytes, size, "MotionPhoto_Data"))
         return OTHER_FILM;
-    if (size >= PNG_SIGNATURE && memcmp(bytes, png_signature, PNG_SIGNATURE) == 0)
+    if ((size >= PNG_SIGNATURE && memcmp(bytes, png_signature, PNG_SIGNATURE) == 0) ||
+        (size >= PNM_MAGIC && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7'))
         return OTHER_PICTURES;
     return OTHER_DATA;
 }

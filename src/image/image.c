@@ -110,13 +110,24 @@ CLONES static void compose16(const uint16_t *restrict colour, const uint16_t *re
         out[i * wide] = (uint16_t)compose_sample(colour[i * step], alpha[i * step], ground, 65535);
 }
 
-bool image_compose(const struct image *image, const uint8_t rgb[3], struct image *composed, struct error *error)
+/* Repeat each of COUNT samples of SIZE bytes as red, green and blue. */
+static void repeat(const uint8_t *in, size_t count, size_t size, uint8_t *out)
 {
-    const int channels = image_composed_channels(image->channels, rgb);
+    for (size_t i = 0; i < 3 * count; i++)
+        memcpy(out + i * size, in + i / 3 * size, size);
+}
+
+bool image_compose(const struct image *image, const uint8_t rgb[3], int channels, struct image *composed,
+                   struct error *error)
+{
     const size_t step = (size_t)image->channels, wide = (size_t)channels;
     const size_t count = (size_t)image->width * (size_t)image->height;
     if (!image_allocate(composed, image->width, image->height, channels, image->bits, error))
         return false;
+    if (!image_has_alpha(image)) {
+        repeat(image->samples, count, image_sample_bytes(image), composed->samples);
+        return true;
+    }
     for (size_t c = 0; c < wide; c++) {
         const size_t from = step == 2 ? 0 : c;
         if (image->bits == 8)

@@ -149,9 +149,10 @@ bool image_convert(const struct image *image, int bits, struct image *converted,
 /* The channels of an image of CHANNELS over the colour RGB. Grey over grey stays grey. */
 int image_composed_channels(int channels, const uint8_t rgb[3]);
 
-/* Set COMPOSED to IMAGE, which has alpha, over the colour RGB of 8 bits: compose_sample of each colour. It has as many
- * bits, and no alpha. Release it with image_free. Fails if there is not enough memory. */
-bool image_compose(const struct image *image, const uint8_t rgb[3], struct image *composed, struct error *error);
+/* Set COMPOSED to IMAGE over the colour RGB of 8 bits: compose_sample of each colour. It has as many bits, and CHANNELS:
+ * those of image_composed_channels, or 3 of grey. Release it with image_free. Fails if there is not enough memory. */
+bool image_compose(const struct image *image, const uint8_t rgb[3], int channels, struct image *composed,
+                   struct error *error);
 
 /* Release the samples. The struct may be all zero, and is all zero afterwards. */
 void image_free(struct image *image);

@@ -36,6 +36,7 @@ void metadata_print_dropped(uint32_t dropped, char *text, size_t size)
         [METADATA_PICTURES] = "pictures in it",
         [METADATA_OTHER_COLOUR] = "is for other colours",
         [METADATA_UNKNOWN] = "parts of an unknown kind",
+        [METADATA_NO_PLACE] = "the format has none",
     };
     char word[64];
     text[0] = '\0';
@@ -112,6 +113,14 @@ bool metadata_read_end(bool done, struct metadata *metadata, struct error *error
     return done || error_no_memory(error, "metadata");
 }
 
+bool metadata_read_none(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error)
+{
+    (void)bytes;
+    (void)size;
+    *metadata = (struct metadata){.orientation = 1, .max = max};
+    return metadata_read_end(true, metadata, error);
+}
+
 /* ---- Turning ---- */
 
 /* Turn the parts of the metadata that concern places and sides by 90 degrees. */
@@ -171,6 +180,24 @@ bool metadata_has_icc_for(const struct metadata *metadata, bool grey, uint32_t *
         return true;
     *dropped |= metadata_bit(METADATA_ICC, METADATA_OTHER_COLOUR);
     return false;
+}
+
+bool metadata_write_none(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
+                         struct error *error)
+{
+    const size_t sizes[METADATA_PARTS] = {
+        [METADATA_ICC] = metadata->icc.size,    [METADATA_EXIF] = metadata->exif.size,
+        [METADATA_XMP] = metadata->xmp.size,    [METADATA_IPTC] = metadata->iptc.size,
+        [METADATA_TEXT] = metadata->texts.size,
+    };
+    (void)bytes;
+    (void)size;
+    (void)error;
+    *dropped = 0;
+    for (enum metadata_part part = 0; part < METADATA_PARTS; part++)
+        if (sizes[part] > 0)
+            *dropped |= metadata_bit(part, METADATA_NO_PLACE);
+    return true;
 }
 
 bool metadata_insert(bool done, struct blob *added, size_t place, uint8_t **bytes, size_t *size, struct error *error)

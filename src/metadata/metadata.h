@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Metadata: all contents of a file besides its samples. They are read from the chunks of a PNG or the segments of a
- * JPEG, adapted to the written picture, and put into an encoded file of either format.
+ * JPEG, adapted to the written picture, and put into an encoded file of one of the two. Other formats hold none.
  *
  * No part is kept that may show the picture before it was filtered: a blurred face must not be found in its file. Only
  * text and a few numbers are kept. EXIF is rebuilt from a list of known tags. This drops the thumbnail (IFD1),
@@ -36,6 +36,7 @@ enum metadata_reason {
     METADATA_PICTURES,     /* pictures in it, which are not filtered; the rest is kept */
     METADATA_OTHER_COLOUR, /* it describes another colour space than the file has */
     METADATA_UNKNOWN,      /* what is not known to be text or a few numbers; the rest is kept */
+    METADATA_NO_PLACE,     /* the format holds no metadata */
     METADATA_REASONS
 };
 
@@ -74,6 +75,9 @@ struct metadata {
 bool metadata_read_png(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error);
 bool metadata_read_jpeg(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error);
 
+/* The same for a format without metadata. */
+bool metadata_read_none(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error);
+
 /* Turn IMAGE upright. METADATA then say so: orientation, sides and resolution change, and CHROMA turns too. */
 bool metadata_orient(struct metadata *metadata, struct image *image, struct chroma_subsampling *chroma,
                      struct error *error);
@@ -85,6 +89,8 @@ bool metadata_orient(struct metadata *metadata, struct image *image, struct chro
 bool metadata_write_png(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
                         struct error *error);
 bool metadata_write_jpeg(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
+                         struct error *error);
+bool metadata_write_none(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
                          struct error *error);
 
 /* Write the names and reasons of the DROPPED parts to TEXT, of SIZE bytes: "EXIF (is damaged), text (is too large)". */

@@ -89,7 +89,7 @@ def check_lists(home):
 
     text, found = both("--list-codecs")
     agree("--list-codecs", text, [
-        f"{c['name']:13}  {', '.join(c['formats']):9}  reads {c['read_bits']:2} bits, writes {c['write_bits']:2}  "
+        f"{c['name']:13}  {', '.join(c['formats']):18}  reads {c['read_bits']:2} bits, writes {c['write_bits']:2}  "
         f"{c['summary']}{'' if c['built_in'] else ' (not built in)'}" for c in found])
 
 

@@ -433,6 +433,34 @@ static void test_a_cmyk_jpeg_goes_to_the_codec_that_checks_it(void **state)
     assert_non_null(strstr(error.message, "is damaged"));
 }
 
+/* ---- PNM ---- */
+
+/* All samples of files with these maxvals become the nearest level of 8 or 16 bits, also in the last bytes of a row. */
+static void test_a_sample_of_any_maxval_becomes_the_nearest_level(void **state)
+{
+    static const int deep[] = {256, 257, 300, 1000, 1023, 4095, 16383, 32767, 32768, 65521, 65533, 65534, 65535};
+    (void)state;
+    for (int i = 1; i < 256 + (int)(sizeof deep / sizeof *deep); i++) {
+        const int maxval = i < 256 ? i : deep[i - 256];
+        const uint64_t white = maxval > 255 ? 65535 : 255;
+        static uint8_t bytes[3 * 65536];
+        size_t size = (size_t)snprintf((char *)bytes, 64, "P5\n%d 1\n%d\n", maxval + 1, maxval);
+        for (int v = 0; v <= maxval; v++) {
+            if (maxval > 255)
+                bytes[size++] = (uint8_t)(v >> 8);
+            bytes[size++] = (uint8_t)v;
+        }
+        struct image image;
+        const struct codec_settings settings = settings_of(NULL);
+        assert_true(codec_decode(bytes, size, "x", &settings, &image, NULL, NULL));
+        assert_int_equal(image.bits, maxval > 255 ? 16 : 8);
+        for (size_t v = 0; v <= (size_t)maxval; v++)
+            if (sample_of(&image, v) != (2 * v * white + (uint64_t)maxval) / (2 * (uint64_t)maxval))
+                fail_msg("of maxval %d, %zu became %u", maxval, v, sample_of(&image, v));
+        image_free(&image);
+    }
+}
+
 /* ---- Round trips ---- */
 
 static struct image make_image(int width, int height, int channels, int bits, bool smooth)
@@ -460,28 +488,29 @@ static void check_back(const struct image *image, const struct format *format, c
 {
     const struct codec_settings settings = settings_of(reader);
     struct image composed = {0};
-    if (format == JPEG && image_has_alpha(image)) { /* over the background of all settings here */
-        assert_true(image_compose(image, settings.background, &composed, NULL));
+    if (!format->holds_alpha && image_has_alpha(image)) { /* over the background of all settings here */
+        const int left = image_composed_channels(image->channels, settings.background);
+        assert_true(image_compose(image, settings.background, left, &composed, NULL));
         image = &composed;
     }
-    const bool png = format == PNG, grey = image->channels < 3 && strcmp(writer->name, "stb") != 0;
+    const bool as_colour = !format->holds_grey || (format == JPEG && strcmp(writer->name, "stb") == 0);
     const size_t channels = (size_t)image->channels;
     struct codec_info info;
     struct error error = {0};
     struct image back;
     if (!codec_decode(bytes, size, "x", &settings, &back, &info, &error))
         fail_msg("%s, %s: %s", writer->name, reader->name, error.message);
-    assert_ptr_equal(info.format, format);
-    assert_int_equal(info.bits, png ? image->bits : 8);
+    assert_ptr_equal(info.format, format->magic != NULL ? format : format_of(channels == 1 ? FORMAT_PGM : FORMAT_PPM));
+    assert_int_equal(info.bits, image->bits < format->max_bits ? image->bits : format->max_bits);
     assert_int_equal(back.width, image->width);
     assert_int_equal(back.height, image->height);
-    assert_int_equal(back.channels, png ? image->channels : grey ? 1 : 3); /* stb writes a grey JPEG in colour */
+    assert_int_equal(back.channels, as_colour ? 3 : image->channels);
     for (size_t p = 0; p < (size_t)(image->width * image->height); p++)
         for (size_t c = 0; c < (size_t)back.channels; c++) {
-            const unsigned sample = sample_of(image, p * channels + (png || channels >= 3 ? c : 0));
+            const unsigned sample = sample_of(image, p * channels + (channels > 1 ? c : 0));
             const int a = (int)with_bits(sample, image->bits, back.bits);
             const int b = (int)sample_of(&back, p * (size_t)back.channels + c);
-            if (abs(a - b) > (png ? 0 : 4))
+            if (abs(a - b) > (format->is_lossy ? 4 : 0))
                 fail_msg("%s, %s, %d channels, pixel %zu, channel %zu: %d became %d", writer->name, reader->name,
                          image->channels, p, c, a, b);
         }
@@ -517,7 +546,9 @@ static void test_an_encoded_image_comes_back(void **state)
             {
                 struct codec_settings settings = settings_of(writer);
                 settings.quality = 100;
-                if (codec_find_writer(format, &(struct image){.bits = bits}, &settings, NULL))
+                if (!format->holds_colour && channels >= 3)
+                    assert_null(codec_find_writer(format, &image, &settings, NULL));
+                else if (codec_find_writer(format, &(struct image){.bits = bits}, &settings, NULL))
                     check_all_back(&image, format, writer, &settings);
                 else
                     assert_true(format == PNG && writer->write_bits < bits);
@@ -990,7 +1021,7 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
 {
     static const char *const files[][2] = {
         {"empty.png", "is empty"},
-        {"not-an-image.png", "is neither a PNG nor a JPEG"},
+        {"not-an-image.png", "is not a PNG, JPEG, PGM, PPM or PAM"},
         {"gif.png", "is a GIF image"},
         {"webp.jpg", "is a WebP image"},
         {"svg.png", "is an SVG drawing"},
@@ -1024,6 +1055,24 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"segment.jpg", "truncated: segment E0 at byte 2 claims 65535 bytes and 6 are left"},
         {"scans.jpg", "more than 100 scans"},
         {"huffman.jpg", "the Huffman tables at byte 84 are wrong"},
+        {"plain.ppm", "is a PPM as text"},
+        {"bitmap.pnm", "is a PBM bitmap"},
+        {"float.pnm", "is a PFM image"},
+        {"truncated.pgm", "the PGM file is truncated: it ends in row 8 of 8"},
+        {"no-blank.pgm", "no blank follows its first 2 bytes"},
+        {"header.ppm", "the PPM file is truncated: it ends in its header"},
+        {"negative.ppm", "its height is no number from 1 to 2147483647"},
+        {"huge.pgm", "it ends in row 1 of 2147483647"},
+        {"overflow.ppm", "its width is no number from 1 to 2147483647"},
+        {"maxval.pgm", "its maxval is no number from 1 to 65535"},
+        {"above.pgm", "its data cannot be decoded (a sample is above its maxval)"},
+        {"above.pam", "its data cannot be decoded (a sample is above its maxval)"},
+        {"thumbnail.pam", "no end of line follows its first 2 bytes"},
+        {"no-depth.pam", "its header lacks a line WIDTH, HEIGHT, DEPTH or MAXVAL"},
+        {"no-end.pam", "the PAM file is truncated: it ends in its header"},
+        {"line.pam", "its header has an unknown line at byte 11"},
+        {"cmyk.pam", "is a PAM of depth 4 and tuple type \"CMYK\", which is not read"},
+        {"depth.pam", "is a PAM of depth 2 and tuple type \"RGB\", which is not read"},
     };
     const char *root = getenv("GPUCONV_SOURCE_ROOT");
     (void)state;
@@ -1163,7 +1212,9 @@ static void test_formats_are_complete_and_found_by_suffix(void **state)
         assert_int_equal(format->id, i);
         assert_ptr_equal(format_of(format->id), format);
         assert_ptr_equal(format_find_by_suffix(format->suffixes[0]), format);
-        assert_true(format->magic_size > 0 && format->max_side > 0 && format->max_bits >= 8);
+        assert_true(format->max_side > 0 && format->max_bits >= 8 && format->work_of_byte > 0);
+        assert_true(format->holds_grey || format->holds_colour);
+        assert_int_equal(format->magic == NULL ? 0 : strlen(format->magic), format->magic_size);
         assert_non_null(format->check);
         assert_non_null(format->read_metadata);
         assert_non_null(format->write_metadata);
@@ -1176,7 +1227,7 @@ static void test_formats_are_complete_and_found_by_suffix(void **state)
                 codec_find_writer(format, &(struct image){.bits = bits}, &(struct codec_settings){.bits = 0}, NULL));
     }
     format_join_suffixes("and", text, sizeof text);
-    assert_string_equal(text, ".png, .jpg and .jpeg");
+    assert_string_equal(text, ".png, .jpg, .jpeg, .pgm, .ppm, .pnm and .pam");
 }
 
 int main(void)
@@ -1187,6 +1238,7 @@ int main(void)
         cmocka_unit_test(test_a_progressive_jpeg_is_decoded),
         cmocka_unit_test(test_a_jpeg_with_restarts_is_decoded),
         cmocka_unit_test(test_a_cmyk_jpeg_goes_to_the_codec_that_checks_it),
+        cmocka_unit_test(test_a_sample_of_any_maxval_becomes_the_nearest_level),
         cmocka_unit_test(test_an_encoded_image_comes_back),
         cmocka_unit_test(test_a_writer_of_8_bits_refuses_16),
         cmocka_unit_test(test_bands_and_threads_do_not_change_the_file),

@@ -15,6 +15,7 @@
 #include "container/jpeg.h"
 #include "container/other_content.h"
 #include "container/png.h"
+#include "container/pnm.h"
 #include "container/zlib.h"
 
 /* ---- PNG ---- */
@@ -360,6 +361,53 @@ static void test_png_data_fill_the_picture(void **state)
         }
 }
 
+/* ---- PNM ---- */
+
+/* Blanks, comments and lines, as netpbm's pages pgm(5) and pam(5) allow them. */
+static void test_pnm_headers(void **state)
+{
+    static const struct {
+        const char *header;
+        int width, height, channels, maxval;
+    } cases[] = {
+        {"P5 2 1 255 ", 2, 1, 1, 255},
+        {"P5\r\n2\t1 \n255\r", 2, 1, 1, 255},
+        {"P5\n2 1\n255\n", 2, 1, 1, 255},
+        {"P6\n#\n# 9 9\n02#9\n 1 # 9\r255#\n", 2, 1, 3, 255},
+        {"P5#P6\n00000000000000000000000000000000000000002 1 00001000\n", 2, 1, 1, 1000},
+        {"P7\nWIDTH 2\nHEIGHT 1\nDEPTH 1\nMAXVAL 1\nTUPLTYPE BLACKANDWHITE\nENDHDR\n", 2, 1, 1, 1},
+        {"P7\n# DEPTH 3\n\n ENDHDR#\n"
+         "MAXVAL\t65535 \r\n  TUPLTYPE RGB_ALPHA\nDEPTH 4\nHEIGHT 1\nWIDTH 2\nENDHDR\n",
+         0, 0, 0, 0},
+        {"P7\n# DEPTH 3\n\nMAXVAL\t65535 \r\n  TUPLTYPE RGB_ALPHA\nDEPTH 4\nHEIGHT 1\nWIDTH 2\nENDHDR\n", 2, 1, 4,
+         65535},
+        {"P7\nWIDTH 2\nHEIGHT 1\nDEPTH 2\nMAXVAL 255\nENDHDR\n", 2, 1, 2, 255},
+        {"P7\nWIDTH 2\nHEIGHT 1\nDEPTH 2\nMAXVAL 255\nTUPLTYPE GRAYSCALE\nTUPLTYPE ALPHA\nENDHDR\n", 0, 0, 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static const uint8_t samples[2 * 4 * 2] = {'#'};
+        const size_t bytes = (size_t)(2 * cases[i].channels) * (cases[i].maxval > 255 ? 2 : 1);
+        struct pnm_header header;
+        struct blob file = {0};
+        struct error error;
+        assert_true(blob_append(&file, cases[i].header, strlen(cases[i].header)));
+        assert_true(blob_append(&file, samples, bytes));
+        const bool done = pnm_read_header(file.bytes, file.size, "x", &header, &error);
+        if (done != (cases[i].width > 0))
+            fail_msg("header %zu: %s", i, done ? "was read" : error.message);
+        if (done) {
+            assert_int_equal(header.width, cases[i].width);
+            assert_int_equal(header.height, cases[i].height);
+            assert_int_equal(header.channels, cases[i].channels);
+            assert_int_equal(header.maxval, cases[i].maxval);
+            assert_int_equal(header.samples, file.size - bytes);
+            assert_false(pnm_read_header(file.bytes, file.size - 1, "x", &header, &error));
+        }
+        blob_free(&file);
+    }
+}
+
 /* ---- zlib ---- */
 
 static void test_inflate(void **state)
@@ -408,6 +456,7 @@ int main(void)
         cmocka_unit_test(test_jpeg_data_fill_each_component),
         cmocka_unit_test(test_jpeg_scans_of_a_coefficient),
         cmocka_unit_test(test_png_data_fill_the_picture),
+        cmocka_unit_test(test_pnm_headers),
         cmocka_unit_test(test_inflate),
         cmocka_unit_test(test_index_of_pictures),
     };

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The codec `parallel-pnm`: PGM, PPM and PAM. Their samples are those of an image, so rows are copied in any order, between the
+ * file in memory and the stream. */
+#include "codec/codec_internal.h"
+
+#include "base/bytes.h"
+#include "base/clones.h"
+#include "container/pnm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Reading ---- */
+
+/* COUNT samples of a file to levels of WHITE, the nearest ones: floor((sample * WHITE + MAXVAL / 2) / MAXVAL). Doubles
+ * hold that exactly: the dividend is whole and below 2^32, and a quotient that is not whole lies 1 / MAXVAL or more
+ * below the next whole number, far more than it is rounded by. Returns false if a sample is above MAXVAL. */
+#define SCALE(name, type, get)                                                                                         \
+    CLONES static bool name(const uint8_t *restrict in, size_t count, int maxval, int white, type *restrict out)       \
+    {                                                                                                                  \
+        int largest = 0;                                                                                               \
+        for (size_t i = 0; i < count; i++) {                                                                           \
+            const int sample = get, valid = sample < maxval ? sample : maxval;                                         \
+            largest = sample > largest ? sample : largest;                                                             \
+            out[i] = (type)(int)((valid * (double)white + maxval / 2) / maxval);                                       \
+        }                                                                                                              \
+        return largest <= maxval;                                                                                      \
+    }
+SCALE(scale8, uint8_t, in[i])
+SCALE(scale16, uint16_t, in[2 * i] << 8 | in[2 * i + 1])
+
+struct pnm_reader {
+    struct codec_input input;
+    struct pnm_header header;
+    struct image image; /* in the file, if its samples are those of an image */
+};
+
+static bool read_rows(void *context, int first, int rows, const struct rows *raw, uint8_t *samples, struct error *error)
+{
+    const struct pnm_reader *state = ((struct codec_reader *)context)->state;
+    const struct pnm_header *header = &state->header;
+    const size_t row = (size_t)pnm_row_bytes(header), size = (size_t)rows * row;
+    const uint8_t *from = state->input.bytes + header->samples + (size_t)first * row;
+    bool valid = true;
+    (void)raw;
+    if (header->maxval == 255)
+        memcpy(samples, from, size);
+    else if (header->maxval == 65535)
+        bytes_swap_big16(from, size / 2, samples);
+    else if (header->maxval < 255)
+        valid = scale8(from, size, header->maxval, 255, samples);
+    else
+        valid = scale16(from, size / 2, header->maxval, 65535, (uint16_t *)(void *)samples);
+    return valid || codec_report_damaged(&state->input, "a sample is above its maxval", error);
+}
+
+static bool reader_open(struct codec_reader *reader, struct error *error)
+{
+    struct pnm_reader *state = malloc(sizeof *state);
+    reader->source.read = read_rows;
+    reader->state = state;
+    if (state == NULL)
+        return error_no_memory(error, "the decoder");
+    state->input = reader->input;
+    if (!pnm_read_header(state->input.bytes, state->input.size, state->input.name, &state->header, error))
+        return false;
+    const struct codec_info *info = state->input.info;
+    state->image = (struct image){.width = info->width,
+                                  .height = info->height,
+                                  .channels = info->channels,
+                                  .bits = 8,
+                                  .samples = (uint8_t *)state->input.bytes + state->header.samples};
+    if (state->header.maxval == 255 && !image_has_alpha(&state->image)) /* else the stream must look at it */
+        reader->source.image = &state->image;
+    return true;
+}
+
+static void reader_close(struct codec_reader *reader)
+{
+    free(reader->state);
+    reader->state = NULL;
+}
+
+/* ---- Writing ---- */
+
+/* The bytes of the longest header, with its NUL. */
+enum { HEADER_MAX = 128 };
+
+/* A file that is written. */
+struct pnm_file {
+    uint8_t *bytes;
+    size_t size;
+    struct image image; /* in it, after the header */
+};
+
+/* Write the header of a file of FORMAT. Returns its bytes. */
+static size_t print_header(const struct format *format, const struct image *shape, char text[HEADER_MAX])
+{
+    static const char *const types[] = {[1] = "GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"};
+    const int maxval = shape->bits == 8 ? 255 : 65535;
+    const char *pam = "P7\nWIDTH %d\nHEIGHT %d\nDEPTH %d\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n";
+    return (size_t)(format->id == FORMAT_PAM
+                        ? snprintf(text, HEADER_MAX, pam, shape->width, shape->height, shape->channels, maxval,
+                                   types[shape->channels])
+                        : snprintf(text, HEADER_MAX, "P%c\n%d %d\n%d\n", shape->channels == 1 ? '5' : '6', shape->width,
+                                   shape->height, maxval));
+}
+
+static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+{
+    (void)shape;
+    (void)settings;
+    (void)threads;
+    return 0;
+}
+
+static bool write_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
+{
+    const struct codec_writer *writer = context;
+    const struct pnm_file *file = writer->state;
+    uint8_t *to = image_row(&file->image, first);
+    (void)thread;
+    (void)error;
+    if (rows->bits > 8)
+        bytes_swap_big16(rows->samples, image_samples(rows), to);
+    else if (rows->samples != to)
+        memcpy(to, rows->samples, image_bytes(rows));
+    return true;
+}
+
+static bool writer_open(struct codec_writer *writer, int threads, struct error *error)
+{
+    char header[HEADER_MAX];
+    const size_t header_size = print_header(writer->format, &writer->shape, header);
+    const size_t size = header_size + image_bytes(&writer->shape);
+    const struct codec_settings *settings = writer->settings;
+    (void)threads;
+    if (settings->may_grow != NULL && !settings->may_grow(settings->context, codec_file_need(size), error))
+        return false;
+    uint8_t *bytes = bytes_allocate(size);
+    struct pnm_file *file = malloc(sizeof *file);
+    if (bytes == NULL || file == NULL) {
+        free(bytes);
+        free(file);
+        return report_memory(error);
+    }
+    memcpy(bytes, header, header_size);
+    *file = (struct pnm_file){.bytes = bytes, .size = size, .image = writer->shape};
+    file->image.samples = bytes + header_size;
+    writer->state = file;
+    writer->sink.multiple = 1;
+    writer->sink.encode = write_rows;
+    if (file->image.bits == 8) /* filters can write their rows there */
+        writer->sink.image = &file->image;
+    return true;
+}
+
+static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
+{
+    struct pnm_file *file = writer->state;
+    (void)error;
+    *bytes = file->bytes;
+    *size = file->size;
+    file->bytes = NULL;
+    return true;
+}
+
+static void writer_close(struct codec_writer *writer)
+{
+    struct pnm_file *file = writer->state;
+    if (file != NULL)
+        free(file->bytes);
+    free(file);
+    writer->state = NULL;
+}
+
+const struct codec_functions parallel_pnm = {
+    .reader_open = reader_open,
+    .reader_close = reader_close,
+    .writer_need = writer_need,
+    .writer_open = writer_open,
+    .writer_finish = writer_finish,
+    .writer_close = writer_close,
+};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Netpbm's binary formats: PGM (P5), PPM (P6) and PAM (P7). A header in ASCII stands before the samples, which are not
+ * compressed. Those of 16 bits are big-endian. */
+#ifndef GPUCONV_PNM_H
+#define GPUCONV_PNM_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of the magic, and the largest maxval. */
+enum { PNM_MAGIC = 2, PNM_MAXVAL_MAX = 65535 };
+
+struct pnm_header {
+    int width, height, channels; /* at least 1 each; at most 4 channels */
+    int maxval;                  /* the sample that is white, or opaque: 1 to PNM_MAXVAL_MAX */
+    size_t samples;              /* the place of the first sample */
+};
+
+/* Bytes of a row, at most 2^34. A sample has 2 if maxval does not fit into one. */
+static inline uint64_t pnm_row_bytes(const struct pnm_header *header)
+{
+    return (uint64_t)header->width * (uint64_t)header->channels * (header->maxval > 255 ? 2 : 1);
+}
+
+/* Read the header of the SIZE bytes, which begin with P5, P6 or P7, and check that all rows follow it. NAME is the
+ * file's name, for the error. */
+bool pnm_read_header(const uint8_t *bytes, size_t size, const char *name, struct pnm_header *header,
+                     struct error *error);
+
+#endif
