@@ -16,7 +16,7 @@ UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 OPTIONS = ((["blur"], ""), (["gaussian:5,blur"], ""), (["gaussian:30"], ""), (["--linear", "gaussian:2"], ""),
            (["--compression", "6", "identity"], ".png"), (["--depth", "16", "blur"], ".png"),
            (["--border", "wrap", "blur"], ""), (["--quality", "100", "identity"], ".jpg"),
-           (["--progressive", "identity"], ".jpg"))
+           (["--progressive", "identity"], ".jpg"), (["blur"], ".ppm"))
 
 
 def noise(width, height, channels, bits):
@@ -63,7 +63,9 @@ def write_files(program, width, height):
     write("flat.jpg", jpeg(width, height, progressive=True))
     if has_codec(program, "libjpeg-turbo"):
         write("cmyk.jpg", cmyk(width, height))
-    return [name for name in os.listdir() if name.endswith((".png", ".jpg"))]
+    for name, source in (("8.ppm", "8.png"), ("16.pam", "16.png")):
+        check(run([program, "identity", source, name]).status == 0, name)
+    return [name for name in os.listdir() if name.endswith((".png", ".jpg", ".ppm", ".pam"))]
 
 
 def check_bounds(program, width, height, all_threads):

@@ -33,6 +33,7 @@ SCENARIOS = [
     Scenario("JPEG", "blur", "in/d.jpg", "out/o.jpg", files=1),
     Scenario("JPEG by stb", "--codec", "stb", "blur", "in/d.jpg", "out/o.jpg", files=1),
     Scenario("grey and alpha to JPEG", "-q", "blur", "in/grey.png", "out/o.jpg", files=1),
+    Scenario("PAM to PPM", "-q", "--threads", "3", "blur", "in/c.pam", "out/o.ppm", files=1),
     Scenario("PNG of several bands", "--threads", "3", "blur", "in/bands.png", "out/o.png", files=1),
     Scenario("JPEG of several bands", "--threads", "3", "blur", "in/bands.jpg", "out/o.jpg", files=1),
     Scenario("chain", "--alpha", "premultiply", "gaussian:2.3,sobel,in/taps.txt", "in/c.png", "out/o.png", files=1),
@@ -71,6 +72,7 @@ def prepare(program):
     faults.write("in/taps.txt", b"scale 16\n1 2 1\n2 4 2\n1 2 1\n")
     faults.write("in/list", b"in/tree/a.png\nin/b.png\n")
     run([program, "identity", "in/a.png", "in/d.jpg"])
+    run([program, "identity", "in/c.png", "in/c.pam"])
     run([program, "identity", "in/bands.png", "in/bands.jpg"])
 
 
