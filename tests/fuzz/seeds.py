@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Write the seeds of the image fuzzer: seeds.py FOLDER. They are small pictures of every kind of PNG, and the kinds of
-JPEG that cjpeg, djpeg and jpegtran (libjpeg-turbo) make from a corner of a sample. The corpus grew from them."""
+"""Write the seeds of the image fuzzer: seeds.py FOLDER. They are small pictures of every kind of PNG and PNM, and the
+kinds of JPEG that cjpeg, djpeg and jpegtran (libjpeg-turbo) make from a corner of a sample. The corpus grew from
+them."""
 import itertools
 import os
 import random
@@ -43,6 +44,20 @@ def png(colour, bits, interlaced, transparent, width, height, chance):
     packed = zlib.compress(raw, 9)
     half = len(packed) // 2  # two chunks, as in large files
     return data + chunk(b"IDAT", packed[:half]) + chunk(b"IDAT", packed[half:]) + chunk(b"IEND")
+
+
+def pnms(chance):
+    """All kinds and depths, and what is allowed in headers."""
+    def samples(count, maxval):
+        return b"".join(chance.randrange(maxval + 1).to_bytes(2 if maxval > 255 else 1, "big") for _ in range(count))
+    for maxval in (1, 100, 255, 1000, 65535):
+        yield f"{maxval}.pgm", b"P5\n19 11\n%d\n" % maxval + samples(19 * 11, maxval)
+        yield f"{maxval}.ppm", b"P6 # a comment\n7\t#\n5\r\n%d " % maxval + samples(7 * 5 * 3, maxval)
+        for channels, kind in enumerate(("", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"), 1):
+            yield f"{channels}-{maxval}.pam", (b"P7\n# a comment\nWIDTH 9\nHEIGHT 5\nDEPTH %d\nMAXVAL %d\nTUPLTYPE %s\n"
+                                               b"ENDHDR\n" % (channels, maxval, kind.encode())
+                                               ) + samples(9 * 5 * channels, maxval)
+    yield "two.pgm", 2 * (b"P5 3 2 255 " + samples(6, 255))
 
 
 def output_of(*command, data=None):
@@ -87,6 +102,7 @@ def main():
     files["one.png"] = png(2, 8, 0, False, 1, 1, chance)
     files["row.png"] = png(0, 1, 1, False, 33, 1, chance)
     files["column.png"] = png(6, 16, 1, False, 1, 33, chance)
+    files.update(pnms(chance))
     files.update((name + ".jpg", data) for name, data in jpegs(folder))
     for name, data in files.items():
         with open(os.path.join(folder, name), "wb") as file:
