@@ -319,24 +319,24 @@ __device__ __forceinline__ bool is_colour(int c)
     return CHANNELS % 2 == 1 || c < CHANNELS - 1;
 }
 
-__device__ __forceinline__ uint16_t to_plane16(uint8_t sample, const struct linear *linear)
+__device__ __forceinline__ uint16_t to_plane16(uint8_t sample, const struct linear_tables *tables)
 {
-    return linear ? __ldg(&linear->from8[sample]) : widen_sample(sample);
+    return tables ? __ldg(&tables->from8[sample]) : widen_sample(sample);
 }
 
-__device__ __forceinline__ uint16_t to_plane16(uint16_t sample, const struct linear *linear)
+__device__ __forceinline__ uint16_t to_plane16(uint16_t sample, const struct linear_tables *tables)
 {
-    return linear ? __ldg(&linear->from16[sample]) : sample;
+    return tables ? __ldg(&tables->from16[sample]) : sample;
 }
 
-__device__ __forceinline__ void from_plane16(uint16_t value, const struct linear *linear, uint8_t *sample)
+__device__ __forceinline__ void from_plane16(uint16_t value, const struct linear_tables *tables, uint8_t *sample)
 {
-    *sample = linear ? __ldg(&linear->to8[value]) : reduce_sample(value);
+    *sample = tables ? linear_to8(tables, value, *sample) : reduce_sample(value);
 }
 
-__device__ __forceinline__ void from_plane16(uint16_t value, const struct linear *linear, uint16_t *sample)
+__device__ __forceinline__ void from_plane16(uint16_t value, const struct linear_tables *tables, uint16_t *sample)
 {
-    *sample = linear ? __ldg(&linear->to16[value]) : value;
+    *sample = tables ? linear_to16(tables, value, *sample) : value;
 }
 
 /* A colour weighed by alpha; VALUE is the colour as it is in planes. */
@@ -387,7 +387,7 @@ __global__ void __launch_bounds__(threads_x *threads_y)
             uint16_t value[CHANNELS];
 #pragma unroll
             for (int c = 0; c < CHANNELS; c++)
-                value[c] = to_plane16(from[c], is_colour<CHANNELS>(c) ? conversion.linear : NULL);
+                value[c] = to_plane16(from[c], is_colour<CHANNELS>(c) ? linear_of(conversion.linear, c) : NULL);
 #pragma unroll
             for (int c = 0; c < CHANNELS; c++)
                 if (is_colour<CHANNELS>(c) && conversion.alpha != ALPHA_KEEP)
@@ -421,7 +421,7 @@ __global__ void __launch_bounds__(threads_x *threads_y)
             else
                 from_plane16(divides && is_colour<CHANNELS>(c) ? unpremultiply_sample16(value[c], value[CHANNELS - 1])
                                                                : value[c],
-                             is_colour<CHANNELS>(c) ? conversion.linear : NULL, &to[c]);
+                             is_colour<CHANNELS>(c) ? linear_of(conversion.linear, c) : NULL, &to[c]);
         }
     });
 }

@@ -71,7 +71,7 @@ struct options {
 
     const char *filter; /* MODE_RUN and MODE_SHOW */
     int threads;        /* CPU threads for one image; 0: all */
-    bool flip, absolute, linear;
+    bool flip, absolute;
     struct request request; /* choice: set by --backend or by the named variant */
     struct device_choice devices;
     struct job_settings job;

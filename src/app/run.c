@@ -12,7 +12,6 @@
 #include "batch/collisions.h"
 #include "batch/file_list.h"
 #include "batch/report.h"
-#include "image/linear.h"
 #include "variants/choose.h"
 
 #include <inttypes.h>
@@ -348,19 +347,15 @@ static bool make_list(const struct options *options, const struct request *run, 
     return true;
 }
 
-/* Fill in the request: what to do to each image. Release *FILTERS and *LINEAR with free. */
+/* Fill in the request: what to do to each image. Release *FILTERS with free. */
 static bool make_request(const struct options *options, struct request *request, struct filter **filters,
-                         struct linear **linear, struct error *error)
+                         struct error *error)
 {
     *request = options->request;
     *filters = NULL;
-    *linear = NULL;
     if (!find_filters(options, options->filter, filter_find, filters, &request->count, error))
         return false;
-    if (options->linear && (*linear = linear_make(error)) == NULL)
-        return false;
     request->filters = *filters;
-    request->linear = *linear;
     request->cpu_fallback = !options->pair;
     return true;
 }
@@ -390,7 +385,6 @@ int run_images(const struct options *options)
 {
     struct error error;
     struct filter *filters;
-    struct linear *linear;
     struct file_list list = {0};
     struct warnings warnings = {.options = options};
     struct request request;
@@ -406,7 +400,7 @@ int run_images(const struct options *options)
     batch.gpus = calloc(DEVICES_MAX, sizeof *batch.gpus);
     batch.threads = options->threads;
     batch.on_this_thread = is_alone(options) && !shows_progress(options);
-    bool done = make_request(options, &request, &filters, &linear, &error) &&
+    bool done = make_request(options, &request, &filters, &error) &&
                 find_work(options, &request, &batch, &warnings, &list, &error);
     if (done) {
         warn_filters(options, filters, request.count);
@@ -433,7 +427,6 @@ int run_images(const struct options *options)
         gpu_start_end(&batch.gpus[i]);
     free(batch.gpus);
     file_list_free(&list);
-    free(linear);
     free(filters);
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "codec/jpeg_scan.h"
+#include "image/linear.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,7 @@ struct job_memory job_estimate_memory(const struct job_worker *worker, struct co
     const size_t threads = (size_t)thread_pool_threads(&worker->pool);
     const size_t metadata = 2 * metadata_bytes(&conversion->metadata);
     struct job_memory need = {
-        .image = size + 4 * metadata + threads * THREAD_BYTES,
+        .image = size + 4 * metadata + threads * THREAD_BYTES + (worker->request.linear ? sizeof(struct linear) : 0),
         .kept = worker->is_cpu_only ? 0 : image_bytes(shape),
     };
     if (encoder != NULL) {
@@ -230,6 +231,8 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
         conversion->backend == BACKEND_CPU && conversion->orientation <= 1 && conversion->reader.source.read != NULL;
     if (decodes && !conversion->streams && !decode_image(conversion))
         return false;
+    if (worker->request.linear)
+        linear_set(worker->pipeline.linear, &curve_srgb, 1, conversion->image.bits);
     if (worker->settings->strip)
         metadata_free(&conversion->metadata);
     describe_input(conversion);

@@ -193,7 +193,8 @@ void plane_free(struct plane *plane);
 void image_split(const struct image *image, enum alpha alpha, const struct linear *linear, const struct plane *planes);
 
 /* The inverse: plane c becomes channel c. Channels without a plane keep their samples. With ALPHA_PREMULTIPLY and an
- * alpha channel, colours first become unpremultiply_sample(colour, alpha), with the alpha of the planes. */
+ * alpha channel, colours first become unpremultiply_sample(colour, alpha), with the alpha of the planes. With LINEAR,
+ * IMAGE holds the samples before the filter: a level whose light is the same stays. */
 void image_merge(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image);
 
 /* 8 bits to 16: black stays black and white stays white, as 65535 / 255 = 257 is a whole number. */

@@ -91,30 +91,32 @@ CLONES static void merge_3(const uint8_t *restrict a, const uint8_t *restrict b,
 
 /* ---- Planes of 16 bits ---- */
 
-/* Copy one channel of a row of the image to ROW. IN is its first sample. */
-static void split_channel16(const struct image *image, const uint8_t *in, const struct linear *linear, uint16_t *row)
+/* Copy one channel of a row of the image to ROW, through TABLES unless these are NULL. IN is its first sample. */
+static void split_channel16(const struct image *image, const uint8_t *in, const struct linear_tables *tables,
+                            uint16_t *row)
 {
     const int width = image->width, step = image->channels;
     const uint16_t *samples = (const uint16_t *)(const void *)in;
     if (image_sample_bytes(image) == 1)
         for (int x = 0; x < width; x++)
-            row[x] = linear != NULL ? linear->from8[in[x * step]] : widen_sample(in[x * step]);
+            row[x] = tables != NULL ? tables->from8[in[x * step]] : widen_sample(in[x * step]);
     else
         for (int x = 0; x < width; x++)
-            row[x] = linear != NULL ? linear->from16[samples[x * step]] : samples[x * step];
+            row[x] = tables != NULL ? tables->from16[samples[x * step]] : samples[x * step];
 }
 
-/* Copy ROW, divided by ALPHAS unless that is NULL, to one channel of a row of the image. OUT is its first sample. */
+/* Copy ROW, divided by ALPHAS unless that is NULL, to one channel of a row of the image, through TABLES unless these are
+ * NULL. OUT is its first sample. */
 static void merge_channel16(const struct image *image, const uint16_t *row, const uint16_t *alphas,
-                            const struct linear *linear, uint8_t *out)
+                            const struct linear_tables *tables, uint8_t *out)
 {
     uint16_t *samples = (uint16_t *)(void *)out;
     for (int x = 0, i = 0; x < image->width; x++, i += image->channels) {
         const uint16_t value = alphas != NULL ? unpremultiply_sample16(row[x], alphas[x]) : row[x];
         if (image_sample_bytes(image) == 1)
-            out[i] = linear != NULL ? linear->to8[value] : reduce_sample(value);
+            out[i] = tables != NULL ? linear_to8(tables, value, out[i]) : reduce_sample(value);
         else
-            samples[i] = linear != NULL ? linear->to16[value] : value;
+            samples[i] = tables != NULL ? linear_to16(tables, value, samples[i]) : value;
     }
 }
 
@@ -150,7 +152,8 @@ static void split_16(const struct image *image, enum alpha alpha, const struct l
             uint16_t *row = plane_row16(planes, c, y);
             const uint8_t *in = image_row(image, y);
             const bool colour = is_colour(image, c);
-            split_channel16(image, in + (size_t)c * image_sample_bytes(image), colour ? linear : NULL, row);
+            split_channel16(image, in + (size_t)c * image_sample_bytes(image), colour ? linear_of(linear, c) : NULL,
+                            row);
             if (colour && multiplies)
                 multiply_row16(image, in, c, alpha, linear, row);
             for (int x = 0; !colour && headroom && x < image->width; x++)
@@ -178,7 +181,7 @@ static void merge_16(const struct plane *planes, enum alpha alpha, const struct 
             if (headroom)
                 merge_headroom(image, row, alphas, out);
             else
-                merge_channel16(image, row, colour ? alphas : NULL, colour ? linear : NULL, out);
+                merge_channel16(image, row, colour ? alphas : NULL, colour ? linear_of(linear, c) : NULL, out);
         }
 }
 

@@ -118,20 +118,19 @@ struct workspace {
     bool reads_taps;             /* the lock of constant memory is held for reading */
 };
 
-/* Let the device hold the tables of linear light. */
+/* Let the device hold the tables of linear light. No other image uses those that are there. */
 static bool upload_linear(struct pipeline *pipeline, struct error *error)
 {
-    const struct linear *linear = pipeline->request->linear;
+    const struct linear *linear = pipeline->linear;
     struct buffer *buffer = &pipeline->device_linear;
-    if (linear == NULL || buffer->data != NULL)
+    if (linear == NULL || (buffer->data != NULL && pipeline->device_serial == linear->serial))
         return true;
-    if (!grow_device(pipeline->device, buffer, sizeof *linear, device_allocate, device_release, error))
+    pipeline->device_serial = 0; /* of no tables, until these are there */
+    if (!grow_device(pipeline->device, buffer, linear_bytes(linear), device_allocate, device_release, error) ||
+        !device_upload(pipeline->device, buffer->data, linear, linear_bytes(linear), error))
         return false;
-    if (device_upload(pipeline->device, buffer->data, linear, sizeof *linear, error))
-        return true;
-    device_release(pipeline->device, buffer->data); /* an allocated buffer must hold the tables */
-    *buffer = (struct buffer){0};
-    return false;
+    pipeline->device_serial = linear->serial;
+    return true;
 }
 
 /* The image that the JPEG's decoder makes, or that its encoder takes: 8 bits, and at the input not yet upright. */

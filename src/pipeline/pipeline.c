@@ -5,6 +5,7 @@
 #include "pipeline/pipeline_internal.h"
 
 #include "base/vector/instruction_sets.h"
+#include "image/linear.h"
 #include "kernels/device/device.h"
 
 #include <stdio.h>
@@ -223,7 +224,7 @@ bool pipeline_open(struct pipeline *pipeline, const struct request *request, str
     if (pipeline->plans == NULL)
         return error_set(error, ERROR_MEMORY, "not enough memory for the plans of %zu filters; use fewer",
                          request->count);
-    return true;
+    return !request->linear || (pipeline->linear = linear_allocate(error)) != NULL;
 }
 
 bool pipeline_plan(struct pipeline *pipeline, const struct pipeline_input *input, enum backend backend,
@@ -236,7 +237,7 @@ bool pipeline_plan(struct pipeline *pipeline, const struct pipeline_input *input
     pipeline->effective_alpha = input->alpha;
     pipeline->work = request_work(request, input->alpha, image);
     if (!check_named_variant(request, pipeline->work.sample, error)) { /* not even the CPU may take over */
-        if (image->bits == 8 && request->linear == NULL && check_named_variant(request, SAMPLE_U8, NULL))
+        if (image->bits == 8 && !request->linear && check_named_variant(request, SAMPLE_U8, NULL))
             error_set(
                 error, ERROR_USAGE,
                 "the variant %s takes 8 bits only, which are too few for a translucent picture; give --alpha keep, "
@@ -317,5 +318,7 @@ void pipeline_close(struct pipeline *pipeline)
     for (size_t i = 0; pipeline->plans != NULL && i < pipeline->request->count; i++)
         plan_free(&pipeline->plans[i]);
     free(pipeline->plans);
+    free(pipeline->linear);
     pipeline->plans = NULL;
+    pipeline->linear = NULL;
 }

@@ -59,6 +59,8 @@ struct pipeline_input {
 
 struct pipeline {
     const struct request *request;
+    struct linear
+        *linear;      /* set its tables for each image, before it is filtered; NULL unless the request asks for it */
     struct error why; /* its message says why this backend was chosen */
 
     /* The plan for the image at work. pipeline_plan makes it. */
@@ -76,7 +78,8 @@ struct pipeline {
     struct buffer page_locked;    /* an interleaved image */
     struct buffer device_samples; /* an interleaved image */
     struct buffer device_planes[2];
-    struct buffer device_linear;  /* the request's tables */
+    struct buffer device_linear;  /* the tables of linear light */
+    unsigned device_serial;       /* of these tables */
     struct buffer device_decoded; /* an image before it is turned upright, or before or after its depth changes */
     struct device_jpeg *jpeg;     /* NULL until the GPU decodes or encodes a JPEG */
     bool has_taps;                /* the open device has the taps of the only filter, beside constant memory */

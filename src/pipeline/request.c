@@ -19,7 +19,7 @@ enum alpha request_alpha(const struct request *request, enum alpha alpha, size_t
 
 struct work request_work(const struct request *request, enum alpha alpha, const struct image *shape)
 {
-    bool is_fine = shape->bits > 8 || request->linear != NULL; /* 8 bits would be too coarse for low alpha */
+    bool is_fine = shape->bits > 8 || request->linear; /* 8 bits would be too coarse for low alpha */
     struct work work = {.width = shape->width, .height = shape->height, .threads = thread_pool_threads(request->pool)};
     for (size_t i = 0; i < request->count; i++) {
         const enum alpha own = request_alpha(request, alpha, i);
@@ -33,5 +33,5 @@ struct work request_work(const struct request *request, enum alpha alpha, const 
 
 bool request_merges_between(const struct request *request, enum alpha alpha, const struct image *shape)
 {
-    return request->linear != NULL || (alpha == ALPHA_PREMULTIPLY && image_has_alpha(shape));
+    return request->count > 1 && (request->linear || (alpha == ALPHA_PREMULTIPLY && image_has_alpha(shape)));
 }

@@ -41,7 +41,7 @@ struct request {
     size_t count;
     enum border border;
     enum alpha alpha;
-    const struct linear *linear;   /* filter in linear light by these tables; NULL: filter the samples as they are */
+    bool linear;                   /* filter in linear light, by the tables of the pipeline */
     enum choice choice;            /* where a variant is named, its backend or CHOICE_AUTO */
     const struct variant *variant; /* NULL: the fastest canonical one for each filter, as far as the model knows */
     int device;                    /* index of the GPU */

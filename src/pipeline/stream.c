@@ -101,16 +101,15 @@ static enum alpha alpha_of(const struct filtering *filtering, size_t number)
 /* Split the rows of SPAN into planes that begin with its first row. */
 static void split_span(const struct filtering *filtering, struct span span, const struct plane *planes)
 {
-    const struct request *request = filtering->pipeline->request;
     for (int y = span.first; y < span.last;) {
         const struct image rows = stream_rows(&filtering->stream, y, span.last);
         const struct plane part = plane_span(planes, span.first, (struct span){y, y + rows.height});
-        image_split(&rows, alpha_of(filtering, 0), request->linear, &part);
+        image_split(&rows, alpha_of(filtering, 0), filtering->pipeline->linear, &part);
         y += rows.height;
     }
 }
 
-/* Copy what the merge leaves as it is: alpha that no plane holds. */
+/* Copy what the merge may leave as it is: alpha that no plane holds, and levels whose light does not change. */
 static void copy_unfiltered(const struct stream *stream, struct span span, const struct image *to)
 {
     for (int y = span.first; y < span.last;) {
@@ -138,12 +137,12 @@ static struct image merged_rows(const struct band_worker *worker, const struct p
 static void round_between(const struct filtering *filtering, const struct band_worker *worker, size_t number, int in,
                           struct plane planes)
 {
-    const struct request *request = filtering->pipeline->request;
+    const struct linear *linear = filtering->pipeline->linear;
     struct image rows = merged_rows(worker, &worker->planes[in], &planes);
     const struct plane from = filter_planes(filtering, number - 1, planes),
                        to = filter_planes(filtering, number, planes);
-    image_merge(&from, alpha_of(filtering, number - 1), request->linear, &rows);
-    image_split(&rows, alpha_of(filtering, number), request->linear, &to);
+    image_merge(&from, alpha_of(filtering, number - 1), linear, &rows);
+    image_split(&rows, alpha_of(filtering, number), linear, &to);
 }
 
 /* Apply all filters to the planes of worker->planes[0], which hold the rows NEEDED for outputs of SPAN. *RESULT becomes
@@ -202,7 +201,7 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
 {
     const struct filtering *filtering = context;
     const struct stream *stream = &filtering->stream;
-    const struct request *request = filtering->pipeline->request;
+    const struct pipeline *pipeline = filtering->pipeline;
     struct band_worker *worker = &filtering->workers[thread];
     const struct span wanted = {first, first + produced->height}, needed = span_extend(stream, wanted, stream->halo);
     worker->watch.last = clock_milliseconds();
@@ -211,19 +210,19 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
 
     struct plane planes = filter_planes(filtering, 0, plane_span(&worker->planes[0], needed.first, needed)), result;
     split_span(filtering, needed, &planes);
-    if (worker->merged.samples != NULL && image_has_alpha(&stream->shape)) /* for the alpha that no plane holds */
+    if (worker->merged.samples != NULL)
         copy_unfiltered(stream, needed, &worker->merged);
     phases_end(&worker->watch, PHASE_SPLIT);
     if (!convolve_band(filtering, worker, needed, wanted, &result, error))
         return false;
     phases_end(&worker->watch, PHASE_CONVOLVE);
 
-    if (result.count < produced->channels &&
-        worker->merged.samples != NULL) /* an earlier filter may have changed alpha */
+    const bool keeps = result.count < produced->channels || pipeline->linear != NULL;
+    if (keeps && worker->merged.samples != NULL) /* an earlier filter may have changed them */
         memcpy(produced->samples, image_row(&worker->merged, wanted.first - needed.first), image_bytes(produced));
-    else if (result.count < produced->channels)
+    else if (keeps)
         copy_unfiltered(stream, wanted, produced);
-    image_merge(&result, alpha_of(filtering, request->count - 1), request->linear, produced);
+    image_merge(&result, alpha_of(filtering, pipeline->request->count - 1), pipeline->linear, produced);
     phases_end(&worker->watch, PHASE_MERGE);
     return true;
 }

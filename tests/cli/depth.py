@@ -210,9 +210,13 @@ def convolve(image, name, border="replicate", alpha="keep", curve=None):
             planes[-1] = [[min(rounded(value, unit), 255) for value in row] for row in planes[-1]]
     if curve:
         for c in range(channels):
-            table = curve[f"to{image.bits}"]
-            planes[c] = [[table[value] if c < colours else reduced(value) if image.bits == 8 else value
-                          for value in row] for row in planes[c]]
+            light, table = curve[f"from{image.bits}"], curve[f"to{image.bits}"]
+            if c == colours:
+                planes[c] = [[reduced(value) if image.bits == 8 else value for value in row] for row in planes[c]]
+                continue
+            for y, row in enumerate(planes[c]):  # a level stays where its light does
+                levels = (image.at(x, y, c) for x in range(width))
+                planes[c][y] = [level if light[level] == value else table[value] for value, level in zip(row, levels)]
     return image.with_samples(planes[c][y][x] for y in range(height) for x in range(width) for c in range(channels))
 
 
@@ -301,13 +305,17 @@ def test_filters(curve):
 
 
 def test_lossless():
-    """All 8-bit levels survive linear light unchanged, with and without alpha."""
+    """All levels survive linear light unchanged, with and without alpha."""
     image = Image(256, 4, 4, 8, (value for y in range(4) for x in range(256)
                                  for value in (x, 255 - x, x, (0, 1, 254, 255)[y])))
     write_png("in.png", image)
     for alpha in "keep", "filter":
         gpuconv("--linear", "--alpha", alpha, "identity", "in.png", "out.png")
         expect(f"identity in linear light, alpha {alpha}", read_png("out.png"), image)
+    deep = Image(256, 256, 1, 16, range(65536))
+    write_png("deep.png", deep)
+    gpuconv("--linear", "identity,identity", "deep.png", "out.png")
+    expect("identity in linear light, 16 bits", read_png("out.png"), deep)
     gpuconv("--depth", "16", "identity", "in.png", "out.png")
     expect("8 to 16 bits", read_png("out.png"), with_bits(image, 16))
     gpuconv("--depth", "8", "identity", "out.png", "back.png")

@@ -104,14 +104,15 @@ static void check_codecs(const uint8_t *data, size_t size, const struct codec_in
 static void check_filter(struct image *image, const char *spec, enum border border, enum alpha alpha, bool in_light)
 {
     static struct filter filter; /* too large for the stack of a thread */
-    static const struct linear *tables;
+    static struct linear *tables;
     struct plane in, out[2];
     struct error error;
     const int planes = image_planes(image, alpha);
     const enum sample sample = in_light || image->bits == 16 ? SAMPLE_U16 : SAMPLE_U8;
     if (in_light && tables == NULL) {
-        tables = linear_make(&error);
+        tables = linear_allocate(&error);
         CHECK(tables != NULL);
+        CHECK(linear_set(tables, &curve_srgb, 1, 8) && linear_set(tables, &curve_srgb, 1, 16));
     }
     const struct linear *linear = in_light ? tables : NULL;
     CHECK(filter_find(spec, &filter, NULL, &error));

@@ -65,7 +65,7 @@ def main():
     right = True
     for name, (table, size) in tables().items():
         expected = zlib.crc32(b"".join(value.to_bytes(size, "big") for value in table))
-        found = re.search(rf"linear->{name}, \d+, {size}\), (0x[0-9a-f]+)\)", text)
+        found = re.search(rf"tables->{name}, \d+, {size}\), (0x[0-9a-f]+)\)", text)
         actual = int(found.group(1), 16) if found else None
         if actual != expected:
             print(f"{name}: test_linear.c has {actual}, the definition gives {expected:#010x}")
