@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "codec/codec.h"
 #include "container/other_content.h"
-#include "metadata/metadata.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -90,6 +89,17 @@ void warn_dropped_metadata(struct warnings *warnings, const char *name, uint32_t
         return;
     metadata_print_dropped(dropped, parts, sizeof parts);
     warn_counted(warnings, name, ": metadata not carried over: %s", parts);
+}
+
+void warn_unread_curves(struct warnings *warnings, const char *name, unsigned unread, enum curve_source source)
+{
+    char detail[64];
+    for (enum curve_source other = CURVE_OF_CICP; other < source; other++)
+        if (unread & 1u << other) {
+            snprintf(detail, sizeof detail, "%s, and uses that of %s", metadata_curve_name(other),
+                     metadata_curve_name(source));
+            warn_counted(warnings, name, ": --linear cannot read the curve of %s", detail);
+        }
 }
 
 void warn_other_content(struct warnings *warnings, const char *name, unsigned other_content)

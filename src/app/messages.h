@@ -7,6 +7,7 @@
 
 #include "app/options.h"
 #include "base/error.h"
+#include "metadata/metadata.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,6 +43,10 @@ void warn_left_out(void *context, const char *name, const char *text);
 
 /* Warn about metadata that are not carried over. DROPPED has the bits of struct metadata; 0 prints nothing. */
 void warn_dropped_metadata(struct warnings *warnings, const char *name, uint32_t dropped);
+
+/* Warn about the sources of a curve in the file NAME that cannot be read. UNREAD has the bits of struct job_result, and
+ * SOURCE is what linear light uses. */
+void warn_unread_curves(struct warnings *warnings, const char *name, unsigned unread, enum curve_source source);
 
 /* Warn about the pictures in the file NAME besides its first one, unless --first-picture is given. OTHER_CONTENT has
  * the bits of struct codec_info; 0 prints nothing. */

@@ -103,7 +103,7 @@ const struct option option_table[] = {
           .word = alpha_word),
     FLAG("flip", GROUP_FILTER, flip, "rotate the taps by 180 degrees, for true convolution"),
     FLAG("abs", GROUP_FILTER, absolute, "take the absolute value of each sum"),
-    FLAG("linear", GROUP_FILTER, request.linear, "filter in linear light, assuming sRGB samples"),
+    FLAG("linear", GROUP_FILTER, request.linear, "filter in linear light, by the curve of the file"),
 
     VALUE("backend", "BACKEND", GROUP_BACKEND, KIND_WORD, request.choice, "where to run; auto picks the faster",
           .word = choice_word, .meant = backends_meant),

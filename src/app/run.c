@@ -37,11 +37,13 @@ static const char *plural(int count)
     return count == 1 ? "" : "s";
 }
 
-static void print_input(const struct job_result *result)
+static void print_input(const struct output *output, const struct job_result *result)
 {
     print_detail("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s", file_input_name(result->job->input),
                  result->input_format->name, result->decoder->name, result->width, result->height, result->channels,
                  plural(result->channels), result->input_bits > 8 ? " of 16 bits" : "");
+    if (output->request->linear)
+        print_detail("linear", "by the curve of %s", metadata_curve_name(result->curve));
 }
 
 /* Print the variant of filter NUMBER, and the reason. */
@@ -108,7 +110,7 @@ static void print_end(struct output *output, const struct job_result *result)
     }
     if (result->outcome == JOB_FAILED || options->verbose || result->reduced || result->alpha_dropped ||
         result->cmyk_converted || result->linked || result->other_content != 0 || result->dropped_on_read != 0 ||
-        result->dropped_on_write != 0)
+        result->dropped_on_write != 0 || result->unread_curves != 0)
         progress_clear(&output->progress);
     warn_dropped_metadata(output->warnings, file_input_name(job->input), result->dropped_on_read);
     if (result->outcome == JOB_FAILED) {
@@ -121,6 +123,7 @@ static void print_end(struct output *output, const struct job_result *result)
         warn_other_content(output->warnings, file_input_name(job->input), result->other_content);
         if (result->cmyk_converted)
             warn_counted(output->warnings, file_input_name(job->input), ": is CMYK; the output will be RGB", "");
+        warn_unread_curves(output->warnings, file_input_name(job->input), result->unread_curves, result->curve);
         warn_losses(output->warnings, file_output_name(job->output), result->output_format, result->alpha_dropped,
                     result->reduced);
         warn_dropped_metadata(output->warnings, file_output_name(job->output), result->dropped_on_write);
@@ -148,7 +151,7 @@ static void on_report(void *context, const struct job_result *result, enum job_e
     if (event == JOB_GPU_FAILED || (prints_details && (event == JOB_INPUT_KNOWN || event == JOB_PLANNED)))
         progress_clear(&output->progress);
     if (event == JOB_INPUT_KNOWN && prints_details)
-        print_input(result);
+        print_input(output, result);
     else if (event == JOB_PLANNED && prints_details)
         print_plan(result->pipeline);
     else if (event == JOB_GPU_FAILED)

@@ -11,6 +11,7 @@
 #include "base/workers.h"
 #include "codec/codec.h"
 #include "image/image.h"
+#include "metadata/metadata.h"
 #include "pipeline/pipeline.h"
 
 #include <stdatomic.h>
@@ -75,6 +76,8 @@ struct job_result {
     bool cmyk_converted;                   /* the input is CMYK and the output RGB */
     unsigned other_content;                /* what the input holds besides its first picture, as in codec_info */
     bool linked;                           /* in place, and other hard links keep the old content */
+    enum curve_source curve;               /* of linear light; in a request without it, of no meaning */
+    unsigned unread_curves;                /* 1 << source for each that cannot be read, and would count before */
     uint32_t dropped_on_read;              /* metadata of the input that are not carried, as in struct metadata */
     uint32_t dropped_on_write;             /* metadata that the output's format does not hold */
 };

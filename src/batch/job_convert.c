@@ -232,7 +232,8 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
     if (decodes && !conversion->streams && !decode_image(conversion))
         return false;
     if (worker->request.linear)
-        linear_set(worker->pipeline.linear, &curve_srgb, 1, conversion->image.bits);
+        result->curve = metadata_set_linear(&conversion->metadata, conversion->image.channels <= 2,
+                                            conversion->image.bits, worker->pipeline.linear, &result->unread_curves);
     if (worker->settings->strip)
         metadata_free(&conversion->metadata);
     describe_input(conversion);

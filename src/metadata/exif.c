@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum tag {
+    TAG_INTEROP_INDEX = 0x0001, /* in DIRECTORY_INTEROP */
     TAG_WIDTH = 0x0100,
     TAG_HEIGHT = 0x0101,
     TAG_ORIENTATION = 0x0112,
@@ -15,6 +16,7 @@ enum tag {
     TAG_Y_RESOLUTION = 0x011b,
     TAG_EXIF = 0x8769,
     TAG_GPS = 0x8825,
+    TAG_COLOUR_SPACE = 0xa001,
     TAG_SUBJECT_AREA = 0x9214,
     TAG_EXIF_WIDTH = 0xa002,
     TAG_EXIF_HEIGHT = 0xa003,
@@ -222,22 +224,28 @@ static bool tiff_rebuild(const struct tiff *tiff, struct blob *out)
     return true;
 }
 
+/* Find TAG in a block from tiff_rebuild. */
+static bool find_entry(const struct blob *exif, enum exif_directory directory, unsigned tag, struct entry *entry)
+{
+    struct tiff tiff;
+    struct walk walk;
+    if (exif->bytes == NULL || !tiff_open(exif->bytes, exif->size, false, &tiff))
+        return false;
+    walk_begin(&walk, &tiff, directory);
+    while (walk_next(&walk, entry))
+        if (entry->tag == tag)
+            return true;
+    return false;
+}
+
 /* The value of TAG in a block from tiff_rebuild, if it is one number of a type from FIRST to LAST; else NULL. */
 static uint8_t *find_number(const struct blob *exif, enum exif_directory directory, unsigned tag, enum exif_type first,
                             enum exif_type last)
 {
-    struct tiff tiff;
-    struct walk walk;
     struct entry entry;
-    if (exif->bytes == NULL || !tiff_open(exif->bytes, exif->size, false, &tiff))
-        return NULL;
-    walk_begin(&walk, &tiff, directory);
-    while (walk_next(&walk, &entry))
-        if (entry.tag == tag)
-            return entry.type >= first && entry.type <= last && entry.count == 1
-                       ? exif->bytes + (entry.value - exif->bytes)
-                       : NULL;
-    return NULL;
+    return find_entry(exif, directory, tag, &entry) && entry.type >= first && entry.type <= last && entry.count == 1
+               ? exif->bytes + (entry.value - exif->bytes)
+               : NULL;
 }
 
 static bool is_big(const struct blob *exif)
@@ -256,6 +264,20 @@ int exif_orientation(const struct blob *exif)
 {
     const int value = read_orientation(exif);
     return value >= 1 && value <= 8 ? value : 1;
+}
+
+enum exif_colours exif_colours(const struct blob *exif)
+{
+    const uint8_t *value = find_number(exif, DIRECTORY_EXIF, TAG_COLOUR_SPACE, TYPE_SHORT, TYPE_SHORT);
+    struct entry index;
+    if (value == NULL)
+        return EXIF_COLOURS_NONE;
+    if (bytes_number(value, 2, is_big(exif)) == 1)
+        return EXIF_COLOURS_SRGB;
+    return find_entry(exif, DIRECTORY_INTEROP, TAG_INTEROP_INDEX, &index) &&
+                   bytes_begin(index.value, index.size, "R03", 3)
+               ? EXIF_COLOURS_ADOBE
+               : EXIF_COLOURS_OTHER;
 }
 
 /* Set a tag to NUMBER of TYPE, if the block has it and it holds one number. */

@@ -57,6 +57,17 @@ static void clear_gaps(uint8_t *profile, size_t size, size_t count)
     }
 }
 
+const uint8_t *icc_find(const struct blob *icc, const char *tag, size_t *size)
+{
+    for (size_t i = 0; i < big32(icc->bytes + ICC_TAGS); i++)
+        if (memcmp(icc->bytes + ICC_TABLE + i * ICC_ENTRY, tag, 4) == 0) {
+            const struct range range = tag_range(icc->bytes, i);
+            *size = range.end - range.start;
+            return icc->bytes + range.start;
+        }
+    return NULL;
+}
+
 bool metadata_add_icc(struct metadata *metadata, const uint8_t *bytes, size_t size)
 {
     const size_t own = size >= ICC_TABLE ? big32(bytes) : 0;

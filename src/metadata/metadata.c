@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ICC_COLOUR = 16 }; /* the place of the colour space in the header of a profile */
-
 bool bytes_begin(const uint8_t *bytes, size_t size, const char *head, size_t head_size)
 {
     return size >= head_size && memcmp(bytes, head, head_size) == 0;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "container/jpeg.h"
 #include "image/image.h"
+#include "image/linear.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,6 +82,17 @@ bool metadata_read_none(const uint8_t *bytes, size_t size, size_t max, struct me
 /* Turn IMAGE upright. METADATA then say so: orientation, sides and resolution change, and CHROMA turns too. */
 bool metadata_orient(struct metadata *metadata, struct image *image, struct chroma_subsampling *chroma,
                      struct error *error);
+
+/* What names the curve of the samples, in the order in which it counts (PNG, third edition, 4.3). */
+enum curve_source { CURVE_OF_CICP, CURVE_OF_ICC, CURVE_OF_SRGB, CURVE_OF_GAMMA, CURVE_OF_EXIF, CURVE_ASSUMED };
+
+/* Set the tables of an image of BITS, GREY or not, to the first curve in METADATA that can be read, else to sRGB's.
+ * *UNREAD becomes 1 << source for each one before it that cannot be read. */
+enum curve_source metadata_set_linear(const struct metadata *metadata, bool grey, int bits, struct linear *linear,
+                                      unsigned *unread);
+
+/* The source of a curve, for messages: "its ICC profile". */
+const char *metadata_curve_name(enum curve_source source);
 
 /* Put METADATA into the encoded file of *SIZE bytes at *BYTES, which a larger allocation replaces. DROPPED becomes the
  * parts that such a file cannot hold, in bits as in struct metadata. A JPEG gets only the comments of a PNG's texts. It

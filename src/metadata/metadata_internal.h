@@ -44,6 +44,12 @@ bool metadata_read_end(bool done, struct metadata *metadata, struct error *error
 void xmp_remove(struct blob *xmp, const char *name);
 void xmp_set_digit(struct blob *xmp, const char *name, char digit);
 
+/* The places in the header of a profile of its colour space, and of the one that it converts to. */
+enum { ICC_COLOUR = 16, ICC_CONNECTION = 20 };
+
+/* The value of a tag of a profile that metadata_add_icc has added, and its size. NULL if there is none. */
+const uint8_t *icc_find(const struct blob *icc, const char *tag, size_t *size);
+
 /* Is there a profile for an encoded file, grey or not? A profile for another colour space is DROPPED. */
 bool metadata_has_icc_for(const struct metadata *metadata, bool grey, uint32_t *dropped);
 
@@ -91,6 +97,10 @@ bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *e
 
 /* The tag Orientation, 1 to 8, of a block from exif_rebuild or an empty one. 1 if it has no valid value. */
 int exif_orientation(const struct blob *exif);
+
+/* The colours that such a block or an empty one declares. Those of Adobe RGB (1998) have an index of interoperability. */
+enum exif_colours { EXIF_COLOURS_NONE, EXIF_COLOURS_SRGB, EXIF_COLOURS_ADOBE, EXIF_COLOURS_OTHER };
+enum exif_colours exif_colours(const struct blob *exif);
 
 /* Change such a block: the picture is upright, or has so many pixels, or its horizontal and vertical resolutions are
  * swapped. Tags that the block lacks are not added. */

@@ -89,6 +89,26 @@ static void check_format(const struct metadata *metadata, const struct format *s
     metadata_free(&twice);
 }
 
+/* Whatever names the curve, its tables rise, and what cannot be read comes before what is used. */
+static void check_curve(const struct metadata *metadata, bool grey)
+{
+    static struct linear *linear;
+    unsigned unread;
+    if (linear == NULL)
+        linear = linear_allocate(NULL);
+    CHECK(linear != NULL);
+    const enum curve_source source = metadata_set_linear(metadata, grey, 8, linear, &unread);
+    CHECK(source <= CURVE_ASSUMED && unread < 1u << source && metadata_curve_name(source) != NULL);
+    CHECK(linear->count == 1 || (linear->count == 3 && !grey));
+    for (int c = 0; c < linear->count; c++) {
+        const struct linear_tables *tables = linear_of(linear, c);
+        for (int v = 1; v < 256; v++)
+            CHECK(tables->from8[v] >= tables->from8[v - 1]);
+        for (int w = 1; w < 65536; w += 97)
+            CHECK(tables->to8[w] >= tables->to8[w - 1]);
+    }
+}
+
 /* Metadata that are turned upright say so, and are as stable as before. */
 static void check_upright(struct metadata *metadata, const struct format *source)
 {
@@ -123,6 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int grey = 0; grey < 2; grey++) {
         check_format(&metadata, info.format, format_of(FORMAT_PNG), grey);
         check_format(&metadata, info.format, format_of(FORMAT_JPEG), grey);
+        check_curve(&metadata, grey);
     }
     check_upright(&metadata, info.format);
     metadata_free(&metadata);
