@@ -4,10 +4,10 @@
 
 Every option of --help, --bench --help and --compare --help must be offered, with the words that it takes, and the filters, in zsh and fish with
 their titles. Then a shell on
-a terminal of its own gets keys. Skipped (exit status 77) if the shell is not installed."""
+a terminal of its own gets keys. Skipped (exit status 77) if the shell is not installed, or, after the first checks, if
+there is no terminal."""
 import json
 import os
-import pty
 import re
 import select
 import shutil
@@ -18,7 +18,7 @@ import time
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import run, skip  # noqa: E402
+from harness import fork_on_terminal, run, skip  # noqa: E402
 
 BASH = r'''
 source "$FOLDER/gpuconv.bash"
@@ -78,7 +78,7 @@ def type_keys(shell, home, values):
     """Type the lines of TYPED into the shell, each with TAB at its end, and let it print the words that are then there."""
     arguments, setup = LIVE[shell]
     out = os.path.join(home, "out")
-    process, terminal = pty.fork()
+    process, terminal = fork_on_terminal()
     if process == 0:
         os.chdir(home)
         os.execvpe(shell, [shell, *arguments, "-i"], dict(values, TERM="vt100", OUT=out))

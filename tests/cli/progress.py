@@ -7,7 +7,6 @@ on nothing but a terminal in front."""
 import fcntl
 import math
 import os
-import pty
 import random
 import re
 import signal
@@ -19,7 +18,7 @@ import time
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import run  # noqa: E402
+from harness import fork_on_terminal, run  # noqa: E402
 from write_png import png, unfiltered  # noqa: E402
 
 ERASE = "\r\x1b[K"
@@ -35,7 +34,7 @@ def on_terminal(command, columns=80, stop=None, key=None, number=None):
     """Run a command on a terminal. Once STOP matches what it draws, press KEY or send it signal NUMBER. Returns its
     exit status, below 0 after a signal; what it drew, cut where it erases; and the seconds."""
     start = time.monotonic()
-    process, terminal = pty.fork()
+    process, terminal = fork_on_terminal()
     if process == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         os.execvp(command[0], command)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the tests in Python share: running gpuconv, and skipping."""
+import pty
 import re
 import subprocess
 import sys
@@ -11,6 +12,14 @@ SKIP = 77  # the exit status of a test that is skipped
 def skip(reason):
     print(f"skipped: {reason}")
     sys.exit(SKIP)
+
+
+def fork_on_terminal():
+    """As pty.fork. The test is skipped where there is no terminal to be had, as in some containers."""
+    try:
+        return pty.fork()
+    except OSError as error:
+        skip(f"there is no pseudo-terminal: {error}")
 
 
 def run(program, *arguments, status=0):
