@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What the last `meson test` did: results.py BUILD. It prints why tests were skipped, and as its last
-line how many passed, failed and were skipped. It fails if no test passed, or if one was skipped without a reason."""
+line how many passed, failed and were skipped. It fails if a test failed, if none passed, or if one was skipped without a
+reason."""
 import collections
 import json
 import os
@@ -26,8 +27,9 @@ def main():
     for why, names in skipped.items():
         print(f"{len(names)} skipped, {why or 'which say no reason'}: {', '.join(names)}")
     count = sum(map(len, skipped.values()))
-    print(f"{passed} passed, {len(tests) - passed - count} failed, {count} skipped")
-    return 0 if passed > 0 and None not in skipped else 1
+    failed = len(tests) - passed - count
+    print(f"{passed} passed, {failed} failed, {count} skipped")
+    return 0 if passed > 0 and failed == 0 and None not in skipped else 1
 
 
 sys.exit(main())

@@ -3,7 +3,9 @@
 """README's two commands in every installed shell, in a path with a space: readme.py SOURCES.
 
 They run as root, as a user with sudo and as one without; where the packages are installed, are missing, and cannot be
-installed. The programs that they call are stand-ins that write down their names; ./install-packages is the real one."""
+installed. The programs that they call are stand-ins that write down their names; ./install-packages is the real one.
+If the tests fail, their results are still printed, and decide the exit status."""
+import json
 import os
 import re
 import shutil
@@ -22,8 +24,8 @@ def write(path, text):
     os.chmod(path, 0o755)
 
 
-def run(script, shell, command, user, status):
-    """Run COMMAND. Return the names of the programs that it called, and how it ended."""
+def run(script, shell, command, user, status, failing=()):
+    """Run COMMAND; FAILING programs exit with 1. Return the names of the programs that it called, and how it ended."""
     with tempfile.TemporaryDirectory(prefix="a clone ") as folder:
         programs, log = os.path.join(folder, "bin"), os.path.join(folder, "log")
         os.makedirs(programs)
@@ -31,7 +33,7 @@ def run(script, shell, command, user, status):
         os.symlink("/bin/sh", os.path.join(programs, "sh"))
         shutil.copy(script, folder)
         for path in ("bin/meson", "bin/ninja", "bin/python3", "build/gpuconv", "bin/apt-get"):
-            result = 100 if path == "bin/apt-get" and status == "refused" else 0
+            result = 100 if path == "bin/apt-get" and status == "refused" else int(os.path.basename(path) in failing)
             write(os.path.join(folder, path), f'echo {os.path.basename(path)} >>"{log}"\nexit {result}\n')
         write(os.path.join(programs, "id"), f"echo {0 if user == 'root' else 1000}\n")
         write(os.path.join(programs, "dpkg-query"), "echo install ok installed\n" if status == "installed" else "exit 1\n")
@@ -43,7 +45,22 @@ def run(script, shell, command, user, status):
             return file.read().split(), done
 
 
+def check_results(script):
+    """The script that README's second command ends with: it gives the reasons, and fails if a test failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "meson-logs"))
+        for failed in (0, 1):
+            tests = [("OK", "a", ""), ("SKIP", "b", "skipped: no GPU\n"), ("FAIL", "c", "")][:2 + failed]
+            with open(os.path.join(folder, "meson-logs", "testlog.json"), "w", encoding="utf-8") as log:
+                log.writelines(json.dumps({"result": result, "name": name, "stdout": text}) + "\n"
+                               for result, name, text in tests)
+            done = subprocess.run([sys.executable, script, folder], capture_output=True, text=True)
+            if (done.returncode, done.stdout) != (failed, f"1 skipped, no GPU: b\n1 passed, {failed} failed, 1 skipped\n"):
+                sys.exit(f"{script}, {failed} failed: exit status {done.returncode}\n{done.stdout}{done.stderr}")
+
+
 def main():
+    check_results(os.path.join(sys.argv[1], "tests", "results.py"))
     with open(os.path.join(sys.argv[1], "README.md"), encoding="utf-8") as file:
         text = file.read()
     script = os.path.join(sys.argv[1], "install-packages")
@@ -60,6 +77,11 @@ def main():
                         print(f"{shell}, {name}, {user}, packages {status}: called {called}, expected {expected}; "
                               f"exit status {done.returncode}\n{done.stdout}{done.stderr}")
                         bad = True
+            for failing in ([["meson"], ["meson", "python3"]] if name == "test" else []):
+                called, done = run(script, shell, command, "root", "installed", failing)
+                if called != programs or done.returncode != len(failing) - 1:
+                    print(f"{shell}, failing {failing}: called {called}, exit status {done.returncode}")
+                    bad = True
     return bad
 
 
