@@ -113,8 +113,8 @@ const struct option option_table[] = {
     VALUE("device", "N", GROUP_BACKEND, KIND_DEVICES, devices, "use GPU N, or several such as 0,2, or all (default 0)",
           .high = 999),
     /* More threads than processors gain nothing, and very many can exhaust the system. */
-    VALUE("threads", "N", GROUP_BACKEND, KIND_NUMBER, threads, "use N CPU threads for an image (default all)", .low = 1,
-          .high = PARALLEL_THREADS_MAX),
+    VALUE("threads", "N", GROUP_BACKEND, KIND_NUMBER, threads,
+          "use N CPU threads per image (default all, in batches 1)", .low = 1, .high = PARALLEL_THREADS_MAX),
 
     VALUE("format", "FORMAT", GROUP_FILE, KIND_FORMAT, list.format, "write this format", .word = format_word),
     VALUE("depth", "BITS", GROUP_FILE, KIND_BITS, job.codec.bits, "convert the samples to this many bits",

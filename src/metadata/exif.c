@@ -314,7 +314,7 @@ bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *e
     }
     *unknown = tiff.unknown;
     const int orientation = read_orientation(exif);
-    if (orientation == 0 || orientation > 8) /* it means nothing, and readers differ in how they take it */
+    if (orientation == 0 || orientation > 8) /* it has no meaning, and readers treat it differently */
         exif_set_upright(exif);
     return true;
 }

@@ -56,10 +56,10 @@ struct request {
 };
 
 /* How the alpha channel takes part in filter NUMBER of an image where it takes part as ALPHA. With ALPHA_PREMULTIPLY
- * it depends on the filter. One that keeps brightness, its taps summing to 1, filters alpha as well, and the colours
- * are divided by the new alpha. Where its taps are negative in part, sums need headroom. Any other filter, such as
- * for edges, sees the picture on black. So does every filter with the border zero, which would make the picture's rim
- * transparent. */
+ * it depends on the filter. If its taps sum to 1, it is applied to alpha as well, and the colours are divided by the
+ * new alpha. If some of these taps are negative, sums need headroom. Any other filter, such as for edges, is applied to
+ * the picture on a black background. The border zero does this with every filter: alpha is 0 there, and the edge of the
+ * picture would become transparent. */
 enum alpha request_alpha(const struct request *request, enum alpha alpha, size_t number);
 
 /* The work of the request on an image of SHAPE: the sample type and the most planes that a filter needs. */

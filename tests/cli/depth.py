@@ -128,7 +128,7 @@ def outside(i, n, border):
 
 def alpha_way(name, border):
     """What --alpha premultiply is for a filter: "filter" if it moves pixels, "weigh" or, with negative taps, "headroom"
-    if it keeps brightness, else "black"."""
+    if its taps sum to 1, else "black"."""
     grids, scale, offset, absolute = FILTERS[name]
     taps = [tap for row in grids[0] for tap in row]
     if name == "identity":

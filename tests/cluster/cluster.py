@@ -47,7 +47,7 @@ def documented_lines(root):
                 lines += [re.sub(r"\s+# .*", "", line) for line in block.splitlines() if "--shard " in line]
     unknown = [line for line in lines if not line.startswith(tuple(word for _, words in ENGINES.values() for word in words))]
     if unknown or not lines:
-        sys.exit(f"no engine is known for: {unknown}")
+        sys.exit(f"this test does not know the programs that start these: {unknown}")
     return lines
 
 
