@@ -142,7 +142,7 @@ size_t error_nearest(const char *word, const char *const *names, size_t count, c
 bool error_unknown(struct error *error, const char *kind, const char *name, const char *const *nearest, size_t count,
                    const char *list)
 {
-    char text[512] = "", quoted[LONGEST_WORD + 3];
+    char text[1024] = "", quoted[320]; /* a name may be a chain of filters */
     for (size_t i = 0; i < count; i++) {
         snprintf(quoted, sizeof quoted, "\"%s\"", nearest[i]);
         text_add_word(text, sizeof text, quoted, i + 1 == count ? " or " : NULL);

@@ -79,10 +79,10 @@ static bool suggest_nearest(const char *spec, const char *word, const char *para
         refuse_parameters(spec, nearest, error);
         return true;
     }
-    if (generator < GENERATOR_COUNT && !(is_name && *parameters == '\0')) { /* `unsharp` is both */
-        snprintf(tried, sizeof tried, "%s%s", nearest, parameters);
-        nearest = filter_generate(tried, generator, filter, NULL, NULL) ? tried : filter_forms[generator][0];
-    }
+    const bool is_generator = generator < GENERATOR_COUNT && !(is_name && *parameters == '\0'); /* `unsharp` is both */
+    snprintf(tried, sizeof tried, "%s%s", nearest, is_generator ? parameters : "");
+    nearest =
+        is_generator && !filter_generate(tried, generator, filter, NULL, NULL) ? filter_forms[generator][0] : tried;
     error_unknown(error, "filter", spec, &nearest, 1, "--list");
     return true;
 }
