@@ -133,6 +133,7 @@ const struct option option_table[] = {
     VALUE("max-pixels", "N", GROUP_FILE, KIND_PIXELS, job.codec.max_pixels,
           "refuse images with more than N pixels, such as 50M"),
     FLAG("strip", GROUP_FILE, job.strip, "drop all metadata (profile, EXIF, text)"),
+    FLAG("keep-text", GROUP_FILE, job.keep_text, "also keep long texts, which may contain a picture"),
     FLAG("no-orient", GROUP_FILE, job.keep_orientation, "do not rotate images as their EXIF orientation says"),
     FLAG("in-place", GROUP_FILE, list.in_place, "replace each INPUT with its result; there is no OUTPUT"),
     FLAG("first-picture", GROUP_FILE, job.first_picture, "keep only the first picture of a file, without warning"),

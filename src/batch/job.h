@@ -41,6 +41,7 @@ struct job {
 struct job_settings {
     struct codec_settings codec; /* job_run sets the pool and the chroma subsampling */
     bool strip;                  /* drop all metadata */
+    bool keep_text;              /* keep long texts of the metadata too */
     bool keep_orientation;       /* leave the samples in their order, whatever EXIF says is up */
     bool skip_existing;          /* skip a job whose output exists */
     bool make_folders;           /* make the folder of an output where it does not exist */

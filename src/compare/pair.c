@@ -57,7 +57,7 @@ static size_t side_need(const struct pair *pair, int i)
                                 .channels = info->channels,
                                 .bits = bits > info->bits ? bits : info->bits};
     const size_t part = pair->worker->settings->rules.takes_metadata ? METADATA_PART_MAX
-                        : pair->thumbnails != NULL                   ? METADATA_TEXT_MAX
+                        : pair->thumbnails != NULL                   ? METADATA_LONG_TEXT_MAX
                                                                      : 0;
     const size_t metadata = part > 0 ? 4 * (part + info->size) : 0;
     return info->size + 3 * image_bytes(&shape) + codec_reader_need(info) + metadata;
@@ -94,7 +94,8 @@ static bool inspect_side(struct pair *pair, int i)
 /* Read what --metadata compares. A damaged profile is dropped, and is neither equal to another one nor to none. */
 static bool read_metadata(struct side *side, struct error *error)
 {
-    if (!side->info.format->read_metadata(side->bytes, side->size, METADATA_PART_MAX, &side->metadata, error))
+    side->metadata = (struct metadata){.max = METADATA_PART_MAX};
+    if (!side->info.format->read_metadata(side->bytes, side->size, &side->metadata, error))
         return false;
     side->file->orientation = side->metadata.orientation;
     const uint32_t reasons = side->metadata.dropped >> METADATA_ICC * METADATA_REASONS;
@@ -191,11 +192,11 @@ static void show_side(struct pair *pair, int i, struct thumbnail *thumbnail)
 {
     struct error unreported;
     struct side *side = &pair->sides[i];
-    struct metadata metadata = {0};
+    struct metadata metadata = {.max = METADATA_LONG_TEXT_MAX};
     if (side->image.samples == NULL)
         return;
     make_thumbnail(pair, &side->image, SHRINK_MEAN, &side->small, thumbnail);
-    if (!side->info.format->read_metadata(side->bytes, side->size, METADATA_TEXT_MAX, &metadata, &unreported))
+    if (!side->info.format->read_metadata(side->bytes, side->size, &metadata, &unreported))
         pair->row->thumbnails_lost = true;
     thumbnail->orientation = metadata.orientation;
     metadata_free(&metadata);

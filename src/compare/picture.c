@@ -96,13 +96,13 @@ static bool is_marked(const char *path, size_t max)
     struct error unread;
     struct stat status;
     struct codec_info info;
-    struct metadata metadata = {0};
+    struct metadata metadata = {.max = METADATA_LONG_TEXT_MAX};
     uint8_t *bytes;
     size_t size;
     if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode) || !file_read(path, max, &bytes, &size, NULL, &unread))
         return false;
     const bool marked = codec_inspect(bytes, size, path, NULL, &info, &unread) &&
-                        info.format->read_metadata(bytes, size, METADATA_TEXT_MAX, &metadata, &unread) &&
+                        info.format->read_metadata(bytes, size, &metadata, &unread) &&
                         bytes_contain(metadata.texts.bytes, metadata.texts.size, mark + strlen(mark) + 1);
     metadata_free(&metadata);
     free(bytes);

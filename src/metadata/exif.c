@@ -30,11 +30,11 @@ enum tag {
 struct tiff {
     const uint8_t *bytes;
     size_t size;
-    bool big;                  /* big-endian */
-    bool turned;               /* the picture was turned: tags that give a place in it are wrong */
-    bool unknown;              /* an unknown entry was left out */
+    bool big; /* big-endian */
+    struct metadata_filter *filter;
     size_t at[DIRECTORIES];    /* the place of each directory; 0: there is none */
     size_t count[DIRECTORIES]; /* the number of entries that are kept */
+    size_t text_bytes;         /* in the texts that are kept */
 };
 
 enum { TIFF_HEADER = 8, ENTRY = 12 };
@@ -44,7 +44,8 @@ struct entry {
     unsigned tag, type;
     uint32_t count;
     const uint8_t *value;
-    size_t size;                   /* bytes of the value */
+    size_t size; /* bytes of the value */
+    bool is_text;
     enum exif_directory directory; /* the directory that it refers to; DIRECTORY_IMAGE: none */
     size_t at;                     /* the place of that directory */
 };
@@ -55,7 +56,6 @@ struct walk {
     enum exif_directory directory;
     size_t at, left;         /* the next entry, and the number of entries from there on */
     size_t budget;           /* limit of the bytes of values, because values may overlap and must not take long */
-    bool unknown;            /* an unknown entry was met */
     uint8_t seen[65536 / 8]; /* a bit for each tag that was met */
 };
 
@@ -85,14 +85,20 @@ static enum exif_directory directory_below(enum exif_directory directory, unsign
 /* Is the entry carried? Its text may be cut. */
 static bool entry_judge(struct walk *walk, struct entry *entry)
 {
-    if (walk->tiff->turned && walk->directory == DIRECTORY_EXIF &&
+    struct metadata_filter *filter = walk->tiff->filter;
+    if (filter->turned && walk->directory == DIRECTORY_EXIF &&
         (entry->tag == TAG_SUBJECT_AREA || entry->tag == TAG_SUBJECT_LOCATION))
         return false;
     const uint32_t count = entry->count;
-    const enum exif_action action = exif_judge(walk->directory, entry->tag, entry->type, &entry->count, entry->value);
+    const enum exif_action action =
+        exif_judge(filter, walk->directory, entry->tag, entry->type, &entry->count, entry->value);
     entry->size = (size_t)entry->count * exif_type_size(entry->type);
-    walk->unknown = walk->unknown || action == EXIF_UNKNOWN || entry->count < count;
-    return action == EXIF_CARRIED;
+    entry->is_text = action == EXIF_TEXT;
+    if (action == EXIF_UNKNOWN || entry->count < count)
+        filter->reasons |= 1u << METADATA_UNKNOWN;
+    if (action == EXIF_LONG)
+        filter->reasons |= 1u << METADATA_NEEDS_KEEP_TEXT;
+    return action == EXIF_CARRIED || action == EXIF_TEXT;
 }
 
 /* Read the entry at BYTES. Returns false if it cannot be kept. */
@@ -140,11 +146,11 @@ static bool walk_next(struct walk *walk, struct entry *entry)
 }
 
 /* Open a block: find its directories, and count the entries of each that are kept. Returns false if there are none. */
-static bool tiff_open(const uint8_t *bytes, size_t size, bool turned, struct tiff *tiff)
+static bool tiff_open(const uint8_t *bytes, size_t size, struct metadata_filter *filter, struct tiff *tiff)
 {
     struct walk walk;
     struct entry entry;
-    *tiff = (struct tiff){.bytes = bytes, .size = size, .big = size > 0 && bytes[0] == 'M', .turned = turned};
+    *tiff = (struct tiff){.bytes = bytes, .size = size, .big = size > 0 && bytes[0] == 'M', .filter = filter};
     if (size < TIFF_HEADER || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0))
         return false;
     tiff->at[DIRECTORY_IMAGE] = bytes_number(bytes + 4, 4, tiff->big);
@@ -155,13 +161,12 @@ static bool tiff_open(const uint8_t *bytes, size_t size, bool turned, struct tif
         while (walk_next(&walk, &entry))
             if (entry.directory != DIRECTORY_IMAGE)
                 tiff->at[entry.directory] = entry.at;
-        tiff->unknown = tiff->unknown || walk.unknown;
     }
     for (int d = DIRECTORIES - 1; d >= 0; d--) { /* upwards: an entry that refers to an empty directory is dropped */
         size_t count = 0;
         walk_begin(&walk, tiff, (enum exif_directory)d);
-        while (walk_next(&walk, &entry))
-            count++;
+        for (; walk_next(&walk, &entry); count++)
+            tiff->text_bytes += entry.is_text ? entry.size : 0;
         tiff->count[d] = count;
     }
     return tiff->count[DIRECTORY_IMAGE] > 0;
@@ -227,9 +232,10 @@ static bool tiff_rebuild(const struct tiff *tiff, struct blob *out)
 /* Find TAG in a block from tiff_rebuild. */
 static bool find_entry(const struct blob *exif, enum exif_directory directory, unsigned tag, struct entry *entry)
 {
+    struct metadata_filter filter = {.keep_text = true};
     struct tiff tiff;
     struct walk walk;
-    if (exif->bytes == NULL || !tiff_open(exif->bytes, exif->size, false, &tiff))
+    if (exif->bytes == NULL || !tiff_open(exif->bytes, exif->size, &filter, &tiff))
         return false;
     walk_begin(&walk, &tiff, directory);
     while (walk_next(&walk, entry))
@@ -304,15 +310,17 @@ static void swap_rationals(struct blob *exif, enum exif_directory directory, uns
     memcpy(second, kept, sizeof kept);
 }
 
-bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *exif, bool *unknown)
+bool exif_rebuild(const uint8_t *bytes, size_t size, struct metadata_filter *filter, struct blob *exif)
 {
     struct tiff tiff;
     *exif = (struct blob){0};
-    if (tiff_open(bytes, size, turned, &tiff) && !tiff_rebuild(&tiff, exif)) {
+    if (tiff_open(bytes, size, filter, &tiff) && !tiff_rebuild(&tiff, exif)) {
         blob_free(exif);
         return false;
     }
-    *unknown = tiff.unknown;
+    filter->text_bytes += tiff.text_bytes;
+    if (exif->size == 0 && filter->reasons == 0)
+        filter->reasons = 1u << METADATA_DAMAGED;
     const int orientation = read_orientation(exif);
     if (orientation == 0 || orientation > 8) /* it has no meaning, and readers treat it differently */
         exif_set_upright(exif);

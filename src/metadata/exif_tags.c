@@ -12,131 +12,130 @@ enum content {
     NUMBERS,   /* of any type, text and bytes included */
     BYTES,     /* numbers of one byte each */
     TEXT,      /* in ASCII, or what else the writer took for it */
-    CODED,     /* text after 8 bytes that name its character set */
+    CODED,     /* text after CODE_BYTES that name its character set */
     UTF16_TEXT /* bytes of text in UTF-16 */
 };
 
-/* The most bytes of a short and of a long text. A JPEG holds no more than 64 KiB of EXIF. */
-enum { LINE = 1024, PAGE = 65535 };
+enum { CODE_BYTES = 8 };
 
 /* The tags from FIRST to LAST. */
 struct tags {
     uint16_t first, last;
-    uint16_t max; /* values of each */
+    uint16_t max; /* values of each; a text has the limit of all texts */
     enum content content;
 };
 
 /* The tags of the image and of EXIF. Some writers put a tag into the wrong one of these two directories. */
 static const struct tags image_tags[] = {
-    {0x000b, 0x000b, LINE, TEXT},  /* ProcessingSoftware */
-    {0x0100, 0x0101, 1, NUMBERS},  /* ImageWidth and ImageLength */
-    {0x010d, 0x010d, LINE, TEXT},  /* DocumentName */
-    {0x010e, 0x010e, PAGE, TEXT},  /* ImageDescription */
-    {0x010f, 0x0110, LINE, TEXT},  /* Make and Model */
-    {0x0112, 0x0112, 1, NUMBERS},  /* Orientation */
-    {0x011a, 0x011b, 1, NUMBERS},  /* XResolution and YResolution */
-    {0x011d, 0x011d, LINE, TEXT},  /* PageName */
-    {0x011e, 0x011f, 1, NUMBERS},  /* XPosition and YPosition */
-    {0x0128, 0x0128, 1, NUMBERS},  /* ResolutionUnit */
-    {0x0129, 0x0129, 2, NUMBERS},  /* PageNumber */
-    {0x0131, 0x0132, LINE, TEXT},  /* Software and DateTime */
-    {0x013b, 0x013b, PAGE, TEXT},  /* Artist */
-    {0x013c, 0x013c, LINE, TEXT},  /* HostComputer */
-    {0x013e, 0x013e, 2, NUMBERS},  /* WhitePoint */
-    {0x013f, 0x013f, 6, NUMBERS},  /* PrimaryChromaticities */
-    {0x0211, 0x0211, 3, NUMBERS},  /* YCbCrCoefficients */
-    {0x0212, 0x0212, 2, NUMBERS},  /* YCbCrSubSampling */
-    {0x0213, 0x0213, 1, NUMBERS},  /* YCbCrPositioning */
-    {0x0214, 0x0214, 6, NUMBERS},  /* ReferenceBlackWhite */
-    {0x4746, 0x4746, 1, NUMBERS},  /* Rating */
-    {0x4749, 0x4749, 1, NUMBERS},  /* RatingPercent */
-    {0x8298, 0x8298, PAGE, TEXT},  /* Copyright */
-    {0x829a, 0x829a, 1, NUMBERS},  /* ExposureTime */
-    {0x829d, 0x829d, 1, NUMBERS},  /* FNumber */
-    {0x8822, 0x8822, 1, NUMBERS},  /* ExposureProgram */
-    {0x8824, 0x8824, LINE, TEXT},  /* SpectralSensitivity */
-    {0x8827, 0x8827, 4, NUMBERS},  /* PhotographicSensitivity */
-    {0x882a, 0x882a, 2, NUMBERS},  /* TimeZoneOffset */
-    {0x882b, 0x882b, 1, NUMBERS},  /* SelfTimerMode */
-    {0x8830, 0x8835, 1, NUMBERS},  /* SensitivityType to ISOSpeedLatitudezzz */
-    {0x9000, 0x9000, 4, NUMBERS},  /* ExifVersion */
-    {0x9003, 0x9004, LINE, TEXT},  /* DateTimeOriginal and DateTimeDigitized */
-    {0x9010, 0x9012, LINE, TEXT},  /* OffsetTime, OffsetTimeOriginal, OffsetTimeDigitized */
-    {0x9101, 0x9101, 4, NUMBERS},  /* ComponentsConfiguration */
-    {0x9102, 0x9102, 1, NUMBERS},  /* CompressedBitsPerPixel */
-    {0x9201, 0x920a, 1, NUMBERS},  /* ShutterSpeedValue to FocalLength */
-    {0x9211, 0x9211, 1, NUMBERS},  /* ImageNumber */
-    {0x9212, 0x9212, LINE, TEXT},  /* SecurityClassification */
-    {0x9213, 0x9213, PAGE, TEXT},  /* ImageHistory */
-    {0x9214, 0x9214, 4, NUMBERS},  /* SubjectArea */
-    {0x9216, 0x9216, 4, NUMBERS},  /* TIFF-EPStandardID */
-    {0x9286, 0x9286, PAGE, CODED}, /* UserComment */
-    {0x9290, 0x9292, LINE, TEXT},  /* SubSecTime, SubSecTimeOriginal, SubSecTimeDigitized */
-    {0x9400, 0x9405, 1, NUMBERS},  /* Temperature, Humidity, Pressure, WaterDepth, Acceleration, CameraElevationAngle */
-    {0x9c9b, 0x9c9f, PAGE, UTF16_TEXT}, /* XPTitle, XPComment, XPAuthor, XPKeywords, XPSubject */
-    {0xa000, 0xa000, 4, NUMBERS},       /* FlashpixVersion */
-    {0xa001, 0xa003, 1, NUMBERS},       /* ColorSpace, PixelXDimension, PixelYDimension */
-    {0xa004, 0xa004, 16, TEXT},         /* RelatedSoundFile */
-    {0xa20b, 0xa20b, 1, NUMBERS},       /* FlashEnergy */
-    {0xa20e, 0xa210, 1, NUMBERS},       /* FocalPlaneXResolution, FocalPlaneYResolution, FocalPlaneResolutionUnit */
-    {0xa214, 0xa214, 2, NUMBERS},       /* SubjectLocation */
-    {0xa215, 0xa215, 1, NUMBERS},       /* ExposureIndex */
-    {0xa217, 0xa217, 1, NUMBERS},       /* SensingMethod */
-    {0xa300, 0xa301, 4, NUMBERS},       /* FileSource and SceneType */
-    {0xa302, 0xa302, 40, BYTES},        /* CFAPattern: two sides, and up to 6 x 6 colours */
-    {0xa401, 0xa40a, 1, NUMBERS},       /* CustomRendered to Sharpness */
-    {0xa40c, 0xa40c, 1, NUMBERS},       /* SubjectDistanceRange */
-    {0xa420, 0xa420, LINE, TEXT},       /* ImageUniqueID */
-    {0xa430, 0xa431, LINE, TEXT},       /* CameraOwnerName and BodySerialNumber */
-    {0xa432, 0xa432, 4, NUMBERS},       /* LensSpecification */
-    {0xa433, 0xa435, LINE, TEXT},       /* LensMake, LensModel, LensSerialNumber */
-    {0xa436, 0xa436, PAGE, TEXT},       /* ImageTitle */
-    {0xa437, 0xa43c, LINE, TEXT},       /* Photographer to MetadataEditingSoftware */
-    {0xa460, 0xa460, 1, NUMBERS},       /* CompositeImage */
-    {0xa461, 0xa461, 2, NUMBERS},       /* SourceImageNumberOfCompositeImage */
-    {0xa462, 0xa462, 128, BYTES},       /* SourceExposureTimesOfCompositeImage */
-    {0xa500, 0xa500, 1, NUMBERS},       /* Gamma */
-    {0xc614, 0xc614, LINE, TEXT},       /* UniqueCameraModel */
-    {0xc62f, 0xc62f, LINE, TEXT},       /* CameraSerialNumber */
-    {0xfde8, 0xfdea, LINE, TEXT},       /* OwnerName, SerialNumber, Lens, as Camera Raw writes them */
-    {0xfe4c, 0xfe4c, LINE, TEXT},       /* RawFile, as Camera Raw writes it */
+    {0x000b, 0x000b, 0, TEXT},    /* ProcessingSoftware */
+    {0x0100, 0x0101, 1, NUMBERS}, /* ImageWidth and ImageLength */
+    {0x010d, 0x010d, 0, TEXT},    /* DocumentName */
+    {0x010e, 0x010e, 0, TEXT},    /* ImageDescription */
+    {0x010f, 0x0110, 0, TEXT},    /* Make and Model */
+    {0x0112, 0x0112, 1, NUMBERS}, /* Orientation */
+    {0x011a, 0x011b, 1, NUMBERS}, /* XResolution and YResolution */
+    {0x011d, 0x011d, 0, TEXT},    /* PageName */
+    {0x011e, 0x011f, 1, NUMBERS}, /* XPosition and YPosition */
+    {0x0128, 0x0128, 1, NUMBERS}, /* ResolutionUnit */
+    {0x0129, 0x0129, 2, NUMBERS}, /* PageNumber */
+    {0x0131, 0x0132, 0, TEXT},    /* Software and DateTime */
+    {0x013b, 0x013b, 0, TEXT},    /* Artist */
+    {0x013c, 0x013c, 0, TEXT},    /* HostComputer */
+    {0x013e, 0x013e, 2, NUMBERS}, /* WhitePoint */
+    {0x013f, 0x013f, 6, NUMBERS}, /* PrimaryChromaticities */
+    {0x0211, 0x0211, 3, NUMBERS}, /* YCbCrCoefficients */
+    {0x0212, 0x0212, 2, NUMBERS}, /* YCbCrSubSampling */
+    {0x0213, 0x0213, 1, NUMBERS}, /* YCbCrPositioning */
+    {0x0214, 0x0214, 6, NUMBERS}, /* ReferenceBlackWhite */
+    {0x4746, 0x4746, 1, NUMBERS}, /* Rating */
+    {0x4749, 0x4749, 1, NUMBERS}, /* RatingPercent */
+    {0x8298, 0x8298, 0, TEXT},    /* Copyright */
+    {0x829a, 0x829a, 1, NUMBERS}, /* ExposureTime */
+    {0x829d, 0x829d, 1, NUMBERS}, /* FNumber */
+    {0x8822, 0x8822, 1, NUMBERS}, /* ExposureProgram */
+    {0x8824, 0x8824, 0, TEXT},    /* SpectralSensitivity */
+    {0x8827, 0x8827, 4, NUMBERS}, /* PhotographicSensitivity */
+    {0x882a, 0x882a, 2, NUMBERS}, /* TimeZoneOffset */
+    {0x882b, 0x882b, 1, NUMBERS}, /* SelfTimerMode */
+    {0x8830, 0x8835, 1, NUMBERS}, /* SensitivityType to ISOSpeedLatitudezzz */
+    {0x9000, 0x9000, 4, NUMBERS}, /* ExifVersion */
+    {0x9003, 0x9004, 0, TEXT},    /* DateTimeOriginal and DateTimeDigitized */
+    {0x9010, 0x9012, 0, TEXT},    /* OffsetTime, OffsetTimeOriginal, OffsetTimeDigitized */
+    {0x9101, 0x9101, 4, NUMBERS}, /* ComponentsConfiguration */
+    {0x9102, 0x9102, 1, NUMBERS}, /* CompressedBitsPerPixel */
+    {0x9201, 0x920a, 1, NUMBERS}, /* ShutterSpeedValue to FocalLength */
+    {0x9211, 0x9211, 1, NUMBERS}, /* ImageNumber */
+    {0x9212, 0x9212, 0, TEXT},    /* SecurityClassification */
+    {0x9213, 0x9213, 0, TEXT},    /* ImageHistory */
+    {0x9214, 0x9214, 4, NUMBERS}, /* SubjectArea */
+    {0x9216, 0x9216, 4, NUMBERS}, /* TIFF-EPStandardID */
+    {0x9286, 0x9286, 0, CODED},   /* UserComment */
+    {0x9290, 0x9292, 0, TEXT},    /* SubSecTime, SubSecTimeOriginal, SubSecTimeDigitized */
+    {0x9400, 0x9405, 1, NUMBERS}, /* Temperature, Humidity, Pressure, WaterDepth, Acceleration, CameraElevationAngle */
+    {0x9c9b, 0x9c9f, 0, UTF16_TEXT}, /* XPTitle, XPComment, XPAuthor, XPKeywords, XPSubject */
+    {0xa000, 0xa000, 4, NUMBERS},    /* FlashpixVersion */
+    {0xa001, 0xa003, 1, NUMBERS},    /* ColorSpace, PixelXDimension, PixelYDimension */
+    {0xa004, 0xa004, 0, TEXT},       /* RelatedSoundFile */
+    {0xa20b, 0xa20b, 1, NUMBERS},    /* FlashEnergy */
+    {0xa20e, 0xa210, 1, NUMBERS},    /* FocalPlaneXResolution, FocalPlaneYResolution, FocalPlaneResolutionUnit */
+    {0xa214, 0xa214, 2, NUMBERS},    /* SubjectLocation */
+    {0xa215, 0xa215, 1, NUMBERS},    /* ExposureIndex */
+    {0xa217, 0xa217, 1, NUMBERS},    /* SensingMethod */
+    {0xa300, 0xa301, 4, NUMBERS},    /* FileSource and SceneType */
+    {0xa302, 0xa302, 40, BYTES},     /* CFAPattern: two sides, and up to 6 x 6 colours */
+    {0xa401, 0xa40a, 1, NUMBERS},    /* CustomRendered to Sharpness */
+    {0xa40c, 0xa40c, 1, NUMBERS},    /* SubjectDistanceRange */
+    {0xa420, 0xa420, 0, TEXT},       /* ImageUniqueID */
+    {0xa430, 0xa431, 0, TEXT},       /* CameraOwnerName and BodySerialNumber */
+    {0xa432, 0xa432, 4, NUMBERS},    /* LensSpecification */
+    {0xa433, 0xa435, 0, TEXT},       /* LensMake, LensModel, LensSerialNumber */
+    {0xa436, 0xa436, 0, TEXT},       /* ImageTitle */
+    {0xa437, 0xa43c, 0, TEXT},       /* Photographer to MetadataEditingSoftware */
+    {0xa460, 0xa460, 1, NUMBERS},    /* CompositeImage */
+    {0xa461, 0xa461, 2, NUMBERS},    /* SourceImageNumberOfCompositeImage */
+    {0xa462, 0xa462, 128, BYTES},    /* SourceExposureTimesOfCompositeImage */
+    {0xa500, 0xa500, 1, NUMBERS},    /* Gamma */
+    {0xc614, 0xc614, 0, TEXT},       /* UniqueCameraModel */
+    {0xc62f, 0xc62f, 0, TEXT},       /* CameraSerialNumber */
+    {0xfde8, 0xfdea, 0, TEXT},       /* OwnerName, SerialNumber, Lens, as Camera Raw writes them */
+    {0xfe4c, 0xfe4c, 0, TEXT},       /* RawFile, as Camera Raw writes it */
 };
 
 static const struct tags gps_tags[] = {
-    {0x00, 0x01, 4, NUMBERS},  /* GPSVersionID and GPSLatitudeRef */
-    {0x02, 0x02, 3, NUMBERS},  /* GPSLatitude */
-    {0x03, 0x03, 4, NUMBERS},  /* GPSLongitudeRef */
-    {0x04, 0x04, 3, NUMBERS},  /* GPSLongitude */
-    {0x05, 0x05, 2, NUMBERS},  /* GPSAltitudeRef */
-    {0x06, 0x06, 1, NUMBERS},  /* GPSAltitude */
-    {0x07, 0x07, 3, NUMBERS},  /* GPSTimeStamp */
-    {0x08, 0x08, LINE, TEXT},  /* GPSSatellites */
-    {0x09, 0x0a, 4, NUMBERS},  /* GPSStatus and GPSMeasureMode */
-    {0x0b, 0x0b, 1, NUMBERS},  /* GPSDOP */
-    {0x0c, 0x0c, 4, NUMBERS},  /* GPSSpeedRef */
-    {0x0d, 0x0d, 1, NUMBERS},  /* GPSSpeed */
-    {0x0e, 0x0e, 4, NUMBERS},  /* GPSTrackRef */
-    {0x0f, 0x0f, 1, NUMBERS},  /* GPSTrack */
-    {0x10, 0x10, 4, NUMBERS},  /* GPSImgDirectionRef */
-    {0x11, 0x11, 1, NUMBERS},  /* GPSImgDirection */
-    {0x12, 0x12, LINE, TEXT},  /* GPSMapDatum */
-    {0x13, 0x13, 4, NUMBERS},  /* GPSDestLatitudeRef */
-    {0x14, 0x14, 3, NUMBERS},  /* GPSDestLatitude */
-    {0x15, 0x15, 4, NUMBERS},  /* GPSDestLongitudeRef */
-    {0x16, 0x16, 3, NUMBERS},  /* GPSDestLongitude */
-    {0x17, 0x17, 4, NUMBERS},  /* GPSDestBearingRef */
-    {0x18, 0x18, 1, NUMBERS},  /* GPSDestBearing */
-    {0x19, 0x19, 4, NUMBERS},  /* GPSDestDistanceRef */
-    {0x1a, 0x1a, 1, NUMBERS},  /* GPSDestDistance */
-    {0x1b, 0x1c, LINE, CODED}, /* GPSProcessingMethod and GPSAreaInformation */
-    {0x1d, 0x1d, 32, TEXT},    /* GPSDateStamp */
-    {0x1e, 0x1f, 1, NUMBERS},  /* GPSDifferential and GPSHPositioningError */
+    {0x00, 0x01, 4, NUMBERS}, /* GPSVersionID and GPSLatitudeRef */
+    {0x02, 0x02, 3, NUMBERS}, /* GPSLatitude */
+    {0x03, 0x03, 4, NUMBERS}, /* GPSLongitudeRef */
+    {0x04, 0x04, 3, NUMBERS}, /* GPSLongitude */
+    {0x05, 0x05, 2, NUMBERS}, /* GPSAltitudeRef */
+    {0x06, 0x06, 1, NUMBERS}, /* GPSAltitude */
+    {0x07, 0x07, 3, NUMBERS}, /* GPSTimeStamp */
+    {0x08, 0x08, 0, TEXT},    /* GPSSatellites */
+    {0x09, 0x0a, 4, NUMBERS}, /* GPSStatus and GPSMeasureMode */
+    {0x0b, 0x0b, 1, NUMBERS}, /* GPSDOP */
+    {0x0c, 0x0c, 4, NUMBERS}, /* GPSSpeedRef */
+    {0x0d, 0x0d, 1, NUMBERS}, /* GPSSpeed */
+    {0x0e, 0x0e, 4, NUMBERS}, /* GPSTrackRef */
+    {0x0f, 0x0f, 1, NUMBERS}, /* GPSTrack */
+    {0x10, 0x10, 4, NUMBERS}, /* GPSImgDirectionRef */
+    {0x11, 0x11, 1, NUMBERS}, /* GPSImgDirection */
+    {0x12, 0x12, 0, TEXT},    /* GPSMapDatum */
+    {0x13, 0x13, 4, NUMBERS}, /* GPSDestLatitudeRef */
+    {0x14, 0x14, 3, NUMBERS}, /* GPSDestLatitude */
+    {0x15, 0x15, 4, NUMBERS}, /* GPSDestLongitudeRef */
+    {0x16, 0x16, 3, NUMBERS}, /* GPSDestLongitude */
+    {0x17, 0x17, 4, NUMBERS}, /* GPSDestBearingRef */
+    {0x18, 0x18, 1, NUMBERS}, /* GPSDestBearing */
+    {0x19, 0x19, 4, NUMBERS}, /* GPSDestDistanceRef */
+    {0x1a, 0x1a, 1, NUMBERS}, /* GPSDestDistance */
+    {0x1b, 0x1c, 0, CODED},   /* GPSProcessingMethod and GPSAreaInformation */
+    {0x1d, 0x1d, 0, TEXT},    /* GPSDateStamp */
+    {0x1e, 0x1f, 1, NUMBERS}, /* GPSDifferential and GPSHPositioningError */
 };
 
 static const struct tags interop_tags[] = {
-    {0x0001, 0x0001, 32, TEXT},   /* InteroperabilityIndex */
+    {0x0001, 0x0001, 0, TEXT},    /* InteroperabilityIndex */
     {0x0002, 0x0002, 4, NUMBERS}, /* InteroperabilityVersion */
-    {0x1000, 0x1000, LINE, TEXT}, /* RelatedImageFileFormat */
+    {0x1000, 0x1000, 0, TEXT},    /* RelatedImageFileFormat */
     {0x1001, 0x1002, 1, NUMBERS}, /* RelatedImageWidth and RelatedImageLength */
 };
 
@@ -181,46 +180,33 @@ static bool is_silent(unsigned number)
     return false;
 }
 
-/* Is the value a text? Some cameras leave other bytes after the NUL of a text; *COUNT is then reduced. */
-static bool is_text(const uint8_t *value, uint32_t *count)
+/* Judge a text. Some cameras leave other bytes after the NUL of a text, or many NULs; *COUNT is then reduced. */
+static enum exif_action judge_text(const struct metadata_filter *filter, const uint8_t *value, uint32_t *count)
 {
-    if (plain_text_is(value, *count))
-        return true;
     const uint8_t *end = memchr(value, 0, *count);
-    if (end == NULL || !plain_text_is(value, (size_t)(end - value)))
-        return false;
-    *count = (uint32_t)(end - value) + 1;
-    return true;
+    if (end != NULL && !(metadata_is_text(value, *count) && metadata_text_fits(filter, *count)))
+        *count = (uint32_t)(end - value) + 1;
+    return !metadata_is_text(value, *count)      ? EXIF_UNKNOWN
+           : !metadata_text_fits(filter, *count) ? EXIF_LONG
+                                                 : EXIF_TEXT;
 }
 
-static bool is_coded(const uint8_t *value, uint32_t *count)
-{
-    enum { CODE = 8 };
-    static const char codes[][CODE] = {"ASCII\0\0", "JIS\0\0\0\0", "\0\0\0\0\0\0\0"}; /* each literal adds a NUL */
-    if (*count >= CODE && memcmp(value, "UNICODE", CODE) == 0)
-        return plain_text_is_utf16(value + CODE, *count - CODE);
-    for (size_t i = 0; *count >= CODE && i < LENGTH(codes); i++)
-        if (memcmp(value, codes[i], CODE) == 0) {
-            uint32_t left = *count - CODE;
-            const bool done = is_text(value + CODE, &left);
-            *count = CODE + left;
-            return done;
-        }
-    return is_text(value, count);
-}
-
-enum exif_action exif_judge(enum exif_directory directory, unsigned tag, unsigned type, uint32_t *count,
-                            const uint8_t *value)
+enum exif_action exif_judge(const struct metadata_filter *filter, enum exif_directory directory, unsigned tag,
+                            unsigned type, uint32_t *count, const uint8_t *value)
 {
     const struct tags *known = find_tag(directory, tag);
+    const uint32_t code = known != NULL && known->content == CODED && *count >= CODE_BYTES ? CODE_BYTES : 0;
     if (known == NULL)
         return is_silent(tag) ? EXIF_SILENT : EXIF_UNKNOWN;
-    bool carried = *count <= known->max && (known->content == NUMBERS || exif_type_size(type) == 1);
-    if (carried && known->content == TEXT)
-        carried = is_text(value, count);
-    else if (carried && known->content == CODED)
-        carried = is_coded(value, count);
-    else if (carried && known->content == UTF16_TEXT)
-        carried = plain_text_is_utf16(value, *count);
-    return carried ? EXIF_CARRIED : EXIF_UNKNOWN;
+    if (known->content == NUMBERS || known->content == BYTES)
+        return *count <= known->max && (known->content == NUMBERS || exif_type_size(type) == 1) ? EXIF_CARRIED
+                                                                                                : EXIF_UNKNOWN;
+    if (exif_type_size(type) != 1)
+        return EXIF_UNKNOWN;
+    if (known->content == UTF16_TEXT || (code > 0 && memcmp(value, "UNICODE", CODE_BYTES) == 0))
+        return metadata_text_fits(filter, *count) ? EXIF_TEXT : EXIF_LONG;
+    uint32_t left = *count - code;
+    const enum exif_action action = judge_text(filter, value + code, &left);
+    *count = code + left;
+    return action;
 }

@@ -78,13 +78,11 @@ static bool read_comment(struct metadata *metadata, const uint8_t *text, size_t 
         size--;
     if (size == 0 || memchr(text, 0, size) != NULL)
         return size == 0 || metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
-    if (!plain_text_is(text, size))
-        return metadata_drop(metadata, METADATA_TEXT, METADATA_UNKNOWN);
     const bool utf8 = !is_ascii(text, size) && text_is_utf8(text, size); /* Latin-1 almost never is */
     const bool done = blob_append(&data, utf8 ? utf8_head : latin_head, utf8 ? sizeof utf8_head : sizeof latin_head) &&
                       blob_append(&data, text, size) &&
                       png_chunk_append(&chunk, utf8 ? "iTXt" : "tEXt", data.bytes, data.size) &&
-                      metadata_add(metadata, METADATA_TEXT, &metadata->texts, chunk.bytes, chunk.size);
+                      metadata_add_text(metadata, text, size, chunk.bytes, chunk.size);
     blob_free(&data);
     blob_free(&chunk);
     return done;
@@ -137,13 +135,13 @@ static bool read_segment(struct metadata *metadata, struct pieces *pieces, const
     }
 }
 
-bool metadata_read_jpeg(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error)
+bool metadata_read_jpeg(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error)
 {
     struct pieces pieces = {0};
     struct jpeg_walk walk = jpeg_walk_begin(bytes, size);
     struct jpeg_segment segment;
     bool done = true;
-    *metadata = (struct metadata){.orientation = 1, .max = max};
+    metadata->orientation = 1;
     while (done && jpeg_walk_headers(&walk, &segment))
         done = read_segment(metadata, &pieces, &segment);
     done = done && join_profile(metadata, &pieces) &&

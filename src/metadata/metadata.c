@@ -31,10 +31,10 @@ void metadata_print_dropped(uint32_t dropped, char *text, size_t size)
     static const char *const reasons[METADATA_REASONS] = {
         [METADATA_DAMAGED] = "is damaged",
         [METADATA_TOO_LARGE] = "is too large",
-        [METADATA_PICTURES] = "pictures in it",
         [METADATA_OTHER_COLOUR] = "is for other colours",
         [METADATA_UNKNOWN] = "parts of an unknown kind",
         [METADATA_NO_PLACE] = "the format has none",
+        [METADATA_NEEDS_KEEP_TEXT] = "parts need --keep-text",
     };
     char word[64];
     text[0] = '\0';
@@ -78,10 +78,56 @@ bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blo
     return blob_append(blob, bytes, size);
 }
 
+/* ---- Texts ---- */
+
+bool metadata_is_text(const uint8_t *bytes, size_t size)
+{
+    enum { ESCAPE = 0x1b };
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] < ' ' && bytes[i] != 0 && bytes[i] != ESCAPE && !(bytes[i] >= '\t' && bytes[i] <= '\r'))
+            return false;
+    return true;
+}
+
+bool metadata_text_fits(const struct metadata_filter *filter, size_t size)
+{
+    return filter->keep_text || (size <= METADATA_TEXT_MAX && filter->text_bytes + size <= METADATA_TEXTS_MAX);
+}
+
+bool metadata_take_text(struct metadata *metadata, enum metadata_part part, size_t size)
+{
+    const struct metadata_filter filter = {.keep_text = metadata->keep_text, .text_bytes = metadata->text_bytes};
+    if (!metadata_text_fits(&filter, size))
+        return !metadata_drop(metadata, part, METADATA_NEEDS_KEEP_TEXT);
+    metadata->text_bytes += size;
+    return true;
+}
+
+bool metadata_add_text(struct metadata *metadata, const uint8_t *text, size_t size, const uint8_t *chunk,
+                       size_t chunk_size)
+{
+    if (!metadata_is_text(text, size))
+        return metadata_drop(metadata, METADATA_TEXT, METADATA_UNKNOWN);
+    return !metadata_take_text(metadata, METADATA_TEXT, size > chunk_size ? size : chunk_size) ||
+           metadata_add(metadata, METADATA_TEXT, &metadata->texts, chunk, chunk_size);
+}
+
+/* Add a part that was rebuilt by FILTER. */
+static bool add_filtered(struct metadata *metadata, enum metadata_part part, const struct metadata_filter *filter,
+                         struct blob *blob, const struct blob *rebuilt)
+{
+    metadata->dropped |= filter->reasons * metadata_bit(part, 0);
+    if (!metadata_text_fits(filter, 0))
+        return metadata_drop(metadata, part, METADATA_NEEDS_KEEP_TEXT);
+    if (rebuilt->size > 0)
+        metadata->text_bytes = filter->text_bytes;
+    return metadata_add(metadata, part, blob, rebuilt->bytes, rebuilt->size);
+}
+
 bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size)
 {
+    struct metadata_filter filter = {.keep_text = metadata->keep_text, .text_bytes = metadata->text_bytes};
     struct blob exif = {0};
-    bool unknown = false;
     if (metadata->exif.size > 0)
         return true;
     if (bytes_begin(bytes, size, EXIF_HEAD, sizeof EXIF_HEAD)) { /* wrong in a PNG, but common */
@@ -90,14 +136,26 @@ bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t s
     }
     if (size > METADATA_PART_MAX)
         return metadata_drop(metadata, METADATA_EXIF, METADATA_TOO_LARGE);
-    bool done = exif_rebuild(bytes, size, false, &exif, &unknown);
-    if (unknown)
-        metadata_drop(metadata, METADATA_EXIF, METADATA_UNKNOWN);
-    else if (done && exif.size == 0)
-        metadata_drop(metadata, METADATA_EXIF, METADATA_DAMAGED);
-    done = done && metadata_add(metadata, METADATA_EXIF, &metadata->exif, exif.bytes, exif.size);
+    const bool done = exif_rebuild(bytes, size, &filter, &exif) &&
+                      add_filtered(metadata, METADATA_EXIF, &filter, &metadata->exif, &exif);
+    metadata->orientation = exif_orientation(&exif);
     blob_free(&exif);
-    metadata->orientation = exif_orientation(&metadata->exif);
+    return done;
+}
+
+bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t size)
+{
+    struct metadata_filter filter = {.keep_text = metadata->keep_text, .text_bytes = metadata->text_bytes};
+    struct blob xmp = {0};
+    while (size > 0 && bytes[size - 1] == 0)
+        size--;
+    if (metadata->xmp.size > 0)
+        return true;
+    if (size > METADATA_PART_MAX)
+        return metadata_drop(metadata, METADATA_XMP, METADATA_TOO_LARGE);
+    const bool done =
+        xmp_rebuild(bytes, size, &filter, &xmp) && add_filtered(metadata, METADATA_XMP, &filter, &metadata->xmp, &xmp);
+    blob_free(&xmp);
     return done;
 }
 
@@ -111,27 +169,26 @@ bool metadata_read_end(bool done, struct metadata *metadata, struct error *error
     return done || error_no_memory(error, "metadata");
 }
 
-bool metadata_read_none(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error)
+bool metadata_read_none(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error)
 {
     (void)bytes;
     (void)size;
-    *metadata = (struct metadata){.orientation = 1, .max = max};
+    metadata->orientation = 1;
     return metadata_read_end(true, metadata, error);
 }
 
 /* ---- Turning ---- */
 
-/* Turn the parts of the metadata that concern places and sides by 90 degrees. */
-static void turn_sides(struct metadata *metadata)
+/* Rebuild a part of a turned picture without what gives a place in it. */
+static bool rebuild_turned(bool (*rebuild)(const uint8_t *, size_t, struct metadata_filter *, struct blob *),
+                           struct blob *part)
 {
-    static const char *const sides[] = {"tiff:ImageWidth", "tiff:ImageLength", "exif:PixelXDimension",
-                                        "exif:PixelYDimension"};
-    const uint32_t horizontal = metadata->resolution.horizontal;
-    metadata->resolution.horizontal = metadata->resolution.vertical;
-    metadata->resolution.vertical = horizontal;
-    exif_swap_resolutions(&metadata->exif);
-    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
-        xmp_remove(&metadata->xmp, sides[i]);
+    struct metadata_filter filter = {.keep_text = true, .turned = true};
+    struct blob rebuilt;
+    const bool done = rebuild(part->bytes, part->size, &filter, &rebuilt);
+    blob_free(part);
+    *part = rebuilt;
+    return done;
 }
 
 /* Turn chroma subsampling by 90 degrees. A factor of 4 in a column cannot be written, so a factor of 4 in a row becomes
@@ -148,20 +205,18 @@ bool metadata_orient(struct metadata *metadata, struct image *image, struct chro
 {
     const int orientation = metadata->orientation;
     if (orientation > 1) {
-        struct blob exif = {0};
-        bool unknown;
         if (!image_orient(image, orientation, error))
             return false;
-        if (!exif_rebuild(metadata->exif.bytes, metadata->exif.size, true, &exif, &unknown))
+        if (!rebuild_turned(exif_rebuild, &metadata->exif) || !rebuild_turned(xmp_rebuild, &metadata->xmp))
             return error_no_memory(error, "metadata");
-        blob_free(&metadata->exif);
-        metadata->exif = exif;
         metadata->orientation = 1;
         exif_set_upright(&metadata->exif);
-        xmp_set_digit(&metadata->xmp, "tiff:Orientation", '1');
     }
     if (orientation >= 5) { /* these swap the sides */
-        turn_sides(metadata);
+        const uint32_t horizontal = metadata->resolution.horizontal;
+        metadata->resolution.horizontal = metadata->resolution.vertical;
+        metadata->resolution.vertical = horizontal;
+        exif_swap_resolutions(&metadata->exif);
         *chroma = turn_chroma(*chroma);
     }
     exif_set_sides(&metadata->exif, image->width, image->height);

@@ -3,11 +3,12 @@
  * Metadata: all contents of a file besides its samples. They are read from the chunks of a PNG or the segments of a
  * JPEG, adapted to the written picture, and put into an encoded file of one of the two. Other formats hold none.
  *
- * No part is kept that may show the picture before it was filtered: a blurred face must not be found in its file. Only
- * text and a few numbers are kept. EXIF is rebuilt from a list of known tags. This drops the thumbnail (IFD1),
- * previews, maker notes and all bytes that no directory refers to. XMP, IPTC and texts keep their plain text, and a
- * profile keeps the values of its tags. The other segments of an extended XMP packet, Photoshop's resources except IPTC
- * and the copyright, and all other application segments are dropped. */
+ * No part is kept that may show the picture before it was filtered: a blurred face must not be found in its file. EXIF
+ * is rebuilt from a list of known tags. This drops the thumbnail (IFD1), previews, maker notes and all bytes that no
+ * directory refers to. XMP is rebuilt from properties of known namespaces, and a profile keeps the values of its tags.
+ * The other segments of an extended XMP packet, Photoshop's resources except IPTC and the copyright, and all other
+ * application segments are dropped. A text may hold a picture in any code, so only short texts are kept: they may be
+ * longer, and XMP may have other namespaces, if somebody asks for that. */
 #ifndef GPUCONV_METADATA_H
 #define GPUCONV_METADATA_H
 
@@ -26,18 +27,23 @@
 #define METADATA_PART_MAX ((size_t)16 << 20)
 #define METADATA_MAX ((size_t)64 << 20)
 
-/* The most bytes of a text, inflated, and of a value in XMP. */
-#define METADATA_TEXT_MAX ((size_t)1 << 20)
+/* The most bytes of a text: half as many as base64 takes for a small thumbnail. And of all texts of a file. Two of 613
+ * photos of public collections have a longer caption, and one has more text. */
+#define METADATA_TEXT_MAX ((size_t)1000)
+#define METADATA_TEXTS_MAX ((size_t)8000)
+
+/* The most bytes of a text with KEEP_TEXT, inflated. */
+#define METADATA_LONG_TEXT_MAX ((size_t)1 << 20)
 
 /* The parts that can be dropped with a warning, and the reasons. */
 enum metadata_part { METADATA_ICC, METADATA_EXIF, METADATA_XMP, METADATA_IPTC, METADATA_TEXT, METADATA_PARTS };
 enum metadata_reason {
     METADATA_DAMAGED,
     METADATA_TOO_LARGE,
-    METADATA_PICTURES,     /* pictures in it, which are not filtered; the rest is kept */
-    METADATA_OTHER_COLOUR, /* it describes another colour space than the file has */
-    METADATA_UNKNOWN,      /* what is not known to be text or a few numbers; the rest is kept */
-    METADATA_NO_PLACE,     /* the format holds no metadata */
+    METADATA_OTHER_COLOUR,    /* it describes another colour space than the file has */
+    METADATA_UNKNOWN,         /* what is not known to be text or a few numbers; the rest is kept */
+    METADATA_NEEDS_KEEP_TEXT, /* more text, or properties of other namespaces; the rest is kept */
+    METADATA_NO_PLACE,        /* the format holds no metadata */
     METADATA_REASONS
 };
 
@@ -62,22 +68,25 @@ struct metadata {
     bool has_chromaticities, has_gamma, has_coding, has_srgb;
     struct resolution resolution;
 
-    size_t max;       /* for reading: bytes that a part may have inflated */
-    bool needs_more;  /* a part has more, and might be kept */
-    size_t inflated;  /* bytes that reading has inflated, kept or not */
-    int orientation;  /* of EXIF, 1 to 8; 1 also if there is no valid one */
-    uint32_t dropped; /* by reading: 1 << (part * METADATA_REASONS + reason) for each part */
+    size_t max;        /* for reading: bytes that a part may have inflated */
+    bool keep_text;    /* for reading: keep texts of any length, and XMP of any namespace */
+    bool needs_more;   /* a part has more, and might be kept */
+    size_t inflated;   /* bytes that reading has inflated, kept or not */
+    size_t text_bytes; /* of the texts that are kept */
+    int orientation;   /* of EXIF, 1 to 8; 1 also if there is no valid one */
+    uint32_t dropped;  /* by reading: 1 << (part * METADATA_REASONS + reason) for each part */
 };
 
-/* Read the metadata of the SIZE bytes of a PNG or JPEG, which its check must have accepted. Release METADATA with
- * metadata_free, also after a failure. Damaged parts are dropped, and that is no error. Fails only if there is not
- * enough memory. It allocates at most four times SIZE and four times MAX, the most bytes that a part has inflated, up
- * to METADATA_PART_MAX. If MAX is less and too small for a part, NEEDS_MORE says so: free METADATA and try more. */
-bool metadata_read_png(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error);
-bool metadata_read_jpeg(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error);
+/* Read the metadata of the SIZE bytes of a PNG or JPEG, which its check must have accepted. METADATA has only MAX and
+ * KEEP_TEXT; the caller sets them. Release METADATA with metadata_free, also after a failure. Damaged parts are
+ * dropped, and that is no error. Fails only if there is not enough memory. It allocates at most four times SIZE and four
+ * times MAX, the most bytes that a part has inflated, up to METADATA_PART_MAX. If MAX is less and too small for a part,
+ * NEEDS_MORE says so: free METADATA and try more. */
+bool metadata_read_png(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
+bool metadata_read_jpeg(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
 
 /* The same for a format without metadata. */
-bool metadata_read_none(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error);
+bool metadata_read_none(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
 
 /* Turn IMAGE upright. METADATA then say so: orientation, sides and resolution change, and CHROMA turns too. */
 bool metadata_orient(struct metadata *metadata, struct image *image, struct chroma_subsampling *chroma,

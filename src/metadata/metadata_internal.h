@@ -40,10 +40,6 @@ bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, siz
 /* End reading: make the parts of METADATA agree with each other. If DONE is false, report the error. */
 bool metadata_read_end(bool done, struct metadata *metadata, struct error *error);
 
-/* Remove a property from the packet, or set it to one digit, at each place where it occurs. */
-void xmp_remove(struct blob *xmp, const char *name);
-void xmp_set_digit(struct blob *xmp, const char *name, char digit);
-
 /* The places in the header of a profile of its colour space, and of the one that it converts to. */
 enum { ICC_COLOUR = 16, ICC_CONNECTION = 20 };
 
@@ -61,39 +57,41 @@ bool metadata_insert(bool done, struct blob *added, size_t place, uint8_t **byte
  * *COMPRESSED says whether the text is compressed. */
 size_t png_text_start(const char *type, const uint8_t *data, size_t size, bool *compressed);
 
-/* ---- Plain text: is a value text that somebody may read, or a picture in disguise? ---- */
+/* ---- Texts, and how EXIF and XMP are filtered ---- */
 
-/* The properties of a text that are measured. All zero at first. */
-struct plain_text {
-    uint64_t window;           /* the last eight characters */
-    size_t word, run, longest; /* letters of this word, and of consecutive long words; the most of these */
-    size_t size;               /* characters that are not blank */
-    size_t digits, others;     /* hexadecimal digits; characters that are in no list of them */
-    size_t controls;           /* control characters that no text needs */
-    bool shows_a_picture;      /* the first bytes of one were met */
+/* Are the SIZE bytes text? Then they have no control characters, except ends of lines, tabs, NULs and the escapes of
+ * ISO 2022. */
+bool metadata_is_text(const uint8_t *bytes, size_t size);
+
+/* How a part is filtered, and the result. */
+struct metadata_filter {
+    bool keep_text;    /* as in struct metadata */
+    bool turned;       /* the picture was turned: leave out what gives a place in it */
+    size_t text_bytes; /* of the file's texts that are kept; the filter adds to them */
+    uint32_t reasons;  /* 1 << reason for all that was left out, but for what is left out of every file */
 };
 
-/* Add a CHARACTER, a byte or a code point. NUL counts for nothing. */
-void plain_text_add(struct plain_text *text, uint32_t character);
+/* Is a text of SIZE bytes short enough, also together with those that are kept? */
+bool metadata_text_fits(const struct metadata_filter *filter, size_t size);
 
-/* Are all characters that were added plain text? */
-bool plain_text_holds(const struct plain_text *text);
+/* Count a text of SIZE bytes if it fits. Otherwise note that a part of PART is dropped, and return false. */
+bool metadata_take_text(struct metadata *metadata, enum metadata_part part, size_t size);
 
-/* Add SIZE bytes in UTF-8, or else in any other superset of ASCII. */
-void plain_text_add_bytes(struct plain_text *text, const uint8_t *bytes, size_t size);
+/* Add a CHUNK that holds a text, as a chunk of a PNG, or drop it. TEXT is what it holds, inflated. */
+bool metadata_add_text(struct metadata *metadata, const uint8_t *text, size_t size, const uint8_t *chunk,
+                       size_t chunk_size);
 
-/* Are the SIZE bytes plain text? */
-bool plain_text_is(const uint8_t *bytes, size_t size);
+/* ---- XMP: a packet of properties that describe a picture ---- */
 
-/* Are the SIZE bytes plain text in UTF-16, of either byte order? */
-bool plain_text_is_utf16(const uint8_t *bytes, size_t size);
+/* Rebuild XMP from the known properties of the packet of SIZE bytes. The result is empty if there are none, or if the
+ * packet is not well-formed. Release XMP with blob_free. Returns false if there is not enough memory. */
+bool xmp_rebuild(const uint8_t *bytes, size_t size, struct metadata_filter *filter, struct blob *xmp);
 
 /* ---- EXIF: a block that says how and when a picture was taken ---- */
 
 /* Rebuild EXIF from the known tags of the block of SIZE bytes, at most 16 MiB. The result is empty if there are none,
- * or if BYTES are no such block. TURNED drops tags that give a place in the picture. *UNKNOWN says whether an unknown
- * tag, or an unfit value, was left out. Release EXIF with blob_free. Returns false if there is not enough memory. */
-bool exif_rebuild(const uint8_t *bytes, size_t size, bool turned, struct blob *exif, bool *unknown);
+ * or if BYTES are no such block. Release EXIF with blob_free. Returns false if there is not enough memory. */
+bool exif_rebuild(const uint8_t *bytes, size_t size, struct metadata_filter *filter, struct blob *exif);
 
 /* The tag Orientation, 1 to 8, of a block from exif_rebuild or an empty one. 1 if it has no valid value. */
 int exif_orientation(const struct blob *exif);
@@ -120,8 +118,10 @@ enum exif_type { TYPE_SHORT = 3, TYPE_LONG = 4, TYPE_RATIONAL = 5, TYPE_IFD = 13
 /* The action for a tag. */
 enum exif_action {
     EXIF_CARRIED,
-    EXIF_SILENT, /* left out of every file: pictures, maker's notes, and how and where the file was stored */
-    EXIF_UNKNOWN /* left out with a warning: an unknown tag, or a value that is not as the tag's should be */
+    EXIF_TEXT,    /* carried; it is a text */
+    EXIF_SILENT,  /* left out of every file: pictures, maker's notes, and how and where the file was stored */
+    EXIF_UNKNOWN, /* left out with a warning: an unknown tag, or a value that is not as the tag's should be */
+    EXIF_LONG     /* left out with a warning: a text that is too long */
 };
 
 /* The bytes of one value of a type, or 0 for an unknown type. */
@@ -129,7 +129,7 @@ size_t exif_type_size(unsigned type);
 
 /* Judge a value of COUNT times TYPE, whose bytes are all at VALUE. *COUNT becomes smaller if only the text at its
  * beginning is carried. The tags that refer to directories are unknown here. */
-enum exif_action exif_judge(enum exif_directory directory, unsigned tag, unsigned type, uint32_t *count,
-                            const uint8_t *value);
+enum exif_action exif_judge(const struct metadata_filter *filter, enum exif_directory directory, unsigned tag,
+                            unsigned type, uint32_t *count, const uint8_t *value);
 
 #endif

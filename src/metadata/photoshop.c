@@ -45,14 +45,14 @@ static bool dataset_read(const uint8_t *bytes, size_t size, struct dataset *data
     return data <= size - head;
 }
 
-/* Is the dataset a text or a few numbers? The preview is neither, and no text is as long. */
+/* Is the dataset a text or a few numbers? The preview is neither. */
 static bool is_known(const struct dataset *dataset)
 {
     enum { FEW = 16, RECORD_APPLICATION = 2, PREVIEW_FORMAT = 200, PREVIEW = 202 };
     const unsigned record = dataset->bytes[1], number = dataset->bytes[2];
     return (record == 1 || record == RECORD_APPLICATION) &&
            !(record == RECORD_APPLICATION && number >= PREVIEW_FORMAT && number <= PREVIEW) &&
-           (dataset->size <= FEW || (dataset->size <= JPEG_SEGMENT_MAX && plain_text_is(dataset->data, dataset->size)));
+           (dataset->size <= FEW || metadata_is_text(dataset->data, dataset->size));
 }
 
 /* Append the datasets that are kept to IPTC. Zeros may follow the last. Returns false if there is not enough memory. */
@@ -61,10 +61,10 @@ static bool filter_iptc(struct metadata *metadata, const uint8_t *bytes, size_t 
     struct dataset dataset;
     bool done = true;
     for (; done && dataset_read(bytes, size, &dataset); bytes += dataset.whole, size -= dataset.whole) {
-        if (is_known(&dataset))
-            done = blob_append(iptc, dataset.bytes, dataset.whole);
-        else
+        if (!is_known(&dataset))
             metadata_drop(metadata, METADATA_IPTC, METADATA_UNKNOWN);
+        else if (metadata_take_text(metadata, METADATA_IPTC, dataset.whole))
+            done = blob_append(iptc, dataset.bytes, dataset.whole);
     }
     for (; done && size > 0 && *bytes == 0; bytes++, size--)
         done = blob_append(iptc, bytes, 1);
@@ -99,18 +99,21 @@ static bool add_resource(struct metadata *metadata, const struct resource *resou
 {
     struct blob iptc = {0};
     const unsigned number = big16(resource->head + 4);
-    if (number == RESOURCE_IPTC) {
+    const bool is_iptc = number == RESOURCE_IPTC;
+    if (!is_iptc && number != RESOURCE_DIGEST && number != RESOURCE_COPYRIGHT && number != RESOURCE_ADDRESS)
+        return true;
+    if (!metadata_take_text(metadata, METADATA_IPTC, resource->head_size + (is_iptc ? 0 : resource->size)))
+        return true;
+    if (is_iptc) {
         bool done = filter_iptc(metadata, resource->data, resource->size, &iptc);
         *changed = *changed || iptc.size < resource->size;
         done = done && (iptc.size == 0 || append_resource(metadata, resource, iptc.bytes, iptc.size));
         blob_free(&iptc);
         return done;
     }
-    if (number != RESOURCE_DIGEST && number != RESOURCE_COPYRIGHT && number != RESOURCE_ADDRESS)
-        return true;
     const bool known = number == RESOURCE_DIGEST      ? resource->size == DIGEST_BYTES
                        : number == RESOURCE_COPYRIGHT ? resource->size <= FLAG_MAX
-                                                      : plain_text_is(resource->data, resource->size);
+                                                      : metadata_is_text(resource->data, resource->size);
     if (!known)
         return metadata_drop(metadata, METADATA_IPTC, METADATA_UNKNOWN);
     return (number == RESOURCE_DIGEST && *changed) ||

@@ -137,13 +137,11 @@ static bool read_plain(struct metadata *metadata, const struct png_chunk *chunk,
         return metadata_add_xmp(metadata, text, size);
     if (is_raw(keyword))
         return read_raw(metadata, keyword + strlen(raw_keyword), text, size);
-    if (size > METADATA_TEXT_MAX)
+    if (size > METADATA_LONG_TEXT_MAX)
         return metadata_drop(metadata, METADATA_TEXT, METADATA_TOO_LARGE);
     if (png_chunk_is(chunk, "iTXt") && !text_is_utf8(text, size))
         return metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
-    if (!plain_text_is(text, size))
-        return metadata_drop(metadata, METADATA_TEXT, METADATA_UNKNOWN);
-    return metadata_add(metadata, METADATA_TEXT, &metadata->texts, chunk->head, PNG_CHUNK_OVERHEAD + chunk->size);
+    return metadata_add_text(metadata, text, size, chunk->head, PNG_CHUNK_OVERHEAD + chunk->size);
 }
 
 static bool read_text(struct metadata *metadata, const struct png_chunk *chunk)
@@ -162,7 +160,7 @@ static bool read_text(struct metadata *metadata, const struct png_chunk *chunk)
     struct blob inflated = {0};
     size_t packed = size;
     bool done = metadata_inflate(metadata, xmp ? METADATA_XMP : METADATA_TEXT, text, &packed,
-                                 wrapped ? METADATA_PART_MAX : METADATA_TEXT_MAX, &inflated);
+                                 wrapped ? METADATA_PART_MAX : METADATA_LONG_TEXT_MAX, &inflated);
     if (done && inflated.bytes != NULL && packed < size && !wrapped) /* bytes after the stream would be kept, too */
         metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
     else if (done && inflated.bytes != NULL)
@@ -205,12 +203,12 @@ static bool read_chunk(struct metadata *metadata, const struct png_chunk *chunk)
     return true;
 }
 
-bool metadata_read_png(const uint8_t *bytes, size_t size, size_t max, struct metadata *metadata, struct error *error)
+bool metadata_read_png(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error)
 {
     struct png_walk walk = png_walk_begin(bytes, size);
     struct png_chunk chunk;
     bool done = true;
-    *metadata = (struct metadata){.orientation = 1, .max = max};
+    metadata->orientation = 1;
     while (done && png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK)
         done = read_chunk(metadata, &chunk);
     return metadata_read_end(done, metadata, error);

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
  * XMP: a packet of XML (XML 1.0, without document types). The filter walks over it, checks that it is well-formed, and
- * copies it. It leaves out a value that is no plain text, with the attribute or the element that directly contains it.
- * The copy stays well-formed, because only whole attributes, elements, comments and processing instructions are left
- * out.
- *
- * Later a few properties of the copy are changed in place, without a parser, so that the rest stays as it is. */
+ * copies the properties that describe the picture. A property is an attribute or an element directly inside of
+ * rdf:Description (XMP specification, part 1, section 7). It is copied as a whole or not at all, so the copy is
+ * well-formed too. Of the rest, only rdf:Description and the elements that contain it are copied, if they contain a
+ * property that is. They count as text, and so does each element, because the choice among empty ones is a code too. */
 #include "metadata/metadata_internal.h"
 
 #include "base/text.h"
 
-#include <stdlib.h>
+#include <ctype.h>
 #include <string.h>
 
 enum {
-    DEPTH_MAX = 64,    /* elements inside of each other */
-    NAME_MAX = 256,    /* bytes of a name */
-    VALUE_MAX = 65535, /* characters of a value; a JPEG holds no more in a packet */
-    PREFIXES_MAX = 16, /* for namespaces of pictures */
-    CODE_MIN = 40,     /* letters in a row that are counted: more than an identifier has */
-    CODES_MAX = 4096,  /* such letters of all values: a picture may be cut into rows */
+    DEPTH_MAX = 64,      /* elements inside of each other */
+    NAME_MAX = 256,      /* bytes of a name */
+    NAMESPACES_MAX = 64, /* in scope at one place; Lightroom declares about 20 */
 };
 
 /* The bytes of a packet from START to END. */
@@ -27,33 +23,52 @@ struct span {
     size_t start, end;
 };
 
-/* An element that is open. */
-struct element {
-    struct span name;
-    size_t begin;           /* its place in the output */
-    struct plain_text text; /* of its own */
-    bool left_out;
+/* The content that the names of a namespace describe. */
+enum namespace_kind {
+    NAMESPACE_UNKNOWN,
+    NAMESPACE_RDF,    /* none: these are elements around the properties and their values */
+    NAMESPACE_FILE,   /* the picture, its author, its camera ... */
+    NAMESPACE_PLACES, /* places in the picture, which are wrong after it was turned */
+    NAMESPACE_OTHER,  /* other content of the file, which is never carried over */
 };
+
+/* The decision about a name. The highest one of all names in a property is the property's. */
+enum verdict { VERDICT_CARRIED, VERDICT_NEEDS_KEEP_TEXT, VERDICT_LEFT_OUT };
 
 struct filter_state {
     const uint8_t *bytes;
     size_t size, at;
+    struct metadata_filter *filter;
     struct blob *out;
-    struct element open[DEPTH_MAX];
+    struct {
+        struct span name;
+        size_t begin;                    /* its place in the output */
+        int namespace_count, properties; /* of those before it */
+    } open[DEPTH_MAX];                   /* the elements that are open */
     int depth;
-    bool has_root, is_empty;            /* the root was met; the last element that was closed is left out */
-    struct span prefixes[PREFIXES_MAX]; /* of namespaces of pictures */
-    int prefix_count;
-    size_t codes;
-    bool pictures, unknown, no_memory; /* something was left out; there is not enough memory */
+    struct {
+        struct span prefix;
+        enum namespace_kind kind;
+    } namespaces[NAMESPACES_MAX];
+    int namespace_count;
+    bool has_root, no_memory;
+    int properties;       /* that were carried */
+    int property;         /* the depth of the property that is open; 0: none is */
+    size_t text;          /* bytes of its text so far */
+    enum verdict verdict; /* on it so far */
 };
 
 /* ---- Characters and names ---- */
 
-static bool copy(struct filter_state *state, struct span span)
+static bool copy(struct filter_state *state, const void *bytes, size_t size)
 {
-    state->no_memory = !blob_append(state->out, state->bytes + span.start, span.end - span.start);
+    state->no_memory = !blob_append(state->out, bytes, size);
     return !state->no_memory;
+}
+
+static bool copy_span(struct filter_state *state, size_t start, size_t end)
+{
+    return copy(state, state->bytes + start, end - start);
 }
 
 /* Do the bytes at the walk's place begin with TEXT? Step over it. */
@@ -71,18 +86,11 @@ static bool is_blank(uint8_t byte)
     return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
 }
 
-/* The place of the first byte from AT on that is not blank. */
-static size_t blanks_end(const uint8_t *bytes, size_t size, size_t at)
-{
-    while (at < size && is_blank(bytes[at]))
-        at++;
-    return at;
-}
-
 static bool skip_blank(struct filter_state *state)
 {
     const size_t before = state->at;
-    state->at = blanks_end(state->bytes, state->size, state->at);
+    while (state->at < state->size && is_blank(state->bytes[state->at]))
+        state->at++;
     return state->at > before;
 }
 
@@ -109,71 +117,51 @@ static bool read_name(struct filter_state *state, struct span *name)
 }
 
 /* May XML hold the character? */
-static bool is_character(unsigned long c)
+static bool is_character(uint32_t c)
 {
     return c == '\t' || c == '\n' || c == '\r' || (c >= ' ' && c < 0xd800) || (c >= 0xe000 && c < 0xfffe) ||
            (c >= 0x10000 && c < 0x110000);
 }
 
-/* Read a reference, such as &amp; or &#65; at the walk's place. */
-static bool read_reference(struct filter_state *state, size_t end, struct plain_text *text)
+/* Step over a reference, such as &amp; or &#65; at the walk's place. */
+static bool skip_reference(struct filter_state *state)
 {
-    enum { LONGEST = 16 };
-    static const struct {
-        const char *name;
-        char character;
-    } names[] = {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
-    char number[LONGEST + 1] = "", *rest;
+    static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (skip_text(state, names[i].name)) {
-            plain_text_add(text, (uint8_t)names[i].character);
-            return state->at <= end;
-        }
+        if (skip_text(state, names[i]))
+            return true;
     if (!skip_text(state, "&#"))
         return false;
-    const int base = skip_text(state, "x") ? 16 : 10;
-    for (size_t i = 0; i < LONGEST && state->at < end && state->bytes[state->at] != ';'; i++)
-        number[i] = (char)state->bytes[state->at++];
-    if (strspn(number, base == 16 ? "0123456789abcdefABCDEF" : "0123456789") != strlen(number) ||
-        !skip_text(state, ";"))
-        return false;
-    const unsigned long character = strtoul(number, &rest, base);
-    if (rest == number || !is_character(character))
-        return false;
-    plain_text_add(text, (uint32_t)character);
-    return true;
+    const bool hexadecimal = skip_text(state, "x");
+    uint32_t character = 0;
+    for (; state->at < state->size && character < 0x110000; state->at++) {
+        const int byte = state->bytes[state->at];
+        if (isdigit(byte))
+            character = character * (hexadecimal ? 16 : 10) + (uint32_t)(byte - '0');
+        else if (hexadecimal && isxdigit(byte))
+            character = character * 16 + (uint32_t)(tolower(byte) - 'a' + 10);
+        else
+            break;
+    }
+    return is_character(character) && skip_text(state, ";");
 }
 
-/* Read characters up to END, with references if REFERENCES says so, and add them to TEXT. */
-static bool read_characters(struct filter_state *state, size_t end, bool references, struct plain_text *text)
+/* Step over characters up to END, with references if REFERENCES says so. */
+static bool skip_characters(struct filter_state *state, size_t end, bool references)
 {
     while (state->at < end) {
-        const uint8_t *bytes = state->bytes + state->at;
-        const uint8_t *stop = references ? memchr(bytes, '&', end - state->at) : NULL;
-        const size_t length = stop != NULL ? (size_t)(stop - bytes) : end - state->at;
-        for (size_t i = 0; i < length; i++)
-            if (bytes[i] < ' ' && !is_blank(bytes[i]))
+        const uint8_t byte = state->bytes[state->at];
+        if (references && byte == '&') {
+            if (!skip_reference(state))
                 return false;
-        plain_text_add_bytes(text, bytes, length);
-        state->at += length;
-        if (stop != NULL && !read_reference(state, end, text))
+        } else if (byte < ' ' && !is_blank(byte)) {
             return false;
+        } else {
+            state->at++;
+        }
     }
-    return true;
+    return state->at == end;
 }
-
-/* Is a value plain text? Otherwise it is noted as unknown. Letters that may be a row of a picture are counted. */
-static bool is_value(struct filter_state *state, const struct plain_text *text)
-{
-    if (text->longest >= CODE_MIN)
-        state->codes += text->longest;
-    const bool known =
-        text->size <= VALUE_MAX && plain_text_holds(text) && (text->longest < CODE_MIN || state->codes <= CODES_MAX);
-    state->unknown = state->unknown || !known;
-    return known;
-}
-
-/* ---- Names that are left out ---- */
 
 static bool span_is(const struct filter_state *state, struct span span, const char *text)
 {
@@ -195,16 +183,45 @@ static void split_name(const struct filter_state *state, struct span name, struc
     *local = (struct span){colon != NULL ? at + 1 : at, name.end};
 }
 
-/* Is this the name of a picture, or of segments that are not carried over? */
-static bool is_left_out(struct filter_state *state, struct span name)
+/* ---- Namespaces ---- */
+
+/* The kind of a namespace. The first text that its name contains decides. */
+static enum namespace_kind find_kind(const struct filter_state *state, struct span name)
 {
-    struct span prefix, local;
-    split_name(state, name, &prefix, &local);
-    bool picture = span_is(state, local, "Thumbnails");
-    for (int i = 0; i < state->prefix_count; i++)
-        picture = picture || spans_are_equal(state, state->prefixes[i], prefix);
-    state->pictures = state->pictures || picture;
-    return picture || span_is(state, local, "HasExtendedXMP");
+    static const struct {
+        const char *text;
+        enum namespace_kind kind;
+    } kinds[] = {
+        {"adobe:ns:meta/", NAMESPACE_RDF},
+        {"http://www.w3.org/1999/02/22-rdf-syntax-ns#", NAMESPACE_RDF},
+        {"http://ns.adobe.com/hdr-gain-map/", NAMESPACE_OTHER},
+        {"http://ns.adobe.com/xap/1.0/g/img/", NAMESPACE_OTHER}, /* thumbnails */
+        {"http://ns.adobe.com/xmp/note/", NAMESPACE_OTHER},      /* the other segments of an extended packet */
+        {"http://ns.apple.com/", NAMESPACE_OTHER},               /* gain maps, depths, mattes */
+        {"http://purl.org/dc/terms/", NAMESPACE_OTHER},          /* a manifest of C2PA in the file */
+        {"http://ns.google.com/photos/1.0/panorama/", NAMESPACE_PLACES},
+        {".com/photos/", NAMESPACE_OTHER}, /* films, gain maps, depths, directories, of Google and others */
+        {"http://ns.microsoft.com/photo/1.2/", NAMESPACE_PLACES}, /* faces */
+        {"http://www.metadataworkinggroup.com/schemas/regions/", NAMESPACE_PLACES},
+        {"http://purl.org/dc/elements/", NAMESPACE_FILE},
+        {"http://ns.adobe.com/xap/", NAMESPACE_FILE}, /* xmp, xmpRights, xmpMM and more */
+        {"http://ns.adobe.com/xmp/sType/", NAMESPACE_FILE},
+        {"http://ns.adobe.com/exif/", NAMESPACE_FILE},
+        {"http://ns.adobe.com/tiff/", NAMESPACE_FILE},
+        {"http://ns.adobe.com/photoshop/", NAMESPACE_FILE},
+        {"http://ns.adobe.com/lightroom/", NAMESPACE_FILE}, /* keywords */
+        {"http://cipa.jp/exif/", NAMESPACE_FILE},
+        {"http://iptc.org/std/Iptc4xmp", NAMESPACE_FILE},
+        {"http://ns.useplus.org/ldf/", NAMESPACE_FILE}, /* rights */
+        {"http://creativecommons.org/ns#", NAMESPACE_FILE},
+        {"http://ns.microsoft.com/photo/", NAMESPACE_FILE},
+        {"http://www.digikam.org/ns/", NAMESPACE_FILE},
+        {"http://www.metadataworkinggroup.com/schemas/", NAMESPACE_FILE},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (bytes_contain(state->bytes + name.start, name.end - name.start, kinds[i].text))
+            return kinds[i].kind;
+    return NAMESPACE_UNKNOWN;
 }
 
 /* Does an attribute declare a namespace? */
@@ -219,25 +236,52 @@ static bool is_declaration(const struct filter_state *state, struct span name, s
     return span_is(state, first, "xmlns");
 }
 
-/* Note a prefix if it is declared for a namespace of thumbnails, or of the pictures that phones add. */
-static bool note_prefix(struct filter_state *state, struct span prefix, struct span value)
+/* Note the namespace that a prefix is declared for, until the innermost element is closed. */
+static bool note_namespace(struct filter_state *state, struct span prefix, struct span value)
 {
-    static const char *const namespaces[] = {"http://ns.adobe.com/xap/1.0/g/img/",
-                                             "http://ns.google.com/photos/1.0/image/",
-                                             "http://ns.google.com/photos/1.0/depthmap/"};
-    for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
-        if (span_is(state, value, namespaces[i])) {
-            if (state->prefix_count == PREFIXES_MAX)
-                return false;
-            state->prefixes[state->prefix_count++] = prefix;
-        }
+    if (state->namespace_count == NAMESPACES_MAX)
+        return false;
+    state->namespaces[state->namespace_count].prefix = prefix;
+    state->namespaces[state->namespace_count++].kind = find_kind(state, value);
     return true;
+}
+
+static enum namespace_kind kind_of_prefix(const struct filter_state *state, struct span prefix)
+{
+    for (int i = state->namespace_count - 1; i >= 0; i--)
+        if (spans_are_equal(state, state->namespaces[i].prefix, prefix))
+            return state->namespaces[i].kind;
+    return span_is(state, prefix, "xml") ? NAMESPACE_RDF : NAMESPACE_UNKNOWN;
+}
+
+static enum verdict judge(const struct filter_state *state, enum namespace_kind kind, struct span local)
+{
+    static const char *const places[] = {"Orientation",     "ImageWidth",  "ImageLength",     "PixelXDimension",
+                                         "PixelYDimension", "SubjectArea", "SubjectLocation", "ImageRegion"};
+    bool turns = kind == NAMESPACE_PLACES;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        turns = turns || span_is(state, local, places[i]);
+    if (kind == NAMESPACE_OTHER || (turns && state->filter->turned))
+        return VERDICT_LEFT_OUT;
+    return kind == NAMESPACE_UNKNOWN && !state->filter->keep_text ? VERDICT_NEEDS_KEEP_TEXT : VERDICT_CARRIED;
+}
+
+/* The verdict on a property of TEXT bytes, whose names have VERDICT. Its text counts if it is carried. */
+static enum verdict judge_property(struct filter_state *state, enum verdict verdict, size_t text)
+{
+    if (verdict == VERDICT_CARRIED && !metadata_text_fits(state->filter, text))
+        verdict = VERDICT_NEEDS_KEEP_TEXT;
+    if (verdict == VERDICT_NEEDS_KEEP_TEXT)
+        state->filter->reasons |= 1u << METADATA_NEEDS_KEEP_TEXT;
+    if (verdict == VERDICT_CARRIED)
+        state->filter->text_bytes += text;
+    return verdict;
 }
 
 /* ---- Markup ---- */
 
 /* Read an attribute: a name, and a value between quotation marks. */
-static bool read_attribute(struct filter_state *state, struct span *name, struct span *value, struct plain_text *text)
+static bool read_attribute(struct filter_state *state, struct span *name, struct span *value)
 {
     if (!read_name(state, name))
         return false;
@@ -254,44 +298,92 @@ static bool read_attribute(struct filter_state *state, struct span *name, struct
         return false;
     value->end = (size_t)(end - state->bytes);
     if (memchr(state->bytes + value->start, '<', value->end - value->start) != NULL ||
-        !read_characters(state, value->end, true, text))
+        !skip_characters(state, value->end, true))
         return false;
     state->at++;
     return true;
 }
 
+/* Copy an attribute with its property, or as one. DECLARES says whether it declares a namespace. */
+static bool copy_attribute(struct filter_state *state, struct span name, struct span value, bool declares)
+{
+    struct span prefix, local;
+    split_name(state, name, &prefix, &local);
+    const enum namespace_kind kind = declares                     ? find_kind(state, value)
+                                     : prefix.start == prefix.end ? NAMESPACE_RDF /* it has no namespace */
+                                                                  : kind_of_prefix(state, prefix);
+    const size_t end = value.end + 1, size = end - name.start;
+    const enum verdict verdict = judge(state, kind, local);
+    if (state->property > 0) {
+        state->text += size;
+        state->verdict = verdict > state->verdict ? verdict : state->verdict;
+    } else if (declares && verdict != VERDICT_CARRIED) {
+        return true; /* what uses it is not carried either */
+    } else {
+        if (judge_property(state, verdict, size) != VERDICT_CARRIED)
+            return true;
+        state->properties += !declares && kind != NAMESPACE_RDF;
+    }
+    return copy(state, " ", 1) && copy_span(state, name.start, end);
+}
+
 /* Read the attributes of a tag. First note the namespaces that they declare; then, with COPIED, copy those that are
- * kept. */
+ * carried. */
 static bool read_attributes(struct filter_state *state, bool copied)
 {
     for (;;) {
-        const size_t before = state->at;
         struct span name, value, prefix;
-        struct plain_text text = {0};
         const bool apart = skip_blank(state);
         if (state->at < state->size && (state->bytes[state->at] == '>' || state->bytes[state->at] == '/'))
-            return !copied || copy(state, (struct span){before, state->at});
-        if (!apart || !read_attribute(state, &name, &value, &text))
+            return true;
+        if (!apart || !read_attribute(state, &name, &value))
             return false;
         const bool declares = is_declaration(state, name, &prefix);
-        if (!copied) {
-            if (declares && !(plain_text_holds(&text) && note_prefix(state, prefix, value)))
-                return false;
-            continue;
-        }
-        const bool kept = declares || (is_value(state, &text) && !is_left_out(state, name));
-        if (kept && !copy(state, (struct span){before, state->at}))
+        if (copied ? !copy_attribute(state, name, value, declares) : declares && !note_namespace(state, prefix, value))
             return false;
     }
 }
 
-/* Close the innermost element. It disappears from the output if it is left out, or if its own text is no plain text. */
+/* Is this an element around properties? */
+static bool is_frame(const struct filter_state *state, enum namespace_kind kind, struct span local)
+{
+    return kind == NAMESPACE_RDF && (span_is(state, local, "xmpmeta") || span_is(state, local, "xapmeta") ||
+                                     span_is(state, local, "RDF") || span_is(state, local, "Description"));
+}
+
+/* Open an element. It begins a property if it is not in one, and no element around them. */
+static void open_element(struct filter_state *state, struct span name)
+{
+    struct span prefix, local;
+    split_name(state, name, &prefix, &local);
+    const enum namespace_kind kind = kind_of_prefix(state, prefix);
+    const enum verdict verdict = judge(state, kind, local);
+    const bool item = kind == NAMESPACE_RDF && span_is(state, local, "li"); /* many short keywords are a short text */
+    const size_t size = item ? 1 : name.end - name.start;
+    if (state->property == 0 && is_frame(state, kind, local)) {
+        state->filter->text_bytes += size;
+        return;
+    }
+    if (state->property == 0) {
+        state->property = state->depth;
+        state->text = 0;
+        state->verdict = VERDICT_CARRIED;
+    }
+    state->text += size;
+    state->verdict = verdict > state->verdict ? verdict : state->verdict;
+}
+
+/* Close the innermost element. It disappears from the output if it is or contains no property that is carried. */
 static void close_element(struct filter_state *state)
 {
-    struct element *element = &state->open[--state->depth];
-    state->is_empty = element->left_out || !is_value(state, &element->text); /* what counts is the root, the last one */
-    if (state->is_empty)
-        state->out->size = element->begin;
+    const int depth = state->depth--;
+    state->namespace_count = state->open[depth - 1].namespace_count;
+    if (state->property == depth) {
+        state->property = 0;
+        state->properties += judge_property(state, state->verdict, state->text) == VERDICT_CARRIED;
+    }
+    if (state->property == 0 && state->properties == state->open[depth - 1].properties)
+        state->out->size = state->open[depth - 1].begin;
 }
 
 static bool read_start_tag(struct filter_state *state)
@@ -300,17 +392,18 @@ static bool read_start_tag(struct filter_state *state)
     if (state->depth == DEPTH_MAX || (state->depth == 0 && state->has_root))
         return false;
     state->has_root = true;
-    struct element *element = &state->open[state->depth++];
-    *element = (struct element){.begin = state->out->size};
-    if (!read_name(state, &element->name) || !read_attributes(state, false))
+    state->open[state->depth].begin = state->out->size;
+    state->open[state->depth].namespace_count = state->namespace_count;
+    state->open[state->depth].properties = state->properties;
+    struct span *name = &state->open[state->depth++].name;
+    if (!read_name(state, name) || !read_attributes(state, false))
         return false;
-    element->left_out = is_left_out(state, element->name);
-    state->at = element->name.end;
-    if (!copy(state, (struct span){start, state->at}) || !read_attributes(state, true))
+    open_element(state, *name);
+    state->at = name->end;
+    if (!copy_span(state, start, name->end) || !read_attributes(state, true))
         return false;
-    const struct span end = {state->at, state->at + 1 + (state->bytes[state->at] == '/')};
     const bool empty = skip_text(state, "/");
-    if (!skip_text(state, ">") || !copy(state, end))
+    if (!skip_text(state, ">") || !copy(state, "/>" + !empty, 1 + empty))
         return false;
     if (empty)
         close_element(state);
@@ -326,45 +419,47 @@ static bool read_end_tag(struct filter_state *state)
         return false;
     skip_blank(state);
     if (!spans_are_equal(state, name, state->open[state->depth - 1].name) || !skip_text(state, ">") ||
-        !copy(state, (struct span){start, state->at}))
+        !copy_span(state, start, name.end) || !copy(state, ">", 1))
         return false;
     close_element(state);
     return true;
 }
 
-/* Read a comment or a processing instruction up to END. It is kept if it is plain text. */
-static bool read_aside(struct filter_state *state, const char *end)
+/* Step over a comment or a processing instruction up to END. */
+static bool skip_aside(struct filter_state *state, const char *end)
 {
-    const size_t start = state->at, after = find_past(state, end);
-    struct plain_text text = {0};
-    return after > 0 && read_characters(state, after, false, &text) &&
-           (!is_value(state, &text) || copy(state, (struct span){start, after}));
+    const size_t after = find_past(state, end);
+    return after > 0 && skip_characters(state, after, false);
 }
 
-/* Read what stands between tags: characters, or a CDATA section. Outside of the root there may only be blanks. */
+/* Read what stands between tags: characters, or a CDATA section. It is copied with its property, unless it is blank. */
 static bool read_content(struct filter_state *state, bool cdata)
 {
     const size_t start = state->at;
-    struct plain_text outside = {0}, *text = state->depth > 0 ? &state->open[state->depth - 1].text : &outside;
     const uint8_t *tag = memchr(state->bytes + start, '<', state->size - start);
     const size_t end = cdata ? find_past(state, "]]>") : tag != NULL ? (size_t)(tag - state->bytes) : state->size;
-    return end > 0 && (!cdata || state->depth > 0) && read_characters(state, end, !cdata, text) && outside.size == 0 &&
-           copy(state, (struct span){start, end});
+    skip_blank(state);
+    const bool blank = state->at == end;
+    if (end == 0 || !skip_characters(state, end, !cdata) || (!blank && state->depth == 0))
+        return false;
+    if (blank || state->property == 0)
+        return true;
+    state->text += end - start;
+    return copy_span(state, start, end);
 }
 
 static bool read_packet(struct filter_state *state)
 {
     if (!text_is_utf8(state->bytes, state->size))
         return false;
-    if (skip_text(state, "\xef\xbb\xbf") && !copy(state, (struct span){0, state->at}))
-        return false;
+    skip_text(state, "\xef\xbb\xbf");
     while (state->at < state->size) {
         const uint8_t *bytes = state->bytes + state->at;
         const size_t left = state->size - state->at;
         const bool done = bytes[0] != '<'                            ? read_content(state, false)
                           : bytes_begin(bytes, left, "</", 2)        ? read_end_tag(state)
-                          : bytes_begin(bytes, left, "<?", 2)        ? read_aside(state, "?>")
-                          : bytes_begin(bytes, left, "<!--", 4)      ? read_aside(state, "-->")
+                          : bytes_begin(bytes, left, "<?", 2)        ? skip_aside(state, "?>")
+                          : bytes_begin(bytes, left, "<!--", 4)      ? skip_aside(state, "-->")
                           : bytes_begin(bytes, left, "<![CDATA[", 9) ? read_content(state, true)
                                                                      : read_start_tag(state);
         if (!done)
@@ -373,95 +468,18 @@ static bool read_packet(struct filter_state *state)
     return state->has_root && state->depth == 0;
 }
 
-/* Copy the packet of SIZE bytes to OUT, without what is not known to be text. OUT stays empty if nothing is left, or if
- * the packet is not well-formed. METADATA note what was left out. Returns false if there is not enough memory. */
-static bool filter_packet(struct metadata *metadata, const uint8_t *bytes, size_t size, struct blob *out)
+bool xmp_rebuild(const uint8_t *bytes, size_t size, struct metadata_filter *filter, struct blob *xmp)
 {
-    struct filter_state state = {.bytes = bytes, .size = size, .out = out};
-    const bool done = read_packet(&state);
-    if (state.no_memory)
-        return false;
-    if (!done || state.is_empty)
-        blob_free(out);
+    static const char head[] = "<?xpacket begin=\"\xef\xbb\xbf\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>";
+    static const char tail[] = "<?xpacket end=\"w\"?>";
+    struct filter_state state = {.bytes = bytes, .size = size, .filter = filter, .out = xmp};
+    *xmp = (struct blob){0};
+    if (size == 0)
+        return true;
+    const bool done = copy(&state, head, sizeof head - 1) && read_packet(&state) && copy(&state, tail, sizeof tail - 1);
+    if (!done || state.properties == 0)
+        blob_free(xmp);
     if (!done)
-        return metadata_drop(metadata, METADATA_XMP, METADATA_DAMAGED);
-    if (state.pictures)
-        metadata_drop(metadata, METADATA_XMP, METADATA_PICTURES);
-    if (state.unknown)
-        metadata_drop(metadata, METADATA_XMP, METADATA_UNKNOWN);
-    return true;
-}
-
-bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t size)
-{
-    struct blob packet = {0};
-    while (size > 0 && bytes[size - 1] == 0)
-        size--;
-    if (metadata->xmp.size > 0)
-        return true;
-    if (size > METADATA_PART_MAX)
-        return metadata_drop(metadata, METADATA_XMP, METADATA_TOO_LARGE);
-    const bool done = filter_packet(metadata, bytes, size, &packet) &&
-                      metadata_add(metadata, METADATA_XMP, &metadata->xmp, packet.bytes, packet.size);
-    blob_free(&packet);
-    return done;
-}
-
-/* ---- Changes in place ---- */
-
-/* A property in a packet: an attribute name="value" or an element <name>value</name>. */
-struct property {
-    size_t value, value_end; /* in quotes or between tags */
-    size_t start, end;       /* of all of it */
-};
-
-/* Find the property NAME from *AT on, and move *AT past it. */
-static bool find_property(const struct blob *xmp, const char *name, size_t *at, struct property *found)
-{
-    const size_t length = strlen(name);
-    const uint8_t *hit;
-    while (*at < xmp->size && (hit = memmem(xmp->bytes + *at, xmp->size - *at, name, length)) != NULL) {
-        const size_t start = (size_t)(hit - xmp->bytes), next = blanks_end(xmp->bytes, xmp->size, start + length);
-        *at = start + length;
-        if (start == 0 || next == xmp->size)
-            continue;
-        const bool element = xmp->bytes[start - 1] == '<' && xmp->bytes[next] == '>';
-        const size_t quote = blanks_end(xmp->bytes, xmp->size, next + 1);
-        if (!element && (!is_blank(xmp->bytes[start - 1]) || xmp->bytes[next] != '=' || quote == xmp->size ||
-                         (xmp->bytes[quote] != '"' && xmp->bytes[quote] != '\'')))
-            continue;
-        const size_t value = element ? next + 1 : quote + 1;
-        const uint8_t *end = memchr(xmp->bytes + value, element ? '<' : xmp->bytes[quote], xmp->size - value);
-        if (end == NULL)
-            return false;
-        const size_t value_end = (size_t)(end - xmp->bytes), left = xmp->size - value_end;
-        *at = value_end;
-        if (element &&
-            (left < length + 3 || end[1] != '/' || memcmp(end + 2, name, length) != 0 || end[length + 2] != '>'))
-            continue;
-        *found = (struct property){
-            .value = value,
-            .value_end = value_end,
-            .start = element ? start - 1 : start,
-            .end = value_end + (element ? length + 3 : 1),
-        };
-        *at = found->end;
-        return true;
-    }
-    return false;
-}
-
-void xmp_remove(struct blob *xmp, const char *name)
-{
-    struct property found;
-    for (size_t at = 0; find_property(xmp, name, &at, &found);)
-        memset(xmp->bytes + found.start, ' ', found.end - found.start);
-}
-
-void xmp_set_digit(struct blob *xmp, const char *name, char digit)
-{
-    struct property found;
-    for (size_t at = 0; find_property(xmp, name, &at, &found);)
-        if (found.value_end - found.value == 1)
-            xmp->bytes[found.value] = (uint8_t)digit;
+        filter->reasons = 1u << METADATA_DAMAGED;
+    return !state.no_memory;
 }

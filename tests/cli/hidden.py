@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What must not come into an output: hidden.py GPUCONV [--quick] [TEST...]. Pictures hide in metadata, and compressed
-parts are bombs. What is common must come through. --quick hides pictures of one kind only, for sanitizers. Skipped
-(exit status 77) without Pillow or exiftool."""
+"""What must not come into an output: hidden.py GPUCONV [--quick] [TEST...]. Pictures hide in metadata, as bytes and in
+texts of more than 1,000 bytes, and compressed parts are bombs. What is common must come through. --quick hides pictures
+of one kind only, for sanitizers. Skipped (exit status 77) without Pillow or exiftool."""
 import base64
+import binascii
 import io
 import itertools
+import json
 import os
+import quopri
+import re
 import struct
 import subprocess
 import sys
 import time
 import zlib
+from urllib.parse import quote
+from xml.sax.saxutils import escape
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -34,7 +40,7 @@ def thumbnail(kind):
     """A small picture of noise, so that no part of its bytes is there by chance."""
     image = Image.effect_noise((40, 30), 90).convert("RGB")
     file = io.BytesIO()
-    image.save(file, kind, **({} if kind == "png" else {"quality": 40}))
+    image.save(file, kind, **({} if kind == "png" else {"quality": 40 if kind == "jpeg" else 90}))
     return file.getvalue()
 
 
@@ -139,13 +145,13 @@ def test_xmp(test):
                    "XMP", "escaped" not in name)
             hidden(test, f"{kind}, {name}, comment", jpeg(in_xmp(space, f"<!--{value}-->")), [data], "XMP", False)
             hidden(test, f"{kind}, {name}, instruction", jpeg(in_xmp(space, f"<?a {value}?>")), [data], "XMP", False)
-        rows = "".join(f"<rdf:li>{plain[i:i + 60]}</rdf:li>" for i in range(0, 12000, 60))
-        hidden(test, f"{kind} in rows", jpeg(in_xmp(space, f"<a:b><rdf:Seq>{rows}</rdf:Seq></a:b>")), [], "XMP",
-               len(plain) > 8000)
+        rows = "".join(f"<rdf:li>{plain[i:i + 60]}</rdf:li>" for i in range(0, len(plain), 60))
+        hidden(test, f"{kind} in rows", jpeg(in_xmp("", f"<dc:title><rdf:Seq>{rows}</rdf:Seq></dc:title>")), [data],
+               "XMP")
     image = ('xmlns:g="http://ns.adobe.com/xap/1.0/g/img/"',
              f'<xmp:Thumbnails><rdf:Alt><rdf:li g:image="{MARKER.decode()}"/></rdf:Alt></xmp:Thumbnails>'
              f"<a:b {space}><g:image>{MARKER.decode()}</g:image></a:b>")
-    hidden(test, "a thumbnail", jpeg(in_xmp(*image)), [], "XMP")
+    hidden(test, "a thumbnail", jpeg(in_xmp(*image)), [], "XMP", False)
     test.equal(exiftool("out.jpg").get("XMP-dc:Source"), "Gr\u00fc\u00dfe", "the rest of a packet")
 
 
@@ -170,6 +176,54 @@ def test_texts(test):
         for word in (b"raw profile type jpg", b"RAW PROFILE TYPE exif", b"Raw profile type thumb"):
             raw = b"\n" + word[17:] + b"\n%8d\n" % len(data) + data.hex().encode() + b"\n"
             hidden(test, word, png(chunk(b"zTXt", word + b"\0\0" + zlib.compress(raw))), [data], "text", False)
+
+
+def test_codes(test):
+    """No code carries a picture, wherever a text may be; --keep-text carries texts as they are."""
+    data = thumbnail("jpeg")
+    plain = base64.b64encode(data).decode()
+    codes = {
+        "percent": quote(data), "base64 in an address": quote(plain, safe=""),
+        "base32": base64.b32encode(data).decode(), "hexadecimal": data.hex(),
+        "uuencode": "".join(binascii.b2a_uu(data[i:i + 45]).decode() for i in range(0, len(data), 45)),
+        "Ascii85": base64.a85encode(data, adobe=True).decode(), "RFC 1924": base64.b85encode(data).decode(),
+        "escapes": json.dumps(data.decode("latin-1"), ensure_ascii=True), "prose": f"{PROSE}{plain}{PROSE}",
+        "quoted-printable": quopri.encodestring(data).decode(), "words": " ".join(re.findall("..?.?.?.?", plain)),
+        "decimals": " ".join(map(str, data)), "bits": "".join(f"{byte:08b}" for byte in data),
+        "other letters": "".join(chr(0x4E00 + byte) for byte in data),
+    }
+    for name, value in codes.items():
+        raw, xml = value.encode(), escape(value, {'"': "&quot;"})
+        wide = value.encode("utf-16-le")
+        places = {
+            "tEXt": png(chunk(b"tEXt", b"Description\0" + raw)), "iTXt": png(chunk(b"iTXt", b"Title\0\0\0\0\0" + raw)),
+            "zTXt": png(chunk(b"zTXt", b"Comment\0\0" + zlib.compress(raw))), "COM": jpeg(segment(0xFE, raw)),
+            "keyword": png(chunk(b"iTXt", b"Title\0\0\0\0" + raw + b"\0A title")),
+            "description": jpeg(in_exif((0x010E, 2, len(raw) + 1, raw + b"\0"))),
+            "comment": jpeg(in_exif(tags=[(0x9286, 7, len(raw) + 8, b"ASCII\0\0\0" + raw)])),
+            "wide comment": jpeg(in_exif(tags=[(0x9286, 7, len(wide) + 8, b"UNICODE\0" + wide)])),
+            "Windows": jpeg(in_exif((0x9C9C, 1, len(wide), wide))),
+            "caption": jpeg(segment(0xED, b"Photoshop 3.0\0" + resource(
+                0x0404, b"\x1c\2\x78" + struct.pack(">H", len(raw)) + raw))),
+            "address": jpeg(segment(0xED, b"Photoshop 3.0\0" + resource(0x040B, raw))),
+            "attribute": jpeg(in_xmp(f'dc:title="{xml}"')), "element": jpeg(in_xmp("", f"<dc:title>{xml}</dc:title>")),
+            "CDATA": jpeg(in_xmp("", f"<dc:title><![CDATA[{value}]]></dc:title>")),
+            "toolkit": jpeg(in_xmp("", f'<rdf:Description xmlns:x="adobe:ns:meta/" x:xmptk="{xml}"/>')),
+            "namespace": jpeg(in_xmp("", f'<a:b xmlns:a="http://purl.org/dc/elements/1.1/{xml}">x</a:b>')),
+        }
+        for place, file in places.items():
+            source = "in.png" if file.startswith(b"\x89") else "in.jpg"
+            test.write(source, file)
+            for target in ("out.png", "out.jpg"):
+                said = test.run("identity", source, target)
+                test.check("metadata not carried over: " in said, f"{name} as {place}: {said}")
+                found = everything(target)
+                pieces = [text[at:at + 24] for text in (raw, xml.encode(), wide)
+                          for at in range(200, len(text) - 24, 600)]
+                test.equal([piece for piece in pieces if piece in found or piece.hex().encode() in found], [],
+                           f"{name} as {place}, {target}")
+    test.run("--keep-text", "identity", "in.jpg", "out.jpg")
+    test.check(pieces[0] in everything("out.jpg"), "--keep-text")
 
 
 def test_profile(test):
@@ -216,8 +270,12 @@ def test_iptc(test):
 # ---- What must come through ----
 
 def test_common(test):
-    """What cameras and editors write comes through without a warning."""
-    long = PROSE * 100
+    """What cameras and editors write comes through without a warning; what is long or rare needs --keep-text."""
+    for options, long in (((), PROSE * 15), (("--keep-text",), PROSE * 100)):
+        check_common(test, options, long)
+
+
+def check_common(test, options, long):
 
     def rational(*values, signed=False):
         return 10 if signed else 5, len(values) // 2, struct.pack(f"<{len(values)}{'i' if signed else 'I'}", *values)
@@ -247,20 +305,23 @@ def test_common(test):
              (0x0213, *short(1)), (0x4746, *short(4)), (0x8298, *text("(c) Somebody\0and another")),
              (0x8769, 4, 1, camera), (0x8825, 4, 1, place), (0x9C9B, 1, len(title), title),
              (0xC4A5, 7, 14, b"PrintIM\0000300\0\0")]
+    develop, curve = ('xmlns:crs="http://ns.adobe.com/camera-raw-settings/1.0/" crs:Exposure2012="+0.50" ',
+                      "<crs:ToneCurvePV2012><rdf:Seq><rdf:li>0, 0</rdf:li></rdf:Seq></crs:ToneCurvePV2012>"
+                      ) if options else ("", "")
     packet = xmp_packet(
-        'xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/" xmlns:crs="http://ns.adobe.com/camera-raw-settings/1.0/" '
+        develop + 'xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/" '
         'xmlns:lr="http://ns.adobe.com/lightroom/1.0/" xmlns:xmpMM="http://ns.adobe.com/xap/1.0/mm/" '
         'xmlns:stEvt="http://ns.adobe.com/xap/1.0/sType/ResourceEvent#" '
         'xmlns:Iptc4xmpCore="http://iptc.org/std/Iptc4xmpCore/1.0/xmlns/" '
-        'xmp:Rating="4" photoshop:City="Aarhus" photoshop:DateCreated="2024-05-06T07:08:09" crs:Exposure2012="+0.50" '
-        'crs:CameraProfileDigest="0123456789ABCDEF0123456789ABCDEF" xmpMM:DocumentID="xmp.did:01234567-89ab-cdef-0123-'
-        '456789abcdef" tiff:Make="Maker &amp; Co" exif:FNumber="28/10"',
+        'xmp:Rating="4" photoshop:City="Aarhus" photoshop:DateCreated="2024-05-06T07:08:09" '
+        'xmpMM:DocumentID="xmp.did:01234567-89ab-cdef-0123-456789abcdef" tiff:Make="Maker &amp; Co" '
+        'exif:FNumber="28/10"',
         f'<dc:title><rdf:Alt><rdf:li xml:lang="x-default">A &lt;title&gt;</rdf:li></rdf:Alt></dc:title>'
         f'<dc:description><rdf:Alt><rdf:li xml:lang="x-default">{long}</rdf:li></rdf:Alt></dc:description>'
         '<dc:creator><rdf:Seq><rdf:li>Gr\u00fc\u00dfe</rdf:li></rdf:Seq></dc:creator>'
         '<dc:subject><rdf:Bag><rdf:li>rain</rdf:li><rdf:li>bridge</rdf:li></rdf:Bag></dc:subject>'
         '<lr:hierarchicalSubject><rdf:Bag><rdf:li>weather|rain</rdf:li></rdf:Bag></lr:hierarchicalSubject>'
-        '<crs:ToneCurvePV2012><rdf:Seq><rdf:li>0, 0</rdf:li><rdf:li>255, 255</rdf:li></rdf:Seq></crs:ToneCurvePV2012>'
+        + curve +
         '<xmpMM:History><rdf:Seq><rdf:li stEvt:action="saved" stEvt:instanceID="xmp.iid:01234567-89ab-cdef-0123-'
         '456789abcdef" stEvt:softwareAgent="Editor 1.0"/></rdf:Seq></xmpMM:History>'
         '<Iptc4xmpCore:CreatorContactInfo rdf:parseType="Resource"><Iptc4xmpCore:CiUrlWork>https://example.org'
@@ -271,9 +332,9 @@ def test_common(test):
     test.write("in.png", png(chunk(b"eXIf", exif_block), chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + packet),
                              chunk(b"tEXt", b"Comment\0" + PROSE.encode()),
                              chunk(b"zTXt", b"parameters\0\0" + zlib.compress(long.encode())),
-                             chunk(b"iTXt", b"prompt\0\0\0\0\0" + b'{"3": {"inputs": {"seed": 1}}, "4": 2}' * 3000)))
+                             chunk(b"iTXt", b"prompt\0\0\0\0\0" + b'{"3": {"seed": 1}, "4": 2}' * (len(long) // 30))))
     for source, target in itertools.product(("in.jpg", "in.png"), ("out.jpg", "out.png")):
-        test.equal(test.run("identity", source, target), "", f"{source} to {target}")
+        test.equal(test.run(*options, "identity", source, target), "", f"{source} to {target}")
         before, after = exiftool(source), check_file(test, target)
         for name, value in before.items():
             if name.split(":")[0] in ("IFD0", "ExifIFD", "GPS", "InteropIFD") or name.startswith("XMP"):
@@ -341,7 +402,8 @@ def test_bombs(test):
     # The sum of texts that are small enough each.
     texts = chunk(b"zTXt", b"a\0\0" + zlib.compress((PROSE * 19000).encode()[:1000000], 9)) * 200
     test.write("in.png", png(texts))
-    test.check("text (is too large)" in test.run("identity", "in.png", "out.png"), "200 texts of a million letters")
+    said = test.run("--keep-text", "identity", "in.png", "out.png")
+    test.check("text (is too large)" in said, "200 texts of a million letters")
     test.check(0 < sum(kind == b"zTXt" for kind, _ in chunks("out.png")) <= 67, "texts of the first 64 MiB")
 
 

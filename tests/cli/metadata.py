@@ -55,8 +55,8 @@ def test_orientation(test):
         test.equal((tags["PNG-pHYs:PixelsPerUnitX"], tags["PNG-pHYs:PixelsPerUnitY"]),
                    (7874, 11811) if turned else (11811, 7874), name)
         test.equal("ExifIFD:SubjectArea" in tags, orientation == 1, f"{name}: what depends on places")
-        test.equal(tags["XMP-tiff:Orientation"], 6 if orientation == 1 else 1, f"{name}: orientation in XMP")
-        test.equal("XMP-exif:ExifImageWidth" in tags, not turned, f"{name}: sides in XMP")
+        test.equal((tags.get("XMP-tiff:Orientation"), tags.get("XMP-exif:ExifImageWidth")),
+                   (6, 23) if orientation == 1 else (None, None), f"{name}: what turns in XMP")
 
 
 def test_samples(test):
@@ -195,11 +195,11 @@ def test_hidden(test):
     test.equal(exiftool("out.png").get("XMP-dc:Source"), "Gr\u00fc\u00dfe", "XMP as APP1")
 
 
-def left_out(test, data, target, expected, name):
+def left_out(test, data, target, expected, name, *options):
     """Writing DATA to TARGET drops what EXPECTED says, with one warning, or silently with -q."""
     source = "in.png" if data.startswith(b"\x89") else "in.jpg"
     test.write(source, data)
-    warning = test.run("identity", source, target)
+    warning = test.run(*options, "identity", source, target)
     test.check(warning.startswith("gpuconv: warning: ") and warning.endswith(": metadata not carried over: " + expected
                                                                              + "\n"), f"{name}: {warning}")
     test.equal(test.run("-q", "identity", source, target), "", name)
@@ -207,7 +207,7 @@ def left_out(test, data, target, expected, name):
 
 
 def test_left_out(test):
-    """Damaged, too large or untrue metadata and thumbnails are dropped; the rest is kept."""
+    """Damaged, too large or untrue metadata are dropped; the rest is kept."""
     grey, made = kind_of_profile(b"GRAY"), profile()
     left_out(test, png(chunk(b"iCCP", b"x\0\0" + zlib.compress(made)[:-1])), "out.png", "ICC profile (is damaged)",
              "cut short")
@@ -229,10 +229,6 @@ def test_left_out(test):
                  "ICC profile (is for other colours)", "inks become RGB")
     left_out(test, png(chunk(b"eXIf", b"nonsense")), "out.png", "EXIF (is damaged)", "no TIFF")
     left_out(test, png(chunk(b"eXIf", b"II*\0\xff\xff\xff\xff")), "out.png", "EXIF (is damaged)", "directory outside")
-    left_out(test, jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp_packet(
-        'xmlns:xmpGImg="http://ns.adobe.com/xap/1.0/g/img/" xmpGImg:image="' + MARKER.decode() + '"'))), "out.jpg",
-        "XMP (pictures in it)", "thumbnails in XMP")
-    test.equal(exiftool("out.jpg").get("XMP-dc:Source"), "Gr\u00fc\u00dfe", "the rest of a packet with thumbnails")
     left_out(test, jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0x\0y")), "out.jpg", "XMP (is damaged)", "UTF-16")
     left_out(test, png(chunk(b"tEXt", b"no end")), "out.png", "text (is damaged)", "text without a keyword")
     left_out(test, png(chunk(b"tEXt", b"Author\0" + b"x" * (17 << 20))), "out.png", "text (is too large)", "long text")
@@ -241,11 +237,14 @@ def test_left_out(test):
              "resource cut short")
     prose = b"A field near the village. " * 2700
     long = [(tag, 2, 40001, prose[:40000] + b"\0") for tag in (0x010E, 0x013B)] + [(0x0112, 3, 1, b"\0\6")]
-    left_out(test, png(chunk(b"eXIf", bytes(Tiff(">", long).data))), "out.jpg", "EXIF (is too large)", "long EXIF")
+    left_out(test, png(chunk(b"eXIf", bytes(Tiff(">", long).data))), "out.jpg", "EXIF (is too large)", "long EXIF",
+             "--keep-text")
     test.equal(Image.open("out.jpg").size, (HEIGHT, WIDTH), "the orientation of long EXIF")
-    long = xmp_packet(elements=f"<!--{prose[:60000].decode()}--><dc:title>{prose[:9000].decode()}</dc:title>")
-    left_out(test, png(chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + long)), "out.jpg", "XMP (is too large)", "XMP")
-    left_out(test, png(chunk(b"tEXt", b"Comment\0" + prose)), "out.jpg", "text (is too large)", "long comment")
+    long = xmp_packet(elements=f"<dc:title>{prose[:66000].decode()}</dc:title>")
+    left_out(test, png(chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + long)), "out.jpg", "XMP (is too large)", "XMP",
+             "--keep-text")
+    left_out(test, png(chunk(b"tEXt", b"Comment\0" + prose)), "out.jpg", "text (is too large)", "long comment",
+             "--keep-text")
     # A grey profile on a grey picture stays true as long as the codec writes grey.
     test.write("in.png", png(chunk(b"iCCP", b"x\0\0" + zlib.compress(grey)), image=picture("L")))
     test.equal(test.run("identity", "in.png", "out.png"), "", "a grey profile")
@@ -270,15 +269,132 @@ def test_extended_xmp(test):
             test.check(guid.encode() not in file.read(), "the extension is named")
 
 
+def test_claims(test):
+    """What describes other bytes of a file goes with them, whatever else is carried. What describes the picture stays,
+    but what gives a place in it does not outlive a turn."""
+    google, rdf = "http://ns.google.com/photos/1.0/", "rdf:parseType='Resource'"
+    items = "".join(f"<rdf:li {rdf}><Container:Item Item:Mime='image/jpeg' Item:Semantic='{name}' Item:Length='9'/>"
+                    "</rdf:li>" for name in ("Primary", "GainMap", "MotionPhoto"))
+    claims = {
+        "Ultra HDR": ('xmlns:hdrgm="http://ns.adobe.com/hdr-gain-map/1.0/" hdrgm:Version="1.0"', ""),
+        "its numbers": ('xmlns:hdrgm="http://ns.adobe.com/hdr-gain-map/1.0/"',
+                        "<hdrgm:GainMapMax><rdf:Seq><rdf:li>1.2</rdf:li></rdf:Seq></hdrgm:GainMapMax>"),
+        "the directory": (f'xmlns:Container="{google}container/" xmlns:Item="{google}container/item/"',
+                          f"<Container:Directory><rdf:Seq>{items}</rdf:Seq></Container:Directory>"),
+        "a film": (f'xmlns:GCamera="{google}camera/" GCamera:MotionPhoto="1" GCamera:MotionPhotoVersion="1" '
+                   'GCamera:MotionPhotoPresentationTimestampUs="5" GCamera:MicroVideo="1" '
+                   'GCamera:MicroVideoOffset="999"', ""),
+        "another prefix": (f'xmlns:a="{google}camera/"', "<a:MotionPhoto>1</a:MotionPhoto>"),
+        "OPPO's film": ('xmlns:OpCamera="http://ns.oplus.com/photos/1.0/camera/" OpCamera:VideoLength="9"', ""),
+        "a depth": (f'xmlns:GDepth="{google}depthmap/" GDepth:Mime="image/png" xmlns:GImage="{google}image/" '
+                    'GImage:Mime="image/jpeg"', ""),
+        "dynamic depth": ("", "<d:Container xmlns:d='http://ns.google.com/photos/dd/1.0/device/' "
+                          f"{rdf}><d:Directory>x</d:Directory></d:Container>"),
+        "Apple's map": ('xmlns:HDRGainMap="http://ns.apple.com/HDRGainMap/1.0/" HDRGainMap:HDRGainMapVersion="131072"',
+                        ""),
+        "a manifest": ('xmlns:dcterms="http://purl.org/dc/terms/" dcterms:provenance="self#jumbf=c2pa"', ""),
+        "a thumbnail": ('xmlns:g="http://ns.adobe.com/xap/1.0/g/img/"', "<xmp:Thumbnails><rdf:Alt><rdf:li "
+                        f"{rdf}><g:image>{MARKER.decode()}</g:image></rdf:li></rdf:Alt></xmp:Thumbnails>"),
+    }
+    words = (b"GainMap", b"MotionPhoto", b"MicroVideo", b"Container", b"Item", b"Version", b"provenance", b"Length",
+             b"Mime", b"Directory", b"Thumbnails", b"google", b"oplus", b"apple", b"purl.org/dc/terms")
+    index = segment(0xE2, b"MPF\0" + MARKER)
+    iso = segment(0xE2, b"urn:iso:std:iso:ts:21496:-1\0" + MARKER)
+    title = "<dc:title><rdf:Alt><rdf:li xml:lang='x-default'>A title</rdf:li></rdf:Alt></dc:title>"
+    for (name, (attributes, elements)), options in itertools.product(claims.items(), ((), ("--keep-text",))):
+        packet = segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp_packet(attributes, elements + title))
+        test.write("in.jpg", jpeg(packet, index, iso))
+        for target in ("out.jpg", "out.png"):
+            test.equal(test.run(*options, "identity", "in.jpg", target), "", f"{name}, {options}")
+            tags = check_file(test, target)
+            test.equal((tags.get("XMP-dc:Source"), tags.get("XMP-dc:Title")), ("Gr\u00fc\u00dfe", "A title"), name)
+            with open(target, "rb") as file:
+                data = file.read()
+            test.equal([word for word in words if word in data], [], f"{name}, {options}, {target}: what is left")
+    places = (f'xmlns:GPano="{google}panorama/" GPano:FullPanoWidthPixels="4000" tiff:ImageWidth="23"',
+              '<mwg:Regions xmlns:mwg="http://www.metadataworkinggroup.com/schemas/regions/" '
+              'xmlns:area="http://ns.adobe.com/xmp/sType/Area#" area:x="0.5"/>')
+    for orientation, options in itertools.product((1, 3, 6), ((), ("--keep-text",))):
+        test.write("in.jpg", jpeg(segment(0xE1, b"Exif\0\0" + exif(orientation)),
+                                  segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp_packet(*places))))
+        test.equal(test.run(*options, "identity", "in.jpg", "out.jpg"), "", f"places, {orientation}, {options}")
+        with open("out.jpg", "rb") as file:
+            data = file.read()
+        test.equal([word in data for word in (b"FullPanoWidthPixels", b"mwg:Regions", b"ImageWidth", b"dc:source")],
+                   [orientation == 1] * 3 + [True], f"places, {orientation}, {options}")
+
+
+def test_keep_text(test):
+    """Long texts and unknown properties need --keep-text. A file has a limit for one text and one for all."""
+    def files(size, count=1):
+        """Files with COUNT texts of SIZE bytes in each place, and where they are read."""
+        value = (b"A field near the village, in the evening. " * 100)[:size]
+        data = value.decode()
+        elements = "".join(f"<xmp:N{i}>{data}</xmp:N{i}>" for i in range(count))
+        tags = (0x010E, 0x013B, 0x8298, 0xA436, 0x9213, 0x0131, 0x010D, 0x000B, 0xA433, 0xA434)[:count]
+        datasets = b"".join(b"\x1c\2" + bytes([120]) + struct.pack(">H", size) + value for i in range(count))
+        yield "XMP", jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp_packet("", elements))), value
+        packed = zlib.compress(xmp_packet("", elements))
+        yield "XMP", png(chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + packed)), value
+        block = Tiff("<", [(tag, 2, size + 1, value + b"\0") for tag in tags])
+        yield "EXIF", png(chunk(b"eXIf", bytes(block.data))), value
+        yield "IPTC", jpeg(segment(0xED, b"Photoshop 3.0\0" + resource(0x0404, datasets))), value
+        yield "text", png(*(chunk(b"tEXt", b"Author\0" + value) for i in range(count))), value
+        yield "text", png(*(chunk(b"zTXt", b"Author\0\0" + zlib.compress(value)) for i in range(count))), value
+        yield "text", jpeg(*(segment(0xFE, value) for i in range(count))), value
+
+    for size in (900, 1001):
+        for part, data, value in files(size):
+            source = "in.png" if data.startswith(b"\x89") else "in.jpg"
+            target = source.replace("in", "out")
+            test.write(source, data)
+            expected = "" if size == 900 else (f"gpuconv: warning: {source}: metadata not carried over: {part} "
+                                               "(parts need --keep-text)\n")
+            for options, said, kept in (((), expected, size == 900), (("--keep-text",), "", True)):
+                test.equal(test.run(*options, "identity", source, target), said, f"{part}, {source}, {size}, {options}")
+                found = [value in body for body in texts_of(target)]
+                test.equal(any(found), kept, f"{part}, {source}, {size}, {options}")
+    for part, data, value in files(900, 10):
+        source = "in.png" if data.startswith(b"\x89") else "in.jpg"
+        target = source.replace("in", "out")
+        test.write(source, data)
+        said = test.run("identity", source, target)
+        test.check(f"{part} (parts need --keep-text)" in said, f"10 texts in {part}: {said}")
+        count = sum(body.count(value) for body in texts_of(target))
+        test.check(count == 0 if part == "EXIF" else 6 <= count <= 8, f"10 texts in {part}, {source}: {count}")
+        test.equal(test.run("--keep-text", "identity", source, target), "", f"10 texts in {part}, {source}")
+        test.equal(sum(body.count(value) for body in texts_of(target)), 10, f"10 texts in {part}, {source}")
+    unknown = xmp_packet('xmlns:a="https://example.org/a/" a:b="A value"',
+                         "<a:c>Another</a:c><dc:title>A title</dc:title>")
+    test.write("in.jpg", jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + unknown)))
+    said = test.run("identity", "in.jpg", "out.jpg")
+    test.check("XMP (parts need --keep-text)" in said, f"unknown properties: {said}")
+    test.equal([word in b"".join(texts_of("out.jpg")) for word in (b"A value", b"Another", b"example", b"A title")],
+               [False, False, False, True], "unknown properties")
+    test.equal(test.run("--keep-text", "identity", "in.jpg", "out.jpg"), "", "unknown properties")
+    test.check(any(body.endswith(unknown) for body in texts_of("out.jpg")), "unknown properties with --keep-text")
+
+
+def texts_of(path):
+    """The bodies of the chunks or segments of a file, those of compressed texts and raw profiles inflated."""
+    for kind, body in chunks(path) if path.endswith(".png") else segments(path):
+        if kind == b"zTXt":
+            body = zlib.decompress(body.split(b"\0", 1)[1][1:])
+        if b"Raw profile type" in body:
+            body = bytes.fromhex("".join(body.decode().split("\n")[3:]))
+        yield body
+
+
 def test_xmp_orientation(test):
-    """XMP's orientation, an attribute with either quote or an element, changes only if the picture is turned."""
+    """XMP's orientation, an attribute with either quote or an element, stays only if the picture is not turned."""
     forms = (('tiff:Orientation="6"', ""), ("tiff:Orientation = '6'", ""),
              ("", "<tiff:Orientation>6</tiff:Orientation>"))
     for form, orientation in itertools.product(forms, (1, 6)):
         test.write("in.jpg", jpeg(segment(0xE1, b"Exif\0\0" + exif(orientation)),
                                   segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp_packet(*form))))
         test.run("identity", "in.jpg", "out.jpg")
-        test.equal(exiftool("out.jpg")["XMP-tiff:Orientation"], 1 if orientation == 6 else 6, f"{form}, {orientation}")
+        test.equal(exiftool("out.jpg").get("XMP-tiff:Orientation"), None if orientation == 6 else 6,
+                   f"{form}, {orientation}")
 
 
 def test_hostile_exif(test):

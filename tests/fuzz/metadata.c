@@ -65,7 +65,8 @@ static uint32_t pass_on(const struct metadata *metadata, const struct format *fo
     CHECK(size >= before);
     CHECK(codec_inspect(bytes, size, "fuzz", NULL, &info, &error));
     CHECK(info.format == format && info.width == 3 && info.height == 2);
-    CHECK(format->read_metadata(bytes, size, METADATA_PART_MAX, again, &error));
+    *again = (struct metadata){.max = METADATA_PART_MAX, .keep_text = true};
+    CHECK(format->read_metadata(bytes, size, again, &error));
     CHECK(again->dropped == 0);
     free(bytes);
     return dropped;
@@ -128,25 +129,31 @@ static void check_upright(struct metadata *metadata, const struct format *source
     check_format(metadata, source, format_of(FORMAT_JPEG), false);
 }
 
+static void check_file(const uint8_t *data, size_t size, const struct codec_info *info, bool keep_text)
+{
+    struct error error;
+    struct metadata metadata = {.max = METADATA_PART_MAX, .keep_text = keep_text};
+    char text[512];
+    CHECK(info->format->read_metadata(data, size, &metadata, &error));
+    CHECK(metadata_bytes(&metadata) <= METADATA_MAX);
+    CHECK(keep_text || (metadata.text_bytes <= METADATA_TEXTS_MAX && metadata.texts.size <= METADATA_TEXTS_MAX));
+    metadata_print_dropped(metadata.dropped, text, sizeof text);
+    CHECK((metadata.dropped == 0) == (text[0] == '\0') && strlen(text) + 1 < sizeof text);
+    for (int grey = 0; grey < 2; grey++) {
+        check_format(&metadata, info->format, format_of(FORMAT_PNG), grey);
+        check_format(&metadata, info->format, format_of(FORMAT_JPEG), grey);
+        check_curve(&metadata, grey);
+    }
+    check_upright(&metadata, info->format);
+    metadata_free(&metadata);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct error error;
     struct codec_info info;
-    struct metadata metadata;
-    char text[512];
-    if (!codec_inspect(data, size, "fuzz", NULL, &info, &error))
-        return 0;
-    CHECK(info.format->read_metadata(data, size, METADATA_PART_MAX, &metadata, &error));
-    CHECK(metadata_bytes(&metadata) <= METADATA_MAX);
-    metadata_print_dropped(metadata.dropped, text, sizeof text);
-    CHECK((metadata.dropped == 0) == (text[0] == '\0') && strlen(text) + 1 < sizeof text);
-    for (int grey = 0; grey < 2; grey++) {
-        check_format(&metadata, info.format, format_of(FORMAT_PNG), grey);
-        check_format(&metadata, info.format, format_of(FORMAT_JPEG), grey);
-        check_curve(&metadata, grey);
-    }
-    check_upright(&metadata, info.format);
-    metadata_free(&metadata);
+    for (int keep_text = 0; codec_inspect(data, size, "fuzz", NULL, &info, &error) && keep_text < 2; keep_text++)
+        check_file(data, size, &info, keep_text);
     return 0;
 }
 

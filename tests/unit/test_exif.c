@@ -95,8 +95,8 @@ static struct blob rebuild(const struct block *block, size_t size, bool turned)
     uint8_t *exact = malloc(size > 0 ? size : 1);
     assert_non_null(exact);
     memcpy(exact, block->bytes, size);
-    bool unknown = false;
-    assert_true(exif_rebuild(exact, size, turned, &exif, &unknown));
+    struct metadata_filter filter = {.turned = turned};
+    assert_true(exif_rebuild(exact, size, &filter, &exif));
     free(exact);
     return exif;
 }
@@ -187,9 +187,9 @@ static void test_carried(void **state)
 
         /* Once more changes nothing: what was built is carried as a whole. */
         struct blob again = {0};
-        bool unknown = true;
-        assert_true(exif_rebuild(exif.bytes, exif.size, turned, &again, &unknown));
-        assert_false(unknown);
+        struct metadata_filter filter = {.turned = turned};
+        assert_true(exif_rebuild(exif.bytes, exif.size, &filter, &again));
+        assert_int_equal(filter.reasons, 0);
         assert_int_equal(again.size, exif.size);
         assert_memory_equal(again.bytes, exif.bytes, exif.size);
         blob_free(&again);
