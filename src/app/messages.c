@@ -82,9 +82,9 @@ void warn_left_out(void *context, const char *name, const char *text)
     warn_counted(context, name, text, "");
 }
 
-void warn_dropped_metadata(struct warnings *warnings, const char *name, uint32_t dropped)
+void warn_dropped_metadata(struct warnings *warnings, const char *name, uint64_t dropped)
 {
-    char parts[256];
+    char parts[512];
     if (dropped == 0)
         return;
     metadata_print_dropped(dropped, parts, sizeof parts);

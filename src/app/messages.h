@@ -42,7 +42,7 @@ void print_warning_counts(const struct warnings *warnings);
 void warn_left_out(void *context, const char *name, const char *text);
 
 /* Warn about metadata that are not carried over. DROPPED has the bits of struct metadata; 0 prints nothing. */
-void warn_dropped_metadata(struct warnings *warnings, const char *name, uint32_t dropped);
+void warn_dropped_metadata(struct warnings *warnings, const char *name, uint64_t dropped);
 
 /* Warn about the sources of a curve in the file NAME that cannot be read. UNREAD has the bits of struct job_result, and
  * SOURCE is what linear light uses. */

@@ -79,8 +79,8 @@ struct job_result {
     bool linked;                           /* in place, and other hard links keep the old content */
     enum curve_source curve;               /* of linear light; in a request without it, of no meaning */
     unsigned unread_curves;                /* 1 << source for each that cannot be read, and would count before */
-    uint32_t dropped_on_read;              /* metadata of the input that are not carried, as in struct metadata */
-    uint32_t dropped_on_write;             /* metadata that the output's format does not hold */
+    uint64_t dropped_on_read;              /* metadata of the input that are not carried, as in struct metadata */
+    uint64_t dropped_on_write;             /* metadata that the output's format does not hold */
 };
 
 /* When a result is reported. Its fields are known as far as the job has come. */

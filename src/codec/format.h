@@ -36,7 +36,7 @@ struct format {
     int unit_rows;      /* rows that are encoded together, at most; 1: any number */
     bool (*check)(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
     bool (*read_metadata)(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
-    bool (*write_metadata)(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
+    bool (*write_metadata)(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                            struct error *error);
 };
 

@@ -98,7 +98,7 @@ static bool read_metadata(struct side *side, struct error *error)
     if (!side->info.format->read_metadata(side->bytes, side->size, &side->metadata, error))
         return false;
     side->file->orientation = side->metadata.orientation;
-    const uint32_t reasons = side->metadata.dropped >> METADATA_ICC * METADATA_REASONS;
+    const uint64_t reasons = side->metadata.dropped >> METADATA_ICC * METADATA_REASONS;
     return (reasons & ((1u << METADATA_REASONS) - 1)) == 0 ||
            error_set(error, ERROR_WORK,
                      "has a profile that is damaged or too large; repair it, or leave --metadata out");

@@ -45,7 +45,7 @@ static char *picture_path(const struct compare_settings *settings, const struct 
 static bool add_mark(const struct format *format, uint8_t **bytes, size_t *size, struct error *error)
 {
     struct metadata metadata = {0};
-    uint32_t dropped;
+    uint64_t dropped;
     const bool done = png_chunk_append(&metadata.texts, "tEXt", mark, sizeof mark - 1)
                           ? format->write_metadata(&metadata, bytes, size, &dropped, error)
                           : error_no_memory(error, "a comment");

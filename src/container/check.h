@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The checks of a file before a codec reads it. stb silently accepts truncated and damaged files, and its JPEG decoder
- * trusts some numbers that it should not. So these functions walk the whole container first. They check the length and
- * CRC of every chunk, the length of every segment, the sizes of tables, and the end. Damaged files are then refused
- * alike, whichever codec follows. */
+ * trusts some numbers that it should not. So these functions walk the whole container first. They check the length of
+ * every chunk, the CRC of those that the picture needs, the length of every segment, the sizes of tables, and the end.
+ * Damaged files are then refused alike, whichever codec follows. */
 #ifndef GPUCONV_CONTAINER_CHECK_H
 #define GPUCONV_CONTAINER_CHECK_H
 

@@ -45,6 +45,13 @@ bool png_chunk_is(const struct png_chunk *chunk, const char *type)
     return memcmp(chunk->type, type, 4) == 0;
 }
 
+bool png_chunk_is_needless(const struct png_chunk *chunk)
+{
+    static const char types[] = "acTL bKGD cHRM cICP cLLI dSIG eXIf fcTL fdAT gAMA gIFg gIFt gIFx hIST iCCP iTXt mDCV "
+                                "oFFs pCAL pHYs sBIT sCAL sPLT sRGB sTER tEXt tIME zTXt";
+    return memmem(types, sizeof types, chunk->type, 4) != NULL;
+}
+
 bool png_chunk_crc_fits(const struct png_chunk *chunk)
 {
     return big32(chunk->data + chunk->size) == libdeflate_crc32(0, chunk->type, (size_t)chunk->size + 4);

@@ -61,6 +61,10 @@ enum png_step png_walk_next(struct png_walk *walk, struct png_chunk *chunk);
 /* Is CHUNK of this type, four letters? */
 bool png_chunk_is(const struct png_chunk *chunk, const char *type);
 
+/* Is CHUNK of a type that no picture needs? tRNS is not: without it, invisible pixels would show. Neither is an unknown
+ * type, because a damaged one may have been any other. */
+bool png_chunk_is_needless(const struct png_chunk *chunk);
+
 /* Is the CRC of CHUNK right for its type and data? */
 bool png_chunk_crc_fits(const struct png_chunk *chunk);
 

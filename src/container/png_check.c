@@ -86,12 +86,16 @@ static bool check_transparency(const struct png_chunk *chunk, struct png_state *
     return true;
 }
 
-/* Check one complete chunk. */
+/* Check one complete chunk. One whose CRC is wrong is ignored if no picture needs it. */
 static bool check_chunk(const struct png_chunk *chunk, struct png_state *state)
 {
     const bool first = chunk->at == PNG_SIGNATURE, picture = png_chunk_is(chunk, "IDAT");
-    const bool end = png_chunk_is(chunk, "IEND");
-    if (!png_chunk_crc_fits(chunk))
+    const bool end = png_chunk_is(chunk, "IEND"), intact = png_chunk_crc_fits(chunk);
+    if (first && png_chunk_is(chunk, "CgBI"))
+        return error_about(state->error, ERROR_WORK, state->name,
+                           "is a PNG optimised for iPhones (CgBI), which is not read; convert it with Xcode's pngcrush "
+                           "-revert-iphone-optimizations");
+    if (!intact && !png_chunk_is_needless(chunk))
         return DAMAGED(state, "the checksum of chunk %.4s at byte %zu is wrong", chunk->type, chunk->at);
     if (first != png_chunk_is(chunk, "IHDR"))
         return DAMAGED(state, "chunk %.4s at byte %zu stands %s", chunk->type, chunk->at,
@@ -105,6 +109,8 @@ static bool check_chunk(const struct png_chunk *chunk, struct png_state *state)
     state->finished = state->picture && !picture;
     state->picture |= picture;
     state->data += picture ? chunk->size : 0;
+    if (!intact)
+        return true;
     if (png_chunk_is(chunk, "PLTE"))
         return check_palette(chunk, state);
     if (png_chunk_is(chunk, "tRNS"))

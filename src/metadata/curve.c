@@ -124,7 +124,7 @@ static int read_profile(const struct blob *profile, bool grey, struct curve *cur
 /* Read what SOURCE says to CURVES. Returns the number of curves: 0 if it says nothing, or -1 if it cannot be read. */
 static int read_source(const struct metadata *metadata, enum curve_source source, bool grey, struct curve *curves)
 {
-    const uint32_t lost = metadata_bit(METADATA_ICC, METADATA_DAMAGED) | metadata_bit(METADATA_ICC, METADATA_TOO_LARGE);
+    const uint64_t lost = metadata_bit(METADATA_ICC, METADATA_DAMAGED) | metadata_bit(METADATA_ICC, METADATA_TOO_LARGE);
     enum exif_colours colours;
     curves[0] = curve_srgb;
     switch (source) {

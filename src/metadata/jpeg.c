@@ -154,7 +154,7 @@ bool metadata_read_jpeg(const uint8_t *bytes, size_t size, struct metadata *meta
 
 /* Append a part in one segment, or drop it if it does not fit. */
 static bool append_part(struct blob *out, const char *head, size_t head_size, const struct blob *blob,
-                        enum metadata_part part, uint32_t *dropped)
+                        enum metadata_part part, uint64_t *dropped)
 {
     if (blob->size > JPEG_SEGMENT_MAX - head_size) {
         *dropped |= metadata_bit(part, METADATA_TOO_LARGE);
@@ -163,7 +163,7 @@ static bool append_part(struct blob *out, const char *head, size_t head_size, co
     return blob->size == 0 || jpeg_segment_append(out, JPEG_MARKER_APP1, head, head_size, blob->bytes, blob->size);
 }
 
-static bool append_icc(const struct blob *icc, struct blob *out, uint32_t *dropped)
+static bool append_icc(const struct blob *icc, struct blob *out, uint64_t *dropped)
 {
     enum { HEAD = sizeof ICC_HEAD + 2, PIECE = JPEG_SEGMENT_MAX - HEAD };
     const size_t count = (icc->size + PIECE - 1) / PIECE;
@@ -193,7 +193,7 @@ static bool append_resources(const struct blob *iptc, struct blob *out)
 }
 
 /* Append one text chunk as a comment, if it is a comment. Compressed texts and all other texts are ignored. */
-static bool append_comment(const struct png_chunk *chunk, struct blob *out, uint32_t *dropped)
+static bool append_comment(const struct png_chunk *chunk, struct blob *out, uint64_t *dropped)
 {
     bool compressed;
     const size_t start = png_text_start(chunk->type, chunk->data, chunk->size, &compressed);
@@ -212,7 +212,7 @@ static bool append_comment(const struct png_chunk *chunk, struct blob *out, uint
     return true;
 }
 
-static bool append_comments(const struct blob *texts, struct blob *out, uint32_t *dropped)
+static bool append_comments(const struct blob *texts, struct blob *out, uint64_t *dropped)
 {
     struct png_walk walk = {.bytes = texts->bytes, .size = texts->size};
     struct png_chunk chunk;
@@ -222,7 +222,7 @@ static bool append_comments(const struct blob *texts, struct blob *out, uint32_t
     return done;
 }
 
-static bool append_segments(const struct metadata *metadata, bool grey, struct blob *out, uint32_t *dropped)
+static bool append_segments(const struct metadata *metadata, bool grey, struct blob *out, uint64_t *dropped)
 {
     const bool profile = metadata_has_icc_for(metadata, grey, dropped);
     return append_part(out, EXIF_HEAD, sizeof EXIF_HEAD, &metadata->exif, METADATA_EXIF, dropped) &&
@@ -248,7 +248,7 @@ static void write_resolution(const struct resolution *resolution, uint8_t *data)
     put_big16(data + 3, vertical);
 }
 
-bool metadata_write_jpeg(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
+bool metadata_write_jpeg(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                          struct error *error)
 {
     struct jpeg_walk walk = jpeg_walk_begin(*bytes, *size);

@@ -16,17 +16,18 @@ bool bytes_begin(const uint8_t *bytes, size_t size, const char *head, size_t hea
 
 /* ---- Dropped parts ---- */
 
-uint32_t metadata_bit(enum metadata_part part, enum metadata_reason reason)
+uint64_t metadata_bit(enum metadata_part part, enum metadata_reason reason)
 {
-    static_assert(METADATA_PARTS * METADATA_REASONS <= 32, "a bit for each");
-    return (uint32_t)1 << ((unsigned)part * METADATA_REASONS + (unsigned)reason);
+    static_assert(METADATA_PARTS * METADATA_REASONS <= 64, "a bit for each");
+    return (uint64_t)1 << ((unsigned)part * METADATA_REASONS + (unsigned)reason);
 }
 
-void metadata_print_dropped(uint32_t dropped, char *text, size_t size)
+void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
 {
     static const char *const parts[METADATA_PARTS] = {
-        [METADATA_ICC] = "ICC profile", [METADATA_EXIF] = "EXIF", [METADATA_XMP] = "XMP",
-        [METADATA_IPTC] = "IPTC",       [METADATA_TEXT] = "text",
+        [METADATA_ICC] = "ICC profile",     [METADATA_EXIF] = "EXIF", [METADATA_XMP] = "XMP",
+        [METADATA_IPTC] = "IPTC",           [METADATA_TEXT] = "text", [METADATA_COLOUR] = "gamma or colour space",
+        [METADATA_CHUNK] = "another chunk",
     };
     static const char *const reasons[METADATA_REASONS] = {
         [METADATA_DAMAGED] = "is damaged",
@@ -225,7 +226,7 @@ bool metadata_orient(struct metadata *metadata, struct image *image, struct chro
 
 /* ---- Writing ---- */
 
-bool metadata_has_icc_for(const struct metadata *metadata, bool grey, uint32_t *dropped)
+bool metadata_has_icc_for(const struct metadata *metadata, bool grey, uint64_t *dropped)
 {
     if (metadata->icc.size == 0)
         return false;
@@ -235,7 +236,7 @@ bool metadata_has_icc_for(const struct metadata *metadata, bool grey, uint32_t *
     return false;
 }
 
-bool metadata_write_none(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
+bool metadata_write_none(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                          struct error *error)
 {
     const size_t sizes[METADATA_PARTS] = {

@@ -36,7 +36,16 @@
 #define METADATA_LONG_TEXT_MAX ((size_t)1 << 20)
 
 /* The parts that can be dropped with a warning, and the reasons. */
-enum metadata_part { METADATA_ICC, METADATA_EXIF, METADATA_XMP, METADATA_IPTC, METADATA_TEXT, METADATA_PARTS };
+enum metadata_part {
+    METADATA_ICC,
+    METADATA_EXIF,
+    METADATA_XMP,
+    METADATA_IPTC,
+    METADATA_TEXT,
+    METADATA_COLOUR, /* PNG's gAMA, cHRM, sRGB and cICP */
+    METADATA_CHUNK,  /* another chunk of a PNG */
+    METADATA_PARTS
+};
 enum metadata_reason {
     METADATA_DAMAGED,
     METADATA_TOO_LARGE,
@@ -74,7 +83,7 @@ struct metadata {
     size_t inflated;   /* bytes that reading has inflated, kept or not */
     size_t text_bytes; /* of the texts that are kept */
     int orientation;   /* of EXIF, 1 to 8; 1 also if there is no valid one */
-    uint32_t dropped;  /* by reading: 1 << (part * METADATA_REASONS + reason) for each part */
+    uint64_t dropped;  /* by reading: 1 << (part * METADATA_REASONS + reason) for each part */
 };
 
 /* Read the metadata of the SIZE bytes of a PNG or JPEG, which its check must have accepted. METADATA has only MAX and
@@ -107,15 +116,15 @@ const char *metadata_curve_name(enum curve_source source);
  * parts that such a file cannot hold, in bits as in struct metadata. A JPEG gets only the comments of a PNG's texts. It
  * silently loses gamma, chromaticities and coding, because a JPEG has no place for them. Fails only if there is not
  * enough memory; the file is then unchanged. */
-bool metadata_write_png(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
+bool metadata_write_png(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                         struct error *error);
-bool metadata_write_jpeg(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
+bool metadata_write_jpeg(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                          struct error *error);
-bool metadata_write_none(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
+bool metadata_write_none(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                          struct error *error);
 
 /* Write the names and reasons of the DROPPED parts to TEXT, of SIZE bytes: "EXIF (is damaged), text (is too large)". */
-void metadata_print_dropped(uint32_t dropped, char *text, size_t size);
+void metadata_print_dropped(uint64_t dropped, char *text, size_t size);
 
 /* The bytes that METADATA holds. */
 size_t metadata_bytes(const struct metadata *metadata);

@@ -16,7 +16,7 @@
 bool bytes_begin(const uint8_t *bytes, size_t size, const char *head, size_t head_size);
 
 /* The bit of `dropped` in struct metadata. */
-uint32_t metadata_bit(enum metadata_part part, enum metadata_reason reason);
+uint64_t metadata_bit(enum metadata_part part, enum metadata_reason reason);
 
 /* Note that a part is dropped. Returns true: this is no failure. */
 bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum metadata_reason reason);
@@ -47,7 +47,7 @@ enum { ICC_COLOUR = 16, ICC_CONNECTION = 20 };
 const uint8_t *icc_find(const struct blob *icc, const char *tag, size_t *size);
 
 /* Is there a profile for an encoded file, grey or not? A profile for another colour space is DROPPED. */
-bool metadata_has_icc_for(const struct metadata *metadata, bool grey, uint32_t *dropped);
+bool metadata_has_icc_for(const struct metadata *metadata, bool grey, uint64_t *dropped);
 
 /* Insert ADDED into the encoded file at PLACE, and release ADDED. If DONE is false, only release it and report the
  * error. */

@@ -180,9 +180,28 @@ static void read_fixed(const struct png_chunk *chunk, const char *type, size_t s
     memcpy(field, chunk->data, size);
 }
 
+/* Drop a chunk whose CRC is wrong. */
+static bool drop_damaged(struct metadata *metadata, const struct png_chunk *chunk)
+{
+    static const struct {
+        char type[5];
+        enum metadata_part part;
+    } types[] = {
+        {"iCCP", METADATA_ICC},    {"eXIf", METADATA_EXIF},   {"tEXt", METADATA_TEXT},
+        {"zTXt", METADATA_TEXT},   {"iTXt", METADATA_TEXT},   {"gAMA", METADATA_COLOUR},
+        {"cHRM", METADATA_COLOUR}, {"sRGB", METADATA_COLOUR}, {"cICP", METADATA_COLOUR},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (png_chunk_is(chunk, types[i].type))
+            return metadata_drop(metadata, types[i].part, METADATA_DAMAGED);
+    return metadata_drop(metadata, METADATA_CHUNK, METADATA_DAMAGED);
+}
+
 static bool read_chunk(struct metadata *metadata, const struct png_chunk *chunk)
 {
     const uint8_t *data = chunk->data;
+    if (png_chunk_is_needless(chunk) && !png_chunk_crc_fits(chunk))
+        return drop_damaged(metadata, chunk);
     if (png_chunk_is(chunk, "iCCP"))
         return read_icc(metadata, data, chunk->size);
     if (png_chunk_is(chunk, "eXIf"))
@@ -288,7 +307,7 @@ static bool append_xmp(const struct blob *xmp, struct blob *out)
 }
 
 /* Append all chunks, in an order that the standard allows after IHDR. */
-static bool append_chunks(const struct metadata *metadata, bool grey, struct blob *out, uint32_t *dropped)
+static bool append_chunks(const struct metadata *metadata, bool grey, struct blob *out, uint64_t *dropped)
 {
     const bool profile = metadata_has_icc_for(metadata, grey, dropped);
     return (!metadata->has_coding || png_chunk_append(out, "cICP", metadata->coding, sizeof metadata->coding)) &&
@@ -304,7 +323,7 @@ static bool append_chunks(const struct metadata *metadata, bool grey, struct blo
            blob_append(out, metadata->texts.bytes, metadata->texts.size);
 }
 
-bool metadata_write_png(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint32_t *dropped,
+bool metadata_write_png(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                         struct error *error)
 {
     const bool grey = !(png_file_header(*bytes).colour & PNG_COLOUR);

@@ -253,6 +253,49 @@ def test_left_out(test):
     test.check("ICC profile (is for other colours)" in said, f"stb writes colour: {said}")
 
 
+def test_damaged_chunks(test):
+    """A chunk with a wrong checksum is left out with a warning if the picture does not need it, whatever codec reads
+    the file. What it says influences nothing."""
+    def damaged(kind, data):
+        broken = bytearray(chunk(kind, data))
+        broken[-1] ^= 1
+        return bytes(broken)
+
+    whole = chunk(b"tEXt", b"Author\0Somebody")
+    test.write("whole.png", png(whole))
+    test.run("blur", "whole.png", "expected.png")
+    with open("expected.png", "rb") as file:
+        expected = file.read()
+    for kind, data, part in (
+            (b"iCCP", b"x\0\0" + zlib.compress(profile()), "ICC profile"), (b"eXIf", exif(6), "EXIF"),
+            (b"tEXt", b"Title\0x", "text"), (b"zTXt", b"Title\0\0" + zlib.compress(b"x"), "text"),
+            (b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + xmp_packet(), "text"),
+            (b"gAMA", struct.pack(">I", 100000), "gamma or colour space"),
+            (b"cHRM", bytes(32), "gamma or colour space"),
+            (b"sRGB", b"\0", "gamma or colour space"), (b"cICP", b"\1\r\0\1", "gamma or colour space"),
+            (b"pHYs", struct.pack(">IIB", 9, 9, 1), "another chunk"), (b"tIME", bytes(7), "another chunk"),
+            (b"fdAT", bytes(8), "another chunk"), (b"bKGD", bytes(6), "another chunk")):
+        for codec, place in itertools.product((None, "parallel-png", "stb"), ("before", "behind")):
+            broken = damaged(kind, data)
+            test.write("in.png", png(broken, whole) if place == "before" else png(whole, behind=(broken,)))
+            options = ("--codec", codec) if codec else ()
+            said = test.run(*options, "blur", "in.png", "out.png")
+            test.equal(said, f"gpuconv: warning: in.png: metadata not carried over: {part} (is damaged)\n",
+                       f"{kind}, {codec}, {place}")
+            if codec != "stb":  # another encoder
+                with open("out.png", "rb") as file:
+                    test.equal(file.read() == expected, True, f"{kind}, {codec}, {place}")
+            test.run("--compare", "out.png", "expected.png")
+            test.equal(test.run("--linear", "--strip", "blur", "in.png", "out.png"), "", f"{kind}, {codec}, {place}")
+    test.write("in.png", png(chunk(b"gAMA", struct.pack(">I", 45455)), damaged(b"gAMA", struct.pack(">I", 100000))))
+    test.run("identity", "in.png", "out.png")
+    test.equal(dict(chunks("out.png")).get(b"gAMA"), struct.pack(">I", 45455), "the intact one of two")
+    for kind in (b"IHDR", b"IDAT", b"IEND", b"PLTE", b"tRNS", b"uRNS", b"prVt", b"NEWS"):
+        test.write("in.png", png(damaged(kind, b"")))
+        test.check(f"the checksum of chunk {kind.decode()} at byte 33 is wrong"
+                   in test.run("identity", "in.png", "never.png", status=1), f"{kind} is needed")
+
+
 def test_extended_xmp(test):
     """The first segment of an extended packet is kept, and no longer refers to the others."""
     guid = "0123456789ABCDEF0123456789ABCDEF"

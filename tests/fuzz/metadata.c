@@ -52,11 +52,11 @@ static void check_same(const struct metadata *a, const struct metadata *b)
 }
 
 /* Write METADATA into a new file of FORMAT and read them again. The file must be intact. */
-static uint32_t pass_on(const struct metadata *metadata, const struct format *format, bool grey, struct metadata *again)
+static uint64_t pass_on(const struct metadata *metadata, const struct format *format, bool grey, struct metadata *again)
 {
     struct error error;
     struct codec_info info;
-    uint32_t dropped;
+    uint64_t dropped;
     uint8_t *bytes;
     size_t size;
     encode(format, grey, &bytes, &size);
@@ -76,7 +76,7 @@ static void check_format(const struct metadata *metadata, const struct format *s
                          bool grey)
 {
     struct metadata once, twice;
-    const uint32_t dropped = pass_on(metadata, format, grey, &once);
+    const uint64_t dropped = pass_on(metadata, format, grey, &once);
     if (format == source && dropped == 0)
         check_same(metadata, &once);
     if (dropped == 0 || format->id == FORMAT_PNG) { /* a PNG holds all parts but an unfit profile */

@@ -812,7 +812,10 @@ static void decode_copy(const struct codec *codec, const uint8_t *bytes, size_t 
     free(copy);
 }
 
-static void cut_and_flip(const struct codec *codec, const uint8_t *bytes, size_t size, int flipped)
+/* Cut the file everywhere, and flip each bit. With a bit flipped, expect FLIPPED, and from HARMLESS to END the samples of
+ * SAME. */
+static void cut_and_flip(const struct codec *codec, const uint8_t *bytes, size_t size, int flipped,
+                         const struct image *same, size_t harmless, size_t end)
 {
     uint8_t *copy = malloc(size + 3);
     assert_non_null(copy);
@@ -824,7 +827,8 @@ static void cut_and_flip(const struct codec *codec, const uint8_t *bytes, size_t
     for (size_t i = 0; i < size; i++)
         for (int bit = 0; bit < 8; bit++) {
             copy[i] ^= (uint8_t)(1 << bit);
-            decode_copy(codec, copy, size, flipped, NULL, "flip", i);
+            const bool is_harmless = i >= harmless && i < end;
+            decode_copy(codec, copy, size, is_harmless ? true : flipped, is_harmless ? same : NULL, "flip", i);
             copy[i] ^= (uint8_t)(1 << bit);
         }
     free(copy);
@@ -836,9 +840,16 @@ static void test_a_damaged_png_is_refused(void **state)
     static struct buffer png;
     (void)state;
     make_png(&png, &kind, 13, 11);
+    const uint8_t *text = memmem(png.bytes, png.size, "Comment", 7);
+    assert_non_null(text);
+    const size_t at = (size_t)(text - png.bytes), end = at + 11 + 4; /* with its CRC */
     EACH_READER(codec, PNG)
     {
-        cut_and_flip(codec, png.bytes, png.size, false);
+        const struct codec_settings settings = settings_of(codec);
+        struct image image;
+        assert_true(codec_decode(png.bytes, png.size, "x", &settings, &image, NULL, NULL));
+        cut_and_flip(codec, png.bytes, png.size, false, &image, at, end);
+        image_free(&image);
     }
 }
 
@@ -854,8 +865,8 @@ static void test_a_damaged_jpeg_does_no_harm(void **state)
     assert_true(codec_encode(&image, JPEG, &settings, &bytes, &size, NULL));
     EACH_READER(codec, JPEG)
     {
-        cut_and_flip(codec, jpeg.bytes, jpeg.size, -1);
-        cut_and_flip(codec, bytes, size, -1);
+        cut_and_flip(codec, jpeg.bytes, jpeg.size, -1, NULL, 0, 0);
+        cut_and_flip(codec, bytes, size, -1, NULL, 0, 0);
     }
     free(bytes);
     image_free(&image);
@@ -1027,6 +1038,8 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"svg.png", "is an SVG drawing"},
         {"truncated.png", "truncated: chunk IDAT at byte 33 claims 152 bytes and 144 are left"},
         {"crc.png", "the checksum of chunk IDAT at byte 33 is wrong"},
+        {"crc-trns.png", "the checksum of chunk tRNS at byte 33 is wrong"},
+        {"cgbi.png", "is a PNG optimised for iPhones (CgBI)"},
         {"signature.png", "signature"},
         {"no-ihdr.png", "chunk IDAT at byte 8 stands where IHDR must be"},
         {"no-idat.png", "it holds no IDAT chunk"},

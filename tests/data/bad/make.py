@@ -57,6 +57,11 @@ FILES = {
     # PNG.
     "truncated.png": GOOD[:-20],
     "crc.png": flipped(GOOD, 8 + 25 + 8 + 20),
+    # As crc.png, but in a chunk that changes the picture: the transparent colour.
+    "crc-trns.png": SIGNATURE + ihdr(8, 8) + flipped(chunk(b"tRNS", bytes(6)), -1) + idat(8, 8) + END,
+    # Apple's own kind: no zlib header, blue first.
+    "cgbi.png": SIGNATURE + chunk(b"CgBI", b"\x50\0\x20\6") + ihdr(8, 8) + chunk(
+        b"IDAT", idat(8, 8)[10:-8]) + END,
     "signature.png": flipped(GOOD, 6),
     "no-ihdr.png": SIGNATURE + idat(8, 8) + END,
     "no-idat.png": SIGNATURE + ihdr(8, 8) + END,
