@@ -131,7 +131,8 @@ def run(program, *arguments):
 
 def about(lines, path):
     """What is said of the file at PATH, but for its metadata."""
-    return [line.split(f"{path}: ", 1)[1] for line in lines if f"{path}: " in line and "metadata" not in line]
+    return [line.split(f"{path}: ", 1)[1] for line in lines
+            if line.startswith("gpuconv: ") and f"{path}: " in line and "metadata" not in line]
 
 
 def check_all(program, folder, files):
@@ -141,7 +142,7 @@ def check_all(program, folder, files):
     for name, (data, _) in files.items():
         with open(paths[name], "wb") as file:
             file.write(data)
-    warned = run(program, "identity", *paths.values(), "-o", output)
+    warned = run(program, "-v", "identity", *paths.values(), "-o", output)
     silent = run(program, "--first-picture", "identity", *paths.values(), "-o", output)
     refused = run(program, "--in-place", "identity", *paths.values())
     for name, (data, held) in files.items():

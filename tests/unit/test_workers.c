@@ -361,7 +361,7 @@ static void test_memory_that_is_never_there(void **state)
     budget_open(&budget, 1000);
     assert_true(budget_check(&budget, 1000, "a.png", &error));
     assert_false(budget_check(&budget, 1001, "a.png", &error));
-    assert_int_equal(error.code, ERROR_WORK);
+    assert_int_equal(error.code, ERROR_LIMIT);
     assert_string_equal(error.subject, "a.png");
     assert_non_null(strstr(error.message, "--memory allows"));
     budget_close(&budget);
