@@ -221,8 +221,10 @@ static void warn_folders(const struct list_builder *builder, enum folder_use use
 {
     static const struct {
         const char *one, *many, *advice, *end;
-    } words[] = {[FOLDER_LEFT_OUT] = {"folder", "folders", "-r takes", ""},
-                 [FOLDER_LINK] = {"link to a folder", "links to folders", "name", ", too"}};
+    } rows[] = {{"folder", "folders", "-r takes", ""},
+                {"link to a folder", "links to folders", "name", ", too"},
+                {"link to a folder", "links to folders", "compare", " separately"}};
+    const int row = use == FOLDER_LEFT_OUT ? 0 : builder->tree == NULL ? 1 : 2;
     const char *parent = NULL; /* the first one by name */
     char text[5000];           /* a path has at most 4096 bytes */
     size_t count = 0;
@@ -237,9 +239,9 @@ static void warn_folders(const struct list_builder *builder, enum folder_use use
     if (count == 0)
         return;
     const bool one = count == 1;
-    snprintf(text, sizeof text, "%zu %s inside %s%s %s left out; %s %s%s", count,
-             one ? words[use].one : words[use].many, parent, has_others ? " and other folders" : "",
-             one ? "was" : "were", words[use].advice, one ? "it" : "them", words[use].end);
+    snprintf(text, sizeof text, "%zu %s inside %s%s %s left out; %s %s%s", count, one ? rows[row].one : rows[row].many,
+             parent, has_others ? " and other folders" : "", one ? "was" : "were", rows[row].advice,
+             one ? "it" : "them", rows[row].end);
     builder->request->warn(builder->request->context, text, "");
 }
 

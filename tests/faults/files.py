@@ -430,7 +430,7 @@ def test_vanishing(program):
             time.sleep(0.002)
         lines = process.stderr.read().decode().splitlines()
         with open("report", encoding="utf-8") as file:
-            results = [json.loads(line) for line in file]
+            results = [result for result in map(json.loads, file) if result["status"] != "begun"]
         failed = [result for result in results if result["status"] == "failed"]
         check(process.returncode == bool(failed) and len(results) == 60 and len(lines) == len(failed) + bool(failed),
               f"vanishing, {kind}: {process.returncode}, {len(results)}, {len(failed)} failed, {lines[-2:]}")
