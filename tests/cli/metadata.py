@@ -286,7 +286,9 @@ def test_damaged_chunks(test):
                 with open("out.png", "rb") as file:
                     test.equal(file.read() == expected, True, f"{kind}, {codec}, {place}")
             test.run("--compare", "out.png", "expected.png")
-            test.equal(test.run("--linear", "--strip", "blur", "in.png", "out.png"), "", f"{kind}, {codec}, {place}")
+            said = test.run("--linear", "--strip", "blur", "in.png", "out.png")
+            test.equal("cannot read the curve of its ICC profile, and uses that of sRGB" in said if kind == b"iCCP"
+                       else said == "", True, f"{kind}, {codec}, {place}: {said}")
     test.write("in.png", png(chunk(b"gAMA", struct.pack(">I", 45455)), damaged(b"gAMA", struct.pack(">I", 100000))))
     test.run("identity", "in.png", "out.png")
     test.equal(dict(chunks("out.png")).get(b"gAMA"), struct.pack(">I", 45455), "the intact one of two")
