@@ -51,7 +51,6 @@ static bool run_bench(const struct options *options, struct bench *bench, size_t
 
 int run_benchmark(const struct options *options)
 {
-    struct bench bench = {0};
     struct error error;
     struct filter *filters = NULL;
     size_t count, wrong = 0;
@@ -74,11 +73,15 @@ int run_benchmark(const struct options *options)
         .device = options->request.device,
         .threads = options->threads,
     };
-    bool done = bench_open(&bench, &request, &error) && run_bench(options, &bench, &wrong, &error);
+    struct bench *bench = calloc(1, sizeof *bench);
+    bool done = bench != NULL ? bench_open(bench, &request, &error) && run_bench(options, bench, &wrong, &error)
+                              : error_no_memory(&error, "the benchmark");
     if (done && wrong > 0)
         done = error_set(&error, ERROR_WORK,
                          "%zu of the benchmark's rows differ from the reference; they are marked as wrong", wrong);
-    bench_close(&bench);
+    if (bench != NULL)
+        bench_close(bench);
+    free(bench);
     free(filters);
     return done ? 0 : print_error_line(&error);
 }

@@ -229,10 +229,7 @@ static bool write_report(const struct comparison *comparison, struct error *erro
             row_print_json(file, &comparison->rows.rows[i], &comparison->settings.rules);
         done = report_append_text(&report, file, &line, error);
     }
-    struct error unreported;
-    if (!report_close(&report, done ? error : &unreported))
-        done = false;
-    return done;
+    return report_close(&report, done ? error : NULL) && done;
 }
 
 static void print_step(void *context, enum update_step step, const struct compare_row *row, const char *why)
@@ -297,7 +294,7 @@ static bool may_update(void *context)
 }
 
 /* Copy the actual files to the expected ones. A signal stops this between two files. Returns the exit status. */
-static int update(struct comparison *comparison)
+static int update(struct comparison *comparison, struct error *error)
 {
     const struct update_request request = {.expected = comparison->folders ? comparison->options->expected : NULL,
                                            .actual = comparison->options->actual,
@@ -307,63 +304,59 @@ static int update(struct comparison *comparison)
                                            .may_go_on = may_update,
                                            .context = comparison};
     const size_t *counts = comparison->rows.counts;
-    struct error error;
     sigset_t signals;
     signals_find_ending(&signals);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     comparison->updates.count = counts[ROW_DIFFERENT] + counts[ROW_SHAPE] + counts[ROW_MISSING] + counts[ROW_NEW];
-    const bool done = rows_update(&comparison->rows, &request, &error);
+    const bool done = rows_update(&comparison->rows, &request, error);
     if (!done)
-        print_error_line(&error);
+        print_error_line(error);
     if (!may_update(comparison)) {
         print_interrupted(&comparison->updates, "pair", "updated", "; run it again for the others");
         return 128 + comparison->updates.signal;
     }
-    return !done ? error_status(error.code) : comparison->kept > 0 ? ERROR_WORK : 0;
+    return !done ? error_status(error->code) : comparison->kept > 0 ? ERROR_WORK : 0;
 }
 
 /* A wrong path must not look like success. Returns the exit status. */
-static int print_no_work(const struct options *options)
+static int print_no_work(const struct options *options, struct error *error)
 {
     const bool listed = options->list.files_from != NULL;
-    struct error error;
     if (options->compare.update)
-        error_about(&error, ERROR_WORK, options->actual,
-                    "contains no image%s, so nothing was updated; check the path%s", listed ? " of the list" : "",
-                    listed ? " and the list" : "");
+        error_about(error, ERROR_WORK, options->actual, "contains no image%s, so nothing was updated; check the path%s",
+                    listed ? " of the list" : "", listed ? " and the list" : "");
     else
-        error_about(&error, ERROR_WORK, options->actual,
+        error_about(error, ERROR_WORK, options->actual,
                     "contains no image%s with a partner in %s, so nothing was compared; check both paths%s",
                     listed ? " of the list" : "", options->expected, listed ? " and the list" : "");
-    return print_error_line(&error);
+    return print_error_line(error);
 }
 
 /* Print and write the results. Returns the exit status. */
-static int answer(struct comparison *comparison)
+static int answer(struct comparison *comparison, struct error *error)
 {
     const struct options *options = comparison->options;
-    struct error error;
     int status = 0, written = 0;
     for (size_t i = 0; i < comparison->rows.count; i++)
         if (row_fails(&comparison->rows.rows[i], options->compare.new_fails))
             status = ERROR_WORK;
     print_rows(comparison);
-    if (!write_report(comparison, &error))
-        written = print_error_line(&error);
+    if (!write_report(comparison, error))
+        written = print_error_line(error);
     if (options->compare.junit != NULL &&
         !rows_write_junit(options->compare.junit, &comparison->rows, &comparison->settings.rules,
-                          options->compare.new_fails, &error))
-        written = print_error_line(&error);
+                          options->compare.new_fails, error))
+        written = print_error_line(error);
     const struct page_request page = {.expected = options->expected,
                                       .actual = options->actual,
                                       .rows = &comparison->rows,
                                       .rules = &comparison->settings.rules};
-    if (options->compare.html != NULL && !page_write(options->compare.html, &page, &error))
-        written = print_error_line(&error);
+    if (options->compare.html != NULL && !page_write(options->compare.html, &page, error))
+        written = print_error_line(error);
     if (comparison->rows.no_work)
-        status = print_no_work(options);
+        status = print_no_work(options, error);
     else if (options->compare.update)
-        status = update(comparison);
+        status = update(comparison, error);
     return written != 0 ? written : status;
 }
 
@@ -375,7 +368,7 @@ int run_compare(const struct options *options)
     const bool done =
         check_reports(&comparison, &error) && make_settings(&comparison, &error) && make_rows(&comparison, &error) &&
         pictures_remove_old(&comparison.settings, &comparison.rows, &error) && compare_all(&comparison, &error);
-    const int status = done ? answer(&comparison) : print_error_line(&error);
+    const int status = done ? answer(&comparison, &error) : print_error_line(&error);
     rows_free(&comparison.rows);
     image_free(&comparison.mask);
     return status;

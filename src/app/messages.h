@@ -19,9 +19,9 @@ struct format;
 struct warnings {
     const struct options *options;
     struct {
-        char text[160];
+        char text[128];
         size_t count;
-    } kinds[24]; /* warnings of other kinds are all printed */
+    } kinds[16]; /* warnings of other kinds are all printed */
     size_t kind_count;
 };
 

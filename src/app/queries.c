@@ -76,16 +76,15 @@ static void list_filter(struct filter_list *list, const char *name, const struct
 
 /* List the filters of NAMES. If a file on the search path cannot be read, print a warning instead. */
 static void list_named(const struct options *options, char *const *names, size_t count, struct filter_list *list,
-                       struct filter *filter)
+                       struct filter *filter, struct error *error)
 {
     for (size_t i = 0; i < count; i++) {
-        struct error error;
         char text[ERROR_TEXT];
-        if (filter_find(names[i], filter, NULL, &error)) {
+        if (filter_find(names[i], filter, NULL, error)) {
             list_filter(list, names[i], filter, filter->title);
             continue;
         }
-        error_text(&error, text, sizeof text);
+        error_text(error, text, sizeof text);
         print_warning(options, text, "");
     }
 }
@@ -110,7 +109,7 @@ static int list_filters(const struct options *options)
         width = strlen(filter_forms[i][0]) > width ? strlen(filter_forms[i][0]) : width;
 
     struct filter_list list = {.json = options->json, .name_width = (int)width};
-    list_named(options, names, count, &list, filter);
+    list_named(options, names, count, &list, filter, &error);
     for (size_t i = 0; filter_forms[i][0] != NULL; i++)
         list_filter(&list, filter_forms[i][0], NULL, filter_forms[i][1]);
     if (list.json)

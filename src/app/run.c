@@ -188,16 +188,14 @@ static const char *describe_continuation(const struct options *options, const st
 }
 
 /* Print the summary and the last error. Returns the exit status. */
-static int print_totals(const struct output *output, const struct batch_totals *totals)
+static int print_totals(const struct output *output, const struct batch_totals *totals, struct error *error)
 {
     const struct options *options = output->options;
-    struct error error;
     print_warning_counts(output->warnings);
     if (options->pair) /* the error or the details are printed already */
         return totals->failed > 0 ? output->status : output->report.failed ? ERROR_WORK : 0;
     if (options->verbose && totals->count > 0)
-        print_detail("backend", "%s; %d image%s at a time", totals->why.message, totals->workers,
-                     plural(totals->workers));
+        print_detail("backend", "%s; %d image%s at a time", totals->why, totals->workers, plural(totals->workers));
     const bool sharded = options->shard.count > 1;
     if (!options->quiet && sharded)
         fprintf(stderr, "shard %d/%d on %s, listing %016" PRIx64 " of %zu file%s: ", options->shard.index + 1,
@@ -208,15 +206,15 @@ static int print_totals(const struct output *output, const struct batch_totals *
     const size_t ended = totals->done + totals->skipped + totals->failed;
     if (totals->no_new_files && ended < totals->count) {
         error_set(
-            &error, ERROR_WORK,
+            error, ERROR_WORK,
             "%zu of %zu files failed and %zu did not begin, because their folder is full or read-only; mend that%s",
             totals->failed, totals->count, totals->count - ended,
             describe_continuation(options, &output->report, totals));
-        return print_error_line(&error);
+        return print_error_line(error);
     }
     if (totals->failed > 0 && totals->count > 1) { /* the error of a single file is enough */
-        error_set(&error, ERROR_WORK, "%zu of %zu files failed", totals->failed, totals->count);
-        return print_error_line(&error);
+        error_set(error, ERROR_WORK, "%zu of %zu files failed", totals->failed, totals->count);
+        return print_error_line(error);
     }
     return totals->failed > 0 || output->report.failed ? ERROR_WORK : 0;
 }
@@ -229,9 +227,8 @@ static bool shows_progress(const struct options *options)
 
 /* Do the jobs. Returns the exit status. */
 static int run_jobs(const struct options *options, const struct batch_request *request, const struct report_run *run,
-                    struct warnings *warnings)
+                    struct warnings *warnings, struct error *error)
 {
-    struct error error;
     struct output output = {
         .options = options,
         .request = request->request,
@@ -245,10 +242,10 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     };
     struct batch_totals totals;
     struct batch_request batch = *request;
-    if (!report_open(&output.report, options->report, run, &error))
-        return print_error_line(&error);
+    if (!report_open(&output.report, options->report, run, error))
+        return print_error_line(error);
     batch.report = &output.report;
-    const bool done = batch_run(&batch, &callbacks, &totals, &error);
+    const bool done = batch_run(&batch, &callbacks, &totals, error);
     if (totals.signal != 0) { /* workers still run: release nothing, and wait for none */
         if (output.progress.wanted && write(STDERR_FILENO, "\r\033[K", 4) < 0)
             _exit(ERROR_WORK);
@@ -259,10 +256,10 @@ static int run_jobs(const struct options *options, const struct batch_request *r
         _exit(128 + totals.signal); /* the status that a shell gives a program ended by a signal */
     }
     progress_clear(&output.progress);
-    struct error unreported;
-    if (!report_close(&output.report, &unreported))
-        print_error_line(&unreported);
-    return done ? print_totals(&output, &totals) : print_error_line(&error);
+    const int failed = done ? 0 : print_error_line(error);
+    if (!report_close(&output.report, error))
+        print_error_line(error);
+    return done ? print_totals(&output, &totals, error) : failed;
 }
 
 /* ---- GPUs ---- */
@@ -424,7 +421,7 @@ int run_images(const struct options *options)
                                    .files = list.listed};
     if (done && given == NULL)
         done = error_set(&error, ERROR_MEMORY, "not enough memory to begin; free some");
-    const int status = done ? run_jobs(options, &batch, &run, &warnings) : print_error_line(&error);
+    const int status = done ? run_jobs(options, &batch, &run, &warnings, &error) : print_error_line(&error);
     free(given);
     for (int i = 0; batch.gpus != NULL && i < DEVICES_MAX; i++)
         gpu_start_end(&batch.gpus[i]);

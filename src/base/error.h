@@ -30,7 +30,8 @@ struct error {
     enum error_code code;
     bool no_new_files;  /* a file could not be written, because its folder or disk is full or read-only */
     char subject[4097]; /* the file that failed, or empty; PATH_MAX is 4096 */
-    char message[6144]; /* one sentence, long enough for another path; longer text is cut */
+    char
+        message[2048]; /* one sentence; longer text is cut. Many functions have an error on a stack that may be small */
 };
 
 /* An upper bound of the bytes that error_text writes, with the NUL. */

@@ -18,6 +18,21 @@ int parallel_processors(void)
     return share < allowed ? share : allowed;
 }
 
+int parallel_start_thread(pthread_t *thread, void *(*run)(void *), void *context)
+{
+    pthread_attr_t attributes;
+    size_t size = 0;
+    int reason = pthread_attr_init(&attributes);
+    if (reason != 0)
+        return reason;
+    pthread_attr_getstacksize(&attributes, &size);
+    if (size < PARALLEL_STACK_MIN)
+        pthread_attr_setstacksize(&attributes, PARALLEL_STACK_MIN);
+    reason = pthread_create(thread, &attributes, run, context);
+    pthread_attr_destroy(&attributes);
+    return reason;
+}
+
 void thread_pool_open(struct thread_pool *pool, int threads)
 {
     const int wanted = threads > 0 ? threads : parallel_processors();
@@ -84,14 +99,11 @@ static void *run_thread(void *argument)
  * them. */
 static void start_threads(struct thread_pool *pool, int count)
 {
-    /* Small stacks leave address space to images if `ulimit -v` limits it. The deepest frames, those of codecs, need
-     * far less. */
-    enum { STACK_BYTES = 1 << 20 };
     sigset_t all, before;
     pthread_attr_t attributes;
     if (pool->is_refused || pthread_attr_init(&attributes) != 0)
         return;
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setstacksize(&attributes, PARALLEL_STACK_MIN); /* small: `ulimit -v` may limit the address space */
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     while (pool->started < count && !pool->is_refused) {

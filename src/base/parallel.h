@@ -36,6 +36,13 @@ struct thread_pool {
 /* How many processors this process may use, at least 1: by its affinity and by its limits (base/resource_limits.h). */
 int parallel_processors(void);
 
+/* The least bytes of a thread's stack. The deepest frames, those of codecs, need a tenth. */
+enum { PARALLEL_STACK_MIN = 1 << 20 };
+
+/* Start a thread as pthread_create does, with a stack of at least PARALLEL_STACK_MIN, however small `ulimit -s` is.
+ * Returns 0, or the reason of the failure. */
+int parallel_start_thread(pthread_t *thread, void *(*run)(void *), void *context);
+
 /* Make a pool of at most THREADS threads; 0 is one for each processor. No thread is started yet. */
 void thread_pool_open(struct thread_pool *pool, int threads);
 

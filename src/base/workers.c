@@ -3,6 +3,7 @@
  * Threads that take jobs, and the wait for them or for a signal. */
 #include "base/workers.h"
 
+#include "base/parallel.h"
 #include "base/signals.h"
 
 #include <stdint.h>
@@ -119,7 +120,7 @@ static bool start_threads(struct workers *workers, struct error *error)
         struct worker_thread *thread = &workers->threads[workers->started];
         thread->workers = workers;
         atomic_fetch_add(&workers->running, 1);
-        reason = pthread_create(&thread->handle, NULL, run_thread, thread);
+        reason = parallel_start_thread(&thread->handle, run_thread, thread);
         if (reason != 0) {
             atomic_fetch_sub(&workers->running, 1);
             break;
@@ -177,9 +178,10 @@ int workers_limit(int wanted)
     struct rlimit stack;
     if (left == SIZE_MAX)
         return wanted;
-    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY || stack.rlim_cur == 0)
+    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY)
         return wanted;
-    const size_t max = left / 4 / stack.rlim_cur;
+    const size_t bytes = stack.rlim_cur > PARALLEL_STACK_MIN ? (size_t)stack.rlim_cur : PARALLEL_STACK_MIN;
+    const size_t max = left / 4 / bytes;
     return max >= (size_t)wanted ? wanted : max > 1 ? (int)max : 1;
 }
 

@@ -10,6 +10,7 @@
 #include "batch/outputs.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,11 @@ static bool is_single(const struct batch *batch)
 
 /* ---- What a job reports ---- */
 
+static void set_why(struct batch_totals *totals, const char *why)
+{
+    snprintf(totals->why, sizeof totals->why, "%.*s", (int)sizeof totals->why - 1, why);
+}
+
 /* Call with `reporting` held. */
 static void count_result(struct worker *worker, const struct job_result *result)
 {
@@ -77,7 +83,7 @@ static void report(void *context, const struct job_result *result, enum job_even
         return;
     pthread_mutex_lock(&batch->workers.reporting);
     if (event == JOB_PLANNED)
-        batch->totals.why = result->pipeline->why;
+        set_why(&batch->totals, result->pipeline->why.message);
     if (event == JOB_WRITTEN)
         count_result(worker, result);
     batch->callbacks->report(batch->callbacks->context, result, event);
@@ -210,7 +216,7 @@ static void prepare_choice(struct batch *batch)
     choice->gpu_count = request->gpu_count;
     choice->uses_gpus = batch->choice == CHOICE_CUDA;
     error_set(&choice->why, ERROR_NONE, "%s", batch->choice == CHOICE_AUTO ? "cpu" : "asked for");
-    batch->totals.why = choice->why;
+    set_why(&batch->totals, choice->why.message);
     if (batch->choice == CHOICE_AUTO && request->gpu_count == 0 && !is_single(batch))
         batch->choice = CHOICE_CPU;
     pthread_mutex_init(&choice->mutex, NULL);
@@ -261,9 +267,9 @@ static void explain_choice(struct batch *batch)
 {
     const struct batch_choice *choice = &batch->batch_choice;
     struct error reason;
-    batch->totals.why = choice->why;
+    set_why(&batch->totals, choice->why.message);
     if (batch->choice == CHOICE_AUTO && choice->uses_gpus && !gpu_start_wait(choice->gpus, GPU_CONTEXT, &reason))
-        error_set(&batch->totals.why, ERROR_NONE, "%s", pipeline_may_have_gpu() ? reason.message : "cpu");
+        set_why(&batch->totals, pipeline_may_have_gpu() ? reason.message : "cpu");
 }
 
 bool batch_run(const struct batch_request *request, const struct batch_callbacks *callbacks,

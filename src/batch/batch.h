@@ -39,7 +39,7 @@ struct batch_totals {
     int workers;
     bool no_new_files; /* the batch has ended because an output's folder or disk is full or read-only */
     int signal;        /* the one that ended the batch; 0: none */
-    struct error why;  /* its message says why this backend did the work */
+    char why[512];     /* why this backend did the work */
 };
 
 /* Callbacks. Only one runs at a time. */

@@ -48,9 +48,9 @@ static size_t bands_need(const struct job_worker *worker, const struct conversio
 /* Bytes of the program's own stack, and of a variant's rows, for each thread. */
 enum { THREAD_BYTES = 1 << 19 };
 
-/* A stream needs the file, what the codecs say, bands, and its output. That is expected to be as large as the file; more
- * is reserved when it grows. A whole image needs more. The file then counts twice, as a decoder may copy it. Let S be the
- * bytes of the samples at the file's depth or at the image's, whichever is larger. The steps need at most:
+/* A stream needs the file, what the codecs say, bands, and its output. That is expected to be as large as the file;
+ * more is reserved when it grows. A whole image needs more. The file then counts twice, as a decoder may copy it. Let S
+ * be the bytes of the samples at the file's depth or at the image's, whichever is larger. The steps need at most:
  *
  *   decode a PNG                      S, and S inflated
  *   decode row by row                 S, and what the codec says; 3 S bound the coefficients of a progressive JPEG

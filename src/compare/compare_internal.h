@@ -13,7 +13,7 @@
 
 /* ---- pair.c ---- */
 
-/* What one thread keeps from pair to pair. The caller sets the first two fields, and may set the third per pair. */
+/* What one thread keeps from pair to pair. The caller sets the first three fields, and may set the fourth per pair. */
 struct pair_worker {
     const struct compare_settings *settings;
     struct workers *workers;   /* of which this is one */

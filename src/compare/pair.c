@@ -30,6 +30,7 @@ struct pair {
     struct side sides[2];
     struct thumbnails *thumbnails; /* NULL: none are wanted */
     bool (*phase)(struct pair *pair, int side);
+    struct error unreported; /* of a thumbnail */
 };
 
 /* ---- Memory ---- */
@@ -148,8 +149,7 @@ static bool run_both(struct pair *pair, bool (*phase)(struct pair *, int), struc
 static void make_thumbnail(struct pair *pair, const struct image *image, enum shrink shrink, struct image *small,
                            struct thumbnail *thumbnail)
 {
-    struct error unreported;
-    if (!((small->samples != NULL || image_shrink(image, shrink, small, &unreported)) &&
+    if (!((small->samples != NULL || image_shrink(image, shrink, small, &pair->unreported)) &&
           thumbnail_encode(small, thumbnail)))
         pair->row->thumbnails_lost = true;
 }
@@ -179,24 +179,22 @@ static bool draw_picture(struct pair *pair, struct error *error)
 /* Decode the only file of a row. If this fails, there is no image, and the row is as without thumbnails. */
 static void decode_single(struct pair *pair, int i)
 {
-    struct error unreported;
     struct row_file *file = pair->sides[i].file, seen = *file;
     pair->sides[i].file = &seen;
-    (void)(reserve(pair, seen.bytes, &unreported) && read_side(pair, i) && inspect_side(pair, i) &&
-           reserve(pair, side_need(pair, i), &unreported) && decode_side(pair, i));
+    (void)(reserve(pair, seen.bytes, &pair->unreported) && read_side(pair, i) && inspect_side(pair, i) &&
+           reserve(pair, side_need(pair, i), &pair->unreported) && decode_side(pair, i));
     pair->sides[i].file = file;
 }
 
 /* Make the thumbnail of a side, if that is decoded. */
 static void show_side(struct pair *pair, int i, struct thumbnail *thumbnail)
 {
-    struct error unreported;
     struct side *side = &pair->sides[i];
     struct metadata metadata = {.max = METADATA_LONG_TEXT_MAX};
     if (side->image.samples == NULL)
         return;
     make_thumbnail(pair, &side->image, SHRINK_MEAN, &side->small, thumbnail);
-    if (!side->info.format->read_metadata(side->bytes, side->size, &metadata, &unreported))
+    if (!side->info.format->read_metadata(side->bytes, side->size, &metadata, &pair->unreported))
         pair->row->thumbnails_lost = true;
     thumbnail->orientation = metadata.orientation;
     metadata_free(&metadata);
@@ -205,14 +203,14 @@ static void show_side(struct pair *pair, int i, struct thumbnail *thumbnail)
 /* Make the thumbnails of both files, or of the one that there is. */
 static void make_thumbnails(struct pair *pair)
 {
-    struct error unreported;
+    struct error *unreported = &pair->unreported;
     const enum row_kind kind = pair->row->kind;
     if (pair->thumbnails == NULL || kind == ROW_EQUAL || kind == ROW_UNREADABLE)
         return;
     if (kind == ROW_MISSING || kind == ROW_NEW)
         decode_single(pair, kind == ROW_NEW);
-    else if (kind == ROW_SHAPE && reserve(pair, side_need(pair, 0) + side_need(pair, 1), &unreported))
-        run_both(pair, decode_side, &unreported);
+    else if (kind == ROW_SHAPE && reserve(pair, side_need(pair, 0) + side_need(pair, 1), unreported))
+        run_both(pair, decode_side, unreported);
     show_side(pair, 0, &pair->thumbnails->expected);
     show_side(pair, 1, &pair->thumbnails->actual);
     pair->worker->thumbnails = pair->thumbnails;

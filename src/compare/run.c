@@ -14,6 +14,7 @@ struct run {
     int threads; /* for one pair */
     struct batch_totals totals;
     atomic_bool no_new_files;
+    struct pair_worker *pair_workers; /* by their numbers */
     double start;
     size_t shown;                /* rows with thumbnails */
     struct compare_row *bound;   /* no row from this one on keeps thumbnails; NULL: no row does */
@@ -45,29 +46,29 @@ static void compare_pairs(void *context, int number)
 {
     struct run *run = context;
     struct workers *workers = &run->workers;
-    struct pair_worker worker = {
-        .settings = run->request->settings, .workers = workers, .no_new_files = &run->no_new_files};
+    struct pair_worker *worker = &run->pair_workers[number];
     size_t index;
-    (void)number;
-    pair_worker_open(&worker, run->threads);
+    *worker = (struct pair_worker){
+        .settings = run->request->settings, .workers = workers, .no_new_files = &run->no_new_files};
+    pair_worker_open(worker, run->threads);
     while (workers_next(workers, &index)) {
         struct compare_row *row = run->pairs[index];
         pthread_mutex_lock(&workers->reporting);
-        worker.wants_thumbnails = row < run->bound;
+        worker->wants_thumbnails = row < run->bound;
         pthread_mutex_unlock(&workers->reporting);
-        pair_compare(&worker, row);
+        pair_compare(worker, row);
         if (!workers_begin_output(workers))
             break; /* its picture may be missing: do not count it */
         pthread_mutex_lock(&workers->reporting);
-        keep_thumbnails(run, row, worker.thumbnails);
-        worker.thumbnails = NULL;
+        keep_thumbnails(run, row, worker->thumbnails);
+        worker->thumbnails = NULL;
         run->totals.done++;
         run->totals.work_done += workers->work[index];
         run->totals.pixels += (double)row->expected.width * row->expected.height;
         pthread_mutex_unlock(&workers->reporting);
         workers_end_output(workers);
     }
-    pair_worker_close(&worker);
+    pair_worker_close(worker);
 }
 
 static double estimate_work(void *context, size_t index)
@@ -115,9 +116,14 @@ static bool run_workers(struct run *run, struct error *error)
     run->threads = threads / wanted;
     bool done = workers_open(&run->workers, &workers, error);
     run->totals.work = run->workers.all_work;
+    run->pair_workers = calloc((size_t)wanted, sizeof *run->pair_workers);
+    if (done && run->pair_workers == NULL)
+        done = error_no_memory(error, "%d workers", wanted);
     done = done && workers_run(&run->workers, error);
-    if (run->workers.signal == 0)
-        workers_close(&run->workers);
+    if (run->workers.signal != 0)
+        return done;
+    workers_close(&run->workers);
+    free(run->pair_workers);
     return done;
 }
 

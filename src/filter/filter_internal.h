@@ -38,9 +38,9 @@ struct generator {
     const char *usage;
     bool has_filter16; /* its filter for samples of more than 8 bits is another one, unless it is exact */
 
-    /* Make the filter for samples of more than 8 bits (IS_16_BIT) or of 8. FILTER is all zeros. Returns false if a
-     * parameter is out of range. */
-    bool (*make)(const struct number *parameters, bool is_16_bit, struct filter *filter);
+    /* Make the filter for samples of more than 8 bits (IS_16_BIT) or of 8. FILTER is all zeros. WEIGHTS is memory for
+     * those of the largest grid. Returns false if a parameter is out of range. */
+    bool (*make)(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter);
 };
 
 #define GENERATOR_COUNT 6

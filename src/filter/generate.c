@@ -172,9 +172,10 @@ static_assert((int64_t)255 * FILTER_PASS_MAX * FILTER_PASS_MAX < (int64_t)1 << 3
 static_assert((int64_t)65535 * FILTER_PASS_MAX * FILTER_PASS_MAX < (int64_t)1 << 52, "s of 16 bits, the same");
 
 /* All sums of a box are exact, so one filter serves all depths. */
-static bool make_box(const struct number *parameters, bool is_16_bit, struct filter *filter)
+static bool make_box(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
 {
     (void)is_16_bit;
+    (void)weights;
     if (!number_is_integer(parameters[0], 0, MAX_PASS_RADIUS))
         return false;
     const int radius = (int)parameters[0].numerator, side = 2 * radius + 1;
@@ -311,8 +312,9 @@ static void make_blur(double sigma, bool is_16_bit, struct filter *filter)
     filter->pass_scale = (int64_t)1 << (best.column_bits + best.fraction_bits);
 }
 
-static bool make_gaussian(const struct number *parameters, bool is_16_bit, struct filter *filter)
+static bool make_gaussian(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
 {
+    (void)weights;
     const double sigma = parameters[0].value;
     if (!(sigma > 0.0 && sigma <= MAX_SIGMA))
         return false;
@@ -327,8 +329,9 @@ static bool make_gaussian(const struct number *parameters, bool is_16_bit, struc
  *
  * and clamping makes that no larger. If |in - b| is that near to the threshold, one may be above it and the other not.
  * If the blur is one tap, the mask changes nothing. */
-static bool make_unsharp(const struct number *parameters, bool is_16_bit, struct filter *filter)
+static bool make_unsharp(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
 {
+    (void)weights;
     const double sigma = parameters[0].value, amount = parameters[1].value, threshold = parameters[2].value;
     if (!(sigma > 0.0 && sigma <= MAX_SIGMA && amount >= 1e-6 && amount <= 100.0 && threshold >= 0.0 &&
           threshold <= 255.0))
@@ -348,7 +351,7 @@ static bool make_unsharp(const struct number *parameters, bool is_16_bit, struct
     return true;
 }
 
-static bool make_motion(const struct number *parameters, bool is_16_bit, struct filter *filter)
+static bool make_motion(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
 {
     const double length = parameters[0].value, angle = parameters[1].value;
     if (!(length >= 1.0 && length <= FILTER_MAX && fabs(angle) <= 360.0))
@@ -361,7 +364,7 @@ static bool make_motion(const struct number *parameters, bool is_16_bit, struct 
     const double half = (length - 1.0) / 2.0;
 
     make_square(filter, MAX_RADIUS, 1);
-    double weights[FILTER_MAX * FILTER_MAX], sum = 0.0;
+    double sum = 0.0;
     for (int i = 0; i < FILTER_MAX * FILTER_MAX; i++) {
         const int x = i % FILTER_MAX - MAX_RADIUS, y = i / FILTER_MAX - MAX_RADIUS;
         const double across = x * dy - y * dx;
@@ -400,7 +403,7 @@ static double disk_weight(double radius, int x, int y)
                 0.0);
 }
 
-static bool make_disk(const struct number *parameters, bool is_16_bit, struct filter *filter)
+static bool make_disk(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
 {
     const double radius = parameters[0].value;
     if (!(radius > 0.0 && radius <= MAX_RADIUS))
@@ -408,7 +411,7 @@ static bool make_disk(const struct number *parameters, bool is_16_bit, struct fi
 
     const int reach = (int)ceil(radius);
     make_square(filter, reach, 1);
-    double weights[FILTER_MAX * FILTER_MAX], sum = 0.0;
+    double sum = 0.0;
     for (int i = 0; i < filter->width * filter->width; i++)
         sum += weights[i] = disk_weight(radius, i % filter->width - reach, i / filter->width - reach);
     for (int i = 0; i < filter->width * filter->width; i++)
@@ -425,7 +428,7 @@ static bool make_disk(const struct number *parameters, bool is_16_bit, struct fi
  * Beyond a radius of 2 sigma the weights are positive. The outer ones, which move no output by more than a part of a
  * level, are left out. A smaller m makes the others sum to 0: it adds to them as much as was left
  * out, so both differences are equally large. */
-static bool make_log(const struct number *parameters, bool is_16_bit, struct filter *filter)
+static bool make_log(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
 {
     const double sigma = parameters[0].value;
     if (!(sigma >= 0.2 && sigma <= 15.75)) /* below 0.2 only the middle is left; 4 * 15.75 is the largest radius */
@@ -449,7 +452,6 @@ static bool make_log(const struct number *parameters, bool is_16_bit, struct fil
 
     make_square(filter, radius, 1);
     mean = 2.0 * squares / inside;
-    double weights[FILTER_MAX * FILTER_MAX];
     for (int i = 0; i < filter->width * filter->width; i++) {
         const int x = i % filter->width - radius, y = i / filter->width - radius;
         weights[i] = gaussian[abs(x)] * gaussian[abs(y)] * (x * x + y * y - mean) / (sigma * sigma);
@@ -510,12 +512,13 @@ size_t generator_index(const char *spec, size_t length)
     return i;
 }
 
-/* Make the filter SPEC with these parameters, for samples of more than 8 bits (IS_16_BIT) or of 8. */
+/* Make the filter SPEC with these parameters, for samples of more than 8 bits (IS_16_BIT) or of 8. WEIGHTS is memory, as
+ * for struct generator. */
 static bool generate(const char *spec, const struct generator *generator, const struct number *parameters,
-                     bool is_16_bit, struct filter *filter)
+                     bool is_16_bit, double *weights, struct filter *filter)
 {
     memset(filter, 0, sizeof *filter);
-    if (!generator->make(parameters, is_16_bit, filter))
+    if (!generator->make(parameters, is_16_bit, weights, filter))
         return false;
     filter_set_name(filter, spec);
     snprintf(filter->title, sizeof filter->title, "%s", generator->title);
@@ -546,12 +549,17 @@ bool filter_generate(const char *spec, size_t index, struct filter *filter, stru
         at = end;
     }
 
-    if (count < generator->parameters - generator->optional || *at != '\0' ||
-        !generate(spec, generator, parameters, false, filter))
-        return error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s %s", spec, filter_forms[index][0],
-                         generator->usage);
-    if (filter16 != NULL && generator->has_filter16 && !filter->exact &&
-        generate(spec, generator, parameters, true, filter16) && !is_same_grid(filter, filter16))
+    double *weights = malloc(FILTER_MAX * FILTER_MAX * sizeof *weights);
+    if (weights == NULL)
+        return error_no_memory(error, "a filter");
+    const bool done = count >= generator->parameters - generator->optional && *at == '\0' &&
+                      generate(spec, generator, parameters, false, weights, filter);
+    if (!done)
+        error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s %s", spec, filter_forms[index][0],
+                  generator->usage);
+    if (done && filter16 != NULL && generator->has_filter16 && !filter->exact &&
+        generate(spec, generator, parameters, true, weights, filter16) && !is_same_grid(filter, filter16))
         filter->filter16 = filter16;
-    return true;
+    free(weights);
+    return done;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pipeline/start.h"
 
+#include "base/parallel.h"
 #include "kernels/device/device.h"
 
 #include <signal.h>
@@ -73,7 +74,7 @@ void gpu_start_begin(struct gpu_start *start)
     open_constant_memory(&start->constant_memory);
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    start->is_running = pthread_create(&start->thread, NULL, run_gpu, start) == 0;
+    start->is_running = parallel_start_thread(&start->thread, run_gpu, start) == 0;
     if (!start->is_running)
         start_gpu(start);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -51,7 +51,8 @@ def write_photos(program, folder):
     """Noise that is blurred a little: as large as photos when compressed, as PNG and as JPEG of each kind."""
     width, height = 4740, 3160
     with open("noise.png", "wb") as file:
-        file.write(png(width, height, 3, 8, unfiltered(random.Random(1).randbytes(3 * width * height), 3 * width), level=0))
+        noise = random.Random(1).randbytes(3 * width * height)
+        file.write(png(width, height, 3, 8, unfiltered(noise, 3 * width), level=0))
     kinds = {"photo.png": [], "photo.jpg": [], "scans.jpg": ["--progressive"], "444.jpg": ["--subsampling", "444"]}
     for name, options in kinds.items():
         run(program, "-q", *options, "gaussian:1", "noise.png", f"{folder}/{name}")

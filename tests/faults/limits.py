@@ -128,9 +128,35 @@ def test_threads(program):
     check_failed(ended, "no thread", "no thread can be started: Resource temporarily unavailable")
 
 
+def test_small_stack(program):
+    """All kinds of runs in a stack of 128 KiB: 0 or 1, as with a large one."""
+    os.makedirs("a")
+    os.makedirs("b")
+    for seed in (0, 1):
+        write(f"a/{seed}.png", picture(300, 200, 3, seed))
+        write(f"b/{seed}.png", picture(300, 200, 3, 0))
+    for name, options in (("baseline", []), ("scans", ["--progressive"])):
+        run([program, *options, "identity", "a/0.png", name + ".jpg"])
+    images = [[*options, filters, name, "o" + name[-4:]] for name in ("a/0.png", "baseline.jpg", "scans.jpg")
+              for filters in ("blur", "motion:15:30", "gaussian:20", "unsharp:2:1", "disk:20,log:3")
+              for options in (["--threads", "1"], ["--threads", "3", "--depth", "16"])]
+    others = [["--codec", "stb", "blur", "baseline.jpg", "o.jpg"], ["--compression", "9", "blur", "a/0.png", "o.png"],
+              ["--progressive", "--linear", "blur", "a/0.png", "o.jpg"], ["-v", "blur", "a/0.png", "o.png"],
+              ["-j2", "motion:9:3,blur", "a", "-o", "out", "--report", "r.jsonl"],
+              ["--compare", "a/1.png", "b/1.png", "d.png"],
+              ["--compare", "a", "b", "d", "--html", "p.html", "--junit", "j"],
+              ["--show", "motion:15:30"], ["--show", "unsharp:20:1", "--json"], ["--list"], ["--list-codecs"],
+              ["--bench", "--backend", "cpu", "--bench-size", "64x64", "--bench-filter", "motion:9:3"],
+              ["blur", "none.png", "o.png"], ["blr", "a/0.png", "o.png"]]
+    for arguments in images + others:
+        ended = run([program, *arguments], preexec_fn=limited(resource.RLIMIT_STACK, 128 << 10))
+        usual = run([program, *arguments]).status
+        check(ended.status == usual, f"ulimit -s 128, {arguments}: {ended.status} instead of {usual}, {ended.lines()}")
+
+
 def test_stack_and_time(program):
     want, large = prepare(program)
-    for kibi in (256, 512, 1 << 20):
+    for kibi in (128, 256, 512, 1 << 20):
         stack = limited(resource.RLIMIT_STACK, kibi << 10)
         statuses = both(program, f"ulimit -s {kibi}", want, large, preexec_fn=stack)
         check(statuses == (0, 0), f"ulimit -s {kibi}: {statuses}")
@@ -296,5 +322,5 @@ def test_broken_pipe(program):
     check(status == 0 and time.monotonic() - start < faults.SECONDS, "broken pipe, benchmark")
 
 
-faults.main([test_descriptors, test_memory, test_memory_is_shared, test_threads, test_stack_and_time,
-             test_claims, test_closed_streams, test_broken_pipe])
+faults.main([test_descriptors, test_memory, test_memory_is_shared, test_threads, test_small_stack,
+             test_stack_and_time, test_claims, test_closed_streams, test_broken_pipe])
