@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows of planes on the host are padded to a cache line, which is also the widest vector of a CPU. */
-enum { ROW_ALIGNMENT = 64 };
+enum {
+    ROW_ALIGNMENT = 64, /* of planes on the host: a cache line, and the widest vector of a CPU */
+    ROW_PIXELS = 1024,  /* narrow rows are split and merged in rows of so many pixels */
+};
 
 /* ---- Layout ---- */
 
@@ -20,7 +22,9 @@ bool plane_layout(struct plane *plane, enum sample sample, int width, int height
     *plane = (struct plane){.sample = sample, .width = width, .height = height, .count = count};
     if (width < 1 || height < 1 || count < 1)
         return error_set(error, ERROR_WORK, "there are no planes of %d x %d samples, %d of them", width, height, count);
-    plane->row_bytes = ((size_t)width * sample_bytes(sample) + ROW_ALIGNMENT - 1) / ROW_ALIGNMENT * ROW_ALIGNMENT;
+    plane->row_bytes = (size_t)width * sample_bytes(sample);
+    if (plane->row_bytes > ROW_ALIGNMENT) /* padding would be most of a narrow plane */
+        plane->row_bytes = (plane->row_bytes + ROW_ALIGNMENT - 1) / ROW_ALIGNMENT * ROW_ALIGNMENT;
     if (__builtin_mul_overflow(plane->row_bytes, (size_t)height, &plane->plane_bytes) ||
         __builtin_mul_overflow(plane->plane_bytes, (size_t)count, size) || *size > PTRDIFF_MAX)
         return error_no_memory(error, "%d planes of %d x %d samples", count, width, height);
@@ -44,10 +48,25 @@ void plane_free(struct plane *plane)
 
 /* ---- Rows ---- */
 
-/* plane_row, for planes of SAMPLE_U16. */
-static uint16_t *plane_row16(const struct plane *planes, int c, int y)
+/* Row 0 of planes of SAMPLE_U16. */
+static uint16_t *plane_row16(const struct plane *planes, int c)
 {
-    return plane_row(planes, c, y);
+    return plane_row(planes, c, 0);
+}
+
+/* Take the rows of IMAGE and PLANES from Y on as one row. They are several if they lie one after the other and are
+ * narrow. Returns their number. */
+static int take_rows(const struct image *image, const struct plane *planes, int y, struct image *row,
+                     struct plane *row_planes)
+{
+    const bool joined = planes->row_bytes == (size_t)image->width * sample_bytes(planes->sample);
+    const int left = image->height - y, wanted = joined ? ROW_PIXELS / image->width : 1;
+    const int rows = wanted < 1 ? 1 : wanted < left ? wanted : left;
+    *row = image_rows(image, y, 1);
+    row->width *= rows;
+    *row_planes = *planes;
+    row_planes->data = plane_row(planes, 0, y);
+    return rows;
 }
 
 /* The number of the alpha channel that multiplies the colours, or -1. */
@@ -147,18 +166,16 @@ static void split_16(const struct image *image, enum alpha alpha, const struct l
                      const struct plane *planes)
 {
     const bool multiplies = multiplying_alpha(image, alpha) >= 0, headroom = has_headroom(image, alpha, linear);
-    for (int y = 0; y < image->height; y++)
-        for (int c = 0; c < planes->count; c++) {
-            uint16_t *row = plane_row16(planes, c, y);
-            const uint8_t *in = image_row(image, y);
-            const bool colour = is_colour(image, c);
-            split_channel16(image, in + (size_t)c * image_sample_bytes(image), colour ? linear_of(linear, c) : NULL,
-                            row);
-            if (colour && multiplies)
-                multiply_row16(image, in, c, alpha, linear, row);
-            for (int x = 0; !colour && headroom && x < image->width; x++)
-                row[x] = (uint16_t)(in[x * image->channels + c] * HEADROOM_UNIT);
-        }
+    const uint8_t *in = image->samples;
+    for (int c = 0; c < planes->count; c++) {
+        uint16_t *row = plane_row16(planes, c);
+        const bool colour = is_colour(image, c);
+        split_channel16(image, in + (size_t)c * image_sample_bytes(image), colour ? linear_of(linear, c) : NULL, row);
+        if (colour && multiplies)
+            multiply_row16(image, in, c, alpha, linear, row);
+        for (int x = 0; !colour && headroom && x < image->width; x++)
+            row[x] = (uint16_t)(in[x * image->channels + c] * HEADROOM_UNIT);
+    }
 }
 
 /* Copy ROW with headroom, divided by ALPHAS unless it is these, to one channel of a row of the image. */
@@ -172,80 +189,95 @@ static void merge_16(const struct plane *planes, enum alpha alpha, const struct 
 {
     const int alpha_channel = dividing_alpha(image, alpha);
     const bool headroom = has_headroom(image, alpha, linear);
-    for (int y = 0; y < image->height; y++)
-        for (int c = 0; c < planes->count; c++) {
-            const bool colour = is_colour(image, c);
-            const uint16_t *row = plane_row16(planes, c, y);
-            const uint16_t *alphas = alpha_channel >= 0 ? plane_row16(planes, alpha_channel, y) : NULL;
-            uint8_t *out = image_row(image, y) + (size_t)c * image_sample_bytes(image);
-            if (headroom)
-                merge_headroom(image, row, alphas, out);
-            else
-                merge_channel16(image, row, colour ? alphas : NULL, colour ? linear_of(linear, c) : NULL, out);
+    for (int c = 0; c < planes->count; c++) {
+        const bool colour = is_colour(image, c);
+        const uint16_t *row = plane_row16(planes, c);
+        const uint16_t *alphas = alpha_channel >= 0 ? plane_row16(planes, alpha_channel) : NULL;
+        uint8_t *out = image->samples + (size_t)c * image_sample_bytes(image);
+        if (headroom)
+            merge_headroom(image, row, alphas, out);
+        else
+            merge_channel16(image, row, colour ? alphas : NULL, colour ? linear_of(linear, c) : NULL, out);
+    }
+}
+
+/* ---- Planes of 8 bits ---- */
+
+static void split_8(const struct image *image, enum alpha alpha, const struct plane *planes)
+{
+    const int channels = image->channels, alpha_channel = multiplying_alpha(image, alpha);
+    if (channels == 1) {
+        memcpy(planes->data, image->samples, (size_t)image->width);
+        return;
+    }
+    if (channels == 3) {
+        split_3(image->samples, image->width, plane_row(planes, 0, 0), plane_row(planes, 1, 0),
+                plane_row(planes, 2, 0));
+        return;
+    }
+    for (int c = 0; c < planes->count; c++) {
+        uint8_t *row = plane_row(planes, c, 0);
+        const uint8_t *in = image->samples + c;
+        if (alpha_channel < 0 || c == alpha_channel) {
+            for (int x = 0; x < image->width; x++, in += channels)
+                row[x] = *in;
+        } else {
+            for (int x = 0; x < image->width; x++, in += channels)
+                row[x] = (uint8_t)premultiply_sample(*in, in[alpha_channel - c]);
         }
+    }
+}
+
+static void merge_8(const struct plane *planes, enum alpha alpha, struct image *image)
+{
+    const int channels = image->channels, alpha_channel = dividing_alpha(image, alpha);
+    if (channels == 1) {
+        memcpy(image->samples, planes->data, (size_t)image->width);
+        return;
+    }
+    if (channels == 3) {
+        merge_3(plane_row(planes, 0, 0), plane_row(planes, 1, 0), plane_row(planes, 2, 0), image->width,
+                image->samples);
+        return;
+    }
+    const uint8_t *alphas = alpha_channel < 0 ? NULL : plane_row(planes, alpha_channel, 0);
+    for (int c = 0; c < planes->count; c++) {
+        const uint8_t *row = plane_row(planes, c, 0);
+        uint8_t *out = image->samples + c;
+        if (alpha_channel < 0 || c == alpha_channel) {
+            for (int x = 0; x < image->width; x++, out += channels)
+                *out = row[x];
+        } else {
+            for (int x = 0; x < image->width; x++, out += channels)
+                *out = (uint8_t)unpremultiply_sample(row[x], alphas[x]);
+        }
+    }
 }
 
 /* ---- Split and merge ---- */
 
 void image_split(const struct image *image, enum alpha alpha, const struct linear *linear, const struct plane *planes)
 {
-    const int channels = image->channels, alpha_channel = multiplying_alpha(image, alpha);
-    if (planes->sample == SAMPLE_U16) {
-        split_16(image, alpha, linear, planes);
-        return;
-    }
-    for (int y = 0; y < image->height; y++) {
-        const uint8_t *samples = image_row(image, y);
-        if (channels == 1 && planes->count == 1) {
-            memcpy(plane_row(planes, 0, y), samples, (size_t)image->width);
-            continue;
-        }
-        if (channels == 3 && planes->count == 3) {
-            split_3(samples, image->width, plane_row(planes, 0, y), plane_row(planes, 1, y), plane_row(planes, 2, y));
-            continue;
-        }
-        for (int c = 0; c < planes->count; c++) {
-            uint8_t *row = plane_row(planes, c, y);
-            const uint8_t *in = samples + c;
-            if (alpha_channel < 0 || c == alpha_channel) {
-                for (int x = 0; x < image->width; x++, in += channels)
-                    row[x] = *in;
-            } else {
-                for (int x = 0; x < image->width; x++, in += channels)
-                    row[x] = (uint8_t)premultiply_sample(*in, in[alpha_channel - c]);
-            }
-        }
+    struct image row;
+    struct plane to;
+    for (int y = 0; y < image->height;) {
+        y += take_rows(image, planes, y, &row, &to);
+        if (planes->sample == SAMPLE_U16)
+            split_16(&row, alpha, linear, &to);
+        else
+            split_8(&row, alpha, &to);
     }
 }
 
 void image_merge(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image)
 {
-    const int channels = image->channels, alpha_channel = dividing_alpha(image, alpha);
-    if (planes->sample == SAMPLE_U16) {
-        merge_16(planes, alpha, linear, image);
-        return;
-    }
-    for (int y = 0; y < image->height; y++) {
-        uint8_t *samples = image_row(image, y);
-        if (channels == 1 && planes->count == 1) {
-            memcpy(samples, plane_row(planes, 0, y), (size_t)image->width);
-            continue;
-        }
-        if (channels == 3 && planes->count == 3) {
-            merge_3(plane_row(planes, 0, y), plane_row(planes, 1, y), plane_row(planes, 2, y), image->width, samples);
-            continue;
-        }
-        const uint8_t *alphas = alpha_channel < 0 ? NULL : plane_row(planes, alpha_channel, y);
-        for (int c = 0; c < planes->count; c++) {
-            const uint8_t *row = plane_row(planes, c, y);
-            uint8_t *out = samples + c;
-            if (alpha_channel < 0 || c == alpha_channel) {
-                for (int x = 0; x < image->width; x++, out += channels)
-                    *out = row[x];
-            } else {
-                for (int x = 0; x < image->width; x++, out += channels)
-                    *out = (uint8_t)unpremultiply_sample(row[x], alphas[x]);
-            }
-        }
+    struct image row;
+    struct plane from;
+    for (int y = 0; y < image->height;) {
+        y += take_rows(image, planes, y, &row, &from);
+        if (planes->sample == SAMPLE_U16)
+            merge_16(&from, alpha, linear, &row);
+        else
+            merge_8(&from, alpha, &row);
     }
 }
