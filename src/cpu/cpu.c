@@ -15,12 +15,14 @@
  * 6. Samples of 16 bits are read as words less 32768. 32 bits hold their sums up to sum|q| = 32767. Beyond that, every
  *    sum has two parts, which are joined in doubles: the sums of the samples' high and low bytes or, with two passes,
  *    of the high and low halves of the first pass's sums.
+ * 7. Narrow planes become wide ones, and taps that reach far beyond small planes are joined (thin.c).
  *
  * Threads take the tiles. loops.c is compiled once for each instruction set, and the fastest one that the machine has
  * is chosen at run time (base/vector/instruction_sets.h). */
 #include "cpu/cpu.h"
 
 #include "base/parallel.h"
+#include "cpu/thin.h"
 #include "cpu/tiles.h"
 
 #include <assert.h>
@@ -74,10 +76,8 @@ bool cpu_prepare(struct plan *plan, struct device *device, struct error *error)
     return true;
 }
 
-bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
-                struct error *error)
+static bool launch_tiles(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error)
 {
-    (void)device;
     struct tiling tiling = {
         .plan = plan,
         .program = plan->prepared,
@@ -102,4 +102,11 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
     parallel_for(plan->pool, threads, tiles, tile_convolve, &tiling);
     free(tiling.scratch);
     return true;
+}
+
+bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                struct error *error)
+{
+    (void)device;
+    return thin_launch(plan, in, out, launch_tiles, error);
 }

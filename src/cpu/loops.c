@@ -444,6 +444,20 @@ static void slide_wide(enum sample sample, const void *entering, const void *lea
     }
 }
 
+#define SLIDE_TIMES(type, sum)                                                                                         \
+    for (int k = 0; k < count; k++)                                                                                    \
+        ((sum *)columns)[k] = (sum)(((sum *)columns)[k] + (unsigned)times * ((const type *)entering)[k]);
+
+static void slide_times(enum sample sample, const void *entering, int times, int count, bool is_wide, void *columns)
+{
+    if (!is_wide)
+        SLIDE_TIMES(uint8_t, uint16_t)
+    else if (sample == SAMPLE_U8)
+        SLIDE_TIMES(uint8_t, uint32_t)
+    else
+        SLIDE_TIMES(uint16_t, uint32_t)
+}
+
 #define ACROSS_WIDE(type)                                                                                              \
     for (int x = 0; x < width; x++)                                                                                    \
         ((type *)out)[x] = (type)(int32_t)(((double)(int64_t)(end[x] - start[x]) + term) * factor);
@@ -644,6 +658,7 @@ const struct loops IN_SET(loops) = {
     .words = HAS_PAIRS,
     .run = run,
     .slide = slide,
+    .slide_times = slide_times,
     .slide_across = slide_across,
     .slide_wide = slide_wide,
     .slide_across_wide = slide_across_wide,

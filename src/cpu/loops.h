@@ -231,6 +231,9 @@ struct loops {
     /* For a window of equal taps: slide a row of column sums down. Add ENTERING, subtract LEAVING. */
     void (*slide)(const uint8_t *entering, const uint8_t *leaving, int count, uint16_t *columns);
 
+    /* Add ENTERING to the sums of a window so many TIMES. They are uint32_t for a wide window, else uint16_t. */
+    void (*slide_times)(enum sample sample, const void *entering, int times, int count, bool is_wide, void *columns);
+
     /* Slide the window along a row of column sums: WIDTH outputs, by the pass's FINISH. Meanwhile prefetch the samples
      * that enter at NEXT and leave at GONE. */
     void (*slide_across)(const struct pass *pass, const struct window *window, const uint16_t *columns, int width,

@@ -475,8 +475,8 @@ static bool make_grids(const struct plan *plan, struct program *program)
 
 /* ---- Filters in two passes ---- */
 
-/* Samples of uint8_t where the sums of rows are shifted, in words and pairs, or else in integers. All of it is modulo
- * 2^32, and s + pass_scale / 2 is below 2^32.
+/* Samples of uint8_t where the sums of rows are shifted, in words and pairs, or else in integers: joined taps may be too
+ * large (thin.c). All of it is modulo 2^32, and s + pass_scale / 2 is below 2^32.
  *
  * Pairs hold m - C in 16 bits, where C is half of the least power of two above all m. So the row's sums start with half
  * of a unit less C units, and the column's sums with C times its taps. */
@@ -484,17 +484,18 @@ static bool make_shifted(const struct plan *plan, struct program *program, const
                          const struct weights *column)
 {
     const struct passes *p = &plan->passes;
-    const bool words = program->loops->words;
+    const bool words = program->loops->words && weights_parts(row, 16) == 1;
+    const bool pairs = program->loops->words && weights_parts(column, 16) == 1;
     struct pass *first = pass_make(program->loops, words ? ARITHMETIC_WORDS : ARITHMETIC_INTS,
-                                   words ? TARGET_SHIFTED_PAIRS : TARGET_SHIFTED_INTS, row);
-    struct pass *last = pass_make(program->loops, words ? ARITHMETIC_PAIRS : ARITHMETIC_INTS,
+                                   pairs ? TARGET_SHIFTED_PAIRS : TARGET_SHIFTED_INTS, row);
+    struct pass *last = pass_make(program->loops, pairs ? ARITHMETIC_PAIRS : ARITHMETIC_INTS,
                                   p->amount != 0 ? TARGET_U16 : TARGET_U8, column);
     program->first = first;
     program->last = last;
     if (first == NULL || last == NULL)
         return false;
     int64_t centre = 0;
-    if (words)
+    if (pairs)
         for (centre = 1; 2 * centre <= passes_row(p, 255 * taps_sum(row->taps, row->width));)
             centre *= 2;
     first->start = (int32_t)(p->row_half - (centre << p->row_shift));

@@ -250,10 +250,11 @@ static void convolve_in_passes(const struct tiling *tiling, const struct tile *t
     group_sums(tiling, first_sum, sums);
     for (int a = 0; a < OUTS_MAX; a++)
         outs[a] = spare;
-    int summed = 0; /* rows of sums made so far */
+    const int needed = tile->y1 - tile->y0 + tiling->plan->filter->height - 1; /* by the outputs that are kept */
+    int summed = 0;                                                            /* rows of sums made so far */
     for (int y = tile->y0; y < tile->y1; y += last->group) {
         const int top = (y - tile->y0) / unit;
-        while (summed < top + last->row_count) {
+        while (summed < top + last->row_count && summed * unit < needed) {
             for (int a = 0; a < first->group; a++)
                 rows[a] = tile_row(tiling, program->sample_parts[0], tile, summed * unit + a,
                                    scratch + (size_t)a * tiling->input_bytes);
@@ -284,6 +285,26 @@ static const void *row_ahead(const struct tiling *tiling, const struct tile *til
     return row_in_tile(tiling->in, tile, y < 0 ? 0 : y > last ? last : y);
 }
 
+/* The first rows of a window, all but one, where the border repeats rows of the image: add each row once, times its
+ * count. ENTERING is memory for a row. */
+static void add_repeated_rows(const struct tiling *tiling, const struct tile *tile, int count, void *entering,
+                              void *columns)
+{
+    const struct program *program = tiling->program;
+    const struct filter *f = tiling->plan->filter;
+    const int top = tile->y0 - f->anchor_y;
+    int times[FILTER_PASS_MAX] = {0};
+    for (int row = 0; row < f->height - 1; row++) {
+        const int y = border_index(top + row, tiling->in->height, tiling->plan->border);
+        if (y >= 0)
+            times[y]++;
+    }
+    for (int y = 0; y < tiling->in->height; y++)
+        if (times[y] > 0)
+            program->loops->slide_times(tiling->plan->sample, tile_row(tiling, PART_ALL, tile, y - top, entering),
+                                        times[y], count, program->is_wide_window, columns);
+}
+
 /* All taps are equal: the sums of the columns slide down, and the window slides along them. */
 static void convolve_window(const struct tiling *tiling, const struct tile *tile, char *scratch)
 {
@@ -299,7 +320,12 @@ static void convolve_window(const struct tiling *tiling, const struct tile *tile
     wide.prefixes = prefixes;
     memset(columns, 0, 2 * tiling->input_bytes);
     memset(leaving, 0, tiling->input_bytes);
-    for (int row = 0; row < tile->y1 - tile->y0 + f->height - 1; row++) {
+    int row = 0;
+    if (tiling->in->height < f->height) {
+        add_repeated_rows(tiling, tile, count, entering, columns);
+        row = f->height - 1;
+    }
+    for (; row < tile->y1 - tile->y0 + f->height - 1; row++) {
         const void *in = tile_row(tiling, PART_ALL, tile, row, entering);
         const void *gone = row < f->height ? NULL : tile_row(tiling, PART_ALL, tile, row - f->height, leaving);
         const int y = tile->y0 + row - (f->height - 1);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "cpu/cpu.h"
 #include "image/stream.h"
 #include "variants/choose.h"
 
@@ -304,9 +305,12 @@ size_t pipeline_stream_need(const struct request *request, const struct image *s
     const struct stream *stream = &filtering.stream;
     const size_t threads = (size_t)stream->bands.threads, rows = (size_t)plane_rows(stream);
     struct plane planes;
-    size_t size;
+    size_t size, sets = 2;
+    for (size_t i = 0; i < request->count; i++)
+        if (cpu_copies_planes(filter_of_depth(&request->filters[i], work.sample != SAMPLE_U8), shape->width))
+            sets = 8; /* the copies have halos */
     if (!plane_layout(&planes, work.sample, shape->width, (int)rows, work.planes, &size, NULL))
         return SIZE_MAX;
-    return stream_need(stream) + threads * 2 * size +
+    return stream_need(stream) + threads * sets * size +
            (request_merges_between(request, request->alpha, shape) ? threads * rows * image_row_bytes(shape) : 0);
 }

@@ -351,7 +351,8 @@ static void check_pass_case(const struct options *options, struct place *place, 
     free(actual.memory);
 }
 
-static const int pass_sizes[][2] = {{1, 1}, {5, 3}, {67, 1}, {2, 131}, {130, 65}, {700, 90}, {1025, 260}};
+static const int pass_sizes[][2] = {{1, 1},    {5, 3},   {67, 1},   {2, 131},  {1, 999},
+                                    {21, 140}, {31, 64}, {130, 65}, {700, 90}, {1025, 260}};
 
 void check_passes(const struct options *options, struct place *place, struct tally *tally)
 {

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Thin planes, for the variant `cpu`. */
+#ifndef GPUCONV_THIN_H
+#define GPUCONV_THIN_H
+
+#include "cpu/program.h"
+
+/* A launch of the variant `cpu` with the program PLAN->prepared. */
+typedef bool plane_launcher(const struct plan *plan, const struct plane *in, const struct plane *out,
+                            struct error *error);
+
+/* Launch PLAN, in a form whose work grows with the samples of thin planes, too. The outputs are the same. */
+bool thin_launch(const struct plan *plan, const struct plane *in, const struct plane *out, plane_launcher *launch,
+                 struct error *error);
+
+#endif
