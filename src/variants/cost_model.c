@@ -208,15 +208,50 @@ static int largest_parts(const struct filter *filter)
     return max;
 }
 
+/* The filter and the planes as the variant `cpu` takes them (cpu/thin.c): narrow planes are turned or cut, and taps reach
+ * no further than the planes. */
+struct shape {
+    double columns, rows; /* of taps */
+    double width, height;
+    bool is_narrow;
+};
+
+static struct shape shape_of(const struct filter *filter, const struct work *work, bool slides)
+{
+    struct shape s = {filter->width, filter->height, work->width, work->height,
+                      work->width < 32 && work->height >= 64 && work->height / 2 > work->width};
+    if (s.is_narrow && (slides || !filter->two_pass))
+        s = (struct shape){s.rows, s.columns, s.height, s.width, true};
+    if (!slides) {
+        s.columns = fmin(s.columns, 2 * s.width + 1);
+        s.rows = fmin(s.rows, 2 * s.height + 1);
+    }
+    return s;
+}
+
+/* How many rows or columns of SIZE are read for each that is made. In large planes, the constants below have it. */
+static double with_halo(double taps, double size)
+{
+    return fmax(1, 0.75 + taps / size);
+}
+
+/* The taps of a row pass and a column pass for one sample. */
+static double pass_taps(const struct filter *filter, const struct shape *s)
+{
+    const bool is_cut = s->is_narrow && filter->two_pass;
+    return (s->columns * with_halo(s->rows, s->height) + s->rows) * (is_cut ? with_halo(s->columns, s->width) : 1);
+}
+
 /* Filters in two passes, measured on one core of another AVX-512 machine. Sums beyond 32 bits take a column pass in
  * doubles. */
-static double cpu_passes_sample_seconds(const struct filter *filter, enum sample sample)
+static double cpu_passes_sample_seconds(const struct filter *filter, const struct shape *s, enum sample sample)
 {
-    const double taps = filter->width + filter->height;
+    const double taps = pass_taps(filter, s);
     if (sample == SAMPLE_F32)
         return 0.022e-9 * taps * instruction_set_factor() + 0.1e-9;
     if (filter->row_shift == 0) /* running sums */
-        return 0.25e-9 * instruction_set_factor() + 2e-9;
+        return (0.25e-9 * instruction_set_factor() + 2e-9) * with_halo(s->columns, s->width) *
+               with_halo(fmin(s->rows, s->height), s->height);
     if (sample == SAMPLE_U16)
         return 0.034e-9 * taps * instruction_set_factor() + 1.2e-9;
     return 0.0145e-9 * taps * instruction_set_factor() + 0.35e-9;
@@ -224,17 +259,21 @@ static double cpu_passes_sample_seconds(const struct filter *filter, enum sample
 
 double cpu_cost(const struct filter *filter, const struct work *work)
 {
+    const bool slides = filter->two_pass && filter->row_shift == 0;
+    const struct shape s = shape_of(filter, work, slides);
+    const double copies = s.is_narrow ? 0.8e-9 : 0; /* of narrow planes */
     if (filter->two_pass)
-        return work_samples(work) * cpu_passes_sample_seconds(filter, work->sample) / threads_of(work);
-    const double taps = filter_tap_count(filter), passes = filter->width + filter->height;
+        return work_samples(work) * (cpu_passes_sample_seconds(filter, &s, work->sample) + copies) / threads_of(work);
+    const double joined = s.columns * s.rows / (filter->width * filter->height);
+    const double taps = filter_tap_count(filter) * joined, passes = pass_taps(filter, &s);
     if (work->sample == SAMPLE_U16) { /* two taps an instruction; sums above 32 bits have two parts */
         const double parts = filter->absolute_sum > INT16_MAX ? 2 : 1;
         const double dense = 0.010e-9 * parts * taps, separable = 0.025e-9 * parts * passes;
         const double min = filter->separable && separable < dense ? separable : dense;
-        return work_samples(work) * (min * instruction_set_factor() + 0.25e-9) / threads_of(work);
+        return work_samples(work) * (min * instruction_set_factor() + 0.25e-9 + copies) / threads_of(work);
     }
     const double dense_tap = work->sample == SAMPLE_F32 ? 0.023e-9 : largest_parts(filter) == 1 ? 0.005e-9 : 0.011e-9;
     const double dense = dense_tap * taps, separable = 0.022e-9 * passes;
     const double min = filter->separable && separable < dense ? separable : dense;
-    return work_samples(work) * (min * instruction_set_factor() + 0.1e-9) / threads_of(work);
+    return work_samples(work) * (min * instruction_set_factor() + 0.1e-9 + copies) / threads_of(work);
 }
