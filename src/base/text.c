@@ -28,7 +28,8 @@ int text_utf8_length(const uint8_t *text, size_t size)
     return length;
 }
 
-uint32_t text_code_point(const uint8_t *text, int length)
+/* The code point of the UTF-8 character of LENGTH bytes at TEXT. */
+static uint32_t code_point(const uint8_t *text, int length)
 {
     uint32_t code = length == 1 ? text[0] : text[0] & (0x7fu >> length);
     for (int i = 1; i < length; i++)
@@ -70,10 +71,10 @@ static void print_characters(FILE *file, const char *text, size_t size, bool jso
             fprintf(file, "\\udc%02x", *c);
         else if (json && (*c == '"' || *c == '\\'))
             fprintf(file, "\\%c", *c);
-        else if (length > 0 && !changes_other_text(text_code_point(c, length)))
+        else if (length > 0 && !changes_other_text(code_point(c, length)))
             fwrite(c, 1, (size_t)length, file);
         else if (json)
-            fprintf(file, "\\u%04x", text_code_point(c, length)); /* all of them have four digits */
+            fprintf(file, "\\u%04x", code_point(c, length)); /* all of them have four digits */
         else if (*c == '\n')
             fputs("\\n", file);
         else if (*c == '\t')

@@ -15,9 +15,6 @@
  * RFC 3629: the shortest form only, no surrogates, up to U+10FFFF. */
 int text_utf8_length(const uint8_t *text, size_t size);
 
-/* The code point of the UTF-8 character of LENGTH bytes at TEXT. */
-uint32_t text_code_point(const uint8_t *text, int length);
-
 /* Are the SIZE bytes at TEXT UTF-8? */
 bool text_is_utf8(const uint8_t *text, size_t size);
 

@@ -31,7 +31,8 @@ struct tiff {
     const uint8_t *bytes;
     size_t size;
     bool big; /* big-endian */
-    struct metadata_filter *filter;
+    bool turned;
+    struct metadata *metadata; /* notes what is left out */
     size_t at[DIRECTORIES];    /* the place of each directory; 0: there is none */
     size_t count[DIRECTORIES]; /* the number of entries that are kept */
     size_t text_bytes;         /* in the texts that are kept */
@@ -85,19 +86,19 @@ static enum exif_directory directory_below(enum exif_directory directory, unsign
 /* Is the entry carried? Its text may be cut. */
 static bool entry_judge(struct walk *walk, struct entry *entry)
 {
-    struct metadata_filter *filter = walk->tiff->filter;
-    if (filter->turned && walk->directory == DIRECTORY_EXIF &&
+    struct metadata *metadata = walk->tiff->metadata;
+    if (walk->tiff->turned && walk->directory == DIRECTORY_EXIF &&
         (entry->tag == TAG_SUBJECT_AREA || entry->tag == TAG_SUBJECT_LOCATION))
         return false;
     const uint32_t count = entry->count;
     const enum exif_action action =
-        exif_judge(filter, walk->directory, entry->tag, entry->type, &entry->count, entry->value);
+        exif_judge(metadata, walk->directory, entry->tag, entry->type, &entry->count, entry->value);
     entry->size = (size_t)entry->count * exif_type_size(entry->type);
     entry->is_text = action == EXIF_TEXT;
     if (action == EXIF_UNKNOWN || entry->count < count)
-        filter->reasons |= 1u << METADATA_UNKNOWN;
+        metadata_drop(metadata, METADATA_EXIF, METADATA_UNKNOWN);
     if (action == EXIF_LONG)
-        filter->reasons |= 1u << METADATA_NEEDS_KEEP_TEXT;
+        metadata_drop(metadata, METADATA_EXIF, METADATA_NEEDS_KEEP_TEXT);
     return action == EXIF_CARRIED || action == EXIF_TEXT;
 }
 
@@ -146,11 +147,13 @@ static bool walk_next(struct walk *walk, struct entry *entry)
 }
 
 /* Open a block: find its directories, and count the entries of each that are kept. Returns false if there are none. */
-static bool tiff_open(const uint8_t *bytes, size_t size, struct metadata_filter *filter, struct tiff *tiff)
+static bool tiff_open(const uint8_t *bytes, size_t size, struct tiff *tiff)
 {
     struct walk walk;
     struct entry entry;
-    *tiff = (struct tiff){.bytes = bytes, .size = size, .big = size > 0 && bytes[0] == 'M', .filter = filter};
+    tiff->bytes = bytes;
+    tiff->size = size;
+    tiff->big = size > 0 && bytes[0] == 'M';
     if (size < TIFF_HEADER || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0))
         return false;
     tiff->at[DIRECTORY_IMAGE] = bytes_number(bytes + 4, 4, tiff->big);
@@ -232,10 +235,10 @@ static bool tiff_rebuild(const struct tiff *tiff, struct blob *out)
 /* Find TAG in a block from tiff_rebuild. */
 static bool find_entry(const struct blob *exif, enum exif_directory directory, unsigned tag, struct entry *entry)
 {
-    struct metadata_filter filter = {.keep_text = true};
-    struct tiff tiff;
+    struct metadata unlimited = {.keep_text = true};
+    struct tiff tiff = {.metadata = &unlimited};
     struct walk walk;
-    if (exif->bytes == NULL || !tiff_open(exif->bytes, exif->size, &filter, &tiff))
+    if (exif->bytes == NULL || !tiff_open(exif->bytes, exif->size, &tiff))
         return false;
     walk_begin(&walk, &tiff, directory);
     while (walk_next(&walk, entry))
@@ -310,17 +313,18 @@ static void swap_rationals(struct blob *exif, enum exif_directory directory, uns
     memcpy(second, kept, sizeof kept);
 }
 
-bool exif_rebuild(const uint8_t *bytes, size_t size, struct metadata_filter *filter, struct blob *exif)
+bool exif_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, bool turned, struct blob *exif)
 {
-    struct tiff tiff;
+    const uint64_t before = metadata->dropped;
+    struct tiff tiff = {.turned = turned, .metadata = metadata};
     *exif = (struct blob){0};
-    if (tiff_open(bytes, size, filter, &tiff) && !tiff_rebuild(&tiff, exif)) {
+    if (tiff_open(bytes, size, &tiff) && !tiff_rebuild(&tiff, exif)) {
         blob_free(exif);
         return false;
     }
-    filter->text_bytes += tiff.text_bytes;
-    if (exif->size == 0 && filter->reasons == 0)
-        filter->reasons = 1u << METADATA_DAMAGED;
+    metadata->text_bytes += tiff.text_bytes;
+    if (exif->size == 0 && metadata->dropped == before)
+        metadata_drop(metadata, METADATA_EXIF, METADATA_DAMAGED);
     const int orientation = read_orientation(exif);
     if (orientation == 0 || orientation > 8) /* it has no meaning, and readers treat it differently */
         exif_set_upright(exif);

@@ -29,9 +29,7 @@ struct tags {
 static const struct tags image_tags[] = {
     {0x000b, 0x000b, 0, TEXT},    /* ProcessingSoftware */
     {0x0100, 0x0101, 1, NUMBERS}, /* ImageWidth and ImageLength */
-    {0x010d, 0x010d, 0, TEXT},    /* DocumentName */
-    {0x010e, 0x010e, 0, TEXT},    /* ImageDescription */
-    {0x010f, 0x0110, 0, TEXT},    /* Make and Model */
+    {0x010d, 0x0110, 0, TEXT},    /* DocumentName, ImageDescription, Make, Model */
     {0x0112, 0x0112, 1, NUMBERS}, /* Orientation */
     {0x011a, 0x011b, 1, NUMBERS}, /* XResolution and YResolution */
     {0x011d, 0x011d, 0, TEXT},    /* PageName */
@@ -65,8 +63,7 @@ static const struct tags image_tags[] = {
     {0x9102, 0x9102, 1, NUMBERS}, /* CompressedBitsPerPixel */
     {0x9201, 0x920a, 1, NUMBERS}, /* ShutterSpeedValue to FocalLength */
     {0x9211, 0x9211, 1, NUMBERS}, /* ImageNumber */
-    {0x9212, 0x9212, 0, TEXT},    /* SecurityClassification */
-    {0x9213, 0x9213, 0, TEXT},    /* ImageHistory */
+    {0x9212, 0x9213, 0, TEXT},    /* SecurityClassification and ImageHistory */
     {0x9214, 0x9214, 4, NUMBERS}, /* SubjectArea */
     {0x9216, 0x9216, 4, NUMBERS}, /* TIFF-EPStandardID */
     {0x9286, 0x9286, 0, CODED},   /* UserComment */
@@ -88,17 +85,15 @@ static const struct tags image_tags[] = {
     {0xa420, 0xa420, 0, TEXT},       /* ImageUniqueID */
     {0xa430, 0xa431, 0, TEXT},       /* CameraOwnerName and BodySerialNumber */
     {0xa432, 0xa432, 4, NUMBERS},    /* LensSpecification */
-    {0xa433, 0xa435, 0, TEXT},       /* LensMake, LensModel, LensSerialNumber */
-    {0xa436, 0xa436, 0, TEXT},       /* ImageTitle */
-    {0xa437, 0xa43c, 0, TEXT},       /* Photographer to MetadataEditingSoftware */
-    {0xa460, 0xa460, 1, NUMBERS},    /* CompositeImage */
-    {0xa461, 0xa461, 2, NUMBERS},    /* SourceImageNumberOfCompositeImage */
-    {0xa462, 0xa462, 128, BYTES},    /* SourceExposureTimesOfCompositeImage */
-    {0xa500, 0xa500, 1, NUMBERS},    /* Gamma */
-    {0xc614, 0xc614, 0, TEXT},       /* UniqueCameraModel */
-    {0xc62f, 0xc62f, 0, TEXT},       /* CameraSerialNumber */
-    {0xfde8, 0xfdea, 0, TEXT},       /* OwnerName, SerialNumber, Lens, as Camera Raw writes them */
-    {0xfe4c, 0xfe4c, 0, TEXT},       /* RawFile, as Camera Raw writes it */
+    {0xa433, 0xa43c, 0, TEXT}, /* LensMake to LensSerialNumber, ImageTitle, Photographer to MetadataEditingSoftware */
+    {0xa460, 0xa460, 1, NUMBERS}, /* CompositeImage */
+    {0xa461, 0xa461, 2, NUMBERS}, /* SourceImageNumberOfCompositeImage */
+    {0xa462, 0xa462, 128, BYTES}, /* SourceExposureTimesOfCompositeImage */
+    {0xa500, 0xa500, 1, NUMBERS}, /* Gamma */
+    {0xc614, 0xc614, 0, TEXT},    /* UniqueCameraModel */
+    {0xc62f, 0xc62f, 0, TEXT},    /* CameraSerialNumber */
+    {0xfde8, 0xfdea, 0, TEXT},    /* OwnerName, SerialNumber, Lens, as Camera Raw writes them */
+    {0xfe4c, 0xfe4c, 0, TEXT},    /* RawFile, as Camera Raw writes it */
 };
 
 static const struct tags gps_tags[] = {
@@ -181,18 +176,18 @@ static bool is_silent(unsigned number)
 }
 
 /* Judge a text. Some cameras leave other bytes after the NUL of a text, or many NULs; *COUNT is then reduced. */
-static enum exif_action judge_text(const struct metadata_filter *filter, const uint8_t *value, uint32_t *count)
+static enum exif_action judge_text(const struct metadata *metadata, const uint8_t *value, uint32_t *count)
 {
     const uint8_t *end = memchr(value, 0, *count);
-    if (end != NULL && !(metadata_is_text(value, *count) && metadata_text_fits(filter, *count)))
+    if (end != NULL && !(metadata_is_text(value, *count) && metadata_text_fits(metadata, *count)))
         *count = (uint32_t)(end - value) + 1;
-    return !metadata_is_text(value, *count)      ? EXIF_UNKNOWN
-           : !metadata_text_fits(filter, *count) ? EXIF_LONG
-                                                 : EXIF_TEXT;
+    return !metadata_is_text(value, *count)        ? EXIF_UNKNOWN
+           : !metadata_text_fits(metadata, *count) ? EXIF_LONG
+                                                   : EXIF_TEXT;
 }
 
-enum exif_action exif_judge(const struct metadata_filter *filter, enum exif_directory directory, unsigned tag,
-                            unsigned type, uint32_t *count, const uint8_t *value)
+enum exif_action exif_judge(const struct metadata *metadata, enum exif_directory directory, unsigned tag, unsigned type,
+                            uint32_t *count, const uint8_t *value)
 {
     const struct tags *known = find_tag(directory, tag);
     const uint32_t code = known != NULL && known->content == CODED && *count >= CODE_BYTES ? CODE_BYTES : 0;
@@ -204,9 +199,9 @@ enum exif_action exif_judge(const struct metadata_filter *filter, enum exif_dire
     if (exif_type_size(type) != 1)
         return EXIF_UNKNOWN;
     if (known->content == UTF16_TEXT || (code > 0 && memcmp(value, "UNICODE", CODE_BYTES) == 0))
-        return metadata_text_fits(filter, *count) ? EXIF_TEXT : EXIF_LONG;
+        return metadata_text_fits(metadata, *count) ? EXIF_TEXT : EXIF_LONG;
     uint32_t left = *count - code;
-    const enum exif_action action = judge_text(filter, value + code, &left);
+    const enum exif_action action = judge_text(metadata, value + code, &left);
     *count = code + left;
     return action;
 }

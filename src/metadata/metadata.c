@@ -90,15 +90,14 @@ bool metadata_is_text(const uint8_t *bytes, size_t size)
     return true;
 }
 
-bool metadata_text_fits(const struct metadata_filter *filter, size_t size)
+bool metadata_text_fits(const struct metadata *metadata, size_t size)
 {
-    return filter->keep_text || (size <= METADATA_TEXT_MAX && filter->text_bytes + size <= METADATA_TEXTS_MAX);
+    return metadata->keep_text || (size <= METADATA_TEXT_MAX && metadata->text_bytes + size <= METADATA_TEXTS_MAX);
 }
 
 bool metadata_take_text(struct metadata *metadata, enum metadata_part part, size_t size)
 {
-    const struct metadata_filter filter = {.keep_text = metadata->keep_text, .text_bytes = metadata->text_bytes};
-    if (!metadata_text_fits(&filter, size))
+    if (!metadata_text_fits(metadata, size))
         return !metadata_drop(metadata, part, METADATA_NEEDS_KEEP_TEXT);
     metadata->text_bytes += size;
     return true;
@@ -113,22 +112,10 @@ bool metadata_add_text(struct metadata *metadata, const uint8_t *text, size_t si
            metadata_add(metadata, METADATA_TEXT, &metadata->texts, chunk, chunk_size);
 }
 
-/* Add a part that was rebuilt by FILTER. */
-static bool add_filtered(struct metadata *metadata, enum metadata_part part, const struct metadata_filter *filter,
-                         struct blob *blob, const struct blob *rebuilt)
-{
-    metadata->dropped |= filter->reasons * metadata_bit(part, 0);
-    if (!metadata_text_fits(filter, 0))
-        return metadata_drop(metadata, part, METADATA_NEEDS_KEEP_TEXT);
-    if (rebuilt->size > 0)
-        metadata->text_bytes = filter->text_bytes;
-    return metadata_add(metadata, part, blob, rebuilt->bytes, rebuilt->size);
-}
-
 bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size)
 {
-    struct metadata_filter filter = {.keep_text = metadata->keep_text, .text_bytes = metadata->text_bytes};
     struct blob exif = {0};
+    const size_t before = metadata->text_bytes;
     if (metadata->exif.size > 0)
         return true;
     if (bytes_begin(bytes, size, EXIF_HEAD, sizeof EXIF_HEAD)) { /* wrong in a PNG, but common */
@@ -137,16 +124,20 @@ bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t s
     }
     if (size > METADATA_PART_MAX)
         return metadata_drop(metadata, METADATA_EXIF, METADATA_TOO_LARGE);
-    const bool done = exif_rebuild(bytes, size, &filter, &exif) &&
-                      add_filtered(metadata, METADATA_EXIF, &filter, &metadata->exif, &exif);
+    bool done = exif_rebuild(metadata, bytes, size, false, &exif);
     metadata->orientation = exif_orientation(&exif);
+    if (metadata_text_fits(metadata, 0)) {
+        done = done && metadata_add(metadata, METADATA_EXIF, &metadata->exif, exif.bytes, exif.size);
+    } else {
+        metadata_drop(metadata, METADATA_EXIF, METADATA_NEEDS_KEEP_TEXT);
+        metadata->text_bytes = before;
+    }
     blob_free(&exif);
     return done;
 }
 
 bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t size)
 {
-    struct metadata_filter filter = {.keep_text = metadata->keep_text, .text_bytes = metadata->text_bytes};
     struct blob xmp = {0};
     while (size > 0 && bytes[size - 1] == 0)
         size--;
@@ -154,8 +145,8 @@ bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t si
         return true;
     if (size > METADATA_PART_MAX)
         return metadata_drop(metadata, METADATA_XMP, METADATA_TOO_LARGE);
-    const bool done =
-        xmp_rebuild(bytes, size, &filter, &xmp) && add_filtered(metadata, METADATA_XMP, &filter, &metadata->xmp, &xmp);
+    const bool done = xmp_rebuild(metadata, bytes, size, false, &xmp) &&
+                      metadata_add(metadata, METADATA_XMP, &metadata->xmp, xmp.bytes, xmp.size);
     blob_free(&xmp);
     return done;
 }
@@ -181,12 +172,12 @@ bool metadata_read_none(const uint8_t *bytes, size_t size, struct metadata *meta
 /* ---- Turning ---- */
 
 /* Rebuild a part of a turned picture without what gives a place in it. */
-static bool rebuild_turned(bool (*rebuild)(const uint8_t *, size_t, struct metadata_filter *, struct blob *),
+static bool rebuild_turned(bool (*rebuild)(struct metadata *, const uint8_t *, size_t, bool, struct blob *),
                            struct blob *part)
 {
-    struct metadata_filter filter = {.keep_text = true, .turned = true};
+    struct metadata unlimited = {.keep_text = true};
     struct blob rebuilt;
-    const bool done = rebuild(part->bytes, part->size, &filter, &rebuilt);
+    const bool done = rebuild(&unlimited, part->bytes, part->size, true, &rebuilt);
     blob_free(part);
     *part = rebuilt;
     return done;

@@ -57,22 +57,14 @@ bool metadata_insert(bool done, struct blob *added, size_t place, uint8_t **byte
  * *COMPRESSED says whether the text is compressed. */
 size_t png_text_start(const char *type, const uint8_t *data, size_t size, bool *compressed);
 
-/* ---- Texts, and how EXIF and XMP are filtered ---- */
+/* ---- Texts ---- */
 
 /* Are the SIZE bytes text? Then they have no control characters, except ends of lines, tabs, NULs and the escapes of
  * ISO 2022. */
 bool metadata_is_text(const uint8_t *bytes, size_t size);
 
-/* How a part is filtered, and the result. */
-struct metadata_filter {
-    bool keep_text;    /* as in struct metadata */
-    bool turned;       /* the picture was turned: leave out what gives a place in it */
-    size_t text_bytes; /* of the file's texts that are kept; the filter adds to them */
-    uint32_t reasons;  /* 1 << reason for all that was left out, but for what is left out of every file */
-};
-
 /* Is a text of SIZE bytes short enough, also together with those that are kept? */
-bool metadata_text_fits(const struct metadata_filter *filter, size_t size);
+bool metadata_text_fits(const struct metadata *metadata, size_t size);
 
 /* Count a text of SIZE bytes if it fits. Otherwise note that a part of PART is dropped, and return false. */
 bool metadata_take_text(struct metadata *metadata, enum metadata_part part, size_t size);
@@ -84,14 +76,14 @@ bool metadata_add_text(struct metadata *metadata, const uint8_t *text, size_t si
 /* ---- XMP: a packet of properties that describe a picture ---- */
 
 /* Rebuild XMP from the known properties of the packet of SIZE bytes. The result is empty if there are none, or if the
- * packet is not well-formed. Release XMP with blob_free. Returns false if there is not enough memory. */
-bool xmp_rebuild(const uint8_t *bytes, size_t size, struct metadata_filter *filter, struct blob *xmp);
+ * packet is not well-formed. TURNED drops those that give a place in the picture. METADATA count the texts and note what
+ * is dropped. Release XMP with blob_free. Returns false if there is not enough memory. */
+bool xmp_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, bool turned, struct blob *xmp);
 
 /* ---- EXIF: a block that says how and when a picture was taken ---- */
 
-/* Rebuild EXIF from the known tags of the block of SIZE bytes, at most 16 MiB. The result is empty if there are none,
- * or if BYTES are no such block. Release EXIF with blob_free. Returns false if there is not enough memory. */
-bool exif_rebuild(const uint8_t *bytes, size_t size, struct metadata_filter *filter, struct blob *exif);
+/* The same for EXIF, from the known tags of a block of at most 16 MiB. The texts may then be more than fit. */
+bool exif_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, bool turned, struct blob *exif);
 
 /* The tag Orientation, 1 to 8, of a block from exif_rebuild or an empty one. 1 if it has no valid value. */
 int exif_orientation(const struct blob *exif);
@@ -129,7 +121,7 @@ size_t exif_type_size(unsigned type);
 
 /* Judge a value of COUNT times TYPE, whose bytes are all at VALUE. *COUNT becomes smaller if only the text at its
  * beginning is carried. The tags that refer to directories are unknown here. */
-enum exif_action exif_judge(const struct metadata_filter *filter, enum exif_directory directory, unsigned tag,
-                            unsigned type, uint32_t *count, const uint8_t *value);
+enum exif_action exif_judge(const struct metadata *metadata, enum exif_directory directory, unsigned tag, unsigned type,
+                            uint32_t *count, const uint8_t *value);
 
 #endif

@@ -180,33 +180,27 @@ static void read_fixed(const struct png_chunk *chunk, const char *type, size_t s
     memcpy(field, chunk->data, size);
 }
 
-/* Drop a chunk whose CRC is wrong. */
-static bool drop_damaged(struct metadata *metadata, const struct png_chunk *chunk)
+static enum metadata_part part_of(const struct png_chunk *chunk)
 {
-    static const struct {
-        char type[5];
-        enum metadata_part part;
-    } types[] = {
-        {"iCCP", METADATA_ICC},    {"eXIf", METADATA_EXIF},   {"tEXt", METADATA_TEXT},
-        {"zTXt", METADATA_TEXT},   {"iTXt", METADATA_TEXT},   {"gAMA", METADATA_COLOUR},
-        {"cHRM", METADATA_COLOUR}, {"sRGB", METADATA_COLOUR}, {"cICP", METADATA_COLOUR},
-    };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (png_chunk_is(chunk, types[i].type))
-            return metadata_drop(metadata, types[i].part, METADATA_DAMAGED);
-    return metadata_drop(metadata, METADATA_CHUNK, METADATA_DAMAGED);
+    static const char texts[] = "tEXt zTXt iTXt", colours[] = "gAMA cHRM sRGB cICP";
+    return png_chunk_is(chunk, "iCCP")                               ? METADATA_ICC
+           : png_chunk_is(chunk, "eXIf")                             ? METADATA_EXIF
+           : memmem(texts, sizeof texts, chunk->type, 4) != NULL     ? METADATA_TEXT
+           : memmem(colours, sizeof colours, chunk->type, 4) != NULL ? METADATA_COLOUR
+                                                                     : METADATA_CHUNK;
 }
 
 static bool read_chunk(struct metadata *metadata, const struct png_chunk *chunk)
 {
+    const enum metadata_part part = part_of(chunk);
     const uint8_t *data = chunk->data;
     if (png_chunk_is_needless(chunk) && !png_chunk_crc_fits(chunk))
-        return drop_damaged(metadata, chunk);
-    if (png_chunk_is(chunk, "iCCP"))
+        return metadata_drop(metadata, part, METADATA_DAMAGED);
+    if (part == METADATA_ICC)
         return read_icc(metadata, data, chunk->size);
-    if (png_chunk_is(chunk, "eXIf"))
+    if (part == METADATA_EXIF)
         return metadata_add_exif(metadata, data, chunk->size);
-    if (png_chunk_is(chunk, "tEXt") || png_chunk_is(chunk, "zTXt") || png_chunk_is(chunk, "iTXt"))
+    if (part == METADATA_TEXT)
         return read_text(metadata, chunk);
     read_fixed(chunk, "gAMA", sizeof metadata->gamma, metadata->gamma, &metadata->has_gamma);
     read_fixed(chunk, "cHRM", sizeof metadata->chromaticities, metadata->chromaticities, &metadata->has_chromaticities);

@@ -38,7 +38,8 @@ enum verdict { VERDICT_CARRIED, VERDICT_NEEDS_KEEP_TEXT, VERDICT_LEFT_OUT };
 struct filter_state {
     const uint8_t *bytes;
     size_t size, at;
-    struct metadata_filter *filter;
+    struct metadata *metadata;
+    bool turned;
     struct blob *out;
     struct {
         struct span name;
@@ -132,16 +133,14 @@ static bool skip_reference(struct filter_state *state)
             return true;
     if (!skip_text(state, "&#"))
         return false;
-    const bool hexadecimal = skip_text(state, "x");
+    static const char digits[] = "0123456789abcdef";
+    const unsigned base = skip_text(state, "x") ? 16 : 10;
     uint32_t character = 0;
     for (; state->at < state->size && character < 0x110000; state->at++) {
-        const int byte = state->bytes[state->at];
-        if (isdigit(byte))
-            character = character * (hexadecimal ? 16 : 10) + (uint32_t)(byte - '0');
-        else if (hexadecimal && isxdigit(byte))
-            character = character * 16 + (uint32_t)(tolower(byte) - 'a' + 10);
-        else
+        const char *digit = memchr(digits, tolower(state->bytes[state->at]), base);
+        if (digit == NULL)
             break;
+        character = character * base + (uint32_t)(digit - digits);
     }
     return is_character(character) && skip_text(state, ";");
 }
@@ -236,16 +235,6 @@ static bool is_declaration(const struct filter_state *state, struct span name, s
     return span_is(state, first, "xmlns");
 }
 
-/* Note the namespace that a prefix is declared for, until the innermost element is closed. */
-static bool note_namespace(struct filter_state *state, struct span prefix, struct span value)
-{
-    if (state->namespace_count == NAMESPACES_MAX)
-        return false;
-    state->namespaces[state->namespace_count].prefix = prefix;
-    state->namespaces[state->namespace_count++].kind = find_kind(state, value);
-    return true;
-}
-
 static enum namespace_kind kind_of_prefix(const struct filter_state *state, struct span prefix)
 {
     for (int i = state->namespace_count - 1; i >= 0; i--)
@@ -261,21 +250,38 @@ static enum verdict judge(const struct filter_state *state, enum namespace_kind 
     bool turns = kind == NAMESPACE_PLACES;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         turns = turns || span_is(state, local, places[i]);
-    if (kind == NAMESPACE_OTHER || (turns && state->filter->turned))
+    if (kind == NAMESPACE_OTHER || (turns && state->turned))
         return VERDICT_LEFT_OUT;
-    return kind == NAMESPACE_UNKNOWN && !state->filter->keep_text ? VERDICT_NEEDS_KEEP_TEXT : VERDICT_CARRIED;
+    return kind == NAMESPACE_UNKNOWN && !state->metadata->keep_text ? VERDICT_NEEDS_KEEP_TEXT : VERDICT_CARRIED;
 }
 
-/* The verdict on a property of TEXT bytes, whose names have VERDICT. Its text counts if it is carried. */
-static enum verdict judge_property(struct filter_state *state, enum verdict verdict, size_t text)
+/* Note the namespace that a prefix is declared for, until the innermost element is closed. A carried one is text. */
+static bool note_namespace(struct filter_state *state, struct span prefix, struct span value)
 {
-    if (verdict == VERDICT_CARRIED && !metadata_text_fits(state->filter, text))
-        verdict = VERDICT_NEEDS_KEEP_TEXT;
+    enum namespace_kind kind = find_kind(state, value);
+    if (state->namespace_count == NAMESPACES_MAX)
+        return false;
+    if (judge(state, kind, (struct span){0}) == VERDICT_CARRIED &&
+        !metadata_take_text(state->metadata, METADATA_XMP, value.end - prefix.start))
+        kind = NAMESPACE_UNKNOWN;
+    state->namespaces[state->namespace_count].prefix = prefix;
+    state->namespaces[state->namespace_count++].kind = kind;
+    return true;
+}
+
+/* Add a name to the property that is open, with TEXT bytes. */
+static void add_to_property(struct filter_state *state, enum verdict verdict, size_t text)
+{
+    state->text += text;
+    state->verdict = verdict > state->verdict ? verdict : state->verdict;
+}
+
+/* Is a property of TEXT bytes carried, whose names have VERDICT? Then its text counts. */
+static bool take_property(struct filter_state *state, enum verdict verdict, size_t text)
+{
     if (verdict == VERDICT_NEEDS_KEEP_TEXT)
-        state->filter->reasons |= 1u << METADATA_NEEDS_KEEP_TEXT;
-    if (verdict == VERDICT_CARRIED)
-        state->filter->text_bytes += text;
-    return verdict;
+        metadata_drop(state->metadata, METADATA_XMP, METADATA_NEEDS_KEEP_TEXT);
+    return verdict == VERDICT_CARRIED && metadata_take_text(state->metadata, METADATA_XMP, text);
 }
 
 /* ---- Markup ---- */
@@ -304,27 +310,29 @@ static bool read_attribute(struct filter_state *state, struct span *name, struct
     return true;
 }
 
-/* Copy an attribute with its property, or as one. DECLARES says whether it declares a namespace. */
-static bool copy_attribute(struct filter_state *state, struct span name, struct span value, bool declares)
+/* Copy an attribute with its property, or as one, if its NAME is carried. */
+static bool copy_attribute(struct filter_state *state, struct span name, struct span value)
 {
     struct span prefix, local;
     split_name(state, name, &prefix, &local);
-    const enum namespace_kind kind = declares                     ? find_kind(state, value)
-                                     : prefix.start == prefix.end ? NAMESPACE_RDF /* it has no namespace */
-                                                                  : kind_of_prefix(state, prefix);
-    const size_t end = value.end + 1, size = end - name.start;
+    const enum namespace_kind kind = prefix.start == prefix.end ? NAMESPACE_RDF /* it has no namespace */
+                                                                : kind_of_prefix(state, prefix);
     const enum verdict verdict = judge(state, kind, local);
-    if (state->property > 0) {
-        state->text += size;
-        state->verdict = verdict > state->verdict ? verdict : state->verdict;
-    } else if (declares && verdict != VERDICT_CARRIED) {
-        return true; /* what uses it is not carried either */
-    } else {
-        if (judge_property(state, verdict, size) != VERDICT_CARRIED)
-            return true;
-        state->properties += !declares && kind != NAMESPACE_RDF;
-    }
+    const size_t end = value.end + 1, size = end - name.start;
+    if (state->property > 0)
+        add_to_property(state, verdict, size);
+    else if (take_property(state, verdict, size))
+        state->properties += kind != NAMESPACE_RDF;
+    else
+        return true;
     return copy(state, " ", 1) && copy_span(state, name.start, end);
+}
+
+/* Copy the declaration of a namespace if names of it are carried. */
+static bool copy_declaration(struct filter_state *state, struct span name, struct span prefix, struct span value)
+{
+    return judge(state, kind_of_prefix(state, prefix), (struct span){0}) != VERDICT_CARRIED ||
+           (copy(state, " ", 1) && copy_span(state, name.start, value.end + 1));
 }
 
 /* Read the attributes of a tag. First note the namespaces that they declare; then, with COPIED, copy those that are
@@ -339,7 +347,10 @@ static bool read_attributes(struct filter_state *state, bool copied)
         if (!apart || !read_attribute(state, &name, &value))
             return false;
         const bool declares = is_declaration(state, name, &prefix);
-        if (copied ? !copy_attribute(state, name, value, declares) : declares && !note_namespace(state, prefix, value))
+        const bool done = !copied    ? !declares || note_namespace(state, prefix, value)
+                          : declares ? copy_declaration(state, name, prefix, value)
+                                     : copy_attribute(state, name, value);
+        if (!done)
             return false;
     }
 }
@@ -357,20 +368,16 @@ static void open_element(struct filter_state *state, struct span name)
     struct span prefix, local;
     split_name(state, name, &prefix, &local);
     const enum namespace_kind kind = kind_of_prefix(state, prefix);
-    const enum verdict verdict = judge(state, kind, local);
     const bool item = kind == NAMESPACE_RDF && span_is(state, local, "li"); /* many short keywords are a short text */
     const size_t size = item ? 1 : name.end - name.start;
-    if (state->property == 0 && is_frame(state, kind, local)) {
-        state->filter->text_bytes += size;
+    if (state->property == 0 && is_frame(state, kind, local) && metadata_take_text(state->metadata, METADATA_XMP, size))
         return;
-    }
     if (state->property == 0) {
         state->property = state->depth;
         state->text = 0;
         state->verdict = VERDICT_CARRIED;
     }
-    state->text += size;
-    state->verdict = verdict > state->verdict ? verdict : state->verdict;
+    add_to_property(state, judge(state, kind, local), size);
 }
 
 /* Close the innermost element. It disappears from the output if it is or contains no property that is carried. */
@@ -380,7 +387,7 @@ static void close_element(struct filter_state *state)
     state->namespace_count = state->open[depth - 1].namespace_count;
     if (state->property == depth) {
         state->property = 0;
-        state->properties += judge_property(state, state->verdict, state->text) == VERDICT_CARRIED;
+        state->properties += take_property(state, state->verdict, state->text);
     }
     if (state->property == 0 && state->properties == state->open[depth - 1].properties)
         state->out->size = state->open[depth - 1].begin;
@@ -403,7 +410,7 @@ static bool read_start_tag(struct filter_state *state)
     if (!copy_span(state, start, name->end) || !read_attributes(state, true))
         return false;
     const bool empty = skip_text(state, "/");
-    if (!skip_text(state, ">") || !copy(state, "/>" + !empty, 1 + empty))
+    if (!skip_text(state, ">") || !copy(state, empty ? "/>" : ">", empty ? 2 : 1))
         return false;
     if (empty)
         close_element(state);
@@ -468,18 +475,21 @@ static bool read_packet(struct filter_state *state)
     return state->has_root && state->depth == 0;
 }
 
-bool xmp_rebuild(const uint8_t *bytes, size_t size, struct metadata_filter *filter, struct blob *xmp)
+bool xmp_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, bool turned, struct blob *xmp)
 {
     static const char head[] = "<?xpacket begin=\"\xef\xbb\xbf\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>";
     static const char tail[] = "<?xpacket end=\"w\"?>";
-    struct filter_state state = {.bytes = bytes, .size = size, .filter = filter, .out = xmp};
+    const struct metadata before = *metadata;
+    struct filter_state state = {.bytes = bytes, .size = size, .metadata = metadata, .turned = turned, .out = xmp};
     *xmp = (struct blob){0};
     if (size == 0)
         return true;
     const bool done = copy(&state, head, sizeof head - 1) && read_packet(&state) && copy(&state, tail, sizeof tail - 1);
     if (!done || state.properties == 0)
         blob_free(xmp);
-    if (!done)
-        filter->reasons = 1u << METADATA_DAMAGED;
+    if (!done) {
+        *metadata = before;
+        metadata_drop(metadata, METADATA_XMP, METADATA_DAMAGED);
+    }
     return !state.no_memory;
 }

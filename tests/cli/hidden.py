@@ -226,6 +226,31 @@ def test_codes(test):
     test.check(pieces[0] in everything("out.jpg"), "--keep-text")
 
 
+def test_frames(test):
+    """What is around the properties of a packet is no place to hide either: names, prefixes, and the choice of them."""
+    piece = 4 * base64.urlsafe_b64encode(thumbnail("png")).decode().replace("=", "").replace("-", ".")
+    names = [f"a{i}.{piece[i:i + 60]}" for i in range(0, len(piece), 60)]
+    rdf = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+    for name, elements in {
+        "frames": "".join(f"<{name}:Description xmlns:{name}='{rdf}'><dc:title>x</dc:title></{name}:Description>"
+                          for name in names),
+        "empty frames": "".join(f"<{name}:Description xmlns:{name}='{rdf}'/>" for name in names),
+        "elements of RDF": "".join(f"<rdf:{name}/>" for name in names),
+        "properties": "".join(f"<dc:{name}>x</dc:{name}>" for name in names),
+        "items": "<dc:title>" + "".join(f"<{name}:li xmlns:{name}='{rdf}'/>" for name in names) + "</dc:title>",
+        "many items": "<dc:title><rdf:Seq>" + "<rdf:li/><rdf:li></rdf:li>" * 2000 + "</rdf:Seq></dc:title>",
+        "texts between": "".join(f"{name}<rdf:Description/>" for name in names),
+        "declarations": "".join(f"<rdf:Description xmlns:{name}='{rdf}'><dc:title>x</dc:title></rdf:Description>"
+                                for name in names),
+    }.items():
+        test.write("in.png", png(chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + xmp_packet("", elements))))
+        test.run("-q", "identity", "in.png", "out.png")
+        check_file(test, "out.png")
+        packet = next(body for kind, body in chunks("out.png") if kind == b"iTXt")
+        found = sum(len(part) for part in names if part.encode() in packet)
+        test.check(found <= 8000 and len(packet) < 20000, f"{name}: {found} of {len(piece)} in {len(packet)} bytes")
+
+
 def test_profile(test):
     """A profile ends where its header says, and nothing hides between its tags."""
     data, made = thumbnail("jpeg"), profile()

@@ -95,8 +95,8 @@ static struct blob rebuild(const struct block *block, size_t size, bool turned)
     uint8_t *exact = malloc(size > 0 ? size : 1);
     assert_non_null(exact);
     memcpy(exact, block->bytes, size);
-    struct metadata_filter filter = {.turned = turned};
-    assert_true(exif_rebuild(exact, size, &filter, &exif));
+    struct metadata metadata = {0};
+    assert_true(exif_rebuild(&metadata, exact, size, turned, &exif));
     free(exact);
     return exif;
 }
@@ -187,9 +187,9 @@ static void test_carried(void **state)
 
         /* Once more changes nothing: what was built is carried as a whole. */
         struct blob again = {0};
-        struct metadata_filter filter = {.turned = turned};
-        assert_true(exif_rebuild(exif.bytes, exif.size, &filter, &again));
-        assert_int_equal(filter.reasons, 0);
+        struct metadata metadata = {0};
+        assert_true(exif_rebuild(&metadata, exif.bytes, exif.size, turned, &again));
+        assert_int_equal(metadata.dropped, 0);
         assert_int_equal(again.size, exif.size);
         assert_memory_equal(again.bytes, exif.bytes, exif.size);
         blob_free(&again);
