@@ -512,8 +512,8 @@ size_t generator_index(const char *spec, size_t length)
     return i;
 }
 
-/* Make the filter SPEC with these parameters, for samples of more than 8 bits (IS_16_BIT) or of 8. WEIGHTS is memory, as
- * for struct generator. */
+/* Make the filter SPEC with these parameters, for samples of more than 8 bits (IS_16_BIT) or of 8. WEIGHTS is memory,
+ * as for struct generator. */
 static bool generate(const char *spec, const struct generator *generator, const struct number *parameters,
                      bool is_16_bit, double *weights, struct filter *filter)
 {
