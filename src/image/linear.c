@@ -168,7 +168,7 @@ struct linear *linear_allocate(struct error *error)
 
 bool linear_set(struct linear *linear, const struct curve *curves, int count, int bits)
 {
-    struct curve own[3];
+    struct curve own[3] = {{.count = 0}};
     count = count_different(curves, count);
     for (int i = 0; i < count; i++)
         own[i] = is_srgb(&curves[i]) ? curve_srgb : curves[i];
