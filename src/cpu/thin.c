@@ -14,6 +14,7 @@
 
 #include "cpu/cpu.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,6 +183,7 @@ static void join_segments(const struct filter *f, const struct plane *from, cons
                           int last_row, const struct plane *out)
 {
     const size_t size = sample_bytes(out->sample);
+    assert(s->rows > 0);
     for (int c = 0; c < out->count; c++)
         for (int y = first_row; y < last_row; y++) {
             const int k = (y - first_row) / s->rows, row = (y - first_row) % s->rows + f->anchor_y;
