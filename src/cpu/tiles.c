@@ -245,7 +245,7 @@ static void convolve_in_passes(const struct tiling *tiling, const struct tile *t
     char *first_sum = rings + (size_t)(program->sum_parts * tiling->ring_rows) * tiling->ring_bytes;
     char *spare = first_sum + (size_t)tiling->sum_rows * tiling->ring_bytes;
     const int unit = rows_in_one(first->target);
-    const void *rows[FILTER_PASS_MAX + COLUMN_GROUP_MAX];
+    const void **rows = (const void **)(spare + tiling->spare_bytes); /* too many for a small stack */
     void *outs[OUTS_MAX], *sums[JOINED_ROWS_MAX][OUTS_MAX];
     group_sums(tiling, first_sum, sums);
     for (int a = 0; a < OUTS_MAX; a++)
@@ -458,7 +458,8 @@ void tiles_choose(struct tiling *tiling, int threads)
     tiling->spare_bytes = round_up((size_t)tiling->tile_width * sample_bytes(tiling->in->sample), SCRATCH_ALIGNMENT);
     tiling->scratch_bytes = (size_t)(tiling->input_sets * tiling->input_rows) * tiling->input_bytes +
                             (size_t)(program->sum_parts * tiling->ring_rows + tiling->sum_rows) * tiling->ring_bytes +
-                            tiling->spare_bytes;
+                            tiling->spare_bytes +
+                            round_up((FILTER_PASS_MAX + COLUMN_GROUP_MAX) * sizeof(void *), SCRATCH_ALIGNMENT);
     if (has_threshold)
         tiling->mark_bytes = round_up((size_t)tiling->tile_width * (size_t)tiling->tile_height, SCRATCH_ALIGNMENT);
     tiling->scratch_bytes += tiling->mark_bytes;
