@@ -410,7 +410,7 @@ static bool read_start_tag(struct filter_state *state)
     if (!copy_span(state, start, name->end) || !read_attributes(state, true))
         return false;
     const bool empty = skip_text(state, "/");
-    if (!skip_text(state, ">") || !copy(state, empty ? "/>" : ">", empty ? 2 : 1))
+    if (!skip_text(state, ">") || !copy(state, empty ? "/>" : ">", 1 + empty))
         return false;
     if (empty)
         close_element(state);
