@@ -210,7 +210,7 @@ static void split_8(const struct image *image, enum alpha alpha, const struct pl
         memcpy(planes->data, image->samples, (size_t)image->width);
         return;
     }
-    if (channels == 3) {
+    if (channels == 3 && planes->count == 3) {
         split_3(image->samples, image->width, plane_row(planes, 0, 0), plane_row(planes, 1, 0),
                 plane_row(planes, 2, 0));
         return;
@@ -235,7 +235,7 @@ static void merge_8(const struct plane *planes, enum alpha alpha, struct image *
         memcpy(image->samples, planes->data, (size_t)image->width);
         return;
     }
-    if (channels == 3) {
+    if (channels == 3 && planes->count == 3) {
         merge_3(plane_row(planes, 0, 0), plane_row(planes, 1, 0), plane_row(planes, 2, 0), image->width,
                 image->samples);
         return;
