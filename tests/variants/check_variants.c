@@ -169,7 +169,7 @@ static void print_instruction_sets(void)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.seed = 20261121};
+    struct options options = {.seed = 20261123};
     if (!parse(argc, argv, &options)) {
         fputs(usage, stderr);
         return 2;
