@@ -165,7 +165,7 @@ static bool prepare_worker(struct batch *batch, int index, struct error *error)
     job_worker->request.choice = batch->choice;
     job_worker->request.batch = is_single(batch) ? NULL : &batch->batch_choice;
     job_worker->threads = batch->threads;
-    job_worker->is_cpu_only = batch->choice == CHOICE_CPU || request->gpu_count == 0;
+    job_worker->is_cpu_only = batch->choice == CHOICE_CPU || request->gpu_count == 0 || !pipeline_may_have_gpu();
     if (request->gpu_count > 0) {
         job_worker->request.start = &request->gpus[(size_t)index % request->gpu_count];
         job_worker->request.device = job_worker->request.start->device;
