@@ -23,7 +23,7 @@ enum {
 static const struct codec table[] = {
     {
         .name = "parallel-jpeg",
-        .summary = "on all threads, byte for byte as libjpeg-turbo",
+        .summary = "on all threads, the bytes of libjpeg-turbo",
         .reads = JPEG,
         .writes = JPEG,
         .read_bits = 8,
@@ -42,7 +42,7 @@ static const struct codec table[] = {
     },
     {
         .name = "libjpeg-turbo",
-        .summary = "grey stays grey, the source's subsampling is kept",
+        .summary = "grey stays grey, and subsampling is kept",
         .reads = JPEG,
         .writes = JPEG,
         .read_bits = 8,

@@ -131,13 +131,12 @@ static void first_pass_row(void *context, int64_t index, int thread)
 
 static void store(const struct plane *out, int channel, int y, int x, double value)
 {
-    void *row = plane_row(out, channel, y);
     if (out->sample == SAMPLE_F32)
-        ((float *)row)[x] = (float)value;
+        ((float *)plane_row(out, channel, y))[x] = (float)value;
     else if (out->sample == SAMPLE_U8)
-        ((uint8_t *)row)[x] = (uint8_t)value;
+        ((uint8_t *)plane_row(out, channel, y))[x] = (uint8_t)value;
     else
-        ((uint16_t *)row)[x] = (uint16_t)value;
+        ((uint16_t *)plane_row(out, channel, y))[x] = (uint16_t)value;
 }
 
 /* The output of a plane. *HAS_DETAIL becomes true if an unsharp mask changes the pixel because of this plane. */

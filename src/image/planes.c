@@ -3,6 +3,7 @@
  * Planes on the host: lay them out, split an image into them, and merge them again. On a device,
  * kernels/device/planes.cu does the same and gives the same bytes. */
 #include "base/clones.h"
+#include "base/round.h"
 #include "image/image.h"
 #include "image/linear.h"
 
@@ -36,7 +37,7 @@ bool plane_allocate(struct plane *plane, enum sample sample, int width, int heig
     size_t size;
     if (!plane_layout(plane, sample, width, height, count, &size, error))
         return false;
-    plane->data = aligned_alloc(ROW_ALIGNMENT, size);
+    plane->data = aligned_alloc(ROW_ALIGNMENT, round_up(size, ROW_ALIGNMENT));
     return plane->data != NULL || error_no_memory(error, "%d planes of %d x %d samples", count, width, height);
 }
 

@@ -388,7 +388,8 @@ def profile_segments(data, size=60000):
 def test_jpeg():
     """A JPEG has the curve of its profile, in any number of segments, or of EXIF: the result is that of a PNG."""
     write("in.png", picture(3, 8))
-    gpuconv("--subsampling", "444", "identity", "in.png", "plain.jpg")
+    full = ["--subsampling", "444"] if harness.has_codec(PROGRAM, "libjpeg-turbo") else []  # as stb writes
+    gpuconv(*full, "identity", "in.png", "plain.jpg")
     gpuconv("identity", "plain.jpg", "plain.png")
     samples = read("plain.png")
     with open("plain.jpg", "rb") as file:
