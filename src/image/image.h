@@ -174,8 +174,9 @@ static inline void *plane_row(const struct plane *planes, int channel, int y)
     return (char *)planes->data + (size_t)channel * planes->plane_bytes + (size_t)y * planes->row_bytes;
 }
 
-/* Lay out COUNT planes with rows padded to 64 bytes, unless they are shorter. Sets *SIZE to the bytes that they need and
- * plane->data to NULL; the caller reserves the bytes and sets plane->data. Fails if no memory could hold them. */
+/* Lay out COUNT planes with rows padded to 64 bytes, unless they are shorter. Sets *SIZE to the bytes that they need, a
+ * multiple of 64, and plane->data to NULL; the caller reserves the bytes and sets plane->data. Fails if no memory could
+ * hold them. */
 bool plane_layout(struct plane *plane, enum sample sample, int width, int height, int count, size_t *size,
                   struct error *error);
 

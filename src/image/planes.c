@@ -29,6 +29,7 @@ bool plane_layout(struct plane *plane, enum sample sample, int width, int height
     if (__builtin_mul_overflow(plane->row_bytes, (size_t)height, &plane->plane_bytes) ||
         __builtin_mul_overflow(plane->plane_bytes, (size_t)count, size) || *size > PTRDIFF_MAX)
         return error_no_memory(error, "%d planes of %d x %d samples", count, width, height);
+    *size = round_up(*size, ROW_ALIGNMENT);
     return true;
 }
 
@@ -37,7 +38,7 @@ bool plane_allocate(struct plane *plane, enum sample sample, int width, int heig
     size_t size;
     if (!plane_layout(plane, sample, width, height, count, &size, error))
         return false;
-    plane->data = aligned_alloc(ROW_ALIGNMENT, round_up(size, ROW_ALIGNMENT));
+    plane->data = aligned_alloc(ROW_ALIGNMENT, size);
     return plane->data != NULL || error_no_memory(error, "%d planes of %d x %d samples", count, width, height);
 }
 
