@@ -242,8 +242,10 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     };
     struct batch_totals totals;
     struct batch_request batch = *request;
-    if (!report_open(&output.report, options->report, run, error))
+    if (!report_open(&output.report, options->report, run, error)) {
+        report_close(&output.report, NULL);
         return print_error_line(error);
+    }
     batch.report = &output.report;
     const bool done = batch_run(&batch, &callbacks, &totals, error);
     if (totals.signal != 0) { /* workers still run: release nothing, and wait for none */
