@@ -95,8 +95,8 @@ static __device__ __forceinline__ void load_taps(const uint4 *from, uint32_t (&t
     }
 }
 
-/* Add the products of PARTS parts of taps and COUNT bytes of 8 rows or columns each to the sums of their
- * weights. Unless ALL, the parts of the taps that are zero in block K are left out. */
+/* Add the products of PARTS parts of taps and COUNT bytes of 8 rows or columns each to the sums of their weights.
+ * Unless ALL, the parts of the taps that are zero in block K are left out. */
 template <bool ALL, int PARTS, int COUNT>
 static __device__ __forceinline__ void
 add_products(matrix (&sum)[PARTS + COUNT - 1][eights], const uint32_t (&taps)[PARTS][4],
@@ -287,7 +287,8 @@ static __device__ __forceinline__ uint32_t finish_quads(const struct passes &pas
     return marks;
 }
 
-/* Write the bits of finish_quads to bytes, of which TO is that of the lane's first output, at (Y, X). */
+/* Set the byte of each output whose bit in BITS, from finish_quads, is set. TO is the byte of the lane's first output,
+ * at (Y, X). */
 static __device__ __forceinline__ void store_marks(const struct launch &launch, uint32_t bits, unsigned char *to,
                                                    size_t pitch, int y, int x)
 {

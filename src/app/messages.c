@@ -37,7 +37,7 @@ void print_warning(const struct options *options, const char *name, const char *
 
 /* ---- Counted warnings ---- */
 
-/* Of each kind so many warnings are printed. */
+/* The warnings of each kind that are printed. */
 enum { FIRST_WARNINGS = 3 };
 
 /* Write the warning TEXT to ALL, with DETAIL for its "%s". */

@@ -30,8 +30,9 @@ struct error {
     enum error_code code;
     bool no_new_files;  /* a file could not be written, because its folder or disk is full or read-only */
     char subject[4097]; /* the file that failed, or empty; PATH_MAX is 4096 */
-    char
-        message[2048]; /* one sentence; longer text is cut. Many functions have an error on a stack that may be small */
+    /* One sentence; longer text is cut. It is no larger because many functions have an error on a stack that may be
+     * small. */
+    char message[2048];
 };
 
 /* An upper bound of the bytes that error_text writes, with the NUL. */

@@ -33,9 +33,8 @@ struct memory_budget {
     size_t max;         /* bytes that one job may need: the given limit, or SIZE_MAX */
     size_t file_max;    /* by budget_file_max, which reads many files */
     size_t limit, used; /* bytes of all jobs; only a job that runs alone may exceed the limit */
-    size_t
-        waiting; /* jobs between budget_begin_wait and budget_end_wait; before them no job begins that holds nothing */
-    bool taken;  /* one of them has its turn */
+    size_t waiting;     /* jobs between budget_begin_wait and budget_end_wait; no new job begins before them */
+    bool taken;         /* one of them has its turn */
 };
 
 /* Open a budget of GIVEN bytes; 0: of the default. */

@@ -52,9 +52,9 @@ struct batch_callbacks {
 };
 
 /* Do all jobs. Fails only if it cannot begin; failed jobs are counted. The signals that end a program are blocked
- * meanwhile. If one comes, writing stops, the jobs under way are reported as
- * interrupted, and totals->signal is set; totals->count is 0 if a callback hangs. Workers
- * may then still use the request and the callbacks, so the caller must release nothing and call _exit. */
+ * meanwhile. If one comes, writing stops, the jobs under way are reported as interrupted, and totals->signal is set;
+ * totals->count is 0 if a callback hangs. Workers may then still use the request and the callbacks, so the caller must
+ * release nothing and call _exit. */
 bool batch_run(const struct batch_request *request, const struct batch_callbacks *callbacks,
                struct batch_totals *totals, struct error *error);
 

@@ -27,7 +27,7 @@ struct others {
     bool more; /* there are other suffixes, or files without one */
 };
 
-/* What becomes of a folder. Of several, the first of these counts. */
+/* How a folder is used. If the search meets it several times, the first of these values counts. */
 enum folder_use {
     FOLDER_READ,
     FOLDER_LEFT_OUT, /* there is no -r */
@@ -44,8 +44,8 @@ struct folder {
 /* Builds a list of jobs or a tree. */
 struct list_builder {
     const struct list_request *request;
-    /* Add the file at PATH. RELATIVE is the end of it, below the folder that the user named. STATUS is NULL for
-     * a file or folder that cannot be read, for the reason in errno. */
+    /* Add the file at PATH. RELATIVE is the end of it, below the folder that the user named. STATUS is NULL for a file
+     * or folder that cannot be read, for the reason in errno. */
     bool (*add)(struct list_builder *builder, const char *path, const char *relative, const struct stat *status);
     struct file_list *list;
     struct file_tree *tree;

@@ -66,9 +66,9 @@ static bool find_shard(const struct engine *engine, struct shard *shard, struct 
     return true;
 }
 
-/* A task of srun, or the script of a batch job. A script looks like the first task, but nobody
- * starts the others, so their files would stay undone. One that is submitted from inside a step inherits that step's
- * variables. Only SLURM_UMASK tells: srun sets it, and slurmstepd takes it from scripts. */
+/* A task of srun, or the script of a batch job. A script looks like the first task, but nobody starts the others, so
+ * their files would stay undone. One that is submitted from inside a step inherits that step's variables. Only
+ * SLURM_UMASK tells: srun sets it, and slurmstepd takes it from scripts. */
 static bool find_slurm_shard(const struct engine *engine, struct shard *shard, struct error *error)
 {
     const char *count = is_set("SLURM_NTASKS") ? "SLURM_NTASKS" : "SLURM_JOB_NUM_NODES";

@@ -423,8 +423,8 @@ size_t codec_file_bound(const struct image *shape, const struct format *format, 
     return (settings->quality <= 90 || !format->is_lossy ? samples + samples / 1024 : 9 * samples / 4) + height + OTHER;
 }
 
-/* The buffer of a file doubles as needed. A small one is copied, and then both are in memory. Of a large one, only the
- * pages that are written; quarters make the steps few. */
+/* A small buffer of a file doubles as needed; while it is copied, both are in memory. A large one is moved, grows by
+ * quarters, and occupies only the pages that are written. */
 size_t codec_file_need(size_t size)
 {
     enum { FIRST = 1 << 18 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * THE TABLE of formats: a row for each. All differences between formats are in their rows. Apart from
- * the codecs, no other code names a format. */
+ * THE TABLE of formats: a row for each. All differences between formats are in their rows. Apart from the codecs, no
+ * other code names a format. */
 #ifndef GPUCONV_FORMAT_H
 #define GPUCONV_FORMAT_H
 

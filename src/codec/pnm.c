@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The codec `parallel-pnm`: PGM, PPM and PAM. Their samples are those of an image, so rows are copied in any order, between the
- * file in memory and the stream. */
+ * The codec `parallel-pnm`: PGM, PPM and PAM. Their samples are those of an image, so rows are copied in any order,
+ * between the file in memory and the stream. */
 #include "codec/codec_internal.h"
 
 #include "base/bytes.h"

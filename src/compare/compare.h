@@ -75,9 +75,9 @@ bool ssim_compute(const struct image *expected, const struct image *actual, stru
                   struct error *error);
 
 /* Set PICTURE to an image that shows where and how much two images of one shape differ. It is grey or RGB with 8 bits.
- * Equal pixels are black. In the others each colour is the absolute difference, scaled so that the largest
- * one in the picture is 255. A pixel that differs in alpha alone is grey. Release it with image_free. Fails if there is
- * not enough memory. */
+ * Equal pixels are black. In the others each colour is the absolute difference, scaled so that the largest one in the
+ * picture is 255. A pixel that differs in alpha alone is grey. Release it with image_free. Fails if there is not enough
+ * memory. */
 bool difference_picture(const struct image *expected, const struct image *actual, struct image *picture,
                         struct error *error);
 

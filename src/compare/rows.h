@@ -85,8 +85,8 @@ struct update_request {
 };
 
 /* Copy actual files over the expected ones: the different and the new ones, not the tolerated ones. Each copy is
- * atomic. Fails before the first step if a row has a problem or links lead a copy to the file of another
- * row, and at the first file that cannot be written. */
+ * atomic. Fails before the first step if a row has a problem or links lead a copy to the file of another row, and at
+ * the first file that cannot be written. */
 bool rows_update(const struct compare_rows *rows, const struct update_request *request, struct error *error);
 
 #endif

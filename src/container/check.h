@@ -33,9 +33,9 @@ struct codec_info {
     const struct codec *codec;   /* by codec_choose_reader; after codec_decode, the one that has read the file */
 };
 
-/* Check the SIZE bytes of a PNG from its signature to IEND, of a JPEG from SOI to EOI, or of a PGM, PPM or PAM up
- * to its last row. Bytes after that are named in INFO->other_content and ignored. Fill INFO. NAME is the file's name,
- * for the error. */
+/* Check the SIZE bytes of a PNG from its signature to IEND, of a JPEG from SOI to EOI, or of a PGM, PPM or PAM up to
+ * its last row. Bytes after that are named in INFO->other_content and ignored. Fill INFO. NAME is the file's name, for
+ * the error. */
 bool png_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
 bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
 bool pnm_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);

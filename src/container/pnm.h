@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Netpbm's binary formats: PGM (P5), PPM (P6) and PAM (P7). A header in ASCII stands before the samples, which are not
- * compressed. Those of 16 bits are big-endian. */
+ * compressed. Samples of 16 bits are big-endian. */
 #ifndef GPUCONV_PNM_H
 #define GPUCONV_PNM_H
 

@@ -34,7 +34,7 @@ static bool is_blank(int byte)
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
-/* NUMBER with one more digit. What is no number up to INT32_MAX becomes a larger one, and stays so. */
+/* NUMBER with one more digit. INT64_MAX if BYTE is no digit, or if NUMBER is above INT32_MAX already. */
 static int64_t add_digit(int64_t number, int byte)
 {
     return number <= INT32_MAX && byte >= '0' && byte <= '9' ? 10 * number + byte - '0' : INT64_MAX;

@@ -580,7 +580,7 @@ static void unsharp(const struct passes *p, enum sample sample, const void *blur
     }
 }
 
-/* The marks of one sample type, for which the levels of blurs are multiplied by UNIT. */
+/* Set the marks for samples of one type. The levels of a blur are multiples of 1 / UNIT. */
 #define MARK(type, blur_type, detail_type, unit, least)                                                                \
     for (int x = 0; x < width; x++) {                                                                                  \
         const detail_type e = ((const type *)in)[x] * (unit) - ((const blur_type *)blurs)[x];                          \

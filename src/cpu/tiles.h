@@ -39,8 +39,7 @@ void tiles_choose(struct tiling *tiling, int threads);
 /* The number of tiles in all planes. */
 int64_t tiles_count(const struct tiling *tiling);
 
-/* Convolve tile number INDEX in the scratch of THREAD. CONTEXT is a struct tiling. A
- * function for parallel_for. */
+/* Convolve tile number INDEX in the scratch of THREAD. CONTEXT is a struct tiling. A function for parallel_for. */
 void tile_convolve(void *context, int64_t index, int thread);
 
 #endif

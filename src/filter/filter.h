@@ -156,9 +156,8 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
  *   - a path without a slash, if no filter has that name.
  *
  * The search path is $GPUCONV_FILTERS (folders separated by colons), then $XDG_CONFIG_HOME/gpuconv/filters or
- * ~/.config/gpuconv/filters, then the installed folder. All errors are ERROR_USAGE, except
- * a lack of memory. FILTER16 is memory for filter->filter16, and must live as long as FILTER; if it is NULL, there is
- * none. */
+ * ~/.config/gpuconv/filters, then the installed folder. All errors are ERROR_USAGE, except a lack of memory. FILTER16
+ * is memory for filter->filter16, and must live as long as FILTER; if it is NULL, there is none. */
 bool filter_find(const char *spec, struct filter *filter, struct filter *filter16, struct error *error);
 
 /* Is SPEC, or the first of a chain, the name of a filter? Its parameters may be wrong or missing. */
@@ -172,8 +171,8 @@ typedef bool filter_finder(const char *spec, struct filter *filter, struct filte
 bool filter_find_all(const char *argument, filter_finder *find, struct filter **filters, size_t *count,
                      struct error *error);
 
-/* Rotate the taps of each grid and the anchor by 180 degrees, also of filter->filter16. Correlation with the
- * result is true convolution with the original. */
+/* Rotate the taps of each grid and the anchor by 180 degrees, also of filter->filter16. Correlation with the result is
+ * true convolution with the original. */
 void filter_flip(struct filter *filter);
 
 /* The names of all filters, built in or on the search path, sorted, each once. *NAMES is one allocation; release it

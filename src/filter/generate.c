@@ -426,8 +426,8 @@ static bool make_disk(const struct number *parameters, bool is_16_bit, double *w
  * every sigma.
  *
  * Beyond a radius of 2 sigma the weights are positive. The outer ones, which move no output by more than a part of a
- * level, are left out. A smaller m makes the others sum to 0: it adds to them as much as was left
- * out, so both differences are equally large. */
+ * level, are left out. A smaller m makes the others sum to 0: it adds to them as much as was left out, so both
+ * differences are equally large. */
 static bool make_log(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
 {
     const double sigma = parameters[0].value;

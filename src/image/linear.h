@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A curve L(x): the light of a sample x, both from 0 to 1. What is outside counts as 0 or 1. */
+/* A curve L(x): the light of a sample x, both from 0 to 1. Samples and light below 0 count as 0, and above 1 as 1. */
 enum curve_kind {
     CURVE_POWER,   /* x >= d ? (a x + b)^g + e : c x + f, where g > 0, and a negative base counts as 0 */
     CURVE_SAMPLED, /* straight lines between entries */

@@ -88,7 +88,8 @@ bool exif_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, 
 /* The tag Orientation, 1 to 8, of a block from exif_rebuild or an empty one. 1 if it has no valid value. */
 int exif_orientation(const struct blob *exif);
 
-/* The colours that such a block or an empty one declares. Those of Adobe RGB (1998) have an index of interoperability. */
+/* The colours that a block from exif_rebuild, or an empty one, declares. An index of interoperability declares Adobe
+ * RGB (1998). */
 enum exif_colours { EXIF_COLOURS_NONE, EXIF_COLOURS_SRGB, EXIF_COLOURS_ADOBE, EXIF_COLOURS_OTHER };
 enum exif_colours exif_colours(const struct blob *exif);
 

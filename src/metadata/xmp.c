@@ -3,8 +3,8 @@
  * XMP: a packet of XML (XML 1.0, without document types). The filter walks over it, checks that it is well-formed, and
  * copies the properties that describe the picture. A property is an attribute or an element directly inside of
  * rdf:Description (XMP specification, part 1, section 7). It is copied as a whole or not at all, so the copy is
- * well-formed too. Of the rest, only rdf:Description and the elements that contain it are copied, if they contain a
- * property that is. They count as text, and so does each element, because the choice among empty ones is a code too. */
+ * well-formed too. Around the copied properties, only rdf:Description and the elements that contain it are copied. They
+ * count as text. So does each element of a property, because the choice among empty elements could be a code. */
 #include "metadata/metadata_internal.h"
 
 #include "base/text.h"

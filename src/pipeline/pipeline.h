@@ -59,9 +59,8 @@ struct pipeline_input {
 
 struct pipeline {
     const struct request *request;
-    struct linear
-        *linear;      /* set its tables for each image, before it is filtered; NULL unless the request asks for it */
-    struct error why; /* its message says why this backend was chosen */
+    struct linear *linear; /* NULL unless the request asks for it; set its tables before each image is filtered */
+    struct error why;      /* its message says why this backend was chosen */
 
     /* The plan for the image at work. pipeline_plan makes it. */
     struct phases *phases;
