@@ -95,7 +95,7 @@ class Tables:
         return None
 
     def nine(self, variant, sample):
-        """The variant's time for 9 x 9 random taps. Those of a separable variant are of rank 1."""
+        """The variant's time for 9 x 9 random taps. A separable variant has taps of rank 1."""
         return self.find("rank1-9" if variant == "separable" else "int8-9", sample, variant=variant)
 
     def fastest_peer(self, name, sample):
@@ -197,7 +197,7 @@ class Tables:
         return lines
 
     def profile(self):
-        """What bounds each variant. Of the stalls, the one that most waiting warps have."""
+        """What bounds each variant, and the stall that most waiting warps have."""
         peak = ".avg.pct_of_peak_sustained_"
         stall = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
         lines = head("variant", "instructions per output", "issue slots", "L1, shared memory, texture unit", "L2",

@@ -7,7 +7,7 @@
 
 static const int width = 1000, height = 700;
 
-/* One thread makes the output (x, y). Those at the edge have no whole window, and stay 0. */
+/* One thread makes the output (x, y). Outputs at the edge have no whole window, and stay 0. */
 static __global__ void convolve(const float *in, const float *taps, float *out)
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;

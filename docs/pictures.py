@@ -5,8 +5,8 @@
     pictures.py GPUCONV            writes docs/pictures/*.png
     pictures.py GPUCONV --check    writes nothing, and fails where a picture is out of date or not in the manual
 
-What a border brings in is seen by moving the picture: a filter with one tap in its corner shows what lies that far
-outside. Four such filters, one for each corner, show all around."""
+Filters that move the picture show its borders: a filter with one tap in a corner moves samples from outside into the
+image. Four such filters, one for each corner, show all sides."""
 import os
 import re
 import subprocess

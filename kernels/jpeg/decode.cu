@@ -9,7 +9,7 @@ namespace
 {
 constexpr size_t alignment = 256;
 
-/* What comes before the segments and the bytes in page-locked memory. All of it goes to the device in one copy. */
+/* The beginning of the page-locked memory. The segments and the bytes follow, and one copy takes all to the device. */
 struct header {
     struct huffman_table tables[max_tables];
     uint16_t quantisers[JPEG_TABLES][JPEG_BLOCK]; /* column by column */

@@ -5,10 +5,10 @@
  * DC.
  *
  *     load     pixels to Y, Cb and Cr in shared memory, chroma reduced
- *     block    a thread makes the DCT of a block in registers, quantises it, and leaves its coefficients in shared memory
+ *     block    a thread makes the DCT of a block in registers, quantises it and stores it in shared memory
  *     code     a sum over the threads places their bits in the tile, as if it began at bit 0
  *     place    a sum over all tiles before says at which bit of the scan the tile begins
- *     store    the tile's bytes, shifted to that bit. A second sum counts the bytes FF before, each of which a 0 follows
+ *     store    the tile's bytes, shifted to that bit. A second sum counts the bytes FF before; a 0 follows each
  *
  * A tile stores the bytes that end in it, and the last one pads with ones. So each byte has one writer, and the result
  * does not depend on the order of the tiles. */

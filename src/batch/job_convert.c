@@ -148,8 +148,8 @@ static bool decode_image(struct conversion *conversion)
     return done;
 }
 
-/* The chroma subsampling J:a:b of three digits. Of J = 4 samples in a row, a have a colour in the first row and b in
- * the second; 0 there: the two rows share it. */
+/* The chroma subsampling J:a:b of three digits. In two rows of J = 4 samples, the first row has a colours and the
+ * second b. If b is 0, both rows share the colours. */
 static struct chroma_subsampling chroma_of(int digits)
 {
     const int a = digits / 10 % 10, b = digits % 10;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a line begins with. In a JSON string, quotation marks have a backslash before them, so no name contains this. */
+/* The beginning of each line. In a JSON string, quotation marks have a backslash before them, so no name has this. */
 static const char beginning[] = "{\"status\":\"";
 
 /* Read the line of a report at TEXT, after its beginning. Returns false if it is damaged or of another kind. */

@@ -19,7 +19,7 @@
 /* The bytes of a recipe in hexadecimal digits, with the NUL. Equal recipes make the same bytes of the same file. */
 enum { RECIPE_TEXT = 17 };
 
-/* What a file was replaced by. */
+/* The bytes that replaced a file. */
 struct journal_entry {
     size_t size;
     char hash[SHA256_TEXT];

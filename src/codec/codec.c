@@ -18,8 +18,8 @@ enum {
     PNM = 1 << FORMAT_PGM | 1 << FORMAT_PPM | 1 << FORMAT_PNM | 1 << FORMAT_PAM
 };
 
-/* The fastest codec comes first, as measured on a photo of 15 Mpixel (docs/benchmarks.md). stb is the last resort. Up to
- * its limits it reads all PNGs and JPEGs that codec_inspect accepts, except rare JPEGs: it would accept damaged ones. */
+/* The fastest codec comes first, as measured on a photo of 15 Mpixel (docs/benchmarks.md), and stb last. Up to its
+ * limits stb reads all PNGs and JPEGs that codec_inspect accepts, except rare JPEGs: it would accept damaged ones. */
 static const struct codec table[] = {
     {
         .name = "parallel-jpeg",

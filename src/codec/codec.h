@@ -19,7 +19,7 @@
 
 struct thread_pool; /* base/parallel.h */
 
-/* What not every codec writes. */
+/* Properties of a JPEG that not every codec can write. */
 enum jpeg_option { JPEG_OPTION_SUBSAMPLING = 1, JPEG_OPTION_QUANTISERS = 2, JPEG_OPTION_PROGRESSIVE = 4 };
 
 /* How to decode and encode. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What netpbm's formats share. */
+/* The fields that are alike in netpbm's formats. */
 #define PNM_FIELDS                                                                                                     \
     .max_side = FORMAT_SIDE_MAX, .max_bits = 16, .work_of_byte = 1, .unit_rows = 1, .check = pnm_check,                \
     .read_metadata = metadata_read_none, .write_metadata = metadata_write_none

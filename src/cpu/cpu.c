@@ -9,8 +9,8 @@
  * 3. One instruction multiplies and adds 2 or 4 taps in 32 bits, where the machine has it. Taps that do not fit in 16
  *    or 8 bits are split into parts.
  * 4. A separable filter has two passes. The first applies the row to each input row and leaves its sums in a ring. The
- *    second applies the column to that ring. A filter in two passes has rounded rows of sums. For samples of 16 bits, its
- *    row pass splits taps into digits, and its column pass sums in doubles.
+ *    second applies the column to that ring. A filter in two passes has rounded rows of sums. For samples of 16 bits,
+ *    its row pass splits taps into digits, and its column pass sums in doubles.
  * 5. A filter of two grids has two passes over the same rows. Their rows of sums are then joined to outputs.
  * 6. Samples of 16 bits are read as words less 32768. 32 bits hold their sums up to sum|q| = 32767. Beyond that, every
  *    sum has two parts, which are joined in doubles: the sums of the samples' high and low bytes or, with two passes,

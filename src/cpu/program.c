@@ -475,8 +475,8 @@ static bool make_grids(const struct plan *plan, struct program *program)
 
 /* ---- Filters in two passes ---- */
 
-/* Samples of uint8_t where the sums of rows are shifted, in words and pairs, or else in integers: joined taps may be too
- * large (thin.c). All of it is modulo 2^32, and s + pass_scale / 2 is below 2^32.
+/* Samples of uint8_t where the sums of rows are shifted, in words and pairs, or else in integers: joined taps may be
+ * too large (thin.c). All of it is modulo 2^32, and s + pass_scale / 2 is below 2^32.
  *
  * Pairs hold m - C in 16 bits, where C is half of the least power of two above all m. So the row's sums start with half
  * of a unit less C units, and the column's sums with C times its taps. */

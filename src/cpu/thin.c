@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Thin planes: narrower than a vector, or much smaller than the filter in one direction. The variant `cpu` works on rows
- * of vectors, with a halo as wide as the filter. For a column of single samples, nearly all of both would be waste.
+ * Thin planes: narrower than a vector, or much smaller than the filter in one direction. The variant `cpu` works on
+ * rows of vectors, with a halo as wide as the filter. For single columns, nearly all of both would be waste.
  *
  * 1. Taps that meet the same sample wherever the filter stands are joined, so a filter has at most about twice as many
  *    columns as the planes, and as many rows.

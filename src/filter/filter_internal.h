@@ -58,7 +58,7 @@ bool filter_generate(const char *spec, size_t index, struct filter *filter, stru
 
 /* ---- Unknown names ---- */
 
-/* Report that there is no filter SPEC, and what it probably means. FILTER and FILTER16 are for trying. Returns false. */
+/* Report that there is no filter SPEC, and what it probably means. FILTER and FILTER16 are scratch. Returns false. */
 bool filter_fail_unknown(const char *spec, struct filter *filter, struct filter *filter16, struct error *error);
 
 #endif

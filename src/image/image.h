@@ -149,8 +149,8 @@ bool image_convert(const struct image *image, int bits, struct image *converted,
 /* The channels of an image of CHANNELS over the colour RGB. Grey over grey stays grey. */
 int image_composed_channels(int channels, const uint8_t rgb[3]);
 
-/* Set COMPOSED to IMAGE over the colour RGB of 8 bits: compose_sample of each colour. It has as many bits, and CHANNELS:
- * those of image_composed_channels, or 3 of grey. Release it with image_free. Fails if there is not enough memory. */
+/* Set COMPOSED to IMAGE over the colour RGB of 8 bits: compose_sample of each colour. It has as many bits, and
+ * CHANNELS: image_composed_channels, or 3. Release it with image_free. Fails if there is not enough memory. */
 bool image_compose(const struct image *image, const uint8_t rgb[3], int channels, struct image *composed,
                    struct error *error);
 

@@ -40,8 +40,8 @@ static double binary_logarithm(double x)
     return n + 2.8853900817779268 * s * polynomial(s * s, factors, 11); /* 2 / ln 2 */
 }
 
-/* 2^X for X up to 100. With x = n + y and |y| <= 1/2, z = y ln 2 is at most 0.347, and what the series of e^z leaves out
- * is below 1e-17. */
+/* 2^X for X up to 100. With x = n + y and |y| <= 1/2, z = y ln 2 is at most 0.347, and what the series of e^z leaves
+ * out is below 1e-17. */
 static double binary_power(double x)
 {
     static const double factors[] = {

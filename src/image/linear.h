@@ -60,7 +60,7 @@ struct linear *linear_allocate(struct error *error);
 
 /* Fill in the tables for samples of BITS, 8 or 16: of a curve for all colours, or of three. A curve that is less than 2
  * of 65535 levels from sRGB's counts as sRGB's. If the tables are there already, they stay. Otherwise this takes 0.1 ms
- * for 8 bits and some milliseconds for 16. Returns false if a curve falls, by more than one of 65535 levels, or does not rise. */
+ * for 8 bits and some milliseconds for 16. False: a curve falls by more than one of 65535 levels, or does not rise. */
 bool linear_set(struct linear *linear, const struct curve *curves, int count, int bits);
 
 /* 65535 L(k / 131070). */

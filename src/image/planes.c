@@ -126,8 +126,8 @@ static void split_channel16(const struct image *image, const uint8_t *in, const 
             row[x] = tables != NULL ? tables->from16[samples[x * step]] : samples[x * step];
 }
 
-/* Copy ROW, divided by ALPHAS unless that is NULL, to one channel of a row of the image, through TABLES unless these are
- * NULL. OUT is its first sample. */
+/* Copy ROW, divided by ALPHAS unless that is NULL, to one channel of a row of the image, through TABLES unless these
+ * are NULL. OUT is its first sample. */
 static void merge_channel16(const struct image *image, const uint16_t *row, const uint16_t *alphas,
                             const struct linear_tables *tables, uint8_t *out)
 {

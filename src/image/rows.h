@@ -46,8 +46,8 @@ struct row_sink {
     int multiple;        /* all calls but those for the last rows get a multiple of so many rows; at least 1 */
     bool reads_above;    /* `encode` gets the row above its rows, too: it stands before them in memory */
 
-    /* Encode ROWS, from row FIRST of the image on, on thread number THREAD, below those of the pool. Several threads call
-     * this at once. NULL: nothing is encoded before the write. */
+    /* Encode ROWS, from row FIRST of the image on, on thread number THREAD, below those of the pool. Several threads
+     * call this at once. NULL: nothing is encoded before the write. */
     bool (*encode)(void *context, int thread, int first, const struct image *rows, struct error *error);
 
     /* Write ROWS, from row FIRST on, which are encoded. They come from the top down. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The layout of a file, and its headers. What libjpeg-turbo makes of headers is in its jdmarker.c, jdinput.c,
+ * The layout of a file, and its headers, which mean the same to libjpeg-turbo: see its jdmarker.c, jdinput.c,
  * jdapimin.c (default_decompress_parms) and jdhuff.c (jpeg_make_d_derived_tbl). */
 #include "jpeg/lookup.h"
 

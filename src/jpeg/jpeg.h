@@ -8,8 +8,8 @@
  * encode, make a layout and open an encoder. Any thread encodes any rows, and one thread writes them to the file.
  *
  * Rows are rows of pixels. A call takes whole rows of MCUs, JPEG_SIDE x the layout's vertical factor each, but for the
- * last ones of the picture. Functions that return false or NULL set no error. What the decoder does not support is what
- * libjpeg-turbo refuses or warns about, and what is rare: another codec then reads the file and reports its errors. */
+ * last ones of the picture. Functions that return false or NULL set no error. The decoder does not support rare files,
+ * nor files that libjpeg-turbo refuses or warns about: another codec then reads them and reports their errors. */
 #ifndef GPUCONV_JPEG_JPEG_H
 #define GPUCONV_JPEG_JPEG_H
 

@@ -83,7 +83,7 @@ static bool read_parameters(const uint8_t *value, size_t size, struct curve *cur
     return true;
 }
 
-/* Read the curve that a tag of PROFILE holds: a parametricCurveType, or a curveType (10.6) of an exponent or entries. */
+/* Read the curve in a tag of PROFILE: a parametricCurveType, or a curveType (10.6) of an exponent, or entries. */
 static bool read_tag(const struct blob *profile, const char *tag, struct curve *curve)
 {
     size_t size;

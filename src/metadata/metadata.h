@@ -88,9 +88,9 @@ struct metadata {
 
 /* Read the metadata of the SIZE bytes of a PNG or JPEG, which its check must have accepted. METADATA has only MAX and
  * KEEP_TEXT; the caller sets them. Release METADATA with metadata_free, also after a failure. Damaged parts are
- * dropped, and that is no error. Fails only if there is not enough memory. It allocates at most four times SIZE and four
- * times MAX, the most bytes that a part has inflated, up to METADATA_PART_MAX. If MAX is less and too small for a part,
- * NEEDS_MORE says so: free METADATA and try more. */
+ * dropped, and that is no error. Fails only if there is not enough memory. It allocates at most four times SIZE and
+ * four times MAX, the most bytes that a part has inflated, up to METADATA_PART_MAX. If MAX is less and too small for a
+ * part, NEEDS_MORE says so: free METADATA and try more. */
 bool metadata_read_png(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
 bool metadata_read_jpeg(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
 

@@ -76,8 +76,8 @@ bool metadata_add_text(struct metadata *metadata, const uint8_t *text, size_t si
 /* ---- XMP: a packet of properties that describe a picture ---- */
 
 /* Rebuild XMP from the known properties of the packet of SIZE bytes. The result is empty if there are none, or if the
- * packet is not well-formed. TURNED drops those that give a place in the picture. METADATA count the texts and note what
- * is dropped. Release XMP with blob_free. Returns false if there is not enough memory. */
+ * packet is not well-formed. TURNED drops those that give a place in the picture. METADATA count the texts and note
+ * what is dropped. Release XMP with blob_free. Returns false if there is not enough memory. */
 bool xmp_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, bool turned, struct blob *xmp);
 
 /* ---- EXIF: a block that says how and when a picture was taken ---- */

@@ -46,8 +46,8 @@ HOST_DEVICE static inline int32_t passes_detail(const struct passes *p, int64_t 
            (int32_t)((s + (p->half >> UNSHARP_LEVEL_BITS)) >> (p->scale_shift - UNSHARP_LEVEL_BITS));
 }
 
-/* The output of an unsharp mask for the sample IN, where its pixel has detail. |A e| < 2^52. No branch: GPUs and vectors
- * take all ways. */
+/* The output of an unsharp mask for the sample IN, where its pixel has detail. |A e| < 2^52. No branch: GPUs and
+ * vectors take all ways. */
 HOST_DEVICE static inline int32_t passes_unsharp(const struct passes *p, int32_t in, int32_t detail)
 {
     const int bits = UNSHARP_LEVEL_BITS + UNSHARP_AMOUNT_BITS;

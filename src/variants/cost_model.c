@@ -208,8 +208,8 @@ static int largest_parts(const struct filter *filter)
     return max;
 }
 
-/* The filter and the planes as the variant `cpu` takes them (cpu/thin.c): narrow planes are turned or cut, and taps reach
- * no further than the planes. */
+/* The filter and the planes as the variant `cpu` takes them (cpu/thin.c): narrow planes are turned or cut, and taps
+ * reach no further than the planes. */
 struct shape {
     double columns, rows; /* of taps */
     double width, height;

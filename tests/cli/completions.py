@@ -56,7 +56,7 @@ LIVE = {
     "zsh": (["-f"], 'bindkey -e; unsetopt beep; fpath=($FOLDER $fpath); autoload -Uz compinit; compinit -u -D'),
     "fish": (["--no-config"], 'set fish_autosuggestion_enabled 0; source "$FOLDER/gpuconv.fish"'),
 }
-# What is typed before the key TAB, and the words of the line after it.
+# The text before the key TAB, and the words of the line after it.
 TYPED = {
     "gpuconv --bord": ["gpuconv", "--border"],
     "gpuconv --border wr": ["gpuconv", "--border", "wrap"],

@@ -341,7 +341,7 @@ def test_precedence():
 
 
 def test_unread():
-    """What cannot be read gets a warning, and the next part that says something counts."""
+    """A part that cannot be read gets a warning, and the next part that names a curve counts."""
     lut = iccp(profile({b"A2B0": bytes(60), b"B2A0": bytes(60)}))
     icc, cicp_chunk, gamma = "its ICC profile", "its cICP chunk", "its gAMA chunk"
     other = "out.png: metadata not carried over: ICC profile (is for other colours)"

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What must not come into an output: hidden.py GPUCONV [--quick] [TEST...]. Pictures hide in metadata, as bytes and in
-texts of more than 1,000 bytes, and compressed parts are bombs. What is common must come through. --quick hides pictures
-of one kind only, for sanitizers. Skipped (exit status 77) without Pillow or exiftool."""
+"""Metadata that must not come into an output: hidden.py GPUCONV [--quick] [TEST...]. The tests hide pictures in
+metadata, as bytes and as texts of more than 1,000 bytes, and make compressed parts that inflate to very many bytes.
+Common metadata must come through. --quick hides pictures of one kind only, for sanitizers. Skipped (exit status 77)
+without Pillow or exiftool."""
 import base64
 import binascii
 import io
@@ -227,7 +228,7 @@ def test_codes(test):
 
 
 def test_frames(test):
-    """What is around the properties of a packet is no place to hide either: names, prefixes, and the choice of them."""
+    """No picture hides around the properties of a packet either: in names, in prefixes, or in the choice of them."""
     piece = 4 * base64.urlsafe_b64encode(thumbnail("png")).decode().replace("=", "").replace("-", ".")
     names = [f"a{i}.{piece[i:i + 60]}" for i in range(0, len(piece), 60)]
     rdf = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -295,7 +296,7 @@ def test_iptc(test):
 # ---- What must come through ----
 
 def test_common(test):
-    """What cameras and editors write comes through without a warning; what is long or rare needs --keep-text."""
+    """Common metadata of cameras and editors come through without a warning; long or rare ones need --keep-text."""
     for options, long in (((), PROSE * 15), (("--keep-text",), PROSE * 100)):
         check_common(test, options, long)
 

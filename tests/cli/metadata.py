@@ -79,7 +79,7 @@ def test_invalid_orientation(test):
         test.write("in.png", png(chunk(b"eXIf", bytes(Tiff(">", [(0x0112, kind, count, value)]).data))))
         test.run("-q", "identity", "in.png", "out.png")
         test.equal(Image.open("out.png").size, (WIDTH, HEIGHT), f"type {kind}, count {count}, {value}")
-    # Of two orientations the first counts.
+    # The first of two orientations counts.
     twice = [(0x0112, 3, 1, b"\0\1"), (0x0112, 3, 1, b"\0\6")]
     test.write("in.png", png(chunk(b"eXIf", bytes(Tiff(">", twice).data))))
     test.run("identity", "in.png", "out.png")
@@ -255,7 +255,7 @@ def test_left_out(test):
 
 def test_damaged_chunks(test):
     """A chunk with a wrong checksum is left out with a warning if the picture does not need it, whatever codec reads
-    the file. What it says influences nothing."""
+    the file. Its contents have no effect."""
     def damaged(kind, data):
         broken = bytearray(chunk(kind, data))
         broken[-1] ^= 1
@@ -315,8 +315,8 @@ def test_extended_xmp(test):
 
 
 def test_claims(test):
-    """What describes other bytes of a file goes with them, whatever else is carried. What describes the picture stays,
-    but what gives a place in it does not outlive a turn."""
+    """Properties that describe other bytes of a file are always left out. Properties that describe the picture stay,
+    but a place in it does not survive a turn."""
     google, rdf = "http://ns.google.com/photos/1.0/", "rdf:parseType='Resource'"
     items = "".join(f"<rdf:li {rdf}><Container:Item Item:Mime='image/jpeg' Item:Semantic='{name}' Item:Length='9'/>"
                     "</rdf:li>" for name in ("Primary", "GainMap", "MotionPhoto"))

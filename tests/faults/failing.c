@@ -5,8 +5,8 @@
  * them) or thread (pthread_create). When the program ends by itself, the number of calls is written to the descriptor
  * $GPUCONV_FAIL_COUNT. $GPUCONV_NAMED simulates a file system without unnamed files, such as NFS.
  *
- * $GPUCONV_KILL is N: SIGKILL ends the program before its Nth call that changes a file. With $GPUCONV_POWER it ends as by
- * a power cut: what was appended to a file and not flushed is lost, but no renaming. */
+ * $GPUCONV_KILL is N: SIGKILL ends the program before its Nth call that changes a file. With $GPUCONV_POWER it ends as
+ * by a power cut: what was appended to a file and not flushed is lost, but no renaming. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

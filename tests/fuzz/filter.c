@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* What is printed is UTF-8, without control characters but for line ends, separators of lines and bidirectional marks. */
+/* The output is UTF-8. Its only control characters are line ends; it has no separators of lines or bidirectional
+ * marks. */
 static void check_printed(const char *text, size_t size)
 {
     CHECK(text_is_utf8((const uint8_t *)text, size));

@@ -3,8 +3,8 @@
  * Run damaged files through a fuzzer, the same ones each time: mutate CUTS FLIPS FILE|FOLDER...
  *
  * Each file is truncated at CUTS places, equally far apart, once as it is and once with an end marker added. FLIPS
- * inputs have 1 to 8 bytes changed. Every other of them goes through the fuzzer's mutator, which mends the checksums of a
- * PNG, so that the decoders are reached. Child processes run the inputs. An input that crashes, is reported by a
+ * inputs have 1 to 8 bytes changed. Every other of them goes through the fuzzer's mutator, which mends the checksums of
+ * a PNG, so that the decoders are reached. Child processes run the inputs. An input that crashes, is reported by a
  * sanitizer or takes more than 10 seconds of processor time is written to the working folder, and the others continue.
  * The exit status is 1 if there was such an input, or if hardly any input reached the decoders. */
 #include "base/file.h"

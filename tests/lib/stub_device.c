@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A GPU that runs on the CPU, for tests of the code around a GPU. It implements device.h and the CUDA rows of the table,
- * and does at once what a GPU queues. $GPUCONV_STUB_GPUS is the number of GPUs (default 2). $GPUCONV_STUB_FAIL makes
- * calls fail: CALL:N fails the Nth CALL and all later ones, counted over all streams, and CALL:N! the Nth only. CALL is
- * driver, open, allocate, locked, upload, split, prepare, launch, merge, mark, wait, download, elapsed, jpeg, or any, which
- * counts all of these but driver. Each driver, open and reset appends a line to the file that $GPUCONV_STUB_LOG names.
+ * A GPU that runs on the CPU, for tests of the code around a GPU. It implements device.h and the CUDA rows of the
+ * table, and does at once what a GPU queues. $GPUCONV_STUB_GPUS is the number of GPUs (default 2). $GPUCONV_STUB_FAIL
+ * makes calls fail: CALL:N fails the Nth CALL and all later ones, counted over all streams, and CALL:N! the Nth only.
+ * CALL is driver, open, allocate, locked, upload, split, prepare, launch, merge, mark, wait, download, elapsed, jpeg,
+ * or any, which counts all of these but driver. Each driver, open and reset appends a line to the file that
+ * $GPUCONV_STUB_LOG names.
  *
  * As with CUDA, all streams of a GPU share its constant memory. A stream that prepares a variant before another one has
  * waited for its own variant gets an error. */

@@ -41,8 +41,8 @@ static void write_picture(struct jpeg_compress_struct *jpeg, const struct jpeg_r
     free(row);
 }
 
-/* A coefficient. Kinds: 1: a few small ones; 2: runs of zeros as long as they can be; 3: the largest that Huffman codes of
- * the standard hold; 4: all are there; 5: DC alone. */
+/* A coefficient. Kinds: 1: a few small ones; 2: runs of zeros as long as they can be; 3: the largest that Huffman codes
+ * of the standard hold; 4: all are there; 5: DC alone. */
 static int make_coefficient(uint32_t kind, int k, uint32_t *seed)
 {
     const uint32_t random = next_random(seed);

@@ -28,8 +28,8 @@ struct jpeg_recipe {
 /* The bytes of a file. Release with free. */
 uint8_t *make_jpeg(const struct jpeg_recipe *recipe, size_t *size);
 
-/* Decode with libjpeg-turbo to height x width pixels of 1, 3 or 4 bytes. Release with free. NULL: it refused the file, or
- * warned of what the codec libjpeg-turbo takes for damage. */
+/* Decode with libjpeg-turbo to height x width pixels of 1, 3 or 4 bytes. Release with free. NULL: it refused the file,
+ * or warned of what the codec libjpeg-turbo takes for damage. */
 uint8_t *decode_jpeg(const uint8_t *bytes, size_t size, int *width, int *height, int *components);
 
 #endif

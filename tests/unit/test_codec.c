@@ -621,8 +621,8 @@ static void test_bands_and_threads_do_not_change_the_file(void **state)
     }
 }
 
-/* Of each depth, level 0 stores, the others compress, the last not worse than the first of its library, and all are
- * read by all. */
+/* For each depth, level 0 stores and the others compress. The last level of a library is not worse than its first.
+ * Every codec reads every file. */
 static void check_compression(int bits)
 {
     struct image image = make_image(700, 400, 3, 8, true), deep;
@@ -812,8 +812,8 @@ static void decode_copy(const struct codec *codec, const uint8_t *bytes, size_t 
     free(copy);
 }
 
-/* Cut the file everywhere, and flip each bit. With a bit flipped, expect FLIPPED, and from HARMLESS to END the samples of
- * SAME. */
+/* Cut the file everywhere, and flip each bit. With a bit flipped, expect FLIPPED, and from HARMLESS to END the samples
+ * of SAME. */
 static void cut_and_flip(const struct codec *codec, const uint8_t *bytes, size_t size, int flipped,
                          const struct image *same, size_t harmless, size_t end)
 {
@@ -872,8 +872,8 @@ static void test_a_damaged_jpeg_does_no_harm(void **state)
     image_free(&image);
 }
 
-/* The chunks' CRCs hide the decoders from damage; make them right again after each flip of the data. The checksum of the
- * stream is left: the file is refused, or the flipped bit does not matter. */
+/* The chunks' CRCs hide the decoders from damage; make them right again after each flip of the data. The checksum of
+ * the stream is left: the file is refused, or the flipped bit does not matter. */
 static void flip_data(const struct codec *codec, struct buffer *png)
 {
     const struct codec_settings settings = settings_of(codec);
@@ -962,8 +962,8 @@ static void test_indices_beyond_the_palette_are_black(void **state)
     }
 }
 
-/* A stream whose rows, or whose bytes behind the checksum, go on a little is read. One that ends before the last row, or
- * within the checksum, is not: by all alike. */
+/* A stream whose rows, or whose bytes behind the checksum, go on a little is read. One that ends before the last row,
+ * or within the checksum, is not: by all alike. */
 static void test_a_long_stream_is_read_and_a_short_one_refused(void **state)
 {
     static const struct {

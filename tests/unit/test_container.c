@@ -134,7 +134,7 @@ static void test_jpeg_walk(void **state)
     assert_false(jpeg_walk_headers(&walk, &segment)); /* and stays there */
 }
 
-/* What follows SOI in SIZE bytes gives this step at once. */
+/* The first step of a walk over the SIZE bytes of a JPEG is STEP. */
 static void check_jpeg(const char *bytes, size_t size, enum jpeg_step step)
 {
     struct jpeg_walk walk = jpeg_walk_begin((const uint8_t *)bytes, size);

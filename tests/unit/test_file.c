@@ -243,8 +243,8 @@ static void test_a_pipe_stays_a_pipe(void **state)
     remove_all();
 }
 
-/* A process that gets a signal while it writes leaves the old or the new file, whole, and no other file. The signal still
- * ends it. */
+/* A process that gets a signal while it writes leaves the old or the new file, whole, and no other file. The signal
+ * still ends it. */
 static void test_an_interrupted_write_leaves_a_whole_file(void **state)
 {
     enum { SIZE = 1 << 20 };

@@ -55,7 +55,7 @@ static bool has_rank_one(const struct filter *filter)
     return true;
 }
 
-/* The invariants that struct filter promises for a filter in two passes, for samples of 8 bits, or of 16 (IS_16_BIT). */
+/* The invariants that struct filter promises for two passes, for samples of 8 bits, or of 16 (IS_16_BIT). */
 static void check_passes(const struct filter *filter, bool is_16_bit)
 {
     assert_in_range(filter->width, 1, FILTER_PASS_MAX);

@@ -326,8 +326,8 @@ static unsigned sample_of(const struct image *image, size_t i)
     return image->bits == 8 ? image->samples[i] : image_samples16(image)[i];
 }
 
-/* Split an image of BITS into planes of 16 bits and merge others: every sample has its value, and colours are multiplied
- * and divided in linear light. */
+/* Split an image of BITS into planes of 16 bits and merge others: every sample has its value, and colours are
+ * multiplied and divided in linear light. */
 static void check_planes_of_16_bits(int bits, int channels, enum alpha alpha, const struct linear *linear)
 {
     enum { WIDTH = 9, HEIGHT = 5 };

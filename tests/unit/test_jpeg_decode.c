@@ -534,8 +534,7 @@ static void convert_cmyk(uint8_t *samples, int pixels)
             samples[3 * i + c] = (uint8_t)lround(samples[4 * i + c] * samples[4 * i + 3] / 255.0);
 }
 
-/* All have the samples of libjpeg-turbo, whichever of both codecs is named, and a GPU declines those that it cannot
- * read. */
+/* Both codecs read each file to the samples of libjpeg-turbo. A GPU leaves files that it cannot read to the CPU. */
 static void test_rare_files(void **state)
 {
     (void)state;

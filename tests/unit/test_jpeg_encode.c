@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * JPEG as written by src/jpeg and by the codec parallel-jpeg, byte by byte against libjpeg-turbo: every instruction set,
- * chroma subsampling, number of channels and quality, all small sizes, bands of all heights. */
+ * JPEG as written by src/jpeg and by the codec parallel-jpeg, byte by byte against libjpeg-turbo: every instruction
+ * set, chroma subsampling, number of channels and quality, all small sizes, bands of all heights. */
 #include "base/parallel.h"
 #include "base/random.h"
 #include "codec/codec.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loops on threads: each index once, numbers of threads in range, pools that are used again and again, and a system that
- * refuses threads. */
+ * Loops on threads: each index once, numbers of threads in range, pools that are used again and again, and a system
+ * that refuses threads. */
 #include "base/parallel.h"
 
 #include <setjmp.h>

@@ -20,7 +20,7 @@
 
 /* ---- Borders ---- */
 
-/* What stands around "abcd", written down by hand from the table in plan/border.h, 7 samples to either side. */
+/* The 7 samples on either side of "abcd", written down by hand from the table in plan/border.h. */
 static void test_borders_are_as_drawn_in_the_header(void **state)
 {
     (void)state;

@@ -192,7 +192,7 @@ static void test_a_name_has_its_shard(void **state)
     assert_int_equal(shard_of("deep/b.jpg", SHARD_MAX), 92451545);
 }
 
-/* Cameras number their files. Of 10000 such names no shard of 8 has 10 percent more than its part. */
+/* Cameras number their files. If 8 shards share 10000 such names, none has 10 percent more than its part. */
 static void test_names_in_a_row_are_shared_out_evenly(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Images that stream through the CPU's filters in bands give the bytes of whole planes: every border, anchor and height
- * of the last band, chains, alpha, linear light, 16 bits, any number of threads, rows from memory and from functions, in
- * order and in any order. A source or a sink that fails ends the stream. */
+ * of the last band, chains, alpha, linear light, 16 bits, any number of threads, rows from memory and from functions,
+ * in order and in any order. A source or a sink that fails ends the stream. */
 #include "base/error.h"
 #include "base/parallel.h"
 #include "filter/filter.h"
@@ -53,7 +53,7 @@ static struct filter make_column(int height, int anchor)
 
 /* ---- The expected image ---- */
 
-/* Of linear light: many of its dark levels share one. */
+/* A curve for linear light. Many dark levels have the same light. */
 static const struct curve curve = {.g = 2.6, .a = 1};
 
 /* Apply the filters to whole planes, one launch each. */

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* AddressSanitizer ends the program when an allocation is too large, unless it is told to return NULL as malloc does. */
+/* AddressSanitizer ends the program when an allocation is too large, unless told to return NULL as malloc does. */
 const char *__asan_default_options(void);
 
 const char *__asan_default_options(void)
@@ -164,7 +164,7 @@ static void test_bytes_that_are_no_utf8_do_not_reach_the_terminal(void **state)
     check_printed(text_print_escaped, "\xed\xa0\x80", "\\xed\\xa0\\x80");
 }
 
-/* UTF-8's definition. Of a surrogate, it makes the bytes that CESU-8 has. */
+/* UTF-8's definition. It encodes a surrogate as CESU-8 does. */
 static void encode(unsigned c, char text[5])
 {
     if (c < 0x80)
@@ -194,7 +194,7 @@ static char *print_all(void (*print)(FILE *file, const char *text))
     return buffer.bytes;
 }
 
-/* Those that are escaped are of Unicode's categories Cc, Zl and Zp, or have the property Bidi_Control: they end lines,
+/* The escaped characters are of Unicode's categories Cc, Zl and Zp, or have the property Bidi_Control: they end lines,
  * command the terminal, or change the order of the text around them. U+FFFE and U+FFFF are not allowed in XML. */
 static void test_exactly_the_characters_that_change_other_text_are_escaped(void **state)
 {
@@ -426,7 +426,7 @@ static void test_a_stream_holds_all_that_is_printed(void **state)
     free(buffer.bytes);
 }
 
-/* The stream believes that it holds three eighths of the address space, so that the next byte needs more than there is. */
+/* The stream believes that it holds three eighths of the address space, so the next byte needs more than there is. */
 static void test_a_stream_without_memory_fails_when_it_is_closed(void **state)
 {
     (void)state;

@@ -160,8 +160,8 @@ static void test_a_failure_stops_the_others(void **state)
 
 /* ---- Signals ---- */
 
-/* The first job, number 1, sends SIGTERM while it writes its output, and takes 200 ms more for that. Later jobs try to write
- * theirs. */
+/* The first job, number 1, sends SIGTERM while it writes its output, and takes 200 ms more for that. Later jobs try to
+ * write theirs. */
 static void write_and_signal(void *context, int worker)
 {
     struct record *record = context;
