@@ -270,15 +270,17 @@ static void begin_conversion(struct conversion *conversion, struct job_worker *w
  * turn. */
 static bool do_steps(struct job_worker *worker, struct conversion *conversion)
 {
-    bool done = job_read(worker, conversion) && job_plan(worker, conversion) && job_convert(worker, conversion);
-    if (!conversion->lacks_memory)
-        return done;
-    job_free(conversion);
-    release_image(worker);
-    job_release_buffers(worker);
-    begin_conversion(conversion, worker, conversion->job, conversion->result);
-    conversion->has_turn = true;
-    return job_read(worker, conversion) && job_plan(worker, conversion) && job_convert(worker, conversion);
+    for (;;) {
+        const bool done =
+            job_read(worker, conversion) && job_plan(worker, conversion) && job_convert(worker, conversion);
+        if (!conversion->lacks_memory)
+            return done;
+        job_free(conversion);
+        release_image(worker);
+        job_release_buffers(worker);
+        begin_conversion(conversion, worker, conversion->job, conversion->result);
+        conversion->has_turn = true; /* so it does not lack memory again */
+    }
 }
 
 void job_run(struct job_worker *worker, const struct job *job, struct job_result *result)
