@@ -280,10 +280,9 @@ static bool filter_image(struct job_worker *worker, struct conversion *conversio
 static bool close_output(struct conversion *conversion, size_t size)
 {
     struct job_result *result = conversion->result;
-    const size_t all = codec_file_need(size + 2 * metadata_bytes(&conversion->metadata));
     result->output_bytes = size;
     const bool done =
-        conversion->codec.may_grow(conversion, all, &result->error) &&
+        codec_may_grow(&conversion->codec, size + 2 * metadata_bytes(&conversion->metadata), &result->error) &&
         result->output_format->write_metadata(&conversion->metadata, &conversion->output, &result->output_bytes,
                                               &result->dropped_on_write, &result->error);
     phases_end(&result->phases, PHASE_ENCODE);

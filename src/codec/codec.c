@@ -434,6 +434,11 @@ size_t codec_file_need(size_t size)
     return need;
 }
 
+bool codec_may_grow(const struct codec_settings *settings, size_t size, struct error *error)
+{
+    return settings->may_grow == NULL || settings->may_grow(settings->context, codec_file_need(size), error);
+}
+
 /* Convert ROWS to what the codec gets, and let it encode them, or write them if it encodes nothing. */
 static bool encode_converted(void *context, int thread, int first, const struct image *rows, struct error *error)
 {
@@ -451,9 +456,8 @@ static bool encode_converted(void *context, int thread, int first, const struct 
 static bool write_converted(void *context, int first, const struct image *rows, struct error *error)
 {
     struct codec_writer *writer = context;
-    const struct codec_settings *settings = writer->settings;
-    const size_t size = writer->written + codec_file_bound(rows, writer->format, settings);
-    if (settings->may_grow != NULL && !settings->may_grow(settings->context, codec_file_need(size), error))
+    const size_t size = writer->written + codec_file_bound(rows, writer->format, writer->settings);
+    if (!codec_may_grow(writer->settings, size, error))
         return false;
     return writer->own.encode != NULL ? writer->own.write(writer, first, rows, error)
                                       : encode_converted(writer, 0, first, rows, error);

@@ -36,8 +36,7 @@ struct codec_settings {
     struct chroma_subsampling chroma_subsampling; /* of a JPEG; 0, 0: chosen by quality */
     size_t max_pixels;                            /* limit of width x height; 0: only CODEC_MAX_PIXELS */
 
-    /* Before a file grows that is written row by row: may it take SIZE bytes of memory in all? If not, the writing
-     * fails. NULL: it always may. */
+    /* May a file that grows take SIZE bytes of memory in all? If not, the writing fails. NULL: it always may. */
     bool (*may_grow)(void *context, size_t size, struct error *error);
     void *context; /* of may_grow */
 };
@@ -218,6 +217,9 @@ size_t codec_file_bound(const struct image *shape, const struct format *format, 
 
 /* Bytes of memory that a file of SIZE bytes has taken at most while it grew. */
 size_t codec_file_need(size_t size);
+
+/* May a file grow to SIZE bytes, as settings->may_grow says? If not, ERROR says why. */
+bool codec_may_grow(const struct codec_settings *settings, size_t size, struct error *error);
 
 /* Open a reader of the chosen codec. If that does not support the file, open one of the best codec that supports every
  * file. Either decode the file with it or, if it has a source.read, let a stream read its rows. Release it with

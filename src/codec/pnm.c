@@ -135,9 +135,8 @@ static bool writer_open(struct codec_writer *writer, int threads, struct error *
     char header[HEADER_MAX];
     const size_t header_size = print_header(writer->format, &writer->shape, header);
     const size_t size = header_size + image_bytes(&writer->shape);
-    const struct codec_settings *settings = writer->settings;
     (void)threads;
-    if (settings->may_grow != NULL && !settings->may_grow(settings->context, codec_file_need(size), error))
+    if (!codec_may_grow(writer->settings, size, error))
         return false;
     uint8_t *bytes = bytes_allocate(size);
     struct pnm_file *file = malloc(sizeof *file);
