@@ -6,7 +6,6 @@
 
 #include "base/bytes.h"
 #include "base/clones.h"
-#include "container/pnm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,18 +30,12 @@
 SCALE(scale8, uint8_t, in[i])
 SCALE(scale16, uint16_t, in[2 * i] << 8 | in[2 * i + 1])
 
-struct pnm_reader {
-    struct codec_input input;
-    struct pnm_header header;
-    struct image image; /* in the file, if its samples are those of an image */
-};
-
 static bool read_rows(void *context, int first, int rows, const struct rows *raw, uint8_t *samples, struct error *error)
 {
-    const struct pnm_reader *state = ((struct codec_reader *)context)->state;
-    const struct pnm_header *header = &state->header;
+    const struct codec_input *input = &((struct codec_reader *)context)->input;
+    const struct pnm_header *header = &input->info->pnm;
     const size_t row = (size_t)pnm_row_bytes(header), size = (size_t)rows * row;
-    const uint8_t *from = state->input.bytes + header->samples + (size_t)first * row;
+    const uint8_t *from = input->bytes + header->samples + (size_t)first * row;
     bool valid = true;
     (void)raw;
     if (header->maxval == 255)
@@ -53,27 +46,24 @@ static bool read_rows(void *context, int first, int rows, const struct rows *raw
         valid = scale8(from, size, header->maxval, 255, samples);
     else
         valid = scale16(from, size / 2, header->maxval, 65535, (uint16_t *)(void *)samples);
-    return valid || codec_report_damaged(&state->input, "a sample is above its maxval", error);
+    return valid || codec_report_damaged(input, "a sample is above its maxval", error);
 }
 
 static bool reader_open(struct codec_reader *reader, struct error *error)
 {
-    struct pnm_reader *state = malloc(sizeof *state);
+    const struct codec_info *info = reader->input.info;
+    struct image *image = malloc(sizeof *image); /* in the file, if its samples are those of an image */
     reader->source.read = read_rows;
-    reader->state = state;
-    if (state == NULL)
+    reader->state = image;
+    if (image == NULL)
         return error_no_memory(error, "the decoder");
-    state->input = reader->input;
-    if (!pnm_read_header(state->input.bytes, state->input.size, state->input.name, &state->header, error))
-        return false;
-    const struct codec_info *info = state->input.info;
-    state->image = (struct image){.width = info->width,
-                                  .height = info->height,
-                                  .channels = info->channels,
-                                  .bits = 8,
-                                  .samples = (uint8_t *)state->input.bytes + state->header.samples};
-    if (state->header.maxval == 255 && !image_has_alpha(&state->image)) /* else the stream must look at it */
-        reader->source.image = &state->image;
+    *image = (struct image){.width = info->width,
+                            .height = info->height,
+                            .channels = info->channels,
+                            .bits = 8,
+                            .samples = (uint8_t *)reader->input.bytes + info->pnm.samples};
+    if (info->pnm.maxval == 255 && !image_has_alpha(image)) /* else the stream must look at it */
+        reader->source.image = image;
     return true;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "container/jpeg.h"
+#include "container/pnm.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +28,7 @@ struct codec_info {
     unsigned other_content;      /* what the file holds besides the image, as in other_content.h */
     struct chroma_subsampling chroma_subsampling;
     struct jpeg_headers jpeg; /* of a JPEG */
+    struct pnm_header pnm;    /* of a PGM, PPM or PAM */
 
     const struct format *format; /* by codec_inspect, as the next */
     size_t size;                 /* bytes of the file */

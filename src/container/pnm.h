@@ -5,9 +5,6 @@
 #ifndef GPUCONV_PNM_H
 #define GPUCONV_PNM_H
 
-#include "base/error.h"
-
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,10 +22,5 @@ static inline uint64_t pnm_row_bytes(const struct pnm_header *header)
 {
     return (uint64_t)header->width * (uint64_t)header->channels * (header->maxval > 255 ? 2 : 1);
 }
-
-/* Read the header of the SIZE bytes, which begin with P5, P6 or P7, and check that all rows follow it. NAME is the
- * file's name, for the error. */
-bool pnm_read_header(const uint8_t *bytes, size_t size, const char *name, struct pnm_header *header,
-                     struct error *error);
 
 #endif

@@ -3,7 +3,6 @@
  * The headers of PGM, PPM and PAM, read as libnetpbm reads them, and the check that all rows are there. */
 #include "container/check.h"
 #include "container/other_content.h"
-#include "container/pnm.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -185,8 +184,9 @@ static bool read_lines(struct reading *reading, struct pnm_header *header)
 
 /* ---- The file ---- */
 
-bool pnm_read_header(const uint8_t *bytes, size_t size, const char *name, struct pnm_header *header,
-                     struct error *error)
+/* Read the header of the SIZE bytes, which begin with P5, P6 or P7, and check that all rows follow it. */
+static bool read_header(const uint8_t *bytes, size_t size, const char *name, struct pnm_header *header,
+                        struct error *error)
 {
     const uint8_t kind = bytes[1];
     struct reading reading = {
@@ -212,7 +212,7 @@ bool pnm_read_header(const uint8_t *bytes, size_t size, const char *name, struct
 bool pnm_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
 {
     struct pnm_header header;
-    if (!pnm_read_header(bytes, size, name, &header, error))
+    if (!read_header(bytes, size, name, &header, error))
         return false;
     *info = (struct codec_info){
         .width = header.width,
@@ -220,6 +220,7 @@ bool pnm_check(const uint8_t *bytes, size_t size, const char *name, struct codec
         .channels = header.channels,
         .bits = header.maxval > 255 ? 16 : 8,
         .data = (size_t)(pnm_row_bytes(&header) * (uint64_t)header.height),
+        .pnm = header,
     };
     info->other_content =
         container_other_content_behind(bytes, size, header.samples + info->data, &(struct jpeg_segment){0});

@@ -15,7 +15,6 @@
 #include "container/jpeg.h"
 #include "container/other_content.h"
 #include "container/png.h"
-#include "container/pnm.h"
 #include "container/zlib.h"
 
 /* ---- PNG ---- */
@@ -388,21 +387,21 @@ static void test_pnm_headers(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         static const uint8_t samples[2 * 4 * 2] = {'#'};
         const size_t bytes = (size_t)(2 * cases[i].channels) * (cases[i].maxval > 255 ? 2 : 1);
-        struct pnm_header header;
+        struct codec_info info;
         struct blob file = {0};
         struct error error;
         assert_true(blob_append(&file, cases[i].header, strlen(cases[i].header)));
         assert_true(blob_append(&file, samples, bytes));
-        const bool done = pnm_read_header(file.bytes, file.size, "x", &header, &error);
+        const bool done = pnm_check(file.bytes, file.size, "x", &info, &error);
         if (done != (cases[i].width > 0))
             fail_msg("header %zu: %s", i, done ? "was read" : error.message);
         if (done) {
-            assert_int_equal(header.width, cases[i].width);
-            assert_int_equal(header.height, cases[i].height);
-            assert_int_equal(header.channels, cases[i].channels);
-            assert_int_equal(header.maxval, cases[i].maxval);
-            assert_int_equal(header.samples, file.size - bytes);
-            assert_false(pnm_read_header(file.bytes, file.size - 1, "x", &header, &error));
+            assert_int_equal(info.width, cases[i].width);
+            assert_int_equal(info.height, cases[i].height);
+            assert_int_equal(info.channels, cases[i].channels);
+            assert_int_equal(info.pnm.maxval, cases[i].maxval);
+            assert_int_equal(info.pnm.samples, file.size - bytes);
+            assert_false(pnm_check(file.bytes, file.size - 1, "x", &info, &error));
         }
         blob_free(&file);
     }
