@@ -23,6 +23,9 @@ bool cpu_prepare(struct plan *plan, struct device *device, struct error *error);
 bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                 struct error *error);
 
+/* Does cpu_launch make wide planes of such narrow ones? SLIDES: FILTER is applied by running sums. */
+bool cpu_widens_planes(const struct filter *filter, bool slides, int width, int height);
+
 /* Does cpu_launch copy planes of WIDTH for FILTER? */
 bool cpu_copies_planes(const struct filter *filter, int width);
 

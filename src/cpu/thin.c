@@ -242,6 +242,11 @@ static bool launch_segments(struct thin *thin, const struct plane *in, const str
     return true;
 }
 
+bool cpu_widens_planes(const struct filter *filter, bool slides, int width, int height)
+{
+    return height >= TURN_ROWS && height / 2 > width && (width < NARROW || (slides && width < filter->width));
+}
+
 bool cpu_copies_planes(const struct filter *filter, int width)
 {
     return width < NARROW || width < filter->width;
@@ -253,8 +258,7 @@ bool thin_launch(const struct plan *plan, const struct plane *in, const struct p
     const struct program *program = plan->prepared;
     const struct filter *f = plan->filter;
     const bool slides = program->is_window || program->is_wide_window, joins = !slides && !program->is_shift;
-    const bool is_narrow = in->height >= TURN_ROWS && in->height / 2 > in->width &&
-                           (in->width < NARROW || (slides && in->width < f->width));
+    const bool is_narrow = cpu_widens_planes(f, slides, in->width, in->height);
     const bool is_far = joins && (is_far_wider(f->width, in->width) || is_far_wider(f->height, in->height));
     if (plan->sample == SAMPLE_F32 || !(is_narrow || is_far))
         return launch(plan, in, out, error);

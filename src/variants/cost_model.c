@@ -9,6 +9,7 @@
 #include "variants/cost_model.h"
 
 #include "base/vector/instruction_sets.h"
+#include "cpu/cpu.h"
 #include "kernels/tensor-core/arrange.h"
 #include "plan/parts.h"
 #include "plan/rounding.h"
@@ -219,7 +220,7 @@ struct shape {
 static struct shape shape_of(const struct filter *filter, const struct work *work, bool slides)
 {
     struct shape s = {filter->width, filter->height, work->width, work->height,
-                      work->width < 32 && work->height >= 64 && work->height / 2 > work->width};
+                      cpu_widens_planes(filter, slides, work->width, work->height)};
     if (s.is_narrow && (slides || !filter->two_pass))
         s = (struct shape){s.rows, s.columns, s.height, s.width, true};
     if (!slides) {

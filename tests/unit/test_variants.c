@@ -218,6 +218,20 @@ static void test_model_prefers_the_cpu_for_small_work(void **state)
 }
 
 /* One row is the reference, wherever it stands in the table. It accepts everything, and is named so. */
+/* Planes that the variant `cpu` turns take one and a half times to three times as long as square ones. */
+static void test_model_knows_which_planes_are_turned(void **state)
+{
+    static struct filter filter;
+    const struct variant *cpu = variant_find("cpu", NULL);
+    const struct work square = {3162, 3162, 1, SAMPLE_U16, 1};
+    (void)state;
+    assert_true(filter_find("box:200", &filter, NULL, NULL));
+    for (int width = 1; width <= 400; width++) {
+        const struct work tall = {width, 10000000 / width, 1, SAMPLE_U16, 1};
+        assert_true(cpu->seconds(&filter, &tall) < 3 * cpu->seconds(&filter, &square));
+    }
+}
+
 static void test_one_row_is_the_reference(void **state)
 {
     (void)state;
@@ -311,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_accepts_shifts_and_few_taps),
         cmocka_unit_test(test_choice_is_canonical_and_fits),
         cmocka_unit_test(test_model_prefers_the_cpu_for_small_work),
+        cmocka_unit_test(test_model_knows_which_planes_are_turned),
         cmocka_unit_test(test_one_row_is_the_reference),
         cmocka_unit_test(test_arrangements_of_tensor_core),
         cmocka_unit_test(test_variant_names),
