@@ -214,7 +214,7 @@ bool file_is_inside(const char *path, const char *folder)
     char *end = near != NULL && stat(folder, &outer) == 0 ? real + strlen(real) : NULL;
     for (; end != NULL && !inside; end = strrchr(real, '/')) {
         end[end == real] = '\0'; /* the root keeps its slash */
-        inside = stat(real, &status) == 0 && status.st_dev == outer.st_dev && status.st_ino == outer.st_ino;
+        inside = stat(real, &status) == 0 && file_is_one(&status, &outer);
         if (end == real || real[1] == '\0')
             break;
     }
@@ -225,6 +225,5 @@ bool file_is_inside(const char *path, const char *folder)
 bool file_same(const char *input, const char *output)
 {
     struct stat read, written;
-    return file_find_input(input, &read) && file_find_output(output, &written) && read.st_dev == written.st_dev &&
-           read.st_ino == written.st_ino;
+    return file_find_input(input, &read) && file_find_output(output, &written) && file_is_one(&read, &written);
 }

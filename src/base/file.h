@@ -69,7 +69,19 @@ bool file_find_output(const char *path, struct stat *info);
 /* Is PATH, which need not exist, FOLDER or inside it? By the device and inode of each folder that it is in. */
 bool file_is_inside(const char *path, const char *folder);
 
-/* Are INPUT and OUTPUT one existing regular file (by device and inode)? */
+/* Are A and B the status of one file? */
+static inline bool file_is_one(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* The order of two files, for qsort; 0 if they are one. */
+static inline int file_order(dev_t device, ino_t inode, dev_t other_device, ino_t other_inode)
+{
+    return device != other_device ? (device < other_device ? -1 : 1) : (inode > other_inode) - (inode < other_inode);
+}
+
+/* Are INPUT and OUTPUT one existing regular file? */
 bool file_same(const char *input, const char *output);
 
 #endif

@@ -45,11 +45,8 @@ static bool find_file_id(const char *path, struct file_id *id)
 static int compare_files(const void *a, const void *b)
 {
     const struct file_id *p = a, *q = b;
-    if (p->device != q->device)
-        return p->device < q->device ? -1 : 1;
-    if (p->inode != q->inode)
-        return p->inode < q->inode ? -1 : 1;
-    return p->rest != NULL ? strcmp(p->rest, q->rest) : 0;
+    const int order = file_order(p->device, p->inode, q->device, q->inode);
+    return order != 0 || p->rest == NULL ? order : strcmp(p->rest, q->rest);
 }
 
 /* The same, and then by the job. */

@@ -209,11 +209,8 @@ static void free_folders(struct list_builder *builder)
 static int compare_folders(const void *a, const void *b)
 {
     const struct folder *p = a, *q = b;
-    if (p->device != q->device)
-        return p->device < q->device ? -1 : 1;
-    if (p->inode != q->inode)
-        return p->inode < q->inode ? -1 : 1;
-    return (int)p->use - (int)q->use;
+    const int order = file_order(p->device, p->inode, q->device, q->inode);
+    return order != 0 ? order : (int)p->use - (int)q->use;
 }
 
 /* Warn about the folders of this USE. The list is sorted. */
@@ -315,6 +312,11 @@ static void warn_left_out(struct list_builder *builder)
 
 /* ---- Folders ---- */
 
+static bool is_output(const struct list_builder *builder, const struct stat *status)
+{
+    return builder->output_exists && file_is_one(status, &builder->output);
+}
+
 /* These functions call each other, as deep as folders are nested; a path has at most 4096 bytes. */
 /* NOLINTBEGIN(misc-no-recursion) */
 static bool add_folder(struct list_builder *builder, const char *path, const char *relative);
@@ -327,7 +329,7 @@ static bool add_subfolder(struct list_builder *builder, const char *path, const 
     struct stat itself;
     const bool is_link = lstat(path, &itself) != 0 || !S_ISDIR(itself.st_mode);
     const bool is_read = request->recursive && !is_link;
-    if (!builder->output_exists || status->st_dev != builder->output.st_dev || status->st_ino != builder->output.st_ino)
+    if (!is_output(builder, status))
         return is_read ? note_folder(builder, status, FOLDER_READ, NULL) && add_folder(builder, path, relative)
                        : note_folder(builder, status, is_link ? FOLDER_LINK : FOLDER_LEFT_OUT, parent);
     if (is_read && builder->tree != NULL)
@@ -391,7 +393,7 @@ static bool add_input(struct list_builder *builder, const char *path)
         return builder->add(builder, path, last_part(path), NULL);
     if (!S_ISDIR(status.st_mode))
         return builder->add(builder, path, last_part(path), &status);
-    if (builder->output_exists && status.st_dev == builder->output.st_dev && status.st_ino == builder->output.st_ino)
+    if (is_output(builder, &status))
         return error_set(builder->error, ERROR_USAGE,
                          "%s is the output folder too, and a second run would filter what the first has written; name "
                          "another folder for --output, or give --in-place to replace the files",

@@ -48,8 +48,7 @@ static bool check_other(const struct outputs *outputs, const struct job *job, co
         return error_set(error, ERROR_OUTPUT, "%s is the same file as the report %s; name another file for one of them",
                          job->output, outputs->report->path);
     const struct job *other = find_slot(outputs, status)->job;
-    if (other == NULL || other == job || stat(other->output, &now) != 0 || now.st_dev != status->st_dev ||
-        now.st_ino != status->st_ino)
+    if (other == NULL || other == job || stat(other->output, &now) != 0 || !file_is_one(&now, status))
         return true;
     return error_set(error, ERROR_OUTPUT,
                      "%s is the same file as %s, which this run has written: the folder treats both names as one; "
@@ -80,7 +79,7 @@ struct writing {
 static bool check_unchanged(const struct writing *writing, const struct stat *now, struct error *error)
 {
     const struct stat *read = writing->read;
-    if (now != NULL && now->st_dev == read->st_dev && now->st_ino == read->st_ino && now->st_size == read->st_size &&
+    if (now != NULL && file_is_one(now, read) && now->st_size == read->st_size &&
         now->st_mtim.tv_sec == read->st_mtim.tv_sec && now->st_mtim.tv_nsec == read->st_mtim.tv_nsec)
         return true;
     return error_about(error, ERROR_READ, writing->job->output,

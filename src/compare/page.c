@@ -52,8 +52,7 @@ static char *absolute_path(struct page *page, const char *path)
         at += length;
     }
     *end = '\0';
-    if (stat(path, &before) == 0 && stat(whole[0] != '\0' ? whole : "/", &after) == 0 &&
-        before.st_dev == after.st_dev && before.st_ino == after.st_ino)
+    if (stat(path, &before) == 0 && stat(whole[0] != '\0' ? whole : "/", &after) == 0 && file_is_one(&before, &after))
         return whole;
     free(whole);
     return NULL;

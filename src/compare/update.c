@@ -104,10 +104,9 @@ struct row_link {
 static int compare_links(const void *a, const void *b)
 {
     const struct row_link *p = a, *q = b;
-    if (p->device != q->device)
-        return p->device < q->device ? -1 : 1;
-    if (p->inode != q->inode)
-        return p->inode < q->inode ? -1 : 1;
+    const int order = file_order(p->device, p->inode, q->device, q->inode);
+    if (order != 0)
+        return order;
     return p->replaced != q->replaced ? q->replaced - p->replaced : strcmp(p->path, q->path);
 }
 
