@@ -167,7 +167,10 @@ bool suggest_no_value(const struct option *o, bool is_letter, const char *value,
     for (const struct option *other = option_table; is_number(value) && other < option_table + option_count; other++)
         if ((other->kind == KIND_NUMBER || other->kind == KIND_QUALITY) && other->name[0] == o->name[0])
             snprintf(text, sizeof text, "; did you mean --%s %.16s?", other->name, value);
-    snprintf(typed, sizeof typed, is_letter ? "-%c is --%s and" : "-%c%s", is_letter ? o->letter : '-', o->name);
+    if (is_letter)
+        snprintf(typed, sizeof typed, "-%c is --%s and", o->letter, o->name);
+    else
+        snprintf(typed, sizeof typed, "--%s", o->name);
     return error_set(error, ERROR_USAGE, "%s takes no value, but \"%s\" was given%s", typed, value, text);
 }
 

@@ -111,9 +111,8 @@ const struct codec *codec_find(const char *name, struct error *error)
                   name);
         return NULL;
     }
-    const char *nearest[CODECS];
-    const size_t count = error_nearest(name, names, CODECS, nearest, CODECS);
-    error_unknown(error, "codec", name, nearest, count, "--list-codecs");
+    const size_t nearest = error_nearest(name, names, CODECS, names, CODECS);
+    error_unknown(error, "codec", name, names, nearest, "--list-codecs");
     return NULL;
 }
 

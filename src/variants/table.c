@@ -173,9 +173,8 @@ const struct variant *variant_find(const char *name, struct error *error)
             return &table[i];
         names[i] = table[i].name;
     }
-    const char *nearest[TABLE_ROWS];
-    const size_t count = error_nearest(name, names, TABLE_ROWS, nearest, TABLE_ROWS);
-    error_unknown(error, "variant", name, nearest, count, "--list-variants");
+    const size_t nearest = error_nearest(name, names, TABLE_ROWS, names, TABLE_ROWS);
+    error_unknown(error, "variant", name, names, nearest, "--list-variants");
     return NULL;
 }
 
