@@ -4,6 +4,7 @@
 #include "bench/bench_internal.h"
 
 #include "base/clock.h"
+#include "base/round.h"
 #include "kernels/device/device.h"
 
 #include <math.h>
@@ -184,7 +185,7 @@ static bool reserve_gpu(struct bench_case *c, struct error *error)
     c->device_in.data = c->memory;
     c->device_out.data = (char *)c->memory + bytes;
     const size_t image_size = (size_t)size_samples(&c->size) * sample_bytes(c->sample);
-    c->image_bytes = (image_size + IMAGE_ALIGNMENT - 1) / IMAGE_ALIGNMENT * IMAGE_ALIGNMENT;
+    c->image_bytes = round_up(image_size, IMAGE_ALIGNMENT);
     if (makes_image(c) && !device_allocate(device, (size_t)c->pairs * c->image_bytes, &c->images, error))
         return false;
     return time_transfers(c, error) && fill_inputs(c, error);

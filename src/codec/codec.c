@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/parallel.h"
+#include "base/round.h"
 #include "image/stream.h"
 
 #include <limits.h>
@@ -416,9 +417,8 @@ size_t codec_file_bound(const struct image *shape, const struct format *format, 
 {
     enum { OTHER = 1 << 16 };
     const struct image converted = converted_shape(shape, format, settings);
-    const size_t unit = (size_t)format->unit_rows, width = ((size_t)shape->width + unit - 1) / unit * unit;
-    const size_t height = ((size_t)shape->height + unit - 1) / unit * unit;
-    const size_t samples = width * height * image_pixel_bytes(&converted);
+    const size_t unit = (size_t)format->unit_rows, height = round_up((size_t)shape->height, unit);
+    const size_t samples = round_up((size_t)shape->width, unit) * height * image_pixel_bytes(&converted);
     return (settings->quality <= 90 || !format->is_lossy ? samples + samples / 1024 : 9 * samples / 4) + height + OTHER;
 }
 

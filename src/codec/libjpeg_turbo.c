@@ -9,6 +9,8 @@
  * an Adobe marker is inverted, too: the standard does not say, and ImageMagick, libvips and Pillow read it so. */
 #include "codec/codec_internal.h"
 
+#include "base/round.h"
+
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,8 +81,7 @@ static size_t rows_need(int width, int channels)
  * OTHERS components with a sample for so many of brightness as CHROMA says, or unknown. */
 static size_t coefficients_need(int width, int height, int others, struct chroma_subsampling chroma)
 {
-    const size_t unit = 32, columns = ((size_t)width + unit - 1) / unit * unit;
-    const size_t all = columns * (((size_t)height + unit - 1) / unit * unit) * sizeof(JCOEF);
+    const size_t all = round_up((size_t)width, 32) * round_up((size_t)height, 32) * sizeof(JCOEF);
     const size_t share = chroma.horizontal > 0 ? (size_t)chroma.horizontal * (size_t)chroma.vertical : 1;
     return all + (size_t)others * all / share;
 }

@@ -25,7 +25,7 @@ bool plane_layout(struct plane *plane, enum sample sample, int width, int height
         return error_set(error, ERROR_WORK, "there are no planes of %d x %d samples, %d of them", width, height, count);
     plane->row_bytes = (size_t)width * sample_bytes(sample);
     if (plane->row_bytes > ROW_ALIGNMENT) /* padding would be most of a narrow plane */
-        plane->row_bytes = (plane->row_bytes + ROW_ALIGNMENT - 1) / ROW_ALIGNMENT * ROW_ALIGNMENT;
+        plane->row_bytes = round_up(plane->row_bytes, ROW_ALIGNMENT);
     if (__builtin_mul_overflow(plane->row_bytes, (size_t)height, &plane->plane_bytes) ||
         __builtin_mul_overflow(plane->plane_bytes, (size_t)count, size) || *size > PTRDIFF_MAX)
         return error_no_memory(error, "%d planes of %d x %d samples", count, width, height);

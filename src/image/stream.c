@@ -45,15 +45,11 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "base/round.h"
 
 #include <stdlib.h>
 
 /* ---- Sizes ---- */
-
-static int64_t round_up(int64_t number, int multiple)
-{
-    return (number + multiple - 1) / multiple * multiple;
-}
 
 static int smaller(int64_t a, int b)
 {
@@ -77,12 +73,12 @@ void stream_plan(struct stream *stream)
     const int pool = thread_pool_threads(stream->pool), each = source->any_order && pool > 1 ? pool * BANDS_EACH : 1;
     const int64_t fitting = smaller(BAND_BYTES / row, height / each), cached = fitting > 0 ? fitting : 1;
     const int64_t min = (int64_t)BAND_HALOS * halo;
-    const int64_t rows = round_up(cached > min ? cached : min, stream->sink->multiple);
-    bands.rows = stream->is_whole ? height : smaller(rows, height);
+    const size_t rows = round_up((size_t)(cached > min ? cached : min), (size_t)stream->sink->multiple);
+    bands.rows = stream->is_whole ? height : smaller((int64_t)rows, height);
     bands.count = (height - 1) / bands.rows + 1;
     bands.strip_rows = smaller(cached, bands.rows);
     if (source->multiple > 1)
-        bands.strip_rows = (int)round_up(bands.strip_rows, source->multiple);
+        bands.strip_rows = (int)round_up((size_t)bands.strip_rows, (size_t)source->multiple);
     else if (bands.strip_rows > PNG_ROWS && bands.strip_rows < height)
         bands.strip_rows -= bands.strip_rows % PNG_ROWS;
     bands.strips = (height - 1) / bands.strip_rows + 1;
@@ -92,7 +88,7 @@ void stream_plan(struct stream *stream)
     /* For the bands that are made, with the halo around them all; for a strip that is needed in part; and for those
      * that are read meanwhile. */
     const int64_t needed = (int64_t)bands.threads * bands.rows + 2 * (int64_t)halo;
-    const int64_t read = round_up(needed, bands.strip_rows) / bands.strip_rows + 1 + bands.reading_threads;
+    const int64_t read = (needed + bands.strip_rows - 1) / bands.strip_rows + 1 + bands.reading_threads;
     bands.read_slots = smaller(read, bands.strips);
     bands.raw_slots = smaller(source->any_order ? 2 + 2 * bands.reading_threads : 2, bands.strips);
     bands.made_slots = smaller(bands.threads + 1, bands.count);
