@@ -502,9 +502,7 @@ void codec_writer_close(struct codec_writer *writer)
 static bool write_image(const struct codec_writer *writer, const struct image *image, struct error *error)
 {
     const struct row_source source = {.image = image, .any_order = true};
-    struct row_sink sink = writer->sink;
-    sink.image = NULL; /* nothing moves between two images */
-    return stream_move(image, &source, &sink, writer->settings->pool, error);
+    return stream_move(image, source, writer->sink, writer->settings->pool, error);
 }
 
 /* Encode IMAGE at once, with the bits and channels that FORMAT holds. */

@@ -126,9 +126,7 @@ static bool decode_by_rows(const struct codec_reader *reader, struct image *imag
     if (!image_allocate(image, info->width, info->height, info->channels, codec_bits(info, input->settings), error))
         return false;
     const struct row_sink sink = {.image = image, .multiple = 1};
-    struct row_source source = reader->source;
-    source.image = NULL; /* nothing moves between two images */
-    const bool done = stream_move(image, &source, &sink, input->settings->pool, error);
+    const bool done = stream_move(image, reader->source, sink, input->settings->pool, error);
     if (!done)
         image_free(image);
     return done;

@@ -47,6 +47,7 @@
 #include "base/parallel.h"
 #include "base/round.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* ---- Sizes ---- */
@@ -73,8 +74,9 @@ void stream_plan(struct stream *stream)
     const int pool = thread_pool_threads(stream->pool), each = source->any_order && pool > 1 ? pool * BANDS_EACH : 1;
     const int64_t fitting = smaller(BAND_BYTES / row, height / each), cached = fitting > 0 ? fitting : 1;
     const int64_t min = (int64_t)BAND_HALOS * halo;
-    const size_t rows = round_up((size_t)(cached > min ? cached : min), (size_t)stream->sink->multiple);
-    bands.rows = stream->is_whole ? height : smaller((int64_t)rows, height);
+    const int64_t rows = (int64_t)round_up((size_t)(cached > min ? cached : min), (size_t)stream->sink->multiple);
+    assert(rows > 0); /* static analysers do not see it */
+    bands.rows = stream->is_whole ? height : smaller(rows, height);
     bands.count = (height - 1) / bands.rows + 1;
     bands.strip_rows = smaller(cached, bands.rows);
     if (source->multiple > 1)
@@ -408,18 +410,22 @@ bool stream_run(struct stream *stream, struct error *error)
     return !stream->has_failed;
 }
 
-bool stream_move(const struct image *shape, const struct row_source *source, const struct row_sink *sink,
-                 struct thread_pool *pool, struct error *error)
+bool stream_move(const struct image *shape, struct row_source source, struct row_sink sink, struct thread_pool *pool,
+                 struct error *error)
 {
-    const bool uses_all = source->image != NULL ? sink->encode != NULL : source->any_order;
+    const bool uses_all = source.read != NULL ? source.any_order : sink.encode != NULL;
+    if (source.read != NULL)
+        source.image = NULL;
+    else
+        sink.image = NULL;
     struct stream stream = {
         .shape = *shape,
-        .source = source,
-        .sink = sink,
+        .source = &source,
+        .sink = &sink,
         .pool = pool,
-        .threads = uses_all                ? thread_pool_threads(pool)
-                   : source->fetch != NULL ? 2
-                                           : 1,
+        .threads = uses_all               ? thread_pool_threads(pool)
+                   : source.fetch != NULL ? 2
+                                          : 1,
     };
     stream_plan(&stream);
     return stream_run(&stream, error);

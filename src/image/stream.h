@@ -75,10 +75,11 @@ size_t stream_need(const struct stream *stream);
  * in memory, besides images of the source and the sink. The error is the first one of the functions. */
 bool stream_run(struct stream *stream, struct error *error);
 
-/* Move the rows of an image of SHAPE without a transform. Either SOURCE or SINK has an image. If the rows come in their
- * order, one thread fetches and another reads. */
-bool stream_move(const struct image *shape, const struct row_source *source, const struct row_sink *sink,
-                 struct thread_pool *pool, struct error *error);
+/* Move the rows of an image of SHAPE without a transform: from the functions of SOURCE to the image of SINK, or, if
+ * there are none, from the image of SOURCE to the functions of SINK. If the rows come in their order, one thread fetches
+ * and another reads. */
+bool stream_move(const struct image *shape, struct row_source source, struct row_sink sink, struct thread_pool *pool,
+                 struct error *error);
 
 /* For a transform: a view of the source's rows from FIRST on, up to the one before LAST, or up to the end of a slot. */
 struct image stream_rows(const struct stream *stream, int first, int last);
