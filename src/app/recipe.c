@@ -4,6 +4,7 @@
 #include "app/option_table.h"
 #include "base/text.h"
 
+#include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static void print_options(FILE *file, const struct options *options)
 bool recipe_make(const struct options *options, const struct filter *filters, size_t count, char text[RECIPE_TEXT])
 {
     struct text_buffer values;
-    char hash[SHA256_TEXT];
+    char hash[SHA256_DIGEST_STRING_LENGTH];
     FILE *file = text_open(&values);
     if (file == NULL)
         return false;
@@ -59,7 +60,7 @@ bool recipe_make(const struct options *options, const struct filter *filters, si
     print_options(file, options);
     if (!text_close(file, &values))
         return false;
-    sha256_text((const uint8_t *)values.bytes, values.size, hash);
+    SHA256Data((const uint8_t *)values.bytes, values.size, hash);
     snprintf(text, RECIPE_TEXT, "%.16s", hash);
     free(values.bytes);
     return true;

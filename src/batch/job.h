@@ -7,13 +7,13 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "base/sha256.h"
 #include "base/workers.h"
 #include "codec/codec.h"
 #include "image/image.h"
 #include "metadata/metadata.h"
 #include "pipeline/pipeline.h"
 
+#include <sha2.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,7 +65,6 @@ struct job_result {
     int bits;                              /* a sample of it */
     int input_bits;                        /* a sample of the file */
     size_t input_bytes, output_bytes;      /* of the files */
-    char sha256[SHA256_TEXT];              /* of the output in place, if there is a report; else empty */
     enum backend backend;                  /* that filtered it */
     int device;                            /* the GPU's index; -1 on the CPU */
     char variants[256];                    /* their names, joined by commas; empty where nothing was convolved */
@@ -81,6 +80,9 @@ struct job_result {
     unsigned unread_curves;                /* 1 << source for each that cannot be read, and would count before */
     uint64_t dropped_on_read;              /* metadata of the input that are not carried, as in struct metadata */
     uint64_t dropped_on_write;             /* metadata that the output's format does not hold */
+
+    /* Of the output in place, if there is a report; else empty. */
+    char sha256[SHA256_DIGEST_STRING_LENGTH];
 };
 
 /* When a result is reported. Its fields are known as far as the job has come. */

@@ -31,7 +31,7 @@ static bool read_entry(struct journal *journal, const char *text, const char *re
     end = 0;
     if (sscanf(text, ",\"recipe\":\"%16[0-9a-f]\",\"sha256\":\"%64[0-9a-f]\",\"output_bytes\":%zu,%n", found,
                entry.hash, &entry.size, &end) != 3 ||
-        end == 0 || strlen(found) != RECIPE_TEXT - 1 || strlen(entry.hash) != SHA256_TEXT - 1)
+        end == 0 || strlen(found) != RECIPE_TEXT - 1 || strlen(entry.hash) != SHA256_DIGEST_STRING_LENGTH - 1)
         return false;
     if (strcmp(found, recipe) != 0)
         return true;
@@ -111,7 +111,7 @@ bool journal_holds(const struct journal *journal, const uint8_t *bytes, size_t s
     if (journal->count == 0 ||
         bsearch(&entry, journal->entries, journal->count, sizeof entry, compare_sizes) == NULL) /* as a rule */
         return false;
-    sha256_text(bytes, size, entry.hash);
+    SHA256Data(bytes, size, entry.hash);
     return bsearch(&entry, journal->entries, journal->count, sizeof entry, compare_entries) != NULL;
 }
 

@@ -10,8 +10,8 @@
 #define GPUCONV_JOURNAL_H
 
 #include "base/error.h"
-#include "base/sha256.h"
 
+#include <sha2.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ enum { RECIPE_TEXT = 17 };
 /* The bytes that replaced a file. */
 struct journal_entry {
     size_t size;
-    char hash[SHA256_TEXT];
+    char hash[SHA256_DIGEST_STRING_LENGTH];
 };
 
 /* The entries of one recipe, sorted. All zeros: none. */

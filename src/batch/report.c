@@ -208,7 +208,7 @@ bool report_begin(struct report *report, struct job_result *result, const uint8_
     struct text_buffer line;
     if (report->descriptor < 0 || report->run.recipe == NULL)
         return true;
-    sha256_text(bytes, result->output_bytes, result->sha256);
+    SHA256Data(bytes, result->output_bytes, result->sha256);
     FILE *file = text_open(&line);
     if (file != NULL)
         print_line(file, report, result, "begun");
