@@ -308,7 +308,7 @@ static bool check_others(const struct options *options, const struct request *re
     struct stat status;
     size_t count = 0;
     if (others == NULL)
-        return error_set(error, ERROR_MEMORY, "not enough memory for %zu filters; give fewer", request->count);
+        return error_no_memory(error, "%zu filters", request->count);
     const bool there = options->report != NULL && file_find_output(options->report, &status);
     if (there || (options->report != NULL && !file_is_standard(options->report) && access(options->report, F_OK) != 0))
         others[count++] = (struct other_file){.path = file_output_name(options->report),
@@ -369,7 +369,7 @@ static bool find_work(const struct options *options, struct request *request, st
 {
     struct error missing;
     if (batch->gpus == NULL)
-        return error_set(error, ERROR_MEMORY, "not enough memory to begin; free some");
+        return error_no_memory(error, "the list of GPUs");
     if (!pipeline_check(request, error))
         return false;
     name_gpus(options, request, batch);
@@ -422,7 +422,7 @@ int run_images(const struct options *options)
                                    .listing = list.listing,
                                    .files = list.listed};
     if (done && given == NULL)
-        done = error_set(&error, ERROR_MEMORY, "not enough memory to begin; free some");
+        done = error_no_memory(&error, "the options");
     const int status = done ? run_jobs(options, &batch, &run, &warnings, &error) : print_error_line(&error);
     free(given);
     for (int i = 0; batch.gpus != NULL && i < DEVICES_MAX; i++)

@@ -29,8 +29,7 @@ static bool reads_rows(const struct codec *codec, const struct codec_info *info)
 static const struct codec *find_substitute(const struct codec_info *info)
 {
     const struct codec_input input = {.name = "", .info = info};
-    struct error unused;
-    return info->codec->may_fall_back ? codec_find_substitute(&input, &unused) : info->codec;
+    return info->codec->may_fall_back ? codec_find_substitute(&input, NULL) : info->codec;
 }
 
 bool codec_reads_rows(const struct codec_info *info)

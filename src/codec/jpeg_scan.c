@@ -47,6 +47,5 @@ bool codec_wrap_scan(const struct jpeg_layout *layout, const uint8_t *data, size
     if (done)
         return true;
     blob_free(&file);
-    return error_set(error, ERROR_MEMORY, "there is not enough memory for a JPEG of %zu bytes; close other programs",
-                     *file_size);
+    return error_no_memory(error, "a JPEG of %zu bytes", *file_size);
 }

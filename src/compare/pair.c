@@ -30,7 +30,6 @@ struct pair {
     struct side sides[2];
     struct thumbnails *thumbnails; /* NULL: none are wanted */
     bool (*phase)(struct pair *pair, int side);
-    struct error unreported; /* of a thumbnail */
 };
 
 /* ---- Memory ---- */
@@ -136,8 +135,9 @@ static bool run_both(struct pair *pair, bool (*phase)(struct pair *, int), struc
         struct side *side = &pair->sides[i];
         if (!side->failed)
             continue;
-        *error = side->error;
-        error_add_subject(error, file_input_name(side->file->path));
+        error_add_subject(&side->error, file_input_name(side->file->path));
+        if (error != NULL)
+            *error = side->error;
         return false;
     }
     return true;
@@ -149,8 +149,7 @@ static bool run_both(struct pair *pair, bool (*phase)(struct pair *, int), struc
 static void make_thumbnail(struct pair *pair, const struct image *image, enum shrink shrink, struct image *small,
                            struct thumbnail *thumbnail)
 {
-    if (!((small->samples != NULL || image_shrink(image, shrink, small, &pair->unreported)) &&
-          thumbnail_encode(small, thumbnail)))
+    if (!((small->samples != NULL || image_shrink(image, shrink, small, NULL)) && thumbnail_encode(small, thumbnail)))
         pair->row->thumbnails_lost = true;
 }
 
@@ -181,8 +180,8 @@ static void decode_single(struct pair *pair, int i)
 {
     struct row_file *file = pair->sides[i].file, seen = *file;
     pair->sides[i].file = &seen;
-    (void)(reserve(pair, seen.bytes, &pair->unreported) && read_side(pair, i) && inspect_side(pair, i) &&
-           reserve(pair, side_need(pair, i), &pair->unreported) && decode_side(pair, i));
+    (void)(reserve(pair, seen.bytes, NULL) && read_side(pair, i) && inspect_side(pair, i) &&
+           reserve(pair, side_need(pair, i), NULL) && decode_side(pair, i));
     pair->sides[i].file = file;
 }
 
@@ -194,7 +193,7 @@ static void show_side(struct pair *pair, int i, struct thumbnail *thumbnail)
     if (side->image.samples == NULL)
         return;
     make_thumbnail(pair, &side->image, SHRINK_MEAN, &side->small, thumbnail);
-    if (!side->info.format->read_metadata(side->bytes, side->size, &metadata, &pair->unreported))
+    if (!side->info.format->read_metadata(side->bytes, side->size, &metadata, NULL))
         pair->row->thumbnails_lost = true;
     thumbnail->orientation = metadata.orientation;
     metadata_free(&metadata);
@@ -203,14 +202,13 @@ static void show_side(struct pair *pair, int i, struct thumbnail *thumbnail)
 /* Make the thumbnails of both files, or of the one that there is. */
 static void make_thumbnails(struct pair *pair)
 {
-    struct error *unreported = &pair->unreported;
     const enum row_kind kind = pair->row->kind;
     if (pair->thumbnails == NULL || kind == ROW_EQUAL || kind == ROW_UNREADABLE)
         return;
     if (kind == ROW_MISSING || kind == ROW_NEW)
         decode_single(pair, kind == ROW_NEW);
-    else if (kind == ROW_SHAPE && reserve(pair, side_need(pair, 0) + side_need(pair, 1), unreported))
-        run_both(pair, decode_side, unreported);
+    else if (kind == ROW_SHAPE && reserve(pair, side_need(pair, 0) + side_need(pair, 1), NULL))
+        run_both(pair, decode_side, NULL);
     show_side(pair, 0, &pair->thumbnails->expected);
     show_side(pair, 1, &pair->thumbnails->actual);
     pair->worker->thumbnails = pair->thumbnails;

@@ -93,16 +93,15 @@ bool picture_save(const struct pair_worker *worker, const struct codec_settings 
 /* Is the file, of at most MAX bytes, a picture of a difference? An unreadable file is none. */
 static bool is_marked(const char *path, size_t max)
 {
-    struct error unread;
     struct stat status;
     struct codec_info info;
     struct metadata metadata = {.max = METADATA_LONG_TEXT_MAX};
     uint8_t *bytes;
     size_t size;
-    if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode) || !file_read(path, max, &bytes, &size, NULL, &unread))
+    if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode) || !file_read(path, max, &bytes, &size, NULL, NULL))
         return false;
-    const bool marked = codec_inspect(bytes, size, path, NULL, &info, &unread) &&
-                        info.format->read_metadata(bytes, size, &metadata, &unread) &&
+    const bool marked = codec_inspect(bytes, size, path, NULL, &info, NULL) &&
+                        info.format->read_metadata(bytes, size, &metadata, NULL) &&
                         bytes_contain(metadata.texts.bytes, metadata.texts.size, mark + strlen(mark) + 1);
     metadata_free(&metadata);
     free(bytes);

@@ -81,13 +81,11 @@ bool image_shrink(const struct image *image, enum shrink shrink, struct image *s
 
 bool thumbnail_encode(const struct image *small, struct thumbnail *thumbnail)
 {
-    struct error unreported;
     const struct codec_settings settings = {.quality = QUALITY, .compression = CODEC_COMPRESSION};
     const bool exact = small->width * small->height <= EXACT_PIXELS;
     *thumbnail = (struct thumbnail){
         .format = format_of(exact ? FORMAT_PNG : FORMAT_JPEG), .width = small->width, .height = small->height};
-    const bool done =
-        codec_encode(small, thumbnail->format, &settings, &thumbnail->bytes, &thumbnail->size, &unreported);
+    const bool done = codec_encode(small, thumbnail->format, &settings, &thumbnail->bytes, &thumbnail->size, NULL);
     if (!done)
         *thumbnail = (struct thumbnail){0};
     return done;

@@ -44,9 +44,7 @@ static bool goes_past_caches(const struct plane *out)
 
 static bool no_memory(const struct plan *plan, struct error *error)
 {
-    return error_set(error, ERROR_MEMORY,
-                     "not enough memory for the filter %s; close other programs or lower --threads",
-                     plan->filter->name);
+    return error_no_memory(error, "the filter %s", plan->filter->name);
 }
 
 static void release_program(void *prepared)

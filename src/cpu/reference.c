@@ -192,8 +192,7 @@ static bool launch_passes(struct images *images, struct error *error)
     const int64_t rows = (int64_t)in->count * in->height;
     images->row_sums = calloc((size_t)rows * (size_t)in->width, sizeof(int64_t));
     if (images->row_sums == NULL)
-        return error_set(error, ERROR_MEMORY, "not enough memory for the sums of %s; close other programs",
-                         images->plan->filter->name);
+        return error_no_memory(error, "the sums of %s", images->plan->filter->name);
     static_assert(sizeof(double) == sizeof(int64_t), "row_sums holds either");
     parallel_for(pool, thread_pool_threads(pool), rows, first_pass_row, images);
     parallel_for(pool, thread_pool_threads(pool), in->height, second_pass_row, images);

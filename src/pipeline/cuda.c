@@ -357,12 +357,6 @@ static bool add_device_times(struct pipeline *pipeline, const struct gpu_jpeg_io
     return true;
 }
 
-static bool report_memory(const struct image *image, struct error *error)
-{
-    return error_set(error, ERROR_MEMORY, "there is not enough memory for %d x %d pixels; close other programs",
-                     image->width, image->height);
-}
-
 bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_jpeg_io *io, struct image *result,
                 bool *intact, struct error *error)
 {
@@ -389,7 +383,8 @@ bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_jpeg_
         if (aside != NULL)
             result->samples = aside;
         *intact = io->out != NULL || result->samples != image->samples;
-        done = (io->out != NULL || result->samples != NULL || report_memory(image, error)) &&
+        done = (io->out != NULL || result->samples != NULL ||
+                error_no_memory(error, "%d x %d pixels", image->width, image->height)) &&
                fetch_output(pipeline, result->samples, io, &workspace, error) && add_device_times(pipeline, io, error);
     }
     /* The caller may free the image now: wait for what still reads it. */

@@ -222,8 +222,7 @@ bool pipeline_open(struct pipeline *pipeline, const struct request *request, str
     *pipeline = (struct pipeline){.request = request, .backend = BACKEND_CPU};
     pipeline->plans = calloc(request->count, sizeof *pipeline->plans);
     if (pipeline->plans == NULL)
-        return error_set(error, ERROR_MEMORY, "not enough memory for the plans of %zu filters; use fewer",
-                         request->count);
+        return error_no_memory(error, "the plans of %zu filters", request->count);
     return !request->linear || (pipeline->linear = linear_allocate(error)) != NULL;
 }
 
