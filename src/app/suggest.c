@@ -61,11 +61,11 @@ static bool find_value(const struct option *o, const char *value, char *text, si
 /* Write the options whose names are nearest to WORD to TEXT, with the mode that they need. */
 static void join_nearest(const char *word, char *text, size_t size)
 {
-    enum { MOST = 4 };
-    const char *names[64], *nearest[MOST]; /* option_table.c asserts that there are at most 64 */
+    enum { NEAREST_MAX = 4 };
+    const char *names[64], *nearest[NEAREST_MAX]; /* option_table.c asserts that there are at most 64 */
     for (size_t i = 0; i < option_count; i++)
         names[i] = option_table[i].name;
-    const size_t count = error_nearest(word, names, option_count, nearest, MOST);
+    const size_t count = error_nearest(word, names, option_count, nearest, NEAREST_MAX);
     text[0] = '\0';
     for (size_t i = 0; i < count; i++) {
         char name[64];

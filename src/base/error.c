@@ -124,14 +124,14 @@ static size_t distance_of_name(const char *word, const char *name)
     return far <= (length + 2) / 3 && far < (length > name_length ? length : name_length) ? far : SIZE_MAX;
 }
 
-size_t error_nearest(const char *word, const char *const *names, size_t count, const char **nearest, size_t most)
+size_t error_nearest(const char *word, const char *const *names, size_t count, const char **nearest, size_t max)
 {
     size_t best = SIZE_MAX - 1, found = 0;
     for (size_t i = 0; i < count; i++) {
         const size_t far = distance_of_name(word, names[i]);
         if (far < best)
             found = 0;
-        if (far <= best && found < most) {
+        if (far <= best && found < max) {
             best = far;
             nearest[found++] = names[i];
         }

@@ -15,7 +15,7 @@ extern "C" {
 enum error_code {
     ERROR_NONE = 0,
     ERROR_WORK = 1,  /* the work failed; if no code below says more, because of an input */
-    ERROR_USAGE = 2, /* the request makes no sense: an option, an operand, or a filter, also its file */
+    ERROR_USAGE = 2, /* the request makes no sense: an option, an operand, a filter or its file */
     /* Work that failed for these reasons has the exit status 1, too. */
     ERROR_READ,   /* an input cannot be read now, or has just changed */
     ERROR_OUTPUT, /* an output has the wrong name, folder or rights */
@@ -78,9 +78,9 @@ void error_text(const struct error *error, char *text, size_t size);
 /* Find the names that WORD most probably means among COUNT names: those with the smallest Damerau-Levenshtein distance
  * (optimal string alignment: insert, delete, replace, swap neighbours), in any case of letters. The distance is at most
  * a third of the word's length, rounded up, and smaller than the longer of the two. If the word is a part of a name, or
- * a name a part of the word, their distance is at most 2. Writes the first MOST of these names to NEAREST, which may be
+ * a name a part of the word, their distance is at most 2. Writes the first MAX of these names to NEAREST, which may be
  * NAMES, and returns their number. */
-size_t error_nearest(const char *word, const char *const *names, size_t count, const char **nearest, size_t most);
+size_t error_nearest(const char *word, const char *const *names, size_t count, const char **nearest, size_t max);
 
 /* Fill ERROR with a usage error: there is no KIND ("filter") named NAME. The message suggests the COUNT names in
  * NEAREST. It also names LIST, the option of gpuconv that shows all names. Returns false. */

@@ -10,7 +10,7 @@
 
 struct resource_limits {
     size_t memory;         /* bytes of this process */
-    bool has_memory_limit; /* they are fewer than the machine has, and set aside for this process and its kin */
+    bool has_memory_limit; /* they are fewer than the machine has: a container or a batch system sets them aside */
     int processors;        /* at least 1 */
 };
 

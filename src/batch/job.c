@@ -33,8 +33,8 @@ static bool reserve(struct job_worker *worker, struct conversion *conversion, st
     const size_t all = image < SIZE_MAX - need.kept ? image + need.kept : SIZE_MAX;
     if (!budget_check(budget, all, file_input_name(conversion->job->input), error))
         return false;
-    if (conversion->has_turn && need.most > image)
-        image = need.most < budget->max - need.kept ? need.most : budget->max - need.kept;
+    if (conversion->has_turn && need.largest > image)
+        image = need.largest < budget->max - need.kept ? need.largest : budget->max - need.kept;
     const size_t growth = need.kept > worker->kept ? need.kept - worker->kept : 0;
     const size_t more = image + growth - worker->reserved;
     if (more == 0)
@@ -178,7 +178,7 @@ static bool make_folder(const char *path, struct error *error)
     struct stat status;
     char *folder = file_folder(path);
     if (folder == NULL)
-        return error_set(error, ERROR_MEMORY, "not enough memory for the name of a folder; free some");
+        return error_no_memory(error, "the name of a folder");
     const bool done = stat(folder, &status) == 0 || file_make_folders(folder, error);
     free(folder);
     return done;
@@ -340,7 +340,7 @@ bool job_check_output(const char *path, struct error *error)
         return error_about(error, ERROR_OUTPUT, path, "is a folder; give the path of a file");
     char *folder = file_folder(path);
     if (folder == NULL)
-        return error_set(error, ERROR_MEMORY, "not enough memory for the name of a folder; free some");
+        return error_no_memory(error, "the name of a folder");
     bool done = stat(folder, &status) == 0;
     if (done && !S_ISDIR(status.st_mode)) {
         done = false;

@@ -81,7 +81,7 @@ struct job_memory job_estimate_memory(const struct job_worker *worker, struct co
             codec_writer_need(encoder, shape, conversion->result->output_format, &conversion->codec);
         const size_t largest = codec_file_bound(shape, conversion->result->output_format, &conversion->codec);
         need.image = conversion->streaming + codec_file_need(size < largest ? size : largest);
-        need.most = conversion->streaming + codec_file_need(largest + metadata);
+        need.largest = conversion->streaming + codec_file_need(largest + metadata);
         return need;
     }
     const size_t samples = (shape->bits > 8 || info->bits > 8 ? 2 : 1) * (size_t)info->width * (size_t)info->height *

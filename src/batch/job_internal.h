@@ -57,9 +57,9 @@ struct conversion {
 
 /* Upper bounds of host memory in bytes. */
 struct job_memory {
-    size_t image; /* until the image is done, with an output of the expected size */
-    size_t most;  /* the same with the largest output; 0: it is the same */
-    size_t kept;  /* by the pipeline, for this image and later ones */
+    size_t image;   /* until the image is done, with an output of the expected size */
+    size_t largest; /* the same with the largest output; 0: it is the same */
+    size_t kept;    /* by the pipeline, for this image and later ones */
 };
 
 /* The memory for an image whose file of SIZE bytes is inspected. */

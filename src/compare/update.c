@@ -27,7 +27,7 @@ static bool copy_file(const char *from, const char *to, size_t max, struct error
     return done;
 }
 
-/* Tell of a step. Returns true. */
+/* Report a step. Returns true. */
 static bool report_step(const struct update_request *request, enum update_step step, const struct compare_row *row,
                         const char *why)
 {

@@ -581,10 +581,10 @@ static void unsharp(const struct passes *p, enum sample sample, const void *blur
 }
 
 /* Set the marks for samples of one type. The levels of a blur are multiples of 1 / UNIT. */
-#define MARK(type, blur_type, detail_type, unit, least)                                                                \
+#define MARK(type, blur_type, detail_type, unit, min)                                                                  \
     for (int x = 0; x < width; x++) {                                                                                  \
         const detail_type e = ((const type *)in)[x] * (unit) - ((const blur_type *)blurs)[x];                          \
-        marks[x] |= (e < 0 ? -e : e) >= (least);                                                                       \
+        marks[x] |= (e < 0 ? -e : e) >= (min);                                                                         \
     }
 
 static void mark_detail(const struct passes *p, enum sample sample, const void *blurs, const void *in, int width,

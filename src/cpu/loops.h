@@ -255,8 +255,8 @@ struct loops {
     void (*unsharp)(const struct passes *passes, enum sample sample, const void *blurs, const void *in, int width,
                     void *out);
 
-    /* For the threshold: set the marks of the samples that have as much detail, and give the pixels that have no mark
-     * in the end their samples back. */
+    /* For the threshold of an unsharp mask: mark_detail sets the marks of the samples with enough detail. In the end,
+     * keep_unmarked copies the samples of all pixels without a mark from IN. */
     void (*mark_detail)(const struct passes *passes, enum sample sample, const void *blurs, const void *in, int width,
                         uint8_t *marks);
     void (*keep_unmarked)(enum sample sample, const uint8_t *marks, const void *in, int width, void *out);

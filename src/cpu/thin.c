@@ -132,13 +132,13 @@ struct segments {
 static struct segments choose_segments(const struct filter *f, int width, int rows)
 {
     struct segments best = {0};
-    int64_t least = INT64_MAX;
+    int64_t min = INT64_MAX;
     for (int count = 1; count <= SEGMENTS_MAX && count <= rows; count++) {
         const struct segments s = {count, (rows + count - 1) / count, width + f->width - 1};
         const int64_t blocks = (int64_t)(s.rows + f->height - 1) * ((count * s.columns + BLOCK_MAX - 1) / BLOCK_MAX);
-        if (blocks < least)
+        if (blocks < min)
             best = s;
-        least = blocks < least ? blocks : least;
+        min = blocks < min ? blocks : min;
     }
     return best;
 }

@@ -10,7 +10,7 @@
 typedef bool plane_launcher(const struct plan *plan, const struct plane *in, const struct plane *out,
                             struct error *error);
 
-/* Launch PLAN, in a form whose work grows with the samples of thin planes, too. The outputs are the same. */
+/* Launch PLAN so that thin planes, too, take time in proportion to their samples. The outputs are the same. */
 bool thin_launch(const struct plan *plan, const struct plane *in, const struct plane *out, plane_launcher *launch,
                  struct error *error);
 

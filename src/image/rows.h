@@ -41,7 +41,7 @@ struct row_source {
 
 /* Takes the rows of an image. The functions return false after an error, which ends the stream. */
 struct row_sink {
-    struct image *image; /* receives the rows, and the functions below get them there; NULL: only these do */
+    struct image *image; /* receives the rows, and the functions below get them from it; NULL: it is not in memory */
     void *context;       /* of the functions */
     int multiple;        /* all calls but those for the last rows get a multiple of so many rows; at least 1 */
     bool reads_above;    /* `encode` gets the row above its rows, too: it stands before them in memory */

@@ -230,7 +230,8 @@ static struct shape shape_of(const struct filter *filter, const struct work *wor
     return s;
 }
 
-/* How many rows or columns of SIZE are read for each that is made. In large planes, the constants below have it. */
+/* The rows or columns that are read for each one that is made, in planes of SIZE. The constants below contain the halo
+ * of large planes. */
 static double with_halo(double taps, double size)
 {
     return fmax(1, 0.75 + taps / size);
