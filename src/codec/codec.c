@@ -382,7 +382,7 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
 
 /* ---- Encoding ---- */
 
-/* Set HELD to ROWS as a codec gets them. COPY is what the caller releases with image_free. */
+/* Set CONVERTED to ROWS as a codec gets them. COPY is what the caller releases with image_free. */
 static bool convert_rows(const struct image *rows, const struct format *format, const struct codec_settings *settings,
                          struct image *converted, struct image *copy, struct error *error)
 {
@@ -407,7 +407,9 @@ size_t codec_writer_need(const struct codec *codec, const struct image *shape, c
                          const struct codec_settings *settings)
 {
     const struct image converted = converted_shape(shape, format, settings);
-    return codec->functions->writer_need(&converted, settings, thread_pool_threads(settings->pool));
+    return codec->functions->writer_need != NULL
+               ? codec->functions->writer_need(&converted, settings, thread_pool_threads(settings->pool))
+               : 0;
 }
 
 /* A PNM has the bytes of its rows, and a PNG at most these, a filter for each row and the heads of stored blocks. A

@@ -94,7 +94,7 @@ struct codec_functions {
                    uint8_t **bytes, size_t *size, struct error *error);
 
     /* Bytes of memory that a writer of SHAPE and a reader of INFO hold at most, besides the two files: row by row, on
-     * so many THREADS. Written bands that wait for their turn are not counted. */
+     * so many THREADS. Written bands that wait for their turn are not counted. NULL: none. */
     size_t (*writer_need)(const struct image *shape, const struct codec_settings *settings, int threads);
     size_t (*reader_need)(const struct codec_info *info);
 

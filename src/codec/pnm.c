@@ -98,14 +98,6 @@ static size_t print_header(const struct format *format, const struct image *shap
                                    shape->height, maxval));
 }
 
-static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
-{
-    (void)shape;
-    (void)settings;
-    (void)threads;
-    return 0;
-}
-
 static bool write_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
 {
     const struct codec_writer *writer = context;
@@ -168,7 +160,6 @@ static void writer_close(struct codec_writer *writer)
 const struct codec_functions parallel_pnm = {
     .reader_open = reader_open,
     .reader_close = reader_close,
-    .writer_need = writer_need,
     .writer_open = writer_open,
     .writer_finish = writer_finish,
     .writer_close = writer_close,
