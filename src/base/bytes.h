@@ -50,6 +50,12 @@ static inline void put_big16(uint8_t *bytes, unsigned value)
     bytes[1] = (uint8_t)value;
 }
 
+/* Is BYTE blank, in headers of netpbm and in XML? */
+static inline bool byte_is_blank(int byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
+
 /* Copy COUNT numbers of 2 bytes from big-endian to the machine's order, or back. */
 static inline void bytes_swap_big16(const uint8_t *in, size_t count, uint8_t *out)
 {

@@ -77,18 +77,11 @@ static const char *last_part(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-/* The length of a name without the suffix of an image, if it has one. */
-static size_t stem_length(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return dot != NULL && format_find_by_path(name) != NULL ? (size_t)(dot - name) : strlen(name);
-}
-
 /* The path of the output for the input at RELATIVE, a path below the folder that the user named. --suffix is added to
  * its name, and --format may replace the format's suffix. */
 static char *output_path(const struct list_request *request, const char *relative)
 {
-    const size_t stem = stem_length(last_part(relative)) + (size_t)(last_part(relative) - relative);
+    const size_t stem = format_stem_length(relative);
     const bool replaced = request->format != NULL && request->format != format_find_by_path(relative);
     const char *end = replaced ? request->format->suffixes[0] : relative + stem;
     const char *added = request->suffix != NULL ? request->suffix : "";

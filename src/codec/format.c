@@ -106,6 +106,11 @@ const struct format *format_find_by_path(const char *path)
     return dot != NULL ? format_find_by_suffix(dot + 1) : NULL;
 }
 
+size_t format_stem_length(const char *path)
+{
+    return format_find_by_path(path) != NULL ? (size_t)(strrchr(path, '.') - path) : strlen(path);
+}
+
 /* The probable kind of a file whose format is not in the table, with its article ("a GIF"), or NULL. */
 static const char *name_foreign(const uint8_t *bytes, size_t size)
 {

@@ -61,6 +61,9 @@ void format_join_suffixes(const char *conjunction, char *text, size_t size);
 /* The format of a path's suffix, or NULL. */
 const struct format *format_find_by_path(const char *path);
 
+/* The length of a path without the suffix of an image, if it has one. */
+size_t format_stem_length(const char *path);
+
 /* The format whose magic is at the beginning of the SIZE bytes. NULL is an error that says what the file probably is.
  * NAME is the file's name. */
 const struct format *format_find_by_magic(const uint8_t *bytes, size_t size, const char *name, struct error *error);

@@ -67,16 +67,9 @@ static void sort_rows(struct compare_rows *rows)
 
 /* ---- Matching ---- */
 
-/* The length of a relative path without its suffix. */
-static size_t stem_length(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    return dot != NULL && format_find_by_path(path) != NULL ? (size_t)(dot - path) : strlen(path);
-}
-
 static int compare_stems(const char *a, const char *b)
 {
-    const size_t m = stem_length(a), n = stem_length(b);
+    const size_t m = format_stem_length(a), n = format_stem_length(b);
     const int order = memcmp(a, b, m < n ? m : n);
     return order != 0 ? order : (m > n) - (m < n);
 }

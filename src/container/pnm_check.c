@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The headers of PGM, PPM and PAM, read as libnetpbm reads them, and the check that all rows are there. */
+#include "base/bytes.h"
 #include "container/check.h"
 #include "container/other_content.h"
 
@@ -26,11 +27,6 @@ static bool report_truncated(const struct reading *reading)
 {
     return error_about(reading->error, ERROR_WORK, reading->name,
                        "the %s file is truncated: it ends in its header; get an intact copy", reading->format);
-}
-
-static bool is_blank(int byte)
-{
-    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
 /* NUMBER with one more digit. INT64_MAX if BYTE is no digit, or if NUMBER is above INT32_MAX already. */
@@ -64,16 +60,16 @@ static bool read_number(struct reading *reading, const char *what, int max, int 
 {
     int64_t number = 0;
     int byte = next_byte(reading);
-    while (is_blank(byte))
+    while (byte_is_blank(byte))
         byte = next_byte(reading);
-    for (; byte >= 0 && !is_blank(byte); byte = next_byte(reading))
+    for (; byte >= 0 && !byte_is_blank(byte); byte = next_byte(reading))
         number = add_digit(number, byte);
     return byte >= 0 ? set_field(reading, what, number, max, field) : report_truncated(reading);
 }
 
 static bool read_numbers(struct reading *reading, struct pnm_header *header)
 {
-    if (!is_blank(next_byte(reading)))
+    if (!byte_is_blank(next_byte(reading)))
         return DAMAGED(reading, "no blank follows its first %d bytes", PNM_MAGIC);
     return read_number(reading, "width", INT32_MAX, &header->width) &&
            read_number(reading, "height", INT32_MAX, &header->height) &&
@@ -95,15 +91,15 @@ static bool read_line(struct reading *reading, struct line *line)
     if (end == NULL)
         return report_truncated(reading);
     reading->at = end + 1;
-    while (end > at && is_blank(end[-1]))
+    while (end > at && byte_is_blank(end[-1]))
         end--;
-    while (at < end && is_blank(*at))
+    while (at < end && byte_is_blank(*at))
         at++;
     line->word = at;
-    while (at < end && !is_blank(*at))
+    while (at < end && !byte_is_blank(*at))
         at++;
     line->word_size = (size_t)(at - line->word);
-    while (at < end && is_blank(*at))
+    while (at < end && byte_is_blank(*at))
         at++;
     line->value = at;
     line->value_size = (size_t)(end - at);

@@ -82,15 +82,10 @@ static bool skip_text(struct filter_state *state, const char *text)
     return true;
 }
 
-static bool is_blank(uint8_t byte)
-{
-    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
-}
-
 static bool skip_blank(struct filter_state *state)
 {
     const size_t before = state->at;
-    while (state->at < state->size && is_blank(state->bytes[state->at]))
+    while (state->at < state->size && byte_is_blank(state->bytes[state->at]))
         state->at++;
     return state->at > before;
 }
@@ -153,7 +148,7 @@ static bool skip_characters(struct filter_state *state, size_t end, bool referen
         if (references && byte == '&') {
             if (!skip_reference(state))
                 return false;
-        } else if (byte < ' ' && !is_blank(byte)) {
+        } else if (byte < ' ' && !byte_is_blank(byte)) {
             return false;
         } else {
             state->at++;
