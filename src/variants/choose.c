@@ -53,7 +53,7 @@ static double chosen_seconds(const struct filter *filters, size_t count, enum ba
     double seconds = 0;
     for (size_t i = 0; i < count; i++) {
         const struct variant *variant = variant_choose(&filters[i], backend, work);
-        seconds += cost_variant_seconds(variant, &filters[i], work);
+        seconds += variant->left_out ? INFINITY : cost_variant_seconds(variant, &filters[i], work);
     }
     return seconds;
 }

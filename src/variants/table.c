@@ -43,6 +43,13 @@ prepare_function CUDA_FUNCTION(any, prepare);
     .backend = BACKEND_CUDA, .capability = 75, .prepare = CUDA_FUNCTION(variant, prepare),                             \
     .launch = CUDA_FUNCTION(variant, launch)
 
+/* The same for a row whose kernels take longest to compile: -Dkernels=textbook leaves it out. */
+#ifdef GPUCONV_TEXTBOOK
+#define LARGE_ON_CUDA(variant) .backend = BACKEND_CUDA, .capability = 75, .left_out = true
+#else
+#define LARGE_ON_CUDA(variant) ON_CUDA(variant)
+#endif
+
 /* A row whose sums are floats, as in textbooks. */
 #define TEXTBOOK(text, variant, line)                                                                                  \
     {                                                                                                                  \
@@ -85,7 +92,7 @@ static const struct variant table[] = {
         .samples = U8 | U16 | F32,
         .accepts = ACCEPTS_ONE_GRID,
         .seconds = register_tiled_cost,
-        ON_CUDA(register_tiled),
+        LARGE_ON_CUDA(register_tiled),
     },
     {
         .name = "separable",
@@ -94,7 +101,7 @@ static const struct variant table[] = {
         .two_pass = F32,
         .accepts = ACCEPTS_RANK_1,
         .seconds = separable_cost,
-        ON_CUDA(separable),
+        LARGE_ON_CUDA(separable),
     },
     {
         .name = "tensor-core",
@@ -103,7 +110,7 @@ static const struct variant table[] = {
         .accepts = ACCEPTS_ONE_GRID,
         .unit = UNIT_TENSOR,
         .seconds = tensor_core_cost,
-        ON_CUDA(tensor_core),
+        LARGE_ON_CUDA(tensor_core),
     },
     {
         .name = "blur",
@@ -113,7 +120,7 @@ static const struct variant table[] = {
         .accepts = ACCEPTS_TWO_PASSES,
         .unit = UNIT_TENSOR,
         .seconds = blur_cost,
-        ON_CUDA(blur),
+        LARGE_ON_CUDA(blur),
     },
     {
         .name = "sparse",
@@ -137,7 +144,7 @@ static const struct variant table[] = {
         .samples = U8 | U16 | F32,
         .accepts = ACCEPTS_TWO_GRIDS,
         .seconds = gradient_cost,
-        ON_CUDA(gradient),
+        LARGE_ON_CUDA(gradient),
     },
 #ifdef GPUCONV_EXERCISE
     TEXTBOOK("exercise", exercise, "the reader's: kernels/exercise.cu, at first a copy of basic"),
@@ -264,6 +271,11 @@ bool variant_plan(struct plan *plan, const struct filter *filter, enum border bo
                          variant->name, sample_name(sample));
     if (!variant_accepts(variant, filter, sample))
         return refuse_filter(variant, filter_of_depth(filter, sample != SAMPLE_U8), error);
+    if (variant->left_out)
+        return error_set(error, ERROR_WORK,
+                         "this gpuconv was built with -Dkernels=textbook, without the variant %s; use --backend cpu, "
+                         "name another by --variant, or build it with -Dkernels=all",
+                         variant->name);
     if (variant->launch == NULL)
         return error_set(error, ERROR_WORK,
                          "this gpuconv was built without CUDA, which the variant %s needs; use --backend cpu or build "

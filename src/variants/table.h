@@ -47,6 +47,7 @@ struct variant {
     unsigned two_pass; /* the same, for filters in two passes; 0: it takes none */
     enum accepts accepts;
     int capability; /* the least compute capability, times 10; 0 on the CPU */
+    bool left_out;  /* by -Dkernels=textbook: `launch` is NULL */
     enum unit unit; /* for the benchmark */
 
     /* The expected seconds, for planes that are already in the variant's memory. Set for the canonical rows, which
@@ -60,7 +61,7 @@ struct variant {
 
     /* Convolve all planes of IN into those of OUT: two buffers of one shape that do not overlap. DEVICE is NULL on the
      * CPU. On a device this queues the work on the device's stream, and the next synchronisation reports errors of the
-     * kernels. `launch` is NULL in a build without CUDA. */
+     * kernels. `launch` is NULL in a build without CUDA, and if the variant is left out. */
     bool (*launch)(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                    struct error *error);
 };
