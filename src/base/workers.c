@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 enum {
     PROGRESS_MILLISECONDS = 100,  /* between two calls of on_progress */
     SHUTDOWN_MILLISECONDS = 5000, /* after a signal, the longest wait for outputs that are being written */
     POLL_MILLISECONDS = 10,       /* between two looks at these outputs */
+    REPORT_SECONDS = 1,           /* the longest wait for a report that has begun */
     /* The signal that tells the calling thread of the last worker's end. Nothing else sends it, and it does no harm if
      * nobody waits for it. Unlike a signal of real time, it needs no place in a queue that may be full. */
     SIGNAL_ENDED = SIGURG,
@@ -156,7 +158,8 @@ static int wait_for_threads(struct workers *workers)
 }
 
 /* Stop all writing. Wait for outputs that are being written, but not for long, and not after another signal: even then
- * a file is whole or missing. Both locks stay locked. */
+ * a file is whole or missing. A report that has begun hangs, or its thread only waits for a processor. Both locks stay
+ * locked. */
 static void stop_writing(struct workers *workers)
 {
     atomic_store(&workers->state, STATE_INTERRUPTED);
@@ -167,7 +170,10 @@ static void stop_writing(struct workers *workers)
         if (number != 0 && number != SIGNAL_ENDED)
             break;
     }
-    workers->hangs = pthread_mutex_trylock(&workers->reporting) != 0;
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += REPORT_SECONDS;
+    workers->hangs = pthread_mutex_timedlock(&workers->reporting, &end) != 0;
 }
 
 /* ---- The whole ---- */

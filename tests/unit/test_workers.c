@@ -260,6 +260,30 @@ static void test_a_report_that_hangs_keeps_no_signal_away(void **state)
     pthread_sigmask(SIG_SETMASK, &record.workers.before, NULL);
 }
 
+/* A signal, while a report takes its time. */
+static void report_and_signal(void *context, int worker)
+{
+    struct record *record = context;
+    (void)worker;
+    pthread_mutex_lock(&record->workers.reporting);
+    kill(getpid(), SIGTERM);
+    wait_milliseconds(100);
+    record->reports++;
+    pthread_mutex_unlock(&record->workers.reporting);
+}
+
+static void test_a_signal_waits_for_a_report(void **state)
+{
+    (void)state;
+    static struct record record;
+    struct error error;
+    assert_true(run_jobs(&record, (struct workers_request){.count = 1, .workers = 1, .run = report_and_signal}, &error));
+    assert_int_equal(record.workers.signal, SIGTERM);
+    assert_false(record.workers.hangs);
+    assert_int_equal(record.reports, 1);
+    pthread_sigmask(SIG_SETMASK, &record.workers.before, NULL);
+}
+
 static void work_slowly(void *context, int worker)
 {
     (void)context;
@@ -429,6 +453,7 @@ int main(void)
         cmocka_unit_test(test_a_signal_waits_for_outputs),
         cmocka_unit_test(test_a_second_signal_ends_the_wait),
         cmocka_unit_test(test_a_report_that_hangs_keeps_no_signal_away),
+        cmocka_unit_test(test_a_signal_waits_for_a_report),
         cmocka_unit_test(test_progress_is_reported),
         cmocka_unit_test(test_no_signal_is_lost),
         cmocka_unit_test(test_jobs_wait_for_memory),
