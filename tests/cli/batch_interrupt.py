@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Interrupt a batch at many moments: batch_interrupt.py GPUCONV INPUTS OUTPUTS.
 
-Each time OUTPUTS must hold whole files only, exactly those that the report calls done, and the exit status must be 128 plus
-the number of the signal; the last line counts them. A signal that the parent ignores stays ignored. After SIGKILL all files are whole too, but the
-report may lack one."""
+Each time OUTPUTS must hold whole files only, exactly those that the report calls done, and the exit status must be 128
+plus the number of the signal; the last line counts them. Before and after the work the signal itself may end the
+program. A signal that the parent ignores stays ignored. After SIGKILL all files are whole too, but the report may lack
+one."""
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -22,6 +24,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 ROUNDS = 12  # for each signal
 JOBS = 3
 stopped_files = set()
+
+
+def names(folder):
+    return os.listdir(folder) if os.path.isdir(folder) else []
 
 
 def reported(path):
@@ -51,10 +57,12 @@ def main():
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     seconds = time.monotonic() - start
     whole = {}
-    for name in os.listdir(outputs):
+    for name in names(outputs):
         with open(os.path.join(outputs, name), "rb") as file:
             whole[name] = file.read()
 
+    job_seconds = seconds * JOBS / len(whole)
+    moments = random.Random(1)
     partly = 0
     for number in SIGNALS:
         for i in range(ROUNDS):
@@ -62,13 +70,14 @@ def main():
             if os.path.exists(report):
                 os.remove(report)
             with tempfile.TemporaryFile("w+") as said:
-                status = run_and_signal(command, seconds * (i + 0.5) / ROUNDS, number, stderr=said)
+                status = run_and_signal(command, moments.random() * job_seconds, number,
+                                        lambda: len(names(outputs)) >= i * len(whole) // ROUNDS, stderr=said)
                 said.seek(0)
                 last = said.read().splitlines()[-1:]
-            left = set(os.listdir(outputs)) if os.path.isdir(outputs) else set()
+            left = set(names(outputs))
             killed = number == signal.SIGKILL
             allowed = {0, -number if killed else 128 + number}
-            if not left:  # the batch may not have started: the signal itself ended the program
+            if len(left) in (0, len(whole)):  # the signal came before the work, or after it
                 allowed.add(-number)
             if status not in allowed:
                 sys.exit(f"{number.name}: exit status {status}")
@@ -85,9 +94,10 @@ def main():
                         sys.exit(f"{number.name}: {name} is not whole")
             partly += status != 0 and 0 < len(left) < len(whole)
 
-    ignoring = ["sh", "-c", "trap '' HUP INT; exec \"$@\"", "sh", *command]
     for number in (signal.SIGHUP, signal.SIGINT):
-        if run_and_signal(ignoring, seconds / 2, number, stderr=subprocess.DEVNULL) != 0:
+        shutil.rmtree(outputs)
+        if run_and_signal(command, 0, number, lambda: names(outputs), stderr=subprocess.DEVNULL,
+                          preexec_fn=lambda: signal.signal(number, signal.SIG_IGN)) != 0:
             sys.exit(f"{number.name} was not ignored")
     shutil.rmtree(outputs)
     os.remove(report)

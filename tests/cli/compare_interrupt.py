@@ -7,6 +7,7 @@ as it was or as it shall be, and prints exactly what it did. The exit status is 
 the last line counts what was done. After SIGKILL the files are whole too."""
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -23,12 +24,18 @@ from write_png import png, unfiltered  # noqa: E402
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 ROUNDS = 12  # for each signal
 PAIRS = 40
+moments = random.Random(1)
 TEMPORARY = ".gpuconv-"  # left by SIGKILL where the file system has no O_TMPFILE
 
 
 def contents(folder):
     """{name: bytes} of the files in a folder, which need not exist."""
     return {path.name: path.read_bytes() for path in pathlib.Path(folder).glob("*")}
+
+
+def changes(folder):
+    """The times of the last changes of its files."""
+    return [os.stat(f"{folder}/{i:02}.png").st_mtime_ns for i in range(PAIRS)]
 
 
 def make_folders(sides):
@@ -40,10 +47,11 @@ def make_folders(sides):
             pathlib.Path(side, f"{i:02}.png").write_bytes(png(160, 120, 3, 8, unfiltered(rows, 480), level=1))
 
 
-def interrupt(command, seconds, number):
-    """Run and interrupt. Returns the exit status, the lines that were printed, and the last line of errors."""
+def interrupt(command, seconds, number, has_reached):
+    """Run and interrupt within SECONDS after HAS_REACHED is true. Returns the exit status, the lines that were printed,
+    and the last line of errors."""
     with tempfile.TemporaryFile("w+") as answer, tempfile.TemporaryFile("w+") as said:
-        status = run_and_signal(command, seconds, number, stdout=answer, stderr=said)
+        status = run_and_signal(command, moments.random() * seconds, number, has_reached, stdout=answer, stderr=said)
         answer.seek(0)
         said.seek(0)
         return status, answer.read().splitlines(), said.read().splitlines()[-1:]
@@ -75,7 +83,8 @@ def check_compare(program):
             shutil.rmtree("diff", ignore_errors=True)
             for name in ("r.jsonl", "j.xml"):
                 pathlib.Path(name).unlink(missing_ok=True)
-            status, printed, last = interrupt(command, seconds * (i + 0.5) / ROUNDS, number)
+            status, printed, last = interrupt(command, seconds / ROUNDS, number,
+                                              lambda: len(list(pathlib.Path("diff").glob("*"))) >= i * PAIRS // ROUNDS)
             count = check_status(status, number, 1, last, rf"gpuconv: interrupted: (\d+) of {PAIRS} pairs compared; "
                                                           "nothing was reported")
             left = contents("diff")
@@ -100,9 +109,7 @@ def check_update(program):
     old, new = contents("e"), contents("a")
     command = [program, "--compare", "work", "a", "--update"]
     shutil.copytree("e", "work")
-    start = time.monotonic()
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-    seconds = time.monotonic() - start
     if contents("work") != new:
         sys.exit("an update left something else")
     partly = 0
@@ -110,7 +117,9 @@ def check_update(program):
         for i in range(ROUNDS):
             shutil.rmtree("work")
             shutil.copytree("e", "work")
-            status, printed, last = interrupt(command, seconds * (0.3 + 0.7 * i / ROUNDS), number)
+            before, wanted = changes("work"), i * PAIRS // ROUNDS
+            status, printed, last = interrupt(command, 0, number,
+                                              lambda: sum(map(int.__ne__, before, changes("work"))) >= wanted)
             count = check_status(status, number, 0, last, rf"gpuconv: interrupted: (\d+) of {PAIRS} pairs (?:updated; "
                                                           "run it again for the others|compared; nothing was reported)")
             left = contents("work")

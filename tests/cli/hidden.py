@@ -15,7 +15,6 @@ import re
 import struct
 import subprocess
 import sys
-import time
 import zlib
 from urllib.parse import quote
 from xml.sax.saxutils import escape
@@ -421,9 +420,10 @@ def test_bombs(test):
                            (b"zTXt", b"Raw profile type exif\0\0")):
             many = chunk(kind, head + data) * (15000000 // len(data))
             test.write("in.png", png(many))
-            began = time.monotonic()
+            began = os.times().children_user
             test.run("-q", "identity", "in.png", "out.png")
-            test.check(time.monotonic() - began < 5, f"{name} {kind} {head}: {time.monotonic() - began:.1f} s")
+            seconds = os.times().children_user - began
+            test.check(seconds < 5, f"{name} {kind} {head}: {seconds:.1f} s of a processor")
             test.check(os.path.getsize("out.png") < 1 << 20, f"{name} {kind}: {os.path.getsize('out.png')} bytes")
     # The sum of texts that are small enough each.
     texts = chunk(b"zTXt", b"a\0\0" + zlib.compress((PROSE * 19000).encode()[:1000000], 9)) * 200

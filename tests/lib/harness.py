@@ -34,9 +34,11 @@ def has_codec(program, name):
     return not re.search(f"{name}.*not built in", run(program, "--list-codecs").stdout)
 
 
-def run_and_signal(command, delay, number, **options):
-    """Start a run, send it a signal after DELAY seconds, and return its exit status."""
+def run_and_signal(command, delay, number, has_reached=lambda: True, **options):
+    """Start a run, send it a signal DELAY seconds after HAS_REACHED is true, and return its exit status."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, **options)
+    while process.poll() is None and not has_reached():
+        time.sleep(0.0005)
     time.sleep(delay)
     process.send_signal(number)
     return process.wait()
