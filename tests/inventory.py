@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Find what was added in one place and forgotten in another: inventory.py GPUCONV ROOT.
 
-Every file of filters/ is built in, every file of kernels/ is a variant, every transcript is a test, and the man page
-explains every option. The compiler and the other tests would not miss one that is left out of a list. The exercise is
+Every file of filters/ is built in, every file of kernels/ is a variant, every transcript is a test, the man page
+explains every option, and the news and the Debian package have the program's version. The compiler and the other tests would not miss one that is left out of a list. The exercise is
 a copy of basic."""
 import pathlib
 import re
@@ -45,6 +45,12 @@ def missing(program, root):
         yield "kernels/exercise.cu is not a copy of basic.cu with another name: keep your solution elsewhere, copy basic.cu"
     for name in sorted(stems(root / "tests/cli", ".case") - transcripts):
         yield f"tests/cli/{name}.case is not in tests/cli/meson.build"
+
+    version = first_words(program, "--version")[0][1]
+    for name, newest in (("NEWS.md", r"^## (.*)"), ("debian/changelog", r"^gpuconv \((.*)-\d+\)")):
+        said = re.search(newest, (root / name).read_text(encoding="utf-8"), re.M)[1]
+        if said != version:
+            yield f"{name} begins with {said}, and meson.build has the version {version}"
 
     helps = "".join(run(program, *words).stdout for words in (["--help"], ["--bench", "--help"], ["--compare", "--help"]))
     page = "\n".join(re.findall(r"^\.It Fl (.*)", (root / "docs/gpuconv.1").read_text(encoding="utf-8"), re.M))

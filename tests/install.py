@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Where `meson install` puts files, in folders that a packager names: install.py SOURCES.
+
+Nothing is compiled. The binary must look for the filters where they are installed."""
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lib"))
+from harness import run, skip  # noqa: E402
+
+FOLDERS = ["--prefix=/opt/g", "--bindir=programs", "--libdir=libraries", "--mandir=pages", "--datadir=/srv/data"]
+
+
+def main():
+    sources = pathlib.Path(sys.argv[1])
+    meson = shutil.which("meson") or skip("meson is not in PATH")
+    with tempfile.TemporaryDirectory(prefix="gpuconv-") as build:
+        run(meson, "setup", build, str(sources), "-Dcuda=disabled", "-Dtests=disabled", *FOLDERS)
+        installed = json.loads(run(meson, "introspect", "--installed", build).stdout)
+        commands = pathlib.Path(build, "compile_commands.json").read_text(encoding="utf-8")
+    expected = {
+        "gpuconv": "/opt/g/programs/gpuconv",
+        "gpuconv.1": "/opt/g/pages/man1/gpuconv.1",
+        "gpuconv.bash": "/srv/data/bash-completion/completions/gpuconv",
+        "_gpuconv": "/srv/data/zsh/site-functions/_gpuconv",
+        "gpuconv.fish": "/srv/data/fish/vendor_completions.d/gpuconv.fish",
+        "LICENSE": "/srv/data/licenses/gpuconv/LICENSE",
+        **{path.name: f"/srv/data/gpuconv/filters/{path.name}" for path in sources.glob("filters/*.txt")},
+    }
+    actual = {os.path.basename(source): path for source, path in installed.items()}
+    if actual != expected:
+        sys.exit(f"expected, but not installed: {sorted(expected.items() - actual.items())}\n"
+                 f"installed, but not expected: {sorted(actual.items() - expected.items())}")
+    if 'GPUCONV_FILTER_DIR=\\"/srv/data/gpuconv/filters\\"' not in commands:
+        sys.exit("the binary looks for its filters in another folder")
+
+
+main()
