@@ -277,7 +277,8 @@ static void test_a_signal_waits_for_a_report(void **state)
     (void)state;
     static struct record record;
     struct error error;
-    assert_true(run_jobs(&record, (struct workers_request){.count = 1, .workers = 1, .run = report_and_signal}, &error));
+    assert_true(
+        run_jobs(&record, (struct workers_request){.count = 1, .workers = 1, .run = report_and_signal}, &error));
     assert_int_equal(record.workers.signal, SIGTERM);
     assert_false(record.workers.hangs);
     assert_int_equal(record.reports, 1);
