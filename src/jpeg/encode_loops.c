@@ -11,6 +11,7 @@
 #include "jpeg/encode_vectors.h"
 
 #include <assert.h>
+#include <endian.h>
 
 /* Samples less 128 of all components, in full size, and then of chroma in its own. */
 struct planes {
@@ -369,7 +370,7 @@ INLINE struct jpeg_bits hold(struct jpeg_bits bits, uint32_t value, int length)
 INLINE struct jpeg_bits put(struct jpeg_bits bits, uint32_t value, int length)
 {
     bits = hold(bits, value, length);
-    const uint64_t bytes = __builtin_bswap64(bits.pending << (64 - bits.count));
+    const uint64_t bytes = htobe64(bits.pending << (64 - bits.count));
     memcpy(bits.next, &bytes, sizeof bytes);
     bits.next += bits.count >> 3;
     bits.count &= 7;
