@@ -12,6 +12,8 @@
 
 #ifdef __SSE2__
 #include <emmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 enum { NONE, SUB, UP, AVERAGE, PAETH };
@@ -91,6 +93,11 @@ enum { VECTORS = 2, LANES = 16 };
 #define MAX(a, b) ((lanes)_mm_max_epu8((__m128i)(a), (__m128i)(b)))
 #define LESS(a, b) ((lanes)_mm_subs_epu8((__m128i)(a), (__m128i)(b))) /* a - b, at least 0 */
 #define TWICE(a) ((lanes)_mm_adds_epu8((__m128i)(a), (__m128i)(a)))   /* at most 255 */
+#elif defined(__aarch64__)
+#define MIN(a, b) vminq_u8(a, b)
+#define MAX(a, b) vmaxq_u8(a, b)
+#define LESS(a, b) vqsubq_u8(a, b)
+#define TWICE(a) vqaddq_u8(a, a)
 #else
 #define MIN(a, b) (((a) & (lanes)((a) < (b))) | ((b) & (lanes)((a) >= (b))))
 #define MAX(a, b) (((a) & (lanes)((a) >= (b))) | ((b) & (lanes)((a) < (b))))

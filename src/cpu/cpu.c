@@ -56,6 +56,9 @@ static const struct loops *const all_loops[INSTRUCTION_SETS] = {
     [SET_PORTABLE] = &loops_portable,
 #ifdef __x86_64__
     [SET_SSE2] = &loops_sse2,         [SET_AVX2] = &loops_avx2, [SET_AVX512] = &loops_avx512, [SET_VNNI] = &loops_vnni,
+#elif defined(__aarch64__)
+    [SET_NEON] = &loops_neon,
+    [SET_I8MM] = &loops_i8mm,
 #endif
 };
 

@@ -272,6 +272,8 @@ struct loops {
 extern const struct loops loops_portable;
 #ifdef __x86_64__
 extern const struct loops loops_sse2, loops_avx2, loops_avx512, loops_vnni;
+#elif defined(__aarch64__)
+extern const struct loops loops_neon, loops_i8mm;
 #endif
 
 #endif

@@ -63,7 +63,7 @@ NOT_INLINED static void finish_each(const struct finish *finish, bool is_float, 
 /* Pack the sums of a block to bytes, in the order of the columns. */
 INLINE ints pack_bytes(const ints c[4], enum layout layout)
 {
-#if VECTOR == 16 /* no layout of fours, and no shuffle */
+#if !HAS_SHUFFLE /* and no layout of fours */
     shorts first = pack(c[0], c[1]), last = pack(c[2], c[3]);
     if (layout == LAYOUT_TWOS) {
         first = alternate(first);

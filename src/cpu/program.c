@@ -222,25 +222,25 @@ static void finish_make(const struct plan *plan, struct finish *finish)
     }
 }
 
+/* Multiply-adds for one vector of outputs. */
+static double pass_cost(enum arithmetic arithmetic, const struct weights *w)
+{
+    const int bits = part_bits(arithmetic), lane = lane_taps(arithmetic);
+    return (double)w->height * ((w->width + lane - 1) / lane) * (bits > 0 ? weights_parts(w, bits) : 1);
+}
+
 /* The arithmetic that takes fewer multiply-adds of samples for these taps. */
 static enum arithmetic sample_arithmetic(const struct plan *plan, const struct program *program,
                                          const struct weights *w)
 {
     if (plan->sample == SAMPLE_F32)
         return ARITHMETIC_FLOATS;
-    if (!program->loops->words)
-        return sums_fit_float(plan->filter, plan->sample) ? ARITHMETIC_FLOATS : ARITHMETIC_INTS;
-    if (plan->sample == SAMPLE_U16 || !program->loops->bytes)
-        return ARITHMETIC_WORDS;
-    const int bytes = weights_parts(w, 8) * ((w->width + 3) / 4), words = weights_parts(w, 16) * ((w->width + 1) / 2);
-    return bytes <= words && weights_parts(w, 8) <= TAP_PARTS_MAX ? ARITHMETIC_BYTES : ARITHMETIC_WORDS;
-}
-
-/* Multiply-adds for one vector of outputs. */
-static double pass_cost(enum arithmetic arithmetic, const struct weights *w)
-{
-    const int bits = part_bits(arithmetic), lane = lane_taps(arithmetic);
-    return (double)w->height * ((w->width + lane - 1) / lane) * (bits > 0 ? weights_parts(w, bits) : 1);
+    const enum arithmetic other = program->loops->words                        ? ARITHMETIC_WORDS
+                                  : sums_fit_float(plan->filter, plan->sample) ? ARITHMETIC_FLOATS
+                                                                               : ARITHMETIC_INTS;
+    if (plan->sample == SAMPLE_U16 || !program->loops->bytes || weights_parts(w, 8) > TAP_PARTS_MAX)
+        return other;
+    return pass_cost(ARITHMETIC_BYTES, w) <= pass_cost(other, w) ? ARITHMETIC_BYTES : other;
 }
 
 /* The value that sums of PART of the samples start with. For samples less 32768, it is the 32768 sum(q) that are

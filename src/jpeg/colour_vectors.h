@@ -48,6 +48,12 @@ INLINE void store_pixels(const shorts colours[3], uint8_t *rgb)
         for (int i = 0; i < 3; i++)
             _mm_storeu_si128((__m128i *)(void *)(rgb + 48 * j + 16 * i), quad((shorts)thirds[i], j));
 }
+#elif defined(__aarch64__)
+INLINE void store_pixels(const shorts colours[3], uint8_t *rgb)
+{
+    const uint8x16x3_t pixels = {{(uchars)colours[0], (uchars)colours[1], (uchars)colours[2]}};
+    vst3q_u8(rgb, pixels);
+}
 #else
 INLINE void store_pixels(const shorts colours[3], uint8_t *rgb)
 {

@@ -8,6 +8,9 @@ const struct jpeg_decode_loops *jpeg_decode_loops_for(enum instruction_set set)
 #ifdef __x86_64__
         [SET_SSE2] = &jpeg_decode_sse2,         [SET_AVX2] = &jpeg_decode_avx2,
         [SET_AVX512] = &jpeg_decode_avx2,       [SET_VNNI] = &jpeg_decode_avx2,
+#elif defined(__aarch64__)
+        [SET_NEON] = &jpeg_decode_neon,
+        [SET_I8MM] = &jpeg_decode_neon,
 #endif
     };
     return all[set];

@@ -5,10 +5,10 @@
 #include "jpeg/bits.h"
 #include "jpeg/decode_loops.h"
 
-#if HAS_PAIRS
-#include "jpeg/inverse_vectors.h"
-#else
+#ifdef GPUCONV_PORTABLE
 #include "jpeg/inverse_plain.h"
+#else
+#include "jpeg/inverse_vectors.h"
 #endif
 
 enum {

@@ -44,6 +44,8 @@ const struct jpeg_decode_loops *jpeg_decode_loops_for(enum instruction_set set);
 extern const struct jpeg_decode_loops jpeg_decode_portable;
 #ifdef __x86_64__
 extern const struct jpeg_decode_loops jpeg_decode_sse2, jpeg_decode_avx2;
+#elif defined(__aarch64__)
+extern const struct jpeg_decode_loops jpeg_decode_neon;
 #endif
 
 #ifdef GPUCONV_SET /* the functions of the set that is compiled */

@@ -5,10 +5,10 @@
 #include "jpeg/decode_loops.h"
 #include "jpeg/samples.h"
 
-#if HAS_PAIRS
-#include "jpeg/colour_vectors.h"
-#else
+#ifdef GPUCONV_PORTABLE
 #include "jpeg/colour_plain.h"
+#else
+#include "jpeg/colour_vectors.h"
 #endif
 
 enum { TILE = 1024 }; /* pixels; a multiple of 4 and of GROUP */

@@ -82,6 +82,8 @@ struct jpeg_encode_loops {
 extern const struct jpeg_encode_loops jpeg_encode_portable;
 #ifdef __x86_64__
 extern const struct jpeg_encode_loops jpeg_encode_sse2, jpeg_encode_avx2, jpeg_encode_avx512;
+#elif defined(__aarch64__)
+extern const struct jpeg_encode_loops jpeg_encode_neon;
 #endif
 
 /* ---- The encoder, for encode.c and its tests ---- */

@@ -97,6 +97,28 @@ INLINE void store_zigzag(const shorts rows[8], const int at[BLOCKS], struct jpeg
     blocks->nonzero[at[1]] = ~zeros[1];
 }
 
+#elif defined(__aarch64__) && !defined(GPUCONV_PORTABLE)
+
+INLINE void store_zigzag(const shorts rows[8], const int at[BLOCKS], struct jpeg_blocks *blocks)
+{
+    static const uint8_t bits[QUAD] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    uint8x16x4_t top, bottom;
+    uchars nonzero[JPEG_SIDE];
+    memcpy(&top, rows, sizeof top);
+    memcpy(&bottom, rows + 4, sizeof bottom);
+    for (int i = 0; i < JPEG_SIDE; i++) {
+        /* The places of both bytes of eight coefficients; a table gives what is beyond it to the other one. */
+        const uchars places = (uchars)(vmovl_u8(vld1_u8(natural_order + JPEG_SIDE * i)) * 0x202 + 0x100);
+        const uchars zigzag = vqtbx4q_u8(vqtbl4q_u8(top, places), bottom, places - sizeof top);
+        store_shorts(blocks->coefficients[at[0]] + JPEG_SIDE * i, (shorts)zigzag);
+        nonzero[i] = (uchars)((shorts)zigzag != 0);
+    }
+    for (int i = 0; i < JPEG_SIDE / 2; i++)
+        nonzero[i] = vuzp1q_u8(nonzero[2 * i], nonzero[2 * i + 1]) & vld1q_u8(bits);
+    const uchars sums = vpaddq_u8(vpaddq_u8(nonzero[0], nonzero[1]), vpaddq_u8(nonzero[2], nonzero[3]));
+    blocks->nonzero[at[0]] = (uint64_t)((longs)vpaddq_u8(sums, sums))[0];
+}
+
 #else
 
 INLINE void store_zigzag(const shorts rows[8], const int at[BLOCKS], struct jpeg_blocks *blocks)

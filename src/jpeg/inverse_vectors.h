@@ -131,10 +131,11 @@ INLINE void store_columns(const shorts v[8], uint8_t *const to[BLOCKS], size_t s
                             zip_last32(left4, right4)};
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < BLOCKS; j++) {
-            const __m128i two = quad(rows[i] ^ centre, j);
+            const longs two = (longs)(rows[i] ^ centre);
+            const int64_t even = two[2 * j], odd = two[2 * j + 1];
             uint8_t *at = to[j] + 2 * (size_t)i * stride;
-            _mm_storel_epi64((__m128i *)(void *)at, two);
-            _mm_storeh_pd((double *)(void *)(at + stride), _mm_castsi128_pd(two));
+            memcpy(at, &even, sizeof even);
+            memcpy(at + stride, &odd, sizeof odd);
         }
 }
 

@@ -192,7 +192,8 @@ double reference_cost(const struct filter *filter, const struct work *work)
 static double instruction_set_factor(void)
 {
     static const double factors[INSTRUCTION_SETS] = {
-        [SET_VNNI] = 1, [SET_AVX512] = 2, [SET_AVX2] = 2.5, [SET_SSE2] = 5, [SET_PORTABLE] = 9,
+        [SET_VNNI] = 1, [SET_AVX512] = 2, [SET_AVX2] = 2.5,   [SET_SSE2] = 5,
+        [SET_I8MM] = 4, [SET_NEON] = 5,   [SET_PORTABLE] = 9,
     };
     enum instruction_set set;
     return factors[instruction_set_find(&set, NULL) ? set : SET_PORTABLE];

@@ -3,12 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 const char *instruction_set_name(enum instruction_set set)
 {
     static const char *const names[INSTRUCTION_SETS] = {
-        [SET_PORTABLE] = "portable", [SET_SSE2] = "sse2", [SET_AVX2] = "avx2",
-        [SET_AVX512] = "avx512",     [SET_VNNI] = "vnni",
+        [SET_PORTABLE] = "portable", [SET_SSE2] = "sse2", [SET_AVX2] = "avx2", [SET_AVX512] = "avx512",
+        [SET_VNNI] = "vnni",         [SET_NEON] = "neon", [SET_I8MM] = "i8mm",
     };
     return names[set];
 }
@@ -19,6 +20,9 @@ const enum instruction_set *instruction_sets(size_t *count)
         SET_PORTABLE,
 #ifdef __x86_64__
         SET_SSE2,     SET_AVX2, SET_AVX512, SET_VNNI,
+#elif defined(__aarch64__)
+        SET_NEON,
+        SET_I8MM,
 #endif
     };
     *count = sizeof sets / sizeof *sets;
@@ -29,6 +33,8 @@ const enum instruction_set *instruction_sets(size_t *count)
                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
     *count -= (size_t)(!avx2 + !avx512 + !vnni);
+#elif defined(__aarch64__)
+    *count -= (getauxval(AT_HWCAP2) & HWCAP2_I8MM) == 0;
 #endif
     return sets;
 }

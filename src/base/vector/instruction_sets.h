@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 /* Each set of x86-64 needs all that the sets before it need. */
-enum instruction_set { SET_PORTABLE, SET_SSE2, SET_AVX2, SET_AVX512, SET_VNNI, INSTRUCTION_SETS };
+enum instruction_set { SET_PORTABLE, SET_SSE2, SET_AVX2, SET_AVX512, SET_VNNI, SET_NEON, SET_I8MM, INSTRUCTION_SETS };
 
 /* The name that $GPUCONV_CPU takes. */
 const char *instruction_set_name(enum instruction_set set);

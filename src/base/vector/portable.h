@@ -4,36 +4,13 @@
 #ifndef GPUCONV_BASE_VECTOR_PORTABLE_H
 #define GPUCONV_BASE_VECTOR_PORTABLE_H
 
+#include "base/vector/quad.h"
+
 #include <math.h>
 
 #define HAS_PAIRS 0
 #define HAS_FOURS 0
-
-typedef uint8_t uchars __attribute__((vector_size(VECTOR)));
-
-/* The elements of two vectors of TYPE at some indices: those of B follow those of A. */
-#if defined(__clang__) || __GNUC__ >= 12
-#define CHOOSE(type, a, b, ...) __builtin_shufflevector((type)(a), (type)(b), __VA_ARGS__)
-#else
-#define CHOOSE(type, a, b, ...) __builtin_shuffle((type)(a), (type)(b), (type){__VA_ARGS__})
-#endif
-#define ZIP(name, ...)                                                                                                 \
-    INLINE shorts name(shorts a, shorts b)                                                                             \
-    {                                                                                                                  \
-        return CHOOSE(shorts, a, b, __VA_ARGS__);                                                                      \
-    }
-ZIP(zip_first16, 0, 8, 1, 9, 2, 10, 3, 11)
-ZIP(zip_last16, 4, 12, 5, 13, 6, 14, 7, 15)
-ZIP(zip_first32, 0, 1, 8, 9, 2, 3, 10, 11)
-ZIP(zip_last32, 4, 5, 12, 13, 6, 7, 14, 15)
-ZIP(zip_first64, 0, 1, 2, 3, 8, 9, 10, 11)
-ZIP(zip_last64, 4, 5, 6, 7, 12, 13, 14, 15)
-
-INLINE shorts pack_small(ints a, ints b)
-{
-    enum { LOW = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 1 };
-    return CHOOSE(shorts, a, b, LOW, LOW + 2, LOW + 4, LOW + 6, LOW + 8, LOW + 10, LOW + 12, LOW + 14);
-}
+#define HAS_SHUFFLE 0
 
 INLINE shorts pack(ints a, ints b)
 {
@@ -68,11 +45,6 @@ INLINE ints multiply_pairs(shorts a, shorts b)
     return low_a * low_b + ((ints)a >> 16) * ((ints)b >> 16);
 }
 
-INLINE ints multiply_pairs_add(ints sums, shorts a, shorts b)
-{
-    return add(sums, multiply_pairs(a, b));
-}
-
 INLINE shorts multiply_high_ushorts(shorts a, shorts b)
 {
     const uints low = ((uints)a & 0xffff) * ((uints)b & 0xffff), high = ((uints)a >> 16) * ((uints)b >> 16);
@@ -92,11 +64,6 @@ INLINE ints prefix_sums(ints value)
     for (int l = 1; l < LANES; l++)
         sums[l] += sums[l - 1];
     return (ints)sums;
-}
-
-INLINE ints repeat_last(ints value)
-{
-    return repeat(value[LANES - 1]);
 }
 
 INLINE doubles larger_doubles(doubles a, doubles b)
@@ -145,16 +112,6 @@ INLINE doubles load_doubles(const int32_t *from)
 INLINE ints join_doubles(doubles first, doubles last)
 {
     return (ints){(int32_t)first[0], (int32_t)first[1], (int32_t)last[0], (int32_t)last[1]};
-}
-
-/* C has no stores past the caches. */
-INLINE void store_past(void *to, ints value)
-{
-    store(to, value);
-}
-
-INLINE void fence_past(void)
-{
 }
 
 #endif

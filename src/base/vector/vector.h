@@ -8,11 +8,11 @@
  * wrap.
  *
  * The words below are plain C. The header of an instruction set adds those that need its instructions: x86.h for SSE2,
- * AVX2 and AVX-512, where they are described, and portable.h for any processor.
+ * AVX2 and AVX-512, where they are described, neon.h for AArch64, and portable.h for any processor.
  *
- * To add an instruction set, such as NEON: write a header with the words of portable.h and of x86.h, and include it
- * below. Define HAS_PAIRS and HAS_FOURS there, which say whether the set has instructions for multiply_pairs and for
- * multiply_fours. Then add the set to instruction_sets.[ch], to src/base/meson.build and to the tables of its users. */
+ * To add an instruction set: write a header with the words of neon.h, and include it below. Define HAS_PAIRS, HAS_FOURS
+ * and HAS_SHUFFLE there, which say whether the set has an instruction for multiply_pairs, multiply_fours_add and shuffle.
+ * Then add the set to instruction_sets.[ch], to src/base/meson.build and to the tables of its users. */
 #ifndef GPUCONV_BASE_VECTOR_H
 #define GPUCONV_BASE_VECTOR_H
 
@@ -23,11 +23,9 @@
 #include <stdint.h>
 
 /* VECTOR: bytes of a vector. */
-#if defined(GPUCONV_PORTABLE) || !defined(__x86_64__)
-#define VECTOR 16
-#elif defined(__AVX512BW__)
+#if defined(__AVX512BW__) && !defined(GPUCONV_PORTABLE)
 #define VECTOR 64
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) && !defined(GPUCONV_PORTABLE)
 #define VECTOR 32
 #else
 #define VECTOR 16
@@ -45,6 +43,7 @@ typedef int16_t shorts __attribute__((vector_size(VECTOR)));
 typedef uint16_t ushorts __attribute__((vector_size(VECTOR)));
 typedef int32_t ints __attribute__((vector_size(VECTOR)));
 typedef uint32_t uints __attribute__((vector_size(VECTOR)));
+typedef int64_t longs __attribute__((vector_size(VECTOR)));
 typedef float floats __attribute__((vector_size(VECTOR)));
 typedef double doubles __attribute__((vector_size(VECTOR)));
 typedef int32_t loose_ints __attribute__((vector_size(VECTOR), aligned(1), may_alias));
@@ -182,10 +181,17 @@ INLINE shorts load_quad(const void *from)
     return load_shorts(from);
 }
 
+INLINE shorts load_quads(const void *const from[QUADS])
+{
+    return load_shorts(from[0]);
+}
+
 #endif
 
-#if defined(GPUCONV_PORTABLE) || !defined(__x86_64__)
+#ifdef GPUCONV_PORTABLE
 #include "base/vector/portable.h"
+#elif defined(__aarch64__)
+#include "base/vector/neon.h"
 #else
 #include "base/vector/x86.h"
 #endif
@@ -193,7 +199,7 @@ INLINE shorts load_quad(const void *from)
 /* The shorts of the two halves of each quad in turns. */
 INLINE shorts alternate(shorts value)
 {
-#if VECTOR == 16
+#if !HAS_SHUFFLE
     return zip_first16(value, zip_last64(value, value));
 #else
     static const uint8_t places[QUAD] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};

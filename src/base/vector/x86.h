@@ -25,6 +25,7 @@ typedef __m128d raw_doubles;
 #endif
 
 #define HAS_PAIRS 1
+#define HAS_SHUFFLE (VECTOR > 16)
 #ifdef __AVX512VNNI__
 #define HAS_FOURS 1
 #else
@@ -309,11 +310,6 @@ INLINE shorts pack_unsigned(ints a, ints b)
 {
     const ints middle = repeat(32768);
     return pack(subtract(a, middle), subtract(b, middle)) ^ INT16_MIN;
-}
-
-INLINE shorts load_quads(const void *const from[QUADS])
-{
-    return load_shorts(from[0]);
 }
 
 INLINE __m128i quad(shorts value, int number)
