@@ -23,6 +23,9 @@ enum {
 /* The command line. */
 struct options {
     uint64_t seed;
+    /* Check one in SHARE of the random cases. A reduced set has other borders and sample types for each size: their
+     * number and its share have no divisor in common. */
+    uint64_t share;
     bool quick, large;
     const char *variant;
     bool cpu, cuda;

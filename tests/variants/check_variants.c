@@ -88,12 +88,9 @@ static struct tally check_all(const struct options *options, struct place *place
             /* The reference takes a few nanoseconds a tap: the largest filters meet the smaller images only. */
             if (taps * width * height > (options->quick ? 1500000 : 20000000))
                 continue;
-            /* The reduced set has other borders and sample types for each size: their number and its share have no
-             * divisor in common. */
-            const uint64_t share = options->quick ? 29 : 1;
             for (enum border border = 0; border < BORDER_COUNT; border++)
                 for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++, number++)
-                    if ((number + f + s) % share == 0)
+                    if ((number + f + s) % options->share == 0)
                         check_numbered(options, place, filter, width, height, border, sample, number, &state, &tally);
         }
     }
@@ -105,7 +102,8 @@ static struct tally check_all(const struct options *options, struct place *place
 
 /* ---- The program ---- */
 
-static const char usage[] = "usage: check_variants [--cpu | --cuda] [--quick [--large]] [--seed N] [--variant NAME]\n";
+static const char usage[] =
+    "usage: check_variants [--cpu | --cuda] [--quick [--large] [--share N]] [--seed N] [--variant NAME]\n";
 
 static bool parse(int argc, char **argv, struct options *options)
 {
@@ -123,11 +121,15 @@ static bool parse(int argc, char **argv, struct options *options)
             return false;
         else if (strcmp(argv[i++], "--seed") == 0)
             options->seed = strtoull(value, NULL, 0);
+        else if (strcmp(argv[i - 1], "--share") == 0)
+            options->share = strtoull(value, NULL, 0);
         else if (strcmp(argv[i - 1], "--variant") == 0)
             options->variant = value;
         else
             return false;
     }
+    if (options->share == 0)
+        options->share = options->quick ? 29 : 1;
     const struct variant *only = options->variant != NULL ? variant_find(options->variant, NULL) : NULL;
     if (!options->cpu && !options->cuda) {
         options->cpu = only == NULL || only->backend == BACKEND_CPU;
