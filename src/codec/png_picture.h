@@ -6,9 +6,9 @@
 #define GPUCONV_PNG_PICTURE_H
 
 #include "codec/codec_internal.h"
-#include "codec/png_filter.h"
 #include "container/png.h"
 #include "container/zlib.h"
+#include "png/filter.h"
 
 /* The contents of a file, apart from the samples. */
 struct png_picture {

@@ -4,10 +4,10 @@
  * thread may encode any band. The bands, and so the file, are the same for any number of threads. */
 #include "codec/codec_internal.h"
 
-#include "codec/deflate.h"
 #include "codec/png_picture.h"
 #include "container/png.h"
 #include "container/zlib.h"
+#include "png/deflate.h"
 
 #include <libdeflate.h>
 #include <stdlib.h>

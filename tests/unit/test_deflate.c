@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The deflate for PNG: bytes of many kinds and sizes, in bands, against libdeflate's inflation. */
-#include "codec/deflate.h"
+#include "png/deflate.h"
 
 #include <libdeflate.h>
 #include <setjmp.h>

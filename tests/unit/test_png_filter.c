@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * PNG's row filters: each is undone, and the choice is compared with sums counted here. */
-#include "codec/png_filter.h"
+#include "png/filter.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

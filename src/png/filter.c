@@ -2,7 +2,7 @@
  *
  * Plain loops that the compiler vectorises with -O3. Two of them are compiled for several instruction sets if the
  * loader can choose one (base/clones.h). */
-#include "codec/png_filter.h"
+#include "png/filter.h"
 
 #include "base/clones.h"
 #include "base/inline.h"

@@ -2,7 +2,7 @@
  *
  * Blocks with their own Huffman codes (RFC 1951, 3.2.7), in three steps. First, find sequences: some literals, then a
  * repetition. Second, count each symbol. Third, write the bits. */
-#include "codec/deflate.h"
+#include "png/deflate.h"
 
 #include <assert.h>
 #include <endian.h>

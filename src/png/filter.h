@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The row filters of PNG, both ways. A filter replaces a row by its difference from a prediction, which compresses
- * better. These functions know only rows of bytes; png_read.c and png_write.c know the file around them. */
+ * better. These functions know only rows of bytes; codec/png_read.c and codec/png_write.c know the file around them. */
 #ifndef GPUCONV_PNG_FILTER_H
 #define GPUCONV_PNG_FILTER_H
 
