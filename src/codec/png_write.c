@@ -35,7 +35,7 @@ struct band {
 struct thread_state {
     struct deflate_workspace *workspace;
     uint8_t *rows[2]; /* each has zeros before it */
-    uint8_t *scratch, *filtered;
+    uint8_t *filtered;
 };
 
 /* The state of a writer. */
@@ -79,17 +79,15 @@ static void thread_state_free(struct thread_state *state)
 static struct thread_state *thread_state_new(const struct encoding *encoding)
 {
     const size_t padded = encoding->row_bytes + PNG_PIXEL_MAX;
-    const size_t scratch = png_filter_scratch(encoding->row_bytes);
     const size_t filtered = encoding->filtered != NULL ? 0 : band_bytes(encoding);
-    struct thread_state *state = malloc(sizeof *state + 2 * padded + scratch + filtered);
+    struct thread_state *state = malloc(sizeof *state + 2 * padded + filtered);
     if (state == NULL)
         return NULL;
     uint8_t *bytes = (uint8_t *)(state + 1);
     *state = (struct thread_state){
         .workspace = deflate_workspace_new(),
         .rows = {bytes + PNG_PIXEL_MAX, bytes + padded + PNG_PIXEL_MAX},
-        .scratch = bytes + 2 * padded,
-        .filtered = bytes + 2 * padded + scratch,
+        .filtered = bytes + 2 * padded,
     };
     memset(bytes, 0, 2 * padded);
     if (state->workspace == NULL) {
@@ -126,7 +124,7 @@ static void filter_rows(const struct encoding *encoding, struct thread_state *st
         }
         uint8_t *next = above;
         copy_row(encoding, image_row(rows, y), row);
-        png_filter(row, above, size, encoding->pixel, state->scratch, out);
+        png_filter(state->workspace, row, above, size, encoding->pixel, out);
         above = row;
         row = next;
     }
@@ -146,7 +144,7 @@ static bool encode_band(struct encoding *encoding, struct thread_state *state, i
     filter_rows(encoding, state, index == 0, rows, filtered);
     band->adler = libdeflate_adler32(1, filtered, size);
     band->size = encoding->level == 0 ? deflate_store(filtered, size, is_last, out)
-                                      : deflate_band(state->workspace, filtered, size, is_last, out);
+                                      : deflate_band(state->workspace, filtered, size, encoding->pixel, is_last, out);
     band->bytes = out;
     uint8_t *smaller = realloc(out, band->size);
     if (smaller != NULL)
@@ -257,7 +255,7 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
     enum { OTHER = 1 << 18 }; /* the compressor, and what deflate_bound adds */
     const size_t row = image_pixel_bytes(shape) * (size_t)shape->width + 1, rows = row * (size_t)shape->height;
     const size_t max = row < BAND_BYTES ? BAND_BYTES : row, band = rows < max ? rows : max;
-    const size_t thread = 2 * band + 2 * (row + PNG_PIXEL_MAX) + png_filter_scratch(row) + OTHER;
+    const size_t thread = 2 * band + 2 * (row + PNG_PIXEL_MAX) + OTHER;
     const size_t bands = (rows - 1) / max + 1, used = (size_t)threads < bands ? (size_t)threads : bands;
     return (settings->compression >= LIBDEFLATE_LEVEL ? 2 * rows : 0) + used * thread;
 }

@@ -1,50 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks with their own Huffman codes (RFC 1951, 3.2.7), in three steps. First, find sequences: some literals, then a
- * repetition. Second, count each symbol. Third, write the bits. */
+ * The codes of a block, and the blocks of a band. deflate_loops.c has what takes time for each byte. */
 #include "png/deflate.h"
 
+#include "png/filter.h"
+#include "png/loops.h"
+
 #include <assert.h>
-#include <endian.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
-    BLOCK = 65535,   /* bytes of a block: the most that a stored block holds, so any block may be stored */
-    WINDOW = 32768,  /* the largest distance */
-    MATCH_MAX = 258, /* bytes of a repetition */
-    MATCH_MIN = 8,   /* bytes that are compared at once; shorter repetitions rarely gain */
-    /* The price of a length and a distance in 1/16 bit, without the distance's extra bits. It is an estimate, and
-     * measurements show that it is good enough. */
-    REPETITION_PRICE = 12 * 16,
-    /* Skip ahead: the step grows by 1 byte for every 2^SKIP_BITS bytes without a repetition, up to STEP_MAX. A rejected
-     * repetition counts as REJECTED bytes, because it took as long. Each bit of gain subtracts one byte. */
-    SKIP_BITS = 6,
-    REJECTED = 4,
-    STEP_MAX = 32,
-    GAIN_MAX = 256,  /* bits; a larger gain is not counted further */
-    INSERT_STEP = 4, /* inside a repetition, one position in 4 is remembered */
-    HASH_BITS = 14,
-    LITERALS = 256,
-    END = 256, /* the symbol that ends a block */
-    LENGTH_FIRST = 257,
-    LITLENS = 286,
-    DISTANCES = 30,
     PRECODES = 19,
     /* With codes of at most 12 bits, four literals and the bits of an unfinished byte fit in 64 bits: 4 x 12 + 7. A
      * length and a distance with their extra bits fit too: 12 + 5 + 12 + 13 + 7. */
     CODE_MAX = 12,
-    PRECODE_MAX = 7, /* the most that 3 bits hold */
-    SYMBOLS_MAX = LITLENS,
-    /* Each sequence but the last has a repetition of at least MATCH_MIN bytes. */
-    SEQUENCES = BLOCK / MATCH_MIN + 1,
+    PRECODE_MAX = 7,  /* the most that 3 bits hold */
     BLOCK_SLACK = 16, /* bytes after the end for writes of 8 bytes at once, and for an empty block */
-};
-
-struct sequence {
-    uint16_t literals;         /* how many come before the repetition */
-    uint16_t length, distance; /* of the repetition; 0, 0: there is none */
-    uint8_t length_symbol, distance_symbol;
 };
 
 struct code {
@@ -52,76 +23,74 @@ struct code {
     uint16_t length;
 };
 
-struct deflate_workspace {
-    uint32_t latest[1 << HASH_BITS]; /* 1 + the last place of bytes with that hash in the band; 0: none yet */
-    struct sequence sequences[SEQUENCES];
-    size_t count;
-    uint16_t prices[LITERALS];
-    uint32_t litlen_uses[SYMBOLS_MAX], distance_uses[DISTANCES];
-    struct code litlens[SYMBOLS_MAX], distances[DISTANCES], precodes[PRECODES];
+/* The codes of a block, and their description: items of a third code. */
+struct codes {
+    struct code litlens[DEFLATE_LITLENS], distances[DEFLATE_DISTANCES], precodes[PRECODES];
+    uint16_t items[DEFLATE_LITLENS + DEFLATE_DISTANCES];
+    int item_count, litlen_count, distance_count, precode_count;
 };
-
-/* A writer of bits. */
-struct bits {
-    uint64_t waiting;
-    unsigned count; /* below 8 after a flush */
-    uint8_t *next;
-};
-
-struct deflate_workspace *deflate_workspace_new(void)
-{
-    return malloc(sizeof(struct deflate_workspace));
-}
 
 size_t deflate_bound(size_t size)
 {
     const size_t stored = 5; /* bytes of a stored block's header; its first bits may need one more */
-    return size + (size / BLOCK + 1) * (stored + 1) + BLOCK_SLACK;
+    return size + (size / DEFLATE_BLOCK + 1) * (stored + 1) + BLOCK_SLACK;
 }
 
-static uint64_t load64(const uint8_t *bytes)
+struct deflate_workspace *deflate_workspace_new(void)
 {
-    uint64_t value;
-    memcpy(&value, bytes, sizeof value);
-    return value;
+    static const struct png_loops *const all[INSTRUCTION_SETS] = {
+        [SET_PORTABLE] = &png_loops_portable,
+#ifdef __x86_64__
+        [SET_SSE2] = &png_loops_sse2,         [SET_AVX2] = &png_loops_avx2,
+        [SET_AVX512] = &png_loops_avx512,     [SET_VNNI] = &png_loops_vnni,
+#elif defined(__aarch64__)
+        [SET_NEON] = &png_loops_neon,
+        [SET_I8MM] = &png_loops_neon,
+#endif
+    };
+    enum instruction_set set;
+    struct deflate_workspace *work = malloc(sizeof *work);
+    instruction_set_find(&set, NULL); /* the variant `cpu` reports an error of $GPUCONV_CPU */
+#ifdef __x86_64__
+    if (set == SET_VNNI && !__builtin_cpu_supports("avx512vbmi")) /* the first processors with VNNI */
+        set = SET_AVX512;
+#endif
+    if (work != NULL)
+        work->loops = all[set];
+    return work;
 }
 
-/* ---- Bits ---- */
-
-static void bits_put(struct bits *bits, uint64_t value, unsigned count)
+void png_filter(const struct deflate_workspace *work, const uint8_t *row, const uint8_t *above, size_t size,
+                size_t pixel, uint8_t *out)
 {
-    bits->waiting |= value << bits->count;
-    bits->count += count;
-}
-
-/* Write the whole bytes. This stores 8 bytes; the next flush overwrites those after the whole ones. */
-static void bits_flush(struct bits *bits)
-{
-    const uint64_t waiting = htole64(bits->waiting);
-    memcpy(bits->next, &waiting, sizeof waiting);
-    bits->next += bits->count >> 3;
-    bits->waiting >>= bits->count & ~7u;
-    bits->count &= 7;
-}
-
-static void bits_put_code(struct bits *bits, struct code code)
-{
-    bits_put(bits, code.bits, code.length);
+    work->loops->filter(row, above, size, pixel, out);
 }
 
 /* Fill the last byte with zeros. */
-static void bits_align(struct bits *bits)
+static void align_bits(struct deflate_writer *out)
 {
-    bits->count = (bits->count + 7) & ~7u;
-    bits_flush(bits);
+    out->count = (out->count + 7) & ~7u;
+    deflate_flush(out);
 }
 
 /* ---- Codes ---- */
 
-static int compare_uses(const void *a, const void *b)
+/* Sort keys of a symbol in 9 bits and its uses above, below 2^16. Symbols are in order, so only the uses are sorted. */
+static void sort_uses(uint32_t *keys, int count)
 {
-    const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    return left < right ? -1 : left > right;
+    uint32_t other[DEFLATE_LITLENS], *from = keys, *to = other;
+    for (int shift = 9; shift < 25; shift += 8) {
+        int places[256 + 1] = {0};
+        for (int i = 0; i < count; i++)
+            places[(from[i] >> shift & 255) + 1]++;
+        for (int i = 0; i < 256; i++)
+            places[i + 1] += places[i];
+        for (int i = 0; i < count; i++)
+            to[places[from[i] >> shift & 255]++] = from[i];
+        uint32_t *swap = from;
+        from = to;
+        to = swap;
+    }
 }
 
 /* Replace COUNT weights in rising order by the lengths of their Huffman codes, in falling order. This is the in-place
@@ -198,10 +167,10 @@ static void assign_bits(const unsigned *lengths, int limit, int symbols, struct 
  * some decoders refuse a single one. */
 static void code_make(const uint32_t *uses, int symbols, int limit, struct code *codes)
 {
-    uint32_t sorted[SYMBOLS_MAX], weights[SYMBOLS_MAX];
+    uint32_t sorted[DEFLATE_LITLENS], weights[DEFLATE_LITLENS];
     unsigned lengths[CODE_MAX + 1] = {0}, left[CODE_MAX + 1];
     int count = 0;
-    static_assert(SYMBOLS_MAX < 1 << 9 && BLOCK < 1 << 23, "uses and symbol share 32 bits");
+    static_assert(DEFLATE_LITLENS < 1 << 9 && DEFLATE_BLOCK < 1 << 16, "uses and symbol share 32 bits");
     for (int i = 0; i < symbols; i++) {
         codes[i] = (struct code){0, 0};
         if (uses[i] > 0)
@@ -210,7 +179,7 @@ static void code_make(const uint32_t *uses, int symbols, int limit, struct code 
     for (int i = 0; count < 2; i++)
         if (uses[i] == 0)
             sorted[count++] = 1u << 9 | (uint32_t)i;
-    qsort(sorted, (size_t)count, sizeof *sorted, compare_uses);
+    sort_uses(sorted, count);
     for (int i = 0; i < count; i++)
         weights[i] = sorted[i] >> 9;
     huffman_lengths(weights, count);
@@ -231,168 +200,6 @@ static uint64_t code_cost(const uint32_t *uses, const struct code *codes, int sy
     for (int i = 0; i < symbols; i++)
         cost += (uint64_t)uses[i] * codes[i].length;
     return cost;
-}
-
-/* ---- Lengths and distances ---- */
-
-static unsigned log2_floor(unsigned value)
-{
-    return 31u - (unsigned)__builtin_clz(value);
-}
-
-/* Lengths minus 3 and distances minus 1 use the same scheme: one symbol for each value below 2^(STEPS+1), then 2^STEPS
- * symbols for each power of two. */
-static unsigned scheme_symbol(unsigned value, unsigned steps)
-{
-    if (value < 2u << steps)
-        return value;
-    const unsigned power = log2_floor(value);
-    return ((power - steps) << steps) + (value >> (power - steps));
-}
-
-static unsigned scheme_extra(unsigned symbol, unsigned steps)
-{
-    return symbol < 2u << steps ? 0 : (symbol >> steps) - 1;
-}
-
-enum { LENGTH_STEPS = 2, DISTANCE_STEPS = 1, LENGTH_LAST = 28 };
-
-/* The longest repetition has a symbol of its own. */
-static unsigned length_symbol(unsigned length)
-{
-    return length == MATCH_MAX ? LENGTH_LAST : scheme_symbol(length - 3, LENGTH_STEPS);
-}
-
-static unsigned length_extra(unsigned symbol)
-{
-    return symbol == LENGTH_LAST ? 0 : scheme_extra(symbol, LENGTH_STEPS);
-}
-
-/* ---- Sequences ---- */
-
-static uint32_t hash(uint64_t value)
-{
-    return (uint32_t)((value * 0x9e3779b97f4a7c15u) >> (64 - HASH_BITS)); /* 2^64 over the golden ratio */
-}
-
-static void sequence_add(struct deflate_workspace *work, size_t literals, size_t length, size_t distance)
-{
-    struct sequence *s = &work->sequences[work->count++];
-    *s = (struct sequence){(uint16_t)literals, (uint16_t)length, (uint16_t)distance, 0, 0};
-    if (length == 0)
-        return;
-    s->length_symbol = (uint8_t)length_symbol((unsigned)length);
-    s->distance_symbol = (uint8_t)scheme_symbol((unsigned)distance - 1, DISTANCE_STEPS);
-    work->litlen_uses[LENGTH_FIRST + s->length_symbol]++;
-    work->distance_uses[s->distance_symbol]++;
-}
-
-/* Count the bytes of a block as if all were literals. Four tables are used in turn, so that equal neighbours need not
- * wait for each other. */
-static void count_bytes(struct deflate_workspace *work, const uint8_t *bytes, size_t size)
-{
-    uint32_t uses[4][LITERALS] = {{0}};
-    size_t at = 0;
-    for (; at + 4 <= size; at += 4)
-        for (size_t i = 0; i < 4; i++)
-            uses[i][bytes[at + i]]++;
-    for (; at < size; at++)
-        uses[0][bytes[at]]++;
-    for (int i = 0; i < LITERALS; i++)
-        work->litlen_uses[i] = uses[0][i] + uses[1][i] + uses[2][i] + uses[3][i];
-}
-
-/* 16 log2(VALUE) for values from 1 on, linear between powers of two. Integers give the same result everywhere. */
-static unsigned log2_sixteenths(unsigned value)
-{
-    const unsigned power = log2_floor(value);
-    return 16 * power + (unsigned)(((uint64_t)value << 4 >> power) & 15);
-}
-
-/* Estimate the bits of each literal, in 1/16 bit, from how often it occurs among SIZE bytes. */
-static void price_literals(struct deflate_workspace *work, size_t size)
-{
-    const unsigned all = log2_sixteenths((unsigned)size);
-    for (int i = 0; i < LITERALS; i++) {
-        const unsigned uses = work->litlen_uses[i];
-        const unsigned price = all - (uses > 0 ? log2_sixteenths(uses) : 0);
-        work->prices[i] = (uint16_t)(price > 16 ? price : 16); /* every code has at least one bit */
-    }
-}
-
-/* How many bits a repetition saves compared with its bytes as literals, up to GAIN_MAX. 0 if it saves none. */
-static size_t estimate_gain(const struct deflate_workspace *work, const uint8_t *bytes, size_t length, size_t distance)
-{
-    const unsigned price = REPETITION_PRICE + 16 * log2_floor((unsigned)distance);
-    unsigned literals = 0;
-    for (size_t i = 0; i < length && literals < price + 16 * GAIN_MAX; i++)
-        literals += work->prices[bytes[i]];
-    return literals > price ? (literals - price) / 16 : 0;
-}
-
-/* The number of equal bytes at the beginning of A and B, at most LIMIT. */
-static size_t equal_length(const uint8_t *a, const uint8_t *b, size_t limit)
-{
-    size_t length = 0;
-    while (length + 8 <= limit) {
-        const uint64_t difference = le64toh(load64(a + length) ^ load64(b + length));
-        if (difference != 0)
-            return length + (size_t)__builtin_ctzll(difference) / 8;
-        length += 8;
-    }
-    while (length < limit && a[length] == b[length])
-        length++;
-    return length;
-}
-
-/* The length of the repetition that begins at AT, and the place FROM that it repeats. 0 if there is none in the
- * window. */
-static size_t find_repetition(struct deflate_workspace *work, const uint8_t *band, size_t at, size_t end, size_t *from)
-{
-    const uint64_t here = load64(band + at);
-    uint32_t *latest = &work->latest[hash(here)];
-    *from = *latest - 1;
-    const bool found = *latest > 0 && at - *from <= WINDOW && load64(band + *from) == here;
-    *latest = (uint32_t)at + 1;
-    return found ? MATCH_MIN + equal_length(band + at + MATCH_MIN, band + *from + MATCH_MIN, end - at - MATCH_MIN) : 0;
-}
-
-/* Split the block from START to END of the band into sequences. */
-static void find_sequences(struct deflate_workspace *work, const uint8_t *band, size_t start, size_t end)
-{
-    size_t at = start, literal = start, misses = 0;
-    work->count = 0;
-    memset(work->litlen_uses, 0, sizeof work->litlen_uses);
-    memset(work->distance_uses, 0, sizeof work->distance_uses);
-    count_bytes(work, band + start, end - start);
-    price_literals(work, end - start);
-    while (at + sizeof(uint64_t) <= end) {
-        size_t from, length = find_repetition(work, band, at, end, &from), back = 0;
-        while (length > 0 && back < at - literal && back < from && band[at - back - 1] == band[from - back - 1])
-            back++; /* include bytes that a long step skipped */
-        const size_t gained = length > 0 ? estimate_gain(work, band + at - back, back + length, at - from) : 0;
-        if (gained == 0) {
-            misses += length > 0 ? REJECTED : 1;
-            const size_t step = 1 + (misses >> SKIP_BITS);
-            at += step < STEP_MAX ? step : STEP_MAX;
-            continue;
-        }
-        at -= back;
-        from -= back;
-        misses -= gained < misses ? gained : misses;
-        for (size_t i = back + INSERT_STEP; i + sizeof(uint64_t) <= length && at + i + 8 <= end; i += INSERT_STEP)
-            work->latest[hash(load64(band + at + i))] = (uint32_t)(at + i) + 1;
-        length += back;
-        for (size_t part; length >= MATCH_MIN; length -= part, at += part, literal = at) {
-            part = length < MATCH_MAX ? length : MATCH_MAX;
-            for (size_t i = 0; i < part; i++)
-                work->litlen_uses[band[at + i]]--;
-            sequence_add(work, at - literal, part, at - from);
-            from += part;
-        }
-    }
-    sequence_add(work, end - literal, 0, 0);
-    work->litlen_uses[END] = 1;
 }
 
 /* ---- Blocks ---- */
@@ -422,145 +229,131 @@ static int describe_codes(const uint8_t *lengths, int count, uint16_t *items)
     return used;
 }
 
-/* The description of a block's codes. */
-struct description {
-    uint16_t items[LITLENS + DISTANCES];
-    int count, litlens, distances, precodes;
-};
-
 /* The order of the lengths of the third code: rare ones last. */
 static const uint8_t precode_order[PRECODES] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
 
 static const unsigned precode_extra[PRECODES] = {[16] = 2, [17] = 3, [18] = 7};
 
 /* Make all codes of the block. Returns the bits of the block, its codes included. */
-static uint64_t make_codes(struct deflate_workspace *work, struct description *description)
+static uint64_t make_codes(const struct deflate_workspace *work, struct codes *codes)
 {
-    uint8_t lengths[LITLENS + DISTANCES];
+    uint8_t lengths[DEFLATE_LITLENS + DEFLATE_DISTANCES];
     uint32_t uses[PRECODES] = {0};
     uint64_t cost;
-    code_make(work->litlen_uses, LITLENS, CODE_MAX, work->litlens);
-    code_make(work->distance_uses, DISTANCES, CODE_MAX, work->distances);
-    for (description->litlens = LITLENS; work->litlens[description->litlens - 1].length == 0;)
-        description->litlens--;
-    for (description->distances = DISTANCES; work->distances[description->distances - 1].length == 0;)
-        description->distances--;
-    for (int i = 0; i < description->litlens; i++)
-        lengths[i] = (uint8_t)work->litlens[i].length;
-    for (int i = 0; i < description->distances; i++)
-        lengths[description->litlens + i] = (uint8_t)work->distances[i].length;
-    description->count = describe_codes(lengths, description->litlens + description->distances, description->items);
-    for (int i = 0; i < description->count; i++)
-        uses[description->items[i] & 31]++;
-    code_make(uses, PRECODES, PRECODE_MAX, work->precodes);
-    for (description->precodes = PRECODES; work->precodes[precode_order[description->precodes - 1]].length == 0;)
-        description->precodes--;
+    code_make(work->litlen_uses, DEFLATE_LITLENS, CODE_MAX, codes->litlens);
+    code_make(work->distance_uses, DEFLATE_DISTANCES, CODE_MAX, codes->distances);
+    for (codes->litlen_count = DEFLATE_LITLENS; codes->litlens[codes->litlen_count - 1].length == 0;)
+        codes->litlen_count--;
+    for (codes->distance_count = DEFLATE_DISTANCES; codes->distances[codes->distance_count - 1].length == 0;)
+        codes->distance_count--;
+    for (int i = 0; i < codes->litlen_count; i++)
+        lengths[i] = (uint8_t)codes->litlens[i].length;
+    for (int i = 0; i < codes->distance_count; i++)
+        lengths[codes->litlen_count + i] = (uint8_t)codes->distances[i].length;
+    codes->item_count = describe_codes(lengths, codes->litlen_count + codes->distance_count, codes->items);
+    for (int i = 0; i < codes->item_count; i++)
+        uses[codes->items[i] & 31]++;
+    code_make(uses, PRECODES, PRECODE_MAX, codes->precodes);
+    for (codes->precode_count = PRECODES; codes->precodes[precode_order[codes->precode_count - 1]].length == 0;)
+        codes->precode_count--;
 
-    cost = 3 + 5 + 5 + 4 + 3 * (uint64_t)description->precodes + code_cost(uses, work->precodes, PRECODES);
+    cost = 3 + 5 + 5 + 4 + 3 * (uint64_t)codes->precode_count + code_cost(uses, codes->precodes, PRECODES);
     for (int i = 0; i < PRECODES; i++)
         cost += (uint64_t)uses[i] * precode_extra[i];
-    cost += code_cost(work->litlen_uses, work->litlens, LITLENS);
-    cost += code_cost(work->distance_uses, work->distances, DISTANCES);
-    for (unsigned i = 0; i <= LENGTH_LAST; i++)
-        cost += (uint64_t)work->litlen_uses[LENGTH_FIRST + i] * length_extra(i);
-    for (unsigned i = 0; i < DISTANCES; i++)
-        cost += (uint64_t)work->distance_uses[i] * scheme_extra(i, DISTANCE_STEPS);
+    cost += code_cost(work->litlen_uses, codes->litlens, DEFLATE_LITLENS);
+    cost += code_cost(work->distance_uses, codes->distances, DEFLATE_DISTANCES);
+    for (unsigned i = 0; i < LENGTH_LAST; i++)
+        cost += (uint64_t)work->litlen_uses[DEFLATE_LENGTH_FIRST + i] * deflate_extra(i, LENGTH_STEPS);
+    for (unsigned i = 0; i < DEFLATE_DISTANCES; i++)
+        cost += (uint64_t)work->distance_uses[i] * deflate_extra(i, DISTANCE_STEPS);
     return cost;
 }
 
-static void put_description(const struct deflate_workspace *work, const struct description *description, bool last,
-                            struct bits *bits)
+static void write_code(struct deflate_writer *out, struct code code)
 {
-    bits_put(bits, last | 2u << 1, 3); /* a block with codes of its own */
-    bits_put(bits, (uint64_t)(description->litlens - 257), 5);
-    bits_put(bits, (uint64_t)(description->distances - 1), 5);
-    bits_put(bits, (uint64_t)(description->precodes - 4), 4);
-    bits_flush(bits);
-    for (int i = 0; i < description->precodes; i++) {
-        bits_put(bits, work->precodes[precode_order[i]].length, 3);
-        bits_flush(bits);
+    deflate_put(out, code.bits, code.length);
+}
+
+static void write_description(const struct codes *codes, bool last, struct deflate_writer *out)
+{
+    deflate_put(out, last | 2u << 1, 3); /* a block with codes of its own */
+    deflate_put(out, (uint64_t)(codes->litlen_count - 257), 5);
+    deflate_put(out, (uint64_t)(codes->distance_count - 1), 5);
+    deflate_put(out, (uint64_t)(codes->precode_count - 4), 4);
+    deflate_flush(out);
+    for (int i = 0; i < codes->precode_count; i++) {
+        deflate_put(out, codes->precodes[precode_order[i]].length, 3);
+        deflate_flush(out);
     }
-    for (int i = 0; i < description->count; i++) {
-        bits_put_code(bits, work->precodes[description->items[i] & 31]);
-        bits_put(bits, description->items[i] >> 5, precode_extra[description->items[i] & 31]);
-        bits_flush(bits);
+    for (int i = 0; i < codes->item_count; i++) {
+        write_code(out, codes->precodes[codes->items[i] & 31]);
+        deflate_put(out, codes->items[i] >> 5, precode_extra[codes->items[i] & 31]);
+        deflate_flush(out);
     }
 }
 
-static void put_sequences(const struct deflate_workspace *work, const uint8_t *bytes, struct bits *out)
+/* Set the tables that the loops read: a code's bits, and EXTRA above them. */
+static uint32_t table_entry(struct code code, unsigned extra, unsigned extra_bits)
 {
-    const struct code *litlens = work->litlens;
-    struct bits bits = *out;
-    for (size_t i = 0; i < work->count; i++) {
-        const struct sequence *s = &work->sequences[i];
-        size_t at = 0;
-        for (; at + 4 <= s->literals; at += 4) {
-            bits_put_code(&bits, litlens[bytes[at]]);
-            bits_put_code(&bits, litlens[bytes[at + 1]]);
-            bits_put_code(&bits, litlens[bytes[at + 2]]);
-            bits_put_code(&bits, litlens[bytes[at + 3]]);
-            bits_flush(&bits);
-        }
-        for (; at < s->literals; at++) {
-            bits_put_code(&bits, litlens[bytes[at]]);
-            bits_flush(&bits);
-        }
-        bytes += (size_t)s->literals + s->length;
-        if (s->length == 0)
-            continue;
-        bits_put_code(&bits, litlens[LENGTH_FIRST + s->length_symbol]);
-        const unsigned extra = length_extra(s->length_symbol);
-        bits_put(&bits, (s->length - 3u) & ((1u << extra) - 1), extra);
-        bits_put_code(&bits, work->distances[s->distance_symbol]);
-        const unsigned far = scheme_extra(s->distance_symbol, DISTANCE_STEPS);
-        bits_put(&bits, (s->distance - 1u) & ((1u << far) - 1), far);
-        bits_flush(&bits);
-    }
-    bits_put_code(&bits, litlens[END]);
-    bits_flush(&bits);
-    *out = bits;
+    return (code.bits | extra << code.length) << 8 | (code.length + extra_bits);
 }
 
-static void put_stored(const uint8_t *bytes, size_t size, bool last, struct bits *bits)
+static void set_tables(struct deflate_workspace *work, const struct codes *codes)
 {
-    bits_put(bits, last, 3);
-    bits_align(bits);
-    bits_put(bits, size | (~size & 0xffff) << 16, 32);
-    bits_flush(bits);
+    for (int i = 0; i < DEFLATE_LITERALS; i++)
+        work->literals[i] = table_entry(codes->litlens[i], 0, 0);
+    for (unsigned length = DEFLATE_LENGTH_MIN; length <= DEFLATE_LENGTH_MAX; length++) {
+        const unsigned symbol = deflate_length_symbol(length);
+        const unsigned extra = symbol == LENGTH_LAST ? 0 : deflate_extra(symbol, LENGTH_STEPS);
+        work->lengths[length] = table_entry(codes->litlens[DEFLATE_LENGTH_FIRST + symbol],
+                                            (length - DEFLATE_LENGTH_MIN) & ((1u << extra) - 1), extra);
+    }
+    for (int i = 0; i < DEFLATE_DISTANCES; i++)
+        work->distances[i] = table_entry(codes->distances[i], 0, 0);
+    work->end = table_entry(codes->litlens[DEFLATE_END], 0, 0);
+}
+
+static void write_stored(const uint8_t *bytes, size_t size, bool last, struct deflate_writer *out)
+{
+    deflate_put(out, last, 3);
+    align_bits(out);
+    deflate_put(out, size | (~size & 0xffff) << 16, 32);
+    deflate_flush(out);
     if (size > 0)
-        memcpy(bits->next, bytes, size);
-    bits->next += size;
+        memcpy(out->next, bytes, size);
+    out->next += size;
 }
 
-size_t deflate_band(struct deflate_workspace *work, const uint8_t *bytes, size_t size, bool last, uint8_t *out)
+size_t deflate_band(struct deflate_workspace *work, const uint8_t *bytes, size_t size, size_t pixel, bool last,
+                    uint8_t *to)
 {
-    struct bits bits = {.next = out};
-    memset(work->latest, 0, sizeof work->latest);
+    struct deflate_writer out = {.next = to};
     for (size_t start = 0, end; start < size; start = end) {
-        struct description description;
-        end = size - start < BLOCK ? size : start + BLOCK;
+        struct codes codes;
+        end = size - start < DEFLATE_BLOCK ? size : start + DEFLATE_BLOCK;
         const bool final = last && end == size;
-        find_sequences(work, bytes, start, end);
-        if (make_codes(work, &description) < 8 * (uint64_t)(end - start)) {
-            put_description(work, &description, final, &bits);
-            put_sequences(work, bytes + start, &bits);
+        work->loops->split(work, bytes + start, end - start, start, pixel);
+        if (make_codes(work, &codes) < 8 * (uint64_t)(end - start)) {
+            write_description(&codes, final, &out);
+            set_tables(work, &codes);
+            work->loops->write(work, bytes + start, &out);
         } else {
-            put_stored(bytes + start, end - start, final, &bits);
+            write_stored(bytes + start, end - start, final, &out);
         }
     }
     if (last)
-        bits_align(&bits);
+        align_bits(&out);
     else
-        put_stored(NULL, 0, false, &bits); /* an empty block, which ends at a whole byte */
-    return (size_t)(bits.next - out);
+        write_stored(NULL, 0, false, &out); /* an empty block, which ends at a whole byte */
+    return (size_t)(out.next - to);
 }
 
-size_t deflate_store(const uint8_t *bytes, size_t size, bool last, uint8_t *out)
+size_t deflate_store(const uint8_t *bytes, size_t size, bool last, uint8_t *to)
 {
-    struct bits bits = {.next = out};
+    struct deflate_writer out = {.next = to};
     for (size_t start = 0, end; start < size; start = end) {
-        end = size - start < BLOCK ? size : start + BLOCK;
-        put_stored(bytes + start, end - start, last && end == size, &bits);
+        end = size - start < DEFLATE_BLOCK ? size : start + DEFLATE_BLOCK;
+        write_stored(bytes + start, end - start, last && end == size, &out);
     }
-    return (size_t)(bits.next - out);
+    return (size_t)(out.next - to);
 }

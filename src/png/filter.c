@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plain loops that the compiler vectorises with -O3. Two of them are compiled for several instruction sets if the
- * loader can choose one (base/clones.h). */
+ * The undoing of row filters. One plain loop is compiled for several instruction sets if the loader can choose one
+ * (base/clones.h). */
 #include "png/filter.h"
 
 #include "base/clones.h"
@@ -17,64 +17,6 @@
 #endif
 
 enum { NONE, SUB, UP, AVERAGE, PAETH };
-
-/* The sum of a row's absolute differences, at most 128 each, cannot wrap below 2^25 bytes. FORMAT_SIDE_MAX keeps rows
- * below 2^24 pixels. A longer row may wrap. Then the chosen filter is worse, but the file is still right. */
-
-/* |A - B| in 16 bits, which are enough here. A vector holds twice as many of these as of int. */
-static inline int16_t distance(int16_t a, int16_t b)
-{
-    return (int16_t)(a < b ? b - a : a - b);
-}
-
-/* The one of left, above and corner that is nearest to left + above - corner; the first one if several are. */
-static inline uint8_t paeth(uint8_t left, uint8_t above, uint8_t corner)
-{
-    const int16_t to_left = distance(above, corner), to_above = distance(left, corner);
-    const int16_t to_corner = distance((int16_t)(left + above), (int16_t)(2 * corner));
-    const uint8_t other = to_above <= to_corner ? above : corner;
-    return to_left <= to_above && to_left <= to_corner ? left : other;
-}
-
-static inline unsigned magnitude(uint8_t difference)
-{
-    const int8_t value = (int8_t)difference;
-    return (unsigned)(value < 0 ? -value : value);
-}
-
-CLONES
-static void try_all(const uint8_t *restrict row, const uint8_t *restrict above, size_t size, size_t pixel,
-                    uint8_t *restrict sub, uint8_t *restrict up, uint8_t *restrict average, uint8_t *restrict best,
-                    unsigned *restrict sums)
-{
-    const uint8_t *left = row - pixel, *corner = above - pixel;
-    unsigned sum[PNG_FILTERS] = {0};
-    for (size_t i = 0; i < size; i++) {
-        const uint8_t x = row[i], a = left[i], b = above[i], c = corner[i];
-        sub[i] = (uint8_t)(x - a);
-        up[i] = (uint8_t)(x - b);
-        average[i] = (uint8_t)(x - ((a + b) >> 1));
-        best[i] = (uint8_t)(x - paeth(a, b, c));
-        sum[NONE] += magnitude(x);
-        sum[SUB] += magnitude(sub[i]);
-        sum[UP] += magnitude(up[i]);
-        sum[AVERAGE] += magnitude(average[i]);
-        sum[PAETH] += magnitude(best[i]);
-    }
-    memcpy(sums, sum, sizeof sum);
-}
-
-void png_filter(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *scratch, uint8_t *out)
-{
-    unsigned sums[PNG_FILTERS];
-    int best = NONE;
-    try_all(row, above, size, pixel, scratch, scratch + size, scratch + 2 * size, scratch + 3 * size, sums);
-    for (int i = SUB; i < PNG_FILTERS; i++)
-        if (sums[i] < sums[best])
-            best = i;
-    out[0] = (uint8_t)best;
-    memcpy(out + 1, best == NONE ? row : scratch + (size_t)(best - SUB) * size, size);
-}
 
 /* ---- Undoing ----
  *

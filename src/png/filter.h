@@ -14,16 +14,13 @@ enum { PNG_PIXEL_MAX = 8 };
 /* Filters are numbered from 0. Several rows at once are faster than one by one. */
 enum { PNG_FILTERS = 5, PNG_ROWS = 8 };
 
-/* Bytes of scratch memory that png_filter needs for rows of SIZE bytes. */
-static inline size_t png_filter_scratch(size_t size)
-{
-    return 4 * size;
-}
+struct deflate_workspace;
 
-/* Filter ROW with the filter whose sum of absolute differences is smallest. ABOVE is the row above, or zeros for the
- * first row. Both have SIZE bytes, and PNG_PIXEL_MAX zeros before them. Write the filter's number and the filtered row
- * to OUT, 1 + SIZE bytes. A pixel has PIXEL bytes. SCRATCH has png_filter_scratch(SIZE) bytes. */
-void png_filter(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *scratch, uint8_t *out);
+/* Filter ROW with the filter whose sum of magnitudes of differences is smallest; each counts at most 31. ABOVE is the
+ * row above, or zeros for the first row. Both have SIZE bytes, and PNG_PIXEL_MAX zeros before them. Write the filter's
+ * number and the filtered row to OUT, 1 + SIZE bytes. A pixel has PIXEL bytes. WORK says for which processor. */
+void png_filter(const struct deflate_workspace *work, const uint8_t *row, const uint8_t *above, size_t size,
+                size_t pixel, uint8_t *out);
 
 /* Undo the filters of ROWS rows at RAW, each SIZE bytes after the number of its filter, which is below PNG_FILTERS.
  * Write them to OUT, without the numbers. A pixel has 1, 2, 3, 4, 6 or 8 bytes. ABOVE is the row above the first, or

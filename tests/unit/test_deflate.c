@@ -3,6 +3,9 @@
  * The deflate for PNG: bytes of many kinds and sizes, in bands, against libdeflate's inflation. */
 #include "png/deflate.h"
 
+#include "base/vector/instruction_sets.h"
+#include "png/filter.h"
+
 #include <libdeflate.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +65,8 @@ static void fill(uint8_t *bytes, size_t size, enum kind kind, uint32_t seed)
 }
 
 /* Compress in bands, and inflate. Guard bytes after each band's bound must not change. */
-static size_t check(struct deflate_workspace *workspace, const uint8_t *bytes, size_t size, size_t band, bool store)
+static size_t check(struct deflate_workspace *workspace, const uint8_t *bytes, size_t size, size_t band, size_t pixel,
+                    bool store)
 {
     const size_t bands = (size - 1) / band + 1, capacity = bands * deflate_bound(band) + 1;
     uint8_t *out = malloc(capacity), *guarded = malloc(deflate_bound(band) + 8), *back = malloc(size);
@@ -78,8 +82,8 @@ static size_t check(struct deflate_workspace *workspace, const uint8_t *bytes, s
         memcpy(copy, bytes + at, part);
         memset(guarded, 0xa5, deflate_bound(band) + 8);
         const bool last = at + part == size;
-        const size_t made =
-            store ? deflate_store(copy, part, last, guarded) : deflate_band(workspace, copy, part, last, guarded);
+        const size_t made = store ? deflate_store(copy, part, last, guarded)
+                                  : deflate_band(workspace, copy, part, pixel, last, guarded);
         assert_true(made > 0 && made <= deflate_bound(part));
         for (size_t i = deflate_bound(part); i < deflate_bound(band) + 8; i++)
             assert_int_equal(guarded[i], 0xa5);
@@ -111,9 +115,9 @@ static void test_every_kind_of_data_inflates_to_itself(void **state)
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (enum kind kind = ZEROS; kind < KINDS; kind++) {
             fill(bytes, sizes[s], kind, (uint32_t)(s * KINDS + kind));
-            check(workspace, bytes, sizes[s], sizes[s], false);
-            check(workspace, bytes, sizes[s], sizes[s] / 3 + 1, false);
-            check(workspace, bytes, sizes[s], sizes[s] / 2 + 1, true);
+            check(workspace, bytes, sizes[s], sizes[s], 1, false);
+            check(workspace, bytes, sizes[s], sizes[s] / 3 + 1, 1 + s % 8, false);
+            check(workspace, bytes, sizes[s], sizes[s] / 2 + 1, 1, true);
         }
     free(bytes);
     free(workspace);
@@ -130,7 +134,7 @@ static void test_random_data_inflates_to_itself(void **state)
     for (int i = 0; i < 600; i++) {
         const size_t size = next_random(&random) % (i % 3 == 0 ? 20000 : 400) + 1;
         fill(bytes, size, (enum kind)(next_random(&random) % KINDS), random);
-        check(workspace, bytes, size, next_random(&random) % size + 1, false);
+        check(workspace, bytes, size, next_random(&random) % size + 1, next_random(&random) % 8 + 1, false);
     }
     free(bytes);
     free(workspace);
@@ -146,22 +150,63 @@ static void test_sizes_are_close_to_the_entropy(void **state)
     assert_non_null(workspace);
     assert_non_null(bytes);
     fill(bytes, SIZE, ZEROS, 1);
-    assert_in_range(check(workspace, bytes, SIZE, SIZE, false), 1, SIZE / 200);
+    assert_in_range(check(workspace, bytes, SIZE, SIZE, 1, false), 1, SIZE / 200);
     fill(bytes, SIZE, NOISE, 2);
-    assert_in_range(check(workspace, bytes, SIZE, SIZE, false), SIZE, SIZE + 64); /* stored */
+    assert_in_range(check(workspace, bytes, SIZE, SIZE, 1, false), SIZE, SIZE + 64); /* stored */
     fill(bytes, SIZE, FEW_VALUES, 3);
-    assert_in_range(check(workspace, bytes, SIZE, SIZE, false), SIZE / 8,
+    assert_in_range(check(workspace, bytes, SIZE, SIZE, 1, false), SIZE / 8,
                     SIZE / 4 * 1.02); /* 2 bits: the end of a block is a fourth symbol */
     fill(bytes, SIZE, SKEWED, 4);
-    assert_in_range(check(workspace, bytes, SIZE, SIZE, false), SIZE / 4, SIZE / 4 * 1.02); /* 2 bits */
+    assert_in_range(check(workspace, bytes, SIZE, SIZE, 1, false), SIZE / 4, SIZE / 4 * 1.02); /* 2 bits */
     fill(bytes, SIZE, RUNS, 5);
-    assert_in_range(check(workspace, bytes, SIZE, SIZE, false), 1, SIZE / 40);
-    fill(bytes, 16000, NOISE, 6); /* noise that repeats */
+    assert_in_range(check(workspace, bytes, SIZE, SIZE, 1, false), 1, SIZE / 40);
+    fill(bytes, 16000, NOISE, 6); /* noise that repeats, but not beyond a block of 65,472 bytes */
     for (size_t i = 16000; i < SIZE; i++)
         bytes[i] = bytes[i - 16000];
-    assert_in_range(check(workspace, bytes, SIZE, SIZE, false), 16000, 24000);
+    assert_in_range(check(workspace, bytes, SIZE, SIZE, 1, false), 66000, 67000);
     free(bytes);
     free(workspace);
+}
+
+/* Compress data of every kind with the instruction set that $GPUCONV_CPU asks for, and filter a row of it. */
+static size_t make_bytes(uint8_t *bytes, size_t size, enum kind kind, size_t pixel, uint8_t *out)
+{
+    struct deflate_workspace *workspace = deflate_workspace_new();
+    uint8_t rows[2][1000 + PNG_PIXEL_MAX] = {{0}};
+    assert_non_null(workspace);
+    fill(bytes, size, kind, (uint32_t)(kind + pixel));
+    const size_t made = deflate_band(workspace, bytes, size, pixel, true, out), row = 77 * pixel;
+    for (int i = 0; i < 2; i++)
+        memcpy(rows[i] + PNG_PIXEL_MAX, bytes + (size_t)i * row, row);
+    png_filter(workspace, rows[0] + PNG_PIXEL_MAX, rows[1] + PNG_PIXEL_MAX, row, pixel, out + made);
+    free(workspace);
+    return made + 1 + row;
+}
+
+static void test_all_instruction_sets_make_the_same_bytes(void **state)
+{
+    enum { SIZE = 150000, ROOM = SIZE + 2000 };
+    size_t count;
+    const enum instruction_set *sets = instruction_sets(&count);
+    uint8_t *bytes = malloc(SIZE), *expected = malloc(ROOM), *out = malloc(ROOM);
+    (void)state;
+    assert_true(bytes != NULL && expected != NULL && out != NULL);
+    for (enum kind kind = ZEROS; kind < KINDS; kind++)
+        for (size_t pixel = 1; pixel <= PNG_PIXEL_MAX; pixel++) {
+            size_t size = 0;
+            for (size_t i = 0; i < count; i++) {
+                setenv("GPUCONV_CPU", instruction_set_name(sets[i]), 1);
+                const size_t made = make_bytes(bytes, SIZE, kind, pixel, i == 0 ? expected : out);
+                if (i == 0)
+                    size = made;
+                assert_int_equal(made, size);
+                assert_memory_equal(i == 0 ? expected : out, expected, size);
+            }
+        }
+    unsetenv("GPUCONV_CPU");
+    free(bytes);
+    free(expected);
+    free(out);
 }
 
 int main(void)
@@ -170,6 +215,7 @@ int main(void)
         cmocka_unit_test(test_every_kind_of_data_inflates_to_itself),
         cmocka_unit_test(test_random_data_inflates_to_itself),
         cmocka_unit_test(test_sizes_are_close_to_the_entropy),
+        cmocka_unit_test(test_all_instruction_sets_make_the_same_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,6 +56,37 @@ INLINE ints multiply_high(ints a, ints b)
     return vuzp2q_s32((ints)vmull_u32(vget_low_u32(c), vget_low_u32(d)), (ints)vmull_high_u32(c, d));
 }
 
+INLINE uchars smaller_uchars(uchars a, uchars b)
+{
+    return vminq_u8(a, b);
+}
+
+INLINE uchars larger_uchars(uchars a, uchars b)
+{
+    return vmaxq_u8(a, b);
+}
+
+INLINE uchars add_uchars(uchars a, uchars b)
+{
+    return vqaddq_u8(a, b);
+}
+
+INLINE uchars subtract_uchars(uchars a, uchars b)
+{
+    return vqsubq_u8(a, b);
+}
+
+INLINE ints add_byte_sums(ints sums, uchars bytes)
+{
+    return (ints)vpadalq_u16((uints)sums, vpaddlq_u8(bytes));
+}
+
+INLINE uint64_t equal_uchars(uchars a, uchars b)
+{
+    const uchars bits = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128}, equal = (uchars)(a == b) & bits;
+    return (uint64_t)vaddv_u8(vget_low_u8(equal)) | (uint64_t)vaddv_u8(vget_high_u8(equal)) << 8;
+}
+
 INLINE ints prefix_sums(ints value)
 {
     const ints zeros = {0};

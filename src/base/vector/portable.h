@@ -58,6 +58,44 @@ INLINE ints multiply_high(ints a, ints b)
     return a;
 }
 
+INLINE uchars smaller_uchars(uchars a, uchars b)
+{
+    const uchars mask = (uchars)(a < b);
+    return (a & mask) | (b & ~mask);
+}
+
+INLINE uchars larger_uchars(uchars a, uchars b)
+{
+    const uchars mask = (uchars)(a < b);
+    return (b & mask) | (a & ~mask);
+}
+
+INLINE uchars add_uchars(uchars a, uchars b)
+{
+    const uchars sum = a + b;
+    return sum | (uchars)(sum < a);
+}
+
+INLINE uchars subtract_uchars(uchars a, uchars b)
+{
+    return (a - b) & (uchars)(a > b);
+}
+
+INLINE ints add_byte_sums(ints sums, uchars bytes)
+{
+    for (int i = 0; i < VECTOR; i++)
+        sums[i / 4] += bytes[i];
+    return sums;
+}
+
+INLINE uint64_t equal_uchars(uchars a, uchars b)
+{
+    uint64_t bits = 0;
+    for (int i = 0; i < VECTOR; i++)
+        bits |= (uint64_t)(a[i] == b[i]) << i;
+    return bits;
+}
+
 INLINE ints prefix_sums(ints value)
 {
     uints sums = (uints)value;

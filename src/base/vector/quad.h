@@ -5,8 +5,6 @@
 #ifndef GPUCONV_BASE_VECTOR_QUAD_H
 #define GPUCONV_BASE_VECTOR_QUAD_H
 
-typedef uint8_t uchars __attribute__((vector_size(VECTOR)));
-
 /* The elements of two vectors of TYPE at some indices: those of B follow those of A. */
 #if defined(__clang__) || __GNUC__ >= 12
 #define CHOOSE(type, a, b, ...) __builtin_shufflevector((type)(a), (type)(b), __VA_ARGS__)

@@ -39,6 +39,7 @@ enum { VECTOR_REGISTERS = 16 };
 
 enum { LANES = VECTOR / 4, QUAD = 16, QUADS = VECTOR / QUAD };
 
+typedef uint8_t uchars __attribute__((vector_size(VECTOR)));
 typedef int16_t shorts __attribute__((vector_size(VECTOR)));
 typedef uint16_t ushorts __attribute__((vector_size(VECTOR)));
 typedef int32_t ints __attribute__((vector_size(VECTOR)));
@@ -66,6 +67,11 @@ INLINE shorts load_shorts(const void *from)
 INLINE void store_shorts(void *to, shorts value)
 {
     store(to, (ints)value);
+}
+
+INLINE uchars load_uchars(const void *from)
+{
+    return (uchars)load(from);
 }
 
 /* ---- The same value in each lane ---- */

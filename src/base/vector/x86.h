@@ -113,6 +113,29 @@ INLINE doubles smaller_doubles(doubles a, doubles b)
  * shuffle: each quad's bytes at the places in PLACES, or 0 for 128. Not with SSE2.
  * quad: one quad. is_zero: are all bits 0? Both are not for AVX-512: nothing needs them. */
 
+BINARY(uchars, smaller_uchars, uchars, min_epu8)
+BINARY(uchars, larger_uchars, uchars, max_epu8)
+
+/* Sums of at most 255, and differences of at least 0. */
+BINARY(uchars, add_uchars, uchars, adds_epu8)
+BINARY(uchars, subtract_uchars, uchars, subs_epu8)
+
+/* Add the bytes to the sums: which lane a byte goes to is left open. */
+INLINE ints add_byte_sums(ints sums, uchars bytes)
+{
+    return add(sums, (ints)INTRINSIC(sad_epu8)((raw)bytes, (raw){0}));
+}
+
+/* A bit for each byte: is it the same in A and B? */
+INLINE uint64_t equal_uchars(uchars a, uchars b)
+{
+#if VECTOR == 64
+    return _mm512_cmpeq_epi8_mask((raw)a, (raw)b);
+#else
+    return (uint32_t)INTRINSIC(movemask_epi8)(INTRINSIC(cmpeq_epi8)((raw)a, (raw)b));
+#endif
+}
+
 #if VECTOR > 16
 BINARY(ints, larger, ints, max_epi32)
 BINARY(ints, smaller, ints, min_epi32)

@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inner loops of the deflate, compiled once for each instruction set. deflate.h defines what they do. */
+#include "png/loops.h"
+
+#include "base/vector/vector.h"
+#include "png/filter.h"
+
+#include <assert.h>
+
+enum {
+    WINDOW = 32768,      /* the largest distance */
+    LONG_RUN = 8,        /* bytes; longer runs are left out of the prices */
+    HASHED = 8,          /* bytes */
+    DIFFERENCE_MAX = 31, /* HASHED of them fit in a byte */
+    DEAR = 12,
+    /* In 1/16 bit: the price of a run, and the one of another repetition, without the distance's extra bits. */
+    RUN_PRICE = 8 * 16,
+    REPETITION_PRICE = 15 * 16,
+    PRICE_MIN = 1 * 16, /* every code has at least one bit */
+    PRICE_MAX = 15 * 16,
+    SAMPLED = 32, /* one place in so many is sampled, on average */
+    SAMPLE_LENGTH = 32,
+    GAIN_PART = 40, /* repetitions must save this part of the price where all bytes are literals */
+};
+
+static uint64_t load64(const uint8_t *bytes)
+{
+    uint64_t value;
+    memcpy(&value, bytes, sizeof value);
+    return le64toh(value);
+}
+
+/* ---- Bit sets ---- */
+
+static bool has(const uint64_t *bits, size_t at)
+{
+    return bits[at / DEFLATE_WORD] >> at % DEFLATE_WORD & 1;
+}
+
+/* The first bit from AT on that is set, or SIZE. */
+static size_t find_next(const uint64_t *bits, size_t at, size_t size)
+{
+    size_t word = at / DEFLATE_WORD;
+    uint64_t left = at < size ? bits[word] >> at % DEFLATE_WORD << at % DEFLATE_WORD : 0;
+    for (; left == 0; left = bits[word])
+        if (++word * DEFLATE_WORD >= size)
+            return size;
+    return word * DEFLATE_WORD + (size_t)__builtin_ctzll(left);
+}
+
+/* The number of bits from AT on that are set. */
+static size_t count_ones(const uint64_t *bits, size_t at)
+{
+    size_t word = at / DEFLATE_WORD;
+    const uint64_t zeros = ~(bits[word] >> at % DEFLATE_WORD);
+    const size_t there = DEFLATE_WORD - at % DEFLATE_WORD;
+    size_t count = zeros == 0 ? DEFLATE_WORD : (size_t)__builtin_ctzll(zeros);
+    if (count < there)
+        return count;
+    for (count = there; ~bits[++word] == 0;)
+        count += DEFLATE_WORD;
+    return count + (size_t)__builtin_ctzll(~bits[word]);
+}
+
+static void set_bits(uint64_t *bits, size_t from, size_t to)
+{
+    const size_t first = from / DEFLATE_WORD, last = (to - 1) / DEFLATE_WORD;
+    const uint64_t start = ~0ull << from % DEFLATE_WORD, end = ~0ull >> (DEFLATE_WORD - 1 - (to - 1) % DEFLATE_WORD);
+    if (first == last) {
+        bits[first] |= start & end;
+        return;
+    }
+    bits[first] |= start;
+    for (size_t word = first + 1; word < last; word++)
+        bits[word] = ~0ull;
+    bits[last] |= end;
+}
+
+/* Set `starts`, the places from which on LEAST bytes are the same, at either distance, and RUNS, these bytes. */
+static void find_runs(struct deflate_workspace *work, size_t words, unsigned least, uint64_t *runs)
+{
+    const unsigned rest = least - DEFLATE_LEAST; /* 0 to 4 */
+    uint64_t *starts = work->starts;
+    for (size_t word = 0; word < words; word++) {
+        starts[word] = 0;
+        for (int i = 0; i < 2; i++) {
+            uint64_t low = work->same[i][word], high = work->same[i][word + 1];
+            low &= low >> 1 | high << 63;
+            high &= high >> 1;
+            low &= low >> 2 | high << 62;
+            high &= high >> 2;
+            starts[word] |= low & (low >> rest | high << 1 << (63 - rest));
+        }
+    }
+    starts[words] = 0;
+    for (size_t word = 0; word < words; word++) {
+        uint64_t high = starts[word], low = word > 0 ? starts[word - 1] : 0;
+        high |= high << 1 | low >> 63;
+        low |= low << 1;
+        high |= high << 2 | low >> 62;
+        low |= low << 2;
+        runs[word] = high | high << rest | low >> 1 >> (63 - rest);
+    }
+}
+
+/* ---- Marks ---- */
+
+/* A place is chosen by its HASHED bytes, so that places with the same bytes are chosen together. The last bits of a sum
+ * decide. They are never these for a byte that repeats: it is multiplied by 3280, a multiple of 16. */
+enum { SAMPLE_BITS = SAMPLED - 1, SAMPLE_VALUE = 13, QUARTER_BITS = 3, QUARTER_VALUE = SAMPLE_VALUE & QUARTER_BITS };
+
+static unsigned mix(const uint8_t *bytes)
+{
+    unsigned sum = 0;
+    for (int i = HASHED - 1; i >= 0; i--)
+        sum = 3 * sum + bytes[i];
+    return sum;
+}
+
+INLINE uchars mix_uchars(const uint8_t *bytes)
+{
+    uchars sum = load_uchars(bytes + HASHED - 1);
+    for (int i = HASHED - 2; i >= 0; i--)
+        sum = sum + sum + sum + load_uchars(bytes + i);
+    return sum;
+}
+
+/* The marks of COUNT places from AT on, one by one. */
+static void mark_places(struct deflate_workspace *work, const uint8_t *block, size_t at, size_t count, size_t size,
+                        size_t before, size_t pixel)
+{
+    uint64_t same[2] = {0}, sampled = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *byte = block + at + i;
+        const size_t place = before + at + i;
+        same[0] |= (uint64_t)(place > 0 && byte[0] == byte[-1]) << i;
+        same[1] |= (uint64_t)(pixel > 1 && place >= pixel && byte[0] == *(byte - pixel)) << i;
+        if (at + i + HASHED <= size)
+            sampled |= (uint64_t)((mix(byte) & SAMPLE_BITS) == SAMPLE_VALUE) << i;
+    }
+    work->same[0][at / DEFLATE_WORD] = same[0];
+    work->same[1][at / DEFLATE_WORD] = same[1];
+    work->sampled[at / DEFLATE_WORD] = sampled;
+}
+
+/* Set the bit sets `same` and `sampled`. */
+static void mark(struct deflate_workspace *work, const uint8_t *block, size_t size, size_t before, size_t pixel)
+{
+    size_t at = 0;
+    for (; at < size; at += DEFLATE_WORD) {
+        if (before + at < PNG_PIXEL_MAX || at + DEFLATE_WORD + HASHED > size) {
+            const size_t left = size - at;
+            mark_places(work, block, at, left < DEFLATE_WORD ? left : DEFLATE_WORD, size, before, pixel);
+            continue;
+        }
+        uint64_t same[2] = {0}, sampled = 0;
+        for (size_t i = 0; i < DEFLATE_WORD; i += VECTOR) {
+            const uint8_t *bytes = block + at + i;
+            const uchars here = load_uchars(bytes);
+            same[0] |= equal_uchars(here, load_uchars(bytes - 1)) << i;
+            same[1] |= equal_uchars(here, load_uchars(bytes - pixel)) << i;
+            sampled |= equal_uchars(mix_uchars(bytes) & SAMPLE_BITS, SAMPLE_VALUE - (uchars){0}) << i;
+        }
+        work->same[0][at / DEFLATE_WORD] = same[0];
+        work->same[1][at / DEFLATE_WORD] = pixel > 1 ? same[1] : 0;
+        work->sampled[at / DEFLATE_WORD] = sampled;
+    }
+    work->same[0][at / DEFLATE_WORD] = work->same[1][at / DEFLATE_WORD] = work->sampled[at / DEFLATE_WORD] = 0;
+}
+
+/* The sum of the magnitudes of HASHED bytes, each as a difference of at most DIFFERENCE_MAX. */
+static unsigned sum_differences(const uint8_t *bytes)
+{
+    unsigned sum = 0;
+    for (int i = 0; i < HASHED; i++) {
+        const unsigned value = bytes[i] < 128 ? bytes[i] : 256u - bytes[i];
+        sum += value < DIFFERENCE_MAX ? value : DIFFERENCE_MAX;
+    }
+    return sum;
+}
+
+/* Set `hashed`: a quarter of all places, and all with large differences. */
+static void choose_hashed(struct deflate_workspace *work, const uint8_t *block, size_t size)
+{
+    for (size_t at = 0; at < size; at += DEFLATE_WORD) {
+        uint64_t hashed = 0;
+        if (at + DEFLATE_WORD + HASHED > size) {
+            for (size_t i = 0; i < DEFLATE_WORD && at + i + HASHED <= size; i++) {
+                const uint8_t *bytes = block + at + i;
+                hashed |= (uint64_t)((mix(bytes) & QUARTER_BITS) == QUARTER_VALUE || sum_differences(bytes) >= DEAR)
+                          << i;
+            }
+        } else {
+            for (size_t i = 0; i < DEFLATE_WORD; i += VECTOR) {
+                const uint8_t *bytes = block + at + i;
+                uchars sum = {0};
+                for (int k = 0; k < HASHED; k++) {
+                    const uchars value = load_uchars(bytes + k);
+                    sum += smaller_uchars(smaller_uchars(value, -value), DIFFERENCE_MAX - (uchars){0});
+                }
+                const uchars dear = DEAR - (uchars){0};
+                hashed |= (equal_uchars(smaller_uchars(sum, dear), dear) |
+                           equal_uchars(mix_uchars(bytes) & QUARTER_BITS, QUARTER_VALUE - (uchars){0}))
+                          << i;
+            }
+        }
+        work->hashed[at / DEFLATE_WORD] = hashed;
+    }
+}
+
+/* ---- Prices ---- */
+
+/* Count the bytes of a block that are not in LEFT_OUT. Four tables are used in turn, so that equal neighbours need not
+ * wait for each other. */
+static void count_bytes(const uint8_t *block, size_t size, const uint64_t *left_out, uint32_t *uses)
+{
+    uint32_t counts[4][DEFLATE_LITERALS] = {{0}};
+    for (size_t at = 0; at < size; at += DEFLATE_WORD) {
+        uint64_t here = ~left_out[at / DEFLATE_WORD];
+        if (~here == 0 && at + DEFLATE_WORD <= size) {
+            for (size_t i = 0; i < DEFLATE_WORD; i += 8) {
+                const uint64_t bytes = load64(block + at + i);
+                for (unsigned k = 0; k < 8; k++)
+                    counts[k % 4][bytes >> 8 * k & 255]++;
+            }
+            continue;
+        }
+        if (size - at < DEFLATE_WORD)
+            here &= ~(~0ull << (size - at));
+        for (; here != 0; here &= here - 1)
+            counts[0][block[at + (size_t)__builtin_ctzll(here)]]++;
+    }
+    for (int i = 0; i < DEFLATE_LITERALS; i++)
+        uses[i] = counts[0][i] + counts[1][i] + counts[2][i] + counts[3][i];
+}
+
+/* 16 log2(VALUE) for values from 1 on, linear between powers of two. Integers give the same result everywhere. */
+static unsigned log2_sixteenths(unsigned value)
+{
+    const unsigned power = deflate_log2(value);
+    return 16 * power + (unsigned)(((uint64_t)value << 4 >> power) & 15);
+}
+
+/* What the literals of a block cost, those of long runs left out. */
+struct literals {
+    uint64_t count, price;
+    unsigned lowest; /* the price of the cheapest */
+};
+
+/* Estimate the bits of each literal, in 1/16 bit. */
+static struct literals price_literals(struct deflate_workspace *work)
+{
+    unsigned total = 0, lowest = PRICE_MAX;
+    uint64_t sum = 0;
+    for (int i = 0; i < DEFLATE_LITERALS; i++)
+        total += work->litlen_uses[i];
+    const unsigned all = total > 0 ? log2_sixteenths(total) : PRICE_MIN;
+    for (int i = 0; i < DEFLATE_LITERALS; i++) {
+        const unsigned uses = work->litlen_uses[i];
+        unsigned price = all - (uses > 0 ? log2_sixteenths(uses) : 0);
+        price = price > PRICE_MIN ? price : PRICE_MIN;
+        price = price < PRICE_MAX ? price : PRICE_MAX;
+        work->prices[i] = (uint16_t)price;
+        sum += (uint64_t)price * uses;
+        lowest = price < lowest ? price : lowest;
+    }
+    return (struct literals){total, sum, lowest};
+}
+
+/* The price of the bytes from FROM to TO without other repetitions than runs. It stops where it exceeds ENOUGH. */
+static unsigned price_bytes(const struct deflate_workspace *work, const uint8_t *block, size_t from, size_t to,
+                            unsigned enough)
+{
+    unsigned price = 0;
+    for (size_t i = from; i < to && price <= enough; i++) {
+        const uint64_t runs = work->runs[i / DEFLATE_WORD] >> i % DEFLATE_WORD;
+        if ((runs & 1) == 0)
+            price += work->prices[block[i]];
+        else if (i == 0 || !has(work->runs, i - 1))
+            price += RUN_PRICE;
+    }
+    return price;
+}
+
+static unsigned repetition_price(size_t distance)
+{
+    return REPETITION_PRICE +
+           16 * deflate_extra(deflate_symbol((unsigned)distance - 1, DISTANCE_STEPS), DISTANCE_STEPS);
+}
+
+/* ---- Sequences ---- */
+
+static uint32_t hash(uint64_t value)
+{
+    return (uint32_t)((value * 0x9e3779b97f4a7c15u) >> (64 - DEFLATE_HASH_BITS)); /* 2^64 over the golden ratio */
+}
+
+/* The number of equal bytes at the beginning of A and B, at most LIMIT. */
+static size_t equal_length(const uint8_t *a, const uint8_t *b, size_t limit)
+{
+    size_t length = 0;
+    for (; length + 8 <= limit; length += 8) {
+        const uint64_t difference = load64(a + length) ^ load64(b + length);
+        if (difference != 0)
+            return length + (size_t)__builtin_ctzll(difference) / 8;
+    }
+    while (length < limit && a[length] == b[length])
+        length++;
+    return length;
+}
+
+/* The latest place before AT that was remembered and holds the same HASHED bytes, or AT. Remembers AT. */
+static size_t find_latest(struct deflate_workspace *work, const uint8_t *block, size_t at)
+{
+    const uint64_t here = load64(block + at);
+    uint16_t *latest = &work->latest[hash(here)];
+    const size_t from = (size_t)*latest - 1;
+    const bool found = *latest > 0 && at - from <= WINDOW && load64(block + from) == here;
+    *latest = (uint16_t)(at + 1);
+    return found ? from : at;
+}
+
+/* Estimate from the samples whether repetitions save enough. */
+static bool repetitions_pay(struct deflate_workspace *work, const uint8_t *block, size_t size,
+                            const struct literals *literals)
+{
+    uint64_t saved = 0;
+    memset(work->latest, 0, sizeof work->latest);
+    for (size_t word = 0; word * DEFLATE_WORD < size; word++)
+        for (uint64_t left = work->sampled[word] & ~work->runs[word]; left != 0; left &= left - 1) {
+            const size_t at = word * DEFLATE_WORD + (size_t)__builtin_ctzll(left);
+            const size_t from = find_latest(work, block, at);
+            if (from == at)
+                continue;
+            const size_t limit = size - at < SAMPLE_LENGTH ? size - at : SAMPLE_LENGTH;
+            const size_t length = equal_length(block + at, block + from, limit);
+            const unsigned old = price_bytes(work, block, at, at + length, UINT32_MAX);
+            const unsigned new = repetition_price(at - from);
+            saved += old > new ? (old - new) / length : 0;
+        }
+    const uint64_t count = literals->count > size / 4 ? literals->count : size / 4;
+    return saved * SAMPLED * GAIN_PART * size >= literals->price * count;
+}
+
+/* Add a repetition, in parts of at most DEFLATE_LENGTH_MAX. Returns its end: a rest that is too short is left. */
+static size_t add_repetition(struct deflate_workspace *work, size_t at, size_t length, size_t distance)
+{
+    const unsigned symbol = deflate_symbol((unsigned)distance - 1, DISTANCE_STEPS);
+    const size_t start = at;
+    while (length >= DEFLATE_LENGTH_MIN) {
+        const size_t part = length < DEFLATE_LENGTH_MAX ? length : DEFLATE_LENGTH_MAX;
+        work->sequences[work->count++] =
+            (struct deflate_sequence){(uint16_t)(at - work->literal), (uint16_t)part, (uint16_t)distance};
+        work->litlen_uses[DEFLATE_LENGTH_FIRST + deflate_length_symbol((unsigned)part)]++;
+        work->distance_uses[symbol]++;
+        work->literal = at += part;
+        length -= part;
+    }
+    set_bits(work->sequenced, start, at);
+    return at;
+}
+
+/* Add the run that starts at AT: the longer one, or the one of a byte. Returns its end. */
+static size_t add_run(struct deflate_workspace *work, size_t at, size_t pixel)
+{
+    const size_t bytes = count_ones(work->same[0], at), pixels = count_ones(work->same[1], at);
+    return bytes >= pixels ? add_repetition(work, at, bytes, 1) : add_repetition(work, at, pixels, pixel);
+}
+
+/* Remember the chosen places from FROM to TO. */
+static void remember(struct deflate_workspace *work, const uint8_t *block, size_t from, size_t to)
+{
+    const size_t first = from / DEFLATE_WORD, last = (to - 1) / DEFLATE_WORD;
+    for (size_t word = first; from < to && word <= last; word++) {
+        uint64_t left = work->hashed[word];
+        if (word == first)
+            left &= ~0ull << from % DEFLATE_WORD;
+        if (word == last)
+            left &= ~0ull >> (DEFLATE_WORD - 1 - (to - 1) % DEFLATE_WORD);
+        for (; left != 0; left &= left - 1) {
+            const size_t at = word * DEFLATE_WORD + (size_t)__builtin_ctzll(left);
+            work->latest[hash(load64(block + at))] = (uint16_t)(at + 1);
+        }
+    }
+}
+
+/* Add a repetition at AT, of FROM, if it saves bits. Returns its end, or 0. */
+static size_t try_other(struct deflate_workspace *work, const uint8_t *block, size_t at, size_t from, size_t size)
+{
+    const unsigned price = repetition_price(at - from);
+    const size_t length = equal_length(block + at, block + from, size - at);
+    size_t back = 0;
+    while (at - back > work->literal && from - back > 0 && block[at - back - 1] == block[from - back - 1])
+        back++;
+    if (price_bytes(work, block, at - back, at + length, price) <= price)
+        return 0;
+    const size_t next = add_repetition(work, at - back, back + length, at - from);
+    remember(work, block, at + 1, next);
+    return next;
+}
+
+/* Add the first repetition from AT up to END that saves bits. Returns its end, or END if there is none. */
+static size_t add_other(struct deflate_workspace *work, const uint8_t *block, size_t at, size_t end, size_t size)
+{
+    size_t word = at / DEFLATE_WORD;
+    for (uint64_t left = work->hashed[word] & ~0ull << at % DEFLATE_WORD;; left = work->hashed[word]) {
+        for (; left != 0; left &= left - 1) {
+            at = word * DEFLATE_WORD + (size_t)__builtin_ctzll(left);
+            if (at >= end)
+                return end;
+            const size_t from = find_latest(work, block, at);
+            const size_t next = from < at ? try_other(work, block, at, from, size) : 0;
+            if (next > 0)
+                return next;
+        }
+        if (++word * DEFLATE_WORD >= end)
+            return end;
+    }
+}
+
+static void find_sequences(struct deflate_workspace *work, const uint8_t *block, size_t size, size_t pixel, bool others)
+{
+    work->count = work->literal = 0;
+    for (size_t at = 0; at < size;) {
+        const size_t run = find_next(work->starts, at, size);
+        if (others && at < run) {
+            at = add_other(work, block, at, run, size);
+            continue;
+        }
+        if (run == size)
+            break;
+        at = add_run(work, run, pixel);
+        if (others)
+            remember(work, block, run, at);
+    }
+    work->sequences[work->count++] = (struct deflate_sequence){(uint16_t)(size - work->literal), 0, 0};
+}
+
+static void split(struct deflate_workspace *work, const uint8_t *block, size_t size, size_t before, size_t pixel)
+{
+    const size_t words = (size - 1) / DEFLATE_WORD + 1;
+    mark(work, block, size, before, pixel);
+    find_runs(work, words, LONG_RUN, work->uncounted);
+    count_bytes(block, size, work->uncounted, work->litlen_uses);
+    const struct literals literals = price_literals(work);
+    unsigned least = (RUN_PRICE + literals.lowest - 1) / literals.lowest;
+    least = least > DEFLATE_LEAST ? least : DEFLATE_LEAST;
+    find_runs(work, words, least < LONG_RUN ? least : LONG_RUN, work->runs);
+    const bool others = repetitions_pay(work, block, size, &literals);
+    if (others) {
+        choose_hashed(work, block, size);
+        memset(work->latest, 0, sizeof work->latest);
+    }
+    memset(work->sequenced, 0, words * sizeof *work->sequenced);
+    memset(work->litlen_uses + DEFLATE_LITERALS, 0, (DEFLATE_LITLENS - DEFLATE_LITERALS) * sizeof *work->litlen_uses);
+    memset(work->distance_uses, 0, sizeof work->distance_uses);
+    find_sequences(work, block, size, pixel, others);
+    work->litlen_uses[DEFLATE_END] = 1;
+
+    /* Count the literals: those in long runs were not counted, and those in repetitions were. */
+    for (size_t word = 0; word < words; word++)
+        for (uint64_t left = work->uncounted[word] ^ work->sequenced[word]; left != 0; left &= left - 1) {
+            const size_t at = word * DEFLATE_WORD + (size_t)__builtin_ctzll(left);
+            work->litlen_uses[block[at]] += has(work->sequenced, at) ? UINT32_MAX : 1;
+        }
+}
+
+/* ---- Bits ---- */
+
+#ifdef __AVX512VBMI__
+
+enum { TOGETHER_MIN = 16 }; /* from so many literals on, vectors are faster */
+
+/* Bytes of the codes of all literals: bits 0 to 7, and bits 8 to 11 with the length above them. */
+struct byte_codes {
+    raw low[4], high[4];
+};
+
+static struct byte_codes split_codes(const uint32_t *literals)
+{
+    uint8_t bytes[2][DEFLATE_LITERALS];
+    struct byte_codes codes;
+    for (int i = 0; i < DEFLATE_LITERALS; i++) {
+        bytes[0][i] = (uint8_t)(literals[i] >> 8);
+        bytes[1][i] = (uint8_t)(literals[i] >> 16 | literals[i] << 4);
+    }
+    memcpy(codes.low, bytes[0], sizeof codes.low);
+    memcpy(codes.high, bytes[1], sizeof codes.high);
+    return codes;
+}
+
+INLINE raw look_up(const raw table[4], raw bytes, __mmask64 used)
+{
+    const raw first = _mm512_maskz_permutex2var_epi8(used, table[0], bytes, table[1]);
+    const raw last = _mm512_permutex2var_epi8(table[2], bytes, table[3]);
+    return _mm512_mask_mov_epi8(first, used & _mm512_movepi8_mask(bytes), last);
+}
+
+/* Write COUNT literals, at most 64. The codes of two are joined, then those of four: at most 48 bits. */
+INLINE void write_together(const struct byte_codes *codes, const uint8_t *literals, size_t count,
+                           struct deflate_writer *out)
+{
+    const __mmask64 used = ~0ull >> (DEFLATE_WORD - count);
+    const raw bytes = _mm512_maskz_loadu_epi8(used, literals);
+    const raw low = look_up(codes->low, bytes, used), high = look_up(codes->high, bytes, used);
+    const ints half = repeat(0xffff), shorts_low = repeat(0x000f000f);
+    /* Two literals in 16 bits each, with their lengths. */
+    const uints first = ((uints)low & 0x00ff00ff) | ((uints)high & 0x000f000f) << 8;
+    const uints last = (uints)(_mm512_srli_epi16(low, 8)) | ((uints)high & 0x0f000f00);
+    const uints first_length = ((uints)high >> 4) & (uints)shorts_low,
+                last_length = ((uints)high >> 12) & (uints)shorts_low;
+    const uints lengths = first_length + last_length;
+    /* Two literals in 32 bits: those of the lower 16 bits, and of the upper ones. */
+    const raw lower = (raw)((first & (uints)half) |
+                            (uints)_mm512_sllv_epi32((raw)(last & (uints)half), (raw)(first_length & (uints)half)));
+    const raw upper = (raw)(first >> 16 | (uints)_mm512_sllv_epi32((raw)(last >> 16), (raw)(first_length >> 16)));
+    const uints shift = lengths & (uints)half, all = shift + (lengths >> 16);
+    /* Four literals in 64 bits: those of the lower 32 bits, and of the upper ones. */
+    const raw word = _mm512_set1_epi64(UINT32_MAX), counts = (raw)all;
+    const raw first_count = _mm512_and_si512(counts, word), last_count = _mm512_srli_epi64(counts, 32);
+    const raw first_four =
+        _mm512_or_si512(_mm512_and_si512(lower, word),
+                        _mm512_sllv_epi64(_mm512_and_si512(upper, word), _mm512_and_si512((raw)shift, word)));
+    const raw last_four =
+        _mm512_or_si512(_mm512_srli_epi64(lower, 32),
+                        _mm512_sllv_epi64(_mm512_srli_epi64(upper, 32), _mm512_srli_epi64((raw)shift, 32)));
+    const raw both = _mm512_add_epi64(first_count, last_count);
+    uint64_t values[2][8], bits[2][8];
+    if (_mm512_cmpgt_epi64_mask(both, _mm512_set1_epi64(64 - 8)) == 0) { /* eight literals fit with those that wait */
+        _mm512_storeu_si512(values[0], _mm512_or_si512(first_four, _mm512_sllv_epi64(last_four, first_count)));
+        _mm512_storeu_si512(bits[0], both);
+        for (size_t i = 0; i < 8; i++) {
+            deflate_put(out, values[0][i], (unsigned)bits[0][i]);
+            deflate_flush(out);
+        }
+        return;
+    }
+    _mm512_storeu_si512(values[0], first_four);
+    _mm512_storeu_si512(values[1], last_four);
+    _mm512_storeu_si512(bits[0], first_count);
+    _mm512_storeu_si512(bits[1], last_count);
+    for (size_t i = 0; i < 16; i++) {
+        deflate_put(out, values[i % 2][i / 2], (unsigned)bits[i % 2][i / 2]);
+        deflate_flush(out);
+    }
+}
+
+#endif
+
+static void write(const struct deflate_workspace *work, const uint8_t *block, struct deflate_writer *to)
+{
+    const uint32_t *literals = work->literals;
+    struct deflate_writer out = *to;
+#ifdef __AVX512VBMI__
+    const struct byte_codes codes = split_codes(literals);
+#endif
+    for (size_t i = 0; i < work->count; i++) {
+        const struct deflate_sequence *s = &work->sequences[i];
+        size_t at = 0;
+#ifdef __AVX512VBMI__
+        for (size_t part; s->literals - at >= TOGETHER_MIN; at += part) {
+            part = s->literals - at < DEFLATE_WORD ? s->literals - at : DEFLATE_WORD;
+            write_together(&codes, block + at, part, &out);
+        }
+#endif
+        for (; at + 4 <= s->literals; at += 4) {
+            const uint32_t a = literals[block[at]], b = literals[block[at + 1]];
+            const uint32_t c = literals[block[at + 2]], d = literals[block[at + 3]];
+            const uint64_t first = a >> 8 | (uint64_t)(b >> 8) << (a & 255), last = c >> 8 | (uint64_t)(d >> 8)
+                                                                                                 << (c & 255);
+            deflate_put(&out, first | last << ((a + b) & 255), (a + b + c + d) & 255);
+            deflate_flush(&out);
+        }
+        for (; at < s->literals; at++)
+            deflate_put_code(&out, literals[block[at]]);
+        deflate_flush(&out);
+        block += (size_t)s->literals + s->length;
+        if (s->length == 0)
+            continue;
+        const unsigned symbol = deflate_symbol(s->distance - 1u, DISTANCE_STEPS);
+        const unsigned extra = deflate_extra(symbol, DISTANCE_STEPS);
+        deflate_put_code(&out, work->lengths[s->length]);
+        deflate_put_code(&out, work->distances[symbol]);
+        deflate_put(&out, (s->distance - 1u) & ((1u << extra) - 1), extra);
+        deflate_flush(&out);
+    }
+    deflate_put_code(&out, work->end);
+    deflate_flush(&out);
+    *to = out;
+}
+
+void IN_SET(png_filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *out);
+
+const struct png_loops IN_SET(png_loops) = {split, write, IN_SET(png_filter)};

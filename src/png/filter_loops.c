@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The choice of a row's filter, compiled once for each instruction set. */
+#include "png/loops.h"
+
+#include "base/vector/vector.h"
+#include "png/filter.h"
+
+enum { NONE, SUB, UP, AVERAGE, PAETH };
+
+/* Larger differences count as much: the code of a rare byte is hardly longer than others. Limits of 7, 15 and 20 make
+ * most files smaller yet, but some larger than no limit does. */
+enum { DIFFERENCE_MAX = 31 };
+
+/* Filter a vector of ROW. The neighbour that is nearest to LEFT + ABOVE - CORNER is Paeth's prediction: filter.c, which
+ * undoes filters, says why. */
+INLINE uchars filter_vector(int filter, uchars row, uchars left, uchars above, uchars corner)
+{
+    if (filter == NONE)
+        return row;
+    if (filter == SUB)
+        return row - left;
+    if (filter == UP)
+        return row - above;
+    if (filter == AVERAGE)
+        return row - ((left & above) + (((left ^ above) >> 1) & 127));
+    const uchars low = smaller_uchars(left, above), high = larger_uchars(left, above), zero = {0};
+    const uchars x = subtract_uchars(high, corner), y = subtract_uchars(corner, low);
+    const uchars is_low = (uchars)(subtract_uchars(add_uchars(x, x), y) == zero);
+    const uchars is_high = (uchars)(subtract_uchars(add_uchars(y, y), x) == zero);
+    return row - (corner ^ (is_low & (corner ^ low)) ^ (is_high & (corner ^ high)));
+}
+
+/* Add up the magnitudes of each filter's differences. */
+INLINE void add_differences(ints sums[PNG_FILTERS], uchars row, uchars left, uchars above, uchars corner)
+{
+    for (int filter = NONE; filter < PNG_FILTERS; filter++) {
+        const uchars difference = filter_vector(filter, row, left, above, corner);
+        const uchars magnitude = smaller_uchars(difference, -difference);
+        sums[filter] = add_byte_sums(sums[filter], smaller_uchars(magnitude, DIFFERENCE_MAX - (uchars){0}));
+    }
+}
+
+/* Bytes of a row and of its neighbours, with zeros from COUNT on. */
+struct rest {
+    uint8_t row[VECTOR], left[VECTOR], above[VECTOR], corner[VECTOR];
+};
+
+static struct rest load_rest(const uint8_t *row, const uint8_t *above, size_t count, size_t pixel)
+{
+    struct rest rest = {{0}, {0}, {0}, {0}};
+    memcpy(rest.row, row, count);
+    memcpy(rest.left, row - pixel, count);
+    memcpy(rest.above, above, count);
+    memcpy(rest.corner, above - pixel, count);
+    return rest;
+}
+
+INLINE void filter_row(int filter, const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *out)
+{
+    size_t i = 0;
+    for (; i + VECTOR <= size; i += VECTOR)
+        store(out + i, (ints)filter_vector(filter, load_uchars(row + i), load_uchars(row + i - pixel),
+                                           load_uchars(above + i), load_uchars(above + i - pixel)));
+    const struct rest rest = load_rest(row + i, above + i, size - i, pixel);
+    const uchars last = filter_vector(filter, load_uchars(rest.row), load_uchars(rest.left), load_uchars(rest.above),
+                                      load_uchars(rest.corner));
+    memcpy(out + i, &last, size - i);
+}
+
+void IN_SET(png_filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *out);
+
+void IN_SET(png_filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *out)
+{
+    ints sums[PNG_FILTERS] = {{0}};
+    uint32_t totals[PNG_FILTERS] = {0};
+    size_t i = 0;
+    for (; i + VECTOR <= size; i += VECTOR)
+        add_differences(sums, load_uchars(row + i), load_uchars(row + i - pixel), load_uchars(above + i),
+                        load_uchars(above + i - pixel));
+    const struct rest rest = load_rest(row + i, above + i, size - i, pixel);
+    add_differences(sums, load_uchars(rest.row), load_uchars(rest.left), load_uchars(rest.above),
+                    load_uchars(rest.corner));
+    int best = NONE;
+    for (int filter = NONE; filter < PNG_FILTERS; filter++) {
+        for (int l = 0; l < LANES; l++)
+            totals[filter] += (uint32_t)sums[filter][l];
+        if (totals[filter] < totals[best])
+            best = filter;
+    }
+    out[0] = (uint8_t)best;
+    if (best == NONE)
+        memcpy(out + 1, row, size);
+    else if (best == SUB)
+        filter_row(SUB, row, above, size, pixel, out + 1);
+    else if (best == UP)
+        filter_row(UP, row, above, size, pixel, out + 1);
+    else if (best == AVERAGE)
+        filter_row(AVERAGE, row, above, size, pixel, out + 1);
+    else
+        filter_row(PAETH, row, above, size, pixel, out + 1);
+}

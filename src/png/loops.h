@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Between deflate.c, which knows bands and codes, and deflate_loops.c and filter_loops.c, which are compiled once for
+ * each instruction set. */
+#ifndef GPUCONV_PNG_LOOPS_H
+#define GPUCONV_PNG_LOOPS_H
+
+#include "base/vector/instruction_sets.h"
+
+#include <endian.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    DEFLATE_WORD = 64,                            /* bytes whose bits share a word of a bit set */
+    DEFLATE_WORDS = 1023,                         /* words of a block's bit set */
+    DEFLATE_BLOCK = DEFLATE_WORDS * DEFLATE_WORD, /* a stored block holds at most 65,535 bytes */
+    DEFLATE_LEAST = 4,                            /* bytes of the shortest repetition, but for parts of a longer one */
+    DEFLATE_LENGTH_MIN = 3,
+    DEFLATE_LENGTH_MAX = 258,
+    DEFLATE_HASH_BITS = 13,
+    DEFLATE_LITERALS = 256,
+    DEFLATE_END = 256, /* the symbol that ends a block */
+    DEFLATE_LENGTH_FIRST = 257,
+    DEFLATE_LITLENS = 286,
+    DEFLATE_DISTANCES = 30,
+    /* Parts of a repetition are longer than DEFLATE_LEAST together. The last sequence has no repetition. */
+    DEFLATE_SEQUENCES = DEFLATE_BLOCK / DEFLATE_LEAST + 2,
+};
+
+/* Literals and then a repetition, which the last sequence of a block does not have. */
+struct deflate_sequence {
+    uint16_t literals, length, distance;
+};
+
+/* One bit for each byte of a block, and a word of zeros. */
+typedef uint64_t deflate_bits[DEFLATE_WORDS + 1];
+
+/* The scratch memory of a thread. It keeps nothing from one block to the next. */
+struct deflate_workspace {
+    const struct png_loops *loops;
+
+    /* The bytes that equal the byte before, and those that equal the byte one pixel before. */
+    deflate_bits same[2];
+    deflate_bits sampled;              /* where repetitions are looked for, to estimate what they gain */
+    deflate_bits starts;               /* of runs that are long enough: from here on, so many bytes are the same */
+    deflate_bits runs;                 /* the bytes of these runs */
+    deflate_bits uncounted, sequenced; /* the bytes of long runs; those of repetitions */
+    deflate_bits hashed;               /* where other repetitions are looked for */
+    uint32_t sums[DEFLATE_BLOCK + 1];  /* the price of all bytes before this one, in 1/16 bit */
+    uint16_t latest[1 << DEFLATE_HASH_BITS]; /* 1 + the latest place with that hash; 0: none yet */
+    struct deflate_sequence sequences[DEFLATE_SEQUENCES];
+    size_t count, literal; /* sequences; the first byte that no sequence holds */
+    uint16_t prices[DEFLATE_LITERALS];
+    uint32_t litlen_uses[DEFLATE_LITLENS], distance_uses[DEFLATE_DISTANCES];
+    /* Codes: their number of bits, and from bit 8 on the bits. The lowest is written first. Those of lengths have their
+     * extra bits. */
+    uint32_t literals[DEFLATE_LITERALS], lengths[DEFLATE_LENGTH_MAX + 1], distances[DEFLATE_DISTANCES], end;
+};
+
+/* ---- Bits on their way to memory ---- */
+
+struct deflate_writer {
+    uint64_t waiting;
+    unsigned count; /* below 8 after a flush */
+    uint8_t *next;
+};
+
+static inline void deflate_put(struct deflate_writer *out, uint64_t value, unsigned count)
+{
+    out->waiting |= value << out->count;
+    out->count += count;
+}
+
+static inline void deflate_put_code(struct deflate_writer *out, uint32_t code)
+{
+    deflate_put(out, code >> 8, code & 255);
+}
+
+/* Write the whole bytes. This stores 8 bytes; the next flush overwrites those after the whole ones. */
+static inline void deflate_flush(struct deflate_writer *out)
+{
+    const uint64_t waiting = htole64(out->waiting);
+    memcpy(out->next, &waiting, sizeof waiting);
+    out->next += out->count >> 3;
+    out->waiting >>= out->count & ~7u;
+    out->count &= 7;
+}
+
+/* ---- Lengths and distances ---- */
+
+static inline unsigned deflate_log2(unsigned value)
+{
+    return 31u - (unsigned)__builtin_clz(value);
+}
+
+/* Lengths minus 3 and distances minus 1 use the same scheme: one symbol for each value below 2^(STEPS+1), then 2^STEPS
+ * symbols for each power of two. */
+static inline unsigned deflate_symbol(unsigned value, unsigned steps)
+{
+    if (value < 2u << steps)
+        return value;
+    const unsigned power = deflate_log2(value);
+    return ((power - steps) << steps) + (value >> (power - steps));
+}
+
+static inline unsigned deflate_extra(unsigned symbol, unsigned steps)
+{
+    return symbol < 2u << steps ? 0 : (symbol >> steps) - 1;
+}
+
+enum { LENGTH_STEPS = 2, DISTANCE_STEPS = 1, LENGTH_LAST = 28 };
+
+/* The longest repetition has a symbol of its own. */
+static inline unsigned deflate_length_symbol(unsigned length)
+{
+    return length == DEFLATE_LENGTH_MAX ? LENGTH_LAST : deflate_symbol(length - DEFLATE_LENGTH_MIN, LENGTH_STEPS);
+}
+
+/* ---- One instruction set ---- */
+
+struct png_loops {
+    /* Split the SIZE bytes of a block into sequences, and count its symbols. BEFORE bytes of the band are before it. */
+    void (*split)(struct deflate_workspace *work, const uint8_t *block, size_t size, size_t before, size_t pixel);
+
+    /* Write the symbols of the block. */
+    void (*write)(const struct deflate_workspace *work, const uint8_t *block, struct deflate_writer *out);
+
+    /* See png_filter. */
+    void (*filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *out);
+};
+
+extern const struct png_loops png_loops_portable;
+#ifdef __x86_64__
+extern const struct png_loops png_loops_sse2, png_loops_avx2, png_loops_avx512, png_loops_vnni;
+#elif defined(__aarch64__)
+extern const struct png_loops png_loops_neon;
+#endif
+
+#endif
