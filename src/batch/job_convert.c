@@ -64,7 +64,7 @@ enum { THREAD_BYTES = 1 << 19 };
  *
  * Metadata are held while all these steps run, in a buffer of up to twice their size. Written, they have at most twice
  * their size, as hexadecimal digits: as a chunk and among all chunks, while the latter's buffer grows. */
-struct job_memory job_estimate_memory(const struct job_worker *worker, struct conversion *conversion, size_t size)
+static struct job_memory estimate_memory(const struct job_worker *worker, struct conversion *conversion, size_t size)
 {
     const struct codec_info *info = &conversion->info;
     const struct image *shape = &conversion->image;
@@ -94,6 +94,20 @@ struct job_memory job_estimate_memory(const struct job_worker *worker, struct co
                   (reader > 3 * samples ? reader - 3 * samples : 0) +
                   (conversion->codec.compression > CODEC_COMPRESSION ? samples / 2 : 0) +
                   pipeline_stream_need(&worker->request, shape, &image, &sink);
+    return need;
+}
+
+struct job_memory job_estimate_memory(const struct job_worker *worker, struct conversion *conversion, size_t size)
+{
+    struct job_memory need = estimate_memory(worker, conversion, size);
+    const size_t extra = codec_reader_extra(&conversion->info, &conversion->codec);
+    const size_t largest = need.largest > need.image ? need.largest : need.image, max = worker->workers->budget.max;
+    if (extra > max || largest > max - extra || need.kept > max - extra - largest)
+        return need;
+    conversion->codec.reader_extra = extra;
+    conversion->streaming += extra;
+    need.image += extra;
+    need.largest += extra;
     return need;
 }
 

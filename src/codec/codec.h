@@ -34,7 +34,8 @@ struct codec_settings {
     uint8_t background[3];                        /* red, green and blue, below alpha where a format holds none */
     struct thread_pool *pool;                     /* NULL: the calling thread only. It never changes the result. */
     struct chroma_subsampling chroma_subsampling; /* of a JPEG; 0, 0: chosen by quality */
-    size_t max_pixels;                            /* limit of width x height; 0: only CODEC_MAX_PIXELS */
+    size_t reader_extra; /* bytes that codec_reader_extra may take. It never changes the result. */
+    size_t max_pixels;   /* limit of width x height; 0: only CODEC_MAX_PIXELS */
 
     /* May a file that grows take SIZE bytes of memory in all? If not, the writing fails. NULL: it always may. */
     bool (*may_grow)(void *context, size_t size, struct error *error);
@@ -97,6 +98,9 @@ struct codec_functions {
      * so many THREADS. Written bands that wait for their turn are not counted. NULL: none. */
     size_t (*writer_need)(const struct image *shape, const struct codec_settings *settings, int threads);
     size_t (*reader_need)(const struct codec_info *info);
+
+    /* Bytes of memory more with which the reader is faster, on the threads of the settings' pool. NULL: there are none. */
+    size_t (*reader_extra)(const struct codec_info *info, const struct codec_settings *settings);
 
     /* Is the codec worth it for this file? If not, only the codec's name chooses it. NULL: it always is. */
     bool (*reader_is_faster)(const struct codec_info *info, const struct codec_settings *settings);
@@ -204,6 +208,9 @@ bool codec_reads_rows(const struct codec_info *info);
 /* Bytes of memory that the reader of such a file holds at most, besides the file; 0 for a codec that decodes whole
  * images only. */
 size_t codec_reader_need(const struct codec_info *info);
+
+/* Bytes of memory more with which its reader is faster. It takes them if the settings allow so many. */
+size_t codec_reader_extra(const struct codec_info *info, const struct codec_settings *settings);
 
 /* Bytes of a row of this file at most, as fetched; 0: there is no fetch. */
 size_t codec_raw_bytes(const struct codec_info *info);

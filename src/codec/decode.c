@@ -51,6 +51,12 @@ size_t codec_reader_need(const struct codec_info *info)
     return need > other ? need : other;
 }
 
+size_t codec_reader_extra(const struct codec_info *info, const struct codec_settings *settings)
+{
+    const struct codec_functions *functions = info->codec->functions;
+    return functions->reader_extra != NULL && codec_reads_rows(info) ? functions->reader_extra(info, settings) : 0;
+}
+
 /* Components of a JPEG are fetched in whole units of up to 32 samples, and rows of a PNG with a byte for the filter. */
 size_t codec_raw_bytes(const struct codec_info *info)
 {

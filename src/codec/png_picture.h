@@ -24,6 +24,7 @@ struct png_picture {
 /* The reader's functions, for the codec's row in png_write.c. png_decode reads interlaced files only. */
 bool png_decode(const struct codec_input *input, struct image *image, struct error *error);
 size_t png_reader_need(const struct codec_info *info);
+size_t png_reader_extra(const struct codec_info *info, const struct codec_settings *settings);
 bool png_reader_open(struct codec_reader *reader, struct error *error);
 void png_reader_close(struct codec_reader *reader);
 
@@ -75,5 +76,27 @@ struct png_inflater *png_inflate_open(const struct codec_input *input, const str
 /* Inflate the next SIZE bytes to OUT. Errors are found here or by the opening, at the latest with the last bytes: few
  * bytes may follow, and the checksum must be right. */
 bool png_inflate_next(struct png_inflater *inflater, uint8_t *out, size_t size, struct error *error);
+
+/* ---- The same on several threads, if the file is large and the settings allow the memory (png_inflate_threads.c) ---- */
+
+struct png_raw;
+
+/* Bytes of memory for several threads; 0: one thread inflates. */
+size_t png_raw_extra(const struct codec_info *info, const struct codec_settings *settings);
+
+/* As png_inflate_open. Release it with png_raw_close, also after a failure. */
+bool png_raw_open(struct png_raw **raw, const struct codec_input *input, const struct png_picture *picture, size_t size,
+                  struct error *error);
+
+/* As png_inflate_next, and with the same errors. */
+bool png_raw_next(struct png_raw *raw, uint8_t *out, size_t size, struct error *error);
+
+/* Can other threads help? Then png_raw_help does a piece of work, while one thread inflates and others help. It returns
+ * false if there is none now. */
+bool png_raw_takes_help(const struct png_raw *raw);
+bool png_raw_help(struct png_raw *raw);
+
+/* Release it. NULL is allowed. */
+void png_raw_close(struct png_raw *raw);
 
 #endif

@@ -14,8 +14,8 @@ struct png_reader {
     struct png_picture picture;
     size_t row_bytes; /* without the filter */
 
-    struct png_inflater *inflater; /* of the fetch, as the next field */
-    size_t left;                   /* bytes to fetch */
+    struct png_raw *raw; /* of the fetch, as the next field */
+    size_t left;         /* bytes to fetch */
 
     uint8_t scratch[]; /* of the read */
 };
@@ -27,13 +27,18 @@ size_t png_reader_need(const struct codec_info *info)
     return ROWS * row + sizeof(struct png_reader) + png_inflate_need(info);
 }
 
+size_t png_reader_extra(const struct codec_info *info, const struct codec_settings *settings)
+{
+    return png_raw_extra(info, settings);
+}
+
 /* Report an unknown filter. Before, inflate the rest to RAW, which has one row: a damaged stream is reported first, so
  * that the error does not depend on how many rows are fetched at once. */
 static bool report_filter(struct png_reader *state, uint8_t *raw, struct error *error)
 {
     const size_t raw_bytes = state->row_bytes + 1;
     for (; state->left > 0; state->left -= raw_bytes)
-        if (!png_inflate_next(state->inflater, raw, raw_bytes, error))
+        if (!png_raw_next(state->raw, raw, raw_bytes, error))
             return false;
     return codec_report_damaged(&state->input, "unknown row filter", error);
 }
@@ -43,10 +48,16 @@ static bool fetch_rows(void *context, int first, int rows, uint8_t *raw, struct 
     struct png_reader *state = ((struct codec_reader *)context)->state;
     const size_t raw_bytes = state->row_bytes + 1, size = (size_t)rows * raw_bytes;
     (void)first;
-    if (!png_inflate_next(state->inflater, raw, size, error))
+    if (!png_raw_next(state->raw, raw, size, error))
         return false;
     state->left -= size;
     return png_filters_are_known(raw, (size_t)rows, raw_bytes) || report_filter(state, raw, error);
+}
+
+static bool help_rows(void *context)
+{
+    const struct png_reader *state = ((struct codec_reader *)context)->state;
+    return png_raw_help(state->raw);
 }
 
 static bool read_rows(void *context, int first, int rows, const struct rows *raw, uint8_t *samples, struct error *error)
@@ -78,15 +89,17 @@ bool png_reader_open(struct codec_reader *reader, struct error *error)
         .row_bytes = row_bytes,
         .left = picture.height * (row_bytes + 1),
     };
-    state->inflater = png_inflate_open(&state->input, &state->picture, state->left, error);
-    return state->inflater != NULL;
+    if (!png_raw_open(&state->raw, &state->input, &state->picture, state->left, error))
+        return false;
+    reader->source.help = png_raw_takes_help(state->raw) ? help_rows : NULL;
+    return true;
 }
 
 void png_reader_close(struct codec_reader *reader)
 {
     struct png_reader *state = reader->state;
     if (state != NULL)
-        free(state->inflater);
+        png_raw_close(state->raw);
     free(state);
     reader->state = NULL;
 }

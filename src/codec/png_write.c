@@ -353,6 +353,7 @@ static void writer_close(struct codec_writer *writer)
 const struct codec_functions parallel_png = {
     .decode = png_decode,
     .reader_need = png_reader_need,
+    .reader_extra = png_reader_extra,
     .reader_open = png_reader_open,
     .reader_close = png_reader_close,
     .writer_need = writer_need,

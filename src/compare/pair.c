@@ -63,6 +63,21 @@ static size_t side_need(const struct pair *pair, int i)
     return info->size + 3 * image_bytes(&shape) + codec_reader_need(info) + metadata;
 }
 
+/* Reserve what the sides from FIRST to LAST need to be decoded, and what makes it faster if that fits. */
+static bool reserve_sides(struct pair *pair, int first, int last, struct error *error)
+{
+    size_t need = 0, extra = 0;
+    for (int i = first; i <= last; i++) {
+        need += side_need(pair, i);
+        extra += codec_reader_extra(&pair->sides[i].info, &pair->codec[i]);
+    }
+    const size_t max = pair->worker->workers->budget.max;
+    const bool fits = extra <= max && need <= max - extra;
+    for (int i = first; i <= last && fits; i++)
+        pair->codec[i].reader_extra = codec_reader_extra(&pair->sides[i].info, &pair->codec[i]);
+    return reserve(pair, fits ? need + extra : need, error);
+}
+
 /* ---- Stages of a file ---- */
 
 static bool read_side(struct pair *pair, int i)
@@ -181,7 +196,7 @@ static void decode_single(struct pair *pair, int i)
     struct row_file *file = pair->sides[i].file, seen = *file;
     pair->sides[i].file = &seen;
     (void)(reserve(pair, seen.bytes, NULL) && read_side(pair, i) && inspect_side(pair, i) &&
-           reserve(pair, side_need(pair, i), NULL) && decode_side(pair, i));
+           reserve_sides(pair, i, i, NULL) && decode_side(pair, i));
     pair->sides[i].file = file;
 }
 
@@ -207,7 +222,7 @@ static void make_thumbnails(struct pair *pair)
         return;
     if (kind == ROW_MISSING || kind == ROW_NEW)
         decode_single(pair, kind == ROW_NEW);
-    else if (kind == ROW_SHAPE && reserve(pair, side_need(pair, 0) + side_need(pair, 1), NULL))
+    else if (kind == ROW_SHAPE && reserve_sides(pair, 0, 1, NULL))
         run_both(pair, decode_side, NULL);
     show_side(pair, 0, &pair->thumbnails->expected);
     show_side(pair, 1, &pair->thumbnails->actual);
@@ -262,8 +277,7 @@ static bool compare_files(struct pair *pair, struct error *error)
     row->kind = ROW_SHAPE;
     if (p->width != q->width || p->height != q->height || p->channels != q->channels || p->bits != q->bits)
         return true;
-    return reserve(pair, side_need(pair, 0) + side_need(pair, 1), error) && run_both(pair, decode_side, error) &&
-           compare_sides(pair, error);
+    return reserve_sides(pair, 0, 1, error) && run_both(pair, decode_side, error) && compare_sides(pair, error);
 }
 
 void pair_compare(struct pair_worker *worker, struct compare_row *row)

@@ -9,7 +9,8 @@
  * Each step begins its strips or bands in order, from the top of the image. Writing takes one at a time, and so do
  * fetching and reading unless the source takes any order. Making, with what the sink can encode, takes several at once,
  * each on one thread, in memory that stays in its caches. All threads are alike: each takes the next step that is
- * possible, so decoding, transforming and encoding run beside each other.
+ * possible, so decoding, transforming and encoding run beside each other. If there is none, a source may have other work
+ * for the thread.
  *
  * A step waits for its rows, which the step to its left makes, and for a slot, which the step to its right gives back:
  *
@@ -315,6 +316,32 @@ static void note_progress(const struct stream *stream)
         atomic_store(stream->progress_permille, (int)(1000 * (int64_t)written->ended / written->count));
 }
 
+/* Note that a call has ended, after which others may begin. */
+static void note_change(struct stream *stream)
+{
+    stream->changes++;
+    pthread_cond_broadcast(&stream->changed);
+}
+
+/* There is no step to take: help the source, or wait. Adds the time of the help to *DECODING. */
+static void help_or_wait(struct stream *stream, double *decoding)
+{
+    const struct row_source *source = stream->source;
+    const unsigned changes = stream->changes;
+    bool helped = false;
+    if (source->help != NULL) {
+        pthread_mutex_unlock(&stream->mutex);
+        const double start = clock_milliseconds();
+        helped = source->help(source->context);
+        *decoding += clock_milliseconds() - start;
+        pthread_mutex_lock(&stream->mutex);
+    }
+    if (helped)
+        note_change(stream);
+    else if (changes == stream->changes)
+        pthread_cond_wait(&stream->changed, &stream->mutex);
+}
+
 /* One thread: take steps until the goal is reached, or one has failed. */
 static void run_steps(void *context, int64_t number, int thread)
 {
@@ -329,7 +356,7 @@ static void run_steps(void *context, int64_t number, int thread)
         if (step == STEP_END)
             break;
         if (step == STEP_WAIT) {
-            pthread_cond_wait(&stream->changed, &stream->mutex);
+            help_or_wait(stream, &decoding);
             continue;
         }
         pthread_mutex_unlock(&stream->mutex);
@@ -341,7 +368,7 @@ static void run_steps(void *context, int64_t number, int thread)
         }
         end_step(&stream->steps[step], index);
         note_progress(stream);
-        pthread_cond_broadcast(&stream->changed);
+        note_change(stream);
     }
     stream->decoding += decoding;
     stream->encoding += encoding;
@@ -400,7 +427,7 @@ bool stream_run(struct stream *stream, struct error *error)
     pthread_mutex_init(&stream->mutex, NULL);
     pthread_cond_init(&stream->changed, NULL);
     if (bands->count == 1)
-        reach(stream, STREAM_READ, bands->reading_threads);
+        reach(stream, STREAM_READ, stream->source->help != NULL ? stream->threads : bands->reading_threads);
     reach(stream, stream->steps[STREAM_WRITE].ended < bands->count ? STREAM_WRITE : STREAM_READ, bands->threads);
     if (stream->has_failed && error != NULL)
         *error = stream->error;
@@ -413,7 +440,7 @@ bool stream_run(struct stream *stream, struct error *error)
 bool stream_move(const struct image *shape, struct row_source source, struct row_sink sink, struct thread_pool *pool,
                  struct error *error)
 {
-    const bool uses_all = source.read != NULL ? source.any_order : sink.encode != NULL;
+    const bool uses_all = source.read != NULL ? source.any_order || source.help != NULL : sink.encode != NULL;
     if (source.read != NULL)
         source.image = NULL;
     else

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * A PNG read row by row: the same samples for every number of rows at once, and the same errors in every build. */
+ * A PNG read row by row: the same samples for every number of rows at once and of threads, and the same errors in every
+ * build. */
 #include "base/file.h"
+#include "base/parallel.h"
 #include "codec/codec.h"
 #include "container/png.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,32 +38,76 @@ static struct blob make_png(const char header[13], const uint8_t *stream, size_t
     return png;
 }
 
-/* Read ROWS rows at once, and fetch the rows after them before. Returns NULL with an error, or the samples. */
-static uint8_t *read_rows(const uint8_t *bytes, size_t size, int rows, struct codec_info *info, struct error *error)
+/* A file while it is read, ROWS rows at once. */
+struct reading {
+    struct codec_reader reader;
+    int rows;
+    uint8_t *samples, *raw[2];
+    bool is_good;
+    atomic_bool has_ended;
+    struct error *error;
+};
+
+/* Read all rows, and fetch the rows after them before. */
+static void read_all(struct reading *reading)
 {
-    if (!codec_inspect(bytes, size, "x", NULL, info, error))
-        return NULL;
-    const struct codec *codec = codec_find("parallel-png", error);
-    struct codec_reader reader = {.source = {.context = &reader}, .input = {bytes, size, "x", info, &settings}};
+    const struct row_source *source = &reading->reader.source;
+    const struct codec_info *info = reading->reader.input.info;
     const size_t row = (size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8;
-    uint8_t *samples = malloc(row * (size_t)info->height), *raw[2] = {NULL, NULL};
-    bool done = codec->functions->reader_open(&reader, error);
-    for (int i = 0; i < 2; i++)
-        raw[i] = malloc(done ? reader.source.raw_bytes * (size_t)rows : 1);
-    for (int y = -rows, i = 0; done && y < info->height; y += rows, i = !i) {
+    const int rows = reading->rows;
+    for (int y = -rows, i = 0; reading->is_good && y < info->height; y += rows, i = !i) {
         const int next = y + rows, left = info->height - next;
         if (left > 0)
-            done = reader.source.fetch(&reader, next, left < rows ? left : rows, raw[i], error);
-        if (done && y >= 0)
-            done = reader.source.read(&reader, y, left < 0 ? rows + left : rows, &(struct rows){.data = raw[!i]},
-                                      samples + row * (size_t)y, error);
+            reading->is_good =
+                source->fetch(&reading->reader, next, left < rows ? left : rows, reading->raw[i], reading->error);
+        if (reading->is_good && y >= 0)
+            reading->is_good = source->read(&reading->reader, y, left < 0 ? rows + left : rows,
+                                            &(struct rows){.data = reading->raw[!i]},
+                                            reading->samples + row * (size_t)y, reading->error);
     }
-    codec->functions->reader_close(&reader);
-    free(raw[0]);
-    free(raw[1]);
-    if (!done)
-        free(samples);
-    return done ? samples : NULL;
+    atomic_store(&reading->has_ended, true);
+}
+
+/* The first thread reads, and the others help. */
+static void read_or_help(void *context, int64_t index, int thread)
+{
+    struct reading *reading = context;
+    (void)thread;
+    if (index == 0)
+        read_all(reading);
+    while (reading->reader.source.help != NULL && !atomic_load(&reading->has_ended))
+        (void)reading->reader.source.help(&reading->reader);
+}
+
+/* Read the file on THREADS threads. Returns NULL with an error, or the samples. */
+static uint8_t *read_rows(const uint8_t *bytes, size_t size, int rows, int threads, struct codec_info *info,
+                          struct error *error)
+{
+    struct thread_pool pool;
+    struct codec_settings own = settings;
+    struct reading reading = {.reader = {.input = {bytes, size, "x", info, &own}}, .rows = rows, .error = error};
+    reading.reader.source.context = &reading.reader;
+    if (!codec_inspect(bytes, size, "x", NULL, info, error))
+        return NULL;
+    const struct codec *codec = info->codec = codec_find("parallel-png", error);
+    thread_pool_open(&pool, threads);
+    own.pool = &pool;
+    own.reader_extra = codec_reader_extra(info, &own);
+    assert_true(threads > 1 || own.reader_extra == 0);
+    reading.is_good = codec->functions->reader_open(&reading.reader, error);
+    assert_true(!reading.is_good || (reading.reader.source.help != NULL) == (own.reader_extra > 0));
+    reading.samples =
+        malloc((size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8 * (size_t)info->height);
+    for (int i = 0; i < 2; i++)
+        reading.raw[i] = malloc(reading.is_good ? reading.reader.source.raw_bytes * (size_t)rows : 1);
+    parallel_for(&pool, threads, threads, read_or_help, &reading);
+    thread_pool_close(&pool);
+    codec->functions->reader_close(&reading.reader);
+    free(reading.raw[0]);
+    free(reading.raw[1]);
+    if (!reading.is_good)
+        free(reading.samples);
+    return reading.is_good ? reading.samples : NULL;
 }
 
 static void check_file(const uint8_t *bytes, size_t size, const char *name)
@@ -72,7 +119,7 @@ static void check_file(const uint8_t *bytes, size_t size, const char *name)
     stb.codec = codec_find("stb", NULL);
     assert_true(codec_decode(bytes, size, "x", &stb, &image, NULL, &error));
     for (int rows = 1; rows <= image.height + 1; rows += rows < 3 ? 1 : image.height / 3 + 1) {
-        uint8_t *samples = read_rows(bytes, size, rows, &info, &error);
+        uint8_t *samples = read_rows(bytes, size, rows, 1 + rows % 3, &info, &error);
         if (samples == NULL)
             fail_msg("%s, %d rows: %s", name, rows, error.message);
         if (memcmp(samples, image.samples, image_bytes(&image)) != 0)
@@ -113,9 +160,9 @@ static void test_rows_come_alike_in_every_step(void **state)
     assert_true(files > 90);
 }
 
-enum { WIDTH = 300, HEIGHT = 400, ROW = 3 * WIDTH + 1, SPARE = ROW - 1 + (1 << 16) };
+enum { WIDTH = 300, HEIGHT = 1200, ROW = 3 * WIDTH + 1, SPARE = ROW - 1 + (1 << 16) };
 
-static const char header[] = "\0\0\1\54\0\0\1\220\10\2\0\0"; /* 300 x 400 pixels of 3 channels */
+static const char header[] = "\0\0\1\54\0\0\4\260\10\2\0\0"; /* 300 x 1200 pixels of 3 channels */
 
 /* Deflate rows of noise in which each byte repeats at times, and MORE bytes behind them. */
 static uint8_t *make_stream(ptrdiff_t more, unsigned filter, size_t *size)
@@ -157,13 +204,13 @@ static void expect(const uint8_t *stream, size_t size, const char *words)
 {
     static const int rows[] = {1, 7, HEIGHT / 2, HEIGHT};
     struct blob png = make_png(header, stream, size, 10000);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        const int count = rows[i / 2], threads = i % 2 == 0 ? 1 : 2 + (int)i % 3;
         struct codec_info info;
         struct error error = {.message = "no error"};
-        uint8_t *samples = read_rows(png.bytes, png.size, rows[i], &info, &error);
-        assert_true((samples != NULL) == (words == NULL));
-        if (words != NULL && strstr(error.message, words) == NULL)
-            fail_msg("%d rows: expected %s: %s", rows[i], words, error.message);
+        uint8_t *samples = read_rows(png.bytes, png.size, count, threads, &info, &error);
+        if ((samples != NULL) != (words == NULL) || (words != NULL && strstr(error.message, words) == NULL))
+            fail_msg("%d rows, %d threads: expected %s: %s", count, threads, words, error.message);
         free(samples);
     }
     blob_free(&png);

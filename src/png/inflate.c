@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The entries of the tables have 32 bits. The lowest five are how many bits to take from the stream, extra bits
+ * included. An entry of 0 is a code that is too long for the table, or none.
+ *
+ *   up to three literals    bits 5 and 6: how many; from bit 8 on: the bytes
+ *   a length, a distance    bits 8 to 11: how many bits the code itself has; from bit 16 on: the least length or distance
+ *   the end of a block      a length of 0 */
+#include "png/inflate.h"
+
+#include "base/clones.h"
+#include "base/inline.h"
+
+#include <endian.h>
+#include <string.h>
+
+enum { END_OF_BLOCK = 256, LENGTHS = 29, LITERALS = 257 + LENGTHS, DISTANCES = 30, LENGTH_MAX = 258, JOINED = 3 };
+
+static const uint16_t length_base[LENGTHS] = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
+                                              31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
+static const uint8_t length_extra[LENGTHS] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
+                                              2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
+static const uint16_t distance_base[DISTANCES] = {1,    2,    3,    4,    5,    7,    9,    13,    17,    25,
+                                                  33,   49,   65,   97,   129,  193,  257,  385,   513,   769,
+                                                  1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
+
+/* ---- Bits ---- */
+
+static inline uint64_t load64(const uint8_t *from)
+{
+    uint64_t value;
+    memcpy(&value, from, sizeof value);
+    return le64toh(value);
+}
+
+/* At least 57 bits of the stream from BIT on. Zeros follow the stream. */
+static uint64_t peek(const struct inflate_decoder *decoder, uint64_t bit)
+{
+    const size_t at = bit / 8;
+    uint8_t last[8] = {0};
+    if (at + sizeof last <= decoder->size)
+        return load64(decoder->bytes + at) >> bit % 8;
+    if (at < decoder->size)
+        memcpy(last, decoder->bytes + at, decoder->size - at);
+    return load64(last) >> bit % 8;
+}
+
+static inline uint64_t take(const struct inflate_decoder *decoder, uint64_t *bit, unsigned bits)
+{
+    const uint64_t value = peek(decoder, *bit) & ((1u << bits) - 1);
+    *bit += bits;
+    return value;
+}
+
+/* ---- Codes ---- */
+
+/* The entry of a symbol whose code has LENGTH bits. */
+static uint32_t make_entry(int symbol, int length, bool is_distance)
+{
+    const uint32_t bits = (uint32_t)length;
+    if (symbol >= (is_distance ? DISTANCES : LITERALS))
+        return 0;
+    if (is_distance)
+        return (uint32_t)distance_base[symbol] << 16 | bits << 8 | (bits + (symbol < 4 ? 0 : (uint32_t)symbol / 2 - 1));
+    if (symbol < END_OF_BLOCK)
+        return (uint32_t)symbol << 8 | 1 << 5 | bits;
+    if (symbol == END_OF_BLOCK)
+        return bits << 8 | bits;
+    const int i = symbol - END_OF_BLOCK - 1;
+    return (uint32_t)length_base[i] << 16 | bits << 8 | (bits + length_extra[i]);
+}
+
+/* Set a code, and its table of BITS bits, from the lengths of COUNT symbols. Returns how many codes of INFLATE_CODE_MAX
+ * bits are unused, which is below 0 if the lengths do not fit. */
+static int make_code(struct inflate_code *code, uint32_t *table, int bits, const uint8_t *lengths, int count)
+{
+    const bool is_distance = bits == INFLATE_DISTANCE_BITS;
+    uint16_t next[INFLATE_CODE_MAX + 2] = {0};
+    int unused = 1 << INFLATE_CODE_MAX;
+    memset(code->count, 0, sizeof code->count);
+    for (int i = 0; i < count; i++)
+        code->count[lengths[i]]++;
+    code->count[0] = 0;
+    for (int length = 1, first = 0; length <= INFLATE_CODE_MAX; length++) {
+        unused -= code->count[length] << (INFLATE_CODE_MAX - length);
+        code->first[length] = first <<= 1;
+        code->place[length] = next[length];
+        first += code->count[length];
+        next[length + 1] = (uint16_t)(next[length] + code->count[length]);
+    }
+    if (unused < 0)
+        return unused;
+    for (int i = 0; i < count; i++)
+        if (lengths[i] != 0)
+            code->list[next[lengths[i]]++] = (uint16_t)i;
+
+    /* A table of LENGTH bits is that of one bit less, twice, with the codes of that length put in. The stream has the
+     * bits of a code in reverse, so the carry of an addition goes down. */
+    uint32_t reversed = 0;
+    const uint16_t *symbol = code->list;
+    table[0] = 0;
+    for (int length = 1; length <= bits; length++) {
+        memcpy(table + ((size_t)1 << (length - 1)), table, sizeof *table << (length - 1));
+        for (int i = 0; i < code->count[length]; i++) {
+            uint32_t carry = 1u << (length - 1);
+            table[reversed] = make_entry(*symbol++, length, is_distance);
+            while (reversed & carry) {
+                reversed ^= carry;
+                carry >>= 1;
+            }
+            reversed |= carry;
+        }
+    }
+    return unused;
+}
+
+/* Let the entry of a literal hold the next literals, too, where the table knows them. Entries change from the last one
+ * down: what follows a literal is at a lower place. */
+static void join_literals(uint32_t *table)
+{
+    enum { COUNT = 1 << 5, COUNTS = 3 << 5 };
+    for (uint32_t i = 1 << INFLATE_LITERAL_BITS; i-- > 1;) {
+        const uint32_t entry = table[i], bits = entry & 31;
+        if ((entry & COUNTS) == 0)
+            continue;
+        const uint32_t second = table[i >> bits], both = bits + (second & 31);
+        if ((second & COUNTS) == 0 || both > INFLATE_LITERAL_BITS)
+            continue;
+        uint32_t joined = (entry & 0xff00) | (second & 0xff00) << 8 | 2 * COUNT | both;
+        const uint32_t third = table[i >> both], all = both + (third & 31);
+        if ((third & COUNTS) != 0 && all <= INFLATE_LITERAL_BITS)
+            joined = (joined & 0xffff00) | (third & 0xff00) << 16 | 3 * COUNT | all;
+        table[i] = joined;
+    }
+}
+
+/* The entry of the code that BITS begin with. It has more than KNOWN bits. 0: there is none. */
+static __attribute__((noinline)) uint32_t find_long(const struct inflate_code *code, uint64_t bits, int known)
+{
+    uint32_t value = 0;
+    for (int length = 1; length <= INFLATE_CODE_MAX; length++, bits >>= 1) {
+        value = value << 1 | (uint32_t)(bits & 1);
+        const uint32_t i = value - (uint32_t)code->first[length];
+        if (length > known && i < code->count[length])
+            return make_entry(code->list[code->place[length] + i], length, known == INFLATE_DISTANCE_BITS);
+    }
+    return 0;
+}
+
+/* Set both codes. The first must be whole. The second may be empty, or have one code of one bit: all decoders accept
+ * these. */
+static bool set_codes(struct inflate_decoder *decoder, const uint8_t *lengths, int literals, int distances)
+{
+    if (make_code(&decoder->literal_code, decoder->literals, INFLATE_LITERAL_BITS, lengths, literals) != 0)
+        return false;
+    const int unused =
+        make_code(&decoder->distance_code, decoder->distances, INFLATE_DISTANCE_BITS, lengths + literals, distances);
+    const bool is_single = unused == 1 << (INFLATE_CODE_MAX - 1) && decoder->distance_code.count[1] == 1;
+    if (unused != 0 && !is_single && unused != 1 << INFLATE_CODE_MAX)
+        return false;
+    join_literals(decoder->literals);
+    return true;
+}
+
+/* ---- Headers ---- */
+
+enum { PRECODE = 19, PRECODE_BITS = 7, REPEAT = 16 }; /* REPEAT: the symbol for the length before */
+
+/* The lengths of the code of lengths, 3 bits each, from BITS on. Do they use that code up? */
+static inline bool is_precode_whole(uint64_t bits, int count)
+{
+    /* Each length uses a part of 2^7 codes. The table has the sums for three lengths. */
+#define PART(sum, length) ((sum) + ((length) == 0 ? 0 : 1 << PRECODE_BITS >> (length)))
+#define PARTS(sum)                                                                                                     \
+    PART(sum, 0), PART(sum, 1), PART(sum, 2), PART(sum, 3), PART(sum, 4), PART(sum, 5), PART(sum, 6), PART(sum, 7)
+#define PARTS2(sum)                                                                                                    \
+    PARTS(PART(sum, 0)), PARTS(PART(sum, 1)), PARTS(PART(sum, 2)), PARTS(PART(sum, 3)), PARTS(PART(sum, 4)),           \
+        PARTS(PART(sum, 5)), PARTS(PART(sum, 6)), PARTS(PART(sum, 7))
+    static const uint8_t sums[512] = {PARTS2(PART(0, 0)), PARTS2(PART(0, 1)), PARTS2(PART(0, 2)), PARTS2(PART(0, 3)),
+                                      PARTS2(PART(0, 4)), PARTS2(PART(0, 5)), PARTS2(PART(0, 6)), PARTS2(PART(0, 7))};
+    unsigned sum = 0;
+    bits &= ((uint64_t)1 << 3 * count) - 1;
+    for (int i = 0; i < PRECODE; i += 3, bits >>= 9)
+        sum += sums[bits & 511];
+    return sum == 1 << PRECODE_BITS;
+}
+
+/* Read the lengths of both codes, behind the block's type at *BIT. */
+static bool read_codes(struct inflate_decoder *decoder, uint64_t *bit)
+{
+    static const uint8_t order[PRECODE] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+    const int literals = 257 + (int)take(decoder, bit, 5), distances = 1 + (int)take(decoder, bit, 5);
+    const int precodes = 4 + (int)take(decoder, bit, 4), all = literals + distances;
+    uint8_t precode[PRECODE] = {0}, lengths[LITERALS + DISTANCES + 138], table[1 << PRECODE_BITS];
+    if (literals > LITERALS || distances > DISTANCES || !is_precode_whole(peek(decoder, *bit), precodes))
+        return false;
+    for (int i = 0; i < precodes; i++)
+        precode[order[i]] = (uint8_t)take(decoder, bit, 3);
+    uint32_t reversed = 0;
+    for (int length = 1; length <= PRECODE_BITS; length++)
+        for (int symbol = 0; symbol < PRECODE; symbol++) {
+            if (precode[symbol] != length)
+                continue;
+            for (uint32_t i = reversed; i < 1 << PRECODE_BITS; i += 1u << length)
+                table[i] = (uint8_t)(symbol << 3 | length);
+            uint32_t carry = 1u << (length - 1);
+            while (reversed & carry) {
+                reversed ^= carry;
+                carry >>= 1;
+            }
+            reversed |= carry;
+        }
+    int i = 0, used = 0; /* of two codes; random bits have used up both after a few lengths */
+    while (i < all && used <= 2 << INFLATE_CODE_MAX) {
+        static const uint8_t bits[] = {2, 3, 7}, least[] = {3, 3, 11};
+        const uint8_t next = table[peek(decoder, *bit) & ((1 << PRECODE_BITS) - 1)];
+        const int symbol = next >> 3;
+        int count = 1, length = symbol;
+        *bit += next & 7;
+        if (symbol >= REPEAT) {
+            count = least[symbol - REPEAT] + (int)take(decoder, bit, bits[symbol - REPEAT]);
+            length = symbol > REPEAT ? 0 : i > 0 ? lengths[i - 1] : REPEAT;
+        }
+        if (length == REPEAT)
+            return false;
+        used += length > 0 ? count << (INFLATE_CODE_MAX - length) : 0;
+        memset(lengths + i, length, (size_t)count);
+        i += count;
+    }
+    decoder->has_fixed_codes = false;
+    return i == all && lengths[END_OF_BLOCK] != 0 && set_codes(decoder, lengths, literals, distances);
+}
+
+/* Blocks with fixed codes may be tiny, so the tables are kept from one to the next. */
+static bool set_fixed_codes(struct inflate_decoder *decoder)
+{
+    uint8_t lengths[INFLATE_LITERALS + INFLATE_DISTANCES];
+    if (decoder->has_fixed_codes)
+        return true;
+    memset(lengths, 8, 144);
+    memset(lengths + 144, 9, 112);
+    memset(lengths + 256, 7, 24);
+    memset(lengths + 280, 8, 8);
+    memset(lengths + INFLATE_LITERALS, 5, INFLATE_DISTANCES);
+    decoder->has_fixed_codes = set_codes(decoder, lengths, INFLATE_LITERALS, INFLATE_DISTANCES);
+    return decoder->has_fixed_codes;
+}
+
+/* Read the header of a block, and set the state behind it. */
+static void read_header(struct inflate_decoder *decoder)
+{
+    uint64_t bit = decoder->bit;
+    decoder->is_last = take(decoder, &bit, 1) != 0;
+    const uint64_t type = take(decoder, &bit, 2);
+    bool done = type < 3;
+    decoder->state = INFLATE_CODES;
+    if (type == 0) {
+        bit = (bit + 7) / 8 * 8;
+        decoder->state = INFLATE_STORED;
+        decoder->stored = take(decoder, &bit, 16);
+        done = decoder->stored == (take(decoder, &bit, 16) ^ 0xffff);
+    } else if (type == 1) {
+        done = set_fixed_codes(decoder);
+    } else if (type == 2) {
+        done = read_codes(decoder, &bit);
+    }
+    decoder->bit = bit;
+    if (!done || bit > 8 * (uint64_t)decoder->size)
+        decoder->state = INFLATE_DAMAGED;
+}
+
+bool inflate_find(struct inflate_decoder *decoder, uint64_t from, uint64_t to, uint64_t *start)
+{
+    enum { STEP = 48 };                     /* bits that a look at 57 can test */
+    const uint64_t max = (uint64_t)1 << 19; /* of what looks like headers; photos have a tenth */
+    uint64_t read = 0;
+    for (uint64_t bit = from; bit < to; bit += STEP) {
+        /* Not the last block, of type 2, and neither count is 30 or 31 above its least. */
+        const uint64_t low = ((uint64_t)1 << STEP) - 1, next = peek(decoder, bit + STEP);
+        const uint64_t b = (peek(decoder, bit) & low) | next << STEP;
+        uint64_t found = ~b & ~(b >> 1) & (b >> 2) & ~(b >> 4 & b >> 5 & b >> 6 & b >> 7);
+        found &= ~(b >> 9 & b >> 10 & b >> 11 & b >> 12) & low;
+        for (; found != 0; found &= found - 1) {
+            const uint64_t at = bit + (unsigned)__builtin_ctzll(found);
+            if (at >= to || !is_precode_whole(peek(decoder, at + 17), 4 + (int)(peek(decoder, at + 13) & 15)))
+                continue;
+            decoder->bit = at;
+            read_header(decoder);
+            *start = at;
+            if (decoder->state == INFLATE_CODES)
+                return true;
+            if ((read += decoder->bit - at) > max)
+                return false;
+        }
+    }
+    return false;
+}
+
+/* ---- Symbols ---- */
+
+/* Copy SIZE bytes, and up to 31 more, from DISTANCE bytes before. */
+INLINE void repeat(uint8_t *out, size_t distance, size_t size)
+{
+    const uint8_t *from = out - distance, *end = out + size;
+    if (distance >= 16) {
+        do {
+            memcpy(out, from, 16);
+            out += 16;
+            from += 16;
+        } while (out < end);
+    } else if (distance >= 8) {
+        do {
+            memcpy(out, from, 8);
+            out += 8;
+            from += 8;
+        } while (out < end);
+    } else {
+        /* A word that repeats them, and the largest multiple of the distance that it holds. */
+        static const uint8_t steps[8] = {0, 8, 8, 6, 8, 5, 6, 7};
+        uint64_t word = load64(from) & (((uint64_t)1 << 8 * distance) - 1);
+        for (size_t bits = 8 * distance; bits < 64; bits *= 2)
+            word |= word << bits;
+        word = htole64(word);
+        do {
+            memcpy(out, &word, 8);
+            out += steps[distance];
+        } while (out < end);
+    }
+}
+
+/* The bytes of up to three literals, or as many symbols. */
+INLINE void put_literals(uint8_t *out, uint32_t entry, bool wide)
+{
+    const uint64_t bytes = entry >> 8;
+    const uint64_t symbols = htole64((bytes & 0xff) | (bytes & 0xff00) << 8 | (bytes & 0xff0000) << 16);
+    const uint32_t narrow = htole32((uint32_t)bytes);
+    if (wide)
+        memcpy(out, &symbols, sizeof symbols);
+    else
+        memcpy(out, &narrow, sizeof narrow);
+}
+
+#define COUNT(entry) ((entry) >> 5 & 3)
+
+/* Decode inside a block with codes, until the output is full, the block ends, or fewer than 8 bytes of INPUT, whose first
+ * byte is number FIRST of the stream, are left. Units are bytes, or symbols if WIDE. */
+INLINE void decode(struct inflate_decoder *decoder, const uint8_t *input, size_t first, size_t size, uint8_t *out,
+                   struct inflate_output *output, bool wide)
+{
+    const size_t unit = wide ? 2 : 1;
+    const uint8_t *in = input + (decoder->bit / 8 - first), *in_end = input + size - 16;
+    uint8_t *at = out + output->at * unit, *end = out + output->end * unit;
+    const uint32_t *literals = decoder->literals, *distances = decoder->distances;
+    uint64_t buffer = 0;
+    unsigned held = 0;
+#define REFILL()                                                                                                       \
+    do {                                                                                                               \
+        buffer |= load64(in) << held;                                                                                  \
+        in += (63 - held) >> 3;                                                                                        \
+        held |= 56;                                                                                                    \
+    } while (0)
+#define TAKE(entry) (buffer >>= (entry)&31, held -= (entry)&31)
+#define LOOK_UP(table, bits) ((table)[buffer & ((1 << (bits)) - 1)])
+#define VALUE(entry) (((entry) >> 16) + ((buffer & (((uint64_t)1 << ((entry)&31)) - 1)) >> ((entry) >> 8 & 15)))
+#define PUT(entry) (put_literals(at, entry, wide), at += COUNT(entry) * unit, TAKE(entry))
+    REFILL();
+    buffer >>= decoder->bit % 8;
+    held -= decoder->bit % 8;
+    uint32_t entry = LOOK_UP(literals, INFLATE_LITERAL_BITS);
+    while (in <= in_end && at < end) {
+        REFILL(); /* 56 bits: those of two lookups, and of a length of up to 20 */
+        if (COUNT(entry) != 0) {
+            PUT(entry);
+            entry = LOOK_UP(literals, INFLATE_LITERAL_BITS);
+            if (COUNT(entry) != 0) {
+                PUT(entry);
+                entry = LOOK_UP(literals, INFLATE_LITERAL_BITS);
+                if (COUNT(entry) != 0) {
+                    PUT(entry);
+                    entry = LOOK_UP(literals, INFLATE_LITERAL_BITS);
+                    continue;
+                }
+            }
+        }
+        if (entry == 0) {
+            entry = find_long(&decoder->literal_code, buffer, INFLATE_LITERAL_BITS);
+            if (COUNT(entry) != 0) {
+                PUT(entry);
+                entry = LOOK_UP(literals, INFLATE_LITERAL_BITS);
+                continue;
+            }
+        }
+        const size_t length = VALUE(entry);
+        TAKE(entry);
+        if (length == 0) {
+            decoder->state = entry == 0 ? INFLATE_DAMAGED : decoder->is_last ? INFLATE_END : INFLATE_HEADER;
+            break;
+        }
+        REFILL();
+        entry = LOOK_UP(distances, INFLATE_DISTANCE_BITS);
+        if (entry == 0)
+            entry = find_long(&decoder->distance_code, buffer, INFLATE_DISTANCE_BITS);
+        const size_t distance = VALUE(entry);
+        TAKE(entry);
+        if (distance == 0 || (!wide && distance > (size_t)(at - out) + output->known)) {
+            decoder->state = INFLATE_DAMAGED;
+            break;
+        }
+        entry = LOOK_UP(literals, INFLATE_LITERAL_BITS);
+        repeat(at, distance * unit, length * unit);
+        at += length * unit;
+    }
+    decoder->bit = 8 * (uint64_t)((size_t)(in - input) + first) - held;
+    output->at = (size_t)(at - out) / unit;
+}
+
+CLONES
+static void decode_bytes(struct inflate_decoder *decoder, const uint8_t *input, size_t first, size_t size, uint8_t *out,
+                         struct inflate_output *output)
+{
+    decode(decoder, input, first, size, out, output, false);
+}
+
+CLONES
+static void decode_symbols(struct inflate_decoder *decoder, const uint8_t *input, size_t first, size_t size,
+                           uint8_t *out, struct inflate_output *output)
+{
+    decode(decoder, input, first, size, out, output, true);
+}
+
+/* Copy bytes of a stored block. */
+static void copy_stored(struct inflate_decoder *decoder, uint8_t *out, struct inflate_output *output, bool wide)
+{
+    const size_t at = decoder->bit / 8, left = decoder->size - at, fits = output->end - output->at;
+    size_t count = decoder->stored < fits ? decoder->stored : fits;
+    if (decoder->stored > left)
+        decoder->state = INFLATE_DAMAGED;
+    count = count < left ? count : left;
+    for (size_t i = 0; wide && i < count; i++)
+        ((uint16_t *)(void *)out)[output->at + i] = decoder->bytes[at + i];
+    if (!wide)
+        memcpy(out + output->at, decoder->bytes + at, count);
+    output->at += count;
+    decoder->bit += 8 * count;
+    decoder->stored -= count;
+    if (decoder->stored == 0 && decoder->state == INFLATE_STORED)
+        decoder->state = decoder->is_last ? INFLATE_END : INFLATE_HEADER;
+}
+
+static void run(struct inflate_decoder *decoder, uint8_t *out, struct inflate_output *output, uint64_t stop, bool wide)
+{
+    const size_t tail = decoder->size < INFLATE_TAIL ? 0 : decoder->size - INFLATE_TAIL;
+    while (decoder->state < INFLATE_END && output->at < output->end) {
+        if (decoder->state == INFLATE_HEADER) {
+            if (decoder->bit >= stop)
+                return;
+            read_header(decoder);
+        } else if (decoder->state == INFLATE_STORED) {
+            copy_stored(decoder, out, output, wide);
+        } else {
+            const bool ends = decoder->bit / 8 >= tail + INFLATE_TAIL / 2 || tail == 0;
+            (wide ? decode_symbols : decode_bytes)(decoder, ends ? decoder->tail : decoder->bytes, ends ? tail : 0,
+                                                   ends ? sizeof decoder->tail : decoder->size, out, output);
+            if (decoder->bit > 8 * (uint64_t)decoder->size)
+                decoder->state = INFLATE_DAMAGED;
+        }
+    }
+}
+
+void inflate_bytes(struct inflate_decoder *decoder, uint8_t *out, struct inflate_output *output, uint64_t stop)
+{
+    run(decoder, out, output, stop, false);
+}
+
+void inflate_symbols(struct inflate_decoder *decoder, uint16_t *out, struct inflate_output *output, uint64_t stop)
+{
+    run(decoder, (uint8_t *)out, output, stop, true);
+}
+
+void inflate_begin(struct inflate_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t bit)
+{
+    const size_t tail = size < INFLATE_TAIL ? 0 : size - INFLATE_TAIL;
+    decoder->bytes = bytes;
+    decoder->size = size;
+    decoder->bit = bit;
+    decoder->state = INFLATE_HEADER;
+    decoder->has_fixed_codes = false;
+    memset(decoder->tail, 0, sizeof decoder->tail);
+    memcpy(decoder->tail, bytes + tail, size - tail);
+}
+
+/* ---- Windows ---- */
+
+void inflate_mark(uint16_t *out)
+{
+    for (unsigned i = 0; i < INFLATE_WINDOW; i++)
+        out[i] = (uint16_t)(INFLATE_MARKER | i);
+}
+
+CLONES
+void inflate_resolve(const uint16_t *symbols, size_t count, const uint8_t *bytes, uint8_t *out)
+{
+    enum { STEP = 64 };
+    size_t i = 0;
+    for (; i + STEP <= count; i += STEP) {
+        uint16_t some[STEP], any = 0;
+        memcpy(some, symbols + i, sizeof some);
+        for (size_t k = 0; k < STEP; k++)
+            any |= some[k];
+        if (any & INFLATE_MARKER)
+            for (size_t k = 0; k < STEP; k++)
+                out[i + k] = bytes[symbols[i + k]];
+        else
+            for (size_t k = 0; k < STEP; k++)
+                out[i + k] = (uint8_t)some[k];
+    }
+    for (; i < count; i++)
+        out[i] = bytes[symbols[i]];
+}
