@@ -33,7 +33,8 @@ static size_t bands_need(const struct job_worker *worker, const struct conversio
     const struct format *format = conversion->result->output_format;
     const size_t row = (size_t)shape->width * image_pixel_bytes(shape), max = CODEC_BAND_BYTES;
     const size_t converted = info->bits != shape->bits || format->max_bits < shape->bits ? 2 * row : 0;
-    const struct row_source in_order = {.multiple = 1, .raw_bytes = codec_raw_bytes(info) + converted};
+    const struct row_source in_order = {
+        .multiple = 1, .raw_bytes = codec_raw_bytes(info) + converted, .readers = CODEC_READERS};
     const struct row_sink sink = {.multiple = format->unit_rows > 1 ? format->unit_rows
                                               : row < max           ? (int)(max / row)
                                                                     : 1};

@@ -54,6 +54,9 @@ enum { CODEC_BAND_BYTES = 1 << 19 };
 /* No reader, and no writer of JPEGs, has a larger multiple: the rows of the tallest unit of a JPEG. */
 enum { CODEC_UNIT_ROWS = 16 };
 
+/* No reader that takes rows in order lets more threads read at once. */
+enum { CODEC_READERS = 4 };
+
 /* A file to decode. It must outlive whoever decodes it. */
 struct codec_input {
     const uint8_t *bytes;

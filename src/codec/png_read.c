@@ -3,10 +3,23 @@
  * The codec `parallel-png`, reading: row by row, or an interlaced file as a whole. */
 #include "codec/png_picture.h"
 
+#include "base/parallel.h"
+
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- Row by row: fetching inflates rows and their filters; reading undoes the filters and makes samples ---- */
+
+/* Several threads undo the row filters of 8- and 16-bit samples: each of other rows, from left to right. A row depends on
+ * the one above it, so a thread waits with each of these columns until the rows above are undone there. */
+enum { COLUMNS = 8, COLUMN_PIXELS_MIN = 64 };
+
+/* What lies between rows that different threads read. The rows of each call have one; it is used again when all threads
+ * are done with it. */
+struct png_seam {
+    uint8_t *above, *waste; /* a row each: the one above them, and png_unfilter_columns' memory */
+};
 
 /* Two threads may fetch and read at the same time, so a field is either constant or of one of them. */
 struct png_reader {
@@ -17,12 +30,18 @@ struct png_reader {
     struct png_raw *raw; /* of the fetch, as the next field */
     size_t left;         /* bytes to fetch */
 
-    uint8_t scratch[]; /* of the read */
+    /* Of the read. */
+    pthread_mutex_t mutex; /* for these */
+    pthread_cond_t changed;
+    int undone[COLUMNS]; /* rows in each column */
+    size_t calls;        /* that have begun */
+    struct png_seam seams[CODEC_READERS + 1];
+    uint8_t scratch[];
 };
 
 size_t png_reader_need(const struct codec_info *info)
 {
-    enum { ROWS = 4 }; /* at most, of the state */
+    enum { ROWS = 2 * (CODEC_READERS + 1) }; /* at most, of the state */
     const size_t row = (size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8;
     return ROWS * row + sizeof(struct png_reader) + png_inflate_need(info);
 }
@@ -71,12 +90,66 @@ static bool read_rows(void *context, int first, int rows, const struct rows *raw
     return true;
 }
 
+/* Wait until ROW rows are undone in COLUMN. */
+static void wait_for_rows(struct png_reader *state, int column, int row)
+{
+    pthread_mutex_lock(&state->mutex);
+    while (state->undone[column] < row)
+        pthread_cond_wait(&state->changed, &state->mutex);
+    pthread_mutex_unlock(&state->mutex);
+}
+
+/* Note that ROW rows are undone in COLUMN. */
+static void note_rows(struct png_reader *state, int column, int row)
+{
+    pthread_mutex_lock(&state->mutex);
+    state->undone[column] = row;
+    pthread_cond_broadcast(&state->changed);
+    pthread_mutex_unlock(&state->mutex);
+}
+
+/* Read rows whose bytes become samples where they are. */
+static bool read_columns(void *context, int first, int rows, const struct rows *raw, uint8_t *samples,
+                         struct error *error)
+{
+    struct png_reader *state = ((struct codec_reader *)context)->state;
+    const size_t size = state->row_bytes, width = state->picture.width, pixel = size / width, count = (size_t)rows;
+    (void)error;
+    wait_for_rows(state, 0, first);
+    const struct png_seam *seam = &state->seams[state->calls % (CODEC_READERS + 1)];
+    const struct png_seam *next = &state->seams[++state->calls % (CODEC_READERS + 1)];
+    for (int i = 0; i < COLUMNS; i++) {
+        const size_t from = (size_t)i * width / COLUMNS * pixel, to = ((size_t)i + 1) * width / COLUMNS * pixel;
+        const struct png_columns columns = {.size = size, .pixel = pixel, .first = from, .last = to};
+        wait_for_rows(state, i, first);
+        png_unfilter_columns(raw->data, count, seam->above, &columns, samples, seam->waste);
+        memcpy(next->above + from, samples + (count - 1) * size + from, to - from);
+        note_rows(state, i, first + rows);
+    }
+    if (state->picture.bits == 16)
+        bytes_swap_big16(samples, count * size / 2, samples);
+    return true;
+}
+
+/* Let several threads read at once, if each can have some columns. */
+static void allow_readers(struct png_reader *state, struct row_source *source)
+{
+    const struct png_picture *picture = &state->picture;
+    const int threads = thread_pool_threads(state->input.settings->pool) / 2;
+    if (threads < 2 || picture->width < COLUMNS * COLUMN_PIXELS_MIN || picture->bits < 8 || picture->paletted ||
+        picture->transparent)
+        return;
+    source->readers = threads < CODEC_READERS ? threads : CODEC_READERS;
+    source->read = read_columns;
+}
+
 bool png_reader_open(struct codec_reader *reader, struct error *error)
 {
     struct png_picture picture;
     png_picture_read(&reader->input, &picture);
     const size_t row_bytes = png_row_bytes(&picture, picture.width);
-    struct png_reader *state = calloc(1, sizeof *state + png_scratch_bytes(row_bytes));
+    const size_t seams = 2 * (CODEC_READERS + 1) * row_bytes, scratch = png_scratch_bytes(row_bytes);
+    struct png_reader *state = calloc(1, sizeof *state + (seams > scratch ? seams : scratch));
     reader->source.raw_bytes = row_bytes + 1;
     reader->source.fetch = fetch_rows;
     reader->source.read = read_rows;
@@ -89,6 +162,12 @@ bool png_reader_open(struct codec_reader *reader, struct error *error)
         .row_bytes = row_bytes,
         .left = picture.height * (row_bytes + 1),
     };
+    pthread_mutex_init(&state->mutex, NULL);
+    pthread_cond_init(&state->changed, NULL);
+    for (size_t i = 0; i < CODEC_READERS + 1; i++)
+        state->seams[i] =
+            (struct png_seam){state->scratch + 2 * i * row_bytes, state->scratch + (2 * i + 1) * row_bytes};
+    allow_readers(state, &reader->source);
     if (!png_raw_open(&state->raw, &state->input, &state->picture, state->left, error))
         return false;
     reader->source.help = png_raw_takes_help(state->raw) ? help_rows : NULL;
@@ -98,8 +177,11 @@ bool png_reader_open(struct codec_reader *reader, struct error *error)
 void png_reader_close(struct codec_reader *reader)
 {
     struct png_reader *state = reader->state;
-    if (state != NULL)
+    if (state != NULL) {
         png_raw_close(state->raw);
+        pthread_mutex_destroy(&state->mutex);
+        pthread_cond_destroy(&state->changed);
+    }
     free(state);
     reader->state = NULL;
 }

@@ -29,6 +29,8 @@ struct row_source {
     int multiple;              /* all calls but those for the last rows get a multiple of so many rows; at least 1 */
     bool any_order; /* several threads call at once, in any order; else each function gets the rows from the top down,
                        and one thread may fetch while another reads, so the two share no state */
+    int readers;    /* in order: so many threads read at once, at most; a read waits for the rows above where it needs
+                       them; 0 is 1 */
     atomic_bool *translucent; /* set, and the stream fails, once a pixel is not opaque; NULL: any pixel is welcome */
 
     /* Fetch ROWS rows, from row FIRST on, to RAW. That has raw_bytes for each row, and for as many more as the multiple

@@ -6,8 +6,8 @@
  *   source -- fetch --> raw slots -- read --> read slots -- make, encode --> made slots -- write --> sink
  *             strips                 strips                 bands                          bands
  *
- * Each step begins its strips or bands in order, from the top of the image. Writing takes one at a time, and so do
- * fetching and reading unless the source takes any order. Making, with what the sink can encode, takes several at once,
+ * Each step begins its strips or bands in order, from the top of the image. Writing takes one at a time, and so does
+ * fetching unless the source takes any order; reading takes as many as the source says. Making, with what the sink can encode, takes several at once,
  * each on one thread, in memory that stays in its caches. All threads are alike: each takes the next step that is
  * possible, so decoding, transforming and encoding run beside each other. If there is none, a source may have other work
  * for the thread.
@@ -49,6 +49,7 @@
 #include "base/round.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 
 /* ---- Sizes ---- */
@@ -86,14 +87,15 @@ void stream_plan(struct stream *stream)
         bands.strip_rows -= bands.strip_rows % PNG_ROWS;
     bands.strips = (height - 1) / bands.strip_rows + 1;
     bands.threads = smaller(stream->threads, bands.count);
-    bands.reading_threads = source->any_order ? smaller(stream->threads, bands.strips) : 1;
+    const int readers = source->any_order ? stream->threads : source->readers > 1 ? source->readers : 1;
+    bands.reading_threads = smaller(smaller(readers, stream->threads), bands.strips);
 
     /* For the bands that are made, with the halo around them all; for a strip that is needed in part; and for those
      * that are read meanwhile. */
     const int64_t needed = (int64_t)bands.threads * bands.rows + 2 * (int64_t)halo;
     const int64_t read = (needed + bands.strip_rows - 1) / bands.strip_rows + 1 + bands.reading_threads;
     bands.read_slots = smaller(read, bands.strips);
-    bands.raw_slots = smaller(source->any_order ? 2 + 2 * bands.reading_threads : 2, bands.strips);
+    bands.raw_slots = smaller((source->any_order ? 2 : 1) * (1 + bands.reading_threads), bands.strips);
     bands.made_slots = smaller(bands.threads + 1, bands.count);
     stream->bands = bands;
 }
@@ -248,7 +250,7 @@ static bool can_begin(const struct stream *stream, enum stream_step step)
     const struct bands *bands = &stream->bands;
     const struct stream_progress *steps = stream->steps;
     const int next = steps[step].begun, below = needs_neighbours(stream) ? 1 : 0;
-    if (next == steps[step].count || (steps[step].in_turn && steps[step].ended < next))
+    if (next == steps[step].count || next - steps[step].ended >= steps[step].at_once)
         return false;
     switch (step) {
     case STREAM_FETCH:
@@ -400,9 +402,10 @@ static bool reserve(struct stream *stream)
     stream->produced = stream->out == NULL ? malloc(made_bytes(stream)) : NULL;
     bool *has_ended = stream->flags = calloc(2, (size_t)bands->strips + (size_t)bands->count);
     for (int i = 0; stream->flags != NULL && i < STREAM_STEPS; has_ended += counts[i++]) {
-        const bool in_turn = i == STREAM_WRITE || (i < STREAM_MAKE && !stream->source->any_order);
+        const bool in_order = i == STREAM_WRITE || (i < STREAM_MAKE && !stream->source->any_order);
+        const int at_once = !in_order ? INT_MAX : i == STREAM_READ ? bands->reading_threads : 1;
         const int done = has_step[i] ? 0 : counts[i];
-        stream->steps[i] = (struct stream_progress){counts[i], done, done, has_ended, in_turn};
+        stream->steps[i] = (struct stream_progress){counts[i], done, done, has_ended, at_once};
     }
     return (!fetches || stream->raw != NULL) && (stream->in != NULL || stream->read != NULL) &&
            (stream->out != NULL || stream->produced != NULL) && stream->flags != NULL;
@@ -445,14 +448,13 @@ bool stream_move(const struct image *shape, struct row_source source, struct row
         source.image = NULL;
     else
         sink.image = NULL;
+    const int reads = source.read != NULL && source.readers > 1 ? source.readers : 1;
     struct stream stream = {
         .shape = *shape,
         .source = &source,
         .sink = &sink,
         .pool = pool,
-        .threads = uses_all               ? thread_pool_threads(pool)
-                   : source.fetch != NULL ? 2
-                                          : 1,
+        .threads = uses_all ? thread_pool_threads(pool) : (source.fetch != NULL ? 1 : 0) + reads,
     };
     stream_plan(&stream);
     return stream_run(&stream, error);

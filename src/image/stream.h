@@ -17,7 +17,7 @@ struct thread_pool; /* base/parallel.h */
 struct bands {
     int rows, count;              /* rows of a band; the last may have fewer */
     int strip_rows, strips;       /* the same of a strip */
-    int threads, reading_threads; /* the second: before a single band, which all threads transform together */
+    int threads, reading_threads; /* the second: that read at once */
     int raw_slots, read_slots, made_slots;
 };
 
@@ -26,7 +26,7 @@ struct stream_progress {
     int count;        /* all of them */
     int begun, ended; /* those before the first that has not begun, or not ended */
     bool *has_ended;  /* for each */
-    bool in_turn;     /* one at a time */
+    int at_once;      /* that may be under way */
 };
 
 enum stream_step { STREAM_FETCH, STREAM_READ, STREAM_MAKE, STREAM_WRITE, STREAM_STEPS };

@@ -65,12 +65,13 @@ static int useful_threads(const struct pipeline *pipeline, const struct row_sour
     const double decode = 4.5e-9, encode = sink->encode != NULL ? 12e-9 : 0, write = 3.5e-9;
     const int threads = thread_pool_threads(pipeline->request->pool);
     struct work work = pipeline->work;
-    if (source->image != NULL || (source->any_order && sink->encode != NULL))
+    const bool all_decode = source->any_order || source->help != NULL;
+    if (source->image != NULL || (all_decode && sink->encode != NULL))
         return threads;
     work.threads = 1;
     const double pixels = (double)work.width * work.height;
     const double filter = cost_cpu_seconds(pipeline->request->filters, pipeline->request->count, &work) / pixels;
-    if (source->any_order)
+    if (all_decode)
         return (int)fmin(2 + (decode + filter) / write, threads); /* one writes */
     return (int)fmin(3 + (filter + encode) / decode, threads);    /* one decodes, one writes */
 }

@@ -115,8 +115,13 @@ INLINE void step(struct wave *wave, size_t at, size_t cell, bool whole)
         raw[0] = (lanes)(cells8){in[0], in[1]};
         raw[1] = (lanes)(cells8){in[2], in[3]};
     }
+    lanes begun[VECTORS]; /* other rows keep what is to their left */
+    if (!whole)
+        for (size_t k = 0; k < rows; k++)
+            memset((uint8_t *)begun + k * cell, at >= k * pixel ? 255 : 0, cell);
     for (size_t v = 0; v < VECTORS; v++) {
-        wave->left[v] = raw[v] + predict(&wave->use[v], wave->left[v], up[v], wave->corner[v]);
+        const lanes produced = raw[v] + predict(&wave->use[v], wave->left[v], up[v], wave->corner[v]);
+        wave->left[v] = whole ? produced : (produced & begun[v]) | (wave->left[v] & ~begun[v]);
         wave->corner[v] = up[v];
     }
     for (size_t k = 0; k < rows; k++) {
@@ -141,13 +146,16 @@ INLINE void run_wave(const struct wave *from, size_t cell)
 }
 
 /* Undo COUNT rows at once, at most as many as there are cells. The missing rows repeat the last one to WASTE. */
-static void undo_rows(const uint8_t *raw, size_t count, const uint8_t *above, size_t size, size_t pixel, uint8_t *out,
-                      uint8_t *waste)
+static void undo_rows(const uint8_t *raw, size_t count, const uint8_t *above, const struct png_columns *columns,
+                      uint8_t *out, uint8_t *waste)
 {
-    const size_t cell = pixel <= 4 ? 4 : 8;
-    struct wave wave = {.above = above, .size = size, .pixel = pixel};
+    const size_t pixel = columns->pixel, first = columns->first, cell = pixel <= 4 ? 4 : 8;
+    struct wave wave = {.above = above + first, .size = columns->last - first, .pixel = pixel};
+    if (first > 0)
+        memcpy(wave.corner, above + first - pixel, pixel);
     for (size_t k = 0; k < VECTORS * LANES / cell; k++) {
-        const uint8_t *from = raw + (k < count ? k : count - 1) * (size + 1);
+        const size_t row = k < count ? k : count - 1;
+        const uint8_t *from = raw + row * (columns->size + 1);
         uint8_t bytes[4][LANES];
         struct neighbours *use = &wave.use[k * cell / LANES];
         memcpy(bytes, use, sizeof bytes);
@@ -156,8 +164,10 @@ static void undo_rows(const uint8_t *raw, size_t count, const uint8_t *above, si
         memset(&bytes[2][k * cell % LANES], from[0] == PAETH ? 255 : 0, cell);
         memset(&bytes[3][k * cell % LANES], from[0] == AVERAGE ? 255 : 0, cell);
         memcpy(use, bytes, sizeof bytes);
-        wave.in[k] = from + 1;
-        wave.out[k] = k < count ? out + k * size : waste;
+        wave.in[k] = from + 1 + first;
+        wave.out[k] = k < count ? out + k * columns->size + first : waste;
+        if (first > 0)
+            memcpy((uint8_t *)wave.left + k * cell, out + row * columns->size + first - pixel, pixel);
     }
     if (cell == 4)
         run_wave(&wave, 4);
@@ -166,11 +176,14 @@ static void undo_rows(const uint8_t *raw, size_t count, const uint8_t *above, si
 }
 
 /* The sum of the pixels stays in a register. */
-static void undo_sub(const uint8_t *row, size_t size, size_t pixel, uint8_t *out)
+static void undo_sub(const uint8_t *row, const struct png_columns *columns, uint8_t *out)
 {
     typedef uint8_t cell __attribute__((vector_size(PNG_PIXEL_MAX)));
+    const size_t size = columns->last, pixel = columns->pixel;
     cell left = {0}, next = {0};
-    size_t i = 0;
+    size_t i = columns->first;
+    if (i > 0)
+        memcpy(&left, out + i - pixel, pixel);
     for (; i + sizeof next <= size; i += pixel) {
         memcpy(&next, row + i, sizeof next);
         left += next;
@@ -190,22 +203,29 @@ static void undo_up(const uint8_t *restrict row, const uint8_t *restrict above, 
         out[i] = (uint8_t)(row[i] + above[i]);
 }
 
-void png_unfilter(const uint8_t *raw, size_t rows, const uint8_t *above, size_t size, size_t pixel, uint8_t *out,
-                  uint8_t *waste)
+void png_unfilter_columns(const uint8_t *raw, size_t rows, const uint8_t *above, const struct png_columns *columns,
+                          uint8_t *out, uint8_t *waste)
 {
-    const size_t max = pixel <= 4 ? PNG_ROWS : PNG_ROWS / 2;
+    const size_t max = columns->pixel <= 4 ? PNG_ROWS : PNG_ROWS / 2, size = columns->size;
+    const size_t first = columns->first, count = columns->last - first;
     for (size_t done; rows > 0; rows -= done) {
         done = 1;
         if (raw[0] == NONE)
-            memcpy(out, raw + 1, size);
+            memcpy(out + first, raw + 1 + first, count);
         else if (raw[0] == SUB)
-            undo_sub(raw + 1, size, pixel, out);
+            undo_sub(raw + 1, columns, out);
         else if (raw[0] == UP)
-            undo_up(raw + 1, above, size, out);
+            undo_up(raw + 1 + first, above + first, count, out + first);
         else
-            undo_rows(raw, done = rows < max ? rows : max, above, size, pixel, out, waste);
+            undo_rows(raw, done = rows < max ? rows : max, above, columns, out, waste);
         raw += done * (size + 1);
         out += done * size;
         above = out - size;
     }
+}
+
+void png_unfilter(const uint8_t *raw, size_t rows, const uint8_t *above, size_t size, size_t pixel, uint8_t *out,
+                  uint8_t *waste)
+{
+    png_unfilter_columns(raw, rows, above, &(struct png_columns){size, pixel, 0, size}, out, waste);
 }

@@ -22,6 +22,17 @@ struct deflate_workspace;
 void png_filter(const struct deflate_workspace *work, const uint8_t *row, const uint8_t *above, size_t size,
                 size_t pixel, uint8_t *out);
 
+/* Some columns of rows: the bytes from FIRST on, before LAST, of rows with SIZE bytes. A pixel has PIXEL bytes, and FIRST
+ * and LAST are multiples of that. */
+struct png_columns {
+    size_t size, pixel, first, last;
+};
+
+/* Do what png_unfilter does for some columns only. Those to the left of them must be undone before, in the rows and in
+ * ABOVE. RAW, ABOVE and OUT are whole rows. WASTE has a byte for each of these columns. */
+void png_unfilter_columns(const uint8_t *raw, size_t rows, const uint8_t *above, const struct png_columns *columns,
+                          uint8_t *out, uint8_t *waste);
+
 /* Undo the filters of ROWS rows at RAW, each SIZE bytes after the number of its filter, which is below PNG_FILTERS.
  * Write them to OUT, without the numbers. A pixel has 1, 2, 3, 4, 6 or 8 bytes. ABOVE is the row above the first, or
  * zeros. WASTE has SIZE bytes. */

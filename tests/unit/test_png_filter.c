@@ -90,6 +90,21 @@ static void check_rows(size_t rows, size_t count, size_t pixel, unsigned seed)
     }
     png_unfilter(raw, rows, above, size, pixel, made, waste);
     assert_memory_equal(made, plain + size, rows * size);
+
+    /* The same in columns: each changes nothing to its right. */
+    memset(made, 170, rows * size);
+    for (size_t first = 0, last; first < size; first = last) {
+        last = first + pixel * (1 + seed % (1 + seed % 20));
+        last = last < size ? last : size;
+        uint8_t *less = malloc(last - first);
+        const struct png_columns columns = {.size = size, .pixel = pixel, .first = first, .last = last};
+        png_unfilter_columns(raw, rows, above, &columns, made, less);
+        free(less);
+        for (size_t y = 0; y < rows; y++) {
+            assert_memory_equal(made + y * size, plain + (y + 1) * size, last);
+            assert_true(last == size || made[y * size + last] == 170);
+        }
+    }
     free(plain);
     free(raw);
     free(made);

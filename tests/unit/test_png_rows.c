@@ -4,6 +4,7 @@
  * build. */
 #include "base/file.h"
 #include "base/parallel.h"
+#include "base/random.h"
 #include "codec/codec.h"
 #include "container/png.h"
 
@@ -264,12 +265,68 @@ static void test_errors_are_the_same_in_every_step_and_build(void **state)
     }
 }
 
+/* Deflate rows of WIDTH pixels with BITS a sample, of noise and with random filters, into a file. */
+static struct blob make_picture(size_t width, size_t height, unsigned colour, unsigned bits, uint64_t seed)
+{
+    static const unsigned channels[] = {1, 0, 3, 0, 2, 0, 4};
+    const size_t row = 1 + width * channels[colour] * bits / 8, max = row * height + 1000;
+    uint8_t *raw = malloc(row * height), *stream = malloc(max);
+    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(1);
+    char ihdr[13] = {0};
+    assert_true(raw != NULL && stream != NULL && compressor != NULL);
+    for (size_t i = 0; i < row * height; i++) {
+        const uint64_t chance = random_next(&seed);
+        raw[i] = (uint8_t)(i % row == 0 ? chance % 5 : chance & 31);
+    }
+    const size_t size = libdeflate_zlib_compress(compressor, raw, row * height, stream, max);
+    libdeflate_free_compressor(compressor);
+    put_big32((uint8_t *)ihdr, (uint32_t)width);
+    put_big32((uint8_t *)ihdr + 4, (uint32_t)height);
+    ihdr[8] = (char)bits;
+    ihdr[9] = (char)colour;
+    struct blob png = make_png(ihdr, stream, size, 8192);
+    free(raw);
+    free(stream);
+    return png;
+}
+
+/* All threads inflate, and several undo the row filters. */
+static void test_threads_make_the_same_samples(void **state)
+{
+    static const unsigned kinds[][2] = {{0, 8}, {0, 16}, {2, 8}, {2, 16}, {4, 8}, {4, 16}, {6, 8}, {6, 16}};
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof kinds / sizeof *kinds; i++) {
+        const unsigned *kind = kinds[i / 2];
+        struct blob png = make_picture(500 + 37 * i, 1 + 900 * (i % 2), kind[0], kind[1], i);
+        struct image expected, image;
+        struct codec_info info;
+        struct error error;
+        assert_true(codec_decode(png.bytes, png.size, "x", &settings, &expected, &info, &error));
+        for (int threads = 2; threads <= 8; threads += threads < 4 ? 1 : 4) {
+            struct thread_pool pool;
+            struct codec_settings own = settings;
+            thread_pool_open(&pool, threads);
+            own.pool = &pool;
+            own.reader_extra = codec_reader_extra(&info, &own);
+            assert_true((own.reader_extra > 0) == (png.size > 1 << 19));
+            if (!codec_decode(png.bytes, png.size, "x", &own, &image, NULL, &error))
+                fail_msg("%d threads: %s", threads, error.message);
+            assert_memory_equal(image.samples, expected.samples, image_bytes(&expected));
+            image_free(&image);
+            thread_pool_close(&pool);
+        }
+        image_free(&expected);
+        blob_free(&png);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_come_alike_in_every_step),
         cmocka_unit_test(test_chunks_may_end_anywhere),
         cmocka_unit_test(test_errors_are_the_same_in_every_step_and_build),
+        cmocka_unit_test(test_threads_make_the_same_samples),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
