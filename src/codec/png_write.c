@@ -252,7 +252,7 @@ static bool encoding_open(struct encoding *encoding, int threads)
  * LIBDEFLATE_LEVEL on, all filtered rows, and a second stream, are in memory, too. */
 static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
 {
-    enum { OTHER = 1 << 18 }; /* the compressor, and what deflate_bound adds */
+    enum { OTHER = 1 << 19 }; /* the compressor, and what deflate_bound adds */
     const size_t row = image_pixel_bytes(shape) * (size_t)shape->width + 1, rows = row * (size_t)shape->height;
     const size_t max = row < BAND_BYTES ? BAND_BYTES : row, band = rows < max ? rows : max;
     const size_t thread = 2 * band + 2 * (row + PNG_PIXEL_MAX) + OTHER;

@@ -21,7 +21,9 @@ enum {
     PRICE_MAX = 15 * 16,
     SAMPLED = 32, /* one place in so many is sampled, on average */
     SAMPLE_LENGTH = 32,
-    GAIN_PART = 40, /* repetitions must save this part of the price where all bytes are literals */
+    /* Repetitions must save this part of the price: more if most bytes are literals, because it takes time to look. */
+    GAIN_PART_MANY = 20,
+    GAIN_PART_FEW = 80,
 };
 
 static uint64_t load64(const uint8_t *bytes)
@@ -310,15 +312,23 @@ static size_t equal_length(const uint8_t *a, const uint8_t *b, size_t limit)
     return length;
 }
 
-/* The latest place before AT that was remembered and holds the same HASHED bytes, or AT. Remembers AT. */
-static size_t find_latest(struct deflate_workspace *work, const uint8_t *block, size_t at)
+/* Set the candidates of some chosen places: for each, the latest of them with the same hash, if it also has the same
+ * bytes and is not too far. No branch depends on the bytes. */
+static void find_candidates(struct deflate_workspace *work, const uint8_t *block, size_t size, const uint64_t *chosen)
 {
-    const uint64_t here = load64(block + at);
-    uint16_t *latest = &work->latest[hash(here)];
-    const size_t from = (size_t)*latest - 1;
-    const bool found = *latest > 0 && at - from <= WINDOW && load64(block + from) == here;
-    *latest = (uint16_t)(at + 1);
-    return found ? from : at;
+    size_t count = 0;
+    memset(work->latest, 0, sizeof work->latest);
+    for (size_t word = 0; word * DEFLATE_WORD < size; word++)
+        for (uint64_t left = chosen[word]; left != 0; left &= left - 1) {
+            const size_t place = word * DEFLATE_WORD + (size_t)__builtin_ctzll(left);
+            const uint64_t here = load64(block + place);
+            uint16_t *latest = &work->latest[hash(here)];
+            const size_t from = *latest > 0 ? *latest - 1u : place; /* a place that has none counts as its own */
+            work->candidates[count] = (struct deflate_candidate){(uint16_t)place, (uint16_t)from};
+            count += (size_t)((load64(block + from) == here) & (place - from <= WINDOW) & (from != place));
+            *latest = (uint16_t)(place + 1);
+        }
+    work->candidate_count = count;
 }
 
 /* Estimate from the samples whether repetitions save enough. */
@@ -326,21 +336,16 @@ static bool repetitions_pay(struct deflate_workspace *work, const uint8_t *block
                             const struct literals *literals)
 {
     uint64_t saved = 0;
-    memset(work->latest, 0, sizeof work->latest);
-    for (size_t word = 0; word * DEFLATE_WORD < size; word++)
-        for (uint64_t left = work->sampled[word] & ~work->runs[word]; left != 0; left &= left - 1) {
-            const size_t at = word * DEFLATE_WORD + (size_t)__builtin_ctzll(left);
-            const size_t from = find_latest(work, block, at);
-            if (from == at)
-                continue;
-            const size_t limit = size - at < SAMPLE_LENGTH ? size - at : SAMPLE_LENGTH;
-            const size_t length = equal_length(block + at, block + from, limit);
-            const unsigned old = price_bytes(work, block, at, at + length, UINT32_MAX);
-            const unsigned new = repetition_price(at - from);
-            saved += old > new ? (old - new) / length : 0;
-        }
-    const uint64_t count = literals->count > size / 4 ? literals->count : size / 4;
-    return saved * SAMPLED * GAIN_PART * size >= literals->price * count;
+    find_candidates(work, block, size, work->sampled);
+    for (size_t i = 0; i < work->candidate_count; i++) {
+        const size_t at = work->candidates[i].place, from = work->candidates[i].from;
+        const size_t limit = size - at < SAMPLE_LENGTH ? size - at : SAMPLE_LENGTH;
+        const size_t length = equal_length(block + at, block + from, limit);
+        const unsigned old = price_bytes(work, block, at, at + length, UINT32_MAX);
+        const unsigned new = repetition_price(at - from);
+        saved += old > new ? (old - new) / length : 0;
+    }
+    return saved * SAMPLED * (2 * literals->count > size ? GAIN_PART_MANY : GAIN_PART_FEW) >= literals->price;
 }
 
 /* Add a repetition, in parts of at most DEFLATE_LENGTH_MAX. Returns its end: a rest that is too short is left. */
@@ -368,23 +373,6 @@ static size_t add_run(struct deflate_workspace *work, size_t at, size_t pixel)
     return bytes >= pixels ? add_repetition(work, at, bytes, 1) : add_repetition(work, at, pixels, pixel);
 }
 
-/* Remember the chosen places from FROM to TO. */
-static void remember(struct deflate_workspace *work, const uint8_t *block, size_t from, size_t to)
-{
-    const size_t first = from / DEFLATE_WORD, last = (to - 1) / DEFLATE_WORD;
-    for (size_t word = first; from < to && word <= last; word++) {
-        uint64_t left = work->hashed[word];
-        if (word == first)
-            left &= ~0ull << from % DEFLATE_WORD;
-        if (word == last)
-            left &= ~0ull >> (DEFLATE_WORD - 1 - (to - 1) % DEFLATE_WORD);
-        for (; left != 0; left &= left - 1) {
-            const size_t at = word * DEFLATE_WORD + (size_t)__builtin_ctzll(left);
-            work->latest[hash(load64(block + at))] = (uint16_t)(at + 1);
-        }
-    }
-}
-
 /* Add a repetition at AT, of FROM, if it saves bits. Returns its end, or 0. */
 static size_t try_other(struct deflate_workspace *work, const uint8_t *block, size_t at, size_t from, size_t size)
 {
@@ -395,44 +383,22 @@ static size_t try_other(struct deflate_workspace *work, const uint8_t *block, si
         back++;
     if (price_bytes(work, block, at - back, at + length, price) <= price)
         return 0;
-    const size_t next = add_repetition(work, at - back, back + length, at - from);
-    remember(work, block, at + 1, next);
-    return next;
+    return add_repetition(work, at - back, back + length, at - from);
 }
 
-/* Add the first repetition from AT up to END that saves bits. Returns its end, or END if there is none. */
-static size_t add_other(struct deflate_workspace *work, const uint8_t *block, size_t at, size_t end, size_t size)
+static void find_sequences(struct deflate_workspace *work, const uint8_t *block, size_t size, size_t pixel)
 {
-    size_t word = at / DEFLATE_WORD;
-    for (uint64_t left = work->hashed[word] & ~0ull << at % DEFLATE_WORD;; left = work->hashed[word]) {
-        for (; left != 0; left &= left - 1) {
-            at = word * DEFLATE_WORD + (size_t)__builtin_ctzll(left);
-            if (at >= end)
-                return end;
-            const size_t from = find_latest(work, block, at);
-            const size_t next = from < at ? try_other(work, block, at, from, size) : 0;
-            if (next > 0)
-                return next;
-        }
-        if (++word * DEFLATE_WORD >= end)
-            return end;
-    }
-}
-
-static void find_sequences(struct deflate_workspace *work, const uint8_t *block, size_t size, size_t pixel, bool others)
-{
+    size_t at = 0, i = 0;
     work->count = work->literal = 0;
-    for (size_t at = 0; at < size;) {
-        const size_t run = find_next(work->starts, at, size);
-        if (others && at < run) {
-            at = add_other(work, block, at, run, size);
-            continue;
-        }
-        if (run == size)
-            break;
-        at = add_run(work, run, pixel);
-        if (others)
-            remember(work, block, run, at);
+    for (size_t run; (run = find_next(work->starts, at, size)) < size || i < work->candidate_count;) {
+        size_t next = 0;
+        for (; next == 0 && i < work->candidate_count && work->candidates[i].place < run; i++)
+            if (work->candidates[i].place >= at)
+                next = try_other(work, block, work->candidates[i].place, work->candidates[i].from, size);
+        if (next > 0)
+            at = next;
+        else if (run < size)
+            at = add_run(work, run, pixel);
     }
     work->sequences[work->count++] = (struct deflate_sequence){(uint16_t)(size - work->literal), 0, 0};
 }
@@ -447,15 +413,18 @@ static void split(struct deflate_workspace *work, const uint8_t *block, size_t s
     unsigned least = (RUN_PRICE + literals.lowest - 1) / literals.lowest;
     least = least > DEFLATE_LEAST ? least : DEFLATE_LEAST;
     find_runs(work, words, least < LONG_RUN ? least : LONG_RUN, work->runs);
-    const bool others = repetitions_pay(work, block, size, &literals);
-    if (others) {
+    for (size_t word = 0; word < words; word++)
+        work->sampled[word] &= ~work->runs[word];
+    if (repetitions_pay(work, block, size, &literals)) {
         choose_hashed(work, block, size);
-        memset(work->latest, 0, sizeof work->latest);
+        find_candidates(work, block, size, work->hashed);
+    } else {
+        work->candidate_count = 0;
     }
     memset(work->sequenced, 0, words * sizeof *work->sequenced);
     memset(work->litlen_uses + DEFLATE_LITERALS, 0, (DEFLATE_LITLENS - DEFLATE_LITERALS) * sizeof *work->litlen_uses);
     memset(work->distance_uses, 0, sizeof work->distance_uses);
-    find_sequences(work, block, size, pixel, others);
+    find_sequences(work, block, size, pixel);
     work->litlen_uses[DEFLATE_END] = 1;
 
     /* Count the literals: those in long runs were not counted, and those in repetitions were. */

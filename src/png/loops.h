@@ -33,6 +33,11 @@ struct deflate_sequence {
     uint16_t literals, length, distance;
 };
 
+/* A place, and an earlier one that begins with the same bytes. */
+struct deflate_candidate {
+    uint16_t place, from;
+};
+
 /* One bit for each byte of a block, and a word of zeros. */
 typedef uint64_t deflate_bits[DEFLATE_WORDS + 1];
 
@@ -47,7 +52,8 @@ struct deflate_workspace {
     deflate_bits runs;                 /* the bytes of these runs */
     deflate_bits uncounted, sequenced; /* the bytes of long runs; those of repetitions */
     deflate_bits hashed;               /* where other repetitions are looked for */
-    uint32_t sums[DEFLATE_BLOCK + 1];  /* the price of all bytes before this one, in 1/16 bit */
+    struct deflate_candidate candidates[DEFLATE_BLOCK]; /* in the order of their places */
+    size_t candidate_count;
     uint16_t latest[1 << DEFLATE_HASH_BITS]; /* 1 + the latest place with that hash; 0: none yet */
     struct deflate_sequence sequences[DEFLATE_SEQUENCES];
     size_t count, literal; /* sequences; the first byte that no sequence holds */
