@@ -89,6 +89,21 @@ def test_bounds(program):
         check_bounds(program, 4000, 3000, (1, 8))
 
 
+def test_threads(program):
+    """Several threads inflate a PNG where the memory allows it, and take no more."""
+    rows = unfiltered(bytes(byte & 15 for byte in random.Random(1).randbytes(3 * 1800 * 1200)), 3 * 1800)
+    write("soft.png", png(1800, 1200, 3, 8, rows, level=1))
+    start = peak([program, "--version"])[1]
+    for threads in ("2", "8"):
+        command = [program, "--quiet", "--threads", threads, "identity", "soft.png", "o.png"]
+        need, least = find_need(command)
+        for limit in (need, need + 4 * MEBI, need + 8 * MEBI, need + 16 * MEBI, need + 64 * MEBI):
+            status, memory, lines = peak([*command, "--memory", str(limit)])
+            check(status == 0 and lines == [], f"threads: exit status {status}, said {lines}")
+            check(memory - start <= limit, f"{threads}: takes {(memory - start) / MEBI:.1f} of {limit / MEBI:.1f} MiB")
+        check(memory > least + MEBI, f"{threads} threads take {memory / MEBI:.1f} MiB, one inflating {least / MEBI:.1f}")
+
+
 def test_wide(program):
     """Some wide rows of tall units, in an image that is in memory as a whole."""
     if has_codec(program, "libjpeg-turbo"):
@@ -123,4 +138,4 @@ def test_growth(program):
           "growth: other outputs")
 
 
-main([test_bounds, test_wide, test_stream, test_growth])
+main([test_bounds, test_threads, test_wide, test_stream, test_growth])
