@@ -498,7 +498,7 @@ void inflate_mark(uint16_t *out)
 }
 
 CLONES
-void inflate_resolve(const uint16_t *symbols, size_t count, const uint8_t *bytes, uint8_t *out)
+static void resolve(const uint16_t *symbols, size_t count, const uint8_t *bytes, uint8_t *out)
 {
     enum { STEP = 64 };
     size_t i = 0;
@@ -509,11 +509,16 @@ void inflate_resolve(const uint16_t *symbols, size_t count, const uint8_t *bytes
             any |= some[k];
         if (any & INFLATE_MARKER)
             for (size_t k = 0; k < STEP; k++)
-                out[i + k] = bytes[symbols[i + k]];
+                out[i + k] = bytes[some[k]];
         else
             for (size_t k = 0; k < STEP; k++)
                 out[i + k] = (uint8_t)some[k];
     }
     for (; i < count; i++)
         out[i] = bytes[symbols[i]];
+}
+
+void inflate_resolve(const uint16_t *symbols, size_t count, const uint8_t *bytes, uint8_t *out)
+{
+    resolve(symbols, count, bytes, out);
 }

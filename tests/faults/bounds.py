@@ -94,7 +94,7 @@ def test_threads(program):
     rows = unfiltered(bytes(byte & 15 for byte in random.Random(1).randbytes(3 * 1800 * 1200)), 3 * 1800)
     write("soft.png", png(1800, 1200, 3, 8, rows, level=1))
     start = peak([program, "--version"])[1]
-    for threads in ("2", "8"):
+    for threads in ("4", "8"):
         command = [program, "--quiet", "--threads", threads, "identity", "soft.png", "o.png"]
         need, least = find_need(command)
         for limit in (need, need + 4 * MEBI, need + 8 * MEBI, need + 16 * MEBI, need + 64 * MEBI):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Write the seeds of the image fuzzer: seeds.py FOLDER. They are small pictures of every kind of PNG and PNM, and the
-kinds of JPEG that cjpeg, djpeg and jpegtran (libjpeg-turbo) make from a corner of a sample. The corpus grew from
-them."""
+"""Write the seeds of the fuzzers `image` and `inflate`: seeds.py IMAGES STREAMS. They are small pictures of every kind of
+PNG and PNM, the kinds of JPEG that cjpeg, djpeg and jpegtran (libjpeg-turbo) make from a corner of a sample, and deflate
+streams with all types of blocks. The corpora grew from them."""
 import itertools
 import os
 import random
@@ -89,9 +89,23 @@ def jpegs(folder):
         os.remove(path)
 
 
+def streams(chance):
+    """Rows of noise, ramps and copies by each level and strategy, with all kinds of flushes between, and 4 bytes before."""
+    for level, strategy in itertools.chain(((i, 0) for i in (0, 1, 6, 9)), ((6, i) for i in (1, 2, 3, 4))):
+        data = b""
+        while len(data) < (20000 if level > 0 else 5000):
+            data += bytes(chance.randrange(8) for _ in range(chance.randrange(300)))
+            data += chance.choice((b"\1\2\3", b"\0")) * chance.randrange(100) + data[-chance.randrange(1, 9999):][:500]
+        deflate, packed = zlib.compressobj(level, zlib.DEFLATED, -15, 1, strategy), b""
+        for at in range(0, len(data), 1500):
+            packed += deflate.compress(data[at:at + 1500]) + deflate.flush(chance.choice((0, 0, 2, 3, 5)))
+        yield f"{level}-{strategy}", bytes((20 + 9 * level, 255, 5, strategy)) + packed + deflate.flush()
+
+
 def main():
-    folder = sys.argv[1]
+    folder, stream_folder = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
+    os.makedirs(stream_folder, exist_ok=True)
     chance = random.Random(1)
     files = {}
     for colour, interlaced in itertools.product(CHANNELS, (0, 1)):
@@ -106,6 +120,9 @@ def main():
     files.update((name + ".jpg", data) for name, data in jpegs(folder))
     for name, data in files.items():
         with open(os.path.join(folder, name), "wb") as file:
+            file.write(data)
+    for name, data in streams(random.Random(1)):
+        with open(os.path.join(stream_folder, name), "wb") as file:
             file.write(data)
 
 
