@@ -12,9 +12,9 @@ set -eu
 tests='container deflate exif filter image jpeg_decode jpeg_encode jpeg_forward linear plan png_filter png_rows
     variants'
 case $1 in
-aarch64) debian=arm64 endian=little without= variants='--cpu --quick --share 293' differ= ;;
-s390x) # slower: the unit tests of bytes and words; deflate finds other repetitions there, and as good ones
-    debian=s390x endian=big without=libisal-dev variants= differ='--exclude=*.png'
+aarch64) debian=arm64 endian=little without= variants='--cpu --quick --share 293' ;;
+s390x) # slower: the unit tests that depend on the order of bytes
+    debian=s390x endian=big without=libisal-dev variants=
     tests='container deflate exif image jpeg_decode jpeg_forward png_rows' ;;
 *) echo 'usage: tests/cross/run.sh aarch64|s390x GPUCONV FOLDER' >&2; exit 2 ;;
 esac
@@ -99,5 +99,5 @@ chmod +x "$folder/run/gpuconv"
 tests/golden/golden.py "$folder/run/gpuconv" cpu
 pictures "$native" "$folder/native"
 pictures "$folder/run/gpuconv" "$folder/other"
-diff -r $differ "$folder/native" "$folder/other"
-echo "$(find "$folder/other" -type f ${differ:+-not -name '*.png'} | wc -l) files have the same bytes"
+diff -r "$folder/native" "$folder/other"
+echo "$(find "$folder/other" -type f | wc -l) files have the same bytes"
