@@ -340,77 +340,104 @@ INLINE void put_literals(uint8_t *out, uint32_t entry, bool wide)
         memcpy(out, &narrow, sizeof narrow);
 }
 
-#define COUNT(entry) ((entry) >> 5 & 3)
+/* The next bits of the stream. Those above the first `held` ones are the stream's, too, or 0. */
+struct bits {
+    const uint8_t *in; /* what comes after the held bits */
+    uint64_t buffer;
+    unsigned held;
+};
 
-/* Decode inside a block with codes, until the output is full, the block ends, or fewer than 8 bytes of INPUT, whose first
- * byte is number FIRST of the stream, are left. Units are bytes, or symbols if WIDE. */
+/* Hold at least 56 bits. */
+INLINE void refill(struct bits *bits)
+{
+    bits->buffer |= load64(bits->in) << bits->held;
+    bits->in += (63 - bits->held) >> 3;
+    bits->held |= 56;
+}
+
+INLINE void drop(struct bits *bits, unsigned count)
+{
+    bits->buffer >>= count;
+    bits->held -= count;
+}
+
+INLINE uint32_t look_up(const struct bits *bits, const uint32_t *table, int size)
+{
+    return table[bits->buffer & (((uint64_t)1 << size) - 1)];
+}
+
+/* Take the bits of ENTRY. Returns its length or distance. */
+INLINE size_t take_value(struct bits *bits, uint32_t entry)
+{
+    const uint64_t own = bits->buffer & (((uint64_t)1 << (entry & 31)) - 1);
+    drop(bits, entry & 31);
+    return (entry >> 16) + (own >> (entry >> 8 & 15));
+}
+
+/* How many literals ENTRY has. */
+INLINE size_t literals_of(uint32_t entry)
+{
+    return entry >> 5 & 3;
+}
+
+/* Take up to LOOKS entries of literals, from ENTRY on, and put them to *AT. Returns the next entry. */
+INLINE uint32_t take_literals(struct bits *bits, uint32_t entry, const uint32_t *table, int looks, uint8_t **at,
+                              bool wide)
+{
+    for (int i = 0; i < looks && literals_of(entry) != 0; i++) {
+        put_literals(*at, entry, wide);
+        *at += literals_of(entry) * (wide ? 2 : 1);
+        drop(bits, entry & 31);
+        entry = look_up(bits, table, INFLATE_LITERAL_BITS);
+    }
+    return entry;
+}
+
+/* Decode inside a block with codes, until the output is full, the block ends, or few bytes are left of INPUT, which has
+ * SIZE bytes from byte number FIRST of the stream on. The output is of bytes, or symbols if WIDE. */
 INLINE void decode(struct inflate_decoder *decoder, const uint8_t *input, size_t first, size_t size, uint8_t *out,
                    struct inflate_output *output, bool wide)
 {
+    enum { LOOKS = 3, READ = 16 }; /* READ: bytes that two refills read at most */
     const size_t unit = wide ? 2 : 1;
-    const uint8_t *in = input + (decoder->bit / 8 - first), *in_end = input + size - 16;
+    const uint8_t *in_end = input + size - READ;
     uint8_t *at = out + output->at * unit, *end = out + output->end * unit;
-    const uint32_t *literals = decoder->literals, *distances = decoder->distances;
-    uint64_t buffer = 0;
-    unsigned held = 0;
-#define REFILL()                                                                                                       \
-    do {                                                                                                               \
-        buffer |= load64(in) << held;                                                                                  \
-        in += (63 - held) >> 3;                                                                                        \
-        held |= 56;                                                                                                    \
-    } while (0)
-#define TAKE(entry) (buffer >>= (entry)&31, held -= (entry)&31)
-#define LOOK_UP(table, bits) ((table)[buffer & ((1 << (bits)) - 1)])
-#define VALUE(entry) (((entry) >> 16) + ((buffer & (((uint64_t)1 << ((entry)&31)) - 1)) >> ((entry) >> 8 & 15)))
-#define PUT(entry) (put_literals(at, entry, wide), at += COUNT(entry) * unit, TAKE(entry))
-    REFILL();
-    buffer >>= decoder->bit % 8;
-    held -= decoder->bit % 8;
-    uint32_t entry = LOOK_UP(literals, INFLATE_LITERAL_BITS);
-    while (in <= in_end && at < end) {
-        REFILL(); /* 56 bits: those of two lookups, and of a length of up to 20 */
-        if (COUNT(entry) != 0) {
-            PUT(entry);
-            entry = LOOK_UP(literals, INFLATE_LITERAL_BITS);
-            if (COUNT(entry) != 0) {
-                PUT(entry);
-                entry = LOOK_UP(literals, INFLATE_LITERAL_BITS);
-                if (COUNT(entry) != 0) {
-                    PUT(entry);
-                    entry = LOOK_UP(literals, INFLATE_LITERAL_BITS);
-                    continue;
-                }
-            }
-        }
+    const uint32_t *table = decoder->literals;
+    struct bits bits = {.in = input + (decoder->bit / 8 - first)};
+    refill(&bits);
+    drop(&bits, decoder->bit % 8);
+    uint32_t entry = look_up(&bits, table, INFLATE_LITERAL_BITS);
+    while (bits.in <= in_end && at < end) {
+        refill(&bits); /* 56 bits are enough for all these literals, and a length of up to 20 bits */
+        entry = take_literals(&bits, entry, table, LOOKS, &at, wide);
+        if (literals_of(entry) != 0)
+            continue;
         if (entry == 0) {
-            entry = find_long(&decoder->literal_code, buffer, INFLATE_LITERAL_BITS);
-            if (COUNT(entry) != 0) {
-                PUT(entry);
-                entry = LOOK_UP(literals, INFLATE_LITERAL_BITS);
+            entry = find_long(&decoder->literal_code, bits.buffer, INFLATE_LITERAL_BITS);
+            if (literals_of(entry) != 0) {
+                entry = take_literals(&bits, entry, table, 1, &at, wide);
                 continue;
             }
         }
-        const size_t length = VALUE(entry);
-        TAKE(entry);
+        const size_t length = take_value(&bits, entry);
         if (length == 0) {
             decoder->state = entry == 0 ? INFLATE_DAMAGED : decoder->is_last ? INFLATE_END : INFLATE_HEADER;
             break;
         }
-        REFILL();
-        entry = LOOK_UP(distances, INFLATE_DISTANCE_BITS);
+        refill(&bits);
+        entry = look_up(&bits, decoder->distances, INFLATE_DISTANCE_BITS);
         if (entry == 0)
-            entry = find_long(&decoder->distance_code, buffer, INFLATE_DISTANCE_BITS);
-        const size_t distance = VALUE(entry);
-        TAKE(entry);
+            entry = find_long(&decoder->distance_code, bits.buffer, INFLATE_DISTANCE_BITS);
+        const size_t distance = take_value(&bits, entry);
         if (distance == 0 || (!wide && distance > (size_t)(at - out) + output->known)) {
             decoder->state = INFLATE_DAMAGED;
             break;
         }
-        entry = LOOK_UP(literals, INFLATE_LITERAL_BITS);
+        entry = look_up(&bits, table, INFLATE_LITERAL_BITS);
         repeat(at, distance * unit, length * unit);
         at += length * unit;
     }
-    decoder->bit = 8 * (uint64_t)((size_t)(in - input) + first) - held;
+    decoder->bit = 8 * (uint64_t)((size_t)(bits.in - input) + first) - bits.held;
     output->at = (size_t)(at - out) / unit;
 }
 
