@@ -331,13 +331,14 @@ INLINE void repeat(uint8_t *out, size_t distance, size_t size)
 /* The bytes of up to three literals, or as many symbols. */
 INLINE void put_literals(uint8_t *out, uint32_t entry, bool wide)
 {
-    const uint64_t bytes = entry >> 8;
-    const uint64_t symbols = htole64((bytes & 0xff) | (bytes & 0xff00) << 8 | (bytes & 0xff0000) << 16);
-    const uint32_t narrow = htole32((uint32_t)bytes);
+    const uint64_t some = entry >> 8, first = some & 0xff, second = some & 0xff00, third = some & 0xff0000;
+    const uint64_t symbols =
+        __BYTE_ORDER == __LITTLE_ENDIAN ? first | second << 8 | third << 16 : first << 48 | second << 24 | third;
+    const uint32_t bytes = htole32(entry >> 8);
     if (wide)
         memcpy(out, &symbols, sizeof symbols);
     else
-        memcpy(out, &narrow, sizeof narrow);
+        memcpy(out, &bytes, sizeof bytes);
 }
 
 /* The next bits of the stream. Those above the first `held` ones are the stream's, too, or 0. */
