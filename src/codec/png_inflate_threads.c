@@ -97,12 +97,14 @@ static bool begin_serially(struct png_raw *raw, uint8_t *out, size_t size, struc
 
 size_t png_raw_extra(const struct codec_info *info, const struct codec_settings *settings)
 {
-    /* A smaller file is inflated before threads have begun. Parts take 1.4 to 3 times the work of one decoder, so they
+    /* A smaller file is inflated before threads have begun. Parts take 1.3 to 3 times the work of one decoder, so they
      * pay only if that keeps other threads waiting. */
     enum { SIZE_MIN = 1 << 19, THREADS_MIN = 4 };
     const int threads = thread_pool_threads(settings->pool);
     const struct inflate_cut cut = inflate_usual_cut(info->size, info->size, threads);
-    return threads >= THREADS_MIN && info->size >= SIZE_MIN ? sizeof(struct png_raw) + info->size + inflate_parts_need(&cut) : 0;
+    return threads >= THREADS_MIN && info->size >= SIZE_MIN
+               ? sizeof(struct png_raw) + info->size + inflate_parts_need(&cut)
+               : 0;
 }
 
 /* Begin on several threads, if that is possible and allowed. */

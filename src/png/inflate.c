@@ -275,11 +275,12 @@ bool inflate_find(struct inflate_decoder *decoder, uint64_t from, uint64_t to, u
     const uint64_t max = (uint64_t)1 << 19; /* of what looks like headers; photos have a tenth */
     uint64_t read = 0;
     for (uint64_t bit = from; bit < to; bit += STEP) {
-        /* Not the last block, of type 2, and neither count is 30 or 31 above its least. */
+        /* Not the last block, of type 2, neither count is 30 or 31 above its least, and there are the lengths of at
+         * least 12 lengths: with fewer, all codes would have 5 to 11 bits. */
         const uint64_t low = ((uint64_t)1 << STEP) - 1, next = peek(decoder, bit + STEP);
         const uint64_t b = (peek(decoder, bit) & low) | next << STEP;
         uint64_t found = ~b & ~(b >> 1) & (b >> 2) & ~(b >> 4 & b >> 5 & b >> 6 & b >> 7);
-        found &= ~(b >> 9 & b >> 10 & b >> 11 & b >> 12) & low;
+        found &= ~(b >> 9 & b >> 10 & b >> 11 & b >> 12) & b >> 16 & low;
         for (; found != 0; found &= found - 1) {
             const uint64_t at = bit + (unsigned)__builtin_ctzll(found);
             if (at >= to || !is_precode_whole(peek(decoder, at + 17), 4 + (int)(peek(decoder, at + 13) & 15)))
