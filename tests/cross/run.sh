@@ -33,10 +33,10 @@ unpack() {
     mkdir -p "$sysroot" "$folder/apt/lists/partial" "$folder/apt/archives/partial"
     touch "$folder/apt/status"
     echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $name main" >"$folder/apt/sources.list"
-    apt="apt-get -q -o APT::Architecture=$debian -o APT::Architectures::=$debian -o Dir::State=$folder/apt
+    apt="apt-get -qq -o APT::Architecture=$debian -o APT::Architectures::=$debian -o Dir::State=$folder/apt
         -o Dir::State::status=$folder/apt/status -o Dir::Cache=$folder/apt
         -o Dir::Etc::sourcelist=$folder/apt/sources.list -o Dir::Etc::sourceparts=/dev/null"
-    libraries=$(sed -n "/^build=/,/'\$/p" install-packages | grep -o 'lib[a-z0-9]*-dev')
+    libraries=$(sed -n "/^build=/,/'\$/p" install-packages | grep -o '[a-z0-9]*-dev')
     $apt update
     $apt install -y --download-only --no-install-recommends ${libraries/$without/}
     for package in "$folder"/apt/archives/*.deb; do dpkg-deb -x "$package" "$sysroot"; done
@@ -78,7 +78,7 @@ END
     "$1" -q -r sharpen tests/data/pngsuite -o "$2/pngsuite" 2>/dev/null || true # it has damaged files
 }
 
-unpack >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
+unpack
 cat >"$folder/constants.ini" <<END
 [constants]
 cpu = '$cpu'
