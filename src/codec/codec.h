@@ -102,7 +102,8 @@ struct codec_functions {
     size_t (*writer_need)(const struct image *shape, const struct codec_settings *settings, int threads);
     size_t (*reader_need)(const struct codec_info *info);
 
-    /* Bytes of memory more with which the reader is faster, on the threads of the settings' pool. NULL: there are none. */
+    /* Bytes of memory more with which the reader is faster, on the threads of the settings' pool. NULL: there are
+     * none. */
     size_t (*reader_extra)(const struct codec_info *info, const struct codec_settings *settings);
 
     /* Is the codec worth it for this file? If not, only the codec's name chooses it. NULL: it always is. */

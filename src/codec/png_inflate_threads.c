@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inflating on several threads, by png/inflate_parts.h. That decoder is strict, and finds no words for a damaged stream.
- * So whatever it does not read to its end, with the right checksum, is inflated again from the beginning by one thread,
- * which says what is wrong. */
+ * Inflating on several threads, by png/inflate_parts.h. That decoder is strict, and finds no words for a damaged
+ * stream. So whatever it does not read to its end, with the right checksum, is inflated again from the beginning by one
+ * thread, which says what is wrong. */
 #include "codec/png_picture.h"
 
 #include "base/parallel.h"

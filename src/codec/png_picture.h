@@ -77,7 +77,7 @@ struct png_inflater *png_inflate_open(const struct codec_input *input, const str
  * bytes may follow, and the checksum must be right. */
 bool png_inflate_next(struct png_inflater *inflater, uint8_t *out, size_t size, struct error *error);
 
-/* ---- The same on several threads, if the file is large and the settings allow the memory (png_inflate_threads.c) ---- */
+/* ---- The same on several threads, for large files, if the settings allow the memory (png_inflate_threads.c) ---- */
 
 struct png_raw;
 

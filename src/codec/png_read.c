@@ -11,8 +11,8 @@
 
 /* ---- Row by row: fetching inflates rows and their filters; reading undoes the filters and makes samples ---- */
 
-/* Several threads undo the row filters of 8- and 16-bit samples: each of other rows, from left to right. A row depends on
- * the one above it, so a thread waits with each of these columns until the rows above are undone there. */
+/* Several threads undo the row filters of 8- and 16-bit samples: each of other rows, from left to right. A row depends
+ * on the one above it, so a thread waits with each of these columns until the rows above are undone there. */
 enum { COLUMNS = 8, COLUMN_PIXELS_MIN = 64 };
 
 /* What lies between rows that different threads read. The rows of each call have one; it is used again when all threads

@@ -5,8 +5,8 @@
  * done once. A vector of samples is loaded once and meets the taps of every row of the group.
  *
  * Where a multiply-add sums 4 (or 2) neighbouring samples in each lane, as vpdpbusd, usdot (or vpmaddwd) do, one load
- * at column x serves the outputs x, x + 4, x + 8...; loads at x + 1, x + 2 and x + 3 serve the others. The samples need no
- * shuffles. The outputs of the four vectors are put in order when they are packed to bytes, which takes a shuffle in
+ * at column x serves the outputs x, x + 4, x + 8...; loads at x + 1, x + 2 and x + 3 serve the others. The samples need
+ * no shuffles. The outputs of the four vectors are put in order when they are packed to bytes, which takes a shuffle in
  * any case. The cost for 64 outputs of one row, in vectors of 64 bytes:
  *
  *                                    3 x 3                     9 x 9              15 x 15

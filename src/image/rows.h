@@ -37,8 +37,8 @@ struct row_source {
      * asks for. NULL: there is no fetch. */
     bool (*fetch)(void *context, int first, int rows, uint8_t *raw, struct error *error);
 
-    /* Do a piece of what later fetches would do, on any thread, beside all other calls. Returns false if there is nothing
-     * to do before another call ends. NULL: there never is. */
+    /* Do a piece of what later fetches would do, on any thread, beside all other calls. Returns false if there is
+     * nothing to do before another call ends. NULL: there never is. */
     bool (*help)(void *context);
 
     /* Read ROWS rows, from row FIRST on, to SAMPLES. RAW is what a fetch of the same rows has made. */

@@ -7,10 +7,10 @@
  *             strips                 strips                 bands                          bands
  *
  * Each step begins its strips or bands in order, from the top of the image. Writing takes one at a time, and so does
- * fetching unless the source takes any order; reading takes as many as the source says. Making, with what the sink can encode, takes several at once,
- * each on one thread, in memory that stays in its caches. All threads are alike: each takes the next step that is
- * possible, so decoding, transforming and encoding run beside each other. If there is none, a source may have other work
- * for the thread.
+ * fetching unless the source takes any order; reading takes as many as the source says. Making, with what the sink can
+ * encode, takes several at once, each on one thread, in memory that stays in its caches. All threads are alike: each
+ * takes the next step that is possible, so decoding, transforming and encoding run beside each other. If there is none,
+ * a source may have other work for the thread.
  *
  * A step waits for its rows, which the step to its left makes, and for a slot, which the step to its right gives back:
  *

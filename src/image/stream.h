@@ -60,7 +60,7 @@ struct stream {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct stream_progress steps[STREAM_STEPS];
-    unsigned changes; /* calls that have ended */
+    unsigned changes;      /* calls that have ended */
     enum stream_step goal; /* the threads return once this step has ended all over */
     bool has_failed;
     struct error error;
@@ -77,8 +77,8 @@ size_t stream_need(const struct stream *stream);
 bool stream_run(struct stream *stream, struct error *error);
 
 /* Move the rows of an image of SHAPE without a transform: from the functions of SOURCE to the image of SINK, or, if
- * there are none, from the image of SOURCE to the functions of SINK. If the rows come in their order, one thread fetches
- * and another reads. The others help the source, if it has a help. */
+ * there are none, from the image of SOURCE to the functions of SINK. If the rows come in their order, one thread
+ * fetches and another reads. The others help the source, if it has a help. */
 bool stream_move(const struct image *shape, struct row_source source, struct row_sink sink, struct thread_pool *pool,
                  struct error *error);
 

@@ -22,8 +22,8 @@ struct deflate_workspace;
 void png_filter(const struct deflate_workspace *work, const uint8_t *row, const uint8_t *above, size_t size,
                 size_t pixel, uint8_t *out);
 
-/* Some columns of rows: the bytes from FIRST on, before LAST, of rows with SIZE bytes. A pixel has PIXEL bytes, and FIRST
- * and LAST are multiples of that. */
+/* Some columns of rows: the bytes from FIRST on, before LAST, of rows with SIZE bytes. A pixel has PIXEL bytes, and
+ * FIRST and LAST are multiples of that. */
 struct png_columns {
     size_t size, pixel, first, last;
 };

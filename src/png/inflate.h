@@ -2,8 +2,8 @@
  *
  * Inflating (RFC 1951) from any block on. A deflate stream has no index, and each block may repeat bytes of the 32 KiB
  * before it. But a block with its own codes can be recognised by its header, at whatever bit it begins, and its symbols
- * can be decoded before those 32 KiB are known: each byte becomes 16 bits, and a repetition of an unknown byte becomes a
- * marker, the place of that byte in the window. Markers are copied like bytes. Once the window is known, a lookup
+ * can be decoded before those 32 KiB are known: each byte becomes 16 bits, and a repetition of an unknown byte becomes
+ * a marker, the place of that byte in the window. Markers are copied like bytes. Once the window is known, a lookup
  * replaces them.
  *
  * The decoder is stricter than the format's readers: what it accepts, all of them read to the same bytes. */
@@ -66,12 +66,12 @@ struct inflate_output {
 void inflate_begin(struct inflate_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t bit);
 
 /* Find a block with its own codes that begins at FROM or later, but before TO, and is not the last one. Set the decoder
- * behind its header, and *START to its place. Returns false if there is none, or too much looks like one. Some blocks that
- * no usual writer makes are not found. */
+ * behind its header, and *START to its place. Returns false if there is none, or too much looks like one. Some blocks
+ * that no usual writer makes are not found. */
 bool inflate_find(struct inflate_decoder *decoder, uint64_t from, uint64_t to, uint64_t *start);
 
-/* Decode to the bytes at OUT until the output is full, or a block ends at the bit STOP or later, or the stream ends or is
- * damaged. Symbols are the same; INFLATE_WINDOW markers stand before the first. */
+/* Decode to the bytes at OUT until the output is full, or a block ends at the bit STOP or later, or the stream ends or
+ * is damaged. Symbols are the same; INFLATE_WINDOW markers stand before the first. */
 void inflate_bytes(struct inflate_decoder *decoder, uint8_t *out, struct inflate_output *output, uint64_t stop);
 void inflate_symbols(struct inflate_decoder *decoder, uint16_t *out, struct inflate_output *output, uint64_t stop);
 

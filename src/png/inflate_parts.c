@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Helpers take parts ahead of their turn. They look for the first block that begins in a part, and decode to symbols from
- * there, up to the first block that begins in the next part. The head is the place in the stream up to which all is
- * known. A part that begins where the head is joins the chain: its window is known then, and so is that of the part
- * after it; the head moves to its end. So what joins is proven, block by block, and a wrong guess costs time only. Then a
- * helper replaces the part's symbols by bytes.
+ * Helpers take parts ahead of their turn. They look for the first block that begins in a part, and decode to symbols
+ * from there, up to the first block that begins in the next part. The head is the place in the stream up to which all
+ * is known. A part that begins where the head is joins the chain: its window is known then, and so is that of the part
+ * after it; the head moves to its end. So what joins is proven, block by block, and a wrong guess costs time only. Then
+ * a helper replaces the part's symbols by bytes.
  *
  *   free -> begun -> decoded -> joined -> resolving -> ready -> used -> free         the state of a part's slot
  *                \-> missed

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inflating one deflate stream on several threads (inflate.h). The stream is cut into parts. One thread asks for the bytes
- * from the first to the last, and the others help. The bytes never depend on the number of threads, or on their speed.
- * Damaged streams end early; another decoder says what is wrong. */
+ * Inflating one deflate stream on several threads (inflate.h). The stream is cut into parts. One thread asks for the
+ * bytes from the first to the last, and the others help. The bytes never depend on the number of threads, or on their
+ * speed. Damaged streams end early; another decoder says what is wrong. */
 #ifndef GPUCONV_PNG_INFLATE_PARTS_H
 #define GPUCONV_PNG_INFLATE_PARTS_H
 
@@ -25,8 +25,8 @@ size_t inflate_parts_need(const struct inflate_cut *cut);
 
 struct inflate_parts;
 
-/* Begin with the SIZE bytes of a stream. They must outlive the result. Release it with inflate_parts_free. NULL: there is
- * not enough memory. */
+/* Begin with the SIZE bytes of a stream. They must outlive the result. Release it with inflate_parts_free. NULL: there
+ * is not enough memory. */
 struct inflate_parts *inflate_parts_open(const uint8_t *stream, size_t size, const struct inflate_cut *cut);
 
 /* Inflate the next SIZE bytes to OUT. Returns how many there are: fewer at the end, or before a damaged place. */
@@ -36,7 +36,8 @@ size_t inflate_parts_next(struct inflate_parts *parts, uint8_t *out, size_t size
  * there may be some when the others return. */
 bool inflate_parts_help(struct inflate_parts *parts);
 
-/* The byte of the stream after its last block; 0: that is not known, because there are more bytes or a damaged place. */
+/* The byte of the stream after its last block; 0: that is not known, because there are more bytes or a damaged
+ * place. */
 size_t inflate_parts_end(struct inflate_parts *parts);
 
 /* Release the parts. NULL is allowed. */

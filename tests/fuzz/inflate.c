@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzz the inflating in parts. The first bytes of the input say how the stream is cut, and when help comes; the rest is a
- * deflate stream. The parts must make what one decoder makes. libdeflate must accept what they accept, and make the same
- * bytes. */
+ * Fuzz the inflating in parts. The first bytes of the input say how the stream is cut, and when help comes; the rest is
+ * a deflate stream. The parts must make what one decoder makes. libdeflate must accept what they accept, and make the
+ * same bytes. */
 #include "png/inflate.h"
 #include "base/random.h"
 #include "png/inflate_parts.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inflating from any block on, and in parts on several threads: the bytes that zlib has deflated, at all levels and with
- * all strategies, and a stream's whole beginning where it is damaged. */
+ * Inflating from any block on, and in parts on several threads: the bytes that zlib has deflated, at all levels and
+ * with all strategies, and a stream's whole beginning where it is damaged. */
 #include "base/parallel.h"
 #include "base/random.h"
 #include "png/inflate.h"
@@ -96,8 +96,8 @@ static void read_or_help(void *context, int64_t index, int thread)
         atomic_store(&reading->done, true);
 }
 
-/* Inflate in parts to OUT, on THREADS threads; 0: on one, which helps itself at random. Returns the number of bytes. *END
- * becomes the end of the stream. */
+/* Inflate in parts to OUT, on THREADS threads; 0: on one, which helps itself at random. Returns the number of bytes.
+ * *END becomes the end of the stream. */
 static size_t inflate_in_parts(const uint8_t *stream, size_t size, const struct inflate_cut *cut, int threads,
                                uint64_t seed, uint8_t *out, size_t capacity, size_t *end)
 {

@@ -168,8 +168,8 @@ static uint8_t *decode(const uint8_t *file, size_t size, const struct way *way)
     return samples;
 }
 
-/* Decode a file, and fail if the samples differ from libjpeg-turbo's, or from the portable set's where libjpeg-turbo may
- * have others. Returns whether it is unsupported. */
+/* Decode a file, and fail if the samples differ from libjpeg-turbo's, or from the portable set's where libjpeg-turbo
+ * may have others. Returns whether it is unsupported. */
 static bool is_unsupported(const uint8_t *file, size_t size, const struct way *way)
 {
     struct jpeg_layout layout;
