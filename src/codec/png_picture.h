@@ -77,11 +77,11 @@ struct png_inflater *png_inflate_open(const struct codec_input *input, const str
  * bytes may follow, and the checksum must be right. */
 bool png_inflate_next(struct png_inflater *inflater, uint8_t *out, size_t size, struct error *error);
 
-/* ---- The same on several threads, for large files, if the settings allow the memory (png_inflate_threads.c) ---- */
+/* ---- The same on several threads: png_inflate_threads.c ---- */
 
 struct png_raw;
 
-/* Bytes of memory for several threads; 0: one thread inflates. */
+/* Bytes of memory for several threads. 0: one thread inflates, as it does if the settings do not allow so many. */
 size_t png_raw_extra(const struct codec_info *info, const struct codec_settings *settings);
 
 /* As png_inflate_open. Release it with png_raw_close, also after a failure. */

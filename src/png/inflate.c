@@ -4,7 +4,7 @@
  * included. An entry of 0 is a code that is too long for the table, or none.
  *
  *   up to three literals    bits 5 and 6: how many; from bit 8 on: the bytes
- *   a length, a distance    bits 8 to 11: how many bits the code itself has; from bit 16 on: the least length or distance
+ *   a length, a distance    bits 8 to 11: how many bits the code itself has; from bit 16 on: the least value
  *   the end of a block      a length of 0 */
 #include "png/inflate.h"
 

@@ -36,8 +36,7 @@ size_t inflate_parts_next(struct inflate_parts *parts, uint8_t *out, size_t size
  * there may be some when the others return. */
 bool inflate_parts_help(struct inflate_parts *parts);
 
-/* The byte of the stream after its last block; 0: that is not known, because there are more bytes or a damaged
- * place. */
+/* The byte of the stream after its last block. 0: it is not known, because more bytes come, or a damaged place. */
 size_t inflate_parts_end(struct inflate_parts *parts);
 
 /* Release the parts. NULL is allowed. */

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Write the seeds of the fuzzers `image` and `inflate`: seeds.py IMAGES STREAMS. They are small pictures of every kind of
-PNG and PNM, the kinds of JPEG that cjpeg, djpeg and jpegtran (libjpeg-turbo) make from a corner of a sample, and deflate
-streams with all types of blocks. The corpora grew from them."""
+"""Write the seeds of the fuzzers `image` and `inflate`: seeds.py IMAGES STREAMS. They are small pictures of every kind
+of PNG and PNM, the kinds of JPEG that cjpeg, djpeg and jpegtran (libjpeg-turbo) make from a corner of a sample, and
+deflate streams with all types of blocks. The corpora grew from them."""
 import itertools
 import os
 import random
@@ -90,7 +90,7 @@ def jpegs(folder):
 
 
 def streams(chance):
-    """Rows of noise, ramps and copies by each level and strategy, with all kinds of flushes between, and 4 bytes before."""
+    """Noise, runs and copies, by each level and strategy, with all kinds of flushes; 4 bytes come before."""
     for level, strategy in itertools.chain(((i, 0) for i in (0, 1, 6, 9)), ((6, i) for i in (1, 2, 3, 4))):
         data = b""
         while len(data) < (20000 if level > 0 else 5000):
