@@ -65,7 +65,7 @@ enum {
 INLINE void inverse_pass(shorts v[8], int shift, bool is_few)
 {
     const shorts none = repeat_short(0);
-    ints even0[2], even1[2], even2[2], even3[2], e0[2], e1[2], e2[2], e3[2], p3[2], p4[2], o0[2], o1[2], o2[2], o3[2];
+    ints even0[2], even1[2], even2[2], even3[2], e0[2], e1[2], e2[2], e3[2], o0[2], o1[2], o2[2], o3[2];
     PRODUCTS(even2, v[2], F0541, is_few ? none : v[6], F0541 - F1847);
     PRODUCTS(even3, v[2], F0541 + F0765, is_few ? none : v[6], F0541);
     WIDEN(even0, is_few ? v[0] : add_shorts(v[0], v[4]));
@@ -81,6 +81,7 @@ INLINE void inverse_pass(shorts v[8], int shift, bool is_few)
         PRODUCTS(o3, v[3], F1175, v[1], F1501 - F0899 + F1175 - F0390);
     } else {
         const shorts z3 = add_shorts(v[7], v[3]), z4 = add_shorts(v[5], v[1]);
+        ints p3[2], p4[2];
         PRODUCTS(p3, z3, F1175 - F1961, z4, F1175);
         PRODUCTS(p4, z3, F1175, z4, F1175 - F0390);
         PRODUCTS(o0, v[7], F0298 - F0899, v[1], -F0899);

@@ -115,7 +115,7 @@ INLINE void step(struct wave *wave, size_t at, size_t cell, bool whole)
         raw[0] = (lanes)(cells8){in[0], in[1]};
         raw[1] = (lanes)(cells8){in[2], in[3]};
     }
-    lanes begun[VECTORS]; /* other rows keep what is to their left */
+    lanes begun[VECTORS] = {{0}}; /* other rows keep what is to their left */
     if (!whole)
         for (size_t k = 0; k < rows; k++)
             memset((uint8_t *)begun + k * cell, at >= k * pixel ? 255 : 0, cell);
