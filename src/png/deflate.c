@@ -52,7 +52,7 @@ struct deflate_workspace *deflate_workspace_new(void)
     struct deflate_workspace *work = malloc(sizeof *work);
     instruction_set_find(&set, NULL); /* the variant `cpu` reports an error of $GPUCONV_CPU */
 #ifdef __x86_64__
-    if (set == SET_VNNI && !__builtin_cpu_supports("avx512vbmi")) /* the first processors with VNNI */
+    if (set == SET_VNNI && !__builtin_cpu_supports("avx512vbmi2")) /* the first processors with VNNI */
         set = SET_AVX512;
 #endif
     if (work != NULL)

@@ -24,6 +24,7 @@ enum {
     /* Repetitions must save this part of the price: more if most bytes are literals, because it takes time to look. */
     GAIN_PART_MANY = 20,
     GAIN_PART_FEW = 80,
+    PLACES_TOGETHER = 4, /* are listed without a branch */
 };
 
 static uint64_t load64(const uint8_t *bytes)
@@ -40,43 +41,45 @@ static bool has(const uint64_t *bits, size_t at)
     return bits[at / DEFLATE_WORD] >> at % DEFLATE_WORD & 1;
 }
 
+/* The 64 bits from AT on. */
+static uint64_t bits_from(const uint64_t *bits, size_t at)
+{
+    const size_t word = at / DEFLATE_WORD, shift = at % DEFLATE_WORD;
+    return bits[word] >> shift | bits[word + 1] << 1 << (DEFLATE_WORD - 1 - shift);
+}
+
 /* The first bit from AT on that is set, or SIZE. */
 static size_t find_next(const uint64_t *bits, size_t at, size_t size)
 {
-    size_t word = at / DEFLATE_WORD;
-    uint64_t left = at < size ? bits[word] >> at % DEFLATE_WORD << at % DEFLATE_WORD : 0;
-    for (; left == 0; left = bits[word])
-        if (++word * DEFLATE_WORD >= size)
-            return size;
-    return word * DEFLATE_WORD + (size_t)__builtin_ctzll(left);
+    if (at >= size)
+        return size;
+    const uint64_t here = bits_from(bits, at);
+    if (here != 0)
+        return at + (size_t)__builtin_ctzll(here);
+    for (size_t word = at / DEFLATE_WORD + 1; word * DEFLATE_WORD < size; word++)
+        if (bits[word] != 0)
+            return word * DEFLATE_WORD + (size_t)__builtin_ctzll(bits[word]);
+    return size;
 }
 
 /* The number of bits from AT on that are set. */
 static size_t count_ones(const uint64_t *bits, size_t at)
 {
-    size_t word = at / DEFLATE_WORD;
-    const uint64_t zeros = ~(bits[word] >> at % DEFLATE_WORD);
-    const size_t there = DEFLATE_WORD - at % DEFLATE_WORD;
-    size_t count = zeros == 0 ? DEFLATE_WORD : (size_t)__builtin_ctzll(zeros);
-    if (count < there)
-        return count;
-    for (count = there; ~bits[++word] == 0;)
+    size_t count = 0;
+    uint64_t zeros;
+    while ((zeros = ~bits_from(bits, at + count)) == 0)
         count += DEFLATE_WORD;
-    return count + (size_t)__builtin_ctzll(~bits[word]);
+    return count + (size_t)__builtin_ctzll(zeros);
 }
 
 static void set_bits(uint64_t *bits, size_t from, size_t to)
 {
-    const size_t first = from / DEFLATE_WORD, last = (to - 1) / DEFLATE_WORD;
-    const uint64_t start = ~0ull << from % DEFLATE_WORD, end = ~0ull >> (DEFLATE_WORD - 1 - (to - 1) % DEFLATE_WORD);
-    if (first == last) {
-        bits[first] |= start & end;
-        return;
+    for (size_t at = from; at < to; at += DEFLATE_WORD) {
+        const size_t word = at / DEFLATE_WORD, shift = at % DEFLATE_WORD, left = to - at;
+        const uint64_t ones = left < DEFLATE_WORD ? ~(~0ull << left) : ~0ull;
+        bits[word] |= ones << shift;
+        bits[word + 1] |= ones >> 1 >> (DEFLATE_WORD - 1 - shift);
     }
-    bits[first] |= start;
-    for (size_t word = first + 1; word < last; word++)
-        bits[word] = ~0ull;
-    bits[last] |= end;
 }
 
 /* Set `starts`, the places from which on LEAST bytes are the same, at either distance, and RUNS, these bytes. */
@@ -212,28 +215,44 @@ static void choose_hashed(struct deflate_workspace *work, const uint8_t *block, 
 
 /* ---- Prices ---- */
 
-/* Count the bytes of a block that are not in LEFT_OUT. Four tables are used in turn, so that equal neighbours need not
- * wait for each other. */
-static void count_bytes(const uint8_t *block, size_t size, const uint64_t *left_out, uint32_t *uses)
+/* Copy those of DEFLATE_WORD bytes whose bits are set, to OUT, which has room for all. Returns their number. */
+INLINE size_t gather(const uint8_t *bytes, uint64_t bits, uint8_t *out)
 {
-    uint32_t counts[4][DEFLATE_LITERALS] = {{0}};
-    for (size_t at = 0; at < size; at += DEFLATE_WORD) {
-        uint64_t here = ~left_out[at / DEFLATE_WORD];
-        if (~here == 0 && at + DEFLATE_WORD <= size) {
-            for (size_t i = 0; i < DEFLATE_WORD; i += 8) {
-                const uint64_t bytes = load64(block + at + i);
-                for (unsigned k = 0; k < 8; k++)
-                    counts[k % 4][bytes >> 8 * k & 255]++;
-            }
-            continue;
+#ifdef __AVX512VBMI2__
+    store(out, (ints)_mm512_maskz_compress_epi8(bits, _mm512_maskz_loadu_epi8(bits, bytes)));
+#else
+    if (~bits == 0)
+        memcpy(out, bytes, DEFLATE_WORD);
+    else
+        for (uint64_t left = bits; left != 0; left &= left - 1)
+            *out++ = bytes[__builtin_ctzll(left)];
+#endif
+    return (size_t)__builtin_popcountll(bits);
+}
+
+/* Add BY to the uses of the bytes whose bits are set, for each of them. Eight tables are used in turn, so that equal
+ * neighbours need not wait for each other. */
+static void count_bytes(const uint8_t *block, size_t words, const uint64_t *bits, uint32_t by, uint32_t *uses)
+{
+    enum { WORDS = 32, TOGETHER = 8 };
+    uint16_t counts[TOGETHER][DEFLATE_LITERALS] = {{0}};
+    static_assert(DEFLATE_BLOCK <= UINT16_MAX, "a count fits");
+    uint8_t gathered[WORDS * DEFLATE_WORD];
+    for (size_t first = 0; first < words; first += WORDS) {
+        size_t size = 0, at = 0;
+        for (size_t word = first; word < words && word < first + WORDS; word++)
+            size += gather(block + word * DEFLATE_WORD, bits[word], gathered + size);
+        for (; at + TOGETHER <= size; at += TOGETHER) {
+            const uint64_t bytes = load64(gathered + at);
+            for (unsigned k = 0; k < TOGETHER; k++)
+                counts[k][bytes >> 8 * k & 255]++;
         }
-        if (size - at < DEFLATE_WORD)
-            here &= ~(~0ull << (size - at));
-        for (; here != 0; here &= here - 1)
-            counts[0][block[at + (size_t)__builtin_ctzll(here)]]++;
+        for (; at < size; at++)
+            counts[0][gathered[at]]++;
     }
-    for (int i = 0; i < DEFLATE_LITERALS; i++)
-        uses[i] = counts[0][i] + counts[1][i] + counts[2][i] + counts[3][i];
+    for (int k = 0; k < TOGETHER; k++)
+        for (int i = 0; i < DEFLATE_LITERALS; i++)
+            uses[i] += by * counts[k][i];
 }
 
 /* 16 log2(VALUE) for values from 1 on, linear between powers of two. Integers give the same result everywhere. */
@@ -262,24 +281,54 @@ static struct literals price_literals(struct deflate_workspace *work)
         unsigned price = all - (uses > 0 ? log2_sixteenths(uses) : 0);
         price = price > PRICE_MIN ? price : PRICE_MIN;
         price = price < PRICE_MAX ? price : PRICE_MAX;
-        work->prices[i] = (uint16_t)price;
+        work->prices[i] = (uint8_t)price;
         sum += (uint64_t)price * uses;
         lowest = price < lowest ? price : lowest;
     }
     return (struct literals){total, sum, lowest};
 }
 
+#ifdef __AVX512VBMI2__
+
+INLINE raw look_up(const raw table[4], raw bytes, __mmask64 used)
+{
+    const raw first = _mm512_maskz_permutex2var_epi8(used, table[0], bytes, table[1]);
+    const raw last = _mm512_permutex2var_epi8(table[2], bytes, table[3]);
+    return _mm512_mask_mov_epi8(first, used & _mm512_movepi8_mask(bytes), last);
+}
+
+/* The prices of those of DEFLATE_WORD bytes whose bits are set. */
+INLINE unsigned sum_prices(const uint8_t *prices, const uint8_t *bytes, uint64_t bits)
+{
+    raw table[4];
+    memcpy(table, prices, sizeof table);
+    const raw all = look_up(table, _mm512_maskz_loadu_epi8(bits, bytes), bits);
+    return (unsigned)_mm512_reduce_add_epi64(_mm512_sad_epu8(all, _mm512_setzero_si512()));
+}
+
+#else
+
+static unsigned sum_prices(const uint8_t *prices, const uint8_t *bytes, uint64_t bits)
+{
+    unsigned sum = 0;
+    for (; bits != 0; bits >>= 1, bytes++)
+        sum += prices[*bytes] & -(unsigned)(bits & 1);
+    return sum;
+}
+
+#endif
+
 /* The price of the bytes from FROM to TO without other repetitions than runs. It stops where it exceeds ENOUGH. */
 static unsigned price_bytes(const struct deflate_workspace *work, const uint8_t *block, size_t from, size_t to,
                             unsigned enough)
 {
     unsigned price = 0;
-    for (size_t i = from; i < to && price <= enough; i++) {
-        const uint64_t runs = work->runs[i / DEFLATE_WORD] >> i % DEFLATE_WORD;
-        if ((runs & 1) == 0)
-            price += work->prices[block[i]];
-        else if (i == 0 || !has(work->runs, i - 1))
-            price += RUN_PRICE;
+    for (size_t at = from; at < to && price <= enough; at += DEFLATE_WORD) {
+        const uint64_t here = to - at < DEFLATE_WORD ? ~(~0ull << (to - at)) : ~0ull;
+        const uint64_t runs = bits_from(work->runs, at);
+        const uint64_t begun = runs << 1 | (at > 0 && has(work->runs, at - 1));
+        price += RUN_PRICE * (unsigned)__builtin_popcountll(runs & ~begun & here);
+        price += sum_prices(work->prices, block + at, here & ~runs);
     }
     return price;
 }
@@ -315,18 +364,26 @@ static size_t equal_length(const uint8_t *a, const uint8_t *b, size_t limit)
  * bytes and is not too far. No branch depends on the bytes. */
 static void find_candidates(struct deflate_workspace *work, const uint8_t *block, size_t size, const uint64_t *chosen)
 {
-    size_t count = 0;
+    size_t places = 0, count = 0;
+    for (size_t word = 0; word * DEFLATE_WORD < size; word++) {
+        uint64_t left = chosen[word];
+        const size_t end = places + (size_t)__builtin_popcountll(left);
+        for (; places < end; places += PLACES_TOGETHER)
+            for (size_t i = 0; i < PLACES_TOGETHER; i++, left &= left - 1)
+                work->candidates[places + i].place =
+                    (uint16_t)(word * DEFLATE_WORD + (size_t)__builtin_ctzll(left | 1ull << 63));
+        places = end;
+    }
     memset(work->latest, 0, sizeof work->latest);
-    for (size_t word = 0; word * DEFLATE_WORD < size; word++)
-        for (uint64_t left = chosen[word]; left != 0; left &= left - 1) {
-            const size_t place = word * DEFLATE_WORD + (size_t)__builtin_ctzll(left);
-            const uint64_t here = load64(block + place);
-            uint16_t *latest = &work->latest[hash(here)];
-            const size_t from = *latest > 0 ? *latest - 1u : place; /* a place that has none counts as its own */
-            work->candidates[count] = (struct deflate_candidate){(uint16_t)place, (uint16_t)from};
-            count += (size_t)((load64(block + from) == here) & (place - from <= WINDOW) & (from != place));
-            *latest = (uint16_t)(place + 1);
-        }
+    for (size_t i = 0; i < places; i++) {
+        const size_t place = work->candidates[i].place;
+        const uint64_t here = load64(block + place);
+        uint16_t *latest = &work->latest[hash(here)];
+        const size_t from = *latest > 0 ? *latest - 1u : place; /* a place that has none counts as its own */
+        work->candidates[count] = (struct deflate_candidate){(uint16_t)place, (uint16_t)from};
+        count += (size_t)((load64(block + from) == here) & (place - from <= WINDOW) & (from != place));
+        *latest = (uint16_t)(place + 1);
+    }
     work->candidate_count = count;
 }
 
@@ -407,7 +464,12 @@ static void split(struct deflate_workspace *work, const uint8_t *block, size_t s
     const size_t words = (size - 1) / DEFLATE_WORD + 1;
     mark(work, block, size, before, pixel);
     find_runs(work, words, LONG_RUN, work->uncounted);
-    count_bytes(block, size, work->uncounted, work->litlen_uses);
+    memset(work->litlen_uses, 0, sizeof work->litlen_uses);
+    memset(work->distance_uses, 0, sizeof work->distance_uses);
+    for (size_t word = 0; word < words; word++)
+        work->counted[word] = ~work->uncounted[word];
+    work->counted[words - 1] &= ~0ull >> (DEFLATE_WORD - 1 - (size - 1) % DEFLATE_WORD);
+    count_bytes(block, words, work->counted, 1, work->litlen_uses);
     const struct literals literals = price_literals(work);
     unsigned least = (RUN_PRICE + literals.lowest - 1) / literals.lowest;
     least = least > DEFLATE_LEAST ? least : DEFLATE_LEAST;
@@ -421,22 +483,21 @@ static void split(struct deflate_workspace *work, const uint8_t *block, size_t s
         work->candidate_count = 0;
     }
     memset(work->sequenced, 0, words * sizeof *work->sequenced);
-    memset(work->litlen_uses + DEFLATE_LITERALS, 0, (DEFLATE_LITLENS - DEFLATE_LITERALS) * sizeof *work->litlen_uses);
-    memset(work->distance_uses, 0, sizeof work->distance_uses);
     find_sequences(work, block, size, pixel);
     work->litlen_uses[DEFLATE_END] = 1;
 
-    /* Count the literals: those in long runs were not counted, and those in repetitions were. */
+    /* The literals in long runs were not counted, and the bytes of repetitions were. */
     for (size_t word = 0; word < words; word++)
-        for (uint64_t left = work->uncounted[word] ^ work->sequenced[word]; left != 0; left &= left - 1) {
-            const size_t at = word * DEFLATE_WORD + (size_t)__builtin_ctzll(left);
-            work->litlen_uses[block[at]] += has(work->sequenced, at) ? UINT32_MAX : 1;
-        }
+        work->counted[word] = work->uncounted[word] & ~work->sequenced[word];
+    count_bytes(block, words, work->counted, 1, work->litlen_uses);
+    for (size_t word = 0; word < words; word++)
+        work->counted[word] = work->sequenced[word] & ~work->uncounted[word];
+    count_bytes(block, words, work->counted, UINT32_MAX, work->litlen_uses);
 }
 
 /* ---- Bits ---- */
 
-#ifdef __AVX512VBMI__
+#ifdef __AVX512VBMI2__
 
 enum { TOGETHER_MIN = 16 }; /* from so many literals on, vectors are faster */
 
@@ -456,13 +517,6 @@ static struct byte_codes split_codes(const uint32_t *literals)
     memcpy(codes.low, bytes[0], sizeof codes.low);
     memcpy(codes.high, bytes[1], sizeof codes.high);
     return codes;
-}
-
-INLINE raw look_up(const raw table[4], raw bytes, __mmask64 used)
-{
-    const raw first = _mm512_maskz_permutex2var_epi8(used, table[0], bytes, table[1]);
-    const raw last = _mm512_permutex2var_epi8(table[2], bytes, table[3]);
-    return _mm512_mask_mov_epi8(first, used & _mm512_movepi8_mask(bytes), last);
 }
 
 /* Write COUNT literals, at most 64. The codes of two are joined, then those of four: at most 48 bits. */
@@ -520,13 +574,13 @@ static void write(const struct deflate_workspace *work, const uint8_t *block, st
 {
     const uint32_t *literals = work->literals;
     struct deflate_writer out = *to;
-#ifdef __AVX512VBMI__
+#ifdef __AVX512VBMI2__
     const struct byte_codes codes = split_codes(literals);
 #endif
     for (size_t i = 0; i < work->count; i++) {
         const struct deflate_sequence *s = &work->sequences[i];
         size_t at = 0;
-#ifdef __AVX512VBMI__
+#ifdef __AVX512VBMI2__
         for (size_t part; s->literals - at >= TOGETHER_MIN; at += part) {
             part = s->literals - at < DEFLATE_WORD ? s->literals - at : DEFLATE_WORD;
             write_together(&codes, block + at, part, &out);

@@ -38,8 +38,8 @@ struct deflate_candidate {
     uint16_t place, from;
 };
 
-/* One bit for each byte of a block, and a word of zeros. */
-typedef uint64_t deflate_bits[DEFLATE_WORDS + 1];
+/* One bit for each byte of a block, a word of zeros, and one that may be read. */
+typedef uint64_t deflate_bits[DEFLATE_WORDS + 2];
 
 /* The scratch memory of a thread. It keeps nothing from one block to the next. */
 struct deflate_workspace {
@@ -51,13 +51,15 @@ struct deflate_workspace {
     deflate_bits starts;               /* of runs that are long enough: from here on, so many bytes are the same */
     deflate_bits runs;                 /* the bytes of these runs */
     deflate_bits uncounted, sequenced; /* the bytes of long runs; those of repetitions */
+    deflate_bits counted;              /* the bytes that are counted now */
     deflate_bits hashed;               /* where other repetitions are looked for */
-    struct deflate_candidate candidates[DEFLATE_BLOCK]; /* in the order of their places */
+    /* In the order of their places, and room for four more. */
+    struct deflate_candidate candidates[DEFLATE_BLOCK + 4];
     size_t candidate_count;
     uint16_t latest[1 << DEFLATE_HASH_BITS]; /* 1 + the latest place with that hash; 0: none yet */
     struct deflate_sequence sequences[DEFLATE_SEQUENCES];
     size_t count, literal; /* sequences; the first byte that no sequence holds */
-    uint16_t prices[DEFLATE_LITERALS];
+    uint8_t prices[DEFLATE_LITERALS];
     uint32_t litlen_uses[DEFLATE_LITLENS], distance_uses[DEFLATE_DISTANCES];
     /* Codes: their number of bits, and from bit 8 on the bits. The lowest is written first. Those of lengths have their
      * extra bits. */
