@@ -22,6 +22,14 @@ static inline unsigned big16(const uint8_t *bytes)
     return (unsigned)bytes[0] << 8 | bytes[1];
 }
 
+/* The little-endian number in the 8 bytes at BYTES. */
+static inline uint64_t little64(const uint8_t *bytes)
+{
+    uint64_t number;
+    memcpy(&number, bytes, sizeof number);
+    return le64toh(number);
+}
+
 /* The number in the COUNT bytes at BYTES, at most 4, big-endian or little-endian. */
 static inline uint32_t bytes_number(const uint8_t *bytes, size_t count, bool big)
 {

@@ -3,6 +3,7 @@
  * The inner loops of the deflate, compiled once for each instruction set. deflate.h defines what they do. */
 #include "png/loops.h"
 
+#include "base/bytes.h"
 #include "base/vector/vector.h"
 #include "png/filter.h"
 
@@ -26,13 +27,6 @@ enum {
     GAIN_PART_FEW = 80,
     PLACES_TOGETHER = 4, /* are listed without a branch */
 };
-
-static uint64_t load64(const uint8_t *bytes)
-{
-    uint64_t value;
-    memcpy(&value, bytes, sizeof value);
-    return le64toh(value);
-}
 
 /* ---- Bit sets ---- */
 
@@ -243,7 +237,7 @@ static void count_bytes(const uint8_t *block, size_t words, const uint64_t *bits
         for (size_t word = first; word < words && word < first + WORDS; word++)
             size += gather(block + word * DEFLATE_WORD, bits[word], gathered + size);
         for (; at + TOGETHER <= size; at += TOGETHER) {
-            const uint64_t bytes = load64(gathered + at);
+            const uint64_t bytes = little64(gathered + at);
             for (unsigned k = 0; k < TOGETHER; k++)
                 counts[k][bytes >> 8 * k & 255]++;
         }
@@ -351,7 +345,7 @@ static size_t equal_length(const uint8_t *a, const uint8_t *b, size_t limit)
 {
     size_t length = 0;
     for (; length + 8 <= limit; length += 8) {
-        const uint64_t difference = load64(a + length) ^ load64(b + length);
+        const uint64_t difference = little64(a + length) ^ little64(b + length);
         if (difference != 0)
             return length + (size_t)__builtin_ctzll(difference) / 8;
     }
@@ -377,11 +371,11 @@ static void find_candidates(struct deflate_workspace *work, const uint8_t *block
     memset(work->latest, 0, sizeof work->latest);
     for (size_t i = 0; i < places; i++) {
         const size_t place = work->candidates[i].place;
-        const uint64_t here = load64(block + place);
+        const uint64_t here = little64(block + place);
         uint16_t *latest = &work->latest[hash(here)];
         const size_t from = *latest > 0 ? *latest - 1u : place; /* a place that has none counts as its own */
         work->candidates[count] = (struct deflate_candidate){(uint16_t)place, (uint16_t)from};
-        count += (size_t)((load64(block + from) == here) & (place - from <= WINDOW) & (from != place));
+        count += (size_t)((little64(block + from) == here) & (place - from <= WINDOW) & (from != place));
         *latest = (uint16_t)(place + 1);
     }
     work->candidate_count = count;

@@ -8,6 +8,7 @@
  *   the end of a block      a length of 0 */
 #include "png/inflate.h"
 
+#include "base/bytes.h"
 #include "base/clones.h"
 #include "base/inline.h"
 
@@ -26,23 +27,16 @@ static const uint16_t distance_base[DISTANCES] = {1,    2,    3,    4,    5,    
 
 /* ---- Bits ---- */
 
-static inline uint64_t load64(const uint8_t *from)
-{
-    uint64_t value;
-    memcpy(&value, from, sizeof value);
-    return le64toh(value);
-}
-
 /* At least 57 bits of the stream from BIT on. Zeros follow the stream. */
 static uint64_t peek(const struct inflate_decoder *decoder, uint64_t bit)
 {
     const size_t at = bit / 8;
     uint8_t last[8] = {0};
     if (at + sizeof last <= decoder->size)
-        return load64(decoder->bytes + at) >> bit % 8;
+        return little64(decoder->bytes + at) >> bit % 8;
     if (at < decoder->size)
         memcpy(last, decoder->bytes + at, decoder->size - at);
-    return load64(last) >> bit % 8;
+    return little64(last) >> bit % 8;
 }
 
 static inline uint64_t take(const struct inflate_decoder *decoder, uint64_t *bit, unsigned bits)
@@ -318,7 +312,7 @@ INLINE void repeat(uint8_t *out, size_t distance, size_t size)
     } else {
         /* A word that repeats them, and the largest multiple of the distance that it holds. */
         static const uint8_t steps[8] = {0, 8, 8, 6, 8, 5, 6, 7};
-        uint64_t word = load64(from) & (((uint64_t)1 << 8 * distance) - 1);
+        uint64_t word = little64(from) & (((uint64_t)1 << 8 * distance) - 1);
         for (size_t bits = 8 * distance; bits < 64; bits *= 2)
             word |= word << bits;
         word = htole64(word);
@@ -352,7 +346,7 @@ struct bits {
 /* Hold at least 56 bits. */
 INLINE void refill(struct bits *bits)
 {
-    bits->buffer |= load64(bits->in) << bits->held;
+    bits->buffer |= little64(bits->in) << bits->held;
     bits->in += (63 - bits->held) >> 3;
     bits->held |= 56;
 }
