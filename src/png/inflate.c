@@ -15,7 +15,7 @@
 #include <endian.h>
 #include <string.h>
 
-enum { END_OF_BLOCK = 256, LENGTHS = 29, LITERALS = 257 + LENGTHS, DISTANCES = 30, LENGTH_MAX = 258, JOINED = 3 };
+enum { END_OF_BLOCK = 256, LENGTHS = 29, LITERALS = 257 + LENGTHS, DISTANCES = 30 };
 
 static const uint16_t length_base[LENGTHS] = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
                                               31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
@@ -64,6 +64,15 @@ static uint32_t make_entry(int symbol, int length, bool is_distance)
     return (uint32_t)length_base[i] << 16 | bits << 8 | (bits + length_extra[i]);
 }
 
+/* The next code of LENGTH bits. The stream has the bits in reverse, so the carry of the addition goes down. */
+static uint32_t next_code(uint32_t reversed, int length)
+{
+    uint32_t carry = 1u << (length - 1);
+    for (; reversed & carry; carry >>= 1)
+        reversed ^= carry;
+    return reversed | carry;
+}
+
 /* Set a code, and its table of BITS bits, from the lengths of COUNT symbols. Returns how many codes of INFLATE_CODE_MAX
  * bits are unused, which is below 0 if the lengths do not fit. */
 static int make_code(struct inflate_code *code, uint32_t *table, int bits, const uint8_t *lengths, int count)
@@ -88,22 +97,14 @@ static int make_code(struct inflate_code *code, uint32_t *table, int bits, const
         if (lengths[i] != 0)
             code->list[next[lengths[i]]++] = (uint16_t)i;
 
-    /* A table of LENGTH bits is that of one bit less, twice, with the codes of that length put in. The stream has the
-     * bits of a code in reverse, so the carry of an addition goes down. */
+    /* A table of LENGTH bits is that of one bit less, twice, with the codes of that length put in. */
     uint32_t reversed = 0;
     const uint16_t *symbol = code->list;
     table[0] = 0;
     for (int length = 1; length <= bits; length++) {
         memcpy(table + ((size_t)1 << (length - 1)), table, sizeof *table << (length - 1));
-        for (int i = 0; i < code->count[length]; i++) {
-            uint32_t carry = 1u << (length - 1);
+        for (int i = 0; i < code->count[length]; i++, reversed = next_code(reversed, length))
             table[reversed] = make_entry(*symbol++, length, is_distance);
-            while (reversed & carry) {
-                reversed ^= carry;
-                carry >>= 1;
-            }
-            reversed |= carry;
-        }
     }
     return unused;
 }
@@ -197,12 +198,7 @@ static bool read_codes(struct inflate_decoder *decoder, uint64_t *bit)
                 continue;
             for (uint32_t i = reversed; i < 1 << PRECODE_BITS; i += 1u << length)
                 table[i] = (uint8_t)(symbol << 3 | length);
-            uint32_t carry = 1u << (length - 1);
-            while (reversed & carry) {
-                reversed ^= carry;
-                carry >>= 1;
-            }
-            reversed |= carry;
+            reversed = next_code(reversed, length);
         }
     int i = 0, used = 0; /* of two codes; random bits have used up both after a few lengths */
     while (i < all && used <= 2 << INFLATE_CODE_MAX) {
