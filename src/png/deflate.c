@@ -10,11 +10,9 @@
 #include <stdlib.h>
 
 enum {
-    PRECODES = 19,
     /* With codes of at most 12 bits, four literals and the bits of an unfinished byte fit in 64 bits: 4 x 12 + 7. A
      * length and a distance with their extra bits fit too: 12 + 5 + 12 + 13 + 7. */
     CODE_MAX = 12,
-    PRECODE_MAX = 7,  /* the most that 3 bits hold */
     BLOCK_SLACK = 16, /* bytes after the end for writes of 8 bytes at once, and for an empty block */
 };
 
@@ -229,11 +227,6 @@ static int describe_codes(const uint8_t *lengths, int count, uint16_t *items)
     return used;
 }
 
-/* The order of the lengths of the third code: rare ones last. */
-static const uint8_t precode_order[PRECODES] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
-
-static const unsigned precode_extra[PRECODES] = {[16] = 2, [17] = 3, [18] = 7};
-
 /* Make all codes of the block. Returns the bits of the block, its codes included. */
 static uint64_t make_codes(const struct deflate_workspace *work, struct codes *codes)
 {
@@ -277,7 +270,7 @@ static void write_code(struct deflate_writer *out, struct code code)
 static void write_description(const struct codes *codes, bool last, struct deflate_writer *out)
 {
     deflate_put(out, last | 2u << 1, 3); /* a block with codes of its own */
-    deflate_put(out, (uint64_t)(codes->litlen_count - 257), 5);
+    deflate_put(out, (uint64_t)(codes->litlen_count - DEFLATE_LENGTH_FIRST), 5);
     deflate_put(out, (uint64_t)(codes->distance_count - 1), 5);
     deflate_put(out, (uint64_t)(codes->precode_count - 4), 4);
     deflate_flush(out);

@@ -11,19 +11,10 @@
 #include "base/bytes.h"
 #include "base/clones.h"
 #include "base/inline.h"
+#include "png/symbols.h"
 
 #include <endian.h>
 #include <string.h>
-
-enum { END_OF_BLOCK = 256, LENGTHS = 29, LITERALS = 257 + LENGTHS, DISTANCES = 30 };
-
-static const uint16_t length_base[LENGTHS] = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
-                                              31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
-static const uint8_t length_extra[LENGTHS] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
-                                              2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
-static const uint16_t distance_base[DISTANCES] = {1,    2,    3,    4,    5,    7,    9,    13,    17,    25,
-                                                  33,   49,   65,   97,   129,  193,  257,  385,   513,   769,
-                                                  1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
 
 /* ---- Bits ---- */
 
@@ -49,19 +40,19 @@ static inline uint64_t take(const struct inflate_decoder *decoder, uint64_t *bit
 /* ---- Codes ---- */
 
 /* The entry of a symbol whose code has LENGTH bits. */
-static uint32_t make_entry(int symbol, int length, bool is_distance)
+static uint32_t make_entry(unsigned symbol, int length, bool is_distance)
 {
-    const uint32_t bits = (uint32_t)length;
-    if (symbol >= (is_distance ? DISTANCES : LITERALS))
+    const uint32_t bits = (uint32_t)length, own = bits << 8 | bits;
+    if (symbol >= (is_distance ? DEFLATE_DISTANCES : DEFLATE_LITLENS))
         return 0;
     if (is_distance)
-        return (uint32_t)distance_base[symbol] << 16 | bits << 8 | (bits + (symbol < 4 ? 0 : (uint32_t)symbol / 2 - 1));
-    if (symbol < END_OF_BLOCK)
-        return (uint32_t)symbol << 8 | 1 << 5 | bits;
-    if (symbol == END_OF_BLOCK)
-        return bits << 8 | bits;
-    const int i = symbol - END_OF_BLOCK - 1;
-    return (uint32_t)length_base[i] << 16 | bits << 8 | (bits + length_extra[i]);
+        return (1 + deflate_base(symbol, DISTANCE_STEPS)) << 16 | (own + deflate_extra(symbol, DISTANCE_STEPS));
+    if (symbol <= DEFLATE_END)
+        return symbol < DEFLATE_END ? symbol << 8 | 1 << 5 | bits : own;
+    const unsigned i = symbol - DEFLATE_LENGTH_FIRST;
+    if (i == LENGTH_LAST)
+        return (uint32_t)DEFLATE_LENGTH_MAX << 16 | own;
+    return (DEFLATE_LENGTH_MIN + deflate_base(i, LENGTH_STEPS)) << 16 | (own + deflate_extra(i, LENGTH_STEPS));
 }
 
 /* The next code of LENGTH bits. The stream has the bits in reverse, so the carry of the addition goes down. */
@@ -159,13 +150,13 @@ static bool set_codes(struct inflate_decoder *decoder, const uint8_t *lengths, i
 
 /* ---- Headers ---- */
 
-enum { PRECODE = 19, PRECODE_BITS = 7, REPEAT = 16 }; /* REPEAT: the symbol for the length before */
+enum { REPEAT = 16 }; /* the symbol for the length before */
 
 /* The lengths of the code of lengths, 3 bits each, from BITS on. Do they use that code up? */
 static inline bool is_precode_whole(uint64_t bits, int count)
 {
     /* Each length uses a part of 2^7 codes. The table has the sums for three lengths. */
-#define PART(sum, length) ((sum) + ((length) == 0 ? 0 : 1 << PRECODE_BITS >> (length)))
+#define PART(sum, length) ((sum) + ((length) == 0 ? 0 : 1 << PRECODE_MAX >> (length)))
 #define PARTS(sum)                                                                                                     \
     PART(sum, 0), PART(sum, 1), PART(sum, 2), PART(sum, 3), PART(sum, 4), PART(sum, 5), PART(sum, 6), PART(sum, 7)
 #define PARTS2(sum)                                                                                                    \
@@ -175,40 +166,39 @@ static inline bool is_precode_whole(uint64_t bits, int count)
                                       PARTS2(PART(0, 4)), PARTS2(PART(0, 5)), PARTS2(PART(0, 6)), PARTS2(PART(0, 7))};
     unsigned sum = 0;
     bits &= ((uint64_t)1 << 3 * count) - 1;
-    for (int i = 0; i < PRECODE; i += 3, bits >>= 9)
+    for (int i = 0; i < PRECODES; i += 3, bits >>= 9)
         sum += sums[bits & 511];
-    return sum == 1 << PRECODE_BITS;
+    return sum == 1 << PRECODE_MAX;
 }
 
 /* Read the lengths of both codes, behind the block's type at *BIT. */
 static bool read_codes(struct inflate_decoder *decoder, uint64_t *bit)
 {
-    static const uint8_t order[PRECODE] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
-    const int literals = 257 + (int)take(decoder, bit, 5), distances = 1 + (int)take(decoder, bit, 5);
+    const int literals = DEFLATE_LENGTH_FIRST + (int)take(decoder, bit, 5), distances = 1 + (int)take(decoder, bit, 5);
     const int precodes = 4 + (int)take(decoder, bit, 4), all = literals + distances;
-    uint8_t precode[PRECODE] = {0}, lengths[LITERALS + DISTANCES + 138], table[1 << PRECODE_BITS];
-    if (literals > LITERALS || distances > DISTANCES || !is_precode_whole(peek(decoder, *bit), precodes))
+    uint8_t precode[PRECODES] = {0}, lengths[DEFLATE_LITLENS + DEFLATE_DISTANCES + 138], table[1 << PRECODE_MAX];
+    if (literals > DEFLATE_LITLENS || distances > DEFLATE_DISTANCES || !is_precode_whole(peek(decoder, *bit), precodes))
         return false;
     for (int i = 0; i < precodes; i++)
-        precode[order[i]] = (uint8_t)take(decoder, bit, 3);
+        precode[precode_order[i]] = (uint8_t)take(decoder, bit, 3);
     uint32_t reversed = 0;
-    for (int length = 1; length <= PRECODE_BITS; length++)
-        for (int symbol = 0; symbol < PRECODE; symbol++) {
+    for (int length = 1; length <= PRECODE_MAX; length++)
+        for (int symbol = 0; symbol < PRECODES; symbol++) {
             if (precode[symbol] != length)
                 continue;
-            for (uint32_t i = reversed; i < 1 << PRECODE_BITS; i += 1u << length)
+            for (uint32_t i = reversed; i < 1 << PRECODE_MAX; i += 1u << length)
                 table[i] = (uint8_t)(symbol << 3 | length);
             reversed = next_code(reversed, length);
         }
     int i = 0, used = 0; /* of two codes; random bits have used up both after a few lengths */
     while (i < all && used <= 2 << INFLATE_CODE_MAX) {
-        static const uint8_t bits[] = {2, 3, 7}, least[] = {3, 3, 11};
-        const uint8_t next = table[peek(decoder, *bit) & ((1 << PRECODE_BITS) - 1)];
+        static const uint8_t least[] = {3, 3, 11};
+        const uint8_t next = table[peek(decoder, *bit) & ((1 << PRECODE_MAX) - 1)];
         const int symbol = next >> 3;
         int count = 1, length = symbol;
         *bit += next & 7;
         if (symbol >= REPEAT) {
-            count = least[symbol - REPEAT] + (int)take(decoder, bit, bits[symbol - REPEAT]);
+            count = least[symbol - REPEAT] + (int)take(decoder, bit, precode_extra[symbol]);
             length = symbol > REPEAT ? 0 : i > 0 ? lengths[i - 1] : REPEAT;
         }
         if (length == REPEAT)
@@ -218,7 +208,7 @@ static bool read_codes(struct inflate_decoder *decoder, uint64_t *bit)
         i += count;
     }
     decoder->has_fixed_codes = false;
-    return i == all && lengths[END_OF_BLOCK] != 0 && set_codes(decoder, lengths, literals, distances);
+    return i == all && lengths[DEFLATE_END] != 0 && set_codes(decoder, lengths, literals, distances);
 }
 
 /* Blocks with fixed codes may be tiny, so the tables are kept from one to the next. */

@@ -6,6 +6,7 @@
 #define GPUCONV_PNG_LOOPS_H
 
 #include "base/vector/instruction_sets.h"
+#include "png/symbols.h"
 
 #include <endian.h>
 #include <stdint.h>
@@ -16,14 +17,7 @@ enum {
     DEFLATE_WORDS = 1023,                         /* words of a block's bit set */
     DEFLATE_BLOCK = DEFLATE_WORDS * DEFLATE_WORD, /* a stored block holds at most 65,535 bytes */
     DEFLATE_LEAST = 4,                            /* bytes of the shortest repetition, but for parts of a longer one */
-    DEFLATE_LENGTH_MIN = 3,
-    DEFLATE_LENGTH_MAX = 258,
     DEFLATE_HASH_BITS = 13,
-    DEFLATE_LITERALS = 256,
-    DEFLATE_END = 256, /* the symbol that ends a block */
-    DEFLATE_LENGTH_FIRST = 257,
-    DEFLATE_LITLENS = 286,
-    DEFLATE_DISTANCES = 30,
     /* Parts of a repetition are longer than DEFLATE_LEAST together. The last sequence has no repetition. */
     DEFLATE_SEQUENCES = DEFLATE_BLOCK / DEFLATE_LEAST + 2,
 };
@@ -93,36 +87,6 @@ static inline void deflate_flush(struct deflate_writer *out)
     out->next += out->count >> 3;
     out->waiting >>= out->count & ~7u;
     out->count &= 7;
-}
-
-/* ---- Lengths and distances ---- */
-
-static inline unsigned deflate_log2(unsigned value)
-{
-    return 31u - (unsigned)__builtin_clz(value);
-}
-
-/* Lengths minus 3 and distances minus 1 use the same scheme: one symbol for each value below 2^(STEPS+1), then 2^STEPS
- * symbols for each power of two. */
-static inline unsigned deflate_symbol(unsigned value, unsigned steps)
-{
-    if (value < 2u << steps)
-        return value;
-    const unsigned power = deflate_log2(value);
-    return ((power - steps) << steps) + (value >> (power - steps));
-}
-
-static inline unsigned deflate_extra(unsigned symbol, unsigned steps)
-{
-    return symbol < 2u << steps ? 0 : (symbol >> steps) - 1;
-}
-
-enum { LENGTH_STEPS = 2, DISTANCE_STEPS = 1, LENGTH_LAST = 28 };
-
-/* The longest repetition has a symbol of its own. */
-static inline unsigned deflate_length_symbol(unsigned length)
-{
-    return length == DEFLATE_LENGTH_MAX ? LENGTH_LAST : deflate_symbol(length - DEFLATE_LENGTH_MIN, LENGTH_STEPS);
 }
 
 /* ---- One instruction set ---- */
