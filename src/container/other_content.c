@@ -75,7 +75,7 @@ unsigned container_other_content_of(const struct jpeg_segment *segment)
     return 0;
 }
 
-/* ---- Behind the end ---- */
+/* ---- After the end ---- */
 
 /* The size of the padding. A second EOI counts too. */
 static size_t padding_size(const uint8_t *bytes, size_t size)

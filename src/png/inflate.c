@@ -171,7 +171,7 @@ static inline bool is_precode_whole(uint64_t bits, int count)
     return sum == 1 << PRECODE_MAX;
 }
 
-/* Read the lengths of both codes, behind the block's type at *BIT. */
+/* Read the lengths of both codes, which follow the block's type, at *BIT. */
 static bool read_codes(struct inflate_decoder *decoder, uint64_t *bit)
 {
     const int literals = DEFLATE_LENGTH_FIRST + (int)take(decoder, bit, 5), distances = 1 + (int)take(decoder, bit, 5);
@@ -226,7 +226,7 @@ static bool set_fixed_codes(struct inflate_decoder *decoder)
     return decoder->has_fixed_codes;
 }
 
-/* Read the header of a block, and set the state behind it. */
+/* Read the header of a block, and set the state after it. */
 static void read_header(struct inflate_decoder *decoder)
 {
     uint64_t bit = decoder->bit;
@@ -322,25 +322,25 @@ INLINE void put_literals(uint8_t *out, uint32_t entry, bool wide)
         memcpy(out, &bytes, sizeof bytes);
 }
 
-/* The next bits of the stream. Those above the first `held` ones are the stream's, too, or 0. */
+/* The next bits of the stream. Those above the first `available` ones are the stream's, too, or 0. */
 struct bits {
-    const uint8_t *in; /* what comes after the held bits */
+    const uint8_t *in; /* what comes after the available bits */
     uint64_t buffer;
-    unsigned held;
+    unsigned available;
 };
 
-/* Hold at least 56 bits. */
+/* Make at least 56 bits available. */
 INLINE void refill(struct bits *bits)
 {
-    bits->buffer |= little64(bits->in) << bits->held;
-    bits->in += (63 - bits->held) >> 3;
-    bits->held |= 56;
+    bits->buffer |= little64(bits->in) << bits->available;
+    bits->in += (63 - bits->available) >> 3;
+    bits->available |= 56;
 }
 
 INLINE void drop(struct bits *bits, unsigned count)
 {
     bits->buffer >>= count;
-    bits->held -= count;
+    bits->available -= count;
 }
 
 INLINE uint32_t look_up(const struct bits *bits, const uint32_t *table, int size)
@@ -419,7 +419,7 @@ INLINE void decode(struct inflate_decoder *decoder, const uint8_t *input, size_t
         repeat(at, distance * unit, length * unit);
         at += length * unit;
     }
-    decoder->bit = 8 * (uint64_t)((size_t)(bits.in - input) + first) - bits.held;
+    decoder->bit = 8 * (uint64_t)((size_t)(bits.in - input) + first) - bits.available;
     output->at = (size_t)(at - out) / unit;
 }
 

@@ -66,8 +66,8 @@ struct inflate_output {
 void inflate_begin(struct inflate_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t bit);
 
 /* Find a block with its own codes that begins at FROM or later, but before TO, and is not the last one. Set the decoder
- * behind its header, and *START to its place. Returns false if there is none, or too much looks like one. Some blocks
- * that no usual writer makes are not found. */
+ * to the end of its header, and *START to its place. Returns false if there is none, or too much looks like one. Some
+ * blocks that no usual writer makes are not found. */
 bool inflate_find(struct inflate_decoder *decoder, uint64_t from, uint64_t to, uint64_t *start);
 
 /* Decode to the bytes at OUT until the output is full, or a block ends at the bit STOP or later, or the stream ends or

@@ -126,7 +126,7 @@ def test_exif(test):
     note = b"Camera\0\0" + MARKER
     hidden(test, "maker's notes", jpeg(in_exif((0x927C, 7, len(note), note))), [], "EXIF", False)
     behind = b"Model\0" + data
-    hidden(test, "behind a text", jpeg(in_exif((0x0110, 2, len(behind), behind))), [data], "EXIF")
+    hidden(test, "after a text", jpeg(in_exif((0x0110, 2, len(behind), behind))), [data], "EXIF")
 
 
 def test_xmp(test):
@@ -171,7 +171,7 @@ def test_texts(test):
                 hidden(test, f"{kind}, {name}", png(text_chunk), [data], "text")
             hidden(test, f"{kind}, {name}", jpeg(segment(0xFE, value)), [data], "text")
         for head, kind_of_chunk in ((b"a\0\0", b"zTXt"), (b"a\0\1\0\0\0", b"iTXt")):
-            hidden(test, f"{kind} behind a stream", png(chunk(kind_of_chunk, head + zlib.compress(b"A text") + data)),
+            hidden(test, f"{kind} after a stream", png(chunk(kind_of_chunk, head + zlib.compress(b"A text") + data)),
                    [data], "text")
         for word in (b"raw profile type jpg", b"RAW PROFILE TYPE exif", b"Raw profile type thumb"):
             raw = b"\n" + word[17:] + b"\n%8d\n" % len(data) + data.hex().encode() + b"\n"
@@ -261,7 +261,7 @@ def test_profile(test):
             test.run("identity", source, target)
             test.equal(Image.open(target).info.get("icc_profile"), made, f"{source} to {target}: a longer profile")
     longer = struct.pack(">I", len(made) + len(data)) + made[4:] + data
-    hidden(test, "behind the tags", jpeg(*profile_segments(longer)), [data], "ICC profile", False)
+    hidden(test, "after the tags", jpeg(*profile_segments(longer)), [data], "ICC profile", False)
     count = struct.unpack(">I", made[128:132])[0]
     for name, place, size in (("far", 1 << 31, 100), ("long", 200, 1 << 31)):
         broken = made[:132] + struct.pack(">4sII", b"A2B0", place, size) + made[144:]

@@ -126,7 +126,7 @@ def test_png_to_png(test):
     for name in (b"sBIT", b"tIME"):
         test.check(name not in after, name)
     texts = [data for name, data in chunks("out.png") if name == b"iTXt"]
-    test.equal(texts[-1], b"Title\0\0\0en\0t\0A title", "a text behind the picture")
+    test.equal(texts[-1], b"Title\0\0\0en\0t\0A title", "a text after the picture")
     names = [name for name, _ in chunks("out.png")]
     test.check(max(names.index(name) for name in (b"iCCP", b"gAMA", b"cHRM")) < names.index(b"IDAT"), names)
     test.write("in.png", png(chunk(b"cICP", b"\1\r\0\1"), chunk(b"sRGB", b"\2"),
@@ -140,15 +140,15 @@ def test_png_to_png(test):
 
 
 def test_behind_end(test):
-    """Nothing behind IEND is read, where no checksum has been looked at; an output is always a file that is read."""
+    """Nothing after IEND is read, where no checksum has been looked at; an output is always a file that is read."""
     broken = bytearray(chunk(b"tEXt", b"Title\0hidden"))
     broken[-1] ^= 1
     for name, added in (("whole", chunk(b"tEXt", b"Title\0hidden")), ("damaged", bytes(broken)),
                         ("exif", chunk(b"eXIf", exif(6)))):
         test.write("in.png", png() + added)
         test.run("blur", "in.png", "out.png")
-        test.equal({kind for kind, _ in chunks("out.png")}, {b"IHDR", b"IDAT", b"IEND"}, f"behind IEND: {name}")
-        test.equal(Image.open("out.png").size, (WIDTH, HEIGHT), f"behind IEND: {name}")
+        test.equal({kind for kind, _ in chunks("out.png")}, {b"IHDR", b"IDAT", b"IEND"}, f"after IEND: {name}")
+        test.equal(Image.open("out.png").size, (WIDTH, HEIGHT), f"after IEND: {name}")
         test.run("blur", "out.png", "again.png")
 
 

@@ -35,7 +35,7 @@ def filtered_rows(path):
 
 
 def packed_row(kind, width, value, above):
-    """A row of one level behind row filter KIND, below a row of another level."""
+    """A row of one level after row filter KIND, below a row of another level."""
     first, rest = [(value, value), (value, 0), (value - above, value - above),
                    (value - above // 2, value - (value + above) // 2), (value - above, 0)][kind]
     return bytes([first % 256]) + bytes([rest % 256]) * (width - 1)

@@ -28,7 +28,7 @@ bool load_file(struct place *place, const uint8_t *file, size_t size, struct jpe
     return true;
 }
 
-/* Decode a file. *DECODED are the pixels, with guards before and behind; release them with free. */
+/* Decode a file. *DECODED are the pixels, with guards before and after; release them with free. */
 static enum outcome decode(struct place *place, const uint8_t *file, size_t size, struct jpeg_layout *layout,
                            uint8_t **decoded)
 {

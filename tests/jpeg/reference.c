@@ -38,7 +38,7 @@ static void fill_layout(const struct jpeg_compress_struct *jpeg, struct jpeg_lay
     }
 }
 
-/* Find the data of the scan: behind the segment SOS, up to the marker EOI. */
+/* Find the data of the scan: after the segment SOS, up to the marker EOI. */
 static void find_scan(struct reference *reference)
 {
     const uint8_t *file = reference->file;

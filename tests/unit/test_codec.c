@@ -962,7 +962,7 @@ static void test_indices_beyond_the_palette_are_black(void **state)
     }
 }
 
-/* A stream whose rows, or whose bytes behind the checksum, go on a little is read. One that ends before the last row,
+/* A stream whose rows, or whose bytes after the checksum, go on a little is read. One that ends before the last row,
  * or within the checksum, is not: by all alike. */
 static void test_a_long_stream_is_read_and_a_short_one_refused(void **state)
 {

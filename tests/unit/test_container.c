@@ -19,7 +19,7 @@
 
 /* ---- PNG ---- */
 
-/* A signature, IHDR of 13 bytes, an empty tEXt, IEND, and a chunk behind it. */
+/* A signature, IHDR of 13 bytes, an empty tEXt, IEND, and a chunk after it. */
 static struct blob make_png(void)
 {
     static const uint8_t header[PNG_HEADER_DATA] = {0, 0, 1, 2, 0, 0, 0, 3, 8, PNG_COLOUR, 0, 0, 1};
@@ -105,7 +105,7 @@ static const uint8_t jpeg[] = {
     0xff, 0xda, 0,    3,    'c',           /* SOS */
     1,    0xff, 0,    2,    0xff, 0xd3, 3, /* data, a stuffed FF, a restart */
     0xff, 0xc4, 0,    2,                   /* DHT */
-    0xff, 0xd9, 0xff, 0xe1,                /* EOI, and bytes behind it */
+    0xff, 0xd9, 0xff, 0xe1,                /* EOI, and bytes after it */
 };
 
 static void test_jpeg_walk(void **state)
@@ -422,14 +422,14 @@ static void test_inflate(void **state)
     assert_in_range(size, 10, sizeof packed);
     assert_int_equal(zlib_inflate(packed, size, out, sizeof out, NULL, &used), ZLIB_DONE);
     assert_int_equal(used, sizeof zeros);
-    assert_int_equal(zlib_inflate(packed, size + 1, out, sizeof out, NULL, &used), ZLIB_DONE); /* a byte behind it */
+    assert_int_equal(zlib_inflate(packed, size + 1, out, sizeof out, NULL, &used), ZLIB_DONE); /* a byte after it */
     assert_int_equal(zlib_inflate(packed, size, out, sizeof zeros - 1, NULL, &used), ZLIB_TOO_LARGE);
     assert_int_not_equal(zlib_inflate(packed, size - 1, out, sizeof out, NULL, &used), ZLIB_DONE);
     assert_int_equal(zlib_inflate(packed, size / 2, out, sizeof out, NULL, &used), ZLIB_DAMAGED);
     assert_int_equal(zlib_inflate(packed, ZLIB_HEAD, out, sizeof out, NULL, &used), ZLIB_UNKNOWN);
     size_t whole = size + 1;
     assert_int_equal(zlib_inflate_blob(packed, &whole, sizeof zeros, &blob), ZLIB_DONE); /* after several sizes */
-    assert_int_equal(whole, size); /* without the byte behind it */
+    assert_int_equal(whole, size);                                                       /* without the byte after it */
     assert_int_equal(blob.size, sizeof zeros);
     assert_memory_equal(blob.bytes, zeros, sizeof zeros);
     blob_free(&blob);

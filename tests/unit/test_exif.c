@@ -48,7 +48,7 @@ static struct block block_begin(bool big)
     return block;
 }
 
-/* Append a directory of COUNT empty entries, and return where it is. The next one's place, behind it, is 0. */
+/* Append a directory of COUNT empty entries, and return where it is. The next one's place, after it, is 0. */
 static size_t add_directory(struct block *block, int count)
 {
     const size_t at = block->size;
@@ -144,7 +144,7 @@ static void test_orientation(void **state)
     assert_int_equal(exif_orientation(&none), 1);
 }
 
-/* A block of the image's directory with a text, EXIF's and GPS's below it, and a thumbnail behind it. */
+/* A block of the image's directory with a text, EXIF's and GPS's below it, and a thumbnail after it. */
 static struct block make_full(bool big)
 {
     struct block block = block_begin(big);

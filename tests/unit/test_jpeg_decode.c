@@ -436,7 +436,7 @@ static void test_damage_is_declined(void **state)
         {"\x28", 1, true, 0},              /* any bits may fill the byte */
         {"\x2b\x2b", 2, false, 0},         /* a byte too many */
         {"\x2b\xff\0", 3, false, 0},       /* the same */
-        {"\x2e", 1, false, 0},             /* 00 1011 10: a code that ends behind the data */
+        {"\x2e", 1, false, 0},             /* 00 1011 10: a code that ends after the data */
         {"\x3f\xff\0\xff\0", 5, false, 0}, /* 00 111111 ...: there is no code of ones alone */
         {"\x3f\xe7\xfe\x7f\xe7\xfe\x7f\xe7\xfe\x7f", 10, false,
          0}, /* 11111111001: 16 zeros, until there are too many */

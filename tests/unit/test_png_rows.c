@@ -165,7 +165,7 @@ enum { WIDTH = 300, HEIGHT = 1200, ROW = 3 * WIDTH + 1, SPARE = ROW - 1 + (1 << 
 
 static const char header[] = "\0\0\1\54\0\0\4\260\10\2\0\0"; /* 300 x 1200 pixels of 3 channels */
 
-/* Deflate rows of noise in which each byte repeats at times, and MORE bytes behind them. */
+/* Deflate rows of noise in which each byte repeats at times, and MORE bytes after them. */
 static uint8_t *make_stream(ptrdiff_t more, unsigned filter, size_t *size)
 {
     enum { MAX = ROW * HEIGHT + SPARE + 1 };

@@ -42,7 +42,7 @@ static void test_first_and_last_character_of_each_length_are_utf8(void **state)
         {"\xe0\xa0\x80", 3},
         {"\xed\x9f\xbf", 3}, /* U+0800, U+D7FF: the last before the surrogates */
         {"\xee\x80\x80", 3},
-        {"\xef\xbf\xbf", 3},     /* U+E000: the first behind them; U+FFFF */
+        {"\xef\xbf\xbf", 3},     /* U+E000: the first after them; U+FFFF */
         {"\xf0\x90\x80\x80", 4}, /* U+10000 */
         {"\xf4\x8f\xbf\xbf", 4}, /* U+10FFFF */
     };
@@ -50,7 +50,7 @@ static void test_first_and_last_character_of_each_length_are_utf8(void **state)
         const size_t size = strlen(characters[i].text);
         assert_int_equal(size, characters[i].length);
         assert_int_equal(length_of(characters[i].text, size), characters[i].length);
-        assert_int_equal(length_of(characters[i].text, size + 1), characters[i].length); /* the NUL behind it */
+        assert_int_equal(length_of(characters[i].text, size + 1), characters[i].length); /* the NUL after it */
         for (size_t cut = 0; cut < size; cut++)
             assert_int_equal(length_of(characters[i].text, cut), 0);
     }
@@ -274,7 +274,7 @@ static void test_a_text_begins_behind_its_byte_order_mark(void **state)
          8, 3},
         {"1 2\r", 4, 0},    /* a line end that was cut */
         {"1\r2\n3", 5, 0},  /* a name may hold a CR */
-        {"ab\0cd\0", 6, 0}, /* names with NUL bytes behind */
+        {"ab\0cd\0", 6, 0}, /* names with NUL bytes after them */
         {"a\0bc\0", 5, 0},
         {"\0", 1, 0},
         {"\0\0\0\0", 4, 0},
