@@ -81,7 +81,7 @@ struct job_result {
     uint64_t dropped_on_read;              /* metadata of the input that are not carried, as in struct metadata */
     uint64_t dropped_on_write;             /* metadata that the output's format does not hold */
 
-    /* Of the output in place, if there is a report; else empty. */
+    /* The SHA-256 of the output in place. Empty if there is no report. */
     char sha256[SHA256_DIGEST_STRING_LENGTH];
 };
 

@@ -27,10 +27,10 @@ struct png_reader {
     struct png_picture picture;
     size_t row_bytes; /* without the filter */
 
-    struct png_raw *raw; /* of the fetch, as the next field */
+    struct png_raw *raw; /* the fetch uses this field and the next one */
     size_t left;         /* bytes to fetch */
 
-    /* Of the read. */
+    /* The read uses the fields from here on. */
     pthread_mutex_t mutex; /* for these */
     pthread_cond_t changed;
     int undone[COLUMNS]; /* rows in each column */

@@ -14,11 +14,12 @@
  * 1. Same bytes. Byte i is the same at distance d if the band has a byte i - d, and both are equal. d is 1, or the
  *    bytes of a pixel.
  * 2. Long runs: 8 or more bytes of the block that are the same at one of these distances.
- * 3. Prices. Of the T bytes outside of long runs, U have a value. Its price is L(T) - L(U), at least 16 and at most
- *    240. L(x) is 16 log2(x), linear between powers of two and rounded down. L(0) is 0.
+ * 3. Prices. Let T be the number of bytes outside of long runs. If U of them have a value, the price of this value is
+ *    L(T) - L(U), at least 16 and at most 240. L(x) is 16 log2(x), linear between powers of two and rounded down. L(0)
+ *    is 0.
  * 4. Runs. The least length is 128 over the lowest price, rounded up, 4 to 8. A run begins where so many bytes are the
  *    same at one of the distances. It has the distance at which more bytes are the same, or else distance 1, and ends
- *    with these bytes. In a run are the bytes that follow some place where a run begins, up to the least length.
+ *    with these bytes. From each place where a run begins, as many bytes as the least length are in a run.
  * 5. Other repetitions begin at chosen places. A place is chosen by its next 8 bytes b0 to b7, which must be in the
  *    block. Let m be the sum of 3^i b_i: the place is chosen if m mod 4 is 1. It is also chosen if the sum of the
  *    differences is 12 or more: b, or 256 - b if that is smaller, and at most 31. A place's candidate is the latest

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most bytes of a pixel: four samples of 16 bits. Rows to filter have as many zeros before them. */
+/* The size of the largest pixel, in bytes: four samples of 16 bits. Rows to filter have as many zeros before them. */
 enum { PNG_PIXEL_MAX = 8 };
 
 /* Filters are numbered from 0. Several rows at once are faster than one by one. */
@@ -17,8 +17,9 @@ enum { PNG_FILTERS = 5, PNG_ROWS = 8 };
 struct deflate_workspace;
 
 /* Filter ROW with the filter whose sum of magnitudes of differences is smallest; each counts at most 31. ABOVE is the
- * row above, or zeros for the first row. Both have SIZE bytes, and PNG_PIXEL_MAX zeros before them. Write the filter's
- * number and the filtered row to OUT, 1 + SIZE bytes. A pixel has PIXEL bytes. WORK says for which processor. */
+ * row above, or zeros for the first row. Both rows have SIZE bytes. Before each are PNG_PIXEL_MAX zeros. Write the
+ * filter's number and the filtered row to OUT, 1 + SIZE bytes. A pixel has PIXEL bytes. WORK says for which
+ * processor. */
 void png_filter(const struct deflate_workspace *work, const uint8_t *row, const uint8_t *above, size_t size,
                 size_t pixel, uint8_t *out);
 
@@ -28,7 +29,7 @@ struct png_columns {
     size_t size, pixel, first, last;
 };
 
-/* Do what png_unfilter does for some columns only. Those to the left of them must be undone before, in the rows and in
+/* Do what png_unfilter does for some columns only. The columns to the left must already be undone, in the rows and in
  * ABOVE. RAW, ABOVE and OUT are whole rows. WASTE has a byte for each of these columns. */
 void png_unfilter_columns(const uint8_t *raw, size_t rows, const uint8_t *above, const struct png_columns *columns,
                           uint8_t *out, uint8_t *waste);

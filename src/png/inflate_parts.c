@@ -66,7 +66,7 @@ struct inflate_parts {
     uint8_t window[INFLATE_WINDOW]; /* before the head */
     size_t known;                   /* bytes of the window that there are */
 
-    /* Of the thread that asks for bytes. */
+    /* Only the thread that asks for bytes uses these three. */
     const uint8_t *bytes; /* that are next */
     size_t left;
     uint8_t *plain; /* those that the head decodes, after a window */

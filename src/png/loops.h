@@ -55,8 +55,8 @@ struct deflate_workspace {
     size_t count, literal; /* sequences; the first byte that no sequence holds */
     uint8_t prices[DEFLATE_LITERALS];
     uint32_t litlen_uses[DEFLATE_LITLENS], distance_uses[DEFLATE_DISTANCES];
-    /* Codes: their number of bits, and from bit 8 on the bits. The lowest is written first. Those of lengths have their
-     * extra bits. */
+    /* Codes: their number of bits, and from bit 8 on the bits. The lowest is written first. The codes of lengths
+     * include their extra bits. */
     uint32_t literals[DEFLATE_LITERALS], lengths[DEFLATE_LENGTH_MAX + 1], distances[DEFLATE_DISTANCES], end;
 };
 
@@ -92,7 +92,8 @@ static inline void deflate_flush(struct deflate_writer *out)
 /* ---- One instruction set ---- */
 
 struct png_loops {
-    /* Split the SIZE bytes of a block into sequences, and count its symbols. BEFORE bytes of the band are before it. */
+    /* Split the SIZE bytes of a block into sequences, and count its symbols. The band has BEFORE bytes before
+     * the block. */
     void (*split)(struct deflate_workspace *work, const uint8_t *block, size_t size, size_t before, size_t pixel);
 
     /* Write the symbols of the block. */

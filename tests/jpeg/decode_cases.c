@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The decoder on a GPU. Whole files go through it and through libjpeg-turbo. What it decodes must be equal. What it
- * hands to the CPU is counted: no intact file may be among them, but for data that are made so that they do not
- * synchronise. */
+ * The decoder on a GPU. Whole files go through it and through libjpeg-turbo. Both must give the same samples. The files
+ * that it hands to the CPU are counted. No intact file may be among them, except for data that are made so that they do
+ * not synchronise. */
 #include "check.h"
 
 #include "base/random.h"

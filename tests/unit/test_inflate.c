@@ -235,7 +235,7 @@ static void test_blocks_are_found_and_decoded_before_their_window_is_known(void 
     free(decoder);
 }
 
-/* Damage ends the bytes at the same place on any number of threads. What is accepted, others read, too. */
+/* Damage ends the bytes at the same place on any number of threads. libdeflate also reads each accepted stream. */
 static void test_damage_is_found_alike(void **state)
 {
     uint8_t *bytes = malloc(CAPACITY + INFLATE_SPARE), *stream = malloc(PACKED_MAX),
