@@ -108,7 +108,7 @@ struct job_memory job_estimate_memory(const struct job_worker *worker, struct co
     conversion->codec.reader_extra = extra;
     conversion->streaming += extra;
     need.image += extra;
-    need.largest += extra;
+    need.largest = largest + extra;
     return need;
 }
 
