@@ -8,6 +8,7 @@
 #include "app/recipe.h"
 #include "base/file.h"
 #include "base/signals.h"
+#include "base/text.h"
 #include "batch/batch.h"
 #include "batch/collisions.h"
 #include "batch/file_list.h"
@@ -32,16 +33,11 @@ struct output {
 
 /* ---- --verbose for one image ---- */
 
-static const char *plural(int count)
-{
-    return count == 1 ? "" : "s";
-}
-
 static void print_input(const struct output *output, const struct job_result *result)
 {
     print_detail("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s", file_input_name(result->job->input),
                  result->input_format->name, result->decoder->name, result->width, result->height, result->channels,
-                 plural(result->channels), result->input_bits > 8 ? " of 16 bits" : "");
+                 text_plural(result->channels), result->input_bits > 8 ? " of 16 bits" : "");
     if (output->request->linear)
         print_detail("linear", "by the curve of %s", metadata_curve_name(result->curve));
 }
@@ -94,7 +90,7 @@ static void print_result(const struct options *options, const struct job_result 
         print_output(result);
     else
         print_detail("done", "%s: %d x %d pixels, %d channel%s%s, %s %s, %.1f ms: %s, %zu bytes", job->input,
-                     result->width, result->height, result->channels, plural(result->channels),
+                     result->width, result->height, result->channels, text_plural(result->channels),
                      result->bits > 8 ? " of 16 bits" : "", backend_name(result->backend), result->variants,
                      phases_total(&result->phases), job->output, result->output_bytes);
 }
@@ -195,7 +191,7 @@ static int print_totals(const struct output *output, const struct batch_totals *
     if (options->pair) /* the error or the details are printed already */
         return totals->failed > 0 ? output->status : output->report.failed ? ERROR_WORK : 0;
     if (options->verbose && totals->count > 0)
-        print_detail("backend", "%s; %d image%s at a time", totals->why, totals->workers, plural(totals->workers));
+        print_detail("backend", "%s; %d image%s at a time", totals->why, totals->workers, text_plural(totals->workers));
     const bool sharded = options->shard.count > 1;
     if (!options->quiet && sharded)
         fprintf(stderr, "shard %d/%d on %s, listing %016" PRIx64 " of %zu file%s: ", options->shard.index + 1,

@@ -127,6 +127,11 @@ void text_add_word(char *text, size_t size, const char *word, const char *joint)
     snprintf(text + used, size - used, "%s%s", used == 0 ? "" : joint != NULL ? joint : ", ", word);
 }
 
+const char *text_plural(int count)
+{
+    return count == 1 ? "" : "s";
+}
+
 const char *text_of_size(size_t size, char text[TEXT_OF_SIZE])
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};

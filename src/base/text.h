@@ -47,6 +47,9 @@ bool text_begin(const char **text, const char *end, const char *name, enum error
  * nothing if there is no number, or if it is not from MIN to MAX. */
 bool text_read_number(const char **text, int min, int max, int *number);
 
+/* The end of a noun after COUNT: "" or "s". */
+const char *text_plural(int count);
+
 /* The most bytes that text_of_size writes, with the NUL. */
 enum { TEXT_OF_SIZE = 32 };
 

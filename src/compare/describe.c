@@ -12,11 +12,6 @@
 
 /* ---- Text ---- */
 
-static const char *plural(int number)
-{
-    return number == 1 ? "" : "s";
-}
-
 static void describe_shapes(FILE *file, const struct row_file *a, const struct row_file *b)
 {
     if (a->width == b->width && a->height == b->height && a->channels == b->channels)
@@ -24,7 +19,8 @@ static void describe_shapes(FILE *file, const struct row_file *a, const struct r
                 a->bits, b->bits);
     else
         fprintf(file, "shapes differ: expected %d x %d with %d channel%s, actual %d x %d with %d channel%s", a->width,
-                a->height, a->channels, plural(a->channels), b->width, b->height, b->channels, plural(b->channels));
+                a->height, a->channels, text_plural(a->channels), b->width, b->height, b->channels,
+                text_plural(b->channels));
 }
 
 /* The numbers that are the same for tolerated and different pixels. */
