@@ -6,6 +6,7 @@
 #define GPUCONV_IMAGE_H
 
 #include "base/error.h"
+#include "base/inline.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,15 +14,6 @@
 
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-/* Marks the small functions that kernels share with the CPU, so that each rule is written once. */
-#ifdef __CUDACC__
-#define HOST_DEVICE __host__ __device__
-#define NOT_INLINED __noinline__
-#else
-#define HOST_DEVICE
-#define NOT_INLINED __attribute__((unused))
 #endif
 
 struct linear; /* image/linear.h */

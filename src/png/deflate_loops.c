@@ -9,24 +9,7 @@
 
 #include <assert.h>
 
-enum {
-    WINDOW = 32768,      /* the largest distance */
-    LONG_RUN = 8,        /* bytes; longer runs are left out of the prices */
-    HASHED = 8,          /* bytes */
-    DIFFERENCE_MAX = 31, /* HASHED of them fit in a byte */
-    DEAR = 12,
-    /* In 1/16 bit: the price of a run, and the one of another repetition, without the distance's extra bits. */
-    RUN_PRICE = 8 * 16,
-    REPETITION_PRICE = 15 * 16,
-    PRICE_MIN = 1 * 16, /* every code has at least one bit */
-    PRICE_MAX = 15 * 16,
-    SAMPLED = 32, /* one place in so many is sampled, on average */
-    SAMPLE_LENGTH = 32,
-    /* Repetitions must save this part of the price: more if most bytes are literals, because it takes time to look. */
-    GAIN_PART_MANY = 20,
-    GAIN_PART_FEW = 80,
-    PLACES_TOGETHER = 4, /* are listed without a branch */
-};
+enum { PLACES_TOGETHER = 4 }; /* are listed without a branch */
 
 /* ---- Bit sets ---- */
 
@@ -105,18 +88,6 @@ static void find_runs(struct deflate_workspace *work, size_t words, unsigned lea
 
 /* ---- Marks ---- */
 
-/* A place is chosen by its HASHED bytes, so that places with the same bytes are chosen together. The last bits of a sum
- * decide. They are never these for a byte that repeats: it is multiplied by 3280, a multiple of 16. */
-enum { SAMPLE_BITS = SAMPLED - 1, SAMPLE_VALUE = 13, QUARTER_BITS = 3, QUARTER_VALUE = SAMPLE_VALUE & QUARTER_BITS };
-
-static unsigned mix(const uint8_t *bytes)
-{
-    unsigned sum = 0;
-    for (int i = HASHED - 1; i >= 0; i--)
-        sum = 3 * sum + bytes[i];
-    return sum;
-}
-
 INLINE uchars mix_uchars(const uint8_t *bytes)
 {
     uchars sum = load_uchars(bytes + HASHED - 1);
@@ -135,7 +106,7 @@ static void mark_places(struct deflate_workspace *work, const uint8_t *block, si
         const size_t place = before + at + i;
         same[0] = same[0] << 1 | (place > 0 && byte[0] == byte[-1]);
         same[1] = same[1] << 1 | (pixel > 1 && place >= pixel && byte[0] == *(byte - pixel));
-        sampled = sampled << 1 | (at + i + HASHED <= size && (mix(byte) & SAMPLE_BITS) == SAMPLE_VALUE);
+        sampled = sampled << 1 | (at + i + HASHED <= size && deflate_is_sampled(byte));
     }
     work->same[0][at / DEFLATE_WORD] = same[0];
     work->same[1][at / DEFLATE_WORD] = same[1];
@@ -167,28 +138,14 @@ static void mark(struct deflate_workspace *work, const uint8_t *block, size_t si
     work->same[0][at / DEFLATE_WORD] = work->same[1][at / DEFLATE_WORD] = work->sampled[at / DEFLATE_WORD] = 0;
 }
 
-/* The sum of the magnitudes of HASHED bytes, each as a difference of at most DIFFERENCE_MAX. */
-static unsigned sum_differences(const uint8_t *bytes)
-{
-    unsigned sum = 0;
-    for (int i = 0; i < HASHED; i++) {
-        const unsigned value = bytes[i] < 128 ? bytes[i] : 256u - bytes[i];
-        sum += value < DIFFERENCE_MAX ? value : DIFFERENCE_MAX;
-    }
-    return sum;
-}
-
 /* Set `hashed`: a quarter of all places, and all with large differences. */
 static void choose_hashed(struct deflate_workspace *work, const uint8_t *block, size_t size)
 {
     for (size_t at = 0; at < size; at += DEFLATE_WORD) {
         uint64_t hashed = 0;
         if (at + DEFLATE_WORD + HASHED > size) {
-            for (size_t i = 0; i < DEFLATE_WORD && at + i + HASHED <= size; i++) {
-                const uint8_t *bytes = block + at + i;
-                hashed |= (uint64_t)((mix(bytes) & QUARTER_BITS) == QUARTER_VALUE || sum_differences(bytes) >= DEAR)
-                          << i;
-            }
+            for (size_t i = 0; i < DEFLATE_WORD && at + i + HASHED <= size; i++)
+                hashed |= (uint64_t)deflate_is_hashed(block + at + i) << i;
         } else {
             for (size_t i = 0; i < DEFLATE_WORD; i += VECTOR) {
                 const uint8_t *bytes = block + at + i;
@@ -249,13 +206,6 @@ static void count_bytes(const uint8_t *block, size_t words, const uint64_t *bits
             uses[i] += by * counts[k][i];
 }
 
-/* 16 log2(VALUE) for values from 1 on, linear between powers of two. Integers give the same result everywhere. */
-static unsigned log2_sixteenths(unsigned value)
-{
-    const unsigned power = deflate_log2(value);
-    return 16 * power + (unsigned)(((uint64_t)value << 4 >> power) & 15);
-}
-
 /* What the literals of a block cost, those of long runs left out. */
 struct literals {
     uint64_t count, price;
@@ -268,13 +218,9 @@ static struct literals price_literals(struct deflate_workspace *work)
     unsigned total = 0, lowest = PRICE_MAX;
     uint64_t sum = 0;
     for (int i = 0; i < DEFLATE_LITERALS; i++)
-        total += work->litlen_uses[i];
-    const unsigned all = total > 0 ? log2_sixteenths(total) : PRICE_MIN;
+        total += work->uses.litlens[i];
     for (int i = 0; i < DEFLATE_LITERALS; i++) {
-        const unsigned uses = work->litlen_uses[i];
-        unsigned price = all - (uses > 0 ? log2_sixteenths(uses) : 0);
-        price = price > PRICE_MIN ? price : PRICE_MIN;
-        price = price < PRICE_MAX ? price : PRICE_MAX;
+        const unsigned uses = work->uses.litlens[i], price = deflate_price(total, uses);
         work->prices[i] = (uint8_t)price;
         sum += (uint64_t)price * uses;
         lowest = price < lowest ? price : lowest;
@@ -327,18 +273,7 @@ static unsigned price_bytes(const struct deflate_workspace *work, const uint8_t 
     return price;
 }
 
-static unsigned repetition_price(size_t distance)
-{
-    return REPETITION_PRICE +
-           16 * deflate_extra(deflate_symbol((unsigned)distance - 1, DISTANCE_STEPS), DISTANCE_STEPS);
-}
-
 /* ---- Sequences ---- */
-
-static uint32_t hash(uint64_t value)
-{
-    return (uint32_t)((value * 0x9e3779b97f4a7c15u) >> (64 - DEFLATE_HASH_BITS)); /* 2^64 over the golden ratio */
-}
 
 /* The number of equal bytes at the beginning of A and B, at most LIMIT. */
 static size_t equal_length(const uint8_t *a, const uint8_t *b, size_t limit)
@@ -372,7 +307,7 @@ static void find_candidates(struct deflate_workspace *work, const uint8_t *block
     for (size_t i = 0; i < places; i++) {
         const size_t place = work->candidates[i].place;
         const uint64_t here = little64(block + place);
-        uint16_t *latest = &work->latest[hash(here)];
+        uint16_t *latest = &work->latest[deflate_hash(here)];
         const size_t from = *latest > 0 ? *latest - 1u : place; /* a place that has none counts as its own */
         work->candidates[count] = (struct deflate_candidate){(uint16_t)place, (uint16_t)from};
         count += (size_t)((little64(block + from) == here) & (place - from <= WINDOW) & (from != place));
@@ -392,10 +327,10 @@ static bool repetitions_pay(struct deflate_workspace *work, const uint8_t *block
         const size_t limit = size - at < SAMPLE_LENGTH ? size - at : SAMPLE_LENGTH;
         const size_t length = equal_length(block + at, block + from, limit);
         const unsigned old = price_bytes(work, block, at, at + length, UINT32_MAX);
-        const unsigned new = repetition_price(at - from);
+        const unsigned new = deflate_repetition_price((unsigned)(at - from));
         saved += old > new ? (old - new) / length : 0;
     }
-    return saved * SAMPLED * (2 * literals->count > size ? GAIN_PART_MANY : GAIN_PART_FEW) >= literals->price;
+    return deflate_pays(saved, literals->price, literals->count, size);
 }
 
 /* Add a repetition, in parts of at most DEFLATE_LENGTH_MAX. Returns its end: a rest that is too short is left. */
@@ -407,8 +342,8 @@ static size_t add_repetition(struct deflate_workspace *work, size_t at, size_t l
         const size_t part = length < DEFLATE_LENGTH_MAX ? length : DEFLATE_LENGTH_MAX;
         work->sequences[work->count++] =
             (struct deflate_sequence){(uint16_t)(at - work->literal), (uint16_t)part, (uint16_t)distance};
-        work->litlen_uses[DEFLATE_LENGTH_FIRST + deflate_length_symbol((unsigned)part)]++;
-        work->distance_uses[symbol]++;
+        work->uses.litlens[DEFLATE_LENGTH_FIRST + deflate_length_symbol((unsigned)part)]++;
+        work->uses.distances[symbol]++;
         work->literal = at += part;
         length -= part;
     }
@@ -426,7 +361,7 @@ static size_t add_run(struct deflate_workspace *work, size_t at, size_t pixel)
 /* Add a repetition at AT, of FROM, if it saves bits. Returns its end, or 0. */
 static size_t try_other(struct deflate_workspace *work, const uint8_t *block, size_t at, size_t from, size_t size)
 {
-    const unsigned price = repetition_price(at - from);
+    const unsigned price = deflate_repetition_price((unsigned)(at - from));
     const size_t length = equal_length(block + at, block + from, size - at);
     size_t back = 0;
     while (at - back > work->literal && from - back > 0 && block[at - back - 1] == block[from - back - 1])
@@ -458,16 +393,13 @@ static void split(struct deflate_workspace *work, const uint8_t *block, size_t s
     const size_t words = (size - 1) / DEFLATE_WORD + 1;
     mark(work, block, size, before, pixel);
     find_runs(work, words, LONG_RUN, work->uncounted);
-    memset(work->litlen_uses, 0, sizeof work->litlen_uses);
-    memset(work->distance_uses, 0, sizeof work->distance_uses);
+    memset(&work->uses, 0, sizeof work->uses);
     for (size_t word = 0; word < words; word++)
         work->counted[word] = ~work->uncounted[word];
     work->counted[words - 1] &= ~0ull >> (DEFLATE_WORD - 1 - (size - 1) % DEFLATE_WORD);
-    count_bytes(block, words, work->counted, 1, work->litlen_uses);
+    count_bytes(block, words, work->counted, 1, work->uses.litlens);
     const struct literals literals = price_literals(work);
-    unsigned least = (RUN_PRICE + literals.lowest - 1) / literals.lowest;
-    least = least > DEFLATE_LEAST ? least : DEFLATE_LEAST;
-    find_runs(work, words, least < LONG_RUN ? least : LONG_RUN, work->runs);
+    find_runs(work, words, deflate_least_run(literals.lowest), work->runs);
     for (size_t word = 0; word < words; word++)
         work->sampled[word] &= ~work->runs[word];
     if (repetitions_pay(work, block, size, &literals)) {
@@ -478,15 +410,15 @@ static void split(struct deflate_workspace *work, const uint8_t *block, size_t s
     }
     memset(work->sequenced, 0, words * sizeof *work->sequenced);
     find_sequences(work, block, size, pixel);
-    work->litlen_uses[DEFLATE_END] = 1;
+    work->uses.litlens[DEFLATE_END] = 1;
 
     /* The literals in long runs were not counted, and the bytes of repetitions were. */
     for (size_t word = 0; word < words; word++)
         work->counted[word] = work->uncounted[word] & ~work->sequenced[word];
-    count_bytes(block, words, work->counted, 1, work->litlen_uses);
+    count_bytes(block, words, work->counted, 1, work->uses.litlens);
     for (size_t word = 0; word < words; word++)
         work->counted[word] = work->sequenced[word] & ~work->uncounted[word];
-    count_bytes(block, words, work->counted, UINT32_MAX, work->litlen_uses);
+    count_bytes(block, words, work->counted, UINT32_MAX, work->uses.litlens);
 }
 
 /* ---- Bits ---- */
@@ -566,7 +498,7 @@ INLINE void write_together(const struct byte_codes *codes, const uint8_t *litera
 
 static void write(const struct deflate_workspace *work, const uint8_t *block, struct deflate_writer *to)
 {
-    const uint32_t *literals = work->literals;
+    const uint32_t *literals = work->tables.literals;
     struct deflate_writer out = *to;
 #ifdef __AVX512VBMI2__
     const struct byte_codes codes = split_codes(literals);
@@ -596,12 +528,12 @@ static void write(const struct deflate_workspace *work, const uint8_t *block, st
             continue;
         const unsigned symbol = deflate_symbol(s->distance - 1u, DISTANCE_STEPS);
         const unsigned extra = deflate_extra(symbol, DISTANCE_STEPS);
-        deflate_put_code(&out, work->lengths[s->length]);
-        deflate_put_code(&out, work->distances[symbol]);
+        deflate_put_code(&out, work->tables.lengths[s->length]);
+        deflate_put_code(&out, work->tables.distances[symbol]);
         deflate_put(&out, (s->distance - 1u) & ((1u << extra) - 1), extra);
         deflate_flush(&out);
     }
-    deflate_put_code(&out, work->end);
+    deflate_put_code(&out, work->tables.end);
     deflate_flush(&out);
     *to = out;
 }

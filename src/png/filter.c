@@ -16,8 +16,6 @@
 #include <arm_neon.h>
 #endif
 
-enum { NONE, SUB, UP, AVERAGE, PAETH };
-
 /* ---- Undoing ----
  *
  * Each pixel depends on the one before. With Average and Paeth that takes longer than all else, so several rows are
@@ -159,10 +157,10 @@ static void undo_rows(const uint8_t *raw, size_t count, const uint8_t *above, co
         uint8_t bytes[4][LANES];
         struct neighbours *use = &wave.use[k * cell / LANES];
         memcpy(bytes, use, sizeof bytes);
-        memset(&bytes[0][k * cell % LANES], from[0] == SUB || from[0] == PAETH ? 255 : 0, cell);
-        memset(&bytes[1][k * cell % LANES], from[0] == UP || from[0] == PAETH ? 255 : 0, cell);
-        memset(&bytes[2][k * cell % LANES], from[0] == PAETH ? 255 : 0, cell);
-        memset(&bytes[3][k * cell % LANES], from[0] == AVERAGE ? 255 : 0, cell);
+        memset(&bytes[0][k * cell % LANES], from[0] == PNG_SUB || from[0] == PNG_PAETH ? 255 : 0, cell);
+        memset(&bytes[1][k * cell % LANES], from[0] == PNG_UP || from[0] == PNG_PAETH ? 255 : 0, cell);
+        memset(&bytes[2][k * cell % LANES], from[0] == PNG_PAETH ? 255 : 0, cell);
+        memset(&bytes[3][k * cell % LANES], from[0] == PNG_AVERAGE ? 255 : 0, cell);
         memcpy(use, bytes, sizeof bytes);
         wave.in[k] = from + 1 + first;
         wave.out[k] = k < count ? out + k * columns->size + first : waste;
@@ -210,11 +208,11 @@ void png_unfilter_columns(const uint8_t *raw, size_t rows, const uint8_t *above,
     const size_t first = columns->first, count = columns->last - first;
     for (size_t done; rows > 0; rows -= done) {
         done = 1;
-        if (raw[0] == NONE)
+        if (raw[0] == PNG_NONE)
             memcpy(out + first, raw + 1 + first, count);
-        else if (raw[0] == SUB)
+        else if (raw[0] == PNG_SUB)
             undo_sub(raw + 1, columns, out);
-        else if (raw[0] == UP)
+        else if (raw[0] == PNG_UP)
             undo_up(raw + 1 + first, above + first, count, out + first);
         else
             undo_rows(raw, done = rows < max ? rows : max, above, columns, out, waste);

@@ -6,23 +6,17 @@
 #include "base/vector/vector.h"
 #include "png/filter.h"
 
-enum { NONE, SUB, UP, AVERAGE, PAETH };
-
-/* Larger differences count as much: the code of a rare byte is hardly longer than others. Limits of 7, 15 and 20 make
- * most files smaller yet, but some larger than no limit does. */
-enum { DIFFERENCE_MAX = 31 };
-
 /* Filter a vector of ROW. The neighbour that is nearest to LEFT + ABOVE - CORNER is Paeth's prediction: filter.c, which
  * undoes filters, says why. */
 INLINE uchars filter_vector(int filter, uchars row, uchars left, uchars above, uchars corner)
 {
-    if (filter == NONE)
+    if (filter == PNG_NONE)
         return row;
-    if (filter == SUB)
+    if (filter == PNG_SUB)
         return row - left;
-    if (filter == UP)
+    if (filter == PNG_UP)
         return row - above;
-    if (filter == AVERAGE)
+    if (filter == PNG_AVERAGE)
         return row - ((left & above) + (((left ^ above) >> 1) & 127));
     const uchars low = smaller_uchars(left, above), high = larger_uchars(left, above), zero = {0};
     const uchars x = subtract_uchars(high, corner), y = subtract_uchars(corner, low);
@@ -34,10 +28,10 @@ INLINE uchars filter_vector(int filter, uchars row, uchars left, uchars above, u
 /* Add up the magnitudes of each filter's differences. */
 INLINE void add_differences(ints sums[PNG_FILTERS], uchars row, uchars left, uchars above, uchars corner)
 {
-    for (int filter = NONE; filter < PNG_FILTERS; filter++) {
+    for (int filter = PNG_NONE; filter < PNG_FILTERS; filter++) {
         const uchars difference = filter_vector(filter, row, left, above, corner);
         const uchars magnitude = smaller_uchars(difference, -difference);
-        sums[filter] = add_byte_sums(sums[filter], smaller_uchars(magnitude, DIFFERENCE_MAX - (uchars){0}));
+        sums[filter] = add_byte_sums(sums[filter], smaller_uchars(magnitude, PNG_DIFFERENCE_MAX - (uchars){0}));
     }
 }
 
@@ -81,22 +75,22 @@ void IN_SET(png_filter)(const uint8_t *row, const uint8_t *above, size_t size, s
     const struct rest rest = load_rest(row + i, above + i, size - i, pixel);
     add_differences(sums, load_uchars(rest.row), load_uchars(rest.left), load_uchars(rest.above),
                     load_uchars(rest.corner));
-    int best = NONE;
-    for (int filter = NONE; filter < PNG_FILTERS; filter++) {
+    int best = PNG_NONE;
+    for (int filter = PNG_NONE; filter < PNG_FILTERS; filter++) {
         for (int l = 0; l < LANES; l++)
             totals[filter] += (uint32_t)sums[filter][l];
         if (totals[filter] < totals[best])
             best = filter;
     }
     out[0] = (uint8_t)best;
-    if (best == NONE)
+    if (best == PNG_NONE)
         memcpy(out + 1, row, size);
-    else if (best == SUB)
-        filter_row(SUB, row, above, size, pixel, out + 1);
-    else if (best == UP)
-        filter_row(UP, row, above, size, pixel, out + 1);
-    else if (best == AVERAGE)
-        filter_row(AVERAGE, row, above, size, pixel, out + 1);
+    else if (best == PNG_SUB)
+        filter_row(PNG_SUB, row, above, size, pixel, out + 1);
+    else if (best == PNG_UP)
+        filter_row(PNG_UP, row, above, size, pixel, out + 1);
+    else if (best == PNG_AVERAGE)
+        filter_row(PNG_AVERAGE, row, above, size, pixel, out + 1);
     else
-        filter_row(PAETH, row, above, size, pixel, out + 1);
+        filter_row(PNG_PAETH, row, above, size, pixel, out + 1);
 }

@@ -180,7 +180,7 @@ static bool read_codes(struct inflate_decoder *decoder, uint64_t *bit)
     if (literals > DEFLATE_LITLENS || distances > DEFLATE_DISTANCES || !is_precode_whole(peek(decoder, *bit), precodes))
         return false;
     for (int i = 0; i < precodes; i++)
-        precode[precode_order[i]] = (uint8_t)take(decoder, bit, 3);
+        precode[precode_at(i)] = (uint8_t)take(decoder, bit, 3);
     uint32_t reversed = 0;
     for (int length = 1; length <= PRECODE_MAX; length++)
         for (int symbol = 0; symbol < PRECODES; symbol++) {
@@ -198,7 +198,7 @@ static bool read_codes(struct inflate_decoder *decoder, uint64_t *bit)
         int count = 1, length = symbol;
         *bit += next & 7;
         if (symbol >= REPEAT) {
-            count = least[symbol - REPEAT] + (int)take(decoder, bit, precode_extra[symbol]);
+            count = least[symbol - REPEAT] + (int)take(decoder, bit, precode_extra((unsigned)symbol));
             length = symbol > REPEAT ? 0 : i > 0 ? lengths[i - 1] : REPEAT;
         }
         if (length == REPEAT)

@@ -6,18 +6,13 @@
 #define GPUCONV_PNG_LOOPS_H
 
 #include "base/vector/instruction_sets.h"
-#include "png/symbols.h"
+#include "png/codes.h"
 
-#include <endian.h>
 #include <stdint.h>
-#include <string.h>
 
 enum {
-    DEFLATE_WORD = 64,                            /* bytes whose bits share a word of a bit set */
-    DEFLATE_WORDS = 1023,                         /* words of a block's bit set */
-    DEFLATE_BLOCK = DEFLATE_WORDS * DEFLATE_WORD, /* a stored block holds at most 65,535 bytes */
-    DEFLATE_LEAST = 4,                            /* bytes of the shortest repetition, but for parts of a longer one */
-    DEFLATE_HASH_BITS = 13,
+    DEFLATE_WORD = 64, /* bytes whose bits share a word of a bit set */
+    DEFLATE_WORDS = DEFLATE_BLOCK / DEFLATE_WORD,
     /* Parts of a repetition are longer than DEFLATE_LEAST together. The last sequence has no repetition. */
     DEFLATE_SEQUENCES = DEFLATE_BLOCK / DEFLATE_LEAST + 2,
 };
@@ -54,40 +49,9 @@ struct deflate_workspace {
     struct deflate_sequence sequences[DEFLATE_SEQUENCES];
     size_t count, literal; /* sequences; the first byte that no sequence holds */
     uint8_t prices[DEFLATE_LITERALS];
-    uint32_t litlen_uses[DEFLATE_LITLENS], distance_uses[DEFLATE_DISTANCES];
-    /* Codes: their number of bits, and from bit 8 on the bits. The lowest is written first. The codes of lengths
-     * include their extra bits. */
-    uint32_t literals[DEFLATE_LITERALS], lengths[DEFLATE_LENGTH_MAX + 1], distances[DEFLATE_DISTANCES], end;
+    struct deflate_uses uses;
+    struct deflate_tables tables;
 };
-
-/* ---- Bits on their way to memory ---- */
-
-struct deflate_writer {
-    uint64_t waiting;
-    unsigned count; /* below 8 after a flush */
-    uint8_t *next;
-};
-
-static inline void deflate_put(struct deflate_writer *out, uint64_t value, unsigned count)
-{
-    out->waiting |= value << out->count;
-    out->count += count;
-}
-
-static inline void deflate_put_code(struct deflate_writer *out, uint32_t code)
-{
-    deflate_put(out, code >> 8, code & 255);
-}
-
-/* Write the whole bytes. This stores 8 bytes; the next flush overwrites those after the whole ones. */
-static inline void deflate_flush(struct deflate_writer *out)
-{
-    const uint64_t waiting = htole64(out->waiting);
-    memcpy(out->next, &waiting, sizeof waiting);
-    out->next += out->count >> 3;
-    out->waiting >>= out->count & ~7u;
-    out->count &= 7;
-}
 
 /* ---- One instruction set ---- */
 

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The Huffman codes of a block: their lengths from the uses of the symbols, their bits, and how a block describes them.
+ * The CPU and the GPU share this. */
+#ifndef GPUCONV_PNG_CODES_H
+#define GPUCONV_PNG_CODES_H
+
+#include "png/rules.h"
+#include "png/symbols.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* With codes of at most 12 bits, four literals and the bits of an unfinished byte fit in 64 bits: 4 x 12 + 7. A length
+ * and a distance with their extra bits fit too: 12 + 5 + 12 + 13 + 7. */
+enum { CODE_MAX = 12 };
+
+/* How often a block has each symbol. */
+struct deflate_uses {
+    uint32_t litlens[DEFLATE_LITLENS], distances[DEFLATE_DISTANCES];
+};
+
+struct deflate_code {
+    uint16_t bits; /* the lowest is written first */
+    uint16_t length;
+};
+
+/* The codes of a block, and their description: items of a third code. */
+struct deflate_codes {
+    struct deflate_code litlens[DEFLATE_LITLENS], distances[DEFLATE_DISTANCES], precodes[PRECODES];
+    uint16_t items[DEFLATE_LITLENS + DEFLATE_DISTANCES];
+    int item_count, litlen_count, distance_count, precode_count;
+};
+
+/* The codes of bytes, lengths and distances, and of the block's end: their number of bits, and from bit 8 on the bits.
+ * The lowest is written first. The codes of lengths include their extra bits. */
+struct deflate_tables {
+    uint32_t literals[DEFLATE_LITERALS], lengths[DEFLATE_LENGTH_MAX + 1], distances[DEFLATE_DISTANCES], end;
+};
+
+/* ---- Bits on their way to memory ---- */
+
+struct deflate_writer {
+    uint64_t waiting;
+    unsigned count; /* below 8 after a flush */
+    uint8_t *next;
+};
+
+static inline HOST_DEVICE void deflate_put(struct deflate_writer *out, uint64_t value, unsigned count)
+{
+    out->waiting |= value << out->count;
+    out->count += count;
+}
+
+static inline HOST_DEVICE void deflate_put_code(struct deflate_writer *out, uint32_t code)
+{
+    deflate_put(out, code >> 8, code & 255);
+}
+
+/* Write the whole bytes. This stores 8 bytes; the next flush overwrites those after the whole ones. */
+static inline HOST_DEVICE void deflate_flush(struct deflate_writer *out)
+{
+#ifdef __CUDA_ARCH__
+    const uint64_t waiting = out->waiting;
+#else
+    const uint64_t waiting = htole64(out->waiting);
+#endif
+    memcpy(out->next, &waiting, sizeof waiting);
+    out->next += out->count >> 3;
+    out->waiting >>= out->count & ~7u;
+    out->count &= 7;
+}
+
+/* Fill the last byte with zeros. */
+static inline HOST_DEVICE void deflate_align(struct deflate_writer *out)
+{
+    out->count = (out->count + 7) & ~7u;
+    deflate_flush(out);
+}
+
+/* ---- Codes ---- */
+
+/* Sort keys of a symbol in 9 bits and its uses above, below 2^16. Symbols are in order, so only the uses are sorted. */
+static inline HOST_DEVICE void sort_uses(uint32_t *keys, int count)
+{
+    uint32_t other[DEFLATE_LITLENS], *from = keys, *to = other;
+    for (int shift = 9; shift < 25; shift += 8) {
+        int places[256 + 1] = {0};
+        for (int i = 0; i < count; i++)
+            places[(from[i] >> shift & 255) + 1]++;
+        for (int i = 0; i < 256; i++)
+            places[i + 1] += places[i];
+        for (int i = 0; i < count; i++)
+            to[places[from[i] >> shift & 255]++] = from[i];
+        uint32_t *swap = from;
+        from = to;
+        to = swap;
+    }
+}
+
+/* Replace COUNT weights in rising order by the lengths of their Huffman codes, in falling order. This is the in-place
+ * algorithm of Moffat and Katajainen. */
+static inline HOST_DEVICE void huffman_lengths(uint32_t *weights, int count)
+{
+    int leaf = 0, root = 0;
+    for (int next = 0; next < count - 1;
+         next++) { /* join the two lightest; the weight of a tree becomes the index of its parent */
+        uint32_t sum = 0;
+        for (int part = 0; part < 2; part++) {
+            if (leaf >= count || (root < next && weights[root] < weights[leaf])) {
+                sum += weights[root];
+                weights[root++] = (uint32_t)next;
+            } else {
+                sum += weights[leaf++];
+            }
+        }
+        weights[next] = sum;
+    }
+    weights[count - 2] = 0;
+    for (int next = count - 3; next >= 0; next--) /* the depth of each inner node */
+        weights[next] = weights[weights[next]] + 1;
+    for (int depth = 0, free_nodes = 1, inner = count - 2, next = count - 1; free_nodes > 0; depth++) {
+        int used = 0;
+        while (inner >= 0 && weights[inner] == (uint32_t)depth) {
+            used++;
+            inner--;
+        }
+        for (; free_nodes > used; free_nodes--)
+            weights[next--] = (uint32_t)depth;
+        free_nodes = 2 * used;
+    }
+}
+
+/* Count in LENGTHS how many of COUNT codes have each length. UNLIMITED are the lengths without a limit. Codes longer
+ * than LIMIT get LIMIT bits. Then shorter codes are lengthened until the sum of 2^-length is 1. */
+static inline HOST_DEVICE void limit_lengths(const uint32_t *unlimited, int count, int limit, unsigned *lengths)
+{
+    unsigned sum = 0; /* of 2^(LIMIT - length) */
+    for (int i = 0; i < count; i++) {
+        const unsigned length = unlimited[i] < (uint32_t)limit ? unlimited[i] : (unsigned)limit;
+        lengths[length]++;
+        sum += 1u << ((unsigned)limit - length);
+    }
+    for (; sum > 1u << limit; sum--) {
+        int length = limit - 1;
+        while (lengths[length] == 0)
+            length--;
+        lengths[length]--;
+        lengths[length + 1] += 2;
+        lengths[limit]--;
+    }
+}
+
+/* Set the bits of codes from their lengths, in rising order for each length (RFC 1951, 3.2.2). LENGTHS is the number of
+ * codes of each length. */
+static inline HOST_DEVICE void assign_bits(const unsigned *lengths, int limit, int symbols, struct deflate_code *codes)
+{
+    unsigned next[CODE_MAX + 1] = {0}, first = 0;
+    for (int length = 1; length <= limit; length++) {
+        next[length] = first;
+        first = (first + lengths[length]) << 1;
+    }
+    for (int i = 0; i < symbols; i++) {
+        const unsigned length = codes[i].length;
+        unsigned code = length > 0 ? next[length]++ : 0;
+        for (unsigned bit = 0; bit < length; bit++, code >>= 1)
+            codes[i].bits = (uint16_t)(2u * codes[i].bits | (code & 1));
+    }
+}
+
+/* Make a Huffman code of at most LIMIT bits for symbols that occur USES times each. There are always two codes, because
+ * some decoders refuse a single one. */
+static inline HOST_DEVICE void code_make(const uint32_t *uses, int symbols, int limit, struct deflate_code *codes)
+{
+    uint32_t sorted[DEFLATE_LITLENS], weights[DEFLATE_LITLENS];
+    unsigned lengths[CODE_MAX + 1] = {0}, left[CODE_MAX + 1];
+    int count = 0;
+    static_assert(DEFLATE_LITLENS < 1 << 9 && DEFLATE_BLOCK < 1 << 16, "uses and symbol share 32 bits");
+    for (int i = 0; i < symbols; i++) {
+        codes[i].bits = codes[i].length = 0;
+        if (uses[i] > 0)
+            sorted[count++] = uses[i] << 9 | (uint32_t)i;
+    }
+    for (int i = 0; count < 2; i++)
+        if (uses[i] == 0)
+            sorted[count++] = 1u << 9 | (uint32_t)i;
+    sort_uses(sorted, count);
+    for (int i = 0; i < count; i++)
+        weights[i] = sorted[i] >> 9;
+    huffman_lengths(weights, count);
+    limit_lengths(weights, count, limit, lengths);
+    memcpy(left, lengths, sizeof left);
+    for (int i = 0, length = limit; i < count; i++) { /* the rarest get the longest */
+        while (left[length] == 0)
+            length--;
+        left[length]--;
+        codes[sorted[i] & 511].length = (uint16_t)length;
+    }
+    assign_bits(lengths, limit, symbols, codes);
+}
+
+static inline HOST_DEVICE uint64_t code_cost(const uint32_t *uses, const struct deflate_code *codes, int symbols)
+{
+    uint64_t cost = 0;
+    for (int i = 0; i < symbols; i++)
+        cost += (uint64_t)uses[i] * codes[i].length;
+    return cost;
+}
+
+/* Write the code lengths as symbols of a third code. Symbol 16 repeats the last length 3 to 6 times. Symbols 17 and 18
+ * mean 3 to 10 and 11 to 138 zeros (RFC 1951, 3.2.7). Each item is a symbol in 5 bits, with its extra bits above. */
+static inline HOST_DEVICE int describe_codes(const uint8_t *lengths, int count, uint16_t *items)
+{
+    int used = 0;
+    for (int i = 0; i < count;) {
+        const int limit = count - i < 138 ? count - i : 138;
+        int run = 1;
+        while (run < limit && lengths[i + run] == lengths[i])
+            run++;
+        if (lengths[i] == 0 && run >= 3) {
+            items[used++] = (uint16_t)(run < 11 ? 17 | (run - 3) << 5 : 18 | (run - 11) << 5);
+        } else if (run >= 4) {
+            run = run < 7 ? run : 7;
+            items[used++] = lengths[i];
+            items[used++] = (uint16_t)(16 | (run - 4) << 5);
+        } else {
+            run = 1;
+            items[used++] = lengths[i];
+        }
+        i += run;
+    }
+    return used;
+}
+
+/* Make all codes of the block. Returns the bits of the block, its codes included. */
+static inline HOST_DEVICE uint64_t deflate_make_codes(const struct deflate_uses *uses, struct deflate_codes *codes)
+{
+    uint8_t lengths[DEFLATE_LITLENS + DEFLATE_DISTANCES];
+    uint32_t third[PRECODES] = {0};
+    uint64_t cost;
+    code_make(uses->litlens, DEFLATE_LITLENS, CODE_MAX, codes->litlens);
+    code_make(uses->distances, DEFLATE_DISTANCES, CODE_MAX, codes->distances);
+    for (codes->litlen_count = DEFLATE_LITLENS; codes->litlens[codes->litlen_count - 1].length == 0;)
+        codes->litlen_count--;
+    for (codes->distance_count = DEFLATE_DISTANCES; codes->distances[codes->distance_count - 1].length == 0;)
+        codes->distance_count--;
+    for (int i = 0; i < codes->litlen_count; i++)
+        lengths[i] = (uint8_t)codes->litlens[i].length;
+    for (int i = 0; i < codes->distance_count; i++)
+        lengths[codes->litlen_count + i] = (uint8_t)codes->distances[i].length;
+    codes->item_count = describe_codes(lengths, codes->litlen_count + codes->distance_count, codes->items);
+    for (int i = 0; i < codes->item_count; i++)
+        third[codes->items[i] & 31]++;
+    code_make(third, PRECODES, PRECODE_MAX, codes->precodes);
+    for (codes->precode_count = PRECODES; codes->precodes[precode_at(codes->precode_count - 1)].length == 0;)
+        codes->precode_count--;
+
+    cost = 3 + 5 + 5 + 4 + 3 * (uint64_t)codes->precode_count + code_cost(third, codes->precodes, PRECODES);
+    for (int i = 0; i < PRECODES; i++)
+        cost += (uint64_t)third[i] * precode_extra((unsigned)i);
+    cost += code_cost(uses->litlens, codes->litlens, DEFLATE_LITLENS);
+    cost += code_cost(uses->distances, codes->distances, DEFLATE_DISTANCES);
+    for (unsigned i = 0; i < LENGTH_LAST; i++)
+        cost += (uint64_t)uses->litlens[DEFLATE_LENGTH_FIRST + i] * deflate_extra(i, LENGTH_STEPS);
+    for (unsigned i = 0; i < DEFLATE_DISTANCES; i++)
+        cost += (uint64_t)uses->distances[i] * deflate_extra(i, DISTANCE_STEPS);
+    return cost;
+}
+
+static inline HOST_DEVICE void write_code(struct deflate_writer *out, struct deflate_code code)
+{
+    deflate_put(out, code.bits, code.length);
+}
+
+static inline HOST_DEVICE void deflate_write_description(const struct deflate_codes *codes, bool last,
+                                                         struct deflate_writer *out)
+{
+    deflate_put(out, last | 2u << 1, 3); /* a block with codes of its own */
+    deflate_put(out, (uint64_t)(codes->litlen_count - DEFLATE_LENGTH_FIRST), 5);
+    deflate_put(out, (uint64_t)(codes->distance_count - 1), 5);
+    deflate_put(out, (uint64_t)(codes->precode_count - 4), 4);
+    deflate_flush(out);
+    for (int i = 0; i < codes->precode_count; i++) {
+        deflate_put(out, codes->precodes[precode_at(i)].length, 3);
+        deflate_flush(out);
+    }
+    for (int i = 0; i < codes->item_count; i++) {
+        write_code(out, codes->precodes[codes->items[i] & 31]);
+        deflate_put(out, codes->items[i] >> 5, precode_extra(codes->items[i] & 31));
+        deflate_flush(out);
+    }
+}
+
+/* A code's bits, and EXTRA above them. */
+static inline HOST_DEVICE uint32_t table_entry(struct deflate_code code, unsigned extra, unsigned extra_bits)
+{
+    return (code.bits | extra << code.length) << 8 | (code.length + extra_bits);
+}
+
+static inline HOST_DEVICE void deflate_set_tables(struct deflate_tables *tables, const struct deflate_codes *codes)
+{
+    for (int i = 0; i < DEFLATE_LITERALS; i++)
+        tables->literals[i] = table_entry(codes->litlens[i], 0, 0);
+    for (unsigned length = DEFLATE_LENGTH_MIN; length <= DEFLATE_LENGTH_MAX; length++) {
+        const unsigned symbol = deflate_length_symbol(length);
+        const unsigned extra = symbol == LENGTH_LAST ? 0 : deflate_extra(symbol, LENGTH_STEPS);
+        tables->lengths[length] = table_entry(codes->litlens[DEFLATE_LENGTH_FIRST + symbol],
+                                              (length - DEFLATE_LENGTH_MIN) & ((1u << extra) - 1), extra);
+    }
+    for (int i = 0; i < DEFLATE_DISTANCES; i++)
+        tables->distances[i] = table_entry(codes->distances[i], 0, 0);
+    tables->end = table_entry(codes->litlens[DEFLATE_END], 0, 0);
+}
+
+#endif
