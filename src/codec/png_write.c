@@ -13,9 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bytes of a band before compression. A band and the compressor's memory fit into the second cache of a processor.
- * A band is large enough that starting anew with each one costs the compressor nothing. */
-enum { BAND_BYTES = CODEC_BAND_BYTES };
+_Static_assert((int)PNG_BAND_BYTES <= (int)CODEC_BAND_BYTES, "memory is planned for bands of at most these bytes");
 
 /* From this level on, libdeflate compresses the filtered rows once more. It uses one piece and one thread, because its
  * streams cannot be joined. Drawings become a fifth smaller, photos larger. The smaller stream is kept. */
@@ -248,13 +246,13 @@ static bool encoding_open(struct encoding *encoding, int threads)
     return true;
 }
 
-/* A thread's rows are those of a band, at most BAND_BYTES or one row, as filtered and as compressed. From
- * LIBDEFLATE_LEVEL on, all filtered rows, and a second stream, are in memory, too. */
+/* A thread's rows are those of a band, as filtered and as compressed. From LIBDEFLATE_LEVEL on, all filtered rows, and a
+ * second stream, are in memory, too. */
 static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
 {
     enum { OTHER = 1 << 19 }; /* the compressor, and what deflate_bound adds */
     const size_t row = image_pixel_bytes(shape) * (size_t)shape->width + 1, rows = row * (size_t)shape->height;
-    const size_t max = row < BAND_BYTES ? BAND_BYTES : row, band = rows < max ? rows : max;
+    const size_t max = row < PNG_BAND_BYTES ? PNG_BAND_BYTES : row, band = rows < max ? rows : max;
     const size_t thread = 2 * band + 2 * (row + PNG_PIXEL_MAX) + OTHER;
     const size_t bands = (rows - 1) / max + 1, used = (size_t)threads < bands ? (size_t)threads : bands;
     return (settings->compression >= LIBDEFLATE_LEVEL ? 2 * rows : 0) + used * thread;
@@ -299,13 +297,12 @@ static bool writer_open(struct codec_writer *writer, int threads, struct error *
 {
     const struct image *shape = &writer->shape;
     const size_t pixel = image_pixel_bytes(shape), row_bytes = (size_t)shape->width * pixel;
-    const int fitting = row_bytes < BAND_BYTES ? (int)(BAND_BYTES / (row_bytes + 1)) : 1;
     struct encoding *encoding = malloc(sizeof *encoding);
     if (encoding == NULL)
         return report_memory(error);
     *encoding = (struct encoding){
         .shape = *shape, .pixel = pixel, .row_bytes = row_bytes, .level = writer->settings->compression, .adler = 1};
-    encoding->band_rows = fitting < shape->height ? fitting : shape->height;
+    encoding->band_rows = png_band_rows(row_bytes, shape->height);
     encoding->bands = (shape->height - 1) / encoding->band_rows + 1;
     writer->state = encoding;
     writer->sink.multiple = encoding->band_rows;

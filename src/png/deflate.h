@@ -9,7 +9,9 @@
  * repetitions but runs, and nearly all of the gain is in the Huffman codes. A compressor that looks for short
  * repetitions everywhere loses time, and the bits of distances.
  *
- * The definition. A band is cut into blocks of 65,472 bytes, the last one shorter. All prices are in 1/16 bit.
+ * The definition. A picture is cut into bands of png_band_rows rows, the last one shorter. A band is its filtered rows,
+ * each after the number of its filter. It is cut into blocks of 65,472 bytes, the last one shorter. All prices are in
+ * 1/16 bit.
  *
  * 1. Same bytes. Byte i is the same at distance d if the band has a byte i - d, and both are equal. d is 1, or the
  *    bytes of a pixel.
@@ -44,6 +46,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* The bytes of a band at most, unless one row has more. A band and the compressor's memory fit into the second cache of
+ * a processor. A band is large enough that starting anew with each one costs the compressor nothing. */
+enum { PNG_BAND_BYTES = 1 << 19 };
+
+/* The rows of each band but the last of a picture with HEIGHT rows. A row has ROW_BYTES bytes, and one in front. */
+static inline int png_band_rows(size_t row_bytes, int height)
+{
+    const size_t fitting = row_bytes < PNG_BAND_BYTES ? PNG_BAND_BYTES / (row_bytes + 1) : 1;
+    return fitting < (size_t)height ? (int)fitting : height;
+}
 
 /* The scratch memory of a thread, about 450 KB. It keeps nothing from one band to the next. */
 struct deflate_workspace;

@@ -209,9 +209,26 @@ static void test_all_instruction_sets_make_the_same_bytes(void **state)
     free(out);
 }
 
+/* A band has as many rows as fit into 512 KiB with a byte in front of each, but at least one and at most all. */
+static void test_bands_have_whole_rows(void **state)
+{
+    static const struct {
+        size_t row_bytes;
+        int height, rows;
+    } cases[] = {
+        {1, 1, 1},         {1, 262143, 262143},     {1, 300000, 262144}, {15359, 2880, 34},
+        {15360, 2880, 34}, {262143, 9, 2},          {262144, 9, 1},      {524287, 9, 1},
+        {524288, 9, 1},    {(size_t)1 << 40, 9, 1}, {524287, 1, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(png_band_rows(cases[i].row_bytes, cases[i].height), cases[i].rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bands_have_whole_rows),
         cmocka_unit_test(test_every_kind_of_data_inflates_to_itself),
         cmocka_unit_test(test_random_data_inflates_to_itself),
         cmocka_unit_test(test_sizes_are_close_to_the_entropy),
